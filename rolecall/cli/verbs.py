@@ -54,7 +54,7 @@ NOUNS = {
         },
     ),
     "source": Noun(
-        "Live sources: fetch the records of an application from JSON APIs and SQL databases.",
+        "Live sources: fetch the records of an application from SCIM, REST, LDAP or SQL.",
         {
             "show": Verb(calls.get_source, "rolecall source show Payroll"),
             "set": Verb(

@@ -19,7 +19,7 @@ from rolecall.sources.model import Authentication, Paging, Source, SourceKind
 from rolecall.sources.peers import listing_problem
 from rolecall.sources.queries import FETCHING, SourcedApplication
 from rolecall.sources.references import SEALED
-from rolecall.sources.shapes import SourceBody
+from rolecall.sources.shapes import SourceBody, SourceContentBody
 from rolecall.sources.sql import is_inside_roots, sqlite_path
 
 _FIELDS = frozenset(field.encode_name for field in msgspec.structs.fields(Source))
@@ -125,6 +125,19 @@ def _group_problems(raw: Json, application: SourcedApplication) -> Iterator[Prob
         yield Problem("contents", "The schedule has locations; remove them, the files come from the source")
 
 
+def _paging_problems(kind: SourceKind, group: str, content: SourceContentBody) -> Iterator[Problem]:
+    """Check keys of a content that depend on each other."""
+    place = f"contents.{group}"
+    if kind is SourceKind.REST and content.paging in (Paging.CURSOR, Paging.NEXT) and not content.next:
+        yield Problem(f"{place}.next", f"Paging {content.paging} needs next, the path to it in the answer")
+    if kind is SourceKind.SCIM and content.paging not in (Paging.NONE, Paging.CURSOR):
+        yield Problem(f"{place}.paging", "SCIM pages by index, or by Cursor")
+    if (content.resolve or content.nested) and not content.each:
+        yield Problem(f"{place}.each", "Each is required: the attribute with the members")
+    if content.resolve and set(content.resolve) != {content.each}:
+        yield Problem(f"{place}.resolve", "Resolve must name the attribute of each, and what its values stand for")
+
+
 def _key_problems(raw: Json, body: SourceBody) -> Iterator[Problem]:
     """Refuse keys that the kind does not read, and require those that it needs."""
     kind = KINDS[body.kind]
@@ -132,13 +145,12 @@ def _key_problems(raw: Json, body: SourceBody) -> Iterator[Problem]:
         if raw[name] not in (None, "", {}, [], False):
             yield Problem(name, f"{body.kind} does not use {name}")
     for group, content in body.contents.items():
+        yield from _paging_problems(body.kind, group, content)
         given = content.model_dump(by_alias=True, exclude_defaults=True, exclude_none=True)
         for name in sorted(given.keys() - kind.content_keys):
             yield Problem(f"contents.{group}.{name}", f"{body.kind} does not use {name}")
         for name in sorted(kind.required - given.keys()):
             yield Problem(f"contents.{group}.{name}", f"{body.kind} needs {name}")
-        if body.kind is SourceKind.REST and content.paging in (Paging.CURSOR, Paging.NEXT) and not content.next:
-            yield Problem(f"contents.{group}.next", f"Paging {content.paging} needs next, the path to it in the answer")
     if body.authentication is Authentication.HEADER and not body.header:
         yield Problem("header", "Header is required")
     if body.authentication is not Authentication.NONE and not (body.secret_ref or body.secret):

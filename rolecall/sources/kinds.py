@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from rolecall.sources import http_client, rest, sql
+from rolecall.sources import http_client, ldap, rest, scim, sql
 from rolecall.sources.model import Connect, SourceAccess, SourceConnection, SourceKind
 from rolecall.sources.peers import peer_of
 
@@ -30,6 +30,22 @@ def _is_http_url(url: str) -> bool:
 
 
 KINDS: dict[SourceKind, KindOfSource] = {
+    SourceKind.SCIM: KindOfSource(
+        scim.connect,
+        _is_http_url,
+        "https://idp.example.com/scim/v2",
+        _HTTP_KEYS,
+        _SHAPED | {"path", "parameters", "filter", "paging", "pageSize"},
+        required=frozenset({"path"}),
+    ),
+    SourceKind.LDAP: KindOfSource(
+        ldap.connect,
+        ldap.is_ldap_url,
+        "ldaps://ldap.example.com",
+        frozenset({"username", "secretRef", "startTls", "timeoutSeconds"}),
+        _SHAPED | {"path", "filter", "scope", "pageSize", "resolve", "nested"},
+        required=frozenset({"path"}),
+    ),
     SourceKind.REST: KindOfSource(
         rest.connect,
         _is_http_url,

@@ -15,7 +15,9 @@ class SourceFailed(Exception):
 
 
 class SourceKind(StrEnum):
+    SCIM = "SCIM"
     REST = "REST"
+    LDAP = "LDAP"
     SQL = "SQL"
 
 

@@ -87,8 +87,10 @@ async def complete(connection: SourceConnection, content: SourceContent) -> Asyn
 
 def shaped(records: list[FetchedRecord], content: SourceContent) -> Iterator[FetchedRecord]:
     """Keep `attributes`, and make one record of each value of the list `each`."""
+    wanted = tuple(content.attributes)
+    inner = tuple(name for name in wanted if "." in name or ":" in name)
     for record in records:
-        kept = {name: record[name] for name in content.attributes if name in record} if content.attributes else record
+        kept = {name: record[name] for name in record if _is_wanted(name, wanted, inner)} if wanted else record
         if not content.each:
             yield kept
             continue
@@ -96,3 +98,8 @@ def shaped(records: list[FetchedRecord], content: SourceContent) -> Iterator[Fet
         rest = {name: value for name, value in kept.items() if name != content.each}
         for value in values if isinstance(values, list) else [] if values is None else [values]:
             yield {**rest, content.each: value}
+
+
+def _is_wanted(name: str, wanted: tuple[str, ...], inner: tuple[str, ...]) -> bool:
+    """Return whether a member, or a value inside it such as `name.givenName`, is to be kept."""
+    return name in wanted or any(each.startswith((f"{name}.", f"{name}:")) for each in inner)

@@ -1,0 +1,238 @@
+"""Read entries of an LDAP directory or Active Directory, page by page.
+
+The library `bonsai` is an extra (`pip install rolecall[ldap]`), because it needs the system's LDAP library. It resolves
+names by itself: addresses are checked just before it connects.
+"""
+
+import importlib
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import asynccontextmanager
+from typing import Any
+from urllib.parse import urlsplit
+from uuid import UUID
+
+from rolecall.core.text import in_one_line
+from rolecall.sources.model import (
+    FetchedRecord,
+    RecordPage,
+    SearchScope,
+    SourceAccess,
+    SourceConnection,
+    SourceContent,
+    SourceFailed,
+)
+from rolecall.sources.nesting import effective_members, same_dn
+from rolecall.sources.peers import checked_addresses, peer_of
+
+PORTS = {"ldaps": 636, "ldap": 389}
+NOT_INSTALLED = (
+    "LDAP needs the extra of this service: install the system's LDAP library, then pip install rolecall[ldap]"
+)
+_PAGE = 500
+# Operational in many directories, so that `*` does not include it.
+_DEFAULT_ATTRIBUTES = ["*", "memberOf"]
+_EVERYTHING = "(objectClass=*)"
+# Never written to a file, even if the login may read them.
+_SECRET = re.compile(r"password$|pwd$|^pwdhistory$|^krbprincipalkey$|^sambalmpassword$|^ipanthash$", re.IGNORECASE)
+_RANGE = re.compile(r"(.+);range=(\d+)-(\d+|\*)", re.IGNORECASE)
+_CHECK_LOGIN = "check the name, the password and whether it has expired"
+# Active Directory says why it refuses a login by a number.
+_AD_REASONS = {
+    "532": "the password has expired",
+    "533": "the account is disabled",
+    "701": "the account has expired",
+    "773": "the password must be changed first",
+    "775": "the account is locked",
+}
+
+
+@asynccontextmanager
+async def connect(access: SourceAccess) -> AsyncIterator[SourceConnection]:
+    try:
+        bonsai = importlib.import_module("bonsai")
+    except ImportError:
+        raise SourceFailed(NOT_INSTALLED) from None
+    source = access.source
+    peer = peer_of(source.url, PORTS)
+    assert peer
+    encrypted = source.start_tls or urlsplit(source.url).scheme == "ldaps"
+    await checked_addresses(peer.host, access.config.source_hosts, encrypted=encrypted)
+    client = bonsai.LDAPClient(source.url, source.start_tls)
+    client.set_cert_policy("demand")
+    if access.config.source_ca:
+        client.set_ca_cert(str(access.config.source_ca))
+    if source.username:
+        client.set_credentials("SIMPLE", user=source.username, password=access.secret)
+    try:
+        connection = await client.connect(is_async=True, timeout=source.timeout_seconds)
+    except bonsai.errors.LDAPError as error:
+        raise SourceFailed(_reason(bonsai, error)) from None
+    try:
+        yield LdapConnection(bonsai, connection, source.timeout_seconds)
+    finally:
+        connection.close()
+
+
+class LdapConnection:
+    is_snapshot = False
+
+    def __init__(self, bonsai: Any, connection: Any, seconds: float) -> None:
+        self._bonsai, self._connection, self._seconds = bonsai, connection, seconds
+
+    async def pages(self, content: SourceContent) -> AsyncIterator[RecordPage]:
+        names = {content.each: await self._names(content)} if content.resolve else {}
+        pages = self._entries(content)
+        if content.nested:
+            records = [record async for page in pages for record in page]
+            pages = _cut(effective_members(records, content.each))
+        async for page in pages:
+            yield RecordPage([_resolved(record, names) for record in page])
+
+    async def _entries(self, content: SourceContent) -> AsyncIterator[list[FetchedRecord]]:
+        wanted = [*content.attributes, content.each] if content.attributes and content.each else content.attributes
+        page: list[FetchedRecord] = []
+        async for entry in self._search(content.path, content.filter, wanted, content.scope, content.page_size):
+            page.append(await record_of(entry, self._range))
+            if len(page) >= _PAGE:
+                yield page
+                page = []
+        if page:
+            yield page
+
+    async def _search(
+        self, base: str, filter: str, attributes: Iterable[str], scope: SearchScope, size: int
+    ) -> AsyncIterator[Any]:
+        scopes = self._bonsai.LDAPSearchScope
+        kinds = {
+            SearchScope.SUBTREE: scopes.SUBTREE,
+            SearchScope.ONE_LEVEL: scopes.ONELEVEL,
+            SearchScope.BASE: scopes.BASE,
+        }
+        named = list(attributes) or _DEFAULT_ATTRIBUTES
+        try:
+            found = await self._connection.paged_search(
+                base, kinds[scope], filter or _EVERYTHING, named, timeout=self._seconds, page_size=size or _PAGE
+            )
+            async for entry in found:
+                yield entry
+        except self._bonsai.errors.LDAPError as error:
+            raise SourceFailed(_reason(self._bonsai, error)) from None
+
+    async def _range(self, dn: str, attribute: str) -> Any:
+        """Read a further part of an attribute that the directory returns in parts."""
+        scope = self._bonsai.LDAPSearchScope.BASE
+        (entry,) = await self._connection.search(dn, scope, _EVERYTHING, [attribute], timeout=self._seconds)
+        return entry
+
+    async def _names(self, content: SourceContent) -> dict[str, str]:
+        """Map the names of entries to the attribute that `resolve` wants in their place."""
+        attribute = content.resolve.get(content.each, "")
+        if not attribute:
+            raise SourceFailed("resolve must name the attribute of each")
+        names = {}
+        async for entry in self._search(
+            root_of(content.path), f"({attribute}=*)", [attribute], SearchScope.SUBTREE, content.page_size
+        ):
+            names[same_dn(str(entry.dn))] = str(entry[attribute][0])
+        return names
+
+    async def login(self) -> str:
+        try:
+            said = await self._connection.whoami(timeout=self._seconds)
+        except self._bonsai.errors.LDAPError:
+            return ""
+        return f"signed in as {str(said).removeprefix('dn:')}" if said else "signed in anonymously"
+
+
+async def record_of(entry: Any, read_range: Callable[[str, str], Awaitable[Any]]) -> FetchedRecord:
+    """Convert an entry; several values become a sorted list, because directories return them in any order."""
+    record: FetchedRecord = {"dn": str(entry.dn)}
+    for returned in list(entry.keys()):
+        if returned == "dn" or _SECRET.search(returned):
+            continue
+        name, values = returned, list(entry[returned])
+        if part := _RANGE.fullmatch(returned):
+            name, values = part[1], values + await _rest(record["dn"], part, read_range)
+        plain = sorted(_text(name, value) for value in values)
+        if plain or name not in record:
+            record[name] = plain[0] if len(plain) == 1 else plain
+    return record
+
+
+async def _rest(dn: str, part: re.Match[str], read_range: Callable[[str, str], Awaitable[Any]]) -> list[Any]:
+    values: list[Any] = []
+    last = part[3]
+    while last != "*":
+        entry = await read_range(dn, f"{part[1]};range={int(last) + 1}-*")
+        found = [(key, match) for key in entry.keys() if (match := _RANGE.fullmatch(key))]  # noqa: SIM118
+        if not found:
+            raise SourceFailed(f"the directory returned only a part of {part[1]} of {dn}")
+        key, following = found[0]
+        values += list(entry[key])
+        last = following[3]
+    return values
+
+
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, bytes):
+        return str(value)
+    match name.lower():
+        case "objectguid":
+            return str(UUID(bytes_le=value))
+        case "objectsid":
+            return _sid(value)
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value.hex()
+
+
+def _sid(value: bytes) -> str:
+    parts = [int.from_bytes(value[at : at + 4], "little") for at in range(8, len(value), 4)]
+    return "-".join(map(str, ["S", value[0], int.from_bytes(value[2:8], "big"), *parts]))
+
+
+def root_of(base: str) -> str:
+    """Return the part of a name that the whole directory shares: its domain components, or all of it."""
+    parts = re.split(r"(?<!\\),\s*", base)
+    domain = [part for part in parts if part.lower().startswith("dc=")]
+    return ",".join(domain) or base
+
+
+def _resolved(record: FetchedRecord, names: dict[str, dict[str, str]]) -> FetchedRecord:
+    """Replace names of entries by what they stand for; one that is unknown stays, so that it is noticed."""
+    for attribute, known in names.items():
+        if attribute in record:
+            values = record[attribute] if isinstance(record[attribute], list) else [record[attribute]]
+            record = {**record, attribute: [known.get(same_dn(value), value) for value in values]}
+    return record
+
+
+async def _cut(records: list[FetchedRecord]) -> AsyncIterator[list[FetchedRecord]]:
+    for at in range(0, len(records), _PAGE):
+        yield records[at : at + _PAGE]
+
+
+def _reason(bonsai: Any, error: Exception) -> str:
+    said = in_one_line(str(error))[:300]
+    match error:
+        case bonsai.errors.AuthenticationError():
+            number = re.search(r"data (\d+)", said)
+            why = _AD_REASONS.get(number[1]) if number else None
+            return (
+                f"the directory refuses the login: {why or 'check the name, the password and whether it has expired'}"
+            )
+        case bonsai.errors.SizeLimitError():
+            return "the directory returns no more entries to this login; raise its size limit"
+        case bonsai.errors.NoSuchObjectError():
+            return "the directory has no such entry; check path"
+        case bonsai.errors.TimeoutError():
+            return "the directory did not answer in time"
+        case bonsai.errors.ConnectionError():
+            return f"no connection to the directory: {said}"
+    return f"the directory says: {said}"
+
+
+def is_ldap_url(url: str) -> bool:
+    return peer_of(url, PORTS) is not None and urlsplit(url).path in ("", "/") and not urlsplit(url).query

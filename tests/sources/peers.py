@@ -1,0 +1,151 @@
+"""Real servers to fetch from: slapd and scim2-server, started for the tests and stopped by them.
+
+A component that is not installed skips its tests and says so; in continuous integration it fails them. `make peers`
+installs all of them.
+"""
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx2
+import msgspec
+import pytest
+
+from tests.cli.commands import free_port
+
+SUFFIX = "dc=example,dc=com"
+ADMIN = f"cn=admin,{SUFFIX}"
+PASSWORD = "directory secret"
+TOKEN = "scim-token"
+_SLAPD = """
+include /etc/ldap/schema/core.schema
+include /etc/ldap/schema/cosine.schema
+include /etc/ldap/schema/inetorgperson.schema
+modulepath /usr/lib/ldap
+moduleload back_mdb
+moduleload memberof
+pidfile {folder}/slapd.pid
+{tls}
+database mdb
+maxsize 4294967296
+suffix "{suffix}"
+rootdn "{admin}"
+rootpw {password}
+directory {folder}/data
+index objectClass,uid,member eq
+dbnosync
+{overlay}
+"""
+_TLS = "TLSCACertificateFile {folder}/authority.pem\nTLSCertificateFile {file}\nTLSCertificateKeyFile {file}"
+
+
+def needs(component: str, is_there: bool) -> None:
+    if is_there:
+        return
+    reason = f"{component} is not installed: run `make peers`"
+    if os.environ.get("CI"):
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+def needs_ldap() -> None:
+    needs("slapd", shutil.which("slapd", path="/usr/sbin:/usr/bin") is not None)
+    needs("bonsai", importlib.util.find_spec("bonsai") is not None)
+
+
+def needs_scim() -> None:
+    needs("scim2-server", importlib.util.find_spec("scim2_server") is not None)
+
+
+class Directory(msgspec.Struct, frozen=True):
+    port: int
+    folder: Path
+
+    @property
+    def url(self) -> str:
+        return f"ldap://127.0.0.1:{self.port}"
+
+    def add(self, ldif: str) -> None:
+        """Add entries online."""
+        self._run("ldapadd", ldif)
+
+    def modify(self, ldif: str) -> None:
+        self._run("ldapmodify", ldif)
+
+    def _run(self, program: str, ldif: str) -> None:
+        command = [program, "-x", "-H", self.url, "-D", ADMIN, "-w", PASSWORD]
+        subprocess.run(command, input=ldif.encode(), check=True, capture_output=True)
+
+
+@contextmanager
+def a_directory(
+    folder: Path, ldif: str, certificate: Path | None = None, *, member_of: bool = True
+) -> Iterator[Directory]:
+    """Start slapd with these entries, and stop it at the end."""
+    (folder / "data").mkdir()
+    tls = _TLS.format(folder=folder, file=certificate) if certificate else ""
+    overlay = "overlay memberof" if member_of else ""
+    settings = _SLAPD.format(
+        folder=folder, suffix=SUFFIX, admin=ADMIN, password=f'"{PASSWORD}"', tls=tls, overlay=overlay
+    )
+    (folder / "slapd.conf").write_text(settings)
+    (folder / "entries.ldif").write_text(f"dn: {SUFFIX}\nobjectClass: domain\ndc: example\n\n{ldif}")
+    conf = ["-f", str(folder / "slapd.conf")]
+    subprocess.run(["slapadd", *conf, "-q", "-l", folder / "entries.ldif"], check=True, env=_path())
+    port = free_port()
+    url = f"ldap://127.0.0.1:{port}/"
+    process = subprocess.Popen(["slapd", *conf, "-h", url, "-d", "0"], env=_path(), stderr=subprocess.DEVNULL)
+    try:
+        directory = Directory(port, folder)
+        _wait(
+            lambda: subprocess.run(_base_search(directory), capture_output=True, check=False).returncode == 0, process
+        )
+        yield directory
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def _base_search(directory: Directory) -> list[str]:
+    return ["ldapsearch", "-x", "-H", directory.url, "-s", "base", "-b", "", "-LLL"]
+
+
+def _path() -> dict[str, str]:
+    return {**os.environ, "PATH": f"{os.environ['PATH']}:/usr/sbin"}
+
+
+@contextmanager
+def a_scim_server(*options: str) -> Iterator[str]:
+    """Start scim2-server and return its URL."""
+    port = free_port()
+    program = Path(sys.executable).with_name("scim2-server")
+    command = [program, "--hostname", "127.0.0.1", "--port", str(port), "--bearer-token", TOKEN, *options]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    url = f"http://127.0.0.1:{port}"
+    try:
+        _wait(lambda: _answers(url), process)
+        yield url
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def _answers(url: str) -> bool:
+    try:
+        httpx2.get(f"{url}/ServiceProviderConfig", headers={"Authorization": f"Bearer {TOKEN}"})
+    except httpx2.TransportError:
+        return False
+    return True
+
+
+def _wait(is_ready: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
+    while not is_ready():
+        assert process.poll() is None, "the server ended"
+        time.sleep(0.05)

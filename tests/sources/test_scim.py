@@ -1,0 +1,174 @@
+"""Users and groups of a SCIM server: scim2-server, really running."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from aiohttp import web
+
+from rolecall.core.config import Config
+from rolecall.core.db import Db
+from rolecall.sources import http_client
+from tests.sources.peers import TOKEN, a_scim_server, needs_scim
+from tests.sources.rest_server import RestServer
+from tests.sources.sourcing import Sourcing, a_sourced_application
+
+HEADERS = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/scim+json"}
+CONNECTOR: dict[str, Any] = {
+    "name": "SCIM",
+    "files": [
+        {
+            "name": "Users",
+            "content": "users",
+            "columns": {
+                "userName": "Username",
+                "displayName": "Name",
+                "emails[type=work].value": "Email",
+                "active": "Active",
+            },
+            "shape": {"ignore": ["id", "schemas", "emails", "meta", "groups"]},
+        },
+        {
+            "name": "Members",
+            "content": "memberships",
+            "isOptional": True,
+            "columns": {"members.display": "Username", "displayName": "Group"},
+            "shape": {"ignore": ["id", "schemas", "meta"]},
+        },
+    ],
+}
+CONTENTS: dict[str, Any] = {
+    "Users": {"path": "Users", "pageSize": 7},
+    "Members": {"path": "Groups", "each": "members"},
+}
+
+
+def a_user(name: str) -> dict[str, Any]:
+    return {
+        "schemas": ["urn:ietf:params:scim:schemas:core:2.0:User"],
+        "userName": name,
+        "displayName": name.title(),
+        "active": name != "user3",
+        "emails": [{"type": "work", "value": f"{name}@example.com"}],
+    }
+
+
+@pytest.fixture(scope="module")
+def scim() -> Iterator[str]:
+    needs_scim()
+    with a_scim_server() as url:
+        ids = {}
+        for n in range(25):
+            made = httpx2.post(f"{url}/Users", headers=HEADERS, json=a_user(f"user{n}"))
+            assert made.status_code == 201, made.text
+            ids[f"user{n}"] = made.json()["id"]
+        members = [{"value": id, "display": name} for name, id in ids.items()]
+        group = {"schemas": ["urn:ietf:params:scim:schemas:core:2.0:Group"], "displayName": "Staff", "members": members}
+        made = httpx2.post(f"{url}/Groups", headers=HEADERS, json=group)
+        assert made.status_code == 201, made.text
+        yield url
+
+
+@pytest.fixture
+async def sourcing(client: httpx2.AsyncClient, db: Db, config: Config) -> Sourcing:
+    return await a_sourced_application(client, db, config, CONNECTOR)
+
+
+async def put(sourcing: Sourcing, url: str, contents: dict[str, Any] = CONTENTS, secret: str = TOKEN) -> None:
+    fields = {"kind": "SCIM", "authentication": "Bearer", "secret": secret}
+    answer = await sourcing.put(url, contents=contents, **fields)
+    assert answer.status_code == 200, answer.text
+
+
+async def test_users_and_members_are_fetched(sourcing: Sourcing, scim: str) -> None:
+    await put(sourcing, scim)
+
+    run = await sourcing.fetch()
+
+    assert run["status"] == "Finished", run["log"]
+    assert "Users: fetched 25 records" in run["log"]
+    assert "Members: fetched 25 records" in run["log"]
+    accounts = await sourcing.imports.items(f"/api/applications/{sourcing.id}/accounts")
+    assert {each["username"]: (each["email"], each["isActive"]) for each in accounts}["user3"] == (
+        "user3@example.com",
+        False,
+    )
+    groups = await sourcing.imports.items(f"/api/applications/{sourcing.id}/groups")
+    assert [group["name"] for group in groups] == ["Staff"]
+
+
+async def test_filter_and_attributes_are_asked_of_the_server(sourcing: Sourcing, scim: str) -> None:
+    wanted = {"path": "Users", "filter": 'userName eq "user7"', "attributes": ["userName", "emails"]}
+    await put(sourcing, scim, {"Users": wanted})
+
+    result = await sourcing.test()
+
+    (users,) = result["contents"]
+    assert (users["found"], users["total"], result["isWorking"]) == (1, 1, True)
+    assert set(users["fields"]) == {"userName", "emails"}
+
+
+async def test_pages_by_cursor(sourcing: Sourcing, tmp_path: Path) -> None:
+    """RFC 9865: scim2-server pages by cursor if its configuration announces it."""
+    needs_scim()
+    with a_scim_server() as plain:
+        announced = httpx2.get(f"{plain}/ServiceProviderConfig", headers=HEADERS).json()
+    announced["pagination"] = {"cursor": True, "index": False, "defaultPaginationMethod": "cursor"}
+    file = tmp_path / "provider.json"
+    file.write_text(json.dumps(announced))
+    with a_scim_server("--service-provider-config", str(file)) as url:
+        for n in range(5):
+            httpx2.post(f"{url}/Users", headers=HEADERS, json=a_user(f"user{n}")).raise_for_status()
+        await put(sourcing, url, {"Users": {"path": "Users", "paging": "Cursor", "pageSize": 2}})
+        run = await sourcing.fetch()
+
+    assert run["status"] == "Finished", run["log"]
+    assert len(await sourcing.usernames()) == 5
+
+
+async def test_wrong_token_is_told_in_words(sourcing: Sourcing, scim: str) -> None:
+    await put(sourcing, scim, secret="expired")
+
+    run = await sourcing.fetch()
+
+    assert "the server refuses the credentials (401)" in run["log"]
+
+
+def _page(server: RestServer, total: int, names: list[str]) -> web.Response:
+    return web.json_response({"totalResults": total, "Resources": [{"id": name, "userName": name} for name in names]})
+
+
+@pytest.mark.parametrize(
+    ("pages", "reason"),
+    [
+        ([(3, ["a", "b"]), (3, [])], "the list ended after 2 of 3 records"),
+        ([(3, ["a", "b"]), (3, ["b"])], "the record with id b came twice"),
+        ([(3, ["a", "b"]), (4, ["c"])], "3 records at first, then 4"),
+        ([(1, ["a", "b"])], "announced 1 records and sent more"),
+    ],
+)
+async def test_incomplete_list_fails(
+    sourcing: Sourcing,
+    server: RestServer,
+    monkeypatch: pytest.MonkeyPatch,
+    pages: list[tuple[int, list[str]]],
+    reason: str,
+) -> None:
+    monkeypatch.setattr(http_client, "RETRY_PAUSES", (0.01,))
+    server.before = lambda server, _: _page(server, *pages[(len(server.asked) - 1) % len(pages)])
+    await put(sourcing, server.url, {"Users": {"path": "Users"}})
+
+    run = await sourcing.fetch()
+
+    assert run["status"] == "Failed"
+    assert reason in run["log"]
+
+
+async def test_answer_that_is_no_list_is_named(sourcing: Sourcing, server: RestServer) -> None:
+    server.before = lambda _, __: web.json_response({"users": []})
+    await put(sourcing, server.url, {"Users": {"path": "Users"}})
+
+    assert "it has no totalResults" in (await sourcing.fetch())["log"]
