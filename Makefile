@@ -14,7 +14,7 @@ PIP := $(PY) -m pip install --quiet --quiet --disable-pip-version-check --no-inp
 LOCKED := $(PIP) --no-compile --require-hashes
 CONSOLE := $(shell find rolecall/console -name '*.html' -o -name '*.py')
 
-.PHONY: help run install setup browser pictures schema check test test-external battery battery-ci battery-planted mutants schemathesis sbom ages bench bench-import bench-console rehearse lock lock-add clean
+.PHONY: help run install setup browser peers pictures schema check test test-external battery battery-ci battery-planted mutants schemathesis sbom ages bench bench-import bench-console rehearse lock lock-add clean
 
 help: ## Show what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' Makefile | expand -t 24
@@ -33,6 +33,14 @@ browser: ## Chromium for the console's tests, from the system's packages; ROLECA
 	else echo "No Chromium here: the console's tests in a browser will be skipped. Install it, or set ROLECALL_BROWSER" >&2; \
 	[ -z "$$CI" ]; fi
 
+peers: setup ## slapd and an LDAP library, which the tests of live sources fetch from, from the system's packages
+	@if [ -x /usr/sbin/slapd ] && $(PY) -c "import bonsai" 2>/dev/null; then :; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && echo "Installing slapd and an LDAP library" && \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq slapd ldap-utils gcc libldap2-dev libsasl2-dev >/dev/null && \
+		$(LOCKED) -r requirements-ldap.lock; then :; \
+	else echo "No slapd here: the tests of live sources that need it will be skipped. Install slapd and rolecall[ldap]" >&2; \
+	[ -z "$$CI" ]; fi
+
 pictures: setup browser ## The pictures of the console in docs/
 	@$(PY) -m tests.console.browser.pictures
 
@@ -46,10 +54,10 @@ check: setup ## Style, types, import rules, lock files
 	@$(VENV)/bin/lint-imports
 	@$(PY) .ci/locks.py check
 
-test: setup browser ## The test suite, on an embedded PostgreSQL; ARGS="-k name"
+test: setup browser peers ## The test suite, on an embedded PostgreSQL; ARGS="-k name"
 	@$(PY) -m pytest $(ARGS)
 
-test-external: setup browser ## The same on a separately started PostgreSQL, or on yours: ROLECALL_TEST_DATABASE_URL
+test-external: setup browser peers ## The same on a separately started PostgreSQL, or on yours: ROLECALL_TEST_DATABASE_URL
 	@$(PY) -m tests.external $(ARGS)
 
 battery: setup browser ## Everything that proves reliability, an hour or two; ARGS=kill for one row; writes docs/reliability.md

@@ -19,6 +19,7 @@ ASKED = {
     "requirements-build.lock": BUILD,
     "requirements-dev.lock": PROJECT["optional-dependencies"]["dev"],
     "requirements-bench.lock": PROJECT["optional-dependencies"]["bench"],
+    "requirements-ldap.lock": PROJECT["optional-dependencies"]["ldap"],
 }
 
 

@@ -13,7 +13,7 @@ from rolecall.cli.output import json_option, show_json, show_table
 if TYPE_CHECKING:
     from rolecall.core.config import Config
     from rolecall.core.db import Db
-    from rolecall.operate.doctor import CheckResult
+    from rolecall.operate.check_results import CheckResult
 
 
 @click.command

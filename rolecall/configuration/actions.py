@@ -34,6 +34,8 @@ from rolecall.notifications import actions as notifications
 from rolecall.notifications import queries as notification_queries
 from rolecall.reports import actions as reports
 from rolecall.settings import actions as settings
+from rolecall.sources import actions as sources
+from rolecall.sources import queries as source_queries
 from rolecall.webhooks import actions as webhooks
 
 Write = Callable[[Json], Awaitable[None]]
@@ -164,11 +166,23 @@ class _Applying:
 
         async def write(given: Json) -> None:
             archived = {"isArchived": given.pop("isArchived", None)}
+            source = {"source": given.pop("source")} if "source" in given else {}
             id = known or await applications.create_application(self.db, given, self.facts, self.caller)
             if known or archived["isArchived"]:
                 await applications.change_application(self.db, id, {**given, **archived}, self.facts, self.caller)
+            if source:
+                await self._write_source(id, source["source"])
 
         await self._write_entry(place, name, entry, write, lambda: self._one(queries.application_entries, name))
+
+    async def _write_source(self, id: UUID, given: Json | None) -> None:
+        try:
+            if given is not None:
+                await sources.put_source(self.db, self.caller, id, given, self.facts, self.config)
+            elif await source_queries.find(self.db, id):
+                await sources.delete_source(self.db, self.caller, id)
+        except Invalid as error:
+            raise Invalid(*(Problem(f"source.{each.field}", each.message) for each in error.problems)) from None
 
     async def model(self, place: str, entry: Json) -> None:
         name = entry["name"]

@@ -27,6 +27,8 @@ from rolecall.duties.model import Pattern
 from rolecall.notifications import queries as notifications
 from rolecall.reports import queries as reports
 from rolecall.settings import queries as settings
+from rolecall.sources import queries as sources
+from rolecall.sources.model import Source
 
 Names = dict[UUID | None, str]
 
@@ -67,10 +69,11 @@ async def settings_entry(db: Db) -> SettingsEntry:
 async def application_entries(db: Db, name: str | None = None) -> list[ApplicationEntry]:
     found = await applications.configurations(db, name=name)
     names = await names_of(db, [id for each in found for id in (each.owner_id, *each.provisioner_ids)])
-    return [_application(each, names) for each in found]
+    live = await sources.by_application(db, [each.id for each in found])
+    return [_application(each, names, live.get(each.id)) for each in found]
 
 
-def _application(found: ApplicationConfiguration, names: Names) -> ApplicationEntry:
+def _application(found: ApplicationConfiguration, names: Names, source: Source | None) -> ApplicationEntry:
     return ApplicationEntry(
         found.name,
         found.priority,
@@ -83,6 +86,7 @@ def _application(found: ApplicationConfiguration, names: Names) -> ApplicationEn
         found.guard,
         found.review_every_months,
         found.surprise_reviews,
+        source,
     )
 
 

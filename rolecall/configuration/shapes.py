@@ -27,6 +27,8 @@ from rolecall.settings.model import CustomField, Guard
 from rolecall.settings.policy import EventType, Level, RequestAction, RequirementType, Responder
 from rolecall.settings.shapes import MOST_RULES, ResponderName, RuleFields, SettingsFields
 from rolecall.webhooks.model import HookEvent
+from rolecall.sources.model import Source
+from rolecall.sources.shapes import SourceDefinition
 from rolecall.webhooks.shapes import HookFields
 
 
@@ -62,6 +64,7 @@ class ApplicationEntry(msgspec.Struct, rename="camel"):
     guard: Guard | None
     review_every_months: int | None
     surprise_reviews: bool
+    source: Source | None = None
 
 
 class GrantsEntry(msgspec.Struct):
@@ -172,6 +175,7 @@ class ApplicationEntryBody(ApplicationFields):
     is_archived: Flag | None = None
     owner: OptionalName256 | None = None
     provisioners: Annotated[list[Name256], Field(max_length=MOST_PROVISIONERS)] | None = None
+    source: SourceDefinition | None = None
 
 
 class GrantsEntryBody(GrantsBody):

@@ -3,14 +3,11 @@
 import os
 import shutil
 import stat
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from enum import StrEnum
 from pathlib import Path
 from urllib.parse import urlsplit
 from uuid import UUID
-
-import msgspec
 
 from rolecall.access_requests.queries import leftovers
 from rolecall.application_imports.queries import failing_schedules
@@ -22,7 +19,9 @@ from rolecall.core.heartbeat import some_worker_lives
 from rolecall.core.sealing import KEY_FILE
 from rolecall.notifications import health as notifications
 from rolecall.notifications.queries import sealed_secrets
+from rolecall.operate.check_results import CheckResult, CheckState, DatabaseCheck, fine, trouble
 from rolecall.reports import queries as reports
+from rolecall.sources import health as sources
 
 MOST_SKEW = timedelta(seconds=5)
 LEAST_FREE_PERCENT, LEAST_FREE_BYTES = 10, 1024 * MIB
@@ -31,44 +30,6 @@ MOST_UNMATCHED_PERCENT = 10
 DELIVERIES_LATE = timedelta(minutes=5)
 IMPORTS_WAIT = timedelta(minutes=15)
 _NAMED = 5
-
-
-class CheckState(StrEnum):
-    OK = "ok"
-    WARNING = "warning"
-    TROUBLE = "trouble"
-
-
-class CheckResult(msgspec.Struct, frozen=True):
-    """The result of a check; `advice` is empty when it passed."""
-
-    check: str
-    state: CheckState
-    detail: str
-    advice: str = ""
-
-
-class DatabaseCheck(msgspec.Struct, frozen=True):
-    """A check of the tables; `problem` returns what is wrong, empty if nothing is."""
-
-    name: str
-    problem: Callable[[Db], Awaitable[str]]
-    fine: str
-    advice: str
-    state: CheckState = CheckState.TROUBLE
-
-    async def result(self, db: Db) -> CheckResult:
-        if problem := await self.problem(db):
-            return CheckResult(self.name, self.state, problem, self.advice)
-        return _fine(self.name, self.fine)
-
-
-def _fine(check: str, detail: str) -> CheckResult:
-    return CheckResult(check, CheckState.OK, detail)
-
-
-def _trouble(check: str, detail: str, advice: str) -> CheckResult:
-    return CheckResult(check, CheckState.TROUBLE, detail, advice)
 
 
 async def examine(db: Db, config: Config) -> list[CheckResult]:
@@ -80,11 +41,12 @@ async def examine(db: Db, config: Config) -> list[CheckResult]:
     if version.state is CheckState.OK:
         findings += [await check.result(db) for check in _CHECKS]
         findings += [await _unmatched(db), await _audit(db), await _secrets(db, config)]
+        findings.append(await _sources(db, config))
     return findings
 
 
 def out_of_reach(error: Exception) -> CheckResult:
-    return _trouble(
+    return trouble(
         "database",
         f"out of reach: {' '.join(str(error).split())}",
         "start it, and check ROLECALL_DATABASE_URL and the network",
@@ -94,24 +56,24 @@ def out_of_reach(error: Exception) -> CheckResult:
 async def _version(db: Db) -> CheckResult:
     if await fetch_value(db, "SELECT to_regnamespace(%(aside)s)", aside=migrate.ASIDE):
         detail, _, advice = migrate.INTERRUPTED.partition("; ")
-        return _trouble("migrations", detail, advice)
+        return trouble("migrations", detail, advice)
     behind, ahead = await migrate.differences(db)
     if ahead:
-        return _trouble(
+        return trouble(
             "migrations", f"the database is newer than this program: it has {_some(ahead)}", "run the newer program"
         )
     if behind:
-        return _trouble(
+        return trouble(
             "migrations",
             f"{len(behind)} not applied: {_some(behind)}",
             "run `rolecall migrate`, or start `rolecall serve`",
         )
-    return _fine("migrations", "the database is at this version")
+    return fine("migrations", "the database is at this version")
 
 
 def _signing_in(config: Config) -> CheckResult:
     if config.passwords or config.oidc_issuer:
-        return _fine("sign-in", "people can sign in with a password or an OpenID provider")
+        return fine("sign-in", "people can sign in with a password or an OpenID provider")
     return CheckResult(
         "sign-in",
         CheckState.WARNING,
@@ -132,8 +94,8 @@ async def _clock(db: Db) -> CheckResult:
     skew = abs(here - there)
     seconds = f"{skew.total_seconds():.1f} s"
     if skew <= MOST_SKEW:
-        return _fine("clock", f"{seconds} from the database's")
-    return _trouble("clock", f"this machine and the database are {seconds} apart", "synchronise both clocks by NTP")
+        return fine("clock", f"{seconds} from the database's")
+    return trouble("clock", f"this machine and the database are {seconds} apart", "synchronise both clocks by NTP")
 
 
 def _disks(config: Config) -> Iterator[CheckResult]:
@@ -152,7 +114,7 @@ def _disk(folder: Path) -> Iterator[CheckResult]:
     percent = 100 * usage.free // usage.total
     detail = f"{percent} % free ({usage.free // MIB:,} MiB) under {folder}"
     if percent >= LEAST_FREE_PERCENT and usage.free >= LEAST_FREE_BYTES:
-        yield _fine("disk", detail)
+        yield fine("disk", detail)
     else:
         state = CheckState.TROUBLE if usage.free < LEAST_FREE_BYTES else CheckState.WARNING
         yield CheckResult("disk", state, detail, "free some space or enlarge the disk; a full disk stops every write")
@@ -165,14 +127,14 @@ def _permissions(config: Config) -> Iterator[CheckResult]:
     for name, most in (("postgres", 0o700), ("files", 0o700), (KEY_FILE, 0o600), *locks):
         path = config.data_dir / name
         if path.exists() and (mode := stat.S_IMODE(path.stat().st_mode)) & ~most:
-            problems.append(_trouble("permissions", f"{path} has mode {mode:o}", f"run `chmod {most:o} {path}`"))
+            problems.append(trouble("permissions", f"{path} has mode {mode:o}", f"run `chmod {most:o} {path}`"))
     if stat.S_IMODE(config.data_dir.stat().st_mode) & stat.S_IWOTH:
         problems.append(
-            _trouble("permissions", f"any user may write to {config.data_dir}", "remove that permission: chmod o-w")
+            trouble("permissions", f"any user may write to {config.data_dir}", "remove that permission: chmod o-w")
         )
     if not os.access(config.data_dir, os.W_OK):
-        problems.append(_trouble("permissions", f"{config.data_dir} cannot be written", "run as the user who owns it"))
-    yield from problems or [_fine("permissions", f"only the owner can read {config.data_dir}")]
+        problems.append(trouble("permissions", f"{config.data_dir} cannot be written", "run as the user who owns it"))
+    yield from problems or [fine("permissions", f"only the owner can read {config.data_dir}")]
 
 
 async def _hooks(db: Db) -> str:
@@ -213,13 +175,24 @@ async def _secrets(db: Db, config: Config) -> CheckResult:
     key = sealing.find_key(config)
     closed = [name for id, name, secret in rows if not _opens(key, secret, id)]
     if not closed:
-        return _fine("secrets", f"the key decrypts all {len(rows)} secrets of webhooks and notifications")
-    return _trouble(
+        return fine("secrets", f"the key decrypts all {len(rows)} secrets of webhooks and notifications")
+    return trouble(
         "secrets",
         f"{'there is no key' if key is None else 'encrypted with another key'}, so nothing is sent: {_some(closed)}",
         "put the old secret.key (or ROLECALL_SECRET_KEY) back; if it is lost, rotate the secret of each webhook"
         " (`rolecall hook rotate-secret`), give it to its receiver, and set those of notifications again"
         " (`rolecall notify change`)",
+    )
+
+
+async def _sources(db: Db, config: Config) -> CheckResult:
+    if not (found := await sources.problems(db, config)):
+        return fine("live sources", "their hosts are allowed and their secrets can be read")
+    return trouble(
+        "live sources",
+        _some(found),
+        "set ROLECALL_SOURCE_HOSTS and ROLECALL_SOURCE_SECRETS as docs/sources.md says, for this command and for the"
+        " worker; then `rolecall source test APPLICATION`",
     )
 
 
@@ -292,7 +265,7 @@ async def _unmatched(db: Db) -> CheckResult:
     percent = 100 * unmatched / total if total else 0
     detail = f"{unmatched:,} of {total:,} accounts match no identity ({percent:.0f} %)"
     if percent <= MOST_UNMATCHED_PERCENT:
-        return _fine("unmatched accounts", detail)
+        return fine("unmatched accounts", detail)
     return CheckResult(
         "unmatched accounts",
         CheckState.WARNING,
@@ -312,8 +285,8 @@ async def _leftovers(db: Db) -> str:
 async def _audit(db: Db) -> CheckResult:
     verdict = await audit.verify(db)
     if verdict.broken is None:
-        return _fine("audit", f"all {verdict.count:,} entries verified; the chain is intact")
-    return _trouble(
+        return fine("audit", f"all {verdict.count:,} entries verified; the chain is intact")
+    return trouble(
         "audit",
         f"entry {verdict.broken.number} is the first that fails verification: {verdict.broken.reason}",
         "the database was changed without the program: keep it unchanged, and compare it with a backup",

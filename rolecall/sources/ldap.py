@@ -4,11 +4,15 @@ The library `bonsai` is an extra (`pip install rolecall[ldap]`), because it need
 names by itself: addresses are checked just before it connects.
 """
 
+import asyncio
 import importlib
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from typing import Any
+from functools import partial
+from itertools import islice
+from typing import Any, Self, TypeVar
 from urllib.parse import urlsplit
 from uuid import UUID
 
@@ -25,6 +29,7 @@ from rolecall.sources.model import (
 from rolecall.sources.nesting import effective_members, same_dn
 from rolecall.sources.peers import checked_addresses, peer_of
 
+T = TypeVar("T")
 PORTS = {"ldaps": 636, "ldap": 389}
 NOT_INSTALLED = (
     "LDAP needs the extra of this service: install the system's LDAP library, then pip install rolecall[ldap]"
@@ -58,27 +63,46 @@ async def connect(access: SourceAccess) -> AsyncIterator[SourceConnection]:
     assert peer
     encrypted = source.start_tls or urlsplit(source.url).scheme == "ldaps"
     await checked_addresses(peer.host, access.config.source_hosts, encrypted=encrypted)
-    client = bonsai.LDAPClient(source.url, source.start_tls)
-    client.set_cert_policy("demand")
-    if access.config.source_ca:
-        client.set_ca_cert(str(access.config.source_ca))
-    if source.username:
-        client.set_credentials("SIMPLE", user=source.username, password=access.secret)
-    try:
-        connection = await client.connect(is_async=True, timeout=source.timeout_seconds)
-    except bonsai.errors.LDAPError as error:
-        raise SourceFailed(_reason(bonsai, error)) from None
-    try:
-        yield LdapConnection(bonsai, connection, source.timeout_seconds)
-    finally:
-        connection.close()
+    # The library's own asyncio support polls without a pause, which would slow down everything else in the worker.
+    with ThreadPoolExecutor(1, thread_name_prefix="ldap") as thread:
+        directory = await LdapConnection.open(bonsai, access, thread)
+        try:
+            yield directory
+        finally:
+            await directory.run(directory.close)
 
 
 class LdapConnection:
+    """A connection that one thread uses."""
+
     is_snapshot = False
 
-    def __init__(self, bonsai: Any, connection: Any, seconds: float) -> None:
-        self._bonsai, self._connection, self._seconds = bonsai, connection, seconds
+    def __init__(self, bonsai: Any, connection: Any, seconds: float, thread: ThreadPoolExecutor) -> None:
+        self._bonsai, self._connection, self._seconds, self._thread = bonsai, connection, seconds, thread
+
+    @classmethod
+    async def open(cls, bonsai: Any, access: SourceAccess, thread: ThreadPoolExecutor) -> Self:
+        source = access.source
+        client = bonsai.LDAPClient(source.url, source.start_tls)
+        client.set_cert_policy("demand")
+        if access.config.source_ca:
+            client.set_ca_cert(str(access.config.source_ca))
+        if source.username:
+            client.set_credentials("SIMPLE", user=source.username, password=access.secret)
+        made = cls(bonsai, None, source.timeout_seconds, thread)
+        made._connection = await made.run(client.connect, timeout=source.timeout_seconds)
+        return made
+
+    async def run(self, function: Callable[..., T], *args: Any, **named: Any) -> T:
+        """Call a function in the thread of this connection; say an error of the library in words."""
+        loop = asyncio.get_running_loop()
+        try:
+            return await loop.run_in_executor(self._thread, partial(function, *args, **named))
+        except self._bonsai.errors.LDAPError as error:
+            raise SourceFailed(_reason(self._bonsai, error)) from None
+
+    def close(self) -> None:
+        self._connection.close()
 
     async def pages(self, content: SourceContent) -> AsyncIterator[RecordPage]:
         names = {content.each: await self._names(content)} if content.resolve else {}
@@ -91,18 +115,16 @@ class LdapConnection:
 
     async def _entries(self, content: SourceContent) -> AsyncIterator[list[FetchedRecord]]:
         wanted = [*content.attributes, content.each] if content.attributes and content.each else content.attributes
-        page: list[FetchedRecord] = []
-        async for entry in self._search(content.path, content.filter, wanted, content.scope, content.page_size):
-            page.append(await record_of(entry, self._range))
-            if len(page) >= _PAGE:
-                yield page
-                page = []
-        if page:
+        found = await self.run(self._search, content.path, content.filter, wanted, content.scope, content.page_size)
+        while page := await self.run(self._records, found):
             yield page
 
-    async def _search(
+    def _records(self, found: Iterator[Any]) -> list[FetchedRecord]:
+        return [record_of(entry, self._range) for entry in islice(found, _PAGE)]
+
+    def _search(
         self, base: str, filter: str, attributes: Iterable[str], scope: SearchScope, size: int
-    ) -> AsyncIterator[Any]:
+    ) -> Iterator[Any]:
         scopes = self._bonsai.LDAPSearchScope
         kinds = {
             SearchScope.SUBTREE: scopes.SUBTREE,
@@ -110,42 +132,41 @@ class LdapConnection:
             SearchScope.BASE: scopes.BASE,
         }
         named = list(attributes) or _DEFAULT_ATTRIBUTES
-        try:
-            found = await self._connection.paged_search(
+        return iter(
+            self._connection.paged_search(
                 base, kinds[scope], filter or _EVERYTHING, named, timeout=self._seconds, page_size=size or _PAGE
             )
-            async for entry in found:
-                yield entry
-        except self._bonsai.errors.LDAPError as error:
-            raise SourceFailed(_reason(self._bonsai, error)) from None
+        )
 
-    async def _range(self, dn: str, attribute: str) -> Any:
+    def _range(self, dn: str, attribute: str) -> Any:
         """Read a further part of an attribute that the directory returns in parts."""
         scope = self._bonsai.LDAPSearchScope.BASE
-        (entry,) = await self._connection.search(dn, scope, _EVERYTHING, [attribute], timeout=self._seconds)
+        (entry,) = self._connection.search(dn, scope, _EVERYTHING, [attribute], timeout=self._seconds)
         return entry
 
     async def _names(self, content: SourceContent) -> dict[str, str]:
         """Map the names of entries to the attribute that `resolve` wants in their place."""
-        attribute = content.resolve.get(content.each, "")
-        if not attribute:
-            raise SourceFailed("resolve must name the attribute of each")
-        names = {}
-        async for entry in self._search(
-            root_of(content.path), f"({attribute}=*)", [attribute], SearchScope.SUBTREE, content.page_size
-        ):
-            names[same_dn(str(entry.dn))] = str(entry[attribute][0])
-        return names
+        attribute = content.resolve[content.each]
+
+        def read() -> dict[str, str]:
+            base = root_of(content.path)
+            found = self._search(base, f"({attribute}=*)", [attribute], SearchScope.SUBTREE, content.page_size)
+            return {same_dn(str(entry.dn)): str(entry[attribute][0]) for entry in found}
+
+        return await self.run(read)
 
     async def login(self) -> str:
         try:
-            said = await self._connection.whoami(timeout=self._seconds)
-        except self._bonsai.errors.LDAPError:
+            said = await self.run(self._connection.whoami, timeout=self._seconds)
+        except SourceFailed:
             return ""
         return f"signed in as {str(said).removeprefix('dn:')}" if said else "signed in anonymously"
 
 
-async def record_of(entry: Any, read_range: Callable[[str, str], Awaitable[Any]]) -> FetchedRecord:
+ReadRange = Callable[[str, str], Any]
+
+
+def record_of(entry: Any, read_range: ReadRange) -> FetchedRecord:
     """Convert an entry; several values become a sorted list, because directories return them in any order."""
     record: FetchedRecord = {"dn": str(entry.dn)}
     for returned in list(entry.keys()):
@@ -153,18 +174,18 @@ async def record_of(entry: Any, read_range: Callable[[str, str], Awaitable[Any]]
             continue
         name, values = returned, list(entry[returned])
         if part := _RANGE.fullmatch(returned):
-            name, values = part[1], values + await _rest(record["dn"], part, read_range)
+            name, values = part[1], values + _rest(record["dn"], part, read_range)
         plain = sorted(_text(name, value) for value in values)
         if plain or name not in record:
             record[name] = plain[0] if len(plain) == 1 else plain
     return record
 
 
-async def _rest(dn: str, part: re.Match[str], read_range: Callable[[str, str], Awaitable[Any]]) -> list[Any]:
+def _rest(dn: str, part: re.Match[str], read_range: ReadRange) -> list[Any]:
     values: list[Any] = []
     last = part[3]
     while last != "*":
-        entry = await read_range(dn, f"{part[1]};range={int(last) + 1}-*")
+        entry = read_range(dn, f"{part[1]};range={int(last) + 1}-*")
         found = [(key, match) for key in entry.keys() if (match := _RANGE.fullmatch(key))]  # noqa: SIM118
         if not found:
             raise SourceFailed(f"the directory returned only a part of {part[1]} of {dn}")

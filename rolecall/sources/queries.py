@@ -1,3 +1,4 @@
+from collections.abc import Iterable
 from datetime import datetime
 from uuid import UUID
 
@@ -33,6 +34,13 @@ class SourcedApplication(msgspec.Struct, frozen=True):
 async def find(db: Db, application_id: UUID) -> Source | None:
     stored = await fetch_value(db, "SELECT definition FROM sources WHERE application_id = %(id)s", id=application_id)
     return msgspec.convert(stored, Source) if stored else None
+
+
+async def by_application(db: Db, ids: Iterable[UUID]) -> dict[UUID, Source]:
+    rows = await fetch_rows(
+        db, "SELECT application_id, definition FROM sources WHERE application_id = ANY(%(ids)s)", ids=list(ids)
+    )
+    return {id: msgspec.convert(stored, Source) for id, stored in rows}
 
 
 async def get(db: Db, application_id: UUID, config: Config, now: datetime) -> SourceDetail:

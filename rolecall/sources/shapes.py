@@ -102,8 +102,8 @@ class SourceContentBody(Body):
     nested: Flag = False
 
 
-class SourceBody(Body):
-    """The source of an application. `secret` is stored encrypted and never shown; it means `secretRef: sealed`."""
+class SourceDefinition(Body):
+    """The source of an application, without a secret of its own."""
 
     kind: Annotated[SourceKind, one_of(SourceKind)]
     url: Annotated[SomeText, STRIPPED, Field(max_length=2048)]
@@ -112,12 +112,17 @@ class SourceBody(Body):
     ]
     username: Text256 = ""
     secret_ref: Annotated[Maybe[Text256], AfterValidator(_is_reference)] | None = None
-    secret: Annotated[Text, Field(max_length=10_000)] | None = None
     authentication: Maybe[Annotated[Authentication, one_of(Authentication)]] = Authentication.NONE
     header: Annotated[Maybe[Text256], AfterValidator(_is_header)] | None = None
     headers: Annotated[_PublicTexts, AfterValidator(_are_headers)] = Field(default_factory=dict)
     start_tls: Flag = False
     timeout_seconds: Annotated[int, Field(ge=1, le=3600)] = 60
+
+
+class SourceBody(SourceDefinition):
+    """The source of an application. `secret` is stored encrypted and never shown; it means `secretRef: sealed`."""
+
+    secret: Annotated[Text, Field(max_length=10_000)] | None = None
 
     def as_source(self, secret_ref: str) -> Source:
         """Return the source to store, without the secret."""

@@ -16,7 +16,7 @@ from rolecall.core.db import Db, execute
 from rolecall.core.ids import new_id
 from rolecall.core.sealing import new_key
 from rolecall.operate import doctor
-from rolecall.operate.doctor import CheckState
+from rolecall.operate.check_results import CheckState
 from rolecall.webhooks import outbox
 from tests.application_imports.running import Imports
 from tests.builders import an_access_request, an_application, an_identity, an_import

@@ -8,7 +8,7 @@ import pytest
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute
 from rolecall.operate import doctor
-from rolecall.operate.doctor import CheckState
+from rolecall.operate.check_results import CheckState
 from tests.notifications.notifying import a_company, ask, change
 from tests.operate.test_metrics import asked, labels
 

@@ -72,15 +72,13 @@ class Directory(msgspec.Struct, frozen=True):
     def url(self) -> str:
         return f"ldap://127.0.0.1:{self.port}"
 
+    def answers(self) -> bool:
+        search = ["ldapsearch", "-x", "-H", self.url, "-s", "base", "-b", "", "-LLL"]
+        return subprocess.run(search, capture_output=True, check=False).returncode == 0
+
     def add(self, ldif: str) -> None:
-        """Add entries online."""
-        self._run("ldapadd", ldif)
-
-    def modify(self, ldif: str) -> None:
-        self._run("ldapmodify", ldif)
-
-    def _run(self, program: str, ldif: str) -> None:
-        command = [program, "-x", "-H", self.url, "-D", ADMIN, "-w", PASSWORD]
+        """Add entries while the directory runs, so that it maintains memberOf."""
+        command = ["ldapadd", "-x", "-H", self.url, "-D", ADMIN, "-w", PASSWORD]
         subprocess.run(command, input=ldif.encode(), check=True, capture_output=True)
 
 
@@ -104,17 +102,11 @@ def a_directory(
     process = subprocess.Popen(["slapd", *conf, "-h", url, "-d", "0"], env=_path(), stderr=subprocess.DEVNULL)
     try:
         directory = Directory(port, folder)
-        _wait(
-            lambda: subprocess.run(_base_search(directory), capture_output=True, check=False).returncode == 0, process
-        )
+        _wait(directory.answers, process)
         yield directory
     finally:
         process.terminate()
         process.wait()
-
-
-def _base_search(directory: Directory) -> list[str]:
-    return ["ldapsearch", "-x", "-H", directory.url, "-s", "base", "-b", "", "-LLL"]
 
 
 def _path() -> dict[str, str]:

@@ -1,0 +1,44 @@
+"""Find sources that cannot be fetched with the settings of this process, without connecting to them."""
+
+import importlib.util
+from uuid import UUID
+
+import msgspec
+
+from rolecall.core.config import Config
+from rolecall.core.db import Db, fetch_rows
+from rolecall.sources.kinds import host_of
+from rolecall.sources.ldap import NOT_INSTALLED
+from rolecall.sources.model import Source, SourceFailed, SourceKind
+from rolecall.sources.peers import listing_problem
+from rolecall.sources.queries import FETCHING
+from rolecall.sources.secrets import find_secret
+from rolecall.sources.sql import is_inside_roots, sqlite_path
+
+
+async def problems(db: Db, config: Config) -> list[str]:
+    """Return what is wrong with each source of an application that is not archived."""
+    rows = await fetch_rows(
+        db,
+        """SELECT a.id, a.name, s.definition FROM sources s JOIN applications a ON a.id = s.application_id
+           WHERE NOT a.is_archived ORDER BY a.list_key""",
+    )
+    sources = [(id, name, msgspec.convert(stored, Source)) for id, name, stored in rows]
+    found = [(name, await _problem(db, config, id, source)) for id, name, source in sources]
+    return [f"{name}: {problem}" for name, problem in found if problem]
+
+
+async def _problem(db: Db, config: Config, id: UUID, source: Source) -> str | None:
+    host = host_of(source.url)
+    if not host:
+        inside = is_inside_roots(sqlite_path(source.url), config)
+        return None if inside else f"{sqlite_path(source.url)} is outside of ROLECALL_IMPORT_ROOTS"
+    if problem := listing_problem(host, config.source_hosts):
+        return problem
+    if source.kind is SourceKind.LDAP and importlib.util.find_spec("bonsai") is None:
+        return NOT_INSTALLED
+    try:
+        await find_secret(db, config, source.secret_ref, id, FETCHING, host)
+    except SourceFailed as failed:
+        return str(failed)
+    return None

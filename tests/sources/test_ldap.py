@@ -1,0 +1,263 @@
+"""Entries of a directory: Debian's slapd, really running."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import msgspec
+import pytest
+
+from rolecall.core.config import Config
+from rolecall.core.db import Db
+from rolecall.sources.kinds import connect
+from rolecall.sources.ldap import record_of
+from rolecall.sources.model import FetchedRecord, Source, SourceAccess, SourceContent, SourceFailed, SourceKind
+from rolecall.sources.nesting import effective_members
+from tests.sources.certificates import a_certificate
+from tests.sources.peers import ADMIN, PASSWORD, SUFFIX, Directory, a_directory, needs_ldap
+from tests.sources.sourcing import Sourcing, a_sourced_application
+
+PEOPLE, GROUPS = f"ou=people,{SUFFIX}", f"ou=groups,{SUFFIX}"
+MANY = 1203
+CONNECTOR: dict[str, Any] = {
+    "name": "LDAP",
+    "files": [
+        {
+            "name": "Users",
+            "content": "users",
+            "columns": {"uid": "Username", "cn": "Name", "mail": "Email"},
+            "shape": {"ignore": ["dn", "objectClass", "memberOf"]},
+        },
+        {
+            "name": "Members",
+            "content": "memberships",
+            "isOptional": True,
+            "columns": {"member": "Username", "cn": "Group"},
+            "shape": {"ignore": ["dn"]},
+        },
+    ],
+}
+CONTENTS: dict[str, Any] = {
+    "Users": {"path": PEOPLE, "filter": "(objectClass=inetOrgPerson)"},
+    "Members": {
+        "path": GROUPS,
+        "filter": "(objectClass=groupOfNames)",
+        "attributes": ["cn"],
+        "each": "member",
+        "resolve": {"member": "uid"},
+        "nested": True,
+    },
+}
+
+
+def person(n: int) -> str:
+    return f"cn=Person {n},{PEOPLE}"
+
+
+def a_person(n: int) -> str:
+    return (
+        f"dn: {person(n)}\nobjectClass: inetOrgPerson\nuid: user{n}\nsn: {n}\n"
+        f"mail: user{n}@example.com\nuserPassword: secret{n}\n"
+    )
+
+
+def a_group(name: str, members: list[str]) -> str:
+    lines = "".join(f"member: {member}\n" for member in members)
+    return f"dn: cn={name},{GROUPS}\nobjectClass: groupOfNames\n{lines}"
+
+
+def entries() -> str:
+    folders = [f"dn: {folder}\nobjectClass: organizationalUnit\n" for folder in (PEOPLE, GROUPS)]
+    people = [a_person(n) for n in range(MANY)]
+    return "\n".join([*folders, *people, a_group("Everyone", [person(n) for n in range(MANY)])])
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Directory]:
+    needs_ldap()
+    folder = tmp_path_factory.mktemp("slapd")
+    _, certificate = a_certificate(folder, "127.0.0.1")
+    nested = [
+        a_group("Clerks", [person(1), f"cn=Cashiers,{GROUPS}"]),
+        a_group("Cashiers", [person(2), f"cn=Clerks,{GROUPS}"]),
+    ]
+    with a_directory(folder, entries(), certificate) as directory:
+        directory.add("\n".join(nested))
+        yield directory
+
+
+@pytest.fixture
+async def sourcing(client: httpx2.AsyncClient, db: Db, config: Config) -> Sourcing:
+    return await a_sourced_application(client, db, config, CONNECTOR)
+
+
+async def put(sourcing: Sourcing, url: str, contents: dict[str, Any] = CONTENTS, **fields: Any) -> None:
+    login = {"username": ADMIN, "secret": PASSWORD, **fields}
+    answer = await sourcing.put(url, contents=contents, kind="LDAP", **login)
+    assert answer.status_code == 200, answer.text
+
+
+async def found(config: Config, url: str, content: SourceContent, **fields: Any) -> list[FetchedRecord]:
+    source = Source(SourceKind.LDAP, url, {}, username=fields.pop("username", ADMIN), timeout_seconds=20, **fields)
+    async with connect(SourceAccess(source, PASSWORD, config, 1)) as connection:
+        return [record async for page in connection.pages(content) for record in page.records]
+
+
+async def test_users_and_members_are_fetched_in_pages(sourcing: Sourcing, directory: Directory) -> None:
+    await put(sourcing, directory.url)
+
+    run = await sourcing.fetch()
+
+    assert run["status"] == "Finished", run["log"]
+    assert f"Users: fetched {MANY:,} records from 127.0.0.1 by LDAP" in run["log"]
+    # Each of the two small groups contains the other, so that both have two members.
+    assert f"Members: fetched {MANY + 4:,} records" in run["log"]
+    groups = await sourcing.imports.items(f"/api/applications/{sourcing.id}/groups")
+    assert sorted(group["name"] for group in groups) == ["Cashiers", "Clerks", "Everyone"]
+
+
+async def test_passwords_are_never_fetched(config: Config, directory: Directory) -> None:
+    (record,) = await found(config, directory.url, SourceContent(path=person(1)))
+
+    assert record["uid"] == "user1"
+    assert record["memberOf"] == f"cn=Clerks,{GROUPS}"
+    assert "userPassword" not in record
+
+
+async def test_nested_groups_are_resolved(config: Config, directory: Directory) -> None:
+    content = SourceContent(
+        path=GROUPS, filter="(cn=C*)", attributes=["cn"], each="member", nested=True, resolve={"member": "uid"}
+    )
+
+    records = await found(config, directory.url, content)
+
+    assert {record["cn"]: record["member"] for record in records} == {
+        "Clerks": ["user1", "user2"],
+        "Cashiers": ["user1", "user2"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"secret": "expired"}, "the directory refuses the login: check the name, the password"),
+        ({"contents": {"Users": {"path": "ou=nowhere,dc=example,dc=com"}}}, "the directory has no such entry"),
+        ({"contents": {"Users": {"path": PEOPLE, "filter": "(((broken"}}}, "the directory says: "),
+    ],
+)
+async def test_reason_is_told_in_words(
+    sourcing: Sourcing, directory: Directory, fields: dict[str, Any], reason: str
+) -> None:
+    await put(sourcing, directory.url, **fields)
+
+    run = await sourcing.fetch()
+
+    assert run["status"] == "Failed"
+    assert reason in run["log"]
+
+
+async def test_directory_that_stops_fails_the_import(sourcing: Sourcing, config: Config, tmp_path: Path) -> None:
+    needs_ldap()
+    with a_directory(tmp_path, f"dn: {PEOPLE}\nobjectClass: organizationalUnit\n\n{a_person(1)}") as directory:
+        await put(sourcing, directory.url, {"Users": CONTENTS["Users"]})
+        assert (await sourcing.fetch())["status"] == "Finished"
+
+    run = await sourcing.fetch()
+
+    assert run["status"] == "Failed"
+    assert "no connection to the directory" in run["log"]
+    assert await sourcing.usernames() == ["user1"]
+
+
+async def test_connection_names_the_login(sourcing: Sourcing, directory: Directory) -> None:
+    await put(sourcing, directory.url, {"Users": CONTENTS["Users"]})
+
+    result = await sourcing.test()
+
+    assert result["login"] == f"signed in as {ADMIN}"
+    (users,) = result["contents"]
+    assert (users["found"], users["isComplete"]) == (500, False)
+    assert users["understood"][0]["rows"][0]["username"] == "user0"
+
+
+async def test_encryption_verifies_the_certificate(config: Config, directory: Directory) -> None:
+    trusting = msgspec.structs.replace(config, source_ca=directory.folder / "authority.pem")
+
+    (record,) = await found(trusting, directory.url, SourceContent(path=person(3)), start_tls=True)
+
+    assert record["uid"] == "user3"
+    with pytest.raises(SourceFailed, match="no connection to the directory"):
+        await found(config, directory.url, SourceContent(path=person(3)), start_tls=True)
+
+
+async def test_certificate_for_another_name_is_refused(config: Config, tmp_path: Path) -> None:
+    needs_ldap()
+    authority, certificate = a_certificate(tmp_path, "other.example.com")
+    trusting = msgspec.structs.replace(config, source_ca=authority)
+
+    with a_directory(tmp_path, "", certificate) as directory:
+        assert await found(trusting, directory.url, SourceContent(path=SUFFIX))
+        with pytest.raises(SourceFailed, match="no connection to the directory"):
+            await found(trusting, directory.url, SourceContent(path=SUFFIX), start_tls=True)
+
+
+async def test_group_of_100_000_members_becomes_one_record_each(config: Config, tmp_path: Path) -> None:
+    needs_ldap()
+    group = a_group("Everyone", [f"uid=user{n},{PEOPLE}" for n in range(100_000)])
+    folder = f"dn: {GROUPS}\nobjectClass: organizationalUnit\n"
+    content = SourceContent(path=GROUPS, filter="(cn=Everyone)", each="member")
+
+    with a_directory(tmp_path, f"{folder}\n{group}", member_of=False) as directory:
+        (record,) = await found(config, directory.url, content)
+
+    assert len(record["member"]) == 100_000
+
+
+class RangedEntry(dict[str, list[str]]):
+    """An entry as Active Directory returns it, which cuts long attributes into ranges."""
+
+    dn = "cn=Everyone"
+
+
+def test_ranges_of_members_are_joined() -> None:
+    parts = {
+        "member;range=2-*": RangedEntry({"member;range=2-3": ["c", "d"]}),
+        "member;range=4-*": RangedEntry({"member;range=4-*": ["e"]}),
+    }
+    first = RangedEntry({"cn": ["Everyone"], "member;range=0-1": ["b", "a"], "member": []})
+
+    def read(dn: str, attribute: str) -> RangedEntry:
+        assert dn == "cn=Everyone"
+        return parts[attribute]
+
+    assert record_of(first, read) == {
+        "dn": "cn=Everyone",
+        "cn": "Everyone",
+        "member": ["a", "b", "c", "d", "e"],
+    }
+
+
+def test_range_without_a_continuation_fails() -> None:
+    def read(_: str, __: str) -> RangedEntry:
+        return RangedEntry({})
+
+    with pytest.raises(SourceFailed, match="only a part of member"):
+        record_of(RangedEntry({"member;range=0-1": ["a", "b"]}), read)
+
+
+def test_binary_identifiers_become_text() -> None:
+    sid = bytes([1, 2, 0, 0, 0, 0, 0, 5, 32, 0, 0, 0, 32, 2, 0, 0])
+    entry: Any = RangedEntry({"objectSid": [sid], "objectGUID": [bytes(range(16))], "photo": [b"\xff\xd8"]})  # type: ignore[dict-item]
+
+    record = record_of(entry, lambda *_: pytest.fail("no range"))
+
+    assert record["objectSid"] == "S-1-5-32-544"
+    assert record["objectGUID"] == "03020100-0504-0706-0809-0a0b0c0d0e0f"
+    assert record["photo"] == "ffd8"
+
+
+def test_cycle_of_groups_is_followed_once() -> None:
+    groups = [{"dn": "CN=A,dc=x", "member": ["cn=b, dc=x", "u1"]}, {"dn": "cn=B,dc=x", "member": "cn=a,dc=x"}]
+
+    assert [group["member"] for group in effective_members(groups, "member")] == [["u1"], ["u1"]]
