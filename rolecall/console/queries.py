@@ -239,6 +239,7 @@ class ApplicationFacts(msgspec.Struct, frozen=True):
     groups: int
     permissions: int
     unmatched: int
+    has_source: bool
 
 
 async def application_facts(db: Db, id: UUID) -> ApplicationFacts:
@@ -252,7 +253,8 @@ async def application_facts(db: Db, id: UUID) -> ApplicationFacts:
                   (SELECT count(*) FROM accounts c WHERE c.application_id = a.id
                    AND c.match IN ('Unmatched', 'Disputed')
                    AND EXISTS (SELECT FROM account_versions v
-                               WHERE v.account_number = c.number AND v.until_import IS NULL)) AS unmatched
+                               WHERE v.account_number = c.number AND v.until_import IS NULL)) AS unmatched,
+                  EXISTS (SELECT FROM sources l WHERE l.application_id = a.id) AS has_source
            FROM applications a
            LEFT JOIN schedules s ON s.application_id = a.id LEFT JOIN application_totals t ON t.application_id = a.id
            WHERE a.id = %(id)s""",

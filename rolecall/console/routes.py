@@ -28,12 +28,14 @@ from rolecall.console.screens import (
     reviews,
     settings,
     signing_in,
+    sources,
     stand_ins,
     webhooks,
 )
 
 SCREENS = (
     signing_in,
+    sources,
     home,
     requests,
     review_coverage,

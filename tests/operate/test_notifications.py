@@ -8,12 +8,12 @@ import pytest
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute
 from rolecall.operate import doctor
-from rolecall.operate.check_results import CheckState
+from rolecall.operate.check_results import CheckResult, CheckState
 from tests.notifications.notifying import a_company, ask, change
 from tests.operate.test_metrics import asked, labels
 
 
-async def found(db: Db, config: Config, check: str) -> doctor.CheckResult:
+async def found(db: Db, config: Config, check: str) -> CheckResult:
     return next(each for each in await doctor.examine(db, config) if each.check == check)
 
 

@@ -117,7 +117,7 @@ def _path() -> dict[str, str]:
 def a_scim_server(*options: str) -> Iterator[str]:
     """Start scim2-server and return its URL."""
     port = free_port()
-    program = Path(sys.executable).with_name("scim2-server")
+    program = str(Path(sys.executable).with_name("scim2-server"))
     command = [program, "--hostname", "127.0.0.1", "--port", str(port), "--bearer-token", TOKEN, *options]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     url = f"http://127.0.0.1:{port}"

@@ -214,7 +214,7 @@ async def test_group_of_100_000_members_becomes_one_record_each(config: Config, 
     assert len(record["member"]) == 100_000
 
 
-class RangedEntry(dict[str, list[str]]):
+class RangedEntry(dict[str, list[Any]]):
     """An entry as Active Directory returns it, which cuts long attributes into ranges."""
 
     dn = "cn=Everyone"
@@ -248,7 +248,7 @@ def test_range_without_a_continuation_fails() -> None:
 
 def test_binary_identifiers_become_text() -> None:
     sid = bytes([1, 2, 0, 0, 0, 0, 0, 5, 32, 0, 0, 0, 32, 2, 0, 0])
-    entry: Any = RangedEntry({"objectSid": [sid], "objectGUID": [bytes(range(16))], "photo": [b"\xff\xd8"]})  # type: ignore[dict-item]
+    entry: Any = RangedEntry({"objectSid": [sid], "objectGUID": [bytes(range(16))], "photo": [b"\xff\xd8"]})
 
     record = record_of(entry, lambda *_: pytest.fail("no range"))
 
@@ -258,6 +258,9 @@ def test_binary_identifiers_become_text() -> None:
 
 
 def test_cycle_of_groups_is_followed_once() -> None:
-    groups = [{"dn": "CN=A,dc=x", "member": ["cn=b, dc=x", "u1"]}, {"dn": "cn=B,dc=x", "member": "cn=a,dc=x"}]
+    groups: list[FetchedRecord] = [
+        {"dn": "CN=A,dc=x", "member": ["cn=b, dc=x", "u1"]},
+        {"dn": "cn=B,dc=x", "member": "cn=a,dc=x"},
+    ]
 
     assert [group["member"] for group in effective_members(groups, "member")] == [["u1"], ["u1"]]

@@ -78,7 +78,7 @@ async def sourcing(client: httpx2.AsyncClient, db: Db, config: Config) -> Sourci
 
 
 async def put(sourcing: Sourcing, url: str, contents: dict[str, Any] = CONTENTS, secret: str = TOKEN) -> None:
-    fields = {"kind": "SCIM", "authentication": "Bearer", "secret": secret}
+    fields: dict[str, Any] = {"kind": "SCIM", "authentication": "Bearer", "secret": secret}
     answer = await sourcing.put(url, contents=contents, **fields)
     assert answer.status_code == 200, answer.text
 

@@ -1,0 +1,160 @@
+"""The live source of an application: its settings, a test of the connection, and what the last import said."""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import msgspec
+from litestar.handlers import HTTPRouteHandler
+
+from rolecall.applications import queries as applications
+from rolecall.console.answers import HtmlPage, SeeOther
+from rolecall.console.forms import first, problems_by_field, shown
+from rolecall.console.frame import screen
+from rolecall.console.inputs import Form, plain_form
+from rolecall.core import clock
+from rolecall.core.caller import Caller, Scope
+from rolecall.core.checking import Facts, Json
+from rolecall.core.config import Config
+from rolecall.core.db import Db
+from rolecall.core.errors import Invalid, NotFound
+from rolecall.core.ids import known_guid
+from rolecall.source_tests import actions as tests
+from rolecall.source_tests.shapes import SourceTest
+from rolecall.sources import actions, queries
+from rolecall.sources.model import Authentication, SourceKind
+from rolecall.sources.shapes import SourceDetail
+from rolecall.web.bodies import AnyRequest, Carried
+from rolecall.web.services import Services
+
+_HERE = "/applications/{id:str}/source"
+_SCOPE = Scope.CONFIG_MANAGE
+_TEXTS = ("kind", "url", "username", "authentication", "header", "secretRef", "secret")
+
+
+@screen("GET", _HERE, scope=_SCOPE)
+async def show_source(db: Db, id: str, config: Config, now: datetime) -> HtmlPage:
+    return await _page(db, known_guid("Application", id), config, now)
+
+
+@screen("POST", _HERE, scope=_SCOPE)
+async def put_source(db: Db, caller: Caller, id: str, form: Form, facts: Facts, config: Config) -> HtmlPage | SeeOther:
+    application_id = known_guid("Application", id)
+    try:
+        async with db.transaction():
+            await actions.put_source(db, caller, application_id, _body(form), facts, config)
+    except Invalid as error:
+        return await _page(db, application_id, config, facts.now, form, _by_field(error))
+    return SeeOther(f"/applications/{id}/source", "The source was saved. Test the connection before you import.")
+
+
+async def _test(request: AnyRequest, config: Config) -> Carried:
+    """Ask the source before the transaction, because it may be slow."""
+    carried = await plain_form(request, config)
+    services: Services = request.app.state.services
+    id = known_guid("Application", request.path_params["id"])
+    facts = Facts(now=clock.now(), zone=config.timezone)
+    try:
+        result: object = await tests.test_source(services.pool, id, {}, facts, config)
+    except NotFound as error:
+        result = error
+    return msgspec.structs.replace(carried, raw=result)
+
+
+@screen("POST", f"{_HERE}/test", scope=_SCOPE, read_body=_test)
+async def test_source(db: Db, caller: Caller, id: str, raw: Any, config: Config, now: datetime) -> HtmlPage:
+    if isinstance(raw, Exception):
+        raise raw
+    application_id = known_guid("Application", id)
+    await tests.record_test(db, caller, application_id, raw)
+    return await _page(db, application_id, config, now, result=raw)
+
+
+@screen("POST", f"{_HERE}/remove", scope=_SCOPE)
+async def delete_source(db: Db, caller: Caller, id: str) -> SeeOther:
+    await actions.delete_source(db, caller, known_guid("Application", id))
+    return SeeOther(f"/applications/{id}?tab=connector", "The source was removed. Imported data stays.")
+
+
+async def _page(
+    db: Db,
+    id: UUID,
+    config: Config,
+    now: datetime,
+    form: Form | None = None,
+    problems: dict[str, str] | None = None,
+    result: SourceTest | None = None,
+) -> HtmlPage:
+    application = await applications.get(db, id)
+    try:
+        source: SourceDetail | None = await queries.get(db, id, config, now)
+    except NotFound:
+        source = None
+    facts = await queries.application(db, id)
+    values = {
+        "application": application,
+        "source": source,
+        "form": shown(form) if form is not None else _current(source, facts.groups),
+        "problems": problems or {},
+        "kinds": list(SourceKind),
+        "authentications": list(Authentication),
+        "result": result,
+        "age": (now - source.secret_date).days if source and source.secret_date else None,
+    }
+    return HtmlPage("source.html", values, 400 if problems else 200)
+
+
+def _current(source: SourceDetail | None, groups: dict[str, bool]) -> dict[str, str]:
+    if source is None:
+        needed = {name: {"path": name.lower()} for name, is_optional in groups.items() if not is_optional}
+        return {"kind": SourceKind.REST, "contents": _json(needed), "timeoutSeconds": "60"}
+    return {
+        "kind": source.kind,
+        "url": source.url,
+        "username": source.username,
+        "authentication": source.authentication,
+        "header": source.header,
+        "secretRef": source.secret_ref,
+        "startTls": "yes" if source.start_tls else "",
+        "timeoutSeconds": str(source.timeout_seconds),
+        "headers": _json(source.headers) if source.headers else "",
+        "contents": _json(source.contents),
+    }
+
+
+def _json(value: object) -> str:
+    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+
+
+def _body(form: Form) -> Json:
+    """Convert the form to the body of the API."""
+    body: Json = {name: first(form, name) or None for name in _TEXTS}
+    seconds = first(form, "timeoutSeconds")
+    body["timeoutSeconds"] = int(seconds) if seconds.isdecimal() else seconds or None
+    body["startTls"] = first(form, "startTls") == "yes"
+    for name in ("contents", "headers"):
+        body[name] = _object(name, first(form, name))
+    # A new secret replaces the one that the reference names.
+    return body | ({"secretRef": None} if body["secret"] else {})
+
+
+def _object(name: str, text: str) -> Json | None:
+    if not text.strip():
+        return None
+    try:
+        return msgspec.json.decode(text, type=dict)
+    except msgspec.DecodeError as error:
+        raise Invalid.on(name, f"{name.capitalize()} must be a JSON object: {error}") from None
+
+
+def _by_field(error: Invalid) -> dict[str, str]:
+    """Show problems of a content beside the field of all contents, with their place."""
+    found: dict[str, str] = {}
+    for field, message in problems_by_field(error).items():
+        name, _, place = field.partition(".")
+        said = f"{place}: {message}" if place else message
+        found[name] = f"{found[name]}. {said}" if name in found else said
+    return found
+
+
+HANDLERS: list[HTTPRouteHandler] = [show_source, put_source, test_source, delete_source]
