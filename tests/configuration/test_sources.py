@@ -24,9 +24,12 @@ def config(config: Config) -> Config:
     return allowing(config)
 
 
-async def apply(client: httpx2.AsyncClient, source: Any, verb: str = "apply") -> httpx2.Response:
-    application = {"name": "HR", "connector": CONNECTOR, "source": source}
-    return await client.post(f"/api/configuration/{verb}", json={"applications": [application]})
+def a_file(source: Any) -> dict[str, Any]:
+    return {"applications": [{"name": "HR", "connector": CONNECTOR, "source": source}]}
+
+
+async def apply(client: httpx2.AsyncClient, source: Any) -> httpx2.Response:
+    return await client.put("/api/configuration", json=a_file(source))
 
 
 async def exported(client: httpx2.AsyncClient) -> Any:
@@ -35,7 +38,7 @@ async def exported(client: httpx2.AsyncClient) -> Any:
 
 
 async def test_source_is_planned_applied_and_exported(client: httpx2.AsyncClient, db: Db) -> None:
-    planned = await apply(client, SOURCE, "plan")
+    planned = await client.post("/api/configuration/plan", json=a_file(SOURCE))
     assert planned.status_code == 200, planned.text
     assert await fetch_value(db, "SELECT count(*) FROM sources") == 0
 
