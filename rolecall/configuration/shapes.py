@@ -1,7 +1,7 @@
 """The configuration as a portable document: people by e-mail or employee ID, everything else by name."""
 
-from collections.abc import Iterator, Sequence
-from typing import Annotated, Any, Literal, get_args
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 import msgspec
 from pydantic import BaseModel, Field
@@ -242,9 +242,13 @@ def unknown_fields(shape: type[BaseModel], raw: Any, path: str = "") -> Iterator
         if name not in known:
             yield Problem(f"{path}{name}", f"{name} is not known here; known are {', '.join(known)}")
         elif nested := _model_in(known[name]):
-            entries = enumerate(value) if isinstance(value, list) else [(None, value)]
-            for number, entry in entries:
-                place = f"{path}{name}." if number is None else f"{path}{name}.{number}."
+            entries: Iterable[tuple[object, Any]] = [("", value)]
+            if isinstance(value, list):
+                entries = enumerate(value)
+            elif isinstance(value, dict) and get_origin(known[name]) is dict:
+                entries = value.items()
+            for key, entry in entries:
+                place = f"{path}{name}.{key}." if key != "" else f"{path}{name}."
                 yield from unknown_fields(nested, entry, place)
 
 

@@ -1,5 +1,6 @@
 """Sources connect to no private or special address, in no spelling, unless the operator lists its network."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import httpx2
@@ -28,13 +29,19 @@ CASES = [(kind, url.format(host)) for kind, urls in SCHEMES.items() for url in u
 CONTENTS = {SourceKind.SQL: {"query": "SELECT 1"}}
 
 
+@pytest.fixture
+def config(config: Config) -> Config:
+    """Allow no host."""
+    return msgspec.structs.replace(config, source_hosts=AllowedHosts())
+
+
 class Connections:
     """Count the connections of every library: our sockets, and those that C libraries are asked for."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.made: list[Any] = []
         monkeypatch.setattr(dialing, "make_socket", self.refuse)
-        monkeypatch.setattr("psycopg.AsyncConnection.connect", self.refuse)
+        monkeypatch.setattr("rolecall.sources.sql.AsyncConnection", SimpleNamespace(connect=self.refuse))
         monkeypatch.setattr("rolecall.sources.ldap.LdapConnection.open", self.refuse)
 
     def refuse(self, *told: Any, **_: Any) -> Any:
@@ -48,12 +55,11 @@ def connections(monkeypatch: pytest.MonkeyPatch) -> Connections:
 
 
 async def test_forbidden_spellings_cannot_be_saved(client: httpx2.AsyncClient, db: Db, config: Config) -> None:
-    bare = msgspec.structs.replace(config, source_hosts=AllowedHosts())
-    sourcing = await a_sourced_application(client, db, bare)
+    sourcing = await a_sourced_application(client, db, config)
     saved = []
     for kind, url in CASES:
         contents = {"Users": CONTENTS.get(kind, {"path": "x"})}
-        body = {"kind": kind, "url": url.replace("127.", "10."), "contents": contents}
+        body = {"kind": kind, "url": url, "contents": contents}
         answer = await client.put(sourcing.path, json=body)
         saved += [url] if answer.status_code != 400 else []
 
