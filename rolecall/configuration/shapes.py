@@ -26,9 +26,9 @@ from rolecall.reports.shapes import MOST_RECIPIENTS, ReportFields, ReportSchedul
 from rolecall.settings.model import CustomField, Guard
 from rolecall.settings.policy import EventType, Level, RequestAction, RequirementType, Responder
 from rolecall.settings.shapes import MOST_RULES, ResponderName, RuleFields, SettingsFields
-from rolecall.webhooks.model import HookEvent
 from rolecall.sources.model import Source
 from rolecall.sources.shapes import SourceDefinition
+from rolecall.webhooks.model import HookEvent
 from rolecall.webhooks.shapes import HookFields
 
 
