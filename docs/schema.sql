@@ -2311,7 +2311,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- c9a65c8e0d2b function notify_of_report(uuid, uuid, boolean)
 -- bc0b52647adb function notify_of_request_events()
 -- bc30bf43e356 function notify_of_review_events()
--- 5527be595628 function notify_of_stand_in()
+-- 30e7a2f57de1 function notify_of_stand_in()
 -- 77cc27fedc28 function notify_reviewers(uuid[], text)
 -- 77349459b596 function people_of_rule(uuid)
 -- 502c4a453547 function people_who_respond(uuid, text)
@@ -2364,6 +2364,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- e6d1ced6d890 function can_be_answered(uuid, text, timestamp with time zone, uuid[])
 -- 6b6e759d0ab2 function note_stand_ins()
 -- 60d78988478d function responds_for(uuid, timestamp with time zone)
+-- 434be673876f function stand_ins_between(uuid, uuid, text, timestamp with time zone)
 
 -- In rolecall/schema/tokens.sql:
 -- 6a1e13f2734f function note_tokens()

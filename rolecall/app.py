@@ -73,6 +73,7 @@ ROUTERS = [
     connector_templates,
     conflicts,
     console.router,
+    console.favicon,
     console.static,
     deliveries,
     dry_runs,

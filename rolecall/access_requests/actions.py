@@ -29,6 +29,7 @@ from rolecall.access_requests.model import (
 )
 from rolecall.access_requests.permitted import (
     ALONE,
+    CHOSEN_BY_THEM,
     DECIDED,
     ONLY_YOURSELF,
     Standing,
@@ -58,7 +59,7 @@ from rolecall.core.text import is_blank
 from rolecall.identities import queries as identities
 from rolecall.identities.model import IdentityStatus
 from rolecall.settings.policy import RequirementType
-from rolecall.stand_ins.queries import acting_for
+from rolecall.stand_ins.queries import acting_for, between
 from rolecall.work_items.actions import add_comment, record_activity
 from rolecall.work_items.model import WorkStatus
 
@@ -211,6 +212,8 @@ async def respond(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> A
     if why := response_refusal(locked.standing, caller, body.type, reviewer.id):
         raise Conflict(why)
     stand_in = await _stand_in(db, locked, body, reviewer.id, caller)
+    if stand_in and await _is_chosen_by_party(db, locked, body.type, reviewer.id, stand_in):
+        raise Conflict(CHOSEN_BY_THEM)
     alone = _require_reason(locked, DECIDED[body.type], body.comment, reviewer.id)
     await _lower_access(db, locked, body)
     if not await _record_response(db, locked, body, reviewer.id, stand_in):
@@ -240,6 +243,16 @@ async def _stand_in(
     if why := response_refusal(standing, stand_in, body.type, reviewer_id):
         raise Conflict(why)
     return stand_in
+
+
+async def _is_chosen_by_party(
+    db: Db, locked: _LockedRequest, type: RequirementType, reviewer_id: UUID, stand_in: Caller
+) -> bool:
+    """Tell whether a person who must not decide is in the chain of stand-ins, and so chose who decides."""
+    excluded = {*locked.standing.parties}
+    if type is RequirementType.VERIFY:
+        excluded |= {*locked.standing.carried_out_by}
+    return bool(excluded & await between(db, reviewer_id, stand_in, type, locked.now))
 
 
 def _said(body: RespondBody, reviewer: _Reviewer, caller: Caller, stand_in: Caller | None) -> str:

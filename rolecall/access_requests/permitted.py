@@ -35,6 +35,7 @@ REPORTED_BY_OTHERS = "Another person made this request about you, so you cannot 
 PROVISIONED_IT = "The person who provisioned the access cannot verify it; another reviewer or the next import can"
 ALONE = "Give the reason why you decide alone: it is recorded in the activity"
 NOT_STANDING_IN = "You do not stand in for this reviewer now"
+CHOSEN_BY_THEM = "You stand in through a person who must not decide on this request, so another person must decide"
 ONLY_YOURSELF = "Stand-in ID must be yours: only a token records the response of another person"
 NOT_INVOLVED = "Only people involved in this request, operators and administrators can do this"
 
@@ -62,8 +63,8 @@ class Standing(msgspec.Struct, frozen=True):
     `asked`: the types of response that the caller is asked for. `carried_out_by`: everyone who resolved the request, or
     was its assignee at that time, including before it was reopened, and the owners of tokens among them.
     `owner_carried_out`: the caller is a token whose owner did so in person. `latest`: the time of the last activity.
-    `is_alone`: the setting `singleHanded` is on, the caller is the only active administrator and no other active person
-    is asked to respond now.
+    `parties`: the reporter and the affected identity. `is_alone`: the setting `singleHanded` is on, the caller is the
+    only active administrator and no other active person is asked to respond now.
     """
 
     caller_id: UUID
@@ -78,6 +79,7 @@ class Standing(msgspec.Struct, frozen=True):
     owner_carried_out: bool
     latest: datetime
     is_alone: bool = False
+    parties: list[UUID] = []
 
     @property
     def relations(self) -> frozenset[PersonRelation]:
@@ -188,7 +190,7 @@ async def standing_of(db: Db, caller_id: UUID, request_id: UUID) -> Standing:
                    %(caller)s = ANY(a.provisioner_ids) AS is_provisioner,
                    {CARRIED_OUT_BY} AS carried_out_by, {_OWNER_CARRIED_OUT} AS owner_carried_out,
                    (SELECT max(t.created_date) FROM activity t WHERE t.item_id = r.id) AS latest,
-                   {_IS_ALONE} AS is_alone
+                   {_IS_ALONE} AS is_alone, array_remove(ARRAY[r.reporter_id, r.identity_id], NULL) AS parties
             FROM access_requests r JOIN applications a ON a.id = r.application_id WHERE r.id = %(id)s""",
         caller=caller_id,
         id=request_id,

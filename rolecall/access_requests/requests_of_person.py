@@ -45,7 +45,7 @@ def _found(filters: dict[str, Any], *, is_limited: bool) -> str:
     parts = [f"SELECT x.list_key FROM {source.format(**words)} x" for source in _SOURCES]
     near = f" LIMIT {MOST_PEOPLE}" if is_limited else ""
     return f"""WITH RECURSIVE {LINE}, people AS MATERIALIZED (
-            SELECT %(me)s::uuid AS id UNION (SELECT id FROM line{near})
+            SELECT %(me)s::uuid AS id UNION ALL (SELECT id FROM line{near})
         ), hidden AS MATERIALIZED (
             SELECT r.list_key FROM access_requests r WHERE r.identity_id = %(me)s AND NOT {NOT_OWN_OFFBOARDING}
         ), found AS MATERIALIZED (

@@ -313,7 +313,7 @@ class _Applying:
     async def _person(self, place: str, name: object) -> str | None:
         if not isinstance(name, str) or not self._is_sound(place):
             return None
-        fits, name = await finding.meant(self.db, name), name.strip()
+        fits, name = await finding.meant_by_confirmed(self.db, name), name.strip()
         if len(fits) == 1:
             return str(fits[0].id)
         nobody = f"No identity has the name, e-mail or employee ID {name}"

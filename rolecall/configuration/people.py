@@ -1,4 +1,4 @@
-"""Name people in a configuration by e-mail, by employee ID, or by id when neither is unique."""
+"""Name people in a configuration by confirmed e-mail, by employee ID, or by id when neither is unique."""
 
 from collections.abc import Iterable
 from uuid import UUID
@@ -12,6 +12,9 @@ async def names_of(db: Db, ids: Iterable[UUID | None]) -> dict[UUID | None, str]
         db,
         """SELECT i.id, coalesce(
                       CASE WHEN i.email_address <> '' AND NOT EXISTS (
+                          SELECT FROM unconfirmed_emails u
+                          WHERE u.identity_id = i.id OR lower(u.sign_in_email) = lower(i.email_address))
+                      AND NOT EXISTS (
                           SELECT FROM identities o WHERE lower(o.email_address) = lower(i.email_address)
                                                      AND o.email_address <> '' AND o.id <> i.id)
                       THEN i.email_address END,

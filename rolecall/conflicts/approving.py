@@ -12,7 +12,7 @@ from rolecall.core.caller import Caller, Scope
 from rolecall.core.db import Db, fetch_rows
 from rolecall.core.errors import Conflict, Invalid
 from rolecall.settings.policy import RequirementType
-from rolecall.stand_ins.queries import acting_for
+from rolecall.stand_ins.queries import acting_for, between
 
 _APPROVE = RequirementType.APPROVE
 
@@ -111,7 +111,8 @@ async def approver_of(
     elif body.stand_in_id:
         stand_in = await acting_for(db, body.stand_in_id, given, _APPROVE, now)
     both = {given} | ({stand_in.id} if stand_in else set())
-    await require_uninvolved(db, caller, conflict, asked, both)
+    through = await between(db, given, stand_in, _APPROVE, now) if stand_in else set()
+    await require_uninvolved(db, caller, conflict, asked, both | through)
     if (not stand_in or given in people.owners) and (found := people.part_of(given, asked)):
         return msgspec.structs.replace(found, stand_in=stand_in)
     taken = {each.part for each in asked.approvals}

@@ -5,7 +5,9 @@ from uuid import UUID
 
 import msgspec
 
+from rolecall.core.caller import Caller
 from rolecall.core.db import Db, fetch_all, fetch_rows, fetch_value
+from rolecall.settings.policy import RequirementType
 
 
 class MatrixCell(msgspec.Struct, frozen=True):
@@ -77,6 +79,34 @@ async def open_over_time(db: Db, start: datetime, now: datetime) -> list[tuple[d
 async def open_count(db: Db) -> int:
     found: int = await fetch_value(db, "SELECT count(*) FROM conflicts WHERE status = 'Open'")
     return found
+
+
+class WaitingException(msgspec.Struct, frozen=True):
+    """An exception that waits for a person; `represented` is the owner for whom they stand in."""
+
+    conflict_id: UUID
+    person: str
+    rule: str
+    represented: str | None
+
+
+async def exceptions_of_owner(db: Db, caller: Caller) -> list[WaitingException]:
+    """List the exceptions that a person can still approve as the owner of the rule, or as the stand-in of the owner."""
+    represented = [id for id, type in caller.stands_in_for if type == RequirementType.APPROVE]
+    return await fetch_all(
+        db,
+        WaitingException,
+        """SELECT e.conflict_id, i.first_name || ' ' || i.last_name AS person, r.name AS rule,
+                  CASE WHEN o.id <> %(me)s THEN o.first_name || ' ' || o.last_name END AS represented
+           FROM conflict_exceptions e JOIN duty_rules r ON r.id = e.rule_id JOIN identities i ON i.id = e.identity_id
+           JOIN identities o ON o.id = (r.definition ->> 'ownerId')::uuid
+           WHERE e.status = 'Pending' AND o.id = ANY(%(owners)s) AND e.identity_id <> ALL(%(owners)s)
+             AND NOT EXISTS (SELECT FROM exception_approvals p WHERE p.exception_id = e.id
+                             AND (p.approver_id IN (o.id, %(me)s) OR p.stand_in_id = %(me)s))
+           ORDER BY e.number LIMIT 6""",
+        me=caller.id,
+        owners=[caller.id, *represented],
+    )
 
 
 async def waiting_for(db: Db, person_id: UUID) -> int:

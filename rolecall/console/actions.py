@@ -141,6 +141,11 @@ async def create_link(db: Db, identity_id: UUID, now: datetime, lasts: timedelta
     return secret
 
 
+async def delete_link(db: Db, link: str) -> None:
+    """Delete a link that did not reach its person."""
+    await execute(db, "DELETE FROM sign_in_links WHERE sha256 = %(sha256)s", sha256=sha256(link))
+
+
 async def sign_in_by_link(db: Db, link: str, now: datetime) -> str | None:
     """Use a one-time link; return the secret of the new session, or None if the link is used or expired."""
     identity_id = await fetch_value(

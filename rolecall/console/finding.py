@@ -55,7 +55,7 @@ async def the_colleague(db: Db, field: str, words: str, caller: Caller) -> str:
     """Return the id of a visible person, or of anyone whose whole e-mail is given; other words find visible people."""
     inner = _IN_BRACKETS.search(words)
     email = (inner[1] if inner else words).strip()
-    bearers = [each for each in await finding.meant(db, email) if "@" in email and each.email.lower() == email.lower()]
+    bearers = await finding.bearers(db, email) if "@" in email else []
     active = [each for each in bearers if each.status == IdentityStatus.ACTIVE]
     return str(active[0].id) if len(active) == 1 else await the_person(db, field, words, caller)
 

@@ -18,6 +18,10 @@ from rolecall.core.db import Db, execute
 from rolecall.core.errors import Invalid, Problem
 from rolecall.identities.authority import RecordType
 
+# A field that names a record, and the word of its label in messages of the API. An employee ID is no record.
+_NAMES_A_RECORD = re.compile(r"(?<!employee)Id$")
+_ID = re.compile(r"^(.+?) ID\b")
+
 
 def first(form: Form, name: str) -> str:
     return form.get(name, [""])[0].strip()
@@ -29,7 +33,11 @@ def shown(form: Form) -> dict[str, str]:
 
 
 def problems_by_field(error: Invalid) -> dict[str, str]:
-    return {problem.field: problem.message for problem in error.problems}
+    """Return the problem of each field. A form asks for a person or a record, not for its id."""
+    return {
+        problem.field: _ID.sub(r"\1", problem.message) if _NAMES_A_RECORD.search(problem.field) else problem.message
+        for problem in error.problems
+    }
 
 
 def given(form: Form, *names: str) -> Json:

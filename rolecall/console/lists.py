@@ -201,8 +201,10 @@ async def review_quality(db: Db, id: str) -> Page[ReviewerQuality]:
 # the filter that names the record.
 OWN_LISTS = frozenset(
     {"access-requests", "applications", "events", "identities", "notifications", "requests-to-answer"}
-    | {"search-identities"}
+    | {"search-identities", "stand-ins"}
 )
+# Lists of which only this scope shows those of other people: the filter that names the person, and the scope.
+ONE_PERSON: dict[str, tuple[str, Scope]] = {"stand-ins": ("identityId", Scope.CONFIG_MANAGE)}
 OWN_RECORDS: dict[str, tuple[RecordType, str]] = {
     "access-model-members": (RecordType.MODEL, RECORD),
     "account-access": (RecordType.ACCOUNT, RECORD),
@@ -220,7 +222,6 @@ OWN_RECORDS: dict[str, tuple[RecordType, str]] = {
     "rejects": (RecordType.IMPORT, RECORD),
     "review-access": (RecordType.REVIEW, RECORD),
     "simulated-changes": (RecordType.MODEL, RECORD),
-    "stand-ins": (RecordType.PERSON, "identityId"),
 }
 
 

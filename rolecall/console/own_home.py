@@ -8,6 +8,7 @@ import msgspec
 
 from rolecall.access_requests import requests_of_person
 from rolecall.access_requests.shapes import AccessRequestItem
+from rolecall.console.home_details import open_conflicts
 from rolecall.console.model import Person
 from rolecall.core.db import Db, fetch_all, fetch_rows
 from rolecall.core.paging import Page
@@ -30,6 +31,7 @@ class Member(msgspec.Struct, frozen=True):
     access: int
     unexplained: int
     open_requests: int
+    conflicts: int
     next_event: str | None
     next_on: datetime | None
 
@@ -47,20 +49,26 @@ async def team_of(db: Db, person: Person, now: datetime) -> Team:
     found = await identities.by_id(db, ids)
     active = [found[id] for id in ids if found[id].status == IdentityStatus.ACTIVE]
     open_requests, next_events = await _open_requests(db, ids), await _next_events(db, ids, now)
-    # Show people with an upcoming event or an open request first.
-    active.sort(key=lambda one: (one.id not in next_events, one.id not in open_requests))
-    members = [await _member(db, one, open_requests, next_events) for one in active[:MOST_COUNTED]]
+    conflicts = await open_conflicts(db, ids)
+    # Show people with an upcoming event, a conflict or an open request first.
+    active.sort(key=lambda one: (one.id not in next_events, one.id not in conflicts, one.id not in open_requests))
+    members = [await _member(db, one, open_requests, conflicts, next_events) for one in active[:MOST_COUNTED]]
     return Team(members, len(active), len(ids) < MOST_PEOPLE)
 
 
 async def _member(
-    db: Db, one: IdentityDetail, open_requests: dict[UUID, int], next_events: dict[UUID, tuple[str, datetime]]
+    db: Db,
+    one: IdentityDetail,
+    open_requests: dict[UUID, int],
+    conflicts: dict[UUID, int],
+    next_events: dict[UUID, tuple[str, datetime]],
 ) -> Member:
     access = await access_of(db, one.id, None)
     held = [entry for there in access.applications for account in there.accounts for entry in account.access]
     unexplained = [entry for entry in held if not entry.why.access_models and not entry.why.access_requests]
     event = next_events.get(one.id)
-    return Member(one, len(held), len(unexplained), open_requests.get(one.id, 0), *(event or (None, None)))
+    counts = len(held), len(unexplained), open_requests.get(one.id, 0), conflicts.get(one.id, 0)
+    return Member(one, *counts, *(event or (None, None)))
 
 
 async def _open_requests(db: Db, ids: Sequence[UUID]) -> dict[UUID, int]:

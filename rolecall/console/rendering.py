@@ -226,6 +226,7 @@ _environment.filters |= {
     "tint": _tint,
     "first_last": _first_last,
     "field_name": _field,
+    "list_title": lambda name: name.replace("-", " ").capitalize(),
     "audit_field": _audit_field,
     "readable": _readable,
     "change_counts": _change_counts,

@@ -1,4 +1,4 @@
-from litestar import Router
+from litestar import Response, Router, get
 from litestar.datastructures import CacheControlHeader
 from litestar.static_files import create_static_files_router
 
@@ -63,6 +63,15 @@ SCREENS = (
     settings,
 )
 router = Router("/", route_handlers=[handler for each in SCREENS for handler in each.HANDLERS], tags=["Console"])
+
+
+@get("/favicon.ico", include_in_schema=False, sync_to_thread=False, tags=["Console"])
+def favicon() -> Response[bytes]:
+    """Return the icon also where browsers look for it on pages without a link to it."""
+    caching = {"Cache-Control": "max-age=86400"}
+    return Response((STATIC / "icon.svg").read_bytes(), media_type="image/svg+xml", headers=caching)
+
+
 static = create_static_files_router(
     "/static",
     [STATIC],

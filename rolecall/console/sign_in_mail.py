@@ -2,6 +2,9 @@
 
 The page stores the address that was entered, whether a person has it or not, so that neither its answer nor its time
 says who exists. The worker finds the person and sends the link to the e-mail with which that person signs in.
+
+A person whose last link is unused and younger than five minutes gets no other one. So a stranger who asks for links to
+an address sends at most twelve mails an hour, and does not keep its owner from signing in: the last link still works.
 """
 
 from datetime import datetime, timedelta
@@ -27,17 +30,18 @@ from rolecall.notifications.queries import Delivery
 
 CHANNEL = "sign-in-mails"
 _REDACTED = "…"
-# The most links per person and hour, and the most waiting addresses; further ones are dropped or refused.
-_MOST_IN_AN_HOUR = 5
+# How long an unused link keeps another one from being sent; it works for longer than this.
+_FRESH_FOR = timedelta(minutes=5)
+# Addresses that may wait; more are refused.
 _MOST_WAITING = 1000
 _RETRY = timedelta(seconds=30)
 _ATTEMPTS = 3
 _AT_ONCE = 20
 
 
-async def is_possible(db: Db) -> bool:
-    """Return whether a mail server, or the outbox, is configured."""
-    return (await notifications.policy(db)).email.transport is not Transport.OFF
+async def is_possible(db: Db, config: Config) -> bool:
+    """Return whether links are turned on, and a mail server or the outbox is configured."""
+    return config.mailed_links and (await notifications.policy(db)).email.transport is not Transport.OFF
 
 
 async def ask(db: Db, email: str, now: datetime) -> None:
@@ -62,6 +66,7 @@ class _LinkMail(msgspec.Struct, frozen=True):
 
     mail_id: UUID
     attempt: int
+    secret: str
     message: OutgoingMessage
     # The text without the link, for the log of messages.
     redacted: OutgoingMessage
@@ -94,27 +99,29 @@ async def _claim(db: Db, delivery: Delivery, config: Config, now: datetime) -> l
     mails = []
     for id, email, attempt in rows:
         person = await queries.person_with_email(db, email)
-        may_send = person and Channel.EMAIL in delivery.channels and attempt <= _ATTEMPTS
-        if not may_send or not person or await _sent_lately(db, email, now) >= _MOST_IN_AN_HOUR:
+        may_send = config.mailed_links and Channel.EMAIL in delivery.channels and attempt <= _ATTEMPTS
+        if not may_send or not person or await _has_fresh_link(db, person.id, now):
             await _end(db, id)
             continue
         secret = await actions.create_link(db, person.id, now, MAILED_LINK_LASTS)
         link = f"{config.base_url}/sign-in/"
         message = _message(person, link + secret, config)
-        mails.append(_LinkMail(id, attempt, message, _message(person, link + _REDACTED, config, message.id)))
+        mails.append(_LinkMail(id, attempt, secret, message, _message(person, link + _REDACTED, config, message.id)))
     return mails
 
 
-async def _sent_lately(db: Db, email: str, now: datetime) -> int:
-    """Count the mails to this address in the last hour."""
-    count: int = await fetch_value(
-        db,
-        """SELECT count(*) FROM sign_in_mails WHERE lower(email) = lower(%(email)s) AND asked_at > %(since)s
-           AND next_attempt_on IS NULL""",
-        email=email,
-        since=now - timedelta(hours=1),
+async def _has_fresh_link(db: Db, person_id: UUID, now: datetime) -> bool:
+    """Tell whether the person got a link by e-mail a moment ago that is unused; links by administrators last longer."""
+    return bool(
+        await fetch_value(
+            db,
+            """SELECT true FROM sign_in_links WHERE identity_id = %(id)s AND used_at IS NULL
+               AND expires_at > %(fresh)s AND expires_at <= %(latest)s LIMIT 1""",
+            id=person_id,
+            fresh=now + MAILED_LINK_LASTS - _FRESH_FOR,
+            latest=now + MAILED_LINK_LASTS,
+        )
     )
-    return count
 
 
 async def _end(db: Db, id: UUID) -> None:
@@ -146,6 +153,8 @@ async def _record(
     """Log the message, without its link unless it stays in the outbox; a failed one is sent again with a new link."""
     is_kept = delivery.policy.email.transport is Transport.OUTBOX
     await direct.log_message(db, mail.message if is_kept else mail.redacted, SIGN_IN_LINK, (outcome, response), now)
+    if outcome not in (MessageOutcome.SENT, MessageOutcome.KEPT, MessageOutcome.UNKNOWN):
+        await actions.delete_link(db, mail.secret)
     is_over = outcome in (MessageOutcome.SENT, MessageOutcome.KEPT, MessageOutcome.REFUSED)
     if is_over or mail.attempt >= _ATTEMPTS:
         await _end(db, mail.mail_id)

@@ -75,6 +75,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     oidc_client_id: str | None = None
     oidc_client_secret: str | None = None
     passwords: bool = True
+    mailed_links: bool = True
     metrics_token: str | None = None
     max_body_bytes: int = 1 * MIB
     max_file_bytes: int = 100 * MIB
@@ -326,6 +327,7 @@ _TEXTS: dict[str, Callable[[str], object]] = {
     "oidc_client_id": str,
     "oidc_client_secret": str,
     "passwords": _on_or_off("PASSWORDS"),
+    "mailed_links": _on_or_off("MAILED_LINKS"),
     "metrics_token": str,
 }
 _NUMBERS = ("pool_size", "max_body_bytes", "max_file_bytes", "max_upload_bytes", "max_upload_files")

@@ -40,11 +40,12 @@ from rolecall.demo.hooks import Hooks, receiving
 from rolecall.demo.mail import keep_mail, send_mail
 from rolecall.demo.people import Employee, roster
 from rolecall.demo.signing import signed
-from rolecall.demo.story import Description, Model, Request, StoryEvent, Who
+from rolecall.demo.story import AwayPeriod, Description, Model, Request, StoryEvent, Who
 from rolecall.entitlements import actions as entitlements
 from rolecall.identities import queries as identities
 from rolecall.personnel_events import actions as events
 from rolecall.settings.policy import RequirementType
+from rolecall.stand_ins import actions as stand_ins
 from rolecall.tokens import actions as tokens
 from rolecall.tokens.model import DEFAULT_DAYS, display_name
 from rolecall.worker import LOOPS, Loop
@@ -113,6 +114,8 @@ class _Company:
             await self._ask(request)
         await self.hooks.finish(self.clerk)
         await separation.except_lead(self._by_clerk, self.clerk, self._facts(), self.ids)
+        for away in story.STAND_INS:
+            await self._stand_in(away)
         await self._let_in(administrator)
         await send_mail(self.pool, self.config)
         return secret
@@ -143,6 +146,17 @@ class _Company:
             await console.create_administrator(db, administrator, self._facts())
             for who, role in story.ROLES.items():
                 await console.set_role(db, UUID(self.ids[who]), role)
+
+    async def _stand_in(self, away: AwayPeriod) -> None:
+        raw = {
+            "identityId": self.ids[away.person],
+            "standInId": self.ids[away.stand_in],
+            "endsOn": self._date(away.until),
+            "comment": away.comment,
+        }
+        more = {"startsOn": self._date(away.since)} if away.since else {}
+        async with self._by_clerk("create_stand_in") as db:
+            await stand_ins.create_stand_in(db, self.clerk, raw | more, self._facts())
 
     def _travel(self, day: int, hour: int) -> None:
         """Set the clock, never past the real time: the last day ends now, so that no record is in the future."""

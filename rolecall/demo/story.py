@@ -53,6 +53,22 @@ class StoryEvent(NamedTuple):
     canceled: str = ""
 
 
+class AwayPeriod(NamedTuple):
+    """A person with a stand-in from one day until another; day 0 is now."""
+
+    person: Who
+    stand_in: Who
+    since: int
+    until: int
+    comment: str
+
+
+STAND_INS = (
+    AwayPeriod(Who("Internal Audit", 0), Who("Internal Audit", 1), 0, 10, "Annual leave"),
+    AwayPeriod(Who("Treasury", 0), Who("Accounting", 0), 20, 34, "Visits the banks"),
+)
+
+
 def _newcomer(first: str, last: str, title: str, division: str, department: str, office: str) -> dict[str, str]:
     place = {"title": title, "division": division, "department": department, "office": office}
     return {"firstName": first, "lastName": last, **place}

@@ -182,6 +182,29 @@ async def meant(db: Db, words: str) -> list[Candidate]:
     return await _candidates(db, *people(words, _MOST_NAMESAKES, whole=True), _MOST_NAMESAKES)
 
 
+async def bearers(db: Db, email: str) -> list[Candidate]:
+    """Return the people with this e-mail. One that is not confirmed does not count; the previous one does.
+
+    Whoever may change an e-mail without confirming it must not take over what was meant for its former owner.
+    """
+    return await fetch_all(
+        db,
+        Candidate,
+        f"""{_CANDIDATE} FROM identities i WHERE lower(i.email_address) = lower(%(email)s) AND i.email_address <> ''
+              AND NOT EXISTS (SELECT FROM unconfirmed_emails u WHERE u.identity_id = i.id)
+            UNION {_CANDIDATE} FROM identities i JOIN unconfirmed_emails u ON u.identity_id = i.id
+            WHERE lower(u.sign_in_email) = lower(%(email)s) AND u.sign_in_email <> '' LIMIT {_MOST_NAMESAKES}""",
+        email=email,
+    )
+
+
+async def meant_by_confirmed(db: Db, words: str) -> list[Candidate]:
+    """Return the people with exactly this name, confirmed e-mail, employee ID or id."""
+    said = " ".join(words.replace("\x00", "").split())
+    others = [each for each in await meant(db, words) if each.email.lower() != said.lower()]
+    return others + [each for each in await bearers(db, said) if each not in others]
+
+
 async def _candidates(db: Db, found: str, values: Values, limit: int) -> list[Candidate]:
     return await fetch_all(
         db,

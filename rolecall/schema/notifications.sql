@@ -217,11 +217,13 @@ END $$;
 CREATE OR REPLACE TRIGGER notify_of_conflicts AFTER INSERT ON conflicts REFERENCING NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION notify_of_conflicts();
 
--- A stand-in was named or ended early: notify both people, except the one who did it.
+-- A stand-in was named or ended early: notify both people, except the one who did it. At most ten an hour, so that no one can flood a colleague.
 CREATE OR REPLACE FUNCTION notify_of_stand_in() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM notify_people(ARRAY(SELECT i.id FROM identities i WHERE i.id IN (NEW.stand_in_id, NEW.identity_id) AND i.status = 'Active'
-                                                                AND i.id IS DISTINCT FROM author_id()),
+                                                                AND i.id IS DISTINCT FROM author_id()
+                                                                AND 10 > (SELECT count(*) FROM notifications n WHERE n.identity_id = i.id AND n.kind = 'Stand-In'
+                                                                          AND n.created_date > written_on() - interval '1 hour')),
                           'Stand-In', 'Stand-In', NEW.id, CASE TG_OP WHEN 'INSERT' THEN 'Named' ELSE 'Ended' END);
     RETURN NULL;
 END $$;

@@ -27,6 +27,14 @@ CREATE OR REPLACE FUNCTION stand_ins_for(person uuid, response_type text, moment
     SELECT c.id FROM chain c WHERE c.id <> person;
 END;
 
+-- The people between a person and the one who responds for them through others.
+CREATE OR REPLACE FUNCTION stand_ins_between(person uuid, last uuid, response_type text, moment timestamptz) RETURNS SETOF uuid STABLE ROWS 1 LANGUAGE sql BEGIN ATOMIC
+    WITH RECURSIVE chain AS (
+        SELECT stand_in_of(person, response_type, moment) AS id
+        UNION SELECT stand_in_of(c.id, response_type, moment) FROM chain c WHERE c.id NOT IN (person, last))
+    SELECT c.id FROM chain c WHERE c.id NOT IN (person, last);
+END;
+
 -- Everyone for whom a person responds, directly or through others, with the type of response: the inverse of `stand_ins_for`.
 -- OFFSET 0 keeps the planner from reading all identities.
 CREATE OR REPLACE FUNCTION responds_for(person uuid, moment timestamptz) RETURNS TABLE (reviewer_id uuid, type text) STABLE ROWS 1 LANGUAGE sql BEGIN ATOMIC

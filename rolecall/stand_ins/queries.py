@@ -87,6 +87,19 @@ async def acting_for(db: Db, stand_in_id: UUID, person_id: UUID, type: Requireme
     return Caller(stand_in_id, rows[0][0], frozenset(), is_person=True, stands_in_for=pair)
 
 
+async def between(db: Db, person_id: UUID, stand_in: Caller, type: RequirementType, now: datetime) -> set[UUID]:
+    """Return the people through whom a stand-in responds for a person; each of them chose the next one."""
+    rows = await fetch_rows(
+        db,
+        "SELECT stand_ins_between(%(person)s, %(last)s, %(type)s, %(now)s)",
+        person=person_id,
+        last=stand_in.id,
+        type=type,
+        now=now,
+    )
+    return {id for (id,) in rows}
+
+
 async def next_absence(db: Db, person_id: UUID, now: datetime) -> datetime | None:
     """Return the start of the person's current or next leave of absence."""
     start: datetime | None = await fetch_value(

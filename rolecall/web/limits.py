@@ -11,7 +11,6 @@ from rolecall.core.errors import RateLimited
 FAILED_AUTHENTICATIONS = 300
 SIGN_INS_FROM_AN_ADDRESS = 60
 SIGN_INS_OF_A_PERSON = 10
-LINKS_TO_AN_ADDRESS = 3
 
 
 class Counter:

@@ -322,3 +322,30 @@ async def test_spaces_around_names_are_ignored(client: httpx2.AsyncClient, db: D
     assert [change["name"] for change in first.json()["changes"]] == ["Wiki", "Readers", "Desk"], first.text
     assert again.json() == {"changes": []}
     assert twice.json()["errors"] == [{"field": "applications.1.name", "message": "Wiki is listed twice"}]
+
+
+async def test_unconfirmed_e_mail_names_no_person(db: Db, client: httpx2.AsyncClient) -> None:
+    ada, eve = (
+        await an_identity(db, "Ada", email="new@example.com"),
+        await an_identity(db, "Eve", email="bob@example.com"),
+    )
+    await execute(
+        db,
+        """INSERT INTO unconfirmed_emails (identity_id, sign_in_email, set_on)
+           VALUES (%(ada)s, 'ada@example.com', now()), (%(eve)s, '', now())""",
+        ada=ada,
+        eve=eve,
+    )
+
+    async def plan(owner: str) -> httpx2.Response:
+        return await client.put(URL, json={"applications": [{"name": "Ledger", "owner": owner}]})
+
+    refused = [await plan(email) for email in ("new@example.com", "bob@example.com")]
+    applied = await plan("ada@example.com")
+
+    assert [answer.status_code for answer in refused] == [400, 400]
+    assert "No identity has the name, e-mail or employee ID bob@example.com" in refused[1].text
+    assert applied.status_code == 200, applied.text
+    assert await fetch_rows(db, "SELECT owner_id FROM applications") == [(ada,)]
+    exported = (await client.get(URL)).json()["applications"]
+    assert [each["owner"] for each in exported] == [str(ada)]

@@ -8,8 +8,10 @@ import httpx2
 import msgspec
 import pytest
 
+from rolecall.console.forms import problems_by_field
 from rolecall.core.config import AllowedHosts, Config
 from rolecall.core.db import Db, fetch_value
+from rolecall.core.errors import Invalid, Problem
 from rolecall.identities.authority import Role
 from tests.console.company import FILES, Company, a_company
 from tests.console.pages import Field, Form, filled, forms_of
@@ -179,3 +181,14 @@ async def test_rule_that_changed_meanwhile_is_not_removed(
 
     assert (await client.get("/api/settings")).json()["approvalPolicy"] == policy
     assert "The approval policy was changed in the meantime" in (await administrator.get("/settings")).text
+
+
+def test_form_reports_a_missing_record_by_its_label() -> None:
+    error = Invalid(
+        Problem("controlOwnerId", "Control owner ID is required"), Problem("employeeId", "Employee ID is required")
+    )
+
+    assert problems_by_field(error) == {
+        "controlOwnerId": "Control owner is required",
+        "employeeId": "Employee ID is required",
+    }

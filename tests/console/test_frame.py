@@ -112,3 +112,9 @@ async def test_audit_entry_shows_names_instead_of_ids(
     assert "Ada Admin" in fields
     assert str(company.administrator) not in fields
     assert '<th scope="row">Is identity source</th>' in fields
+
+
+async def test_icon_is_found_where_browsers_look_for_it(visitor: httpx2.AsyncClient) -> None:
+    answer = await visitor.get("/favicon.ico")
+
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "image/svg+xml")

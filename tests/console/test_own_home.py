@@ -11,12 +11,15 @@ import pytest
 from rolecall.access_requests import actions as requests
 from rolecall.access_requests import queries
 from rolecall.core.caller import SYSTEM
-from rolecall.core.db import Db
+from rolecall.core.config import Config
+from rolecall.core.db import Db, execute
 from rolecall.personnel_events import actions as events
-from tests.builders import an_access_request, an_application, an_identity, facts
+from tests.builders import an_access_model, an_access_request, an_application, an_identity, facts
+from tests.conflicts.test_exceptions import a_cast, act
 from tests.console.test_matrix import sign_in
 from tests.holdings import an_account
-from tests.stand_ins.standing_in import CLERK
+from tests.stand_ins.standing_in import CLERK, a_stand_in
+from tests.working import let_the_worker_work
 
 POST_ENTRIES = (("Ledger", "Post entries", "Grant", "High"),)
 IN_THREE_DAYS = (datetime.now(UTC) + timedelta(days=3)).date().isoformat()
@@ -146,3 +149,57 @@ async def test_employee_does_not_see_colleagues_or_what_waits_for_others(
 
     assert "Builder" not in shown["page"]
     assert "waiting" not in shown
+
+
+async def test_supervisor_sees_deadlines_conflicts_and_exceptions(
+    administrator: httpx2.AsyncClient, client: httpx2.AsyncClient, db: Db, team: Team
+) -> None:
+    await an_access_request(db, identity_id=team.bob, application_id=team.payroll)
+    cast = await a_cast(db)
+    await act(client, cast.conflict, "except", cast.wish())
+    sofia = cast.company.sofia
+    await execute(db, "UPDATE identities SET supervisor_id = %(grace)s WHERE id = %(id)s", grace=team.grace, id=sofia)
+    await a_stand_in(db, cast.company.owner, team.grace)
+
+    shown = await home(administrator, db, team.grace)
+
+    assert shown["waiting"].startswith("Waiting for you 2")
+    assert "then your supervisor can respond too" in shown["waiting"]
+    assert "Approve an exception of Prepare and release You stand in for Hana Makinen" in shown["waiting"]
+    assert f'href="/conflicts/{cast.conflict}"' in shown["page"]
+    assert "Sofia Dubois 1 conflict" in shown["team"]
+
+
+async def test_employee_sees_for_whom_their_request_waits(
+    administrator: httpx2.AsyncClient, db: Db, team: Team
+) -> None:
+    await an_access_request(db, identity_id=team.ada, application_id=team.payroll)
+
+    shown = await home(administrator, db, team.ada)
+
+    assert "Waits for Grace Hopper, " in shown["own"]
+    assert shown["own"].endswith(" to approve it")
+
+
+async def test_employee_sees_what_a_change_of_role_gives_and_takes(
+    administrator: httpx2.AsyncClient, db: Db, config: Config, team: Team
+) -> None:
+    access = [{"applicationId": str(team.payroll), "permissions": [{"header": "", "section": "", "permission": "Pay"}]}]
+    conditions = [[{"field": "department", "operator": "is", "value": "Treasury"}]]
+    await an_access_model(db, "Treasury", conditions=conditions, access=access)
+    body = {
+        "identityId": str(team.ada),
+        "effectiveDate": IN_THREE_DAYS,
+        "identity": {"firstName": "Ada", "lastName": "Lovelace", "department": "Treasury"},
+    }
+    event = await events.transition_role(db, CLERK, body, facts())
+    before = await home(administrator, db, team.ada)
+    await let_the_worker_work(config)
+
+    shown = await home(administrator, db, team.ada)
+
+    assert "Its requests for access are not created yet" in before["move"]
+
+    assert shown["move"].startswith("You move to Treasury on ")
+    assert f'href="/events/{event}"' in shown["page"]
+    assert "You get Pay Payroll" in shown["move"]

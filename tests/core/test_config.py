@@ -69,6 +69,7 @@ def test_value_can_come_from_a_file(tmp_path: Path) -> None:
         ("ROLECALL_LOG", "xml"),
         ("ROLECALL_POOL_SIZE", "-1"),
         ("ROLECALL_PASSWORDS", "no"),
+        ("ROLECALL_MAILED_LINKS", "no"),
         ("ROLECALL_DATABASE_URL_FILE", "/nowhere/url"),
         ("ROLECALL_IMPORT_ROOTS", "/srv/exports,https://"),
         ("ROLECALL_IMPORT_ROOTS", "https:///hr"),

@@ -72,6 +72,18 @@ async def test_stand_in_who_may_not_decide_is_refused(client: httpx2.AsyncClient
         await approve_as(db, stand_in, cast.conflict)
 
 
+async def test_person_in_conflict_does_not_choose_who_approves_for_the_owner(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
+    cast = await waiting(db, client)
+    sam = await an_identity(db, "Sam", "Else")
+    await a_stand_in(db, cast.company.owner, cast.company.sofia)
+    await a_stand_in(db, cast.company.sofia, sam)
+
+    with pytest.raises(Conflict, match="own exception"):
+        await approve_as(db, sam, cast.conflict)
+
+
 async def test_stand_in_of_an_administrator_does_not_approve(client: httpx2.AsyncClient, db: Db) -> None:
     cast = await waiting(db, client)
     boss, sam = await an_identity(db, "Alan", "Turing"), await an_identity(db, "Sam", "Else")

@@ -79,6 +79,16 @@ async def test_person_who_names_a_stand_in_is_not_notified_of_it(db: Db) -> None
     assert (await notified(db, company.grace), await notified(db, sam)) == ([], [("Stand-In", "New")])
 
 
+async def test_colleague_is_not_flooded_by_stand_ins_that_are_named_and_ended(db: Db) -> None:
+    company = await a_company(db)
+    for _ in range(12):
+        made = await a_stand_in(db, company.ada, company.grace)
+        async with db.transaction():
+            await end_stand_in(db, CLERK, str(made.id), datetime.now(UTC))
+
+    assert len(await notified(db, company.grace)) == 10
+
+
 async def test_administrators_can_respond_at_once_if_every_stand_in_became_an_auditor(db: Db) -> None:
     company = await a_company(db)
     sam = await an_identity(db, "Sam", "Else")

@@ -8,7 +8,13 @@ import httpx2
 import pytest
 
 from rolecall.access_requests import actions
-from rolecall.access_requests.permitted import NOT_STANDING_IN, ONLY_YOURSELF, OWN_REQUEST, PROVISIONED_IT
+from rolecall.access_requests.permitted import (
+    CHOSEN_BY_THEM,
+    NOT_STANDING_IN,
+    ONLY_YOURSELF,
+    OWN_REQUEST,
+    PROVISIONED_IT,
+)
 from rolecall.console import actions as console
 from rolecall.core.caller import SYSTEM
 from rolecall.core.db import Db, execute, fetch_rows
@@ -88,6 +94,16 @@ async def test_person_who_does_not_stand_in_cannot_respond_for_the_reviewer(
     said = await approve(db, getattr(office, person), request, office.grace)
 
     assert said == NOT_STANDING_IN
+
+
+async def test_person_whose_request_it_is_does_not_choose_who_decides_for_the_reviewer(db: Db, office: Office) -> None:
+    request = await office.request(db)
+    await a_stand_in(db, office.grace, office.ada)
+    await a_stand_in(db, office.ada, office.sam)
+
+    said = await approve(db, office.sam, request, office.grace)
+
+    assert said == CHOSEN_BY_THEM
 
 
 async def test_stand_in_for_one_type_does_not_respond_to_others(db: Db, office: Office) -> None:
@@ -300,6 +316,23 @@ async def test_form_names_no_colleague_without_the_whole_e_mail(
     assert await fetch_rows(db, "SELECT id FROM stand_ins") == []
 
 
+@pytest.mark.parametrize("role", [None, Role.OPERATOR])
+async def test_people_export_only_their_own_stand_ins(
+    administrator: httpx2.AsyncClient, db: Db, office: Office, role: Role | None
+) -> None:
+    await a_stand_in(db, office.grace, office.sam)
+    if role:
+        await console.set_role(db, office.rosa, role)
+    await sign_in(administrator, db, office.rosa)
+
+    whose = [await administrator.get(f"/export/stand-ins?format=csv&identityId={id}") for id in (office.grace, "")]
+    own = await administrator.get(f"/export/stand-ins?format=csv&identityId={office.rosa}")
+
+    assert [answer.status_code for answer in whose] == [403, 403]
+    assert own.status_code == 200
+    assert "Grace" not in own.text
+
+
 async def test_administrator_names_a_stand_in_for_another_person(
     administrator: httpx2.AsyncClient, db: Db, office: Office
 ) -> None:
@@ -405,3 +438,24 @@ async def test_console_responds_for_the_reviewer_who_did_not_carry_out_the_reque
         db, "SELECT reviewer_name, stand_in_name FROM responses WHERE type = 'Verify' AND response = 'Approved'"
     )
     assert ("Olga Owner", "Sam Else") in rows
+
+
+async def test_message_after_an_approval_names_those_who_must_still_respond(
+    administrator: httpx2.AsyncClient, db: Db, office: Office
+) -> None:
+    request = await office.request(db)
+    await execute(
+        db,
+        """INSERT INTO responses (request_id, type, rule, position, reason, reviewer_id, reviewer_name)
+           SELECT request_id, type, max(rule) + 1, 0, 'Second rule', %(rosa)s, 'Rosa Far' FROM responses
+           WHERE type = 'Approve' GROUP BY request_id, type""",
+        rosa=office.rosa,
+    )
+    told = []
+    for person in (office.grace, office.rosa):
+        await sign_in(administrator, db, person)
+        await administrator.post(f"/requests/{request}/respond", data=APPROVED)
+        told.append((await administrator.get("/requests")).text)
+
+    assert "You approved request #1. It still waits for Rosa Far" in told[0]
+    assert "You approved request #1. It is Open" in told[1]

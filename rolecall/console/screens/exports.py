@@ -6,7 +6,7 @@ from litestar.response.base import ASGIResponse
 
 from rolecall.console import actions, record_access
 from rolecall.console.frame import OWN, screen
-from rolecall.console.lists import OWN_LISTS, list_named, record_in
+from rolecall.console.lists import ONE_PERSON, OWN_LISTS, list_named, record_in
 from rolecall.console.model import Session
 from rolecall.core import clock
 from rolecall.core.authors import Author, AuthorKind, by
@@ -49,6 +49,9 @@ async def require_list(db: Db, caller: Caller, source: ListSource, given: dict[s
     """Refuse a list that the person may not read; everyone who signs in may read their own notifications."""
     if source.scope not in {*caller.scopes, Scope.NOTIFICATIONS_OWN}:
         raise Forbidden(source.scope)
+    filter, wider = ONE_PERSON.get(source.name, ("", source.scope))
+    if wider not in {*caller.scopes, Scope.NOTIFICATIONS_OWN} and given.get(filter) != str(caller.id):
+        raise Forbidden(wider)
     if not caller.is_limited or source.name in OWN_LISTS:
         return
     if (record := record_in(source.name, given)) is None:

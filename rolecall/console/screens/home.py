@@ -5,7 +5,7 @@ from litestar.handlers import HTTPRouteHandler
 
 from rolecall.access_requests.shapes import AccessRequestDetail
 from rolecall.conflicts import overview as conflicts
-from rolecall.console import finding, overview, own_home
+from rolecall.console import finding, home_details, overview, own_home
 from rolecall.console import queries as console
 from rolecall.console.answers import HtmlPage
 from rolecall.console.attention import Attention, accounts_to_look_at, notifications_to_look_at
@@ -81,22 +81,30 @@ async def show_home(db: Db, person: Person, caller: Caller, now: datetime, confi
 async def _own_home(db: Db, person: Person, now: datetime, config: Config) -> HtmlPage:
     """Show the home page of a limited person: pending responses, people, applications, access and requests."""
     waiting = await _waiting(db, person)
+    exceptions = await conflicts.exceptions_of_owner(db, person.caller())
+    own = await own_home.requests_of(db, person)
+    access = (await access_of(db, person.id, None)).applications
     values = {
         "today": now.astimezone(config.timezone),
         "waiting": waiting,
-        "count": sum((await overview.waiting(db, person)).values()),
+        "exceptions": exceptions,
+        "deadlines": await home_details.deadlines(db, [request.id for _, request in waiting], config.timezone),
+        "count": sum((await overview.waiting(db, person)).values()) + len(exceptions),
         "beside": await overview.beside(db, [request.id for _, request in waiting]),
         "verbs": _VERBS,
         "reviews": await reviews.waiting_for(db, person.id, person.reviews_as()[1:]),
         "coming": (await console.events_between(db, now, now + _COMING, person.caller()))[:_MOST_NAMED],
         "me": await identities.get(db, str(person.id)),
-        "own": await own_home.requests_of(db, person),
+        "own": own,
+        "waits_for": await home_details.waits_of(db, own.items[:5]),
+        "move": await home_details.own_move(db, person.id, access, now),
         "applications": await own_home.applications_of(db, person) if person.owns else [],
         "team": await own_home.team_of(db, person, now) if person.supervises else None,
         "represented": await stand_ins.represented_by(db, person.id, now),
         "stand_ins": await stand_ins.stand_ins_of(db, person.id, now),
         "leave": await stand_ins.next_absence(db, person.id, now),
-        "access": [] if person.supervises else (await access_of(db, person.id, None)).applications,
+        "access": [] if person.supervises else access,
+        "held_count": sum(len(account.access) for there in access for account in there.accounts),
     }
     return HtmlPage("own_home.html", values)
 

@@ -299,7 +299,16 @@ def _waits_for(request: AccessRequestDetail, awaited: RequirementType | None) ->
 @screen("POST", "/requests/{id:str}/respond", scope=Scope.ACCESS_REQUESTS_WRITE, limits=RecordType.REQUEST)
 async def respond(db: Db, person: Person, id: str, form: Form, facts: Facts) -> SeeOther:
     request = await _respond(db, person, id, form, facts)
-    return SeeOther(_after(form, id), f"Request #{request.number} is {request.status}")
+    return SeeOther(_after(form, id), _said(request, form))
+
+
+def _said(request: AccessRequestDetail, form: Form) -> str:
+    """Say what the response did; a request may still wait for other reviewers."""
+    type = RequirementType(first(form, "type"))
+    verb = model.RESPONSE_VERBS[type, model.Response(first(form, "response"))]
+    others = _waits_for(request, type).values() if request.status == model.AWAITED[type] else []
+    after = f"It still waits for {', '.join(others)}" if others else f"It is {request.status}"
+    return f"You {verb} request #{request.number}. {after}"
 
 
 async def _respond(db: Db, person: Person, id: str, form: Form, facts: Facts) -> AccessRequestDetail:

@@ -24,6 +24,7 @@ _LONGEST_NEXT = 2000
 _WRONG = "E-mail or password is wrong"
 _SPENT = "This link was already used or has expired. Ask for a new one"
 _NO_MAIL = "Links by e-mail are not available, because no mail server is configured. Ask an administrator for a link"
+_NO_LINKS = "Links by e-mail are turned off. Ask an administrator for a link"
 _MAILED = "If a person signs in with this e-mail, a link was sent to it. The link works once, for 15 minutes"
 _NO_PASSWORDS = "Passwords are turned off. Ask an administrator for a one-time link"
 _DOWN = "Sign-in with {} is not available: {}. Try again in a moment, or sign in {}"
@@ -70,7 +71,7 @@ def _provider_name(config: Config) -> str | None:
 @screen("GET", "/sign-in", open=True)
 async def show_sign_in(db: Db, request: AnyRequest, config: Config) -> HtmlPage:
     next = request.query_params.get("next", "/")
-    return _sign_in_page(config, None, next, mails_links=await sign_in_mail.is_possible(db))
+    return _sign_in_page(config, None, next, mails_links=await sign_in_mail.is_possible(db, config))
 
 
 @screen("POST", "/sign-in/email", open=True)
@@ -78,11 +79,10 @@ async def ask_for_link(db: Db, form: Form, now: datetime, request: AnyRequest, c
     """Ask for a one-time link by e-mail. The answer does not say whether a person has the address."""
     email = form.get("email", [""])[0].strip()
     services: Services = request.app.state.services
-    if not await sign_in_mail.is_possible(db):
-        return _sign_in_page(config, _NO_MAIL, email=email, status=409)
+    if not await sign_in_mail.is_possible(db, config):
+        return _sign_in_page(config, _NO_MAIL if config.mailed_links else _NO_LINKS, email=email, status=409)
     try:
         services.sign_ins.count(request.client and request.client.host, limits.SIGN_INS_FROM_AN_ADDRESS, now)
-        services.sign_ins.count(("link", email.lower()), limits.LINKS_TO_AN_ADDRESS, now)
         await sign_in_mail.ask(db, email, now)
     except RateLimited as error:
         return _sign_in_page(config, str(error), email=email, status=429, mails_links=True)
@@ -95,16 +95,17 @@ async def sign_in(db: Db, form: Form, now: datetime, request: AnyRequest, config
     if not config.passwords:
         return _sign_in_page(config, _NO_PASSWORDS, next, status=403)
     services: Services = request.app.state.services
+    mails_links = await sign_in_mail.is_possible(db, config)
     try:
         # Count before checking the password, so that the right password is refused too once the limit is reached.
         services.sign_ins.count(request.client and request.client.host, limits.SIGN_INS_FROM_AN_ADDRESS, now)
         services.sign_ins.count(email.lower(), limits.SIGN_INS_OF_A_PERSON, now)
         session = await actions.sign_in_by_password(db, email, password, now)
     except RateLimited as error:
-        return _sign_in_page(config, str(error), next, email, 429)
+        return _sign_in_page(config, str(error), next, email, 429, mails_links=mails_links)
     if session:
         return SeeOther(next, session=session)
-    return _sign_in_page(config, _WRONG, next, email, 401)
+    return _sign_in_page(config, _WRONG, next, email, 401, mails_links=mails_links)
 
 
 @screen("GET", "/sign-in/{id:str}", open=True)

@@ -283,6 +283,16 @@ document.addEventListener("click", (event) => {
   }
 });
 
+// A download does not change the page, so read the list of runs again once the file is under way and when it is written.
+document.addEventListener("submit", (event) => {
+  const place = event.target.dataset.reads;
+  if (!place) return;
+  const again = { target: place, select: place, swap: "outerHTML" };
+  for (const wait of [1000, 5000]) {
+    setTimeout(() => document.querySelector(place) && htmx.ajax("GET", location.pathname, again), wait);
+  }
+});
+
 for (const type of ["dragover", "drop"]) {
   document.addEventListener(type, (event) => {
     const field = event.target.closest(".drop")?.querySelector("input[type=file]");
