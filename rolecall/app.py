@@ -73,7 +73,7 @@ ROUTERS = [
     connector_templates,
     conflicts,
     console.router,
-    console.favicon,
+    console.icon,
     console.static,
     deliveries,
     dry_runs,

@@ -114,4 +114,5 @@ async def own_move(db: Db, person_id: UUID, held: Sequence[ApplicationAccess], n
         for account in there.accounts
         for entry in account.access
     }
-    return OwnMove(*found[0], sorted(has - {*loses}), gets, loses)
+    id, number, needed_on, department = found[0]
+    return OwnMove(id, number, needed_on, department, sorted(has - {*loses}), gets, loses)

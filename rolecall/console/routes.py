@@ -72,6 +72,7 @@ def favicon() -> Response[bytes]:
     return Response((STATIC / "icon.svg").read_bytes(), media_type="image/svg+xml", headers=caching)
 
 
+icon = Router("/", route_handlers=[favicon])
 static = create_static_files_router(
     "/static",
     [STATIC],
