@@ -89,7 +89,7 @@ DEFAULTS = {
         "{{ person }} owned {{ what }} and is no longer active. Choose another owner, or keep them yourself.",
     ),
     NotificationKind.REVIEW: ("Review {{ what }}", "{{ what }}. {{ by }} made the review."),
-    NotificationKind.STAND_IN: ("{{ result }}", "{{ result }}. {{ by }} set it."),
+    NotificationKind.STAND_IN: ("{{ result }}", "{{ result }}.\n{{ by }} set it."),
 }
 # No optional white space beside the name: matching a line of blanks would take cubic time.
 _NAME = re.compile(r"{{([^{}]*)}}")

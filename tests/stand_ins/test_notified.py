@@ -8,6 +8,8 @@ from rolecall.core.authors import AuthorKind, by, by_system, sign
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute, fetch_rows
 from rolecall.notifications import queries
+from rolecall.notifications.message_text import default_template, note_of
+from rolecall.notifications.model import NotificationFacts, NotificationKind
 from rolecall.notifications.reminders import remind_and_escalate
 from rolecall.stand_ins.actions import create_stand_in, end_stand_in
 from tests.builders import an_identity, facts
@@ -168,3 +170,13 @@ async def test_loop_of_supervisors_on_leave_ends_at_the_administrators(db: Db) -
 
     (said,) = await escalations(db)
     assert "Alan Turing" in said or "Rosa Far" in said
+
+
+def test_message_about_an_ended_stand_in_names_no_author() -> None:
+    ended = NotificationFacts(
+        person="Ada Lovelace", result="You no longer stand in for Ada Lovelace", link="/stand-ins"
+    )
+
+    note = note_of(default_template(NotificationKind.STAND_IN), ended, "Sam Else", "https://rolecall.example.com")
+
+    assert note.paragraphs == ["You no longer stand in for Ada Lovelace."]
