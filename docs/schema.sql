@@ -2100,7 +2100,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 818c5c418cc9 function note_request_conflicts()
 -- 6e74fcae5f55 function note_responses()
 -- d76083df75a0 function take_turns(text, text[])
--- c6cd359f76bd function take_turns_of_groups(uuid[], text[])
+-- 063c5ffa3cf1 function take_turns_of_groups(uuid[], text[])
 
 -- In rolecall/schema/accounts.sql:
 -- 887375b53992 function access_rank(text)
@@ -2223,6 +2223,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- bd7323123b06 function is_in_catalogue(uuid, text, text, text)
 -- 5a4a2aec95e1 function like_wildcard(text)
 -- a9977162ccd5 function duties_given(uuid, text, text, text, text)
+-- 1706bcf9591c function duties_given_by(uuid[], text[], text[], text[], text[])
 -- 846ca848f381 function duty_access(uuid[], uuid[], timestamp with time zone)
 -- dde4353fe135 function entitlements_matching(jsonb, integer)
 -- 9c1bf02aa4cf function entitlements_of_duties(uuid[], integer)
@@ -2245,10 +2246,11 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 4ee2569a19c3 function note_duty_rules()
 -- a3d831cbe62f function note_people_to_evaluate()
 -- 4d234ae400cf function people_touched(integer, integer[])
--- c437c8fe51ea function refresh_conflicts(uuid[], uuid[], timestamp with time zone, integer)
+-- 2102193da1e6 function refresh_conflicts(uuid[], uuid[], timestamp with time zone, integer)
 -- 90ced8d524e1 function refresh_duties(uuid[])
 -- 58e4f0e3a444 function refresh_duty_groups(uuid[], uuid[])
 -- 89ee997bb333 function refresh_duty_holders(uuid[], uuid[])
+-- 6d87c80404e2 function rules_concerned(uuid[], uuid[], uuid[])
 -- 1ecd2cb1cbdf function take_duties_turn()
 -- 26365581cdc5 function take_people_to_evaluate()
 

@@ -34,10 +34,13 @@ def _a_change(row: Sequence[Any]) -> OpenChange:
     return OpenChange(initial, msgspec.structs.replace(initial, access=Access(after)))
 
 
-async def take_turns_of_groups(db: Db, groups: Iterable[tuple[UUID, str]]) -> bool:
-    """Let a membership and a request about its group wait for each other; return False if no rule is in effect."""
+async def take_turns_of_groups(db: Db, groups: Iterable[tuple[UUID, str]]) -> bool | None:
+    """Let a membership and a request about its group wait for each other.
+
+    Return None if no rule is in effect, else whether requests about groups are open.
+    """
     asked = list(groups)
-    found: bool = await fetch_value(
+    found: bool | None = await fetch_value(
         db,
         "SELECT take_turns_of_groups(%(applications)s, %(names)s)",
         applications=[application_id for application_id, _ in asked],
@@ -74,24 +77,21 @@ async def promised_to_groups(
     return found
 
 
-async def open_changes(db: Db, people: Iterable[UUID]) -> dict[UUID, list[OpenChange]]:
+_OWN = f"""SELECT r.identity_id, {_CHANGE} FROM access_requests r JOIN privileges p ON p.request_id = r.id
+    WHERE r.identity_id = ANY(%(people)s) AND is_unshown(r)"""
+_OF_GROUPS = f"""SELECT i.identity_id, {_CHANGE} FROM (
+        SELECT a.identity_id, m.group_number FROM accounts a
+        JOIN memberships m ON m.account_number = a.number AND m.until_import IS NULL
+        WHERE a.identity_id = ANY(%(people)s)) AS i
+    CROSS JOIN LATERAL groups_above(ARRAY[i.group_number], now_import()) AS w JOIN groups g ON g.number = w.above
+    JOIN access_requests r ON r.application_id = g.application_id AND r.target_name = g.name
+                              AND r.identity_id IS NULL AND is_unshown(r)
+    JOIN privileges p ON p.request_id = r.id"""
+
+
+async def open_changes(db: Db, people: Iterable[UUID], *, of_groups: bool) -> dict[UUID, list[OpenChange]]:
     """Return what open requests would change for people: their own, and those of groups that they are in."""
-    rows = await fetch_rows(
-        db,
-        f"""SELECT r.identity_id, {_CHANGE} FROM access_requests r JOIN privileges p ON p.request_id = r.id
-            WHERE r.identity_id = ANY(%(people)s) AND is_unshown(r)
-            UNION ALL
-            SELECT i.identity_id, {_CHANGE} FROM (
-                SELECT a.identity_id, m.group_number FROM accounts a
-                JOIN memberships m ON m.account_number = a.number AND m.until_import IS NULL
-                WHERE a.identity_id = ANY(%(people)s)) AS i
-            CROSS JOIN LATERAL groups_above(ARRAY[i.group_number], now_import()) AS w
-            JOIN groups g ON g.number = w.above
-            JOIN access_requests r ON r.application_id = g.application_id AND r.target_name = g.name
-                                      AND r.identity_id IS NULL AND is_unshown(r)
-            JOIN privileges p ON p.request_id = r.id""",
-        people=list(people),
-    )
+    rows = await fetch_rows(db, f"{_OWN} UNION ALL {_OF_GROUPS}" if of_groups else _OWN, people=list(people))
     found = defaultdict[UUID, list[OpenChange]](list)
     for identity_id, *row in rows:
         found[identity_id].append(_a_change(row))

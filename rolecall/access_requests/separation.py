@@ -43,13 +43,16 @@ async def conflicts_created(db: Db, news: Sequence[NewRequest]) -> list[list[Fou
 
     What a group would gain or lose, its members would, and people who have asked to become members.
     """
-    checked = await _checked(db, news)
+    of_groups = await _take_turns_of_groups(db, news)
+    if of_groups is None:
+        return [[] for _ in news]
+    checked = await _checked(db, news, of_groups=of_groups)
     people = [await _people(db, each.new) if each.changes.gains or each.changes.losses else [] for each in checked]
     everyone = {id for each in people for id in each}
     if not everyone:
         return [[] for _ in news]
     await open_access.take_turns_of_people(db, everyone)
-    others = await _others(db, everyone)
+    others = await _others(db, everyone, of_groups=of_groups)
     proposals = [(place, _proposal(checked, place, id, others[id])) for place, each in enumerate(people) for id in each]
     found: list[dict[UUID, FoundConflict]] = [{} for _ in news]
     conflicts = await prevention.conflicts_of(db, [proposal for _, proposal in proposals])
@@ -67,14 +70,17 @@ async def _people(db: Db, new: NewRequest) -> list[UUID]:
     return [new.identity_id] if new.identity_id else await open_access.people_in_group(db, new)
 
 
-async def _checked(db: Db, news: Sequence[NewRequest]) -> list[_CheckedRequest]:
+async def _take_turns_of_groups(db: Db, news: Sequence[NewRequest]) -> bool | None:
+    """Lock the groups that requests name; return None if no rule is in effect, else whether any have open requests."""
+    named = {(new.application_id, each.permission) for new in news for each in new.privileges}
+    named |= {(new.application_id, new.target_name or "") for new in news if not new.identity_id}
+    return await open_access.take_turns_of_groups(db, named)
+
+
+async def _checked(db: Db, news: Sequence[NewRequest], *, of_groups: bool) -> list[_CheckedRequest]:
     """Find the duties that privileges would give or no longer give; most concern none."""
     changes = [[_change(new, each) for each in new.privileges] for new in news]
-    named = {(one.after.application_id, one.after.permission) for each in changes for one in each}
-    named |= {(new.application_id, new.target_name or "") for new in news if not new.identity_id}
-    if not await open_access.take_turns_of_groups(db, named):
-        return [_CheckedRequest(new, _DutyChanges({}, {})) for new in news]
-    given = await _given(db, [one for each in changes for one in each])
+    given = await _given(db, [one for each in changes for one in each], of_groups=of_groups)
     return [_CheckedRequest(new, _duty_changes(each, given)) for new, each in zip(news, changes, strict=True)]
 
 
@@ -89,9 +95,11 @@ def _duty_changes(changes: Iterable[OpenChange], given: _Duties) -> _DutyChanges
     return found
 
 
-async def _given(db: Db, changes: Iterable[OpenChange]) -> _Duties:
+async def _given(db: Db, changes: Iterable[OpenChange], *, of_groups: bool) -> _Duties:
     """Return the duties that access gives; a group also gives what open requests would give it."""
     asked = {each for one in changes for each in (one.before, one.after) if each.access not in _NO_ACCESS}
+    if not of_groups:
+        return await prevention.duties_given(db, asked)
     promised = await open_access.promised_to_groups(db, {(each.application_id, each.permission) for each in asked})
     given = await prevention.duties_given(db, asked.union(*promised.values()))
     for each in asked:
@@ -100,10 +108,11 @@ async def _given(db: Db, changes: Iterable[OpenChange]) -> _Duties:
     return given
 
 
-async def _others(db: Db, people: set[UUID]) -> dict[UUID, _DutyChanges]:
+async def _others(db: Db, people: set[UUID], *, of_groups: bool) -> dict[UUID, _DutyChanges]:
     """Return what other requests would change, for each person."""
-    changes = await open_access.open_changes(db, people)
-    given = await _given(db, [one for each in changes.values() for one in each]) if changes else {}
+    changes = await open_access.open_changes(db, people, of_groups=of_groups)
+    every = [one for each in changes.values() for one in each]
+    given = await _given(db, every, of_groups=of_groups) if every else {}
     return {id: _duty_changes(changes[id], given) for id in people}
 
 

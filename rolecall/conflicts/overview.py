@@ -90,34 +90,36 @@ class WaitingException(msgspec.Struct, frozen=True):
     represented: str | None
 
 
-async def exceptions_of_owner(db: Db, caller: Caller) -> list[WaitingException]:
-    """List the exceptions that a person can still approve as the owner of the rule, or as the stand-in of the owner."""
+async def waiting_for(db: Db, caller: Caller) -> list[WaitingException]:
+    """List the exceptions that a person can approve now, the oldest first, also those of owners they stand in for."""
     represented = [id for id, type in caller.stands_in_for if type == RequirementType.APPROVE]
     return await fetch_all(
         db,
         WaitingException,
         """SELECT e.conflict_id, i.first_name || ' ' || i.last_name AS person, r.name AS rule,
-                  CASE WHEN o.id <> %(me)s THEN o.first_name || ' ' || o.last_name END AS represented
+                  (SELECT o.first_name || ' ' || o.last_name FROM identities o
+                   WHERE o.id = owner.id AND o.id = ANY(%(represented)s)) AS represented
            FROM conflict_exceptions e JOIN duty_rules r ON r.id = e.rule_id JOIN identities i ON i.id = e.identity_id
-           JOIN identities o ON o.id = (r.definition ->> 'ownerId')::uuid
-           WHERE e.status = 'Pending' AND o.id = ANY(%(owners)s) AND e.identity_id <> ALL(%(owners)s)
-             AND NOT EXISTS (SELECT FROM exception_approvals p WHERE p.exception_id = e.id
-                             AND (p.approver_id IN (o.id, %(me)s) OR p.stand_in_id = %(me)s))
-           ORDER BY e.number LIMIT 6""",
+           CROSS JOIN LATERAL (SELECT (r.definition ->> 'ownerId')::uuid AS id) AS owner
+           CROSS JOIN LATERAL (
+               SELECT coalesce(array_agg(p.part), '{}') AS parts,
+                      coalesce(bool_or(%(me)s IN (p.approver_id, p.stand_in_id, p.recorder_id)), false) AS has_approved
+               FROM exception_approvals p WHERE p.exception_id = e.id) AS given
+           CROSS JOIN LATERAL (
+               SELECT EXISTS (SELECT FROM console_roles c WHERE c.identity_id = %(me)s
+                              AND c.role = 'Administrator') AS is_administrator,
+                      owner.id = ANY(%(owners)s) AND owner.id NOT IN (e.identity_id, e.requester_id) AS owns_rule,
+                      NOT may_decide(owner.id) OR owner.id IN (e.identity_id, e.requester_id) AS is_away) AS me
+           WHERE e.status = 'Pending' AND %(me)s NOT IN (e.identity_id, e.requester_id) AND may_decide(%(me)s)
+             AND NOT given.has_approved
+             AND ('Rule Owner' <> ALL(given.parts)
+                  AND (me.owns_rule OR me.is_administrator AND (owner.id IS NULL OR me.is_away))
+                  OR 'Second Approver' <> ALL(given.parts) AND (me.owns_rule OR me.is_administrator OR EXISTS (
+                      SELECT FROM duty_access(e.duties, ARRAY[e.identity_id], NULL) AS h
+                      JOIN accounts a ON a.number = h.account JOIN applications o ON o.id = a.application_id
+                      WHERE o.owner_id = ANY(%(owners)s) AND o.owner_id NOT IN (e.identity_id, e.requester_id))))
+           ORDER BY e.number""",
         me=caller.id,
         owners=[caller.id, *represented],
+        represented=represented,
     )
-
-
-async def waiting_for(db: Db, person_id: UUID) -> int:
-    """Count the exceptions that wait for an approval of this person: as the rule's owner, or as the second approver."""
-    found: int = await fetch_value(
-        db,
-        """SELECT count(*) FROM conflict_exceptions e JOIN duty_rules r ON r.id = e.rule_id
-           WHERE e.status = 'Pending' AND e.identity_id <> %(me)s
-             AND NOT EXISTS (SELECT FROM exception_approvals p WHERE p.exception_id = e.id AND p.approver_id = %(me)s)
-             AND ((r.definition ->> 'ownerId')::uuid = %(me)s
-                  OR EXISTS (SELECT FROM console_roles c WHERE c.identity_id = %(me)s AND c.role = 'Administrator'))""",
-        me=person_id,
-    )
-    return found

@@ -17,6 +17,7 @@ from rolecall.conflicts.shapes import (
     ConflictRule,
     ConflictSide,
     ExceptionApproval,
+    HeldSpan,
     SideAccess,
     Through,
 )
@@ -217,15 +218,67 @@ async def of_identity(db: Db, identity_id: UUID, now: datetime) -> list[Conflict
     return [await get(db, id, now) for (id,) in rows]
 
 
-async def current_of(db: Db, identity_id: UUID) -> list[ConflictItem]:
-    """Return the current conflicts of a person without what they came through."""
+async def current_of(db: Db, people: Sequence[UUID]) -> dict[UUID, list[ConflictItem]]:
+    """Return the current conflicts of people, the newest first, without what they came through."""
     rows = await fetch_rows(
         db,
-        f"""SELECT {_COLUMNS} FROM conflicts c {_JOINS} WHERE c.identity_id = %(id)s AND c.until IS NULL
+        f"""SELECT {_COLUMNS} FROM conflicts c {_JOINS} WHERE c.identity_id = ANY(%(people)s) AND c.until IS NULL
             ORDER BY c.list_key DESC""",
-        id=identity_id,
+        people=list(people),
     )
-    return [_from_row(row) for row in rows]
+    found: dict[UUID, list[ConflictItem]] = {id: [] for id in people}
+    for item in map(_from_row, rows):
+        found[item.identity.id].append(item)
+    return found
+
+
+async def concerning(db: Db, entitlement_id: UUID, most: int) -> tuple[int, list[ConflictItem]]:
+    """Count the current conflicts of people to which this entitlement contributes a duty, and return the newest."""
+    rows = await fetch_rows(
+        db,
+        f"""WITH given AS MATERIALIZED (
+                SELECT d.duty_id FROM entitlements e JOIN duty_entitlements d ON d.kind = e.kind AND d.number = e.number
+                WHERE e.id = %(id)s
+                UNION SELECT d.duty_id FROM entitlements e JOIN duty_groups d ON d.group_number = e.number
+                WHERE e.id = %(id)s AND e.kind = 'Group'
+            ), holders AS MATERIALIZED (
+                SELECT DISTINCT a.identity_id FROM holdings_of(%(id)s, now_import()) AS h
+                JOIN accounts a ON a.number = h.account WHERE EXISTS (SELECT FROM given)
+            )
+            SELECT count(*) OVER (), {_COLUMNS} FROM conflicts c {_JOINS}
+            WHERE c.until IS NULL AND c.identity_id IN (SELECT identity_id FROM holders) AND c.rule_id IN (
+                SELECT rule_id FROM duty_rule_duties JOIN given USING (duty_id) WHERE NOT is_control)
+            ORDER BY c.list_key DESC LIMIT %(most)s""",
+        id=entitlement_id,
+        most=most,
+    )
+    return (rows[0][0] if rows else 0), [_from_row(row[1:]) for row in rows]
+
+
+async def spans_of(db: Db, item: ConflictItem) -> list[HeldSpan]:
+    """Return when the person held each duty of the rule, by today's patterns."""
+    return await fetch_all(
+        db,
+        HeldSpan,
+        """SELECT d.name, lower(r) AS since, upper(r) AS until FROM duties d JOIN duty_spans(
+               ARRAY(SELECT n::uuid FROM duty_rules, jsonb_array_elements_text(definition -> 'conflicts') AS n
+                     WHERE id = %(rule)s), ARRAY[%(identity)s::uuid]) AS s ON s.duty_id = d.id
+           CROSS JOIN LATERAL unnest(s.during) AS r ORDER BY d.name_key, lower(r)""",
+        rule=item.rule.id,
+        identity=item.identity.id,
+    )
+
+
+async def conflict_spans(db: Db, item: ConflictItem) -> list[HeldSpan]:
+    """Return all conflicts of the same rule and person, the first first."""
+    return await fetch_all(
+        db,
+        HeldSpan,
+        """SELECT 'Conflict' AS name, since, until FROM conflicts
+           WHERE rule_id = %(rule)s AND identity_id = %(identity)s ORDER BY since, number""",
+        rule=item.rule.id,
+        identity=item.identity.id,
+    )
 
 
 async def people_in_conflict(db: Db, rule_id: UUID) -> set[UUID]:

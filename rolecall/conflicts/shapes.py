@@ -112,6 +112,14 @@ class ConflictDetail(ConflictItem, frozen=True, rename="camel"):
     activity: list[ActivityEntry]
 
 
+class HeldSpan(msgspec.Struct, frozen=True):
+    """A time in which something was held, for the chart of a conflict; null while it lasts."""
+
+    name: str
+    since: datetime
+    until: datetime | None
+
+
 class RuleSimulation(msgspec.Struct, rename="camel"):
     """How many conflicts committing the draft would begin and end, and a page of those that there would be."""
 

@@ -147,6 +147,66 @@ def meter(parts: Sequence[tuple[str, int]], total: int, size: str = "") -> Marku
     return Markup('<span class="meter {}"><svg aria-hidden="true">{}</svg></span>').format(size, Markup("").join(drawn))
 
 
+class TimeBar(msgspec.Struct, frozen=True):
+    """An interval in the row `name`; without an end it lasts until now. `part` is its style."""
+
+    name: str
+    since: datetime
+    until: datetime | None
+    part: str
+    label: str = ""
+
+
+_ROW, _NAMES = 28, 150
+
+
+def bars_over_time(title: str, bars: Sequence[TimeBar], start: datetime, end: datetime, now: datetime) -> Markup:
+    """Draw intervals as bars, one row for each name, with a line at the present."""
+    names = list(dict.fromkeys(bar.name for bar in bars))
+    floor, span = 8 + _ROW * len(names), (end - start).total_seconds() or 1
+
+    def across(moment: datetime) -> float:
+        return _NAMES + (_WIDTH - _NAMES - 8) * min(max((moment - start).total_seconds() / span, 0), 1)
+
+    drawn = [
+        Markup('<text class="on" x="0" y="{}">{}</text>').format(8 + _ROW * n + 16, _short(name))
+        for n, name in enumerate(names)
+    ]
+    for bar in bars:
+        drawn += _bar(bar, across(bar.since), across(bar.until or now), 8 + _ROW * names.index(bar.name) + 3)
+    here = across(now)
+    drawn.append(Markup('<line class="now" x1="{0:.1f}" x2="{0:.1f}" y1="0" y2="{1}"></line>').format(here, floor))
+    for moment, anchor in ((start, "start"), (start + (end - start) / 2, "middle"), (end, "end")):
+        drawn.append(
+            Markup('<text x="{:.1f}" y="{}" text-anchor="{}">{} {:%b %Y}</text>').format(
+                across(moment), floor + 14, anchor, moment.day, moment
+            )
+        )
+    rows = [(bar.name, _day(bar.since), _day(bar.until) if bar.until else "now", bar.label) for bar in bars]
+    return _figure(title, drawn, (), floor + 20) + _table(title, ("What", "From", "Until", "Note"), rows)
+
+
+def _bar(bar: TimeBar, x: float, right: float, y: int) -> list[Markup]:
+    """Draw a bar with its label: on the bar if there is room, else beside it."""
+    rect = Markup('<rect class="part {}" x="{:.1f}" y="{}" width="{:.1f}" height="18" rx="3"></rect>')
+    drawn = [rect.format(bar.part, x, y, max(right - x, 3))]
+    if bar.label:
+        room = len(bar.label) * 7
+        place, anchor = (x + 6, "start") if right - x > room or right + room < _WIDTH else (x - 6, "end")
+        place = right + 6 if anchor == "start" and right - x <= room else place
+        text = Markup('<text x="{:.1f}" y="{}" text-anchor="{}">{}</text>')
+        drawn.append(text.format(place, y + 13, anchor, bar.label))
+    return drawn
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= 22 else name[:21] + "…"
+
+
+def _day(moment: datetime) -> str:
+    return f"{moment.day} {moment:%b %Y}"
+
+
 def _marks(levels: Sequence[ChartLevel], places: Sequence[tuple[float, float]], start: float) -> list[Markup]:
     """Mark each step, and label those that have room, newest first."""
     drawn, free = [], float(_WIDTH)
@@ -182,10 +242,10 @@ def _grid(top: int, unit: str) -> Markup:
     return Markup("").join(lines)
 
 
-def _figure(title: str, drawn: Sequence[Markup], names: Sequence[str]) -> Markup:
+def _figure(title: str, drawn: Sequence[Markup], names: Sequence[str], height: int = _HEIGHT) -> Markup:
     keys = Markup("").join(Markup('<li><i class="part {}"></i>{}</li>').format(name.lower(), name) for name in names)
     svg = Markup('<svg class="chart" viewBox="0 0 {} {}" role="img" aria-label="{}"><title>{}</title>{}</svg>').format(
-        _WIDTH, _HEIGHT, title, title, Markup("").join(drawn)
+        _WIDTH, height, title, title, Markup("").join(drawn)
     )
     return Markup('{}<ul class="legend">{}</ul>').format(svg, keys) if names else svg
 

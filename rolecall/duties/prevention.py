@@ -123,12 +123,8 @@ async def duties_given(db: Db, access: Iterable[ProposedAccess]) -> dict[Propose
         return found
     rows = await fetch_rows(
         db,
-        # A subquery for each row instead of a join, which would read the duties of all rules.
-        """SELECT asked.n, d.duty_id FROM unnest(%(applications)s::uuid[], %(headers)s::text[], %(sections)s::text[],
-                  %(permissions)s::text[], %(accesses)s::text[]) WITH ORDINALITY
-                  AS asked (application_id, header, section, permission, access, n)
-           CROSS JOIN LATERAL duties_given(application_id, header, section, permission, access) AS d
-           WHERE (SELECT true FROM duty_rule_duties r WHERE r.duty_id = d.duty_id LIMIT 1)""",
+        """SELECT n, duty_id FROM duties_given_by(%(applications)s::uuid[], %(headers)s::text[], %(sections)s::text[],
+                                                  %(permissions)s::text[], %(accesses)s::text[])""",
         applications=[each.application_id for each in asked],
         headers=[each.header for each in asked],
         sections=[each.section for each in asked],
@@ -152,14 +148,8 @@ async def _rules_with(db: Db, gained: set[UUID], lost: set[UUID], people: set[UU
     """Return the rules that keep a gained duty apart or that a lost duty controls, and who holds their duties."""
     rows = await fetch_rows(
         db,
-        """SELECT r.id, r.definition, d.id, d.name, ARRAY(
-                      SELECT h.identity_id FROM duty_holders h
-                      WHERE h.duty_id = d.id AND h.identity_id = ANY(%(people)s))
-           FROM duty_rules r JOIN duty_rule_duties x ON x.rule_id = r.id JOIN duties d ON d.id = x.duty_id
-           WHERE r.is_in_effect AND r.id IN (
-               SELECT rule_id FROM duty_rule_duties
-               WHERE duty_id = ANY(%(gained)s) AND NOT is_control OR duty_id = ANY(%(lost)s) AND is_control)
-           ORDER BY r.name_key, r.id""",
+        """SELECT rule_id, definition, duty_id, name, holders
+           FROM rules_concerned(%(gained)s::uuid[], %(lost)s::uuid[], %(people)s::uuid[])""",
         gained=list(gained),
         lost=list(lost),
         people=list(people),

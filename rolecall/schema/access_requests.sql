@@ -58,18 +58,21 @@ BEGIN
         SELECT DISTINCT hashtextextended(key, 0) & 255 AS part FROM unnest(keys) AS key ORDER BY 1) AS parts;
 END $$;
 
--- Serialize the checks of requests that name these groups, before those of people. Return false if no rule keeps duties apart.
+-- Serialize the checks of requests that name these groups, before those of people. Return null if no rule keeps duties apart, else whether
+-- requests about groups are open, whose access members would get.
 CREATE OR REPLACE FUNCTION take_turns_of_groups(there uuid[], names text[]) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
     named text[];
 BEGIN
     IF NOT EXISTS (SELECT FROM duty_rule_duties) THEN
-        RETURN false;
+        RETURN NULL;
     END IF;
     named := ARRAY(SELECT g.number::text FROM unnest(there, names) AS asked (application_id, name)
                    JOIN groups g ON g.application_id = asked.application_id AND g.name = asked.name);
-    PERFORM take_turns('group', named) WHERE cardinality(named) > 0;
-    RETURN true;
+    IF cardinality(named) > 0 THEN
+        PERFORM take_turns('group', named);
+    END IF;
+    RETURN EXISTS (SELECT FROM access_requests r WHERE r.identity_id IS NULL AND is_unshown(r));
 END $$;
 
 CALL keep_list('access_requests', 'application_id', 'status', 'action');

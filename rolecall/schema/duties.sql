@@ -251,7 +251,8 @@ END;
 
 -- Bring conflicts up to date for these people and rules; null means all. What no longer holds ends at `moment`, by the import if one is
 -- given; what is new began when the access did, but never before an earlier conflict of the same kind ended.
-CREATE OR REPLACE FUNCTION refresh_conflicts(people uuid[], rules uuid[], moment timestamptz, import_number int) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION refresh_conflicts(people uuid[], rules uuid[], moment timestamptz, import_number int) RETURNS void LANGUAGE plpgsql
+SET work_mem = '64MB' AS $$
 DECLARE
     stale_rules uuid[];
     stale_people uuid[];
@@ -262,7 +263,9 @@ DECLARE
 BEGIN
     EXECUTE format($sql$
         WITH found AS MATERIALIZED (
-            SELECT r.rule_id, h.identity_id FROM duty_rule_duties r JOIN duty_holders h USING (duty_id) WHERE %1$s
+            SELECT r.rule_id, h.identity_id FROM duty_rule_duties r JOIN duty_holders h USING (duty_id)
+            -- Most people hold one duty at most.
+            WHERE %1$s AND identity_id IN (SELECT o.identity_id FROM duty_holders o WHERE %2$s GROUP BY o.identity_id HAVING count(*) > 1)
             GROUP BY r.rule_id, h.identity_id
             HAVING is_conflict(count(*) FILTER (WHERE NOT r.is_control), count(*) FILTER (WHERE r.is_control))
         ), present AS MATERIALIZED (
@@ -270,7 +273,7 @@ BEGIN
         ), stale AS (TABLE present EXCEPT TABLE found), fresh AS (TABLE found EXCEPT TABLE present)
         SELECT * FROM (SELECT array_agg(rule_id), array_agg(identity_id) FROM stale) AS s,
                       (SELECT array_agg(rule_id), array_agg(identity_id) FROM fresh) AS f
-    $sql$, meant) INTO stale_rules, stale_people, fresh_rules, fresh_people USING people, rules;
+    $sql$, meant, CASE WHEN people IS NULL THEN 'true' ELSE 'o.identity_id = ANY ($1)' END) INTO stale_rules, stale_people, fresh_rules, fresh_people USING people, rules;
     IF stale_rules IS NOT NULL THEN
         UPDATE conflicts c SET until = greatest(moment, c.since), until_import = import_number, status = 'Ended'
         FROM unnest(stale_rules, stale_people) AS s (rule_id, identity_id)
@@ -490,6 +493,31 @@ STABLE LANGUAGE sql BEGIN ATOMIC
           AND (p ->> 'group' IS NOT NULL OR duties_given.header IS NOT NULL AND in_any_case(duties_given.header) LIKE like_wildcard(p ->> 'header')
                AND in_any_case(duties_given.section) LIKE like_wildcard(p ->> 'section'));
 END;
+
+-- The duties of rules in effect that privileges give, with the place of each privilege. A generic plan: planning takes longer than running.
+CREATE OR REPLACE FUNCTION duties_given_by(applications uuid[], headers text[], sections text[], names text[], accesses text[])
+RETURNS TABLE (n bigint, duty_id uuid) STABLE LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
+BEGIN
+    RETURN QUERY SELECT asked.n, d.duty_id
+        FROM unnest(applications, headers, sections, names, accesses) WITH ORDINALITY AS asked (application_id, header, section, name, access, n)
+        CROSS JOIN LATERAL duties_given(asked.application_id, asked.header, asked.section, asked.name, asked.access) AS d
+        -- A subquery for each row instead of a join, which would read the duties of all rules.
+        WHERE (SELECT true FROM duty_rule_duties r WHERE r.duty_id = d.duty_id LIMIT 1);
+END $$;
+
+-- The rules in effect that keep a gained duty apart or that a lost duty controls, each duty with the people who hold it.
+CREATE OR REPLACE FUNCTION rules_concerned(gained uuid[], lost uuid[], people uuid[])
+RETURNS TABLE (rule_id uuid, definition jsonb, duty_id uuid, name text, holders uuid[])
+STABLE LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
+BEGIN
+    RETURN QUERY SELECT r.id, r.definition, d.id, d.name, ARRAY(
+            SELECT h.identity_id FROM duty_holders h WHERE h.duty_id = d.id AND h.identity_id = ANY (people))
+        FROM duty_rules r JOIN duty_rule_duties x ON x.rule_id = r.id JOIN duties d ON d.id = x.duty_id
+        WHERE r.is_in_effect AND r.id = ANY (ARRAY(
+            SELECT c.rule_id FROM duty_rule_duties c WHERE c.duty_id = ANY (gained) AND NOT c.is_control
+            UNION SELECT c.rule_id FROM duty_rule_duties c WHERE c.duty_id = ANY (lost) AND c.is_control))
+        ORDER BY r.name_key, r.id;
+END $$;
 
 CALL keep_list('duty_holders', 'duty_id');
 CALL keep_list('conflicts', 'status', 'rule_id');

@@ -7,6 +7,7 @@ from litestar.handlers import HTTPRouteHandler
 
 from rolecall.access_models import queries as models
 from rolecall.access_requests import requests_of_person
+from rolecall.conflicts import queries as conflicts
 from rolecall.console import queries as console
 from rolecall.console.answers import HtmlPage, SeeOther, sentence
 from rolecall.console.finding import label_of, the_person
@@ -72,6 +73,8 @@ def end_of(day: date | None, config: Config) -> datetime | None:
     return datetime.combine(day, time(23, 59, 59), config.timezone) if day else None
 
 
+# How many conflicts the page of an entitlement names.
+_MOST_CONFLICTS = 10
 _PAGE = {"asOf": a_day, "history": a_flag, "period": a_word_of(ChartPeriod)}
 
 
@@ -109,6 +112,7 @@ async def show_entitlement(
             "first_data": first,
             "chart": await holders_chart(db, entitlement, period, first, facts.now) if first else None,
             "models": await models.granting(db, entitlement, [group.name for group in giving]),
+            "conflicts": await conflicts.concerning(db, entitlement.id, _MOST_CONFLICTS),
             "requests": await requests_of_person.about(db, entitlement, caller),
         },
     )

@@ -10,6 +10,7 @@ from rolecall.conflicts import actions, approving, queries
 from rolecall.conflicts.model import ExceptionStatus
 from rolecall.console import finding
 from rolecall.console.answers import HtmlPage, SeeOther
+from rolecall.console.conflict_chart import conflict_chart
 from rolecall.console.forms import first, given, problems_by_field, shown
 from rolecall.console.frame import screen
 from rolecall.console.inputs import Form, some_words
@@ -73,9 +74,13 @@ async def _page(
     people = await approving.approvers_for(db, conflict)
     approver = approving.approver_among(caller, people, pending[0]) if pending else None
     current = [one for one in conflict.exceptions if one.status is ExceptionStatus.APPROVED]
+    spans = await queries.spans_of(db, conflict), await queries.conflict_spans(db, conflict)
     values = {
         "conflict": conflict,
         "rule": rule,
+        "over_time": conflict_chart(conflict, *spans, now),
+        "holders": await duties.holder_counts(db, [side.duty.id for side in conflict.sides]),
+        "control": next((duty for duty in rule.duties if rule.committed and duty.id == rule.committed.without), None),
         "owner": list(people.rule_owners.values()),
         "responses": RESPONSES,
         "pending": pending[0] if pending else None,

@@ -58,7 +58,7 @@ async def show_home(db: Db, person: Person, caller: Caller, now: datetime, confi
             "reviews": await reviews.waiting_for(db, person.id, person.reviews_as()[1:]),
             "overdue_reviews": await workspace.count_overdue(db, now),
             "unreviewed": await coverage.overdue_count(db, now),
-            "exceptions_to_approve": await conflicts.waiting_for(db, person.id),
+            "exceptions_to_approve": await conflicts.waiting_for(db, caller),
             "today": now.astimezone(config.timezone),
             "waiting": waiting,
             "beside": await overview.beside(db, [request.id for _, request in waiting]),
@@ -81,7 +81,7 @@ async def show_home(db: Db, person: Person, caller: Caller, now: datetime, confi
 async def _own_home(db: Db, person: Person, now: datetime, config: Config) -> HtmlPage:
     """Show the home page of a limited person: pending responses, people, applications, access and requests."""
     waiting = await _waiting(db, person)
-    exceptions = await conflicts.exceptions_of_owner(db, person.caller())
+    exceptions = await conflicts.waiting_for(db, person.caller())
     own = await own_home.requests_of(db, person)
     access = (await access_of(db, person.id, None)).applications
     values = {

@@ -88,7 +88,7 @@ async def show_identity(
             "unknown": [there for there in access.applications if there.is_unknown(access.as_of)],
             "entitlements": await entitlements.ids_by_name(db, named),
             "missing": missing,
-            "conflicts": await conflicts.current_of(db, identity.id),
+            "conflicts": (await conflicts.current_of(db, [identity.id]))[identity.id],
             "names": await applications.names(db, [grant.application_id for grant in missing]),
             **await _work_about(db, caller, identity.id),
         },
