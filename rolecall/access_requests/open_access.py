@@ -12,7 +12,7 @@ import msgspec
 
 from rolecall.access_requests.model import NewRequest
 from rolecall.accounts.model import Access
-from rolecall.core.db import Db, execute, fetch_rows, fetch_value
+from rolecall.core.db import Db, fetch_rows, fetch_value
 from rolecall.duties.prevention import ProposedAccess
 
 _GIVES = "r.action IN ('Add', 'Change', 'Restore')"
@@ -49,11 +49,6 @@ async def take_turns_of_groups(db: Db, groups: Iterable[tuple[UUID, str]]) -> bo
     return found
 
 
-async def take_turns_of_people(db: Db, people: Iterable[UUID]) -> None:
-    """Let the requests of a person wait for each other, so that two at once cannot each miss the other."""
-    await execute(db, "SELECT take_turns('person', %(people)s::text[])", people=[str(id) for id in people])
-
-
 async def promised_to_groups(
     db: Db, groups: Iterable[tuple[UUID, str]]
 ) -> dict[tuple[UUID, str], list[ProposedAccess]]:
@@ -77,21 +72,17 @@ async def promised_to_groups(
     return found
 
 
-_OWN = f"""SELECT r.identity_id, {_CHANGE} FROM access_requests r JOIN privileges p ON p.request_id = r.id
-    WHERE r.identity_id = ANY(%(people)s) AND is_unshown(r)"""
-_OF_GROUPS = f"""SELECT i.identity_id, {_CHANGE} FROM (
-        SELECT a.identity_id, m.group_number FROM accounts a
-        JOIN memberships m ON m.account_number = a.number AND m.until_import IS NULL
-        WHERE a.identity_id = ANY(%(people)s)) AS i
-    CROSS JOIN LATERAL groups_above(ARRAY[i.group_number], now_import()) AS w JOIN groups g ON g.number = w.above
-    JOIN access_requests r ON r.application_id = g.application_id AND r.target_name = g.name
-                              AND r.identity_id IS NULL AND is_unshown(r)
-    JOIN privileges p ON p.request_id = r.id"""
-
-
 async def open_changes(db: Db, people: Iterable[UUID], *, of_groups: bool) -> dict[UUID, list[OpenChange]]:
-    """Return what open requests would change for people: their own, and those of groups that they are in."""
-    rows = await fetch_rows(db, f"{_OWN} UNION ALL {_OF_GROUPS}" if of_groups else _OWN, people=list(people))
+    """Return what open requests would change for people: their own, and those of groups that they are in.
+
+    Other checks of requests of these people wait until the transaction ends, so that two cannot each miss the other.
+    """
+    rows = await fetch_rows(
+        db,
+        "SELECT * FROM take_turns_of_people(%(people)s::uuid[], %(of_groups)s)",
+        people=list(people),
+        of_groups=of_groups,
+    )
     found = defaultdict[UUID, list[OpenChange]](list)
     for identity_id, *row in rows:
         found[identity_id].append(_a_change(row))

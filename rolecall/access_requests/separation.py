@@ -51,7 +51,6 @@ async def conflicts_created(db: Db, news: Sequence[NewRequest]) -> list[list[Fou
     everyone = {id for each in people for id in each}
     if not everyone:
         return [[] for _ in news]
-    await open_access.take_turns_of_people(db, everyone)
     others = await _others(db, everyone, of_groups=of_groups)
     proposals = [(place, _proposal(checked, place, id, others[id])) for place, each in enumerate(people) for id in each]
     found: list[dict[UUID, FoundConflict]] = [{} for _ in news]

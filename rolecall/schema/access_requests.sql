@@ -75,6 +75,28 @@ BEGIN
     RETURN EXISTS (SELECT FROM access_requests r WHERE r.identity_id IS NULL AND is_unshown(r));
 END $$;
 
+-- Serialize the checks of requests of these people, then return what open requests would change for them: their own, and those of groups
+-- that they are in. Volatile, so that the second statement sees what others committed during the wait; a generic plan, because planning
+-- takes longer than running.
+CREATE OR REPLACE FUNCTION take_turns_of_people(people uuid[], of_groups boolean)
+RETURNS TABLE (identity_id uuid, application_id uuid, header text, section text, permission text, initial_access text, access text, holder text,
+               is_group boolean)
+LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
+BEGIN
+    PERFORM take_turns('person', people::text[]);
+    RETURN QUERY SELECT r.identity_id, r.application_id, p.header, p.section, p.permission, p.initial_access,
+            coalesce(p.lowered_access, p.requested_access), r.target_name, false
+        FROM access_requests r JOIN privileges p ON p.request_id = r.id WHERE r.identity_id = ANY (people) AND is_unshown(r);
+    IF of_groups THEN
+        RETURN QUERY SELECT a.identity_id, r.application_id, p.header, p.section, p.permission, p.initial_access,
+                coalesce(p.lowered_access, p.requested_access), r.target_name, true
+            FROM accounts a JOIN memberships m ON m.account_number = a.number AND m.until_import IS NULL
+            CROSS JOIN LATERAL groups_above(ARRAY[m.group_number], now_import()) AS w JOIN groups g ON g.number = w.above
+            JOIN access_requests r ON r.application_id = g.application_id AND r.target_name = g.name AND r.identity_id IS NULL AND is_unshown(r)
+            JOIN privileges p ON p.request_id = r.id WHERE a.identity_id = ANY (people);
+    END IF;
+END $$;
+
 CALL keep_list('access_requests', 'application_id', 'status', 'action');
 CALL keep_list('waiting_requests');
 CALL keep_audit('access_requests', '''Access Request''', 'r.id', $$to_jsonb(r) - '{id,list_key,status_since}'::text[]$$);

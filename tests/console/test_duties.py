@@ -3,11 +3,16 @@
 import re
 from html import unescape
 from urllib.parse import parse_qs, urlsplit
+from uuid import UUID
 
 import httpx2
 
-from rolecall.core.db import Db, fetch_value
+from rolecall.conflicts.overview import waiting_for
+from rolecall.core.db import Db, fetch_rows, fetch_value
+from tests.conflicts.test_exceptions import a_cast, act, approve
+from tests.console.test_matrix import sign_in
 from tests.duties.separating import a_company, conflict_of, join, leave
+from tests.stand_ins.standing_in import caller_of
 
 
 async def test_persons_page_and_home_show_current_conflicts(administrator: httpx2.AsyncClient, db: Db) -> None:
@@ -65,3 +70,58 @@ async def test_conflict_page_offers_the_removal_of_each_access(administrator: ht
         (privilege,) = parse_qs(urlsplit(unescape(link)).query)["privileges"]
         assert privilege in unescape(form)
         assert "<option selected>Remove</option>" in form or 'value="Remove" selected' in form
+
+
+async def test_conflict_page_draws_it_over_time_and_names_who_remains(
+    administrator: httpx2.AsyncClient, db: Db
+) -> None:
+    company = await a_company(db)
+
+    page = (await administrator.get(f"/conflicts/{await conflict_of(db, company.sofia)}")).text
+
+    chart = page[page.index('id="over-time"') :]
+    assert [name for name in ("Prepare payments", "Release payments", "Conflict") if f">{name}</text>" in chart] == [
+        "Prepare payments",
+        "Release payments",
+        "Conflict",
+    ]
+    # Noor also prepares payments; no other person releases them.
+    assert "1 person remains who can prepare payments." in page
+    assert "0 people remain who can release payments." in page
+
+
+async def test_page_of_an_entitlement_shows_the_conflicts_that_it_contributes_to(
+    administrator: httpx2.AsyncClient, db: Db
+) -> None:
+    company = await a_company(db)
+    conflict = f"/conflicts/{await conflict_of(db, company.sofia)}"
+    ids = dict(await fetch_rows(db, "SELECT name, id FROM entitlements"))
+
+    async def is_shown(name: str) -> bool:
+        return conflict in (await administrator.get(f"/access/{ids[name]}")).text
+
+    shown = [await is_shown(name) for name in ("Release run", "Approvers", "Officers", "Prepare run")]
+    await leave(db, company, "sofia", "Approvers")
+
+    assert (shown, await is_shown("Release run")) == ([True, True, True, True], False)
+
+
+async def test_home_lists_exceptions_that_an_application_owner_can_approve(
+    administrator: httpx2.AsyncClient, client: httpx2.AsyncClient, db: Db
+) -> None:
+    cast = await a_cast(db)
+    chief = await fetch_value(db, "SELECT owner_id FROM applications WHERE name = 'Finance Ledger'")
+
+    async def waiting(person: UUID) -> int:
+        return len(await waiting_for(db, await caller_of(db, person)))
+
+    before = await waiting(chief)
+    await act(client, cast.conflict, "except", cast.wish())
+    people = (chief, cast.company.owner, cast.company.sofia, cast.una)
+    asked = [await waiting(person) for person in people]
+    await approve(client, db, cast.conflict, chief)
+    after = [await waiting(person) for person in people]
+
+    assert (before, asked, after) == (0, [1, 1, 0, 0], [0, 1, 0, 0])
+    await sign_in(administrator, db, cast.company.owner)
+    assert f'href="/conflicts/{cast.conflict}"' in (await administrator.get("/")).text
