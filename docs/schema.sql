@@ -624,8 +624,7 @@ CREATE TABLE public.duty_holders (
     identity_id uuid NOT NULL,
     list_key text NOT NULL COLLATE pg_catalog."C"
 );
-ALTER TABLE ONLY public.duty_holders ADD CONSTRAINT duty_holders_pkey PRIMARY KEY (duty_id, identity_id);
-CREATE INDEX duty_holders_identity_id_idx ON public.duty_holders USING btree (identity_id);
+ALTER TABLE ONLY public.duty_holders ADD CONSTRAINT duty_holders_pkey PRIMARY KEY (identity_id, duty_id);
 CREATE INDEX duty_holders_listed_duty_id ON public.duty_holders USING btree (duty_id, list_key);
 CREATE TRIGGER end_outgrown_exceptions AFTER INSERT ON public.duty_holders FOR EACH STATEMENT EXECUTE FUNCTION public.end_outgrown_exceptions();
 CREATE TRIGGER keep_list_on_delete AFTER DELETE ON public.duty_holders REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_duty_holders_on_delete();
@@ -2101,6 +2100,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 6e74fcae5f55 function note_responses()
 -- d76083df75a0 function take_turns(text, text[])
 -- 063c5ffa3cf1 function take_turns_of_groups(uuid[], text[])
+-- 34ad07f244a4 function take_turns_of_people(uuid[], boolean)
 
 -- In rolecall/schema/accounts.sql:
 -- 887375b53992 function access_rank(text)
