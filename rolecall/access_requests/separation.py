@@ -14,6 +14,7 @@ from rolecall.core.errors import Problem
 from rolecall.duties import prevention
 from rolecall.duties.model import RuleResponse
 from rolecall.duties.prevention import AccessProposal, FoundConflict, ProposedAccess, WouldConflict
+from rolecall.settings.policy import RequestAction
 
 _NO_ACCESS = (Access.NONE, Access.DENY)
 _Duties = dict[ProposedAccess, set[UUID]]
@@ -128,6 +129,7 @@ def _proposal(checked: Sequence[_CheckedRequest], place: int, id: UUID, others: 
         _merged(others.gains, *(each.changes.gains for each in same)),
         _merged(mine.changes.losses, *(each.changes.losses for each in at_once)),
         _merged(others.losses, *(each.changes.losses for each in later)),
+        _merged(*(each.changes.gains for each in at_once if each.new.action is RequestAction.RESTORE)),
     )
 
 

@@ -5,6 +5,7 @@ from uuid import UUID
 
 import msgspec
 
+from rolecall.conflicts.queries import CONFLICTS_THEN
 from rolecall.core.caller import Caller
 from rolecall.core.db import Db, fetch_all, fetch_rows, fetch_value
 from rolecall.settings.policy import RequirementType
@@ -36,21 +37,31 @@ class DutyMatrix(msgspec.Struct, frozen=True):
 
 
 # Each pair once, the duty that comes first by name first.
-_CELLS = """
+_CELLS = """{before}
     SELECT a.id AS lower, b.id AS upper, r.id AS rule_id, r.name AS rule, r.definition ->> 'risk' AS risk,
            count(*) FILTER (WHERE c.status = 'Open') AS open, count(*) FILTER (WHERE c.status = 'Excepted') AS excepted
     FROM duty_rules r JOIN duty_rule_duties x ON x.rule_id = r.id AND NOT x.is_control
     JOIN duty_rule_duties y ON y.rule_id = r.id AND NOT y.is_control
     JOIN duties a ON a.id = x.duty_id JOIN duties b ON b.id = y.duty_id AND (b.name_key, b.id) > (a.name_key, a.id)
     LEFT JOIN (
-        conflicts c JOIN duty_holders h ON h.identity_id = c.identity_id
-        JOIN duty_holders k ON k.identity_id = c.identity_id
+        {conflicts} c JOIN {holders} h ON h.identity_id = c.identity_id
+        JOIN {holders} k ON k.identity_id = c.identity_id
     ) ON c.rule_id = r.id AND c.until IS NULL AND h.duty_id = a.id AND k.duty_id = b.id
     GROUP BY a.id, b.id, r.id ORDER BY risk_rank(r.definition ->> 'risk')"""
 
 
-async def matrix(db: Db) -> DutyMatrix:
-    cells = await fetch_all(db, MatrixCell, _CELLS)
+# The conflicts at a past moment, and the duties that these people held.
+_BEFORE = f"""WITH past AS MATERIALIZED ({CONFLICTS_THEN}), held AS MATERIALIZED (
+    SELECT s.duty_id, s.identity_id FROM duty_spans(
+        ARRAY(SELECT duty_id FROM duty_rule_duties), ARRAY(SELECT DISTINCT identity_id FROM past)) AS s
+    WHERE s.during @> %(moment)s::timestamptz)"""
+
+
+async def matrix(db: Db, moment: datetime | None = None) -> DutyMatrix:
+    """Count the people in conflict for each pair of duties, now or at a past moment by the rules of today."""
+    then = {"before": _BEFORE, "conflicts": "past", "holders": "held"}
+    now = {"before": "", "conflicts": "conflicts", "holders": "duty_holders"}
+    cells = await fetch_all(db, MatrixCell, _CELLS.format(**(then if moment else now)), moment=moment)
     duties = await fetch_all(
         db,
         MatrixDuty,

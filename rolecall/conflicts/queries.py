@@ -42,6 +42,10 @@ _STATUS_THEN = """CASE WHEN EXISTS (
         SELECT FROM conflict_exceptions e WHERE e.rule_id = c.rule_id AND e.identity_id = c.identity_id
         AND e.approved_on <= %(moment)s AND coalesce(e.ended_on, e.until) > %(moment)s)
     THEN 'Excepted' ELSE 'Open' END"""
+# The conflicts at a past moment. A conflict that ended later was current then.
+CONFLICTS_THEN = f"""SELECT c.id, c.number, c.rule_id, c.identity_id, c.since, c.since_import,
+    NULL::timestamptz AS until, NULL::int AS until_import, {_STATUS_THEN} AS status, c.list_key
+    FROM conflicts c WHERE c.since <= %(moment)s AND (c.until IS NULL OR c.until > %(moment)s)"""
 _NOTHING = Through([], [])
 
 
@@ -96,16 +100,13 @@ async def _with_through(db: Db, found: Page[ConflictItem], as_of: datetime | Non
 async def _at(db: Db, page: int, filters: ConflictFilters, moment: datetime) -> Page[ConflictItem]:
     given = {name: value for name, value in msgspec.structs.asdict(filters).items() if value is not None}
     conditions = "".join(f" AND c.{name} = %({name})s" for name in given)
-    # A conflict that ended later was current then.
-    then = f"""(SELECT c.id, c.number, c.rule_id, c.identity_id, c.since, c.since_import, NULL::timestamptz AS until,
-                       NULL::int AS until_import, {_STATUS_THEN} AS status, c.list_key
-                FROM conflicts c WHERE c.since <= %(moment)s AND (c.until IS NULL OR c.until > %(moment)s)) AS c"""
     return await fetch_page(
         db,
         _from_row,
         page,
-        total=f"SELECT count(*) FROM {then} WHERE true{conditions}",
-        items=f"SELECT {_COLUMNS} FROM {then} {_JOINS} WHERE true{conditions} ORDER BY c.list_key DESC",
+        total=f"SELECT count(*) FROM ({CONFLICTS_THEN}) AS c WHERE true{conditions}",
+        items=f"""SELECT {_COLUMNS} FROM ({CONFLICTS_THEN}) AS c {_JOINS} WHERE true{conditions}
+                  ORDER BY c.list_key DESC""",
         moment=moment,
         **given,
     )
@@ -340,6 +341,17 @@ async def _exceptions(db: Db, item: ConflictItem) -> list[ConflictException]:
             WHERE e.rule_id = %(rule)s AND e.identity_id = %(identity)s ORDER BY e.number DESC""",
         rule=item.rule.id,
         identity=item.identity.id,
+    )
+    return [_an_exception(row) for row in rows]
+
+
+async def exceptions_at(db: Db, moment: datetime) -> list[ConflictException]:
+    """List the exceptions that were in force at a past moment, the newest first."""
+    rows = await fetch_rows(
+        db,
+        f"""SELECT {_EXCEPTION} FROM conflict_exceptions e {_EXCEPTION_JOINS} WHERE e.approved_on <= %(moment)s
+            AND coalesce(e.ended_on, e.until) > %(moment)s ORDER BY e.number DESC""",
+        moment=moment,
     )
     return [_an_exception(row) for row in rows]
 

@@ -43,7 +43,8 @@ class AccessProposal(msgspec.Struct, frozen=True):
     """What a person would gain and lose; `waiting` and `leaving` are what other open requests would give and take.
 
     Without an identity the person does not exist yet and holds nothing. A control duty must be held or be among the
-    gains, and no request may take it away: one that another request would give may never come.
+    gains, and no request may take it away: one that another request would give may never come. `returning` is what the
+    end of the same leave gives back, which needs no approval, so that a control among it counts too.
     """
 
     identity_id: UUID | None
@@ -51,6 +52,7 @@ class AccessProposal(msgspec.Struct, frozen=True):
     waiting: AccessDuties = _NOTHING
     losses: AccessDuties = _NOTHING
     leaving: AccessDuties = _NOTHING
+    returning: AccessDuties = _NOTHING
 
 
 class WouldConflict(msgspec.Struct, frozen=True, rename="camel"):
@@ -103,7 +105,7 @@ class _HeldDuties(msgspec.Struct, frozen=True):
 def _conflict(id: UUID, rules: "_Rules", proposal: AccessProposal, held: _HeldDuties) -> FoundConflict | None:
     rule = rules.rules[id]
     apart = set(rule.conflicts)
-    controls = held.secure | _all(proposal.gains)
+    controls = held.secure | _all(proposal.gains) | _all(proposal.returning)
     together = rule.joined(held.kept | _all(proposal.gains) | _all(proposal.waiting), controls)
     new = frozenset(each for each, duties in proposal.gains.items() if duties & apart - held.kept)
     is_uncontrolled = rule.without in held.before and rule.without not in controls

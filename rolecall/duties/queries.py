@@ -73,10 +73,11 @@ async def get(db: Db, id: str | UUID) -> DutyDetail:
 
 
 async def matched(db: Db, patterns: Sequence[Pattern]) -> list[MatchedPattern]:
-    """Count the entitlements that each pattern matches."""
+    """Count the entitlements of today that each pattern matches: one that is gone may have a new name."""
     rows = await fetch_rows(
         db,
-        "SELECT place, count(*) FROM entitlements_matching(%(patterns)s, NULL) GROUP BY place",
+        """SELECT m.place, count(*) FROM entitlements_matching(%(patterns)s, NULL) AS m
+           JOIN entitlements e ON e.kind = m.kind AND e.number = m.number WHERE e.is_present GROUP BY m.place""",
         patterns=Jsonb(msgspec.to_builtins(patterns)),
     )
     counts: dict[int, int] = dict(rows)

@@ -1,6 +1,7 @@
 """Screens of duties, rules and conflicts."""
 
 import re
+from datetime import UTC, datetime, timedelta
 from html import unescape
 from urllib.parse import parse_qs, urlsplit
 from uuid import UUID
@@ -8,7 +9,7 @@ from uuid import UUID
 import httpx2
 
 from rolecall.conflicts.overview import waiting_for
-from rolecall.core.db import Db, fetch_rows, fetch_value
+from rolecall.core.db import Db, execute, fetch_rows, fetch_value
 from tests.conflicts.test_exceptions import a_cast, act, approve
 from tests.console.test_matrix import sign_in
 from tests.duties.separating import a_company, conflict_of, join, leave
@@ -125,3 +126,28 @@ async def test_home_lists_exceptions_that_an_application_owner_can_approve(
     assert (before, asked, after) == (0, [1, 1, 0, 0], [0, 1, 0, 0])
     await sign_in(administrator, db, cast.company.owner)
     assert f'href="/conflicts/{cast.conflict}"' in (await administrator.get("/")).text
+
+
+async def test_overview_of_a_past_day_counts_the_conflicts_of_that_day(
+    administrator: httpx2.AsyncClient, db: Db
+) -> None:
+    company = await a_company(db)
+    before, ended = datetime.now(UTC) - timedelta(days=10), datetime.now(UTC) - timedelta(days=3)
+    await execute(db, "UPDATE application_imports SET build_end = %(then)s", then=before)
+    await execute(db, "UPDATE conflicts SET since = %(then)s", then=before)
+    run = await leave(db, company, "sofia", "Approvers")
+    await execute(db, "UPDATE application_imports SET build_end = %(then)s WHERE number = %(run)s", then=ended, run=run)
+    await execute(db, "UPDATE conflicts SET until = %(then)s WHERE until IS NOT NULL", then=ended)
+
+    async def cell(**query: str) -> str:
+        page = (await administrator.get("/duties", params=query)).text
+        found = re.search(r'class="unseen">Prepare and release: </span><b>(\d+)</b>', page)
+        return found[1] if found else page
+
+    past = (datetime.now(UTC) - timedelta(days=5)).date()
+    earlier = (datetime.now(UTC) - timedelta(days=12)).date()
+    counts = [await cell(), await cell(asOf=past.isoformat()), await cell(asOf=earlier.isoformat())]
+    future = (await administrator.get("/duties", params={"asOf": "2999-01-01"})).text
+
+    assert counts == ["0", "1", "0"]
+    assert "As of must not be in the future" in future

@@ -154,3 +154,14 @@ async def test_renamed_entitlement_is_matched_by_its_former_name_and_the_conflic
     assert renamed.status_code == 200, renamed.text
     people = [[item["identity"]["name"] for item in each] for each in (before, ended, after, parted)]
     assert people == [["Sofia Dubois"], [], ["Sofia Dubois"], []]
+
+
+async def test_pattern_whose_entitlements_are_all_gone_warns(client: httpx2.AsyncClient, db: Db) -> None:
+    await a_company(db)
+    duty = await a_duty(db, "Approve", {"group": "Approvers"})
+    before = (await client.get(f"{URL}/{duty}")).json()["warnings"]
+
+    await execute(db, "UPDATE entitlements SET is_present = false WHERE name = 'Approvers'")
+
+    after = (await client.get(f"{URL}/{duty}")).json()["warnings"]
+    assert (before, after) == ([], ["The pattern * / Approvers matches no entitlement: check the names in it"])

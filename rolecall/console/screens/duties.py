@@ -11,15 +11,18 @@ from rolecall.conflicts import actions as conflict_actions
 from rolecall.conflicts import overview
 from rolecall.conflicts import queries as conflicts
 from rolecall.conflicts.model import ExceptionStatus
+from rolecall.conflicts.shapes import ConflictException
 from rolecall.console import finding
 from rolecall.console import queries as console
 from rolecall.console.answers import HtmlPage, SeeOther
 from rolecall.console.charts import ChartLevel, step_line
 from rolecall.console.forms import first, given, permission_in, problems_by_field, with_people
 from rolecall.console.frame import screen
-from rolecall.console.inputs import Form, one_among
+from rolecall.console.inputs import Form, a_day, one_among
+from rolecall.console.screens.access import FUTURE, end_of
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts, Json
+from rolecall.core.config import Config
 from rolecall.core.db import Db
 from rolecall.core.errors import Invalid
 from rolecall.duties import actions, queries
@@ -39,24 +42,36 @@ RESPONSES = {
 }
 
 
-@screen("GET", "/duties", scope=_READ)
-async def show_duties(db: Db, query: dict[str, Any], now: datetime) -> HtmlPage:
-    current = conflicts.ConflictFilters(status=ConflictStatus.OPEN)
-    found = await conflicts.newest_first(db, 1, current)
-    exceptions = await conflicts.exceptions(db, 1)
-    in_use = (ExceptionStatus.PENDING, ExceptionStatus.APPROVED)
+@screen("GET", "/duties", scope=_READ, query={"asOf": a_day})
+async def show_duties(db: Db, query: dict[str, Any], facts: Facts, config: Config) -> HtmlPage:
+    """Show the overview, now or at the end of a past day by the rules of today."""
+    asked = query.get("asOf")
+    day = asked if asked and asked < facts.today else None
+    moment = end_of(day, config)
+    found = await conflicts.newest_first(db, 1, conflicts.ConflictFilters(status=ConflictStatus.OPEN), moment)
     values = {
         "query": query,
-        "matrix": await overview.matrix(db),
-        "trend": await _trend(db, now),
+        "as_of": day,
+        "today": facts.today,
+        "problem": FUTURE if asked and asked > facts.today else None,
+        "matrix": await overview.matrix(db, moment),
+        "trend": await _trend(db, moment or facts.now),
         "rules": await queries.rules_by_name(db, query["page"]),
         "duties": await queries.by_name(db, 1),
         "open": found,
         "shown": found.items[:_SHOWN],
-        "exceptions": [one for one in exceptions.items if one.status in in_use],
+        "exceptions": await _exceptions(db, moment),
         "responses": RESPONSES,
     }
     return HtmlPage("duties.html", values)
+
+
+async def _exceptions(db: Db, moment: datetime | None) -> list[ConflictException]:
+    """List the exceptions in force, and without a moment also those that wait for approval."""
+    if moment:
+        return await conflicts.exceptions_at(db, moment)
+    in_use = (ExceptionStatus.PENDING, ExceptionStatus.APPROVED)
+    return [one for one in (await conflicts.exceptions(db, 1)).items if one.status in in_use]
 
 
 async def _trend(db: Db, now: datetime) -> Markup | None:

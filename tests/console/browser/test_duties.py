@@ -19,6 +19,7 @@ async def test_conflict_is_shown_routed_excepted_and_opens_again(browser: Browse
     assert isinstance(grace, UUID)
     admin = await a_visit(browser, site, site_db)
     owner = await a_visit(browser, site, site_db, grace)
+    own = await a_visit(browser, site, site_db, finn)
 
     await ask_for_access(admin)
     await admin.sees("With this access the person would hold Post entries and Approve entries")
@@ -48,7 +49,9 @@ async def test_conflict_is_shown_routed_excepted_and_opens_again(browser: Browse
     await until_open(admin, site_db, conflict)
     await admin.go(f"/conflicts/{conflict}")
     await admin.sees("The exception expired; the conflict is open again")
-    for visit in (admin, owner):
+    await admin.go("/conflicts?status=Open")
+    await admin.sees("Finn Santos")
+    for visit in (admin, owner, own):
         await visit.context.close()
         assert (visit.strays, visit.complaints) == ([], [])
 
