@@ -96,7 +96,7 @@ async def test_page_of_an_entitlement_shows_the_conflicts_that_it_contributes_to
 ) -> None:
     company = await a_company(db)
     conflict = f"/conflicts/{await conflict_of(db, company.sofia)}"
-    ids = dict(await fetch_rows(db, "SELECT name, id FROM entitlements"))
+    ids: dict[str, UUID] = dict(await fetch_rows(db, "SELECT name, id FROM entitlements"))
 
     async def is_shown(name: str) -> bool:
         return conflict in (await administrator.get(f"/access/{ids[name]}")).text
