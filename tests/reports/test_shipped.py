@@ -1,0 +1,26 @@
+"""Databases from before the reports of conflicts get them by a migration."""
+
+from importlib.resources import files
+
+from rolecall.core.db import Db, execute, fetch_rows
+from rolecall.core.ids import new_id
+
+_MIGRATION = files("rolecall") / "migrations" / "0039_pinned_exceptions.sql"
+
+
+async def test_reports_of_conflicts_are_shipped_once_and_deleted_ones_stay_deleted(db: Db) -> None:
+    statements = _MIGRATION.read_text().partition("ALTER TABLE reports DISABLE TRIGGER USER;")[2]
+    insert = statements.partition("ALTER TABLE reports ENABLE")[0]
+    await execute(
+        db,
+        """INSERT INTO reports (id, name, list, created_date, deleted_on)
+           VALUES (%(id)s, 'Exceptions of conflicts', 'conflict-exceptions', now(), now())""",
+        id=new_id(),
+    )
+
+    for _ in range(2):
+        await db.execute(insert)
+
+    assert await fetch_rows(db, "SELECT name, list FROM reports WHERE deleted_on IS NULL") == [
+        ("Open conflicts of duties", "conflicts")
+    ]
