@@ -2100,7 +2100,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 6e74fcae5f55 function note_responses()
 -- d76083df75a0 function take_turns(text, text[])
 -- 063c5ffa3cf1 function take_turns_of_groups(uuid[], text[])
--- 34ad07f244a4 function take_turns_of_people(uuid[], boolean)
+-- 286d0c9f9b39 function take_turns_of_people(uuid[], boolean)
 
 -- In rolecall/schema/accounts.sql:
 -- 887375b53992 function access_rank(text)

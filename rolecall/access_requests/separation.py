@@ -39,6 +39,15 @@ def _change(new: NewRequest, privilege: NewPrivilege) -> OpenChange:
     return OpenChange(before, msgspec.structs.replace(before, access=privilege.requested_access))
 
 
+def _whole_group(new: NewRequest) -> list[OpenChange]:
+    """Return the loss of a group that is removed or suspended itself: its members lose everything that it gives."""
+    if new.identity_id or new.action not in (RequestAction.REMOVE, RequestAction.SUSPEND):
+        return []
+    name = new.target_name or ""
+    before = ProposedAccess(new.application_id, None, "", name, Access.GRANT, name, is_group=True)
+    return [OpenChange(before, msgspec.structs.replace(before, access=Access.NONE))]
+
+
 async def conflicts_created(db: Db, news: Sequence[NewRequest]) -> list[list[FoundConflict]]:
     """Return the conflicts that enriched requests would create.
 
@@ -79,7 +88,7 @@ async def _take_turns_of_groups(db: Db, news: Sequence[NewRequest]) -> bool | No
 
 async def _checked(db: Db, news: Sequence[NewRequest], *, of_groups: bool) -> list[_CheckedRequest]:
     """Find the duties that privileges would give or no longer give; most concern none."""
-    changes = [[_change(new, each) for each in new.privileges] for new in news]
+    changes = [[_change(new, each) for each in new.privileges] or _whole_group(new) for new in news]
     given = await _given(db, [one for each in changes for one in each], of_groups=of_groups)
     return [_CheckedRequest(new, _duty_changes(each, given)) for new, each in zip(news, changes, strict=True)]
 

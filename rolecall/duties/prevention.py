@@ -16,6 +16,7 @@ from rolecall.core.db import Db, fetch_rows
 from rolecall.duties import queries
 from rolecall.duties.model import RuleDefinition, RuleResponse
 from rolecall.duties.shapes import DutyAccess
+from rolecall.entitlements.model import EntitlementKind
 from rolecall.settings.policy import Level
 
 
@@ -200,12 +201,15 @@ def _key(loss: ProposedAccess) -> _Key:
 
 
 def _keys(entry: DutyAccess) -> set[_Key]:
-    """Return how requests name the access: by the account's group and by what that group holds, or as direct access."""
+    """Return how requests name the access: by the account's group, what the last group holds, or each group itself."""
     there, username = entry.application.id, entry.account.username
     names = entry.header, entry.section, entry.name
+    groups = [*entry.path, *([entry.name] if entry.kind is EntitlementKind.GROUP else [])]
+    whole: set[_Key] = {(there, True, group, None, "", group) for group in groups}
     if not entry.path:
-        return {(there, False, username, *names)}
-    return {(there, False, username, entry.path_header, "", entry.path[0]), (there, True, entry.path[-1], *names)}
+        return whole | {(there, False, username, *names)}
+    through = there, False, username, entry.path_header, "", entry.path[0]
+    return whole | {through, (there, True, entry.path[-1], *names)}
 
 
 class ModelConflicts(msgspec.Struct, frozen=True, rename="camel"):

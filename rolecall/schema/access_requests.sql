@@ -88,12 +88,14 @@ BEGIN
             coalesce(p.lowered_access, p.requested_access), r.target_name, false
         FROM access_requests r JOIN privileges p ON p.request_id = r.id WHERE r.identity_id = ANY (people) AND is_unshown(r);
     IF of_groups THEN
-        RETURN QUERY SELECT a.identity_id, r.application_id, p.header, p.section, p.permission, p.initial_access,
-                coalesce(p.lowered_access, p.requested_access), r.target_name, true
+        -- A request to remove or suspend a group itself has no privileges.
+        RETURN QUERY SELECT a.identity_id, r.application_id, p.header, coalesce(p.section, ''), coalesce(p.permission, r.target_name),
+                coalesce(p.initial_access, 'Grant'), coalesce(p.lowered_access, p.requested_access, 'None'), r.target_name, true
             FROM accounts a JOIN memberships m ON m.account_number = a.number AND m.until_import IS NULL
             CROSS JOIN LATERAL groups_above(ARRAY[m.group_number], now_import()) AS w JOIN groups g ON g.number = w.above
             JOIN access_requests r ON r.application_id = g.application_id AND r.target_name = g.name AND r.identity_id IS NULL AND is_unshown(r)
-            JOIN privileges p ON p.request_id = r.id WHERE a.identity_id = ANY (people);
+            LEFT JOIN privileges p ON p.request_id = r.id
+            WHERE a.identity_id = ANY (people) AND (p.request_id IS NOT NULL OR r.action IN ('Remove', 'Suspend'));
     END IF;
 END $$;
 

@@ -2,16 +2,20 @@
 
 import asyncio
 from typing import Any
+from uuid import UUID
 
 import httpx2
 import pytest
 
 from rolecall.access_requests import actions
+from rolecall.access_requests.model import NewPrivilege, NewRequest
+from rolecall.access_requests.separation import conflicts_created
 from rolecall.accounts.model import Access
 from rolecall.core.db import Db, execute, fetch_value
 from rolecall.duties.prevention import ProposedAccess, duties_given
+from rolecall.settings.policy import RequestAction
 from tests.access_requests.test_separation import BOTH, URL, approvers, ask, conflicts
-from tests.builders import an_identity, facts
+from tests.builders import an_application, an_identity, facts
 from tests.duties.separating import Company, a_company, a_duty, conflict_of, finish_again, join, leave
 from tests.holdings import a_finished_import, an_account
 from tests.nesting import give, some_groups
@@ -248,6 +252,24 @@ async def test_removal_of_a_control_from_a_group_is_shown(client: httpx2.AsyncCl
     assert await conflicts(client, answer.json()) == [("Approve", BOTH)]
 
 
+async def test_removal_of_the_group_that_gives_the_control_is_shown(client: httpx2.AsyncClient, db: Db) -> None:
+    company = await with_control(client, db, "Approve")
+
+    answer = await client.post(
+        URL, json={"action": "Remove", "applicationId": str(company.ledger), "group": "Reviewers"}
+    )
+
+    assert await conflicts(client, answer.json()) == [("Approve", BOTH)]
+
+
+async def test_open_removal_of_a_group_takes_its_control_away(client: httpx2.AsyncClient, db: Db) -> None:
+    company = await with_control(client, db, "Block")
+    await leave(db, company, "noor", "Approvers")
+    await client.post(URL, json={"action": "Remove", "applicationId": str(company.ledger), "group": "Reviewers"})
+
+    assert (await ask(client, company, company.noor, "Approvers")).status_code == 400
+
+
 async def test_restored_membership_of_a_group_that_is_gone_gives_what_the_group_gave(
     client: httpx2.AsyncClient, db: Db
 ) -> None:
@@ -268,3 +290,25 @@ async def test_restored_membership_of_a_group_that_is_gone_gives_what_the_group_
     access = ProposedAccess(company.ledger, "Group", "", "Approvers", Access.GRANT)
 
     assert await duties_given(db, [access]) == {access: {company.release}}
+
+
+@pytest.mark.parametrize(("action", "count"), [(RequestAction.RESTORE, 0), (RequestAction.ADD, 1)])
+async def test_control_of_another_application_counts_if_the_same_leave_gives_it_back(
+    client: httpx2.AsyncClient, db: Db, action: RequestAction, count: int
+) -> None:
+    company = await a_company(db, response="Block")
+    crm = await an_application(db, "CRM")
+    await some_groups(db, crm, {"Reviewers": ""})
+    review = await a_duty(db, "Review", {"application": "CRM", "group": "Reviewers"})
+    await client.patch(f"/api/duty-rules/{company.rule}", json={"without": str(review)})
+    await client.post(f"/api/duty-rules/{company.rule}/commit")
+
+    def of(application_id: UUID, group: str) -> NewRequest:
+        privileges = [NewPrivilege(header="Group", permission=group)]
+        target = {"application_id": application_id, "identity_id": company.noor, "target_name": "noor"}
+        return NewRequest(action=action, privileges=privileges, **target)  # type: ignore[arg-type]
+
+    async with db.transaction():
+        found = await conflicts_created(db, [of(company.ledger, "Approvers"), of(crm, "Reviewers")])
+
+    assert [len(each) for each in found] == [count, 0]
