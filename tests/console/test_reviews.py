@@ -225,6 +225,30 @@ async def test_evidence_is_downloaded_with_its_seal_on_the_next_page(
     assert "Sign-off" in report.text
 
 
+async def test_template_is_created_changed_and_deleted(
+    administrator: httpx2.AsyncClient, company: Reviewed, db: Db
+) -> None:
+    later = (datetime.now(UTC) + timedelta(days=9)).date().isoformat()
+    form = {"name": "Quarterly", "type": "Supervisor", "stage1": "Supervisor", "nextOn": later, "opens": "yes"}
+
+    refused = await administrator.post("/review-templates/new", data={**form, "everyMonths": "x", "daysToReview": "30"})
+    made = await administrator.post("/review-templates/new", data={**form, "everyMonths": "3", "daysToReview": "30"})
+    id = await fetch_value(db, "SELECT id FROM review_templates")
+    shown = await administrator.get(f"/review-templates/{id}/edit")
+    await administrator.post(
+        f"/review-templates/{id}/edit", data={**form, "everyMonths": "6", "daysToReview": "20", "opens": ""}
+    )
+    rows = await fetch_rows(db, "SELECT every_months, days_to_review, opens FROM review_templates")
+    listed = await administrator.get("/review-templates")
+    await administrator.post(f"/review-templates/{id}/delete")
+
+    assert (refused.status_code, made.headers["location"]) == (400, "/review-templates")
+    assert 'value="3"' in shown.text
+    assert rows == [(6, 20, False)]
+    assert "every 6 months, as a draft" in listed.text
+    assert await fetch_value(db, "SELECT count(*) FROM review_templates") == 0
+
+
 async def test_items_of_a_reviewer_are_reassigned_together(
     administrator: httpx2.AsyncClient, company: Reviewed, review: str, db: Db
 ) -> None:
