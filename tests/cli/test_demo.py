@@ -25,7 +25,7 @@ needs_curl = pytest.mark.skipif(not shutil.which("curl"), reason="curl is not in
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    with a_service(tmp_path_factory.mktemp("demo") / "here", command="demo", seconds=100) as running:
+    with a_service(tmp_path_factory.mktemp("demo") / "here", command="demo", seconds=400) as running:
         yield running
 
 
