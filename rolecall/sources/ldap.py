@@ -10,7 +10,7 @@ import re
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from functools import partial
+from functools import cache, partial
 from itertools import islice
 from typing import Any, Self, TypeVar
 from urllib.parse import urlsplit
@@ -170,15 +170,23 @@ def record_of(entry: Any, read_range: ReadRange) -> FetchedRecord:
     """Convert an entry; several values become a sorted list, because directories return them in any order."""
     record: FetchedRecord = {"dn": str(entry.dn)}
     for returned in list(entry.keys()):
-        if returned == "dn" or _SECRET.search(returned):
+        if returned == "dn" or _is_secret(returned):
             continue
         name, values = returned, list(entry[returned])
+        if len(values) == 1 and isinstance(values[0], str) and ";" not in returned:
+            record[name] = values[0]
+            continue
         if part := _RANGE.fullmatch(returned):
             name, values = part[1], values + _rest(record["dn"], part, read_range)
         plain = sorted(_text(name, value) for value in values)
         if plain or name not in record:
             record[name] = plain[0] if len(plain) == 1 else plain
     return record
+
+
+@cache
+def _is_secret(name: str) -> bool:
+    return _SECRET.search(name) is not None
 
 
 def _rest(dn: str, part: re.Match[str], read_range: ReadRange) -> list[Any]:

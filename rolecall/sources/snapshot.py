@@ -57,7 +57,10 @@ class Snapshot:
     def _check_new(self, records: list[FetchedRecord]) -> None:
         """Refuse a repeated record, or without a key a repeated page."""
         path = self._content.key or "id"
-        keys = [_ENCODE(record) if path == WHOLE else value_at(record, path) for record in records]
+        if not self._content.key:
+            keys: list[object] = [record.get(path) for record in records]
+        else:
+            keys = [_ENCODE(record) if path == WHOLE else value_at(record, path) for record in records]
         if any(key is None for key in keys):
             if self._content.key:
                 raise SourceFailed(f"a record has no {path}, which key names")
