@@ -72,7 +72,7 @@ async def ask_for_exception(visit: Visit) -> None:
     page = visit.page
     await page.get_by_label("Reason").fill("Two people are on leave")
     await page.get_by_label("Compensating control").fill("Every entry is checked the next morning")
-    await page.get_by_label("Control owner").fill("Grace Hopper")
+    await page.get_by_label("Control owner").fill("grace@example.com")
     await page.get_by_label("Ends").fill((datetime.now(UTC) + timedelta(days=30)).date().isoformat())
     await visit.press("Ask for exception")
 
