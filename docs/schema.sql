@@ -1371,6 +1371,14 @@ CREATE TRIGGER note_insert AFTER INSERT ON public.privileges REFERENCING NEW TAB
 CREATE TRIGGER note_update AFTER UPDATE ON public.privileges REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_privileges();
 ALTER TABLE ONLY public.privileges ADD CONSTRAINT privileges_request_id_fkey FOREIGN KEY (request_id) REFERENCES public.access_requests(id);
 
+CREATE TABLE public.read_progress (
+    id uuid NOT NULL,
+    read bigint NOT NULL,
+    total bigint NOT NULL,
+    changed_at timestamp with time zone NOT NULL
+);
+ALTER TABLE ONLY public.read_progress ADD CONSTRAINT read_progress_pkey PRIMARY KEY (id);
+
 CREATE TABLE public.related_items (
     request_id uuid NOT NULL,
     item_id uuid NOT NULL,

@@ -28,7 +28,7 @@ OWNERS = {
     " permissions",
     "application_imports": "application_totals dry_run_files dry_run_rejects dry_runs finished_imports group_listings"
     " identity_versions import_files"
-    " import_log import_rejects import_runs previewed_changes previews schedule_firings",
+    " import_log import_rejects import_runs previewed_changes previews read_progress schedule_firings",
     "sources": "source_secrets sources",
     "connector_templates": "connector_templates",
     "access_models": "access_model_grants access_model_members access_model_versions access_models past_model_members",

@@ -66,6 +66,13 @@ class FileTotals(msgspec.Struct, rename="camel"):
     rejected: int
 
 
+class ReadProgress(NamedTuple):
+    """The bytes of its files that a build has read."""
+
+    read: int
+    total: int
+
+
 class RejectedRow(NamedTuple):
     file_id: UUID
     line: int

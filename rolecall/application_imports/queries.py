@@ -14,6 +14,7 @@ from rolecall.application_imports.model import (
     ImportNumbers,
     ImportStatus,
     ImportTarget,
+    ReadProgress,
 )
 from rolecall.application_imports.shapes import ImportDetail, ImportItem, RejectItem
 from rolecall.applications.queries import (
@@ -234,3 +235,9 @@ async def numbers(db: Db, now: datetime) -> ImportNumbers:
         dict(rows),
         await fetch_value(db, "SELECT coalesce(sum(skipped), 0)::bigint FROM schedule_firings"),
     )
+
+
+async def progress_of(db: Db, id: UUID) -> ReadProgress | None:
+    """Return how much of its files an import or a dry run has read."""
+    rows = await fetch_rows(db, "SELECT read, total FROM read_progress WHERE id = %(id)s AND total > 0", id=id)
+    return ReadProgress(*rows[0]) if rows else None

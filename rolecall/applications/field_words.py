@@ -38,7 +38,10 @@ ACTIVE = {
     **dict.fromkeys(("multi-channelguest", "single-channelguest"), True),
     **_all(False, "inactive,disabled,suspended,deactivated,deprovisioned,terminated,former,former employee,left"),
     **_all(False, "blocked,archived,deleted,removed,revoked,expired,staged,closed,retired,resigned,dismissed"),
-    **_all(True, "aktiviert,activé,active employee"),
+    **_all(True, "aktiviert,activé,active employee,activated"),
+    # IBM i writes special values with an asterisk.
+    "*enabled": True,
+    "*disabled": False,
     **_all(False, "not active,inaktiv,gesperrt,inactif,inactivo,deaktiviert,ausgeschieden,gelöscht,désactivé,suspendu"),
     **_all(False, "bloqué,supprimé,desactivado,bloqueado,sospeso,expired & locked"),
     **_account_controls(),

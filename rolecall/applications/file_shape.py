@@ -18,7 +18,7 @@ ANY_OTHER = "*"
 JSON = "json"
 
 
-_CONDITION_KEYS = {"is_": "is", "is_not": "isNot", "starts_with": "startsWith"}
+_CONDITION_KEYS = {"is_": "is", "is_not": "isNot", "starts_with": "startsWith", "ends_with": "endsWith"}
 
 
 class RowCondition(msgspec.Struct, frozen=True, rename=_CONDITION_KEYS, omit_defaults=True):
@@ -28,13 +28,15 @@ class RowCondition(msgspec.Struct, frozen=True, rename=_CONDITION_KEYS, omit_def
     is_: list[str] = []
     is_not: list[str] = []
     starts_with: list[str] = []
+    ends_with: list[str] = []
 
     def matches(self, cell: str) -> bool:
         """Return whether a row with this cell is skipped."""
         text = cell.strip().lower()
         if self.is_not:
             return text not in map(_plain, self.is_not)
-        return text in map(_plain, self.is_) or any(text.startswith(_plain(each)) for each in self.starts_with)
+        begins = any(text.startswith(_plain(each)) for each in self.starts_with)
+        return begins or text in map(_plain, self.is_) or any(text.endswith(_plain(each)) for each in self.ends_with)
 
 
 def _plain(text: str) -> str:
@@ -56,8 +58,12 @@ class FileShape(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
     headers: list[str] = []
     skip_lines: int = 0
     delimiter: str | None = None
+    # Columns are aligned with spaces, below the words of the header.
+    aligned: bool = False
     merge_extra_fields: bool = False
     skip_rows_where: list[RowCondition] = []
+    # The sheet of a workbook; the first one by default.
+    sheet: str | None = None
     records: str | None = None
     values: dict[str, dict[str, str]] = {}
     invert: list[str] = []
@@ -73,7 +79,7 @@ class FileShape(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
     @property
     def changes_rows(self) -> bool:
         """Return whether one line may become no row or several, so that lines cannot be compared."""
-        return bool(self.split or self.unpivot or self.skip_rows_where or self.merge_extra_fields)
+        return bool(self.split or self.unpivot or self.skip_rows_where or self.merge_extra_fields or self.aligned)
 
 
 class ContentShape(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -107,6 +113,7 @@ FILTERS = {
     "rdn": False,
     "before": True,
     "after": True,
+    "starting": True,
     "when": True,
 }
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")

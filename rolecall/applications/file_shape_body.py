@@ -72,13 +72,14 @@ class RowConditionBody(Body):
     is_: WordList | None = Field(default=None, alias="is")
     is_not: WordList | None = None
     starts_with: WordList | None = None
+    ends_with: WordList | None = None
 
     @model_validator(mode="after")
     def one_condition(self) -> "RowConditionBody":
-        if sum(each is not None for each in (self.is_, self.is_not, self.starts_with)) != 1:
-            raise broken("A condition needs is, isNot or startsWith")
-        if "" in (self.starts_with or ()):
-            raise broken("{name}: startsWith needs a text; every row would be left out")
+        if sum(each is not None for each in (self.is_, self.is_not, self.starts_with, self.ends_with)) != 1:
+            raise broken("A condition needs is, isNot, startsWith or endsWith")
+        if "" in (*(self.starts_with or ()), *(self.ends_with or ())):
+            raise broken("{name}: startsWith and endsWith need a text; every row would be left out")
         return self
 
 
@@ -93,8 +94,10 @@ class FileShapeBody(Body):
     headers: Columns | None = None
     skip_lines: Annotated[int, Field(ge=0, le=_MOST)] | None = None
     delimiter: Annotated[str, Field(min_length=1, max_length=1)] | None = None
+    aligned: Flag | None = None
     merge_extra_fields: Flag | None = None
     skip_rows_where: Annotated[list[RowConditionBody], Field(max_length=_MOST)] | None = None
+    sheet: Text256 | None = None
     records: Text256 | None = None
     values: dict[Text256, dict[Text256, Word]] | None = None
     invert: Columns | None = None
@@ -126,6 +129,8 @@ class FileShapeBody(Body):
     def one_header(self) -> "FileShapeBody":
         if self.header_line and self.headers:
             raise broken("A shape has headerLine or headers, not both")
+        if self.aligned and (self.delimiter or self.headers):
+            raise broken("A shape has aligned, or delimiter and headers, not both")
         return self
 
 

@@ -72,6 +72,14 @@ def _age(moment: datetime, now: datetime) -> Markup:
     return Markup('<time datetime="{0}" title="{0}" data-age>{1}</time>').format(exact, age)
 
 
+def _size(count: int) -> str:
+    """Write the size of a file, rounded."""
+    for unit, name in ((1024**3, "GiB"), (1024**2, "MiB"), (1024, "KiB")):
+        if count >= unit:
+            return f"{count / unit:,.1f} {name}"
+    return _count(count, "byte")
+
+
 def _count(number: int, noun: str, plural: str | None = None) -> str:
     """Write a number with its noun: `1 request`, `2,500 requests`."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
@@ -219,6 +227,7 @@ _environment.filters |= {
     "as_word": _as_word,
     "age": _age,
     "count_of": _count,
+    "size_of": _size,
     "lasting": _lasting,
     "percent": _percent,
     "seconds": _seconds,

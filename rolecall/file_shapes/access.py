@@ -1,5 +1,6 @@
 """Rules for files about access: groups, memberships, permissions and matrices of them."""
 
+import re
 from collections import Counter
 from typing import Any
 
@@ -10,9 +11,11 @@ from rolecall.applications.model import Content
 from rolecall.core.text import fold
 from rolecall.file_shapes.directory import groups_in, people_in, placeholders
 from rolecall.file_shapes.holders import about_people, agree_on_username, find_users, is_about_users, repeated_users
-from rolecall.file_shapes.meanings import Meaning, is_flag, is_inverted, names_of
+from rolecall.file_shapes.kinds import find_bindings, share_column, skip_groups
+from rolecall.file_shapes.meanings import Meaning, is_flag, is_inverted, is_known_header, is_state, names_of
 from rolecall.file_shapes.parts import Part, View, add_list, said, without_prefix
 from rolecall.file_shapes.profiles import Profile
+from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
 
 _MEMBERS = {"member", "members", "uniquemember", "memberuid", "users", "memberlist"}
 _NAMING = ["cn", "group", "groupname", "name", "displayname", "role", "rolename", "team"]
@@ -24,17 +27,21 @@ _MOST_OF_GROUPS = 12
 # A matrix whose cells are levels, such as R and RW.
 _MOST_LEVELS = 6
 _LONGEST_LEVEL = 12
+# A full name, or an e-mail address.
+_PERSON = re.compile(r"[A-Z][\w'-]+(?: [A-Z][\w'.-]*){1,3}|[^@\s]{1,64}@[^@\s]{1,255}")
 
 
 def find_matrix(view: View) -> list[Part]:
     """A matrix: most columns are ticked or not, and the others name the rows."""
     ticked = [each for each in view.profiles if _is_ticked(each)]
     ticked = ticked if len(ticked) >= _LEAST_TICKED else _levels(view)
-    others = [each for each in view.profiles if each not in ticked and each.values]
-    if len(ticked) < _LEAST_TICKED or len(ticked) <= len(others) or not others or len(others) > 5:
-        return []
     # Columns such as is_admin, admin_option and mfa_enabled are about an account or a grant.
     if 2 * sum(is_flag(each.header) for each in ticked) >= len(ticked):
+        return []
+    flags = [each for each in ticked if is_state(each.header)]
+    ticked = [each for each in ticked if each not in flags]
+    others = [each for each in view.profiles if each not in (*ticked, *flags) and each.values]
+    if len(ticked) < _LEAST_TICKED or len(ticked) <= len(others) or not others or len(others) > 5:
         return []
     # Rows of a list of grants repeat the names of their holders; those of a matrix do not.
     if len(set(zip(*(each.cells for each in others), strict=True))) < len(others[0].cells):
@@ -49,22 +56,40 @@ def find_matrix(view: View) -> list[Part]:
     if across == "Permission" and {"Username", "Group"} <= fields.keys():
         fields.pop("Group")
     is_access = all(_is_ticked(each) for each in ticked)
-    unpivot = {
-        "keep": [each.header for each in others], "headers": across, "cells": "Access" if is_access else "Value",
-    }  # fmt: skip
+    keep = [each.header for each in (*others, *flags)]
+    unpivot = {"keep": keep, "headers": across, "cells": "Access" if is_access else "Value"}
     words = ", ".join(dict.fromkeys(value for each in ticked for value in each.distinct))[:40]
     evidence = [f"{len(ticked)} columns hold only {words} or nothing: a matrix with a {across} in each header"]
     shape: dict[str, Any] = {"unpivot": unpivot}
-    if not is_access and (
-        nothing := sorted({value for each in ticked for value in each.distinct if fold(value) in NO_ACCESS})
-    ):
+    if not is_access and (nothing := _words_for_nothing(ticked)):
         shape["blank"] = nothing
+    evidence += [f"{each.header} is about the account and no permission" for each in flags]
+    share_column(view, fields, shape, evidence)
     part = Part(Content.PERMISSIONS, fields, shape, 0.8 if is_access else 0.6, evidence)
+    if "Username" not in fields and across == "Permission":
+        _ask_for_people(part, [each.header for each in ticked])
     return [part, *_down_the_matrix(view, part, ticked)]
+
+
+def _words_for_nothing(ticked: list[Profile]) -> list[str]:
+    return sorted({value for each in ticked for value in each.distinct if fold(value) in NO_ACCESS})
+
+
+def _ask_for_people(matrix: Part, headers: list[str]) -> None:
+    """Ask whether the headers of a matrix with groups in its rows name people."""
+    if 2 * sum(bool(_PERSON.fullmatch(header)) for header in headers) <= len(headers):
+        return
+    text = (
+        f"Are {', '.join(headers[:3])} permissions? If they are people, export the matrix with the people in its rows"
+    )
+    choice = ProposedChoice("They are permissions", "unpivot.headers", "Permission")
+    matrix.questions = [*matrix.questions, OpenQuestion(text, [choice])]
 
 
 def _down_the_matrix(view: View, matrix: Part, ticked: list[Profile]) -> list[Part]:
     """Return the users in the rows of a matrix, those without access too; derive them if their names repeat."""
+    if "join" in matrix.shape:
+        matrix.shape["deriveUsers"] = True
     if (username := matrix.fields.get("Username")) is None:
         return []
     if not (view.by_header[username.header].is_unique and view.by_header[username.header].is_filled):
@@ -118,6 +143,8 @@ def find_groups_with_members(view: View) -> list[Part]:
     if members is None or naming is None or naming is members or members.separator is None:
         return []
     separator = members.separator
+    if bindings := find_bindings(naming, members, separator):
+        return [bindings]
     name = Meaning(naming.header, "Group", 0.9, "it names a group whose members are listed")
     groups = {"Group": name, **{k: v for k, v in view.fields(Content.GROUPS, [naming.header]).items() if k != "Group"}}
     shape: dict[str, Any] = {"split": {members.header: separator}, "deriveUsers": True}
@@ -158,9 +185,12 @@ def find_permissions(view: View) -> list[Part]:
         return []
     shape: dict[str, Any] = {}
     evidence = [f"{fields['Permission'].header} names permissions"]
-    _share_column(view, fields, shape, evidence)
+    group = fields.get("Group")
+    share_column(view, fields, shape, evidence)
     if "Username" in fields and "Group" in fields and "join" not in shape:
         fields.pop("Group")
+    if group and group is not fields.get("Group"):
+        _use_as_section(fields, group)
     if (level := fields.get("Access")) and not view.by_header[level.header].ticks:
         # Words such as Full and Read are the extent of a grant.
         fields.setdefault("Value", msgspec.structs.replace(fields.pop("Access"), field="Value"))
@@ -170,6 +200,13 @@ def find_permissions(view: View) -> list[Part]:
         evidence.append(f"{permission.header} lists several, {said(separator)}")
     without_prefix(view, fields, shape, evidence)
     return _with_users(view, Part(Content.PERMISSIONS, fields, shape, 0.85, evidence))
+
+
+def _use_as_section(fields: dict[str, Meaning], name: Meaning) -> None:
+    """Read a column `name` beside the holder of a permission as what the permission is for."""
+    taken = {meaning.header for meaning in fields.values()}
+    if "name" in names_of(name.header)[:1] and "Section" not in fields and name.header not in taken:
+        fields["Section"] = Meaning(name.header, "Section", 0.6, "it names what the permission is for")
 
 
 def _with_users(view: View, part: Part) -> list[Part]:
@@ -194,39 +231,6 @@ def _name_unread(view: View, part: Part) -> None:
         part.evidence.append(f"Some rows differ only in columns that are not read: {named}")
 
 
-def _share_column(view: View, fields: dict[str, Meaning], shape: dict[str, Any], evidence: list[str]) -> None:
-    """Users and groups in one column: another column says which of the two a row names."""
-    holder = fields.get("Username") or fields.get("Group")
-    kind = next(
-        (each for each in view.profiles if any(n.endswith(("type", "kind")) for n in names_of(each.header))), None
-    )
-    if holder is None or kind is None:
-        return
-    users = [value for value in kind.distinct if "user" in value.lower() or "account" in value.lower()]
-    groups = [value for value in kind.distinct if "group" in value.lower() or "role" in value.lower()]
-    if len(users) != 1 or len(groups) != 1:
-        return
-    column = holder.header
-    other = _filled_for(view, column, kind, groups[0])
-    for field in ("Username", "Group"):
-        fields.pop(field, None)
-    shape["join"] = {
-        "Username": f"{{{column}|when({kind.header}={users[0]})}}",
-        "Group": f"{{{other}|when({kind.header}={groups[0]})}}",
-    }
-    both = column if other == column else f"{column} and {other}"
-    evidence.append(f"{both} names users and groups; {kind.header} says which")
-
-
-def _filled_for(view: View, column: str, kind: Profile, word: str) -> str:
-    """Return the column that names the groups: logins are often blank for them, and names are not."""
-    rows = [n for n, cell in enumerate(kind.cells) if cell.strip() == word]
-    names = view.named(["displayname", "name", "principalname", "groupname"])
-    if all(view.by_header[column].cells[n].strip() for n in rows) or names is None:
-        return column
-    return names.header
-
-
 def find_memberships(view: View) -> list[Part]:
     fields = view.fields(Content.MEMBERSHIPS)
     if not {"Username", "Group"} <= fields.keys() or is_about_users(view):
@@ -244,7 +248,27 @@ def find_memberships(view: View) -> list[Part]:
     shape: dict[str, Any] = {}
     add_list(group, fields, shape, evidence)
     without_prefix(view, fields, shape, evidence)
-    return _with_users(view, Part(Content.MEMBERSHIPS, fields, shape, 0.85, evidence))
+    part = Part(Content.MEMBERSHIPS, fields, shape, 0.85, evidence)
+    skip_groups(view, part)
+    return _with_users(view, part)
+
+
+_MOST_COLUMNS_OF_MEMBERS = 50
+
+
+def find_group_columns(view: View) -> list[Part]:
+    """A column for each group, with its members below: the same logins occur in several columns."""
+    columns = [each for each in view.profiles if each.values]
+    if not 1 < len(columns) <= _MOST_COLUMNS_OF_MEMBERS or view.found.header_line is None:
+        return []
+    if not all(each.is_unique and (each.is_login or each.emails == 1) for each in columns):
+        return []
+    counts = Counter(value for each in columns for value in each.distinct)
+    if any(map(is_known_header, view.found.headers)) or 3 * sum(n > 1 for n in counts.values()) < len(counts):
+        return []
+    unpivot = {"keep": [], "headers": "Group", "cells": "Username"}
+    evidence = ["Each column lists the members of the group that its header names"]
+    return [Part(Content.MEMBERSHIPS, {}, {"unpivot": unpivot, "deriveUsers": True}, 0.6, evidence)]
 
 
 _SCOPES = {"app", "appname", "application", "applicationname", "system", "tenant", "project", "repository", "database"}

@@ -6,9 +6,9 @@ from typing import Any
 from rolecall.application_imports.read.secret_headers import looks_secret
 from rolecall.applications.model import Content
 from rolecall.file_shapes import access, holders
+from rolecall.file_shapes.found import Found
 from rolecall.file_shapes.headers import NO_HEADER
 from rolecall.file_shapes.parts import Part, View
-from rolecall.file_shapes.recognize import Found
 from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
 from rolecall.file_shapes.values import add_dates, add_words
 
@@ -33,6 +33,7 @@ _RULES: tuple[Callable[[View], list[Part]], ...] = (
     access.find_permissions,
     access.find_memberships,
     access.find_groups,
+    access.find_group_columns,
     holders.find_users,
 )
 
@@ -65,12 +66,12 @@ def ask_for_header(found: Found) -> list[OpenQuestion]:
     """Return the question which line is the header, if the file leaves it open."""
     if found.candidates:
         line = found.candidates[0]
-        text = f"Line {line} looks like a header too. Set shape.headerLine or shape.skipLines"
+        text = f"Line {line} looks like a header too. Which line is the header?"
         keep = ProposedChoice(f"Leave line {line} out", "skipLines", "1")
         return [OpenQuestion(text, [ProposedChoice(f"Line {line} is the header", HEADER_LINE, str(line)), keep])]
     if found.is_doubtful:
         line = found.header_line or 1
-        text = f"No word of line {line} is known as a header. Is it one? Set shape.headerLine or shape.headers"
+        text = f"No word of line {line} is known as a header. Is it one?"
         choices = [(f"Line {line} is the header", str(line)), ("The file has no header", str(NO_HEADER))]
         return [OpenQuestion(text, [ProposedChoice(label, HEADER_LINE, value) for label, value in choices])]
     return []
@@ -79,12 +80,16 @@ def ask_for_header(found: Found) -> list[OpenQuestion]:
 def structure(found: Found) -> dict[str, Any]:
     """Return the keys of the shape that say where the rows are."""
     shape: dict[str, Any] = {}
+    if found.sheet:
+        shape["sheet"] = found.sheet
+    if found.is_aligned:
+        shape["aligned"] = True
     if found.format == "CSV":
         if found.delimiter != "," or found.header_line != 1:
             shape["delimiter"] = found.delimiter
         if found.merges:
             shape["mergeExtraFields"] = True
-    if found.format in ("CSV", "XLSX"):
+    if found.format in ("CSV", "XLSX", "Aligned text"):
         if found.skip_lines:
             shape |= {"headers": found.headers, "skipLines": found.skip_lines}
         elif found.header_line is None:

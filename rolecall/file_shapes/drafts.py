@@ -23,9 +23,11 @@ from rolecall.core.checking import Facts, Json
 from rolecall.core.db import Db, execute
 from rolecall.core.errors import Conflict, Invalid, Problem
 from rolecall.core.files import Store, Upload
+from rolecall.file_shapes.json_lists import WHOLE
+from rolecall.file_shapes.meanings import is_inverted
 from rolecall.file_shapes.proposing import Reading, propose_in_child, understand_in_child
 from rolecall.file_shapes.sample import sample_of, stored_sample
-from rolecall.file_shapes.shapes import ContentProposal, ProposalDetail, ProposedChoice
+from rolecall.file_shapes.shapes import ContentProposal, FileProposal, ProposalDetail, ProposedChoice
 
 # The values of a column's select that are no fields.
 METADATA, IGNORED = "", "ignore"
@@ -34,6 +36,8 @@ SEPARATORS = {
     "semicolon": ";", "comma": ",", "bar": "|", "hash": "#", "slash": "/", "space": " ", "line break": "\n",
     "JSON list": JSON,
 }  # fmt: skip
+# Fields whose column a question may ask for.
+_FIELDS_ASKED = ("Username", "Active")
 _OUT_OF_DATE = "This form is out of date; choose again"
 
 
@@ -79,9 +83,20 @@ async def _template(db: Db, name: str) -> Json | None:
 async def propose_again(db: Db, caller: Caller, id: UUID, store: Store, chosen: Mapping[str, Json]) -> None:
     """Propose how the files of a draft are read; `chosen` by file name has what a person decided."""
     draft = await queries.draft_of(db, id, caller)
+    stored = await queries.proposal_of(db, id)
+    files = msgspec.convert(stored, ProposalDetail).files if stored else []
+    chosen = {**chosen, **{file.name: _of_new_place(file, chosen[file.name]) for file in files if file.name in chosen}}
     samples = [stored_sample(store, file.location, file.name, file.size) for file in await queries.files_of(db, id)]
     found = _readable(await propose_in_child(samples, chosen))
     await _store(db, id, _drafted(draft, found), found)
+
+
+def _of_new_place(file: FileProposal, decided: Json) -> Json:
+    """Decide nothing about the rows of a sheet or list that a person has just chosen; the form is about another one."""
+    current = file.records or WHOLE
+    if (decided.get("sheet") or file.sheet) == file.sheet and (decided.get("records") or current) == current:
+        return decided
+    return {name: value for name, value in decided.items() if name not in ("header_line", "content")}
 
 
 def _readable(found: ProposalDetail) -> ProposalDetail:
@@ -141,7 +156,10 @@ async def change_draft(db: Db, caller: Caller, id: UUID, changes: DraftChanges, 
         raise Invalid.on("columns", _OUT_OF_DATE)
     chosen = [offered[answer] for answer in changes.answers]
     if headers := [(place, choice) for place, choice in chosen if choice.key == "headerLine"]:
-        lines = {proposal.files[place.file].name: {"header_line": int(choice.value)} for place, choice in headers}
+        lines = {}
+        for place, choice in headers:
+            file = proposal.files[place.file]
+            lines[file.name] = {"header_line": int(choice.value), "sheet": file.sheet, "records": file.records}
         await propose_again(db, caller, id, store, lines)
         return
     for place, columns in changes.fields.items():
@@ -151,7 +169,10 @@ async def change_draft(db: Db, caller: Caller, id: UUID, changes: DraftChanges, 
     for place, choice in chosen:
         _answer(_section(draft.body, proposal, place), choice)
         part = _parts(proposal)[place]
-        part.questions = [each for each in part.questions if choice.key not in {one.key for one in each.choices}]
+        for each in part.columns if choice.key in _FIELDS_ASKED else []:
+            other = None if each.field == choice.key else each.field
+            each.field = choice.key if each.header == choice.value else other
+        part.questions = [asked for asked in part.questions if choice.key not in {one.key for one in asked.choices}]
     await _show_again(db, id, draft.body, proposal, store)
 
 
@@ -226,11 +247,13 @@ def _split(section: Json, part: ContentProposal, column: str, separator: str) ->
 def _answer(section: Json, choice: ProposedChoice) -> None:
     """Set a key of the shape, such as `values.Active.Q` or `dates.Last Login`."""
     key, value = choice.key, choice.value
-    if key == "Username":
+    if key in _FIELDS_ASKED:
         section["columns"] = {
-            header: field for header, field in section["columns"].items() if value != header and field != "Username"
+            header: field for header, field in section["columns"].items() if value != header and field != key
         }
-        section["columns"][value] = "Username"
+        section["columns"][value] = key
+        if key == "Active":
+            _set_inversion(section["shape"], value)
     elif key == "skipLines":
         section["shape"][key] = int(value)
     else:
@@ -241,6 +264,12 @@ def _answer(section: Json, choice: ProposedChoice) -> None:
             place.setdefault(field, {})[word] = value
         else:
             place[rest] = value
+
+
+def _set_inversion(shape: Json, header: str) -> None:
+    others = [field for field in shape.pop("invert", []) if field != "Active"]
+    if inverted := [*others, *(["Active"] if is_inverted(header) else [])]:
+        shape["invert"] = inverted
 
 
 async def allow_rejects(db: Db, caller: Caller, id: UUID) -> None:

@@ -9,8 +9,10 @@ from typing import Any
 
 import msgspec
 
+from rolecall.application_imports.read import aligned
 from rolecall.application_imports.read.header_lines import DELIMITERS, separator_line
 from rolecall.application_imports.read.table import MOST_COLUMNS
+from rolecall.applications.file_shape import RowCondition
 from rolecall.file_shapes.meanings import is_known_header
 from rolecall.file_shapes.profiles import most_common_width
 
@@ -51,21 +53,70 @@ class TableLayout(msgspec.Struct, frozen=True):
     merges: bool = False
     # The header has gaps, and `headers` replaces the lines above the rows.
     skip_lines: int = 0
+    # Columns are aligned with spaces.
+    is_aligned: bool = False
 
 
 def lay_out_csv(text: str, tail: str, delimiter: str | None, header_line: int | None) -> tuple[str, TableLayout]:
     """Return the delimiter and the layout; those given were chosen by a person."""
     lines = text.splitlines()
+    if not delimiter and (at := _aligned_header(lines, header_line)):
+        return aligned.SEPARATOR, _lay_out_aligned(lines, tail.splitlines(), at)
     delimiter = delimiter or _delimiter(lines)
     numbered = [(line, row) for line, row in _parse(text, delimiter) if any(cell.strip() for cell in row)]
     last = [row for line in (tail or text).splitlines()[-_MOST_FOOTERS:] for _, row in _parse(line, delimiter)]
     layout = lay_out_rows(numbered, last, header_line)
     width = _width(numbered)
-    written = [line for line in lines if line.strip()]
-    if width == 1 and sum(bool(_ALIGNED.search(line)) for line in written) > _OFTEN * len(written):
-        raise ValueError("the columns are aligned with spaces; export the list as CSV, with a delimiter")
+    if width == 1 and _are_aligned(lines):
+        raise ValueError("the columns are aligned with spaces, below no header; export the list as CSV")
     evidence = [f"Delimiter {named_delimiter(delimiter)}: {width} fields in most lines", *layout.evidence]
     return delimiter, msgspec.structs.replace(layout, evidence=evidence)
+
+
+def _are_aligned(lines: Sequence[str]) -> bool:
+    written = _written(lines)
+    return sum(bool(_ALIGNED.search(line)) for line in written) > _OFTEN * len(written)
+
+
+def _aligned_header(lines: Sequence[str], chosen: int | None) -> int | None:
+    """Return the line of the header if columns are aligned with spaces: dashes are below it, or its words are known."""
+    if not _are_aligned(lines) or any(_counts(lines, delimiter) for delimiter in DELIMITERS):
+        return None
+    if chosen:
+        return chosen if chosen <= len(lines) else None
+    top = [n for n in range(min(_MOST_TITLES, len(lines))) if lines[n].strip()]
+    for n in top:
+        below = lines[n + 1] if n + 1 < len(lines) else ""
+        if aligned.is_rule(below) and len(aligned.columns_of(lines[n], below).starts) > 1:
+            return n + 1
+    for n in top:
+        titles = aligned.cut(lines[n], aligned.columns_of(lines[n], "").starts)
+        if len(titles) > 1 and known_words(titles):
+            return n + 1
+    return None
+
+
+def _counts(lines: Sequence[str], delimiter: str) -> bool:
+    """Return whether most lines have a delimiter, so that spaces are only padding."""
+    written = _written(lines)
+    return sum(delimiter in line for line in written) > _MOSTLY * len(written)
+
+
+def _written(lines: Sequence[str]) -> list[str]:
+    """Return lines with text; blank ones and lines of dashes say nothing about delimiters."""
+    return [line for line in lines[:_LOOKED_AT] if re.search(r"[^-=+|\s]", line)]
+
+
+def _lay_out_aligned(lines: Sequence[str], tail: Sequence[str], at: int) -> TableLayout:
+    cut = [line.split(aligned.SEPARATOR) for line in aligned.cut_lines(lines[at - 1 :])]
+    numbered = [(n, row) for n, row in enumerate(cut, at) if any(row)]
+    last = [row for _, row in numbered[-_MOST_FOOTERS:]]
+    if tail:
+        cut_tail = aligned.cut_lines([lines[at - 1], lines[at] if at < len(lines) else "", *tail[1:]])
+        last = [line.split(aligned.SEPARATOR) for line in cut_tail][-_MOST_FOOTERS:]
+    layout = lay_out_rows(numbered, last, at)
+    evidence = [f"Columns are aligned with spaces below line {at}", *layout.evidence]
+    return msgspec.structs.replace(layout, evidence=evidence, is_aligned=True, merges=False)
 
 
 def lay_out_rows(numbered: Numbered, last: Sequence[list[str]], chosen: int | None = None) -> TableLayout:
@@ -78,6 +129,8 @@ def lay_out_rows(numbered: Numbered, last: Sequence[list[str]], chosen: int | No
     width = _width(numbered)
     titled = [(line, row) for line, row in numbered[:_MOST_TITLES] if not row[0].startswith("version:")]
     likely = [(line, row) for line, row in titled if _is_header(row, width)]
+    rows = [row for _, row in numbered[:_LOOKED_AT] if not likely or row is not likely[0][1]]
+    likely = [*likely[:1], *(each for each in likely[1:] if not _has_values(each[1], rows))]
     if chosen:
         likely = [(line, row) for line, row in numbered if line == chosen] or likely
     if chosen == NO_HEADER or not likely:
@@ -109,8 +162,15 @@ def _with_header(
     totals, footers = _totals(last), _footers(last, len(header), header[0])
     left_out = {row[0].strip() for row in last if footers and _is_short(row, len(header))}
     left_out.update(totals)
-    rows = [row for line, row in numbered if line > header_line and row[0].strip() not in left_out]
+    below = [row for line, row in numbered if line > header_line]
+    above = [row for line, row in numbered if line < header_line]
+    pages = _page_breaks(header, above, below)
+    footers = [*footers, *(each for each in pages if each not in footers)]
+    conditions = [msgspec.convert(each, RowCondition) for each in pages]
+    rows = [row for row in below if not (row[0].strip() in left_out or any(c.matches(row[0]) for c in conditions))]
     evidence = []
+    if pages:
+        evidence.append(f"Lines between the rows repeat the header or the title and are left out: {_named(pages)}")
     if header_line > 1:
         title = " ".join(" ".join(numbered[0][1]).split())[:60]
         evidence.append(f"The header is line {header_line}; line {numbered[0][0]} is a title: {title}")
@@ -128,6 +188,39 @@ def _with_header(
     return TableLayout(header_line, named, rows, evidence, others, is_doubtful, totals, footers, merges, skip_lines)
 
 
+_LINES = ("--", "==", "+-", "+=")
+
+
+def _page_breaks(
+    header: Sequence[str], above: Sequence[Sequence[str]], below: Sequence[Sequence[str]]
+) -> list[dict[str, Any]]:
+    """Return conditions for what printed lists have between their rows: the header again, titles, lines of dashes."""
+    column = header[0] or "Column 1"
+    found: list[dict[str, Any]] = []
+    if header[0] and any(row[0].strip() == header[0] and _without_blank_end(row) == list(header) for row in below):
+        found.append({"column": column, "is": [header[0]]})
+    # Numbers of pages and dates follow the words of a title.
+    titles = {begin for row in above if len(begin := re.split(r"\d", row[0].strip(), maxsplit=1)[0].strip()) > 3}
+    begins = [*sorted(titles), *_LINES]
+    breaks = [begin for begin in begins if _only_breaks(begin, below, len(header))]
+    return [*found, {"column": column, "startsWith": breaks}] if breaks else found
+
+
+def _named(conditions: Sequence[dict[str, Any]]) -> str:
+    words = [word for each in conditions for key, words in each.items() if key != "column" for word in words]
+    return ", ".join(words)[:80]
+
+
+def _only_breaks(begin: str, rows: Sequence[Sequence[str]], width: int) -> bool:
+    """Return whether rows begin with a text, and all of them are titles or lines of dashes."""
+    found = [row for row in rows if row[0].strip().lower().startswith(begin.lower())]
+    return bool(found) and all(_is_short(row, width) or _is_line(row) for row in found)
+
+
+def _is_line(row: Sequence[str]) -> bool:
+    return all(re.fullmatch(r"[-=+ ]*", cell) for cell in row)
+
+
 def _without_header(
     numbered: Numbered, width: int, *, is_chosen: bool = False, is_doubtful: bool = False
 ) -> TableLayout:
@@ -139,6 +232,13 @@ def _without_header(
 def known_words(cells: Iterable[str]) -> int:
     """Count the cells that are known as headers."""
     return sum(is_known_header(cell) for cell in islice(cells, _MOST_COUNTED) if cell.strip())
+
+
+def _has_values(row: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
+    """Return whether a cell occurs again in its column, as values do; a header may only occur again as a whole."""
+    others = [other for other in rows if other != row]
+    cells = [(n, cell) for n, cell in enumerate(row[:_MOST_COUNTED]) if cell.strip()]
+    return any(other[n] == cell for other in others for n, cell in cells if n < len(other))
 
 
 def _most_likely(likely: Numbered) -> tuple[int, list[str]]:
@@ -172,7 +272,7 @@ def _delimiter(lines: Sequence[str]) -> str:
         return found
 
     def score(delimiter: str) -> tuple[float, int]:
-        rows = [row for _, row in _parse("\n".join(lines[:_LOOKED_AT]), delimiter)]
+        rows = [row for _, row in _parse("\n".join(_written(lines)), delimiter)]
         width = most_common_width(rows) if rows else 1
         return (sum(len(row) == width for row in rows) / max(len(rows), 1) if width > 1 else 0.0, width)
 
@@ -240,7 +340,7 @@ def _totals(last: Sequence[list[str]]) -> list[str]:
 
 
 def _is_short(row: Sequence[str], width: int) -> bool:
-    return sum(bool(cell.strip()) for cell in row) == 1 and bool(row[0].strip()) and width > 2
+    return sum(bool(cell.strip()) for cell in row) == 1 and bool(row[0].strip()) and width > 1
 
 
 def _footers(last: Sequence[list[str]], width: int, column: str) -> list[dict[str, Any]]:
@@ -258,8 +358,13 @@ def _footers(last: Sequence[list[str]], width: int, column: str) -> list[dict[st
     # Dates and counts in a footer differ in the next export.
     begins = {text: re.split(r"\d", text, maxsplit=1)[0].strip() for text in texts}
     starts = [begin for text, begin in begins.items() if begin != text and len(begin) > 3]
-    exact = [text for text, begin in begins.items() if begin not in starts]
-    found = [("is", exact), ("startsWith", starts)]
+    ends = {text: re.split(r"\d", text)[-1].strip() for text, begin in begins.items() if begin not in starts}
+    exact = [text for text, end in ends.items() if end == text or len(end) <= 3]
+    found = [
+        ("is", exact),
+        ("startsWith", starts),
+        ("endsWith", [end for text, end in ends.items() if text not in exact]),
+    ]
     return [{"column": column, key: words} for key, words in found if words]
 
 

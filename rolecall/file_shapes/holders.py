@@ -4,9 +4,12 @@ import re
 from typing import Any
 
 from rolecall.application_imports.read.secret_headers import looks_secret
+from rolecall.applications.field_words import ACTIVE
 from rolecall.applications.file_shape import ANY_OTHER
 from rolecall.applications.model import Content
+from rolecall.core.text import fold
 from rolecall.file_shapes.directory import people_in
+from rolecall.file_shapes.kinds import skip_groups
 from rolecall.file_shapes.meanings import Meaning, assigned, is_inverted, meanings, names_of
 from rolecall.file_shapes.parts import Part, View, add_list
 from rolecall.file_shapes.profiles import Profile
@@ -24,6 +27,8 @@ _ENDED = re.compile(r"(?:deactivat|disabl|delet|revok|lock)\w*[ _-]*(?:date|on|a
 _HAS_DIGIT = re.compile(r"\d")
 # The score of a status by its values alone.
 _WEAK = 0.5
+# The score of a username by the usual words of its header.
+_CERTAIN = 0.9
 _CODED = re.compile(r"\w+#\S")
 _PERSON = {"Name", "First Name", "Last Name", "Email", "Employee ID", "Active", "Last Login", "Password Changed"}
 # Fields of people that systems do not have.
@@ -70,6 +75,7 @@ def find_users(view: View) -> list[Part]:
     fields = view.fields(Content.USERS)
     shape: dict[str, Any] = {}
     evidence: list[str] = []
+    _prefer_login(view, fields)
     key = choose_username(view, fields, shape, evidence)
     _cut_names(view, fields, shape, evidence)
     part = Part(Content.USERS, fields, shape, 0.85 if key else 0.3, evidence)
@@ -79,7 +85,7 @@ def find_users(view: View) -> list[Part]:
         part.questions = [OpenQuestion(text, choices)]
     elif {"Name", "First Name", "Email"} & fields.keys():
         evidence.append(f"Columns of accounts: {', '.join(sorted(_PERSON & fields.keys()))}")
-    _use_varying_status(view, part)
+    _use_strictest_status(view, part)
     _end_by_date(view, part)
     if (active := fields.get("Active")) and is_inverted(active.header):
         shape["invert"] = ["Active"]
@@ -91,7 +97,20 @@ def find_users(view: View) -> list[Part]:
     parts = [part, *(_listed_memberships(part, each) for each in lists[:1] if key)]
     for each in parts:
         each.skip_rows(*conditions)
+        skip_groups(view, each)
     return parts
+
+
+def _prefer_login(view: View, fields: dict[str, Meaning]) -> None:
+    """Read a column `Name` of single words as the username, rather than a column of numbers."""
+    number, name = fields.get("Username"), fields.get("Name")
+    if number is None or name is None or number.score > _CERTAIN or view.by_header[number.header].numbers < 1:
+        return
+    if view.by_header[name.header].is_login and view.by_header[name.header].is_unique:
+        del fields["Name"]
+        fields["Username"] = Meaning(
+            name.header, "Username", 0.8, f"its values are logins, those of {number.header} numbers"
+        )
 
 
 def choose_username(
@@ -107,7 +126,9 @@ def choose_username(
     logins = [each.header for each in view.profiles if each.is_login and each.header not in known_as]
     # Without a header a column of single words is rather the login than the name is.
     is_headless = view.found.header_line is None and view.found.delimiter is not None
-    others = [*logins, *tried, *names] if is_headless else [*tried, *ids, *names, *logins]
+    is_named = "Name" in fields and fields["Name"].score > _WEAK
+    rest = [*names, *logins] if is_named else [*logins, *names]
+    others = [*logins, *tried, *names] if is_headless else [*tried, *ids, *rest]
     for header in [known] if known else others:
         profile = view.by_header[header]
         if not known and not (profile.is_unique and profile.is_filled):
@@ -129,13 +150,17 @@ def choose_username(
 def _lists_groups(profile: Profile, fields: dict[str, Meaning]) -> bool:
     if profile.is_useless or not profile.values or profile.header in {meaning.header for meaning in fields.values()}:
         return False
-    if looks_secret(profile.header) or not _LISTED.search(names_of(profile.header)[-1]):
+    if looks_secret(profile.header) or not _LISTED.search(_last_name(profile)):
         return False
     is_group = bool({"Group"} & assigned(meanings(Content.MEMBERSHIPS, [profile])).keys())
     repeats = len(profile.distinct) < len(profile.values)
-    is_plural = names_of(profile.header)[-1] in _PLURAL
+    is_plural = _last_name(profile) in _PLURAL
     is_named = is_group and (repeats or is_plural or profile.distinguished_names > 0.5)
     return profile.separator is not None or (is_named and not profile.numbers)
+
+
+def _last_name(profile: Profile) -> str:
+    return (names_of(profile.header) or [""])[-1]
 
 
 def _listed_memberships(users: Part, groups: Profile) -> Part:
@@ -154,16 +179,28 @@ def _listed_memberships(users: Part, groups: Profile) -> Part:
     return part
 
 
-def _use_varying_status(view: View, part: Part) -> None:
-    """Of several columns that say who is active, use one with different values; name the others."""
+def _use_strictest_status(view: View, part: Part) -> None:
+    """Of several columns that say who is active, use the one that has all inactive accounts; ask if there is none."""
     found = [each for each in meanings(Content.USERS, view.profiles) if each.field == "Active" and each.score > _WEAK]
     if len(found) < 2 or "Active" not in part.fields:
         return
-    if len(view.by_header[part.fields["Active"].header].distinct) < 2:
-        varying = [each for each in found if len(view.by_header[each.header].distinct) > 1]
-        part.fields["Active"] = (varying or found)[0]
-    rest = ", ".join(each.header for each in found if each.header != part.fields["Active"].header)
-    part.evidence.append(f"{part.fields['Active'].header} says who is active; {rest} is kept as it is")
+    inactive = {each.header: _inactive_rows(view.by_header[each.header]) for each in found}
+    best = max(found, key=lambda each: (len(inactive[each.header]), each is part.fields["Active"]))
+    part.fields["Active"] = best
+    others = [each.header for each in found if each is not best]
+    part.evidence.append(f"{best.header} says who is active; {', '.join(others)} is kept as it is")
+    rest = [header for header in others if not inactive[header] <= inactive[best.header]]
+    if rest:
+        count = len(set.union(*(inactive[header] for header in rest)) - inactive[best.header])
+        text = f"{best.header} and {', '.join(rest)} disagree about {count:,} rows. Which column says who is active?"
+        choices = [ProposedChoice(header, "Active", header) for header in (best.header, *rest)]
+        part.questions = [*part.questions, OpenQuestion(text, choices)]
+
+
+def _inactive_rows(profile: Profile) -> set[int]:
+    is_opposite = is_inverted(profile.header)
+    known = [ACTIVE.get(fold(cell.strip())) for cell in profile.cells]
+    return {n for n, active in enumerate(known) if active is not None and bool(active) is is_opposite}
 
 
 def _end_by_date(view: View, part: Part) -> None:

@@ -25,7 +25,7 @@ _PERSON = {
 }
 _USERNAME = (
     "username,samaccountname,login,loginname,loginid,logonname,userlogin,accountname,account,accountid,userid,uid,user"
-    ",userprincipalname,upn,profile.login,principal,principalid,principalname,identity,bname,benutzer,member,membername"
+    ",userprincipalname,upn,profile.login,subjectsname,granteename,principal,principalname,principalid,subject,identity,bname,benutzer,member,membername"
     ",nickname,handle,useridentifier,assignedto,actor,grantee,benutzername,benutzerkennung,anmeldename,kennung"
     ",identifiant,utilisateur,nomutilisateur,usuario,nombredeusuario,utente,nomeutente,uname,signinname,nativeidentity,memberupn"
     ",memberuserprincipalname,membersamaccountname,userupn,key"
@@ -38,7 +38,7 @@ _GROUP = (
 )
 _ACTIVE = (
     "active,status,enabled,isactive,accountstatus,accountenabled,state,userstatus,isenabled,useraccountcontrol"
-    ",employmentstatus,accountstate,lifecyclestate,activated,aktiv,aktiviert,kontostatus,actif,statut,etat,activo"
+    ",employmentstatus,accountstate,lifecyclestate,activated,canlogin,rolcanlogin,aktiv,aktiviert,kontostatus,actif,statut,etat,activo"
     ",estado,stato,workerstatus"
 )
 # Headers that say the opposite of active.
@@ -46,7 +46,7 @@ _INACTIVE = (
     "disabled,isdisabled,suspended,issuspended,blocked,isblocked,blocksignin,deactivated,inactive,isinactive,archived"
     ",deleted,isdeleted,terminated,accountdisabled,revoked,isarchived,deaktiviert,inaktiv,desactive,inactif"
 )
-_DESCRIPTION = "description,desc,comment,details,notes,beschreibung,descripcion"
+_DESCRIPTION = "description,desc,comment,comments,details,notes,note,remark,remarks,beschreibung,bemerkung,descripcion"
 WORDS: dict[Content, dict[str, str]] = {
     Content.USERS: {
         "Username": _USERNAME,
@@ -72,12 +72,14 @@ WORDS: dict[Content, dict[str, str]] = {
     Content.PERMISSIONS: {
         "Username": f"{_USERNAME},email,mail",
         "Group": f"{_GROUP},name",
-        "Permission": "roledefinitionname,entitlementvalue,"
+        "Permission": "roledefinitionname,rolerefname,entitlementvalue,"
         "permission,permissionname,permissions,privilege,privileges,entitlement,entitlements,right,rights"
         ",authorization,action,actions,permissionid,tcode,transaction,operation,scope,scopes,capability,function,object"
         ",berechtigung,berechtigungen,recht,rechte,droit,droits,permiso,permisos,privilegetype",
-        "Header": "header,heading,category,module,system,area,application,app,owner,schema,database,tableschema",
-        "Section": "section,resource,resourcename,resourceid,subject,screen,object,field,target,path,tablename,table"
+        "Header": "header,heading,category,module,system,area,application,app,owner,schema,database,tableschema"
+        ",grantedon",
+        "Section": "section,resource,resourcename,resourceid,screen,safename,safe,spacekey,spacename"
+        ",namespace,object,field,target,path,tablename,table"
         ",objectname,scope,project,repository,site,environment,entitlementattribute",
         "Access": "access,accesslevel,level,granted,allow,allowed,effect,permissiontype,accesstype,permissionstate"
         ",statedesc,zugriff",
@@ -144,6 +146,11 @@ def is_known_header(cell: str) -> bool:
 def is_flag(header: str) -> bool:
     """Return whether a column of yes and no is about the account or the grant itself, and no permission."""
     return bool(_words(header) & (_FLAGS | _FEATURES))
+
+
+def is_state(header: str) -> bool:
+    """Return whether a column of yes and no says what state an account is in."""
+    return bool(_words(header) & _STATES)
 
 
 def is_inverted(header: str) -> bool:
@@ -221,6 +228,7 @@ _FLAGS = {
     "is", "has", "option", "default", "common", "inherited", "delegate", "grantable", "hierarchy", "enabled", "active",
     "locked", "expired", "expires", "primary", "verified", "required", "synced",
 }  # fmt: skip
+_STATES = {"locked", "expired", "verified", "enabled", "active"}
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
@@ -247,7 +255,8 @@ def _by_values(content: Content, profile: Profile) -> Iterable[Meaning]:
     is_status = profile.statuses == 1 and 1 < len(profile.distinct) <= 8 and not profile.ticks
     if "Active" in fields and is_status and not _words(profile.header) & _FEATURES:
         yield Meaning(profile.header, "Active", 0.45, f"its values are {', '.join(profile.distinct[:3])}")
-    if "Name" in fields and profile.names > 0.9 and len(profile.distinct) > len(profile.values) / 2:
+    is_known = any(name in _KNOWN for name in names_of(profile.header))
+    if "Name" in fields and not is_known and profile.names > 0.9 and len(profile.distinct) > len(profile.values) / 2:
         yield Meaning(profile.header, "Name", 0.4, "its values look like names")
 
 
@@ -259,7 +268,9 @@ def _judged(meaning: Meaning, profile: Profile) -> Meaning:
     match meaning.field:
         case "Username":
             # A column of full names is a username only where no other is.
-            score *= 0.6 if profile.names > 0.5 else 1
+            score *= 0.45 if profile.names > 0.5 else 1
+            # Words for yes, no or a status name nobody.
+            score *= 0.1 if profile.ticks or profile.statuses == 1 else 1
         case "Email":
             score *= 0.3 + 0.7 * profile.emails
         case "Active" | "Status" if profile.numbers == 1 and profile.statuses < 1:

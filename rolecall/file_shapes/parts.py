@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 
 from rolecall.applications.model import Content
+from rolecall.file_shapes.found import Found
 from rolecall.file_shapes.meanings import Meaning, assigned, meanings, names_of
 from rolecall.file_shapes.profiles import Profile, profiles_of
-from rolecall.file_shapes.recognize import Found
 from rolecall.file_shapes.shapes import OpenQuestion
 
 _FEW = 0.2

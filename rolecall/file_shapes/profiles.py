@@ -71,7 +71,7 @@ class Profile:
     @cached_property
     def names(self) -> float:
         """Return the share of values of several words, as full names are."""
-        return self._share(lambda value: " " in value and not any(c.isdigit() or c == "@" for c in value))
+        return self._share(lambda value: 1 < len(value.split()) < 6 and not any(c.isdigit() or c == "@" for c in value))
 
     @cached_property
     def logins(self) -> float:

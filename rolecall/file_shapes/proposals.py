@@ -18,10 +18,11 @@ from rolecall.applications.model import Content, same_header
 from rolecall.file_shapes.by_template import choose_group, parts_by
 from rolecall.file_shapes.contents import parts_of
 from rolecall.file_shapes.directory import people_in
-from rolecall.file_shapes.headers import first_rows
+from rolecall.file_shapes.found import Decided, Found, Unreadable
+from rolecall.file_shapes.headers import first_rows, known_words
 from rolecall.file_shapes.holders import agree_on_username
 from rolecall.file_shapes.parts import Part, View, view_of
-from rolecall.file_shapes.recognize import Decided, Found, Unreadable, decoded, recognize
+from rolecall.file_shapes.recognize import decoded, recognize
 from rolecall.file_shapes.sample import Sample
 from rolecall.file_shapes.shapes import (
     ColumnProposal,
@@ -46,6 +47,8 @@ class ReadFile(msgspec.Struct):
     parts: list[Part] = []
     problem: str | None = None
     group: str | None = None
+    # Other sheets or lists of the same file.
+    others: list["ReadFile"] = []
 
 
 class Chosen(Decided, frozen=True):
@@ -72,8 +75,10 @@ def propose(
     if template:
         groups = _by_template(files, template)
     else:
-        _agree_on_usernames(files)
-        _leave_out_repeats(files)
+        _choose_others(files)
+        every = [each for file in files for each in (file, *file.others)]
+        _agree_on_usernames(every)
+        _leave_out_repeats(every)
         groups = _groups(files)
     connector = {"name": "Files", "vendor": template.vendor if template else "", "files": groups}
     is_source = any(group["content"] == Content.IDENTITIES for group in groups)
@@ -82,12 +87,60 @@ def propose(
 
 def _read(sample: Sample, chosen: Chosen) -> ReadFile:
     try:
-        view = view_of(recognize(sample, chosen))
+        first, *others = [view_of(found) for found in recognize(sample, chosen)]
     except Unreadable as error:
         return ReadFile(sample, problem=str(error))
-    if not view.found.rows:
-        return ReadFile(sample, view, problem="there is a header but no row; export the file with its data")
-    return ReadFile(sample, view, parts_of(view, chosen.content))
+    if not first.found.rows:
+        return ReadFile(sample, first, problem="there is a header but no row; export the file with its data")
+    further = [ReadFile(sample, view, parts_of(view)) for view in others if view.found.rows]
+    return ReadFile(sample, first, parts_of(first, chosen.content), others=further)
+
+
+def _choose_others(files: Sequence[ReadFile]) -> None:
+    """Read other sheets and lists of a file for contents that no file has; name those that are not read."""
+    taken = {part.content for file in files for part in file.parts}
+    for file in files:
+        kept, left = [], []
+        for other in file.others:
+            assert other.view
+            new = [part for part in other.parts if part.content not in taken]
+            is_sure = known_words(other.view.found.headers) > 1 and not other.view.found.is_doubtful
+            if file.parts[0].content == Content.IDENTITIES or not is_sure or new != other.parts:
+                left.append(other)
+                continue
+            taken.update(part.content for part in new)
+            kept.append(other)
+        file.others = kept
+        if file.view:
+            found = file.view.found
+            read = {found.sheet, *(other.view.found.sheet for other in kept if other.view)}
+            unread = [name for name in found.sheets if name not in read] if found.sheet else []
+            found.evidence += [*map(_read_too, kept), *_not_read(left, unread), *_inner_lists(found)]
+
+
+def _read_too(other: ReadFile) -> str:
+    contents = " and ".join(part.content for part in other.parts)
+    return f"{_place(other)} gives {contents}"
+
+
+def _not_read(others: Sequence[ReadFile], sheets: Sequence[str]) -> list[str]:
+    if not others and not sheets:
+        return []
+    lists = [f"{_place(each)} ({len(each.view.found.rows):,})" for each in others if each.view and not sheets]
+    named = ", ".join([*lists, *(f"sheet {name}" for name in sheets)])
+    return [f"Not read: {named}. Choose another one to read it instead, or import it as an application of its own"]
+
+
+def _inner_lists(found: Found) -> list[str]:
+    """Name the lists inside records whose entries have several members."""
+    inner = [path for path in found.choices if path.startswith(f"{found.records or ''}[].")]
+    return [f"Each record has lists inside: {', '.join(inner[:5])}. Choose one to read its entries"] if inner else []
+
+
+def _place(file: ReadFile) -> str:
+    assert file.view
+    found = file.view.found
+    return f"sheet {found.sheet}" if found.sheet else f"list {found.records or 'of the file'}"
 
 
 def _by_template(files: Sequence[ReadFile], template: Template) -> list[dict[str, Any]]:
@@ -196,7 +249,7 @@ def _groups(files: Sequence[ReadFile]) -> list[dict[str, Any]]:
 
 def _group(file: ReadFile) -> dict[str, Any]:
     assert file.view
-    first, *others = file.parts
+    first, *others = [*file.parts, *(part for other in file.others for part in other.parts)]
     shape: dict[str, Any] = dict(first.shape)
     if others:
         shape["contents"] = [{"content": part.content, "columns": part.columns, "shape": part.shape} for part in others]
@@ -252,8 +305,12 @@ def _shown(file: ReadFile) -> FileProposal:
         header_line=found.header_line if found else None,
         evidence=_evidence(found) if found else [],
         file_group=file.group,
-        contents=[_content(file, part) for part in file.parts],
+        contents=[_content(each, part) for each in (file, *file.others) for part in each.parts],
         raw=found.raw if found else [],
+        sheet=found.sheet if found else None,
+        sheets=found.sheets if found else [],
+        records=found.records if found else None,
+        lists=found.choices if found else [],
     )
 
 
@@ -261,7 +318,7 @@ def _evidence(found: Found) -> list[str]:
     more = [f"The last row is a total and is left out: {found.totals[0]}"] if found.totals else []
     if found.candidates:
         lines = ", ".join(map(str, found.candidates))
-        more.append(f"Line {lines} could be the header too; set shape.headerLine to choose it")
+        more.append(f"Line {lines} could be the header too")
     return [*found.evidence, *more]
 
 

@@ -62,6 +62,12 @@ class FileProposal(msgspec.Struct, rename="camel"):
     contents: list[ContentProposal]
     # The first lines as they are in the file.
     raw: list[str]
+    # The sheet that is read, if a workbook has several with data, and the names of all of them.
+    sheet: str | None = None
+    sheets: list[str] = []
+    # The path to the records of JSON, and the paths of all lists in the file.
+    records: str | None = None
+    lists: list[str] = []
 
 
 class ProposalDetail(msgspec.Struct, rename="camel"):

@@ -36,7 +36,7 @@ def add_dates(view: View, part: Part) -> None:
             _blank_words(view, part, column, words)
         if {"day first", "month first"} <= set(formats) and "iso" not in formats:
             example = next(iter(view.by_header[meaning.header].values), "")
-            text = f"{meaning.header}: is the day or the month first in {example}? Set shape.dates.{meaning.header}"
+            text = f"{meaning.header}: is the day or the month first in {example}?"
             choices = [
                 ProposedChoice(f"{each.title()}", f"dates.{meaning.header}", each)
                 for each in ("day first", "month first")
@@ -81,8 +81,8 @@ def add_words(view: View, part: Part) -> None:
             values = {"Yes": "Yes", "No": "No"} if field == "Active" else _IDENTITY_WORDS
             if guess:
                 part.shape.setdefault("values", {}).setdefault(field, {})[word] = values[guess]
-            said = f"Proposed: {values[guess]}." if guess else f"Set shape.values.{field}.{word}."
-            text = f"{meaning.header}: what does {word} mean? {said}"
+            said = f" Proposed: {values[guess]}." if guess else ""
+            text = f"{meaning.header}: what does {word} mean?{said}"
             names = {"Yes": f"{word} means active", "No": f"{word} means not active"}
             choices = [ProposedChoice(names[each], f"values.{field}.{word}", values[each]) for each in ("Yes", "No")]
             part.questions = [*part.questions, OpenQuestion(text, choices)]

@@ -58,7 +58,7 @@ async def test_unchanged_and_changed_lines_of_a_shaped_file(imports: Imports, db
     changed = await imports.finish(application, {"Staff": staff(*rows)})
 
     assert "The same files as before" in same["log"]
-    assert "Staff: 22 rows in 1 file(s), 1 changed lines read" in changed["log"]
+    assert "Staff: 22 rows in 1 file, 1 changed lines read" in changed["log"]
     assert changed["metrics"]["users"] == {"total": 22, "new": 0, "altered": 1, "removed": 0}
     changes = await imports.items(f"/api/application-imports/{changed['id']}/changes", kind="membership")
     assert {(each["name"], each["change"]) for each in changes} == {

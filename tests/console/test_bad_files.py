@@ -98,7 +98,7 @@ async def test_open_question_leaves_only_the_draft(administrator: httpx2.AsyncCl
     answer = await administrator.post("/drafts/new", files=[("files", ("a.csv", text))], data={"name": "New"})
     page = (await administrator.get(answer.headers["location"])).text
 
-    assert "Line 2 looks like a header too. Set shape.headerLine or shape.skipLines" in page
+    assert "Line 2 looks like a header too. Which line is the header?" in page
     assert (await counts(db))[:4] == [0] * 4
     assert await fetch_value(db, "SELECT count(*) FROM applications") == 0
 

@@ -115,6 +115,7 @@ CLOSED = {
     ("POST", "/applications/{id:str}/edit"),
     ("GET", "/applications/{id:str}/files"),
     ("POST", "/applications/{id:str}/files"),
+    ("POST", "/applications/{id:str}/template"),
     ("POST", "/applications/{id:str}/archive"),
     ("POST", "/accounts/{id:str}/match"),
     ("POST", "/accounts/{id:str}/unpin"),

@@ -7,7 +7,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from rolecall.file_shapes.recognize import MOST_ROWS, Unreadable, recognize
+from rolecall.file_shapes.found import MOST_ROWS, Unreadable
+from rolecall.file_shapes.recognize import recognize
 from rolecall.file_shapes.sample import MOST_WHOLE, sample_of
 from tests.file_shapes.test_exports import proposed
 
@@ -62,7 +63,7 @@ def test_only_the_first_rows_of_a_parquet_file_are_read(tmp_path: Path) -> None:
     rows = pl.DataFrame({"Username": [*["ada"] * 10_000, "\x00"]})
     rows.write_parquet(tmp_path / "bomb.parquet")
 
-    found = recognize(sample_of(tmp_path / "bomb.parquet", "bomb.parquet"))
+    (found,) = recognize(sample_of(tmp_path / "bomb.parquet", "bomb.parquet"))
 
     assert (found.headers, len(found.rows)) == (["Username"], MOST_ROWS)
 
@@ -81,8 +82,11 @@ def test_ambiguous_dates_become_a_question(tmp_path: Path) -> None:
 
     (question,) = proposed(tmp_path, users=text).files[0].contents[0].questions
 
-    assert question.text.startswith("Last Login: is the day or the month first in 01/02/2026? Set shape.dates.")
-    assert [choice.value for choice in question.choices] == ["day first", "month first"]
+    assert question.text == "Last Login: is the day or the month first in 01/02/2026?"
+    assert [(choice.key, choice.value) for choice in question.choices] == [
+        ("dates.Last Login", "day first"),
+        ("dates.Last Login", "month first"),
+    ]
 
 
 def test_second_header_becomes_a_question(tmp_path: Path) -> None:
@@ -99,8 +103,11 @@ def test_unknown_status_becomes_a_question(tmp_path: Path) -> None:
 
     (question,) = proposed(tmp_path, users=text).files[0].contents[0].questions
 
-    assert question.text == "Status: what does Qx mean? Set shape.values.Active.Qx."
-    assert [choice.value for choice in question.choices] == ["Yes", "No"]
+    assert question.text == "Status: what does Qx mean?"
+    assert [(choice.key, choice.value) for choice in question.choices] == [
+        ("values.Active.Qx", "Yes"),
+        ("values.Active.Qx", "No"),
+    ]
 
 
 def test_encoding_is_detected_and_reported(tmp_path: Path) -> None:

@@ -59,7 +59,8 @@ async def get(db: Db, id: UUID, caller: Caller) -> DryRunDetail:
 
 
 def _files(files: list[Any], result: DryRunResult | None) -> list[DryRunFile]:
-    totals = {total.file_id: total for total in result.files} if result else {}
+    # Of a file with several contents the first has one row a line.
+    totals = {total.file_id: total for total in reversed(result.files)} if result else {}
     tried = []
     for id, group, name in files:
         total = totals.get(UUID(id))

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import polars as pl
 
 from rolecall.application_imports.read.broken_file import BrokenFile
-from rolecall.application_imports.read.encodings import detected
+from rolecall.application_imports.read.encodings import detected, wide
 from rolecall.application_imports.read.header_lines import CsvText, delimiter_of
 from rolecall.application_imports.read.table import MAX_FIELD, MIB, Table, check_width, stripped, table_of
 
@@ -25,14 +25,21 @@ class DecodedText(NamedTuple):
     detected: str | None = None
 
 
-def decode(content: bytes, encoding: str | None) -> DecodedText:
-    """Convert text to UTF-8 without a byte order mark."""
+class NotUtf8(BrokenFile):
+    """A text is not UTF-8; it may be in another encoding."""
+
+
+def decode(content: bytes, encoding: str | None, *, is_exact: bool = False) -> DecodedText:
+    """Convert text to UTF-8 without a byte order mark.
+
+    Unless `is_exact`, other encodings of one byte a letter are left to the parser, which checks for UTF-8 anyway.
+    """
     found = None
     if encoding:
         content = _decoded(content, encoding)
     elif content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         content, found = _decoded(content, "utf-16"), "utf-16"
-    elif (found := detected(content)) is not None:
+    elif (found := detected(content) if is_exact else wide(content)) is not None:
         content = _decoded(content, found)
     content = content.removeprefix(codecs.BOM_UTF8)
     if (nul := content.find(b"\x00")) >= 0:
@@ -54,7 +61,7 @@ def check_utf8(content: bytes) -> None:
         content.decode()
     except UnicodeDecodeError as error:
         byte = content[error.start]
-        raise BrokenFile(
+        raise NotUtf8(
             f"byte 0x{byte:02X} is not UTF-8; save the file as UTF-8 or name its encoding in the connector",
             line=_line_at(content, error.start),
         ) from None

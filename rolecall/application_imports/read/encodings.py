@@ -16,16 +16,17 @@ def detected(content: bytes) -> str | None:
     """Return the encoding of a text without byte order mark, or None if it is UTF-8 or unknown."""
     if content.isascii() and b"\x00" not in content[:_SAMPLE]:
         return None
-    if (wide := _wide(content[:_SAMPLE])) is not None:
-        return wide
+    if (found := wide(content)) is not None:
+        return found
     if _is_utf8(content):
         return None
     others = content.translate(None, _ASCII + _PLAUSIBLE)
     return None if others or _UTF8_LETTER.search(content) else "windows-1252"
 
 
-def _wide(sample: bytes) -> str | None:
+def wide(content: bytes) -> str | None:
     """Recognize UTF-16 by its NUL bytes: nearly every second byte of a file with Latin headers is one."""
+    sample = content[:_SAMPLE]
     for name, at in (("utf-16-le", 1), ("utf-16-be", 0)):
         if len(sample) >= 4 and sample[at::2].count(0) > len(sample) * 0.4 and not sample[1 - at :: 2].count(0):
             return name

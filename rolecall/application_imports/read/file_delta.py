@@ -196,7 +196,7 @@ def read_lines(
 
 
 def _header_first(group: InputGroup, content: bytes) -> CsvText:
-    return with_header_first(csv_text.decode(content, group.encoding).text, group.shape)
+    return with_header_first(csv_text.decode(content, group.encoding, is_exact=True).text, group.shape)
 
 
 def _rows_of(group: InputGroup, text: bytes, delimiter: str | None, zone: ZoneInfo) -> FileRows:

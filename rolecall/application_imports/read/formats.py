@@ -1,30 +1,24 @@
 """Parse a file into a table of text. The content determines the format, not the file name."""
 
-import io
 import re
-import zipfile
-import zlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import NamedTuple
 
-import fastexcel
 import msgspec
 import polars as pl
 
 from rolecall.application_imports.read.broken_file import BrokenFile
-from rolecall.application_imports.read.csv_text import check_utf8, decode, read_csv
+from rolecall.application_imports.read.csv_text import NotUtf8, check_utf8, decode, read_csv
 from rolecall.application_imports.read.header_lines import with_header_first
 from rolecall.application_imports.read.json_records import read_json, with_paths
 from rolecall.application_imports.read.ldif import is_ldif, read_ldif
 from rolecall.application_imports.read.shaping import columns_named
+from rolecall.application_imports.read.sheets import first_line, read_sheet
 from rolecall.application_imports.read.table import MAX_FIELD, MIB, Table, stripped, table_of, without_blank_columns
 from rolecall.applications.file_shape import FileShape
 
-MAX_INFLATED = 512 * MIB
-MAX_INFLATION = 100
 _LOOKED_AT = 4096
-_FIRST_SHEET = "xl/worksheets/sheet1.xml"
+_MOST_NAMED = 5
 
 SIGNATURES = {
     b"\xd0\xcf\x11\xe0": "an old Excel file; save it as XLSX or CSV",
@@ -51,8 +45,12 @@ def read(
         if content.startswith(signature):
             raise BrokenFile(f"the file is {what}")
     text, found = decode(content, encoding)
+    try:
+        table = _read_text(text, shape, columns)
+    except NotUtf8:
+        text, found = decode(content, encoding, is_exact=True)
+        table = _read_text(text, shape, columns)
     notes = (f"it is read as {found}; set encoding if names look wrong",) if found else ()
-    table = _read_text(text, shape, columns)
     return without_blank_columns(table._replace(notes=(*notes, *table.notes)))
 
 
@@ -110,33 +108,23 @@ def read_parquet(content: bytes | Path, most_rows: int | None = None) -> Table:
         # The cast writes dates and times in ISO format.
         texts = frame.select(pl.all().cast(pl.String).fill_null(""))
     except (pl.exceptions.PolarsError, OSError) as error:
-        raise BrokenFile(f"the Parquet file cannot be read: {_first_line(error)}") from None
+        raise BrokenFile(f"the Parquet file cannot be read: {first_line(error)}") from None
     return _framed(stripped(texts.columns), texts)
 
 
-class Sheet(NamedTuple):
-    """The first sheet of a workbook, header included, and the names of all sheets."""
-
-    frame: pl.DataFrame
-    names: list[str]
-
-
-def read_sheet(content: bytes) -> Sheet:
-    _check_inflation(content)
-    _check_workbook(content)
-    try:
-        workbook = fastexcel.read_excel(content)
-        frame = workbook.load_sheet(0, header_row=None, dtypes="string").to_polars().select(pl.all().fill_null(""))
-    except (fastexcel.FastExcelError, pl.exceptions.PolarsError, ValueError) as error:
-        raise BrokenFile(f"the XLSX file cannot be read: {_first_line(error)}") from None
-    if not frame.height:
-        raise BrokenFile("the first sheet is empty")
-    return Sheet(frame, list(workbook.sheet_names))
-
-
 def _read_xlsx(content: bytes, shape: FileShape | None) -> Table:
-    frame = read_sheet(content).frame
     shape = shape or FileShape()
+    sheet = read_sheet(content, shape.sheet)
+    table = _framed_sheet(sheet.frame, shape)
+    others = ", ".join(sheet.others[:_MOST_NAMED])
+    # A shape that names its sheet was made by someone who knows of the others.
+    if not others or shape.sheet:
+        return table
+    note = f"only the sheet {sheet.name} is read, others have data too: {others}; set shape.sheet to read another"
+    return table._replace(notes=(note,))
+
+
+def _framed_sheet(frame: pl.DataFrame, shape: FileShape) -> Table:
     if shape.headers:
         check_headers_fit(shape.headers, frame.width)
         return _framed(shape.headers, frame.slice(shape.skip_lines), offset=shape.skip_lines + 1)
@@ -152,15 +140,6 @@ def check_headers_fit(headers: list[str], width: int) -> None:
         raise BrokenFile(f"shape.headers names {len(headers)} columns, the file has {width}")
 
 
-def _check_workbook(content: bytes) -> None:
-    """Reject a ZIP archive that is not a workbook."""
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        names = archive.namelist()
-    if not any(name.startswith("xl/") for name in names):
-        inside = ", ".join(names[:3]) or "nothing"
-        raise BrokenFile(f"the file is a ZIP archive with {inside} inside; unpack it and send the file inside")
-
-
 def _framed(headers: list[str], frame: pl.DataFrame, offset: int = 1) -> Table:
     named = frame.rename({name: str(i) for i, name in enumerate(frame.columns)})
     lined = named.with_row_index("line", offset=offset)
@@ -170,33 +149,3 @@ def _framed(headers: list[str], frame: pl.DataFrame, offset: int = 1) -> Table:
     if frame.height and max(frame.select(pl.all().str.len_bytes().max()).row(0)) > MAX_FIELD:
         raise BrokenFile(f"a field is longer than {MAX_FIELD // MIB} MiB")
     return Table(headers, lined.filter(~blank), [], is_by_line=False)
-
-
-# A formula without a cached value: the program that wrote the file never computed it.
-_UNCOMPUTED = re.compile(rb'<c r="([A-Z]+)(\d+)"[^<>]*><f[^<>]*(?:/>|>[^<]*</f>)(?:<v\s*/>|<v></v>)?</c>')
-
-
-def _check_inflation(content: bytes) -> None:
-    """Refuse zip bombs by inflating in pieces; the sizes that an archive declares cannot be trusted."""
-    inflated = 0
-    limit = min(MAX_INFLATED, max(MAX_INFLATION * len(content), MIB))
-    try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            for member in archive.infolist():
-                with archive.open(member) as file:
-                    rest = b""
-                    while piece := file.read(MIB):
-                        inflated += len(piece)
-                        if inflated > limit:
-                            raise BrokenFile(f"the XLSX file inflates to more than {limit // MIB} MiB; it is refused")
-                        if member.filename == _FIRST_SHEET:
-                            if cell := _UNCOMPUTED.search(rest + piece):
-                                name = (cell[1] + cell[2]).decode()
-                                raise BrokenFile(f"cell {name} holds a formula without a value", line=int(cell[2]))
-                            rest = piece[-4096:]
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
-        raise BrokenFile(f"the XLSX file is damaged or cut short: {_first_line(error)}") from None
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).splitlines() or ["no reason given"])[0]

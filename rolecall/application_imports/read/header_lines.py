@@ -5,6 +5,7 @@ import io
 import re
 from typing import NamedTuple
 
+from rolecall.application_imports.read import aligned
 from rolecall.application_imports.read.broken_file import BrokenFile
 from rolecall.applications.file_shape import FileShape
 
@@ -39,10 +40,21 @@ def with_header_first(text: bytes, shape: FileShape | None) -> CsvText:
         text = text[_end_of_lines(text, above) :]
         if not text:
             raise BrokenFile(f"the file ends before line {shape.header_line}, which headerLine names as the header")
+    if shape.aligned:
+        return CsvText(_cut(text), aligned.SEPARATOR, above + 2)
     if shape.skip_lines:
         header = _end_of_lines(text, 1)
         text = text[:header] + text[header + _end_of_lines(text[header:], shape.skip_lines) :]
     return CsvText(text, delimiter, above + 2 + shape.skip_lines)
+
+
+def _cut(text: bytes) -> bytes:
+    try:
+        lines = text.decode().splitlines()
+    except UnicodeDecodeError:
+        # Reading it fails, with the line and the byte.
+        return text
+    return "\n".join(aligned.cut_lines(lines)).encode()
 
 
 def separator_line(line: str) -> str | None:

@@ -1,6 +1,6 @@
 """Read JSON: one object a line, an array, or an envelope around the list of records; find nested values by path."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import msgspec
@@ -76,6 +76,8 @@ def _is_list_of_objects(value: object) -> bool:
 
 
 def _at(document: object, path: str) -> object:
+    if "[]" in path:
+        return inner_records(document, path)
     found = document if path in ("", "$") else value_at(document, path)
     if isinstance(found, dict) and path == "$" and not all(isinstance(each, dict) for each in found.values()):
         return [found]
@@ -87,6 +89,28 @@ def _at(document: object, path: str) -> object:
         there = f"there are {', '.join(map(str, names[:_MOST_NAMED]))}" if names else "the file is an array"
         raise BrokenFile(f"shape.records names {path}, which is not a list of records; {there}")
     return found
+
+
+def inner_records(document: object, path: str) -> list[Record]:
+    """Return a record for each entry of an inner list, such as `items[].subjects[]`, with what is around it."""
+    outer, _, inner = path.removesuffix("[]").partition("[].")
+    records: list[Record] = []
+    if "[]" in inner:
+        raise BrokenFile(f"shape.records names {path}; a path has at most one list inside a list")
+    outside = _at(document, outer or "$")
+    for record in outside if isinstance(outside, list) else []:
+        entries = value_at(record, inner)
+        if isinstance(record, dict) and isinstance(entries, list):
+            steps = [inner] if inner in record else inner.split(".")
+            records += [_with_entry(record, steps, entry) for entry in entries]
+    if not records:
+        raise BrokenFile(f"shape.records names {path}, but no entry of {outer or 'the file'} has a list {inner}")
+    return records
+
+
+def _with_entry(record: Mapping[str, Any], path: list[str], entry: object) -> Record:
+    first, *rest = path
+    return {**record, first: _with_entry(record[first], rest, entry) if rest else entry}
 
 
 def _numbered(found: object, place: str) -> list[tuple[int, Record]]:

@@ -122,13 +122,22 @@ def parse_rows(
     reason = pl.coalesce(*_blank_keys(content), *_misread(content, named), pl.lit(None, pl.String))
     checked = read.with_columns(reason.alias("reason"))
     bad = checked.filter(pl.col("reason").is_not_null())
+    if bad.height and (blank := _blank_lines(table, bad)):
+        bad, table = bad.filter(~pl.col("line").is_in(blank)), table._replace(is_by_line=False)
     rejects = [RejectedLine(0, line, reason) for line, reason in bad.select("line", "reason").iter_rows()]
-    good = checked.filter(pl.col("reason").is_null()) if bad.height else checked
+    good = checked.filter(pl.col("reason").is_null()) if bad.height or not table.is_by_line else checked
     columns = [field.column for field in named.values()] + (["metadata"] if "metadata" in good.columns else [])
     ragged = [RejectedLine(0, reject.line, reject.reason) for reject in table.ragged]
     has = frozenset(field.column for name, field in named.items() if name in layout.fields)
     by_line = table.is_by_line and not dated.is_inferred
     return FileRows(good.select(*columns, "line"), [*ragged, *rejects], 0, by_line, has, tuple(dated.notes))
+
+
+def _blank_lines(table: Table, bad: pl.DataFrame) -> list[int]:
+    """Return the lines of rows without any text, which exports have between parts and before totals."""
+    rows = table.frame.filter(pl.col("line").is_in(bad.get_column("line").to_list()))
+    texts = pl.exclude("line").str.strip_chars() != ""
+    return rows.filter(~pl.any_horizontal(texts)).get_column("line").to_list()
 
 
 def _full_name() -> pl.Expr:

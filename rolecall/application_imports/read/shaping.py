@@ -113,6 +113,8 @@ class ShapedTable:
                 )  # fmt: skip
             for word in (text.strip().lower() for text in condition.starts_with):
                 matches = matches | cell.str.starts_with(word)
+            for word in (text.strip().lower() for text in condition.ends_with):
+                matches = matches | cell.str.ends_with(word)
             self.frame = self.frame.filter(matches if condition.is_not else ~matches)
 
     def split(self, separators: Mapping[str, str]) -> None:
@@ -201,6 +203,8 @@ class ShapedTable:
                 return pl.coalesce(text.str.extract(f"(?s)^(.*?){re.escape(argument)}"), text)
             case "after":
                 return pl.coalesce(text.str.extract(f"(?s)^.*?{re.escape(argument)}(.*)$"), text)
+            case "starting":
+                return pl.when(text.str.starts_with(argument)).then(text).otherwise(pl.lit(""))
         column, _, wanted = argument.partition("=")
         other = pl.col(self.at(column.strip(), "join")).str.strip_chars().str.to_lowercase()
         return pl.when(other == wanted.strip().lower()).then(text).otherwise(pl.lit(""))

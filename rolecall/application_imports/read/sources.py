@@ -33,6 +33,7 @@ class InputFile(msgspec.Struct, frozen=True):
     name: str
     sha256: bytes
     location: str
+    size: int = 0
 
 
 class ContentSource(msgspec.Struct, frozen=True):
@@ -118,7 +119,7 @@ async def files_of(db: Db, import_id: UUID) -> dict[UUID, list[InputFile]]:
     """Return the files of an import by file group."""
     rows = await fetch_rows(
         db,
-        """SELECT file_group_id, id, name, sha256, location FROM import_files
+        """SELECT file_group_id, id, name, sha256, location, size FROM import_files
            WHERE import_id = %(import_id)s ORDER BY position""",
         import_id=import_id,
     )

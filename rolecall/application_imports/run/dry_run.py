@@ -113,7 +113,7 @@ class TrialPipeline(Pipeline):
     async def sent_files(self, db: Db) -> dict[UUID, list[InputFile]]:
         rows = await fetch_rows(
             db,
-            """SELECT g.id, f.id, f.name, f.sha256, f.location FROM dry_run_files f
+            """SELECT g.id, f.id, f.name, f.sha256, f.location, f.size FROM dry_run_files f
                JOIN file_groups g ON g.name = f.file_group JOIN connectors c ON c.id = g.connector_id
                WHERE f.dry_run_id = %(id)s AND c.application_id = %(application)s ORDER BY f.position""",
             id=self.run.id,

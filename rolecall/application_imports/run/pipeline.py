@@ -29,6 +29,7 @@ from rolecall.application_imports.read.sources import (
     sources_after,
 )
 from rolecall.application_imports.run.job import ImportRun, Job
+from rolecall.application_imports.run.progress import record_progress
 from rolecall.application_imports.run.steps import Steps
 from rolecall.applications.model import Content
 from rolecall.core import clock
@@ -50,6 +51,7 @@ class Pipeline:
         connector = connectors.installed().get(run.connector)
         self.reader = connector.read if connector else None
         self.people: PeopleChanges | None = None
+        self.contents_read: set[Content] = set()
 
     async def find_files(self, db: Db) -> None:
         """Find the files of the import by content, and the files that the current state was read from."""
@@ -113,6 +115,7 @@ class Pipeline:
             if is_unchanged(source, settings, self.files[content]):
                 await self.log(db, f"{group.name}: the same files as before")
                 self.unchanged.add(content)
+                await self._record_progress(db, content)
             else:
                 await self._read_group(db, content, source if source and source.settings == settings else None)
 
@@ -125,11 +128,19 @@ class Pipeline:
         if delta is None:
             delta = file_delta.read_whole(group, files, self.job.store, zone, self.reader)
         self.deltas[content] = delta
+        await self._record_progress(db, content)
         how = f"{delta.after.height:,} rows" if delta.is_whole else f"{delta.after.height:,} changed lines"
-        rows = f"{sum(delta.rows):,} rows in {len(files)} file(s)"
+        rows = f"{sum(delta.rows):,} rows in {len(files)} {'file' if len(files) == 1 else 'files'}"
         await self.log(db, self.steps.done(f"{group.name}: {rows}, {how} read"))
         for note in delta.notes:
             await self.log(db, f"{group.name}: {note}")
+
+    async def _record_progress(self, db: Db, content: Content) -> None:
+        """Record the bytes that are read; a file that feeds several contents is read once for each."""
+        self.contents_read.add(content)
+        sizes = {content: sum(file.size for file in files) for content, files in self.files.items()}
+        read = sum(size for content, size in sizes.items() if content in self.contents_read)
+        await record_progress(db, self.run.id, read, sum(sizes.values()), clock.now())
 
     def check_rejects(self) -> None:
         """Fail on a malformed row unless its file group allows rejects; call it after all files are read."""

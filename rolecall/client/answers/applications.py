@@ -210,6 +210,10 @@ class ProposedFile(Answer):
     file_group: str | None
     contents: list[ProposedContent]
     raw: list[str]
+    sheet: str | None
+    sheets: list[str]
+    records: str | None
+    lists: list[str]
 
 
 class FileGroupTemplate(Answer):

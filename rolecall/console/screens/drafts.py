@@ -7,6 +7,7 @@ from uuid import UUID
 
 from litestar.handlers import HTTPRouteHandler
 
+from rolecall.application_imports import queries as import_queries
 from rolecall.application_imports.dry_runs import actions as dry_runs
 from rolecall.application_imports.dry_runs import queries
 from rolecall.application_imports.dry_runs.model import DryRunStatus
@@ -117,6 +118,7 @@ async def _run_page(
     shown = {
         "run": run,
         "is_live": run.status in _AT_WORK,
+        "progress": await import_queries.progress_of(db, run.id),
         "query": query,
         "draft": await _named(db, caller, run.id),
         "page": await queries.changes_of(db, run.id, caller, query["page"], query.get("kind"), query.get("change")),
@@ -209,6 +211,8 @@ def _chosen(form: Form) -> dict[str, Json]:
             found.setdefault(file, {})["delimiter"] = DELIMITERS[text]
         if kind == "encoding" and text in ENCODINGS:
             found.setdefault(file, {})["encoding"] = text
+        if kind in ("sheet", "records") and text:
+            found.setdefault(file, {})[kind] = text
     return found
 
 
@@ -234,9 +238,26 @@ async def save_draft(db: Db, caller: Caller, id: str, form: Form, facts: Facts) 
     return SeeOther(f"/imports/{started}", "The application was saved. Its import starts in a moment.")
 
 
+async def _templates_page(db: Db, problems: dict[str, str]) -> HtmlPage:
+    values = {"templates": (await templates.all_templates(db)).templates, "problems": problems}
+    return HtmlPage("connector_templates.html", values, 400 if problems else 200)
+
+
 @screen("GET", "/connector-templates", scope=Scope.CONFIG_MANAGE)
 async def show_templates(db: Db) -> HtmlPage:
-    return HtmlPage("connector_templates.html", {"templates": (await templates.all_templates(db)).templates})
+    return await _templates_page(db, {})
+
+
+@screen("POST", "/applications/{id:str}/template", scope=Scope.CONFIG_MANAGE)
+async def save_template(db: Db, caller: Caller, id: str, form: Form, facts: Facts) -> HtmlPage | SeeOther:
+    name = first(form, "template")
+    body = {"applicationId": str(known_guid("Application", id)), "name": name}
+    try:
+        async with db.transaction():
+            await saved_templates.save_template(db, caller, body, facts)
+    except Invalid as error:
+        return await _templates_page(db, {"template": sentence(error)})
+    return SeeOther("/connector-templates", f"The template {name} was saved. Choose it when you add an application.")
 
 
 @screen("POST", "/connector-templates/{id:str}/delete", scope=Scope.CONFIG_MANAGE)
@@ -262,5 +283,6 @@ HANDLERS: list[HTTPRouteHandler] = [
     save_draft,
     discard_draft,
     show_templates,
+    save_template,
     delete_template,
 ]

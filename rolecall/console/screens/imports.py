@@ -9,7 +9,7 @@ from litestar.response.base import ASGIResponse
 from litestar.response.streaming import ASGIStreamingResponse
 
 from rolecall.application_imports import actions, changes, queries
-from rolecall.application_imports.model import ChangeType, ImportStatus, ImportType, RecordKind
+from rolecall.application_imports.model import ChangeType, ImportStatus, ImportType, ReadProgress, RecordKind
 from rolecall.applications import queries as applications
 from rolecall.applications.model import FIELDS
 from rolecall.applications.permitted import may_import, require_import_right
@@ -72,6 +72,7 @@ async def show_import(db: Db, caller: Caller, id: str, query: dict[str, Any]) ->
             "why_not_continued": _why_not_continued(hold, caller) if hold else None,
             "failure": await queries.failure_of(db, run.id),
             "is_over": ImportStatus(run.status) in ENDED,
+            "progress": await queries.progress_of(db, run.id),
             "rejects": await queries.rejects_of(db, run.id, 1),
         },
     )
@@ -93,24 +94,28 @@ async def stream_log(db: Db, id: str, pool: Pool, request: AnyRequest) -> ASGIRe
     last = request.headers.get("last-event-id", request.query_params.get("after", ""))
     known = int(last[:18]) if last.isascii() and last.isdecimal() else 0
     shown = request.query_params.get("status", run.status)
+    progress = await queries.progress_of(db, run.id)
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return ASGIStreamingResponse(
-        iterator=_log_events(pool, run.id, shown, known), media_type="text/event-stream", headers=headers
+        iterator=_log_events(pool, run.id, shown, known, progress), media_type="text/event-stream", headers=headers
     )
 
 
-async def _log_events(pool: Pool, id: UUID, shown: str, known: int) -> AsyncGenerator[bytes]:
-    """Send each line with its number as id, and the event `look` when the status differs from the shown one."""
+async def _log_events(
+    pool: Pool, id: UUID, shown: str, known: int, progress: ReadProgress | None
+) -> AsyncGenerator[bytes]:
+    """Send each line with its number as id, and the event `look` when the status or progress differ from the shown."""
     yield b"retry: 500\n\n"
     for _ in range(_STREAM_LOOKS):
         async with pool.connection() as db:
             now = await queries.status_of(db, id)
             held = await console.why_held(db, id)
             lines = await console.log_after(db, id, known)
+            read = await queries.progress_of(db, id)
         for number, line in lines:
             known = number
             yield f"id: {number}\ndata: {' '.join(line.splitlines())}\n\n".encode()
-        if now != shown or held:
+        if now != shown or held or read != progress:
             yield b"event: look\ndata: \n\n"
             return
         await asyncio.sleep(_LOOK_EVERY)

@@ -1,0 +1,21 @@
+"""Record how much of its files a build has read."""
+
+from datetime import datetime
+from uuid import UUID
+
+from rolecall.core.db import Db, execute
+
+
+async def record_progress(db: Db, id: UUID, read: int, total: int, now: datetime) -> None:
+    """Record the bytes that a build has read so far; remove what builds of earlier days left."""
+    await execute(
+        db,
+        """WITH old AS (DELETE FROM read_progress WHERE changed_at < %(now)s - interval '1 day' AND id <> %(id)s)
+           INSERT INTO read_progress (id, read, total, changed_at) VALUES (%(id)s, %(read)s, %(total)s, %(now)s)
+           ON CONFLICT (id) DO UPDATE SET read = excluded.read, total = excluded.total,
+                                          changed_at = excluded.changed_at""",
+        id=id,
+        read=read,
+        total=total,
+        now=now,
+    )

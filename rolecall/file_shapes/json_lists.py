@@ -1,0 +1,149 @@
+"""Find the lists of records in a JSON file."""
+
+import codecs
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from rolecall.application_imports.read.json_records import inner_records
+from rolecall.core.text import fold
+from rolecall.file_shapes.found import MOST_ROWS, Found, Unreadable, from_records
+from rolecall.file_shapes.sample import MOST_WHOLE, Sample
+
+# The path of a document that is itself the record, or an object of records.
+WHOLE = "$"
+MOST_LISTS = 8
+_LOOKED_AT = 100
+_RECORD = re.compile(r"\}\s*,\s*\{")
+# Words of an entry for what it names.
+_KINDS = {"user", "group", "serviceaccount"}
+
+
+def read_lists(text: str, sample: Sample, chosen: str | None = None) -> list[Found]:
+    """Read an array, an envelope or one object a line; of a long file the records that the sample has whole.
+
+    The list that is `chosen`, or the best one, comes first.
+    """
+    lines = [line for line in text.splitlines() if line.strip()]
+    if text.lstrip().startswith("{") and len(lines) > 1 and lines[0].rstrip().endswith("}"):
+        records = [_object(line) for line in lines[:MOST_ROWS]]
+        if all(records):
+            return [from_records("JSON lines", records, ["One JSON object on each line"])]
+    document = _document(text, sample)
+    if chosen in (None, WHOLE) and (whole := _whole(document)):
+        return [whole]
+    lists = _sorted_lists(document)
+    if not lists:
+        raise Unreadable("the file is JSON without a list of objects; set shape.records to the path of the records")
+    chosen = "" if chosen == WHOLE else chosen
+    if chosen is not None and chosen not in lists:
+        raise Unreadable(f"the file has no list {chosen}; its lists are {', '.join(lists)}")
+    first = chosen if chosen is not None else _best(lists)
+    # What is around an inner list is read with its entries.
+    outer = first.partition("[]")[0] if "[]" in first else first
+    paths = [first, *(path for path in lists if path not in (first, outer) and "[]" not in path)]
+    found = [_found(path, lists[path]) for path in paths[:MOST_LISTS]]
+    found[0].choices = list(lists)
+    return found
+
+
+def _found(path: str, records: list[dict[str, Any]]) -> Found:
+    evidence = [f"The records are the list {path}"] if path else ["A JSON array of records"]
+    found = from_records("JSON", records[:MOST_ROWS], evidence)
+    found.records = path or None
+    return found
+
+
+def _whole(document: Any) -> Found | None:
+    """Read an object that is itself the only record, or whose members are records."""
+    if _is_record(document):
+        found = from_records("JSON", [document], ["One JSON object is the only record"])
+    elif isinstance(document, dict) and len(document) > 1 and all(isinstance(each, dict) for each in document.values()):
+        keyed = [{"key": name, **each} for name, each in document.items()]
+        found = from_records("JSON", keyed[:MOST_ROWS], ["A JSON object of records: their names are the column key"])
+    else:
+        return None
+    found.records = WHOLE
+    return found
+
+
+def _sorted_lists(document: Any) -> dict[str, list[dict[str, Any]]]:
+    """Return the lists of a document by path: those about accounts first, then the longest; inner lists last."""
+    outer = sorted(_lists(document), key=lambda each: (_is_about_accounts(each[0]), len(each[1])), reverse=True)
+    lists = dict(outer)
+    for path, records in outer[:MOST_LISTS]:
+        for name in _inner_lists(records[:_LOOKED_AT]):
+            inner = f"{path}[].{name}[]"
+            lists[inner] = [dict(record) for record in inner_records(document, inner)]
+    return lists
+
+
+def _inner_lists(records: Iterable[dict[str, Any]]) -> list[str]:
+    """Return the members of records that are lists of objects with several members."""
+    found = {
+        name
+        for record in records
+        for name, value in record.items()
+        if isinstance(value, list) and value and all(isinstance(each, dict) and len(each) > 1 for each in value)
+    }
+    return sorted(found)
+
+
+def _best(lists: Mapping[str, list[dict[str, Any]]]) -> str:
+    """Return the first list, or one inside it whose entries say themselves whether they are users or groups."""
+    first = next(iter(lists))
+    for path, records in lists.items():
+        name = path.removeprefix(f"{first}[].").removesuffix("[]")
+        if path.startswith(f"{first}[].") and all(_has_kind(record[name]) for record in records):
+            return path
+    return first
+
+
+def _has_kind(entry: object) -> bool:
+    return isinstance(entry, dict) and any(fold(str(entry.get(name))) in _KINDS for name in ("kind", "type"))
+
+
+def _object(line: str) -> dict[str, Any]:
+    try:
+        return msgspec.json.decode(line, type=dict)
+    except msgspec.DecodeError:
+        return {}
+
+
+def _document(text: str, sample: Sample) -> Any:
+    if sample.is_whole or sample.size <= MOST_WHOLE:
+        try:
+            return msgspec.json.decode(sample.whole().removeprefix(codecs.BOM_UTF8))
+        except msgspec.DecodeError as error:
+            raise Unreadable(f"the file begins as JSON, but is not: {error}") from None
+    for end in reversed([match.start() + 1 for match in _RECORD.finditer(text)][-50:]):
+        for closing in ("]", "]}", "]}}"):
+            try:
+                return msgspec.json.decode(text[:end] + closing)
+            except msgspec.DecodeError:
+                continue
+    raise Unreadable("the file is JSON whose records are not found in its first half megabyte; write one per line")
+
+
+def _lists(document: Any, path: str = "", depth: int = 3) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """Find the lists of objects in a document, each with the path to it."""
+    if isinstance(document, list):
+        if document and all(isinstance(each, dict) for each in document):
+            yield path, document
+    elif isinstance(document, dict) and depth:
+        for name, value in document.items():
+            yield from _lists(value, f"{path}.{name}" if path else name, depth - 1)
+
+
+def _is_record(document: Any) -> bool:
+    """Return whether an object is itself an account: it has a username and no list of accounts."""
+    if not isinstance(document, dict) or any(_is_about_accounts(path) for path, _ in _lists(document)):
+        return False
+    plain = [name for name, value in document.items() if isinstance(value, str | bool | int)]
+    return any(fold(name) in ("username", "login", "userprincipalname", "samaccountname") for name in plain)
+
+
+def _is_about_accounts(path: str) -> bool:
+    return re.search(r"user|member|account|person|people|employee|worker|identit", path, re.IGNORECASE) is not None

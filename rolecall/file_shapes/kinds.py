@@ -1,0 +1,112 @@
+"""Tell users and groups apart that one column names: another column says which they are, or a prefix does."""
+
+import re
+from typing import Any
+
+from rolecall.applications.file_shape import JSON
+from rolecall.applications.model import Content
+from rolecall.file_shapes.meanings import Meaning, names_of
+from rolecall.file_shapes.parts import Part, View
+from rolecall.file_shapes.profiles import Profile
+
+_GROUPS = re.compile(r"group|role|team", re.IGNORECASE)
+_USERS = re.compile(r"user|account|principal|person|login|member", re.IGNORECASE)
+_MOST_KINDS = 8
+_PREFIX = re.compile(r"([A-Za-z_]{1,40}):(?=[^\s/])")
+# Everyone, in the words of cloud providers.
+_EVERYONE = {"allUsers", "allAuthenticatedUsers"}
+# Prefixes of several people.
+_SEVERAL = re.compile(r"group|domain|project|principalSet", re.IGNORECASE)
+
+
+class Kinds(Profile):
+    """A column that says what its rows name."""
+
+    @property
+    def groups(self) -> list[str]:
+        return [value for value in self.distinct if _GROUPS.search(value)]
+
+    @property
+    def users(self) -> list[str]:
+        return [value for value in self.distinct if not _GROUPS.search(value)]
+
+
+def kind_column(view: View) -> Kinds | None:
+    """Return the column of kinds, if its words are kinds of users and groups; one with both first."""
+    found = [Kinds(each.header, each.position, each.cells) for each in view.profiles if _names_kinds(each)]
+    known = [kinds for kinds in found if _are_kinds(kinds)]
+    return max(known, key=lambda kinds: bool(kinds.users), default=None)
+
+
+def _names_kinds(profile: Profile) -> bool:
+    return any(name.endswith(("type", "kind", "typedesc", "grantedto")) for name in names_of(profile.header))
+
+
+def _are_kinds(kinds: Kinds) -> bool:
+    if not kinds.groups or len(kinds.distinct) > _MOST_KINDS:
+        return False
+    if kinds.users:
+        return any(map(_USERS.search, kinds.users))
+    return all(word.lower() in ("group", "role", "team") for word in kinds.groups)
+
+
+def share_column(view: View, fields: dict[str, Meaning], shape: dict[str, Any], evidence: list[str]) -> None:
+    """Users and groups in one column: another column says which of the two a row names."""
+    holder, kind = fields.get("Username") or fields.get("Group"), kind_column(view)
+    if holder is None or kind is None or holder.header == kind.header:
+        return
+    column = holder.header
+    if not kind.users:
+        for field in ("Username", "Group"):
+            fields.pop(field, None)
+        fields["Group"] = Meaning(column, "Group", holder.score, f"{kind.header} says that it names groups")
+        return
+    other = _filled_for(view, column, kind)
+    for field in ("Username", "Group"):
+        fields.pop(field, None)
+    shape["join"] = {"Username": _when(column, kind, kind.users), "Group": _when(other, kind, kind.groups)}
+    both = column if other == column else f"{column} and {other}"
+    evidence.append(f"{both} names users and groups; {kind.header} says which")
+
+
+def _when(column: str, kind: Kinds, words: list[str]) -> str:
+    return "".join(f"{{{column}|when({kind.header}={word})}}" for word in words)
+
+
+def _filled_for(view: View, column: str, kind: Kinds) -> str:
+    """Return the column that names the groups: logins are often blank for them, and names are not."""
+    rows = [n for n, cell in enumerate(kind.cells) if cell.strip() in kind.groups]
+    names = view.named(["displayname", "name", "principalname", "groupname"])
+    if all(view.by_header[column].cells[n].strip() for n in rows) or names is None:
+        return column
+    return names.header
+
+
+def skip_groups(view: View, part: Part) -> None:
+    """Leave out rows about groups among rows about users."""
+    kind = kind_column(view)
+    if kind and kind.users:
+        part.skip_rows({"column": kind.header, "is": kind.groups})
+        part.evidence.append(f"Rows whose {kind.header} is {', '.join(kind.groups)} name no users and are left out")
+
+
+def find_bindings(naming: Profile, members: Profile, separator: str) -> Part | None:
+    """Roles whose members begin with their kinds, such as `user:ada@example.com`: permissions of users and groups."""
+    values = members.distinct if separator == JSON else [
+        part.strip() for value in members.distinct for part in value.split(separator)
+    ]  # fmt: skip
+    found = {value: _PREFIX.match(value) for value in values if value and value not in _EVERYONE}
+    if not found or not all(found.values()):
+        return None
+    kinds = list(dict.fromkeys(match[1] for match in found.values() if match))
+    several = [kind for kind in kinds if _SEVERAL.search(kind)]
+    column = members.header
+    groups = [f"{{{column}|starting({kind}:)|after(:)}}" for kind in several]
+    groups += [f"{{{column}|starting({name})}}" for name in sorted(_EVERYONE.intersection(values))]
+    join = {"Username": "".join(f"{{{column}|starting({k}:)|after(:)}}" for k in kinds if k not in several)}
+    if groups:
+        join["Group"] = "".join(groups)
+    shape = {"split": {column: separator}, "join": {field: each for field, each in join.items() if each}}
+    evidence = [f"{column} begin with a kind: {', '.join(kinds[:5])}; each holds the {naming.header}"]
+    fields = {"Permission": Meaning(naming.header, "Permission", 0.85, "it is granted to those listed")}
+    return Part(Content.PERMISSIONS, fields, {**shape, "deriveUsers": bool(join["Username"])}, 0.8, evidence)

@@ -1,0 +1,161 @@
+"""Exports of roles, grants and bindings: users and groups are told apart, and nothing becomes a wrong name."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tests.file_shapes.test_exports import contents, imported, proposed
+
+
+def test_role_bindings_of_kubernetes(tmp_path: Path) -> None:
+    def binding(namespace: str, role: str, *subjects: tuple[str, str]) -> dict[str, Any]:
+        named = [{"kind": kind, "name": name, "apiGroup": "x"} for kind, name in subjects]
+        about = {"metadata": {"name": f"{namespace}-1", "namespace": namespace}, "kind": "RoleBinding"}
+        return {**about, "roleRef": {"kind": "Role", "name": role}, "subjects": named}
+
+    items = [
+        binding("web", "edit", ("User", "ada"), ("Group", "devs")),
+        binding("db", "view", ("ServiceAccount", "job")),
+    ]
+
+    found = imported(tmp_path, bindings=json.dumps({"apiVersion": "v1", "items": items}))
+
+    assert set(found.rows("permissions", "username", "group", "section", "permission")) == {
+        ("ada", "", "web", "edit"), ("", "devs", "web", "edit"), ("job", "", "db", "view"),
+    }  # fmt: skip
+    assert found.active == {"ada", "job"}
+
+
+def test_policy_of_google_cloud(tmp_path: Path) -> None:
+    bindings = [
+        {"role": "roles/owner", "members": ["user:ada@x.com", "group:ops@x.com"]},
+        {"role": "roles/viewer", "members": ["user:bob@x.com", "serviceAccount:job@p.com", "domain:x.com", "allUsers"]},
+    ]
+
+    found = imported(tmp_path, policy=json.dumps({"bindings": bindings, "etag": "B", "version": 1}))
+
+    assert set(found.rows("permissions", "username", "group", "permission")) == {
+        ("ada@x.com", "", "roles/owner"), ("", "ops@x.com", "roles/owner"), ("bob@x.com", "", "roles/viewer"),
+        ("job@p.com", "", "roles/viewer"), ("", "x.com", "roles/viewer"), ("", "allUsers", "roles/viewer"),
+    }  # fmt: skip
+    assert found.active == {"ada@x.com", "bob@x.com", "job@p.com"}
+
+
+def test_role_assignments_of_azure(tmp_path: Path) -> None:
+    rows = [("ada@x.com", "User", "Owner"), ("Ops", "Group", "Reader"), ("job", "ServicePrincipal", "Reader")]
+    records = [
+        {"principalName": name, "principalType": kind, "roleDefinitionName": role, "scope": "/s/1", "id": f"/a/{n}"}
+        for n, (name, kind, role) in enumerate(rows)
+    ]
+
+    found = imported(tmp_path, roles=json.dumps(records))
+
+    assert set(found.rows("permissions", "username", "group", "section", "permission")) == {
+        ("ada@x.com", "", "/s/1", "Owner"), ("", "Ops", "/s/1", "Reader"), ("job", "", "/s/1", "Reader"),
+    }  # fmt: skip
+
+
+def test_safe_members_of_cyberark(tmp_path: Path) -> None:
+    found = imported(
+        tmp_path,
+        safes="SafeName,MemberName,MemberType,UseAccounts,RetrieveAccounts,ListAccounts,ManageSafe\n"
+        "WIN,ada,User,True,True,True,False\nWIN,Vault Admins,Group,True,False,True,True\n"
+        "ROOT,bob,User,True,True,False,False\n",
+    )
+
+    held = set(found.rows("permissions", "username", "group", "section", "permission"))
+    assert len(held) == 8
+    assert {("ada", "", "WIN", "UseAccounts"), ("", "Vault Admins", "WIN", "ManageSafe")} <= held
+    assert found.active == {"ada", "bob"}
+
+
+def test_grants_of_snowflake(tmp_path: Path) -> None:
+    grants = (
+        "created_on,privilege,granted_on,name,granted_to,grantee_name,grant_option,granted_by\n"
+        "2026-01-02,USAGE,DATABASE,SALES_DB,ROLE,ANALYST,false,SYSADMIN\n"
+        "2026-01-02,SELECT,TABLE,SALES_DB.ORDERS,ROLE,ANALYST,false,SYSADMIN\n"
+    )
+    roles = (
+        "created_on,role,granted_to,grantee_name,granted_by\n2026-01-02,ANALYST,USER,ADA,SECURITYADMIN\n"
+        "2026-01-02,LOADER,USER,BOB,SECURITYADMIN\n2026-01-02,ANALYST,ROLE,SYSADMIN,SECURITYADMIN\n"
+    )
+
+    assert imported(tmp_path, grants=grants).rows("permissions", "group", "header", "section", "permission") == [
+        ("ANALYST", "DATABASE", "SALES_DB", "USAGE"), ("ANALYST", "TABLE", "SALES_DB.ORDERS", "SELECT"),
+    ]  # fmt: skip
+    found = imported(tmp_path, roles=roles)
+    assert found.memberships == {("ADA", "ANALYST"), ("BOB", "LOADER")}
+    assert found.active == {"ADA", "BOB"}
+    assert "Rows whose granted_to is ROLE name no users" in str(proposed(tmp_path, roles=roles).files[0].contents)
+
+
+def test_permissions_of_confluence_spaces(tmp_path: Path) -> None:
+    found = imported(
+        tmp_path,
+        spaces="Space Key,Space Name,Subject Type,Subject,Permission\nHR,Human Resources,user,ada,VIEWSPACE\n"
+        "HR,Human Resources,group,hr-team,EDITSPACE\nIT,IT,user,bob,SETSPACEPERMISSIONS\n",
+    )
+
+    assert set(found.rows("permissions", "username", "group", "section", "permission")) == {
+        ("ada", "", "HR", "VIEWSPACE"), ("", "hr-team", "HR", "EDITSPACE"), ("bob", "", "IT", "SETSPACEPERMISSIONS"),
+    }  # fmt: skip
+
+
+def test_groups_of_jira_with_their_members(tmp_path: Path) -> None:
+    found = imported(tmp_path, groups='group_name,member_count,members\nusers,3,"ada,bob,cy"\nadmins,1,ada\nnone,0,\n')
+
+    assert found.groups == {"users", "admins", "none"}
+    assert found.memberships == {("ada", "users"), ("bob", "users"), ("cy", "users"), ("ada", "admins")}
+
+
+def test_group_members_of_servicenow(tmp_path: Path) -> None:
+    found = imported(
+        tmp_path,
+        members='"group","user","user.email","user.active","sys_created_on"\n'
+        '"Network","Ada Byron","ada@x.com","true","2026-01-02 10:00:00"\n'
+        '"Network","Bob Kahn","bob@x.com","false","2026-01-02 10:00:00"\n'
+        '"Database","Ada Byron","ada@x.com","true","2026-01-03 10:00:00"\n',
+    )
+
+    assert (found.active, found.inactive) == ({"ada@x.com"}, {"bob@x.com"})
+    assert found.memberships == {("ada@x.com", "Network"), ("bob@x.com", "Network"), ("ada@x.com", "Database")}
+
+
+def test_privileges_and_locks_of_mysql(tmp_path: Path) -> None:
+    text = (
+        "Host,User,Select_priv,Insert_priv,Update_priv,Delete_priv,account_locked,password_expired\n"
+        "%,ada,Y,Y,N,N,N,N\nlocalhost,bob,Y,N,N,N,Y,N\n%,root,Y,Y,Y,Y,N,N\n"
+    )
+
+    found = imported(tmp_path, users=text)
+
+    assert sum(name == "ada" for name in found.rows("permissions", "username")) == 2
+    assert "account_locked" not in found.rows("permissions", "permission")
+    assert found.rows("users", "username", "is_locked") == [("ada", False), ("bob", True), ("root", False)]
+
+
+def test_column_for_each_group(tmp_path: Path) -> None:
+    found = imported(tmp_path, groups="Sales,Ops,Admins\nada,bob,cy\nbob,cy,\ncy,,\n")
+
+    assert found.memberships == {
+        ("ada", "Sales"), ("bob", "Sales"), ("cy", "Sales"), ("bob", "Ops"), ("cy", "Ops"), ("cy", "Admins"),
+    }  # fmt: skip
+
+
+def test_people_across_a_matrix_become_a_question(tmp_path: Path) -> None:
+    (file,) = proposed(tmp_path, matrix="Role,Ada Byron,Bob Kahn,Cy Dee\nTeller,Yes,Yes,No\nManager,No,No,Yes\n").files
+
+    (question,) = file.contents[0].questions
+    assert question.text.startswith("Are Ada Byron, Bob Kahn, Cy Dee permissions?")
+    assert contents(tmp_path, matrix="User,Read ledger,Post,Approve\nada,X,X,\nbob,X,,X\n") == ["permissions", "users"]
+
+
+def test_permission_sets_of_salesforce(tmp_path: Path) -> None:
+    found = imported(
+        tmp_path,
+        sets="Assignee.Username,Assignee.IsActive,PermissionSet.Label\nada@x.com,true,Modify All\n"
+        "ada@x.com,true,System Administrator\nbob@x.com,false,Standard User\n",
+    )
+
+    assert (found.active, found.inactive) == ({"ada@x.com"}, {"bob@x.com"})
+    assert len(found.rows("permissions", "permission")) == 3

@@ -1,0 +1,121 @@
+"""Lists as command lines, databases and mainframes print them: aligned columns, lines of dashes, pages, totals."""
+
+from pathlib import Path
+
+from tests.application_imports.reading import read_files
+from tests.file_shapes.test_exports import imported, proposed
+
+
+def test_spool_file_of_oracle_with_two_pages(tmp_path: Path) -> None:
+    top = "GRANTEE                        GRANTED_ROLE                   ADM DEF\n"
+    top += "------------------------------ ------------------------------ --- ---\n"
+    text = (
+        f"{top}SCOTT                          CONNECT                        NO  YES\n"
+        "SCOTT                          RESOURCE                       NO  YES\n"
+        f"HR_APP                         DBA                            YES YES\n\n{top}"
+        "SYSTEM                         DBA                            YES YES\n\n4 rows selected.\n"
+    )
+
+    found = imported(tmp_path, roles=text)
+
+    assert found.memberships == {("SCOTT", "CONNECT"), ("SCOTT", "RESOURCE"), ("HR_APP", "DBA"), ("SYSTEM", "DBA")}
+    assert found.active == {"SCOTT", "HR_APP", "SYSTEM"}
+    # The number of rows differs in the next file.
+    (file,) = proposed(tmp_path, roles=text).files
+    assert {"column": "GRANTEE", "endsWith": ["rows selected."]} in file.contents[0].shape["skipRowsWhere"]
+
+
+def test_table_of_powershell(tmp_path: Path) -> None:
+    text = (
+        "\nSamAccountName  Enabled  Name\n--------------  -------  ----\n"
+        "ada             True     Ada Byron\nbob             False    Bob Kahn\n"
+    )
+
+    found = imported(tmp_path, users=text)
+
+    assert (found.active, found.inactive) == ({"ada"}, {"bob"})
+    assert found.rows("users", "name") == ["Ada Byron", "Bob Kahn"]
+
+
+def test_text_across_two_columns_is_rejected(tmp_path: Path) -> None:
+    files = [{"name": "Users", "content": "users", "shape": {"aligned": True}}]
+    text = "Username  Name        Active\nada       Ada Byron   Yes\nbob       Bob Bartholomew Kahn No\n"
+
+    found = read_files(tmp_path, [{**files[0], "allowRejects": True}], {"Users": [text]})
+
+    assert found.active == {"ada"}
+    assert [(reject.line, reject.reason) for delta in found.deltas.values() for reject in delta.rejects] == [
+        (3, "there are 2 fields, the header has 3")
+    ]
+
+
+def test_output_of_psql(tmp_path: Path) -> None:
+    text = (
+        "  rolname  | rolsuper | rolcanlogin | memberof  \n-----------+----------+-------------+-----------\n"
+        " ada       | t        | t           | dba       \n bob       | f        | t           | reader    \n"
+        " cy        | f        | f           | reader    \n(3 rows)\n\n"
+    )
+
+    found = imported(tmp_path, roles=text)
+
+    assert (found.active, found.inactive) == ({"ada", "bob"}, {"cy"})
+    assert found.memberships == {("ada", "dba"), ("bob", "reader"), ("cy", "reader")}
+
+
+def test_output_of_sqlcmd(tmp_path: Path) -> None:
+    text = (
+        "role_name,member_name\n---------,-----------\nsysadmin,sa\nsysadmin,CORP\\ada\nsecurityadmin,CORP\\bob\n"
+        "\n(3 rows affected)\n"
+    )
+
+    found = imported(tmp_path, members=text)
+
+    assert found.memberships == {("sa", "sysadmin"), ("CORP\\ada", "sysadmin"), ("CORP\\bob", "securityadmin")}
+
+
+def test_pages_of_a_mainframe(tmp_path: Path) -> None:
+    text = (
+        "CORE LISTING    PAGE 1,,,\nUser ID,Name,Role,Status\nada,Ada Byron,Teller,Active\n"
+        "bob,Bob Kahn,Teller,Inactive\nCORE LISTING    PAGE 2,,,\nUser ID,Name,Role,Status\n"
+        "cy,Cy Dee,Manager,Active\nTOTAL USERS: 3,,,\n"
+    )
+
+    found = imported(tmp_path, users=text)
+
+    assert (found.active, found.inactive) == ({"ada", "cy"}, {"bob"})
+    assert found.memberships == {("ada", "Teller"), ("bob", "Teller"), ("cy", "Manager")}
+
+
+def test_account_that_begins_like_the_title_is_kept(tmp_path: Path) -> None:
+    text = "Core\nUser ID,Name,Status\ncore,Core Batch,Active\ncorey,Cory Dee,Active\n--x,Dash Ex,Active\n"
+
+    assert imported(tmp_path, users=text).active == {"core", "corey", "--x"}
+
+
+def test_blank_row_above_a_total(tmp_path: Path) -> None:
+    text = (
+        'Name,Email,Status,Storage Used\nAda Byron,ada@x.com,Active,"1,024.5"\nBob Kahn,bob@x.com,Inactive,12\n'
+        ',,,\nGrand Total,,,"1,036.5"\n'
+    )
+
+    found = imported(tmp_path, users=text)
+
+    assert (found.active, found.inactive) == ({"ada@x.com"}, {"bob@x.com"})
+
+
+def test_dates_in_two_forms(tmp_path: Path) -> None:
+    text = "login,name,last login\nada,Ada Byron,2026-11-01\nbob,Bob Kahn,01/11/2026\ncy,Cy Dee,13/10/2026\n"
+
+    found = imported(tmp_path, users=text)
+
+    assert found.rows("users", "last_login") == [f"2026-{day}T00:00:00Z" for day in ("11-01", "11-01", "10-13")]
+    assert "read day first, because 13/10/2026 cannot start with the month" in found.notes[0]
+
+
+def test_notes_are_no_names(tmp_path: Path) -> None:
+    text = 'User,Note,Enabled\nada,"said ""hi""\nthen left",Y\nbob,,N\n'
+
+    found = imported(tmp_path, users=text)
+
+    assert (found.active, found.inactive) == ({"ada"}, {"bob"})
+    assert found.rows("users", "name") == ["", ""]
