@@ -18,7 +18,8 @@ from psycopg_pool import PoolTimeout
 
 # Register the lists of these packages for reports, which must not import packages beside or above them.
 import rolecall.notifications.routes
-import rolecall.reports.routes  # noqa: F401
+import rolecall.reports.routes
+import rolecall.reviews.routes  # noqa: F401
 from rolecall.access_requests import moving as access_requests
 from rolecall.access_requests.closed_loop import close_loop, finished_imports
 from rolecall.accounts import matching

@@ -42,6 +42,7 @@ UNGOVERNED = {
     # Rows written by imports: the import has one entry, and rows are kept as intervals.
     "account_versions", "assignments", "group_listings", "group_versions", "groups", "identity_versions",
     "import_rejects", "memberships", "permission_holders", "permission_values", "permission_versions", "permissions",
+    "read_progress",
     # Drafts and previews: nothing of them takes effect.
     "dry_run_files", "dry_run_rejects", "dry_runs", "previewed_changes", "previews",
     # Tables that are logs themselves.

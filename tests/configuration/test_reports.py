@@ -34,6 +34,7 @@ async def test_reports_are_created_changed_and_exported_by_name(client: httpx2.A
         "format": "csv",
         "schedule": None,
         "owner": "ada@example.com",
+        "recipients": [],
     }
     assert (await apply(client, entry))["changes"] == []
 

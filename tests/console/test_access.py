@@ -163,4 +163,4 @@ async def test_people_are_filtered_by_status_type_and_department(administrator: 
 
     assert "Santos" not in await text_of(administrator, "/identities", department="treasury")
     assert "Das" not in await text_of(administrator, "/identities", type="Vendor")
-    assert "No person fits" in await text_of(administrator, "/identities", status="Removed")
+    assert "No person found" in await text_of(administrator, "/identities", status="Removed")
