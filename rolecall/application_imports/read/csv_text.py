@@ -78,8 +78,10 @@ class Dialect(NamedTuple):
 
 def read_csv(source: CsvText, *, merge_extra: bool = False) -> Table:
     """Parse a text with its header first; `merge_extra` adds fields beyond the header to the last column."""
+    csv.field_size_limit(MAX_FIELD)
     text = source.text
-    first_line = header_of(text)
+    # Old Mac programs end lines with CR alone.
+    first_line = header_of(text).partition(b"\r")[0]
     if len(first_line) > MAX_FIELD:
         raise BrokenFile(f"the header is longer than {MAX_FIELD // MIB} MiB", line=1)
     check_utf8(first_line)
@@ -163,7 +165,6 @@ _CSV_ERRORS = {
 
 
 def _read_exactly(source: CsvText, dialect: Dialect, *, merge_extra: bool) -> Table:
-    csv.field_size_limit(MAX_FIELD)
     text = source.text
     reader = csv.reader(
         io.StringIO(text.decode(), newline=""), delimiter=dialect.delimiter, quotechar=dialect.quote, strict=True
