@@ -116,6 +116,8 @@ CLOSED = {
     ("GET", "/applications/{id:str}/files"),
     ("POST", "/applications/{id:str}/files"),
     ("POST", "/applications/{id:str}/template"),
+    ("GET", "/applications/{id:str}/source"),
+    *(("POST", f"/applications/{{id:str}}/source{verb}") for verb in ("", "/test", "/remove")),
     ("POST", "/applications/{id:str}/archive"),
     ("POST", "/accounts/{id:str}/match"),
     ("POST", "/accounts/{id:str}/unpin"),
