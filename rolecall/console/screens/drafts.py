@@ -249,7 +249,7 @@ async def show_templates(db: Db) -> HtmlPage:
 
 
 @screen("POST", "/applications/{id:str}/template", scope=Scope.CONFIG_MANAGE)
-async def save_template(db: Db, caller: Caller, id: str, form: Form, facts: Facts) -> HtmlPage | SeeOther:
+async def save_connector_template(db: Db, caller: Caller, id: str, form: Form, facts: Facts) -> HtmlPage | SeeOther:
     name = first(form, "template")
     body = {"applicationId": str(known_guid("Application", id)), "name": name}
     try:
@@ -261,7 +261,7 @@ async def save_template(db: Db, caller: Caller, id: str, form: Form, facts: Fact
 
 
 @screen("POST", "/connector-templates/{id:str}/delete", scope=Scope.CONFIG_MANAGE)
-async def delete_template(db: Db, id: str) -> SeeOther:
+async def delete_connector_template(db: Db, id: str) -> SeeOther:
     await saved_templates.delete_template(db, known_guid("ConnectorTemplate", id))
     return SeeOther("/connector-templates", "The template was deleted. Applications keep their connectors.")
 
@@ -283,6 +283,6 @@ HANDLERS: list[HTTPRouteHandler] = [
     save_draft,
     discard_draft,
     show_templates,
-    save_template,
-    delete_template,
+    save_connector_template,
+    delete_connector_template,
 ]
