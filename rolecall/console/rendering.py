@@ -117,7 +117,7 @@ def _shown(text: str) -> Markup:
     )
 
 
-def _marked(text: str) -> str:
+def marked(text: str) -> str:
     """Replace hidden characters in plain text, for places that allow no element, such as an option."""
     return "".join("␣" if _is_hidden(c) else c for c in text)
 
@@ -223,7 +223,7 @@ _environment.filters |= {
     "date": _date,
     "distance": _distance,
     "shown": _shown,
-    "marked": _marked,
+    "marked": marked,
     "as_word": _as_word,
     "age": _age,
     "count_of": _count,

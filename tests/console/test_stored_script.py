@@ -16,9 +16,10 @@ NOT_SEEN = re.compile(r'="[^"]*"|<textarea.*?</textarea>|<span class="unseen">.*
 # Columns with enum values, addresses, hashes or keys instead of user input; another e-mail ends the session.
 CODES = re.compile(
     r"(^audit_.*|stages\.name|identities\.email_address|file_groups\.content"
+    r"|review_items\.(subject|decision|recommendation)|reviews\.(explained|on_silence)"
     r"|[._](status|type|action|role|outcome|event|events|kind|cron|location|channel|part|zone|rhythm|bundle|step"
     r"|access|response|match|priority|encoding|operator|field|condition|scopes|public_id|url|sort_key|list|filter|rule"
-    r"|reason|risk_rating|held|key|stage|format|period))$"
+    r"|reason|risk_rating|held|key|stage|format|period|digest))$"
 )
 
 
