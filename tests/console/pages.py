@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 
 Attributes = dict[str, str]
-# Boxes of which a form needs several.
-_TICKED = ("conflicts",)
+# Boxes that a form needs: several of a kind, or a signature.
+_TICKED = ("conflicts", "signed")
 # Buttons that only scripts show, and buttons with an action of their own.
 _SKIPPED = {"hidden", "formaction"}
 
@@ -105,8 +105,9 @@ def forms_of(url: str, text: str) -> list[Form]:
 
 
 def filled(form: Form, button: Field | None, values: dict[str, str]) -> dict[str, Any]:
-    """Return the fields of the form, with `values` filled into empty ones."""
+    """Return the fields of the form, with `values` filled into empty ones. A select sends only its own options."""
     sent: dict[str, Any] = {}
     for field in [*form.fields, *([button] if button else [])]:
-        sent.setdefault(field.name, []).append(field.value or values.get(field.name.rpartition(".")[2], ""))
+        typed = "" if field.kind == "select" else values.get(field.name.rpartition(".")[2], "")
+        sent.setdefault(field.name, []).append(field.value or typed)
     return sent

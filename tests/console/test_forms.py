@@ -28,7 +28,21 @@ VALUES = {
     "controlOwnerId": "Grace Hopper", "standInId": "Grace Hopper", "endsOn": LATER,
 }  # fmt: skip
 WHAT_FOR = ("type", "response", "never", "archived")
-CHOSEN: dict[str, dict[str, str]] = {"/settings/policy#policy": {"responder": "Identity"}}
+# Input for single forms, by their address. Ada cannot review her own account: her item goes to Grace, and back.
+CHOSEN: dict[str, dict[str, str]] = {
+    "/settings/policy#policy": {"responder": "Identity"},
+    "/review-items/{id}/reassign": {"identityId": "Grace Hopper"},
+    "/reviews/{id}/reassign": {"identityId": "ada.admin@example.com"},
+    "/applications/{id}/template": {"template": "Something new"},
+}
+# Forms that are refused rightly, with the message: the review has an open item when its page is tested, and this page
+# also cancels it before the pages below it are tested.
+REFUSED = {
+    "/reviews/{id}/close": "1 items are not submitted yet and the due date has not passed",
+    "/reviews/{id}/edit": "A review that is Canceled cannot be changed",
+    "/reviews/{id}/submit": "The review is Canceled; decisions can be made only while it is Open",
+}
+GUID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 MORE = [
     *(f"/applications/{{id:str}}?tab={tab}" for tab in ("accounts", "groups", "permissions", "imports", "connector")),
     *(f"/events/new?type={type}" for type in ("Onboard", "RoleTransition", "Absence", "Offboard")),
@@ -71,16 +85,22 @@ async def complaint(db: Db) -> str | None:
 @pytest.mark.timeout(600)
 async def test_every_form_can_be_submitted(administrator: httpx2.AsyncClient, company: Company, db: Db) -> None:
     shown = [address(path, company) for path in [*sorted(seen_by(Role.ADMINISTRATOR)), *MORE] if path != "/sign-in"]
-    sent, problems = set[tuple[str, ...]](), list[str]()
+    sent, problems, refused = set[tuple[str, ...]](), list[str](), dict[str, str]()
     for url in shown:
         while form := await _next_form(administrator, url, sent):
             for button in form.buttons or [None]:
-                answer = await send(administrator, form, button, **CHOSEN.get(form.action, {}))
-                said = await complaint(db) or re.findall('class="notice bad[^>]*>([^<]*)<|<h1>([^<]*)', answer.text)
-                if answer.status_code not in (200, 303) or await complaint(db):
+                path = GUID.sub("{id}", form.action)
+                answer = await send(administrator, form, button, **CHOSEN.get(path, {}))
+                notice = await complaint(db)
+                if notice and notice == REFUSED.get(path):
+                    refused[path] = notice
+                    continue
+                said = notice or re.findall('class="notice bad[^>]*>([^<]*)<|<h1>([^<]*)', answer.text)
+                if answer.status_code not in (200, 303) or notice:
                     problems.append(f"{url}: {form.method} {form.action} {answer.status_code} {said}")
 
     assert not problems, "\n".join(problems)
+    assert refused == REFUSED
     assert len(sent) > 40, sorted(sent)
 
 
