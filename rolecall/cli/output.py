@@ -97,8 +97,11 @@ def _fields(value: dict[str, Any], above: str = "") -> Iterator[tuple[str, str]]
 
 
 def _reached(item: Any, path: str) -> Any:
+    from rolecall.client.calls.describe import camel
+
     for name in path.split("."):
-        item = getattr(item, name, None)
+        # Parts of an answer without a type of their own are objects with the API's names.
+        item = item.get(camel(name)) if isinstance(item, dict) else getattr(item, name, None)
     return item
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from rolecall.cli.verbs import NOUNS
 from rolecall.demo.applications import APPLICATIONS, files_of, identities_file
 from rolecall.demo.people import roster
 from tests.cli.commands import Running, a_service, environment, eventually, free_port, rolecall
@@ -156,6 +157,19 @@ def test_the_calls_of_the_readme_work_when_pasted(demo: Running, client: httpx2.
 def paste(call: str) -> Any:
     run = subprocess.run(["sh", "-c", call], capture_output=True, text=True, check=True)
     return json.loads(run.stdout)
+
+
+# Columns that no row of the sample company fills.
+EMPTY = {"until", "type", "description", "schedule.cron", "last_run.status", "last_run.started_on"}
+
+
+def test_every_column_of_the_lists_of_the_command_line_is_filled(demo: Running, client: httpx2.Client) -> None:
+    variables = {"ROLECALL_URL": demo.url, "ROLECALL_TOKEN": client.headers["Authorization"].split()[1]}
+    for noun in ("conflict", "review", "rule", "duty", "request", "reports", "stand-in"):
+        columns = NOUNS[noun].verbs["list"].columns
+        _, *rows = (line.split("\t") for line in rolecall(noun, "list", **variables).stdout.splitlines())
+        empty = {column for column, cells in zip(columns, zip(*rows, strict=True), strict=True) if not any(cells)}
+        assert (noun, empty - EMPTY) == (noun, set())
 
 
 def test_kept_company_starts_at_once_next_time(demo: Running, printed: str) -> None:
