@@ -15,6 +15,7 @@ from rolecall.notifications import model as notifications
 from rolecall.operate.schema import dump_schema
 from rolecall.personnel_events import model as personnel_events
 from rolecall.reviews import model as reviews
+from rolecall.reviews.model import ITEM_MOVES
 from rolecall.settings.policy import Level
 from rolecall.webhooks import actions as webhooks
 from rolecall.webhooks.model import FAILURES_UNTIL_PROBED
@@ -55,6 +56,12 @@ def constants() -> str:
         ),
         _constant("notifications_channel", "notifications/model.py CHANNEL", _text(notifications.CHANNEL)),
         _constant("personnel_events_channel", "personnel_events/model.py CHANNEL", _text(personnel_events.CHANNEL)),
+        _constant(
+            "review_item_moves",
+            "reviews/model.py ITEM_MOVES",
+            _texts(f"{before} > {after}" for before, each in ITEM_MOVES.items() for after in sorted(each)),
+            "text[]",
+        ),
         _constant("reviews_channel", "reviews/model.py CHANNEL", _text(reviews.CHANNEL)),
     ]
     return "\n".join([_HEAD, *functions])

@@ -1626,6 +1626,7 @@ CREATE TRIGGER keep_list_on_delete AFTER DELETE ON public.review_items REFERENCI
 CREATE TRIGGER keep_list_on_insert AFTER INSERT ON public.review_items REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_review_items_on_insert();
 CREATE TRIGGER keep_list_on_truncate AFTER TRUNCATE ON public.review_items FOR EACH STATEMENT EXECUTE FUNCTION public.empty_list();
 CREATE TRIGGER keep_list_on_update AFTER UPDATE ON public.review_items REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_review_items_on_update();
+CREATE TRIGGER refuse_item_move BEFORE UPDATE OF status ON public.review_items FOR EACH ROW WHEN (((new.status <> old.status) AND (((old.status || ' > '::text) || new.status) <> ALL (public.review_item_moves())))) EXECUTE FUNCTION public.refuse_item_move();
 CREATE TRIGGER show_review_items AFTER UPDATE ON public.review_items REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.show_review_items();
 ALTER TABLE ONLY public.review_items ADD CONSTRAINT review_items_review_id_fkey FOREIGN KEY (review_id) REFERENCES public.reviews(id);
 
@@ -2204,6 +2205,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- ede511480115 function levels_in_order()
 -- ffcf7ca205b3 function notifications_channel()
 -- 2b64f40ba68c function personnel_events_channel()
+-- 9b8fdb0120ba function review_item_moves()
 -- cd97ab0ea9cf function reviews_channel()
 
 -- In rolecall/schema/core.sql:
@@ -2356,6 +2358,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 84a699734b9b function note_review_submissions()
 -- 670ac3a0dc20 function note_review_templates()
 -- 523acb241b5b function note_reviews()
+-- d12d76770946 function refuse_item_move()
 -- 1dbcc96d280e function review_obstacle(uuid, timestamp with time zone)
 -- e72c65c0e96b function show_review_items()
 

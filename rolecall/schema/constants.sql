@@ -88,6 +88,10 @@ CREATE OR REPLACE FUNCTION notifications_channel() RETURNS text LANGUAGE sql IMM
 CREATE OR REPLACE FUNCTION personnel_events_channel() RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN
     'personnel-events';
 
+-- reviews/model.py ITEM_MOVES
+CREATE OR REPLACE FUNCTION review_item_moves() RETURNS text[] LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN
+    ARRAY['Pending > Approved', 'Pending > Flagged', 'Pending > Withdrawn', 'Approved > Flagged', 'Approved > Pending', 'Approved > Withdrawn', 'Flagged > Approved', 'Flagged > Pending', 'Flagged > Remediated', 'Flagged > Withdrawn', 'Remediated > Flagged'];
+
 -- reviews/model.py CHANNEL
 CREATE OR REPLACE FUNCTION reviews_channel() RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN
     'reviews';

@@ -2,7 +2,7 @@
 --
 -- UPDATE of application_imports to Finished (application_imports/actions.py) fires `note_import_to_review`. INSERT of access_request_events
 -- (access_requests/moving.py) fires `follow_review_requests`. UPDATE of review_items (reviews/deciding.py, closing.py, following.py) fires
--- `show_review_items`.
+-- `show_review_items` and, for a status that may not follow, `refuse_item_move`.
 
 -- Why a person cannot review, or null if they can. People sign in unless they are no person and have no role; auditors make no decisions.
 CREATE OR REPLACE FUNCTION review_obstacle(person uuid, moment timestamptz) RETURNS text STABLE LANGUAGE sql RETURN
@@ -43,6 +43,14 @@ BEGIN
 END $$;
 CREATE OR REPLACE TRIGGER follow_review_requests AFTER INSERT ON access_request_events REFERENCING NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION follow_review_requests();
+
+-- Refuse a change of status that reviews/model.py does not list.
+CREATE OR REPLACE FUNCTION refuse_item_move() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE EXCEPTION 'A review item cannot change from % to %', OLD.status, NEW.status USING ERRCODE = 'check_violation';
+END $$;
+CREATE OR REPLACE TRIGGER refuse_item_move BEFORE UPDATE OF status ON review_items FOR EACH ROW
+    WHEN (NEW.status <> OLD.status AND OLD.status || ' > ' || NEW.status <> ALL (review_item_moves())) EXECUTE FUNCTION refuse_item_move();
 
 -- Keep the status of review items in the requests that carry them out.
 CREATE OR REPLACE FUNCTION show_review_items() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -4,6 +4,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import httpx2
+import pytest
+from psycopg.errors import CheckViolation
 
 from rolecall.core.db import Db, execute, fetch_value
 from tests.builders import an_access_model
@@ -266,3 +268,17 @@ async def test_what_was_kept_by_hand_is_carried_over_except_a_sample(client: htt
         (False, True, "Pending"),
         (True, False, "Approved"),
     ]
+
+
+@pytest.mark.parametrize(("before", "after"), [("Withdrawn", "Pending"), ("Remediated", "Approved")])
+async def test_status_changes_only_as_the_table_of_moves_says(
+    client: httpx2.AsyncClient, db: Db, before: str, after: str
+) -> None:
+    await a_reviewed_company(db)
+    await an_open_review(client)
+    # Each item gets the status by a move that is allowed.
+    await execute(db, "UPDATE review_items SET status = 'Flagged'")
+    await execute(db, "UPDATE review_items SET status = %(status)s", status=before)
+
+    with pytest.raises(CheckViolation, match=f"cannot change from {before} to {after}"):
+        await execute(db, "UPDATE review_items SET status = %(status)s", status=after)
