@@ -1,6 +1,6 @@
 """Create, change and disable identities. Their triggers update matches, access models and sessions."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
 
@@ -117,5 +117,19 @@ async def disable_identity(db: Db, id: UUID, since: datetime, now: datetime) -> 
            WHERE id = %(id)s AND status = 'Active'""",
         id=id,
         since=since,
+        now=now,
+    )
+
+
+async def remove_identities(db: Db, ids: Sequence[UUID], now: datetime) -> None:
+    """Mark identities as Removed; their history stays."""
+    if not ids:
+        return
+    # Fires triggers of other packages: schema/identities.sql lists them.
+    await execute(
+        db,
+        """UPDATE identities SET status = 'Removed', inactivated_date = %(now)s, updated_date = %(now)s
+           WHERE id = ANY(%(ids)s)""",
+        ids=list(ids),
         now=now,
     )

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from rolecall.core.caller import SYSTEM
 from rolecall.core.db import Db, execute, fetch_rows, fetch_value
+from rolecall.identities.actions import remove_identities
 from rolecall.reviews import queries
 from rolecall.reviews.closing import close_if_done, close_review, complete_if_done
 from rolecall.reviews.deciding import move_items
@@ -280,12 +281,11 @@ async def retire_unknown(db: Db, now: datetime) -> None:
            WHERE f.number = a.number""",
         now=now,
     )
-    # Fires triggers of other packages: schema/identities.sql lists them.
-    await execute(
+    rows = await fetch_rows(
         db,
-        """UPDATE identities i SET status = 'Removed', inactivated_date = %(now)s, updated_date = %(now)s
+        """SELECT i.id FROM identities i
            WHERE i.type = 'Unknown' AND i.status = 'Active' AND i.first_name = 'Unknown'
              AND NOT EXISTS (SELECT FROM accounts a WHERE a.identity_id = i.id)
              AND EXISTS (SELECT FROM past_matches m WHERE m.identity_id = i.id)""",
-        now=now,
     )
+    await remove_identities(db, [id for (id,) in rows], now)

@@ -8,7 +8,8 @@ import pytest
 from psycopg.errors import CheckViolation
 
 from rolecall.core.db import Db, execute, fetch_value
-from tests.builders import an_access_model
+from rolecall.reviews import following
+from tests.builders import an_access_model, an_identity
 from tests.reviews.reviewing import (
     a_reviewed_company,
     an_open_review,
@@ -214,6 +215,26 @@ async def test_revoking_an_unmatched_account_makes_an_unknown_person_once(client
     [request] = (await client.get("/api/access-requests")).json()["items"]
     person = request["target"]["affectedIdentity"]
     assert (person["type"], person["lastName"], request["target"]["name"]) == ("Unknown", "svc", "svc")
+
+
+async def test_unknown_person_is_removed_when_the_account_gets_its_own(client: httpx2.AsyncClient, db: Db) -> None:
+    await a_reviewed_company(db)
+    review = await an_open_review(client, "Unmatched")
+    for item in await items_of(client, review):
+        await decide(client, item, "Revoke")
+    await submit_all(client, review)
+    sven = await an_identity(db, "Sven", "Olsen", email="sven@example.com")
+    await execute(
+        db,
+        """UPDATE account_versions SET email = 'Sven@example.com' WHERE account_number = (
+               SELECT number FROM accounts WHERE username = 'svc')""",
+    )
+
+    async with db.transaction():
+        await following.retire_unknown(db, datetime.now(UTC))
+
+    assert await fetch_value(db, "SELECT identity_id FROM accounts WHERE username = 'svc'") == sven
+    assert await fetch_value(db, "SELECT status FROM identities WHERE type = 'Unknown'") == "Removed"
 
 
 async def test_the_owner_of_the_application_accepts_what_stays_flagged(client: httpx2.AsyncClient, db: Db) -> None:
