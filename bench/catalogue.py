@@ -102,6 +102,11 @@ _ASSIGNMENTS = f"""
                                NULL::int AS until
                         UNION ALL SELECT 'Modify', 1, changed WHERE changed % 20 = 0) AS v
 """
+# As the trigger `note_holders` writes them for an import.
+_PERMISSION_HOLDERS = """
+    INSERT INTO permission_holders
+    SELECT permission_number, array_agg(DISTINCT holder_number) FROM assignments GROUP BY permission_number
+"""
 _IMPORTS = f"""
     INSERT INTO application_imports (id, application_id, type, status, created_by, created_at, build_start, build_end,
                                      metrics)
@@ -144,6 +149,7 @@ TABLES = {
     "permissions": _PERMISSIONS,
     "permission_versions": _PERMISSION_VERSIONS,
     "assignments": _ASSIGNMENTS,
+    "permission_holders": _PERMISSION_HOLDERS,
     "privileges": _PRIVILEGES,
     "access_model_versions": _MODEL_VERSIONS,
 }

@@ -30,7 +30,7 @@ _COMMANDS = {
     "restore": "backup",
     "purge-secrets": "purge_secrets",
 }
-# Clients of the HTTP API; `verbs.py` lists their commands.
+# Clients of the HTTP API; `verbs/` lists their commands.
 _NOUNS = (
     "app", "source", "import", "dry-run", "identity", "event", "request", "hook", "delivery", "notify", "stand-in",
     "model", "entitlements", "accounts", "reports", "duty", "rule", "conflict", "review", "review-item",

@@ -12,7 +12,8 @@ from rolecall.cli.output import Form, field_option, json_option
 from rolecall.cli.parameters import argument_help, parameters
 from rolecall.cli.profiles import profile_option
 from rolecall.cli.several_calls import SEVERAL_CALLS
-from rolecall.cli.verbs import NOUNS, Verb
+from rolecall.cli.verbs import NOUNS
+from rolecall.cli.verbs.model import Verb
 from rolecall.client import calls
 from rolecall.client.answers import Page
 

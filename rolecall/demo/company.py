@@ -8,10 +8,6 @@ from datetime import UTC, datetime, time, timedelta
 from uuid import UUID
 
 from rolecall.access_models import actions as access_models
-from rolecall.access_requests import actions as requests
-from rolecall.access_requests import queries as requests_queries
-from rolecall.access_requests.model import AWAITED, Response
-from rolecall.access_requests.shapes import AccessRequestDetail
 from rolecall.application_imports import actions as imports
 from rolecall.application_imports.run.next_import import run_next_import
 from rolecall.applications import actions as applications
@@ -39,12 +35,11 @@ from rolecall.demo.applications import (
 from rolecall.demo.hooks import Hooks, receiving
 from rolecall.demo.mail import keep_mail, send_mail
 from rolecall.demo.people import Employee, roster
+from rolecall.demo.requesting import Requesting
 from rolecall.demo.signing import signed
 from rolecall.demo.story import AwayPeriod, Description, Model, Request, StoryEvent, Who
 from rolecall.entitlements import actions as entitlements
-from rolecall.identities import queries as identities
 from rolecall.personnel_events import actions as events
-from rolecall.settings.policy import RequirementType
 from rolecall.stand_ins import actions as stand_ins
 from rolecall.tokens import actions as tokens
 from rolecall.tokens.model import DEFAULT_DAYS, display_name
@@ -58,15 +53,6 @@ _MAKE = {
     "role-transition": events.transition_role,
     "leave-of-absence": events.begin_absence,
 }
-# Steps that respond to a requirement: its type, the response, and how many people give it.
-_ANSWERS = {
-    "approve": (RequirementType.APPROVE, Response.APPROVED, 9),
-    "approve one": (RequirementType.APPROVE, Response.APPROVED, 1),
-    "reject": (RequirementType.APPROVE, Response.REJECTED, 1),
-    "resolve": (RequirementType.RESOLVE, Response.APPROVED, 9),
-    "verify": (RequirementType.VERIFY, Response.APPROVED, 9),
-}
-_AWAITED_TYPE = {status: type for type, status in AWAITED.items()}
 
 
 async def make_company(config: Config, administrator: str) -> str:
@@ -88,6 +74,7 @@ class _Company:
         self.ids: dict[Who, str] = {}
         self.grants = [self._grant(held) for held in story.GRANTS]
         self.application_ids: dict[str, UUID] = {}
+        self.requesting = Requesting(pool, config, self.midnight, self.ids, self.application_ids)
         self.chance = random.Random(1905)  # noqa: S311
 
     async def live(self, administrator: str) -> str:
@@ -111,7 +98,7 @@ class _Company:
             if day == reviewing.OPEN.opened:
                 await self._review(reviewing.OPEN)
         for request in story.REQUESTS:
-            await self._ask(request)
+            await self.requesting.ask(request)
         await self.hooks.finish(self.clerk)
         await separation.except_lead(self._by_clerk, self.clerk, self._facts(), self.ids)
         for away in story.STAND_INS:
@@ -136,7 +123,7 @@ class _Company:
     async def _complete_a_review(self) -> None:
         """Review the ledger and carry out what was revoked, before the export that shows it."""
         id = await self._review(reviewing.COMPLETED)
-        engineer = await self._person(Who("IT Operations", 1))
+        engineer = await self.requesting.person(Who("IT Operations", 1))
         reviewers = reviewing.Reviewing(self.pool, self.config, self.clerk, self._by_clerk, self._travel)
         await reviewers.carry_out(id, engineer)
 
@@ -197,7 +184,7 @@ class _Company:
         if day in story.PEOPLE_DAYS:
             await self._upload(self.records_id, {"Identities": identities_file(self._here())})
         if request := story.EARLIER.get(day):
-            await self._ask(request)
+            await self.requesting.ask(request)
         for application in story.EXPORTS[day]:
             await self._import(application, self.people, day)
         await self._work()
@@ -284,8 +271,8 @@ class _Company:
             application, privilege = self.chance.choice(story.USUAL)
             who = Who(self.chance.choice(application.departments), self.chance.randint(1, 4))
             if not _has_left(who, day):
-                await self._ask(Request("Add", application, who, (privilege,), ""))
-        await self._answer_what_waits()
+                await self.requesting.ask(Request("Add", application, who, (privilege,), ""))
+        await self.requesting.answer_what_waits()
         await self._work()
         await self.hooks.deliver()
         await send_mail(self.pool, self.config)
@@ -358,74 +345,6 @@ class _Company:
         if event.canceled:
             async with self._by_clerk("cancel_event") as db:
                 await events.cancel_event(db, self.clerk, id, {"comment": event.canceled}, self._facts())
-
-    async def _answer_what_waits(self) -> None:
-        """Respond to requests: most after a day, every fifth one much later."""
-        async with self.pool.connection() as db:
-            waiting = (await requests_queries.stalled(db, 1, clock.now())).items
-        for item in waiting:
-            # Count calendar days: counting hours would depend on how fast the story is played.
-            days = (clock.now().date() - item.waiting_since.date()).days
-            if days < (9 if item.number % 5 == 0 else 1):
-                continue
-            for person in item.waiting_for[:1]:
-                raw = {"type": _AWAITED_TYPE[item.status], "response": Response.APPROVED}
-                caller = Caller(person.id, person.name, _ALL_SCOPES)
-                async with signed(self.pool, caller, "respond") as db:
-                    await requests.respond(db, caller, str(item.id), raw, self._facts())
-
-    async def _ask(self, request: Request) -> None:
-        """Create a request: people ask for themselves, and the head of a department asks for a group."""
-        raw: Json = {
-            "action": request.action,
-            "applicationId": str(self.application_ids[request.application.name]),
-            "privileges": [
-                {"header": header, "section": section, "permission": permission}
-                for header, section, permission in request.privileges
-            ],
-            "comment": request.comment or None,
-        }
-        if request.start is not None:
-            raw["scheduledStart"] = self._date(request.start)
-        raw |= {"group": request.group} if request.group else {"identityId": self.ids[request.who]}
-        asker = await self._person(request.who)
-        async with signed(self.pool, asker, "create_access_request") as db:
-            detail = await requests.request_access(db, asker, raw, self._facts())
-        for step in request.steps:
-            detail = await self._step(detail, step)
-
-    async def _step(self, detail: AccessRequestDetail, step: str) -> AccessRequestDetail:
-        if step in _ANSWERS:
-            return await self._answer(detail, *_ANSWERS[step])
-        engineer = await self._person(Who("IT Operations", 1))
-        verb, raw = {
-            "assign": (requests.assign, {"assigneeId": str(engineer.id)}),
-            "comment": (requests.comment, {"content": story.REMARK}),
-            "snooze": (requests.snooze, {"until": self._date(7)}),
-            "reopen": (requests.reopen, {"comment": "The role is not active yet"}),
-            "cancel": (requests.cancel, {"comment": "Requested by mistake"}),
-        }[step]
-        async with signed(self.pool, engineer, verb.__name__) as db:
-            return await verb(db, engineer, str(detail.id), raw, self._facts())
-
-    async def _answer(
-        self, detail: AccessRequestDetail, type: RequirementType, response: Response, at_most: int
-    ) -> AccessRequestDetail:
-        """Respond as the first reviewer of each rule."""
-        rules = [rule for asked in detail.requirements if asked.type == type for rule in asked.rules]
-        reviewers = dict.fromkeys(rule.responses[0].reviewer for rule in rules)
-        for reviewer in list(reviewers)[:at_most]:
-            caller = Caller(reviewer.id, reviewer.name, _ALL_SCOPES)
-            raw = {"type": type, "response": response}
-            async with signed(self.pool, caller, "respond") as db:
-                detail = await requests.respond(db, caller, str(detail.id), raw, self._facts())
-        return detail
-
-    async def _person(self, who: Who) -> Caller:
-        """Return a caller that acts as this person, as the console does."""
-        async with self.pool.connection() as db:
-            identity = await identities.get(db, self.ids[who])
-        return Caller(identity.id, f"{identity.first_name} {identity.last_name}", _ALL_SCOPES)
 
 
 def _has_left(who: Who, day: int) -> bool:

@@ -1,0 +1,6 @@
+"""The client commands as data: nouns, verbs, the call of each and the columns of its table."""
+
+from rolecall.cli.verbs import access, administration, applications, requests, reviews
+from rolecall.cli.verbs.model import Noun
+
+NOUNS: dict[str, Noun] = applications.NOUNS | access.NOUNS | requests.NOUNS | reviews.NOUNS | administration.NOUNS

@@ -1,0 +1,132 @@
+"""What the page of a request shows: its steps, who is asked, and what the signed-in person may do."""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from rolecall.access_requests import actions, model, permitted, queries
+from rolecall.access_requests.shapes import AccessRequestDetail
+from rolecall.console import record_access
+from rolecall.console.model import Person
+from rolecall.core.caller import Scope
+from rolecall.core.db import Db
+from rolecall.identities.authority import RecordType
+from rolecall.settings.policy import RequirementType
+from rolecall.webhooks import queries as webhooks
+from rolecall.work_items.model import WorkStatus
+
+AWAITED: dict[WorkStatus | None, RequirementType] = {status: type for type, status in model.AWAITED.items()}
+TO_DO = {
+    RequirementType.APPROVE: "approve it",
+    RequirementType.RESOLVE: "provision it",
+    RequirementType.VERIFY: "verify it",
+}
+DONE_BY = {
+    RequirementType.APPROVE: "approved it",
+    RequirementType.RESOLVE: "provisioned it",
+    RequirementType.VERIFY: "verified it",
+}
+# The verbs of a request without fields: the action and the move of each.
+VERBS = {
+    "resolve": (actions.resolve, model.RESOLVE),
+    "verify": (actions.verify, model.VERIFY),
+    "reopen": (actions.reopen, model.REOPEN),
+    "resume": (actions.resume, model.RESUME),
+    "cancel": (actions.cancel, model.CANCEL),
+}
+
+
+async def shown_request(db: Db, request: AccessRequestDetail, person: Person) -> dict[str, Any]:
+    status = WorkStatus(request.status)
+    awaited = AWAITED.get(status)
+    sees_hooks = Scope.WEBHOOKS_MANAGE in person.caller().scopes
+    deliveries = await webhooks.newest_first(db, 1, access_request_id=request.id) if sees_hooks else None
+    waits_for = pending_reviewers(request, awaited)
+    target = request.target.affected_identity
+    standing = await permitted.standing_of(db, person.id, request.id)
+    verbs = {name: _why_not(move, status, standing) for name, (_, move) in VERBS.items()}
+    mine = reviewer_for(person, awaited, waits_for, standing)
+    may_respond = awaited and mine and not permitted.response_refusal(standing, person.caller(), awaited, mine)
+    return {
+        "request": request,
+        "sees_person": target is None or await record_access.sees(db, person.caller(), RecordType.PERSON, target.id),
+        "conflicts": await queries.conflicts_of(db, request.id),
+        "milestones": _milestones(request, awaited),
+        "to_do": TO_DO,
+        "done_by": DONE_BY,
+        "verbs": verbs,
+        "awaited": awaited,
+        "asked": awaited if may_respond else None,
+        "is_alone": standing.is_alone and not standing.is_independent(mine),
+        "stands_in_for": waits_for.get(mine) if mine and (mine, awaited) in person.caller().stands_in_for else None,
+        "is_own": person.id in (request.reporter.id, target and target.id),
+        "waits_for": list(waits_for.values()),
+        "may_snooze": not _why_not(model.SNOOZE, status, standing),
+        "may_assign": not _why_not(model.ASSIGN, status, standing),
+        "refused": _refused(status, standing),
+        "is_over": status in (WorkStatus.COMPLETED, WorkStatus.CANCELED),
+        "rejecting": False,
+        "deliveries": deliveries.items if deliveries else [],
+    }
+
+
+def reviewer_for(
+    person: Person, awaited: RequirementType | None, asked: dict[UUID, str], standing: permitted.Standing
+) -> UUID | None:
+    """Return the reviewer for whom the person responds: themselves if they are asked, else the first who allows it."""
+    if awaited is None:
+        return None
+    mine = [id for id in person.answers_as(awaited) if id in asked]
+    allowed = [id for id in mine if not permitted.response_refusal(standing, person.caller(), awaited, id)]
+    return next(iter(allowed or mine), None)
+
+
+def _milestones(
+    request: AccessRequestDetail, awaited: RequirementType | None
+) -> list[tuple[str, datetime | None, str, bool]]:
+    """List the steps of a request: its name, when it was reached, who is next, and whether it is the current one."""
+    is_over = request.canceled_on is not None
+    steps = {
+        RequirementType.APPROVE: ("Approved", request.approved_on),
+        RequirementType.RESOLVE: ("Provisioned", request.resolved_on),
+        RequirementType.VERIFY: ("Verified", request.verified_on),
+    }
+    named = {type: " or ".join(pending_reviewers(request, type).values()) for type in steps}
+    asked = min((entry.created_date for entry in request.activity), default=None)
+    return [
+        ("Requested", asked, "", False),
+        *(
+            (name, moment, "" if is_over else named[type] or "not required", type == awaited)
+            for type, (name, moment) in steps.items()
+        ),
+        ("Completed", request.completed_on, "" if is_over else "not yet", False),
+    ]
+
+
+def _why_not(move: model.Move, status: WorkStatus, standing: permitted.Standing) -> str | None:
+    """Return why an action is unavailable: the refusal, or the statuses in which it is available."""
+    if status in move.allowed:
+        return permitted.refusal(standing, move)
+    return f"Available while the request is {' or '.join(s.lower() for s in WorkStatus if s in move.allowed)}"
+
+
+def _refused(status: WorkStatus, standing: permitted.Standing) -> dict[str, list[str]]:
+    """Group the actions that the status allows and this person may not take, by the reason."""
+    reasons: dict[str, list[str]] = {}
+    for name, (_, move) in VERBS.items():
+        if status in move.allowed and (reason := permitted.refusal(standing, move)):
+            reasons.setdefault(reason, []).append(name)
+    return reasons
+
+
+def pending_reviewers(request: AccessRequestDetail, awaited: RequirementType | None) -> dict[UUID, str]:
+    """Return the pending reviewers of rules that are not met yet."""
+    return {
+        answer.reviewer.id: answer.reviewer.name
+        for requirement in request.requirements
+        if requirement.type == awaited
+        for rule in requirement.rules
+        if all(answer.response != model.Response.APPROVED for answer in rule.responses)
+        for answer in rule.responses
+        if answer.response == model.Response.PENDING
+    }

@@ -1,0 +1,202 @@
+"""Test how the console shows stand-ins, and how people name them and respond there."""
+
+from datetime import UTC, datetime, timedelta
+
+import httpx2
+import pytest
+
+from rolecall.access_requests import actions
+from rolecall.console import actions as console
+from rolecall.core.db import Db, execute, fetch_rows
+from rolecall.identities.authority import Role
+from tests.builders import an_identity, facts
+from tests.console.test_matrix import sign_in
+from tests.stand_ins.office import APPROVED, Office, approve
+from tests.stand_ins.standing_in import a_stand_in, caller_of
+
+
+async def test_stand_in_finds_the_request_in_the_console_and_responds(
+    administrator: httpx2.AsyncClient, db: Db, office: Office
+) -> None:
+    request = await office.request(db)
+    await sign_in(administrator, db, office.sam)
+    before = await administrator.get(f"/requests/{request}")
+    await a_stand_in(db, office.grace, office.sam)
+
+    home, waiting, listed = [
+        (await administrator.get(path)).text for path in ("/", "/requests?asks=Approve", "/requests")
+    ]
+    answered = await administrator.post(f"/requests/{request}/respond", data=APPROVED)
+    shown = (await administrator.get(f"/requests/{request}")).text
+    others = await administrator.get(f"/identities/{office.ada}")
+
+    assert before.status_code == 404
+    assert "You respond for Grace Hopper now." in home
+    assert all(str(request) in page for page in (home, waiting, listed))
+    assert "You stand in for Grace Hopper." in waiting
+    assert answered.status_code == 303
+    assert "Grace Hopper</strong> through Sam Else as stand-in" in shown
+    # Standing in shows the requests, not the people of the reviewer.
+    assert others.status_code == 404
+
+
+async def test_stand_in_may_respond_but_not_cancel_or_assign(
+    administrator: httpx2.AsyncClient, db: Db, office: Office
+) -> None:
+    request = await office.request(db)
+    await a_stand_in(db, office.grace, office.sam)
+    await sign_in(administrator, db, office.sam)
+
+    for verb in ("cancel", "assign"):
+        await administrator.post(f"/requests/{request}/{verb}")
+
+    assert await fetch_rows(db, "SELECT status, assignee_id FROM access_requests") == [("Pending", None)]
+
+
+async def test_stand_in_of_an_administrator_does_not_inherit_the_role(db: Db, office: Office) -> None:
+    await execute(db, "INSERT INTO console_roles (identity_id, role) VALUES (%(id)s, 'Administrator')", id=office.grace)
+    await a_stand_in(db, office.grace, office.sam)
+
+    caller = await caller_of(db, office.sam)
+
+    assert caller.is_limited
+    assert {id for id, _ in caller.stands_in_for} == {office.grace}
+
+
+async def test_people_name_and_end_stand_ins_in_the_console(
+    administrator: httpx2.AsyncClient, db: Db, office: Office
+) -> None:
+    await sign_in(administrator, db, office.grace)
+    until = (datetime.now(UTC) + timedelta(days=3)).date().isoformat()
+
+    by_name = await administrator.post("/stand-ins", data={"standInId": "Sam Else", "endsOn": until})
+    made = await administrator.post("/stand-ins", data={"standInId": "sam@example.com", "endsOn": until})
+    page = (await administrator.get("/stand-ins")).text
+    (id,) = (await fetch_rows(db, "SELECT id FROM stand_ins"))[0]
+    await sign_in(administrator, db, office.sam)
+    foreign = await administrator.post(f"/stand-ins/{id}/end")
+    theirs = (await administrator.get("/stand-ins")).text
+    await sign_in(administrator, db, office.grace)
+    await administrator.post(f"/stand-ins/{id}/end")
+
+    assert by_name.status_code == 400
+    assert "No person matches Sam Else" in by_name.text
+    assert made.headers["location"] == "/stand-ins"
+    assert "Sam Else" in page
+    assert foreign.status_code == 403
+    assert "Grace Hopper" in theirs
+    assert await fetch_rows(db, "SELECT id FROM stand_ins WHERE ends_on > now()") == []
+
+
+@pytest.mark.parametrize("words", ["s@", "sam@", "sam@exampl", "@ (Sam Else)", "x@y (Sam)", "{sam}"])
+async def test_form_names_no_colleague_without_the_whole_e_mail(
+    administrator: httpx2.AsyncClient, db: Db, office: Office, words: str
+) -> None:
+    await an_identity(db, "Sam", "Other", email="sam.other@example.com")
+    await sign_in(administrator, db, office.ada)
+    until = (datetime.now(UTC) + timedelta(days=3)).date().isoformat()
+
+    form = {"standInId": words.format(sam=office.sam), "endsOn": until}
+    answer = await administrator.post("/stand-ins", data=form)
+
+    assert answer.status_code == 400
+    assert "No person matches" in answer.text
+    assert "Sam Other" not in answer.text
+    assert await fetch_rows(db, "SELECT id FROM stand_ins") == []
+
+
+@pytest.mark.parametrize("role", [None, Role.OPERATOR])
+async def test_people_export_only_their_own_stand_ins(
+    administrator: httpx2.AsyncClient, db: Db, office: Office, role: Role | None
+) -> None:
+    await a_stand_in(db, office.grace, office.sam)
+    if role:
+        await console.set_role(db, office.rosa, role)
+    await sign_in(administrator, db, office.rosa)
+
+    whose = [await administrator.get(f"/export/stand-ins?format=csv&identityId={id}") for id in (office.grace, "")]
+    own = await administrator.get(f"/export/stand-ins?format=csv&identityId={office.rosa}")
+
+    assert [answer.status_code for answer in whose] == [403, 403]
+    assert own.status_code == 200
+    assert "Grace" not in own.text
+
+
+async def test_administrator_names_a_stand_in_for_another_person(
+    administrator: httpx2.AsyncClient, db: Db, office: Office
+) -> None:
+    until = (datetime.now(UTC) + timedelta(days=3)).date().isoformat()
+
+    form = {"identityId": "Grace Hopper", "standInId": "Sam Else", "endsOn": until}
+    answer = await administrator.post("/stand-ins", data=form)
+    page = (await administrator.get("/stand-ins")).text
+
+    assert answer.status_code == 303
+    assert "Sam Else stands in for Grace Hopper" in page
+
+
+async def test_auditor_who_became_one_later_does_not_decide(
+    administrator: httpx2.AsyncClient, db: Db, office: Office
+) -> None:
+    request = await office.request(db)
+    await a_stand_in(db, office.grace, office.sam)
+    await console.set_role(db, office.sam, Role.AUDITOR)
+
+    said = await approve(db, office.sam, request, office.grace)
+
+    assert said.startswith("Only people involved")
+
+
+async def test_console_responds_for_the_reviewer_who_did_not_carry_out_the_request(
+    administrator: httpx2.AsyncClient, db: Db, office: Office
+) -> None:
+    olga = await an_identity(db, "Olga", "Owner")
+    await execute(
+        db,
+        "UPDATE applications SET priority = 'High', owner_id = %(owner)s, provisioner_ids = %(by)s",
+        owner=office.grace,
+        by=[office.grace],
+    )
+    request = await office.request(db)
+    await approve(db, office.grace, request, office.grace)
+    await execute(
+        db,
+        """INSERT INTO responses (request_id, type, rule, position, reason, reviewer_id, reviewer_name)
+           SELECT request_id, type, rule, max(position) + 1, min(reason), %(olga)s, 'Olga Owner' FROM responses
+           WHERE type = 'Verify' GROUP BY request_id, type, rule""",
+        olga=olga,
+    )
+    await actions.resolve(db, await caller_of(db, office.grace), str(request), {}, facts())
+    for person in (office.grace, olga):
+        await a_stand_in(db, person, office.sam)
+    await sign_in(administrator, db, office.sam)
+
+    shown = (await administrator.get(f"/requests?asks=Verify&selected={request}")).text
+    await administrator.post(f"/requests/{request}/respond", data={"type": "Verify", "response": "Approved"})
+
+    assert "You stand in for Olga Owner." in shown
+    rows = await fetch_rows(
+        db, "SELECT reviewer_name, stand_in_name FROM responses WHERE type = 'Verify' AND response = 'Approved'"
+    )
+    assert ("Olga Owner", "Sam Else") in rows
+
+
+async def test_message_after_an_approval_names_those_who_must_still_respond(
+    administrator: httpx2.AsyncClient, db: Db, office: Office
+) -> None:
+    request = await office.request(db)
+    await execute(
+        db,
+        """INSERT INTO responses (request_id, type, rule, position, reason, reviewer_id, reviewer_name)
+           SELECT request_id, type, max(rule) + 1, 0, 'Second rule', %(rosa)s, 'Rosa Far' FROM responses
+           WHERE type = 'Approve' GROUP BY request_id, type""",
+        rosa=office.rosa,
+    )
+    told = []
+    for person in (office.grace, office.rosa):
+        await sign_in(administrator, db, person)
+        await administrator.post(f"/requests/{request}/respond", data=APPROVED)
+        told.append((await administrator.get("/requests")).text)
+
+    assert "You approved request #1. It still waits for Rosa Far" in told[0]
+    assert "You approved request #1. It is Open" in told[1]
