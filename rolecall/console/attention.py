@@ -13,7 +13,7 @@ _DORMANT_DAYS = 90
 
 
 class Attention(msgspec.Struct, frozen=True):
-    """A number of records, in words, and where they are listed."""
+    """A number of records, its caption, and where they are listed."""
 
     count: int
     label: str
@@ -23,18 +23,18 @@ class Attention(msgspec.Struct, frozen=True):
 _NOW = "JOIN account_versions v ON v.account_number = a.number AND v.until_import IS NULL"
 _THERE = "JOIN applications p ON p.id = a.application_id AND NOT p.is_archived"
 _FOUND = {
-    ("accounts of people who left", "/accounts?leaver=true&isActive=true"): f"""
+    ("Accounts of people who left", "/accounts?leaver=true&isActive=true"): f"""
         identities i JOIN accounts a ON a.identity_id = i.id {_NOW} AND v.is_active {_THERE}
         WHERE i.status <> 'Active'""",
     (
-        "accounts without a person",
+        "Accounts without a person",
         "/accounts?match=Unmatched",
     ): f"accounts a {_NOW} {_THERE} WHERE a.match = 'Unmatched'",
     (
-        "accounts that match several people",
+        "Accounts that match several people",
         "/accounts?match=Disputed",
     ): f"accounts a {_NOW} {_THERE} WHERE a.match = 'Disputed'",
-    (f"accounts unused for {_DORMANT_DAYS} days", f"/accounts?dormantDays={_DORMANT_DAYS}&isActive=true"): f"""
+    (f"Accounts unused for {_DORMANT_DAYS} days", f"/accounts?dormantDays={_DORMANT_DAYS}&isActive=true"): f"""
         accounts a {_NOW} AND v.is_active AND v.last_login <> '' AND v.last_login < %(oldest)s {_THERE}""",
 }
 
@@ -53,8 +53,8 @@ async def notifications_to_look_at(db: Db, now: datetime) -> list[Attention]:
     """Count what keeps notifications from arriving."""
     found = await health.problems(db, now)
     counted = [
-        Attention(len(found.failing), "channels cannot send notifications", "/settings/notifications"),
-        Attention(len(found.refused), "addresses refused notifications", "/settings/outbox?outcome=refused"),
-        Attention(len(found.broken_templates), "notification templates cannot be used", "/settings/notifications"),
+        Attention(len(found.failing), "Channels that cannot send notifications", "/settings/notifications"),
+        Attention(len(found.refused), "Addresses that refused notifications", "/settings/outbox?outcome=refused"),
+        Attention(len(found.broken_templates), "Notification templates with errors", "/settings/notifications"),
     ]
     return [each for each in counted if each.count]

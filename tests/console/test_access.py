@@ -150,7 +150,7 @@ async def test_home_counts_accounts_that_need_attention(administrator: httpx2.As
 
     home = await text_of(administrator, "/")
 
-    for words in ("1 accounts of people who left", "1 accounts without a person", "1 accounts unused for 90 days"):
+    for words in ("1 Accounts of people who left", "1 Accounts without a person", "1 Accounts unused for 90 days"):
         assert words in home
     assert "match several people" not in home
     left = await text_of(administrator, "/accounts", leaver="true", isActive="true")

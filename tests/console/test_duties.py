@@ -27,7 +27,7 @@ async def test_persons_page_and_home_show_current_conflicts(administrator: httpx
 
     assert f"/conflicts/{await conflict_of(db, company.sofia)}" in sofia
     assert "Conflicts of duties" not in noor
-    assert "open conflicts of duties" in home
+    assert "Open conflicts of duties" in home
 
 
 async def test_rule_is_drafted_simulated_and_committed(administrator: httpx2.AsyncClient, db: Db) -> None:

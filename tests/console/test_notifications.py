@@ -70,6 +70,6 @@ async def test_home_shows_administrators_what_keeps_notifications_from_arriving(
     assert "cannot send notifications" not in (await administrator.get("/")).text
     await execute(db, "INSERT INTO notification_channels (channel, failing_since) VALUES ('Email', now())")
 
-    assert "<strong>1</strong>channels cannot send notifications" in (await administrator.get("/")).text
+    assert "<strong>1</strong>Channels that cannot send notifications" in (await administrator.get("/")).text
     await execute(db, "UPDATE console_roles SET role = 'Operator'")
     assert "cannot send notifications" not in (await administrator.get("/")).text

@@ -90,7 +90,7 @@ async def test_a_link_of_another_site_runs_no_report(administrator: httpx2.Async
 async def test_administrators_see_failed_schedules(administrator: httpx2.AsyncClient, db: Db, config: Config) -> None:
     where = (await saved(administrator)).headers["location"]
     await execute(db, "UPDATE reports SET cron = '0 6 * * *', location = '/srv/reports'")
-    assert "scheduled reports failed" not in (await administrator.get("/")).text
+    assert "Failed scheduled reports" not in (await administrator.get("/")).text
     assert (
         "is being written"
         in (await administrator.get((await administrator.post(f"{where}/write")).headers["location"])).text
@@ -98,4 +98,4 @@ async def test_administrators_see_failed_schedules(administrator: httpx2.AsyncCl
     await execute(db, "UPDATE exports SET status = 'Failed', reason = 'The disk is full'")
 
     assert "The last scheduled run failed: The disk is full" in (await administrator.get(where)).text
-    assert "scheduled reports failed" in (await administrator.get("/")).text
+    assert "Failed scheduled reports" in (await administrator.get("/")).text

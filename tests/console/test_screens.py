@@ -224,7 +224,7 @@ async def test_failed_schedule_is_shown_on_the_application_and_the_home_page(
     home = await administrator.get("/")
 
     assert "The last scheduled import failed:</strong> Users: /x.csv cannot be read" in page.text
-    assert re.search(r"<strong>[1-9]\d*</strong>\s*imports failed or held", home.text)
+    assert re.search(r"<strong>[1-9]\d*</strong>\s*Failed or held imports", home.text)
     await an_import(db, wiki, "Finished", type="Scheduled")
     assert "scheduled import failed" not in (await administrator.get(f"/applications/{wiki}")).text
 
