@@ -9,7 +9,6 @@ its memory.
 """
 
 import argparse
-import asyncio
 import gc
 import multiprocessing
 import resource
@@ -102,10 +101,13 @@ _ASSIGNMENTS = f"""
                                NULL::int AS until
                         UNION ALL SELECT 'Modify', 1, changed WHERE changed % 20 = 0) AS v
 """
-# As the trigger `note_holders` writes them for an import.
+# As the triggers on assignments write them for an import.
 _PERMISSION_HOLDERS = """
-    INSERT INTO permission_holders
-    SELECT permission_number, array_agg(DISTINCT holder_number) FROM assignments GROUP BY permission_number
+    INSERT INTO permission_holders (permission_number, from_import, access, holders)
+    SELECT permission_number, from_import, access, array_agg(holder_number) FROM assignments GROUP BY 1, 2, 3;
+    INSERT INTO permission_holders (permission_number, until_import, holders)
+    SELECT permission_number, until_import, array_agg(holder_number) FROM assignments
+    WHERE until_import IS NOT NULL GROUP BY 1, 2
 """
 _IMPORTS = f"""
     INSERT INTO application_imports (id, application_id, type, status, created_by, created_at, build_start, build_end,
@@ -302,7 +304,7 @@ def export_alone(url: str, format: str | None) -> tuple[int, float, float]:
     """Run an export in this process; return its rows, its seconds and the most memory of the process in MiB."""
     # As the server and the worker do when they start.
     gc.freeze()
-    count, seconds = asyncio.run(_export(url, format))
+    count, seconds = uvloop.run(_export(url, format))
     return count, seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 

@@ -312,6 +312,7 @@ CREATE TABLE public.assignments (
 ALTER TABLE ONLY public.assignments ADD CONSTRAINT assignments_pkey PRIMARY KEY (holder_number, permission_number, from_import);
 CREATE INDEX assignments_from_import_idx ON public.assignments USING brin (from_import);
 CREATE INDEX assignments_until_import_idx ON public.assignments USING btree (until_import) WHERE (until_import IS NOT NULL);
+CREATE TRIGGER note_former_holders AFTER UPDATE ON public.assignments REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_former_holders();
 CREATE TRIGGER note_holders AFTER INSERT ON public.assignments REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_holders();
 
 CREATE TABLE public.audit_checkpoints (
@@ -1243,7 +1244,11 @@ ALTER TABLE ONLY public.past_resolutions ADD CONSTRAINT past_resolutions_pkey PR
 
 CREATE TABLE public.permission_holders (
     permission_number integer NOT NULL,
-    holders integer[] NOT NULL
+    holders integer[] NOT NULL,
+    from_import integer,
+    access public.access,
+    until_import integer,
+    CONSTRAINT permission_holders_check CHECK (((num_nonnulls(from_import, until_import) = 1) AND ((from_import IS NULL) = (access IS NULL))))
 );
 ALTER TABLE ONLY public.permission_holders ALTER COLUMN holders SET STORAGE EXTERNAL;
 CREATE INDEX permission_holders_by_permission ON public.permission_holders USING btree (permission_number);
@@ -2113,7 +2118,8 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 
 -- In rolecall/schema/accounts.sql:
 -- 887375b53992 function access_rank(text)
--- 5ebce031e2ae function assignments_of(integer)
+-- 6ffed75146ba function now_import()
+-- 0494931b9cf7 function assignments_of(integer, integer)
 -- fd25971e888a function children_of(integer)
 -- a61e2b803ba6 function deepest_nesting()
 -- a720a606a840 function parents_of(integer)
@@ -2122,7 +2128,6 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 70a28ad6dc69 function current_parents(uuid[])
 -- 0b158251212a function group_header(text)
 -- 5684f5e3a637 function identity_then(public.accounts, timestamp with time zone)
--- 6ffed75146ba function now_import()
 -- 654ffb8eb8cf function risk_rank(text)
 -- a4e10c79e316 function given_risk_at(integer, integer)
 -- d72fd613155a function group_cycle(integer, integer)
@@ -2132,7 +2137,8 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 7db576bc4aa3 function groups_below(integer, integer)
 -- 7785b59f594c function keep_past_matches()
 -- c9c46628059d function known_risk(integer, integer)
--- 1f9566f163de function note_holders()
+-- 129923b2deed function note_former_holders()
+-- 7060cf76dd10 function note_holders()
 -- d60caa7d0f39 function note_identities_to_match()
 -- 1f03ee30c1c4 function note_pin()
 -- af590a6d534c function privilege_risk(integer, integer)
@@ -2259,14 +2265,14 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 2102193da1e6 function refresh_conflicts(uuid[], uuid[], timestamp with time zone, integer)
 -- 90ced8d524e1 function refresh_duties(uuid[])
 -- 58e4f0e3a444 function refresh_duty_groups(uuid[], uuid[])
--- 89ee997bb333 function refresh_duty_holders(uuid[], uuid[])
+-- fd1f699fbba5 function refresh_duty_holders(uuid[], uuid[])
 -- 6d87c80404e2 function rules_concerned(uuid[], uuid[], uuid[])
 -- 1ecd2cb1cbdf function take_duties_turn()
 -- 26365581cdc5 function take_people_to_evaluate()
 
 -- In rolecall/schema/entitlements.sql:
 -- 0de2301f8e81 function former_selves(uuid)
--- 3d65edfa7750 function holdings_of(uuid, integer)
+-- 126749375061 function holdings_of(uuid, integer)
 -- 6787ec274a69 function holdings_of_accounts(uuid, integer, integer[])
 -- 4f3e0f8e3b6f function holdings_within(uuid, integer)
 -- dbe2eda2e5ce function keep_entitlements_on_delete()
@@ -2276,7 +2282,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- a70356c30fa6 function note_curations()
 -- fcbedb0285a4 function rate_groups(integer[])
 -- b7db5f428de8 function refresh_entitlements(uuid, integer)
--- 22a818e0a088 function show_curation(uuid)
+-- c5bfed419389 function show_curation(uuid)
 -- 135016970d63 function show_entitlements()
 -- 29b83f6564aa view shown_entitlements
 

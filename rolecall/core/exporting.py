@@ -16,6 +16,7 @@ from uuid import UUID
 
 import msgspec
 from psycopg import AsyncConnection
+from psycopg.types.string import TextLoader
 
 from rolecall.core.config import Config
 from rolecall.core.db import Db, fetch_value, session_options
@@ -137,7 +138,11 @@ def _made(part: Rows[Any], rows: Sequence[Any]) -> list[Any]:
 
 
 async def _batches(db: Db, name: str, part: Rows[Any]) -> AsyncGenerator[Sequence[Any]]:
-    async with db.cursor(name, binary=True) as cursor:
+    # As text, which psycopg converts into times in half the time of binary values.
+    async with db.cursor(name) as cursor:
+        if part.complete is None:
+            # Ids are only written: as text, without an object for each.
+            cursor.adapters.register_loader("uuid", TextLoader)
         await cursor.execute(part.statement, part.params)
         # The server reads the next batch while this one is written.
         coming = asyncio.ensure_future(cursor.fetchmany(_BATCH))

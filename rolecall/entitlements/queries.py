@@ -341,9 +341,9 @@ async def groups_that_give(db: Db, id: UUID) -> list[GivingGroup]:
             FROM entitlements e CROSS JOIN LATERAL (
                 SELECT e.number AS giver WHERE e.kind = 'Group'
                 UNION ALL
-                SELECT g.number FROM assignments_of(e.number) AS s JOIN groups g ON g.number = s.holder_number
-                WHERE e.kind = 'Permission' AND s.until_import IS NULL
-                      AND s.access NOT IN ('None', 'Deny')
+                SELECT g.number FROM assignments_of(e.number, now_import()) AS s
+                JOIN groups g ON g.number = s.holder_number
+                WHERE e.kind = 'Permission' AND s.access NOT IN ('None', 'Deny')
             ) AS given
             CROSS JOIN LATERAL groups_below(given.giver, now_import()) AS b
             JOIN entitlements x ON x.kind = 'Group' AND x.number = b.number AND x.id <> e.id
@@ -352,6 +352,17 @@ async def groups_that_give(db: Db, id: UUID) -> list[GivingGroup]:
     )
     counts = await counts_now(db, [id for id, _, _ in rows])
     return [GivingGroup(id, name, depth, counts.get(id, HolderCounts()).accounts) for id, name, depth in rows]
+
+
+async def groups_named(db: Db, application_id: UUID, names: Iterable[str]) -> dict[str, UUID]:
+    """Find groups of an application by name."""
+    rows = await fetch_rows(
+        db,
+        "SELECT g.name, g.id FROM groups g WHERE g.application_id = %(application)s AND g.name = ANY(%(names)s)",
+        application=application_id,
+        names=list(set(names)),
+    )
+    return dict(rows)
 
 
 Named = tuple[UUID, str, str, str]

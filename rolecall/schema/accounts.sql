@@ -1,7 +1,7 @@
 -- Accounts and what they hold: names and ranks in queries, and the triggers behind matching.
 --
 -- UPDATE accounts (accounts/matching.py and actions.py) fires `count_matching` and `keep_past`, and `note_pin` where a person pins an account.
--- INSERT of assignments (application_imports/apply) fires `note_holders`.
+-- INSERT and UPDATE of assignments (application_imports/apply) fire `note_holders` and `note_former_holders`.
 -- INSERT or UPDATE of identities (identities/actions.py, application_imports/apply/people.py, application_imports/apply/identities.py) fires `note_to_match_on_…`.
 
 -- Number the matchings of an application: lists of accounts by match are named by it, so a new number ends their stored pages.
@@ -14,18 +14,43 @@ END $$;
 CREATE OR REPLACE TRIGGER count_matching AFTER UPDATE ON accounts REFERENCING NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION count_matching();
 
--- Note the holders of each permission, those of altered assignments again: `assignments_of` finds them.
+-- Note the holders of each permission: those of assignments that begin, and those of assignments that an import ended. `assignments_of`
+-- reads them. Assignments are inserted without an end.
 CREATE OR REPLACE FUNCTION note_holders() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    INSERT INTO permission_holders SELECT permission_number, array_agg(holder_number) FROM new_rows GROUP BY permission_number;
+    INSERT INTO permission_holders (permission_number, from_import, access, holders)
+    SELECT permission_number, from_import, access, array_agg(holder_number) FROM new_rows GROUP BY permission_number, from_import, access;
     RETURN NULL;
 END $$;
 CREATE OR REPLACE TRIGGER note_holders AFTER INSERT ON assignments REFERENCING NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION note_holders();
--- The assignments of a permission at any time, by the primary key of its holders.
-CREATE OR REPLACE FUNCTION assignments_of(permission int) RETURNS SETOF assignments STABLE LANGUAGE sql BEGIN ATOMIC
-    SELECT s.* FROM assignments s WHERE s.permission_number = permission AND s.holder_number = ANY (ARRAY(
-        SELECT unnest(h.holders) FROM permission_holders h WHERE h.permission_number = permission));
+CREATE OR REPLACE FUNCTION note_former_holders() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO permission_holders (permission_number, until_import, holders)
+    SELECT permission_number, until_import, array_agg(holder_number) FROM new_rows WHERE until_import IS NOT NULL
+    GROUP BY permission_number, until_import;
+    RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER note_former_holders AFTER UPDATE ON assignments REFERENCING NEW TABLE AS new_rows
+    FOR EACH STATEMENT EXECUTE FUNCTION note_former_holders();
+-- The number of an import that stands for now: rows that are still valid have no end, so they contain it.
+CREATE OR REPLACE FUNCTION now_import() RETURNS int IMMUTABLE LANGUAGE sql PARALLEL SAFE RETURN 2147483646;
+-- The assignments of a permission after the import `as_of`, without their ends; all of them with their ends if it is null.
+CREATE OR REPLACE FUNCTION assignments_of(permission int, as_of int)
+RETURNS TABLE (holder_number int, access access, from_import int, until_import int) STABLE LANGUAGE sql BEGIN ATOMIC
+    WITH begun AS NOT MATERIALIZED (
+        SELECT unnest(h.holders) AS holder, h.access, h.from_import FROM permission_holders h
+        WHERE h.permission_number = permission AND h.from_import <= coalesce(as_of, now_import())
+    ), ended AS NOT MATERIALIZED (
+        SELECT unnest(h.holders) AS holder, h.until_import FROM permission_holders h
+        WHERE h.permission_number = permission AND h.until_import <= coalesce(as_of, now_import())
+    )
+    SELECT b.holder, b.access, b.from_import, NULL::int FROM begun b
+    WHERE as_of IS NOT NULL AND NOT EXISTS (SELECT FROM ended e WHERE e.holder = b.holder AND e.until_import > b.from_import)
+    UNION ALL
+    SELECT b.holder, b.access, b.from_import, min(e.until_import)
+    FROM begun b LEFT JOIN ended e ON e.holder = b.holder AND e.until_import > b.from_import
+    WHERE as_of IS NULL GROUP BY b.holder, b.access, b.from_import;
 END;
 
 -- The header of a privilege that is membership of a group.
@@ -37,8 +62,6 @@ CREATE OR REPLACE FUNCTION access_rank(access text) RETURNS int LANGUAGE sql IMM
 CREATE OR REPLACE FUNCTION risk_rank(rating text) RETURNS int LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN array_position(levels_in_order(), rating);
 
--- The number of an import that stands for now: rows that are still valid have no end, so they contain it.
-CREATE OR REPLACE FUNCTION now_import() RETURNS int IMMUTABLE LANGUAGE sql PARALLEL SAFE RETURN 2147483646;
 -- How many groups are followed upwards at most, so that a chain of thousands costs no more than a nesting that people understand.
 CREATE OR REPLACE FUNCTION deepest_nesting() RETURNS int IMMUTABLE LANGUAGE sql PARALLEL SAFE RETURN 64;
 

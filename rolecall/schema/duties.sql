@@ -119,7 +119,7 @@ DECLARE
     fresh_people uuid[];
     meant text := CASE WHEN people IS NULL THEN 'true' ELSE 'identity_id = ANY ($1)' END
                   || CASE WHEN which IS NULL THEN '' ELSE ' AND duty_id = ANY ($2)' END;
-    assigned text := CASE WHEN people IS NULL AND NOT are_held_widely(which) THEN 'CROSS JOIN LATERAL assignments_of(e.number) AS s'
+    assigned text := CASE WHEN people IS NULL AND NOT are_held_widely(which) THEN 'CROSS JOIN LATERAL assignments_of(e.number, now_import()) AS s'
                           ELSE 'JOIN assignments s ON s.permission_number = e.number' END;
 BEGIN
     -- EXECUTE, so that it is planned each time: the best plan for one person is not the best for all.

@@ -109,22 +109,19 @@ CREATE OR REPLACE FUNCTION holdings_of(entitlement uuid, as_of int)
 RETURNS TABLE (id uuid, account int, path int[], access text, during int4range) STABLE LANGUAGE sql BEGIN ATOMIC
     WITH selves AS MATERIALIZED (
         SELECT e.id, e.kind, e.number FROM former_selves(entitlement) AS f JOIN entitlements e ON e.id = f.id
+    ), assigned AS MATERIALIZED (
+        SELECT e.id, s.holder_number, s.access::text, int4range(s.from_import, s.until_import) AS during
+        FROM selves e CROSS JOIN LATERAL assignments_of(e.number, as_of) AS s WHERE e.kind = 'Permission' AND s.access NOT IN ('None', 'Deny')
     ), given AS MATERIALIZED (
         -- A group is given to its members, a permission to those of the groups that it is assigned to.
         SELECT e.id, e.number AS giver, '{}'::int[] AS last, 'Grant' AS access, int4range(0, NULL) AS during FROM selves e WHERE e.kind = 'Group'
         UNION ALL
-        SELECT e.id, g.number, ARRAY[g.number], s.access::text, int4range(s.from_import, s.until_import)
-        FROM selves e CROSS JOIN assignments_of(e.number) AS s JOIN groups g ON g.number = s.holder_number
-        WHERE e.kind = 'Permission' AND s.access NOT IN ('None', 'Deny')
-              AND (as_of IS NULL OR s.from_import <= as_of AND (s.until_import IS NULL OR s.until_import > as_of))
+        SELECT s.id, g.number, ARRAY[g.number], s.access, s.during FROM assigned s JOIN groups g ON g.number = s.holder_number
     ), through AS MATERIALIZED (
         SELECT g.id, b.number, b.path || g.last AS path, g.access, g.during * b.during AS during
         FROM given g CROSS JOIN LATERAL groups_below(g.giver, as_of) AS b WHERE g.during && b.during
     )
-    SELECT e.id, a.number, '{}'::int[], s.access::text, int4range(s.from_import, s.until_import)
-    FROM selves e CROSS JOIN assignments_of(e.number) AS s JOIN accounts a ON a.number = s.holder_number
-    WHERE e.kind = 'Permission' AND s.access NOT IN ('None', 'Deny')
-          AND (as_of IS NULL OR s.from_import <= as_of AND (s.until_import IS NULL OR s.until_import > as_of))
+    SELECT s.id, a.number, '{}'::int[], s.access, s.during FROM assigned s JOIN accounts a ON a.number = s.holder_number
     UNION ALL
     SELECT t.id, m.account_number, t.path, t.access, t.during * int4range(m.from_import, m.until_import)
     FROM through t JOIN memberships m ON m.group_number = t.number
@@ -197,9 +194,8 @@ BEGIN
     FROM curations c JOIN shown_entitlements s ON s.id = c.entitlement_id WHERE e.id = entitlement AND c.entitlement_id = e.id;
     PERFORM rate_groups(ARRAY(
         SELECT e.number FROM entitlements e WHERE e.id = entitlement AND e.kind = 'Group'
-        UNION SELECT g.number FROM entitlements e CROSS JOIN assignments_of(e.number) AS s
-              JOIN groups g ON g.number = s.holder_number
-              WHERE e.id = entitlement AND e.kind = 'Permission' AND s.until_import IS NULL));
+        UNION SELECT g.number FROM entitlements e CROSS JOIN LATERAL assignments_of(e.number, now_import()) AS s
+              JOIN groups g ON g.number = s.holder_number WHERE e.id = entitlement AND e.kind = 'Permission'));
 END $$;
 
 -- When the owner of an entitlement leaves, the owner of the application acts in their place, until the owner is back. Neither changes a

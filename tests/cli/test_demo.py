@@ -172,6 +172,19 @@ def test_every_column_of_the_lists_of_the_command_line_is_filled(demo: Running, 
         assert (noun, empty - EMPTY) == (noun, set())
 
 
+def test_every_person_of_the_sample_company_can_sign_in_by_a_link(demo: Running, client: httpx2.Client) -> None:
+    carla = next(person for person in all_of(client, "/api/identities") if person["status"] == "Active")
+
+    made = rolecall("demo", "sign-in", carla["emailAddress"], "--data-dir", demo.data_dir)
+    unknown = rolecall("demo", "sign-in", "nobody@halden.example", "--data-dir", demo.data_dir)
+
+    assert made.returncode == 0, made.stderr
+    with httpx2.Client(follow_redirects=True) as browser:
+        assert f"Welcome, {carla['firstName']}" in browser.post(made.stdout.strip()).text
+    assert unknown.returncode == 1
+    assert "No active person signs in with nobody@halden.example" in unknown.stderr
+
+
 def test_kept_company_starts_at_once_next_time(demo: Running, printed: str) -> None:
     assert demo.stop(signal.SIGINT) == 0
 
@@ -222,16 +235,3 @@ def test_sample_names_and_usernames_are_unique() -> None:
 
     assert len({person.username for person in people}) == len(people)
     assert len({person.employee_id for person in people}) == len(people)
-
-
-def test_every_person_of_the_sample_company_can_sign_in_by_a_link(demo: Running, client: httpx2.Client) -> None:
-    carla = next(person for person in all_of(client, "/api/identities") if person["status"] == "Active")
-
-    made = rolecall("demo", "sign-in", carla["emailAddress"], "--data-dir", demo.data_dir)
-    unknown = rolecall("demo", "sign-in", "nobody@halden.example", "--data-dir", demo.data_dir)
-
-    assert made.returncode == 0, made.stderr
-    with httpx2.Client(follow_redirects=True) as browser:
-        assert f"Welcome, {carla['firstName']}" in browser.post(made.stdout.strip()).text
-    assert unknown.returncode == 1
-    assert "No active person signs in with nobody@halden.example" in unknown.stderr

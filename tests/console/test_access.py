@@ -57,6 +57,21 @@ async def test_an_entitlement_shows_who_held_it_on_a_past_day_and_how(
     assert "As of must not be in the future" in ahead
 
 
+async def test_unexplained_access_links_its_groups_and_a_request_that_removes_it(
+    administrator: httpx2.AsyncClient, db: Db
+) -> None:
+    await a_ledger(db)
+
+    page = await administrator.get(f"/access/{await id_of(db, 'Approve')}")
+    asks = re.search('<a [^>]*href="(/requests/new[^"]+)">Request its removal', page.text)
+    assert asks
+    form = (await administrator.get(unescape(asks[1]))).text
+
+    assert f'through <a href="/access/{await id_of(db, "Clerks")}">Clerks</a>' in page.text
+    assert "<option selected>Remove<" in form
+    assert ">Clerks</textarea>" in form
+
+
 async def test_an_entitlement_draws_its_holders_over_time_as_steps(administrator: httpx2.AsyncClient, db: Db) -> None:
     ledger = await a_ledger(db)
     await execute(db, "UPDATE application_imports SET build_end = now() - interval '500 days'")

@@ -69,7 +69,7 @@ async def _close_unused_permissions(db: Db, changes: HoldingChanges) -> None:
         db,
         """UPDATE permission_versions v SET until_import = %(number)s
            WHERE v.permission_number = ANY(%(maybe)s) AND v.until_import IS NULL
-           AND NOT EXISTS (SELECT FROM assignments_of(v.permission_number) AS s WHERE s.until_import IS NULL)""",
+           AND NOT EXISTS (SELECT FROM assignments_of(v.permission_number, now_import()))""",
         number=changes.number,
         maybe=changes.maybe_unused.get_column("permission_number").to_list(),
     )

@@ -1,12 +1,15 @@
 """The catalogue in the console: entitlements, their holders and their curated fields."""
 
+from collections.abc import Sequence
 from datetime import date, datetime, time
 from typing import Any
+from uuid import UUID
 
 from litestar.handlers import HTTPRouteHandler
 
 from rolecall.access_models import queries as models
 from rolecall.access_requests import requests_of_person
+from rolecall.accounts.model import PermissionName
 from rolecall.conflicts import queries as conflicts
 from rolecall.console import queries as console
 from rolecall.console.answers import HtmlPage, SeeOther, sentence
@@ -15,6 +18,7 @@ from rolecall.console.forms import first, person_filter, problems_by_field, show
 from rolecall.console.frame import screen
 from rolecall.console.holders_chart import ChartPeriod, holders_chart
 from rolecall.console.inputs import Form, a_day, some_words
+from rolecall.console.picking import line_of
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts
 from rolecall.core.config import Config
@@ -87,7 +91,6 @@ async def show_entitlement(
     day = asked if asked and asked < facts.today else None
     moment = end_of(day, config)
     read = holders.history_of if query.get("history") else holders.holders_of
-    giving = await queries.groups_that_give(db, entitlement.id)
     period = query.get("period") or ChartPeriod.YEAR
     first = await first_data(db, entitlement.application.id)
     no_data, page = None, Page[Holding]([], 0, 1, PAGE_SIZE, 0)
@@ -106,16 +109,31 @@ async def show_entitlement(
             "end_of_day": moment and moment.isoformat(),
             "today": facts.today,
             "problem": FUTURE if asked and asked > facts.today else None,
-            "giving": giving,
             "periods": list(ChartPeriod),
             "period": period,
             "first_data": first,
             "chart": await holders_chart(db, entitlement, period, first, facts.now) if first else None,
-            "models": await models.granting(db, entitlement, [group.name for group in giving]),
-            "conflicts": await conflicts.concerning(db, entitlement.id, _MOST_CONFLICTS),
-            "requests": await requests_of_person.about(db, entitlement, caller),
+            "groups": await _groups(db, entitlement, page.items),
+            "line": line_of(PermissionName(entitlement.header, entitlement.section, entitlement.name)),
+            **await _beside(db, entitlement, caller),
         },
     )
+
+
+async def _groups(db: Db, entitlement: EntitlementDetail, holdings: Sequence[Holding]) -> dict[str, UUID]:
+    """Find the groups that are named on the way to these holdings."""
+    return await queries.groups_named(db, entitlement.application.id, {name for one in holdings for name in one.path})
+
+
+async def _beside(db: Db, entitlement: EntitlementDetail, caller: Caller) -> dict[str, Any]:
+    """Collect what the page shows beside the holders."""
+    giving = await queries.groups_that_give(db, entitlement.id)
+    return {
+        "giving": giving,
+        "models": await models.granting(db, entitlement, [group.name for group in giving]),
+        "conflicts": await conflicts.concerning(db, entitlement.id, _MOST_CONFLICTS),
+        "requests": await requests_of_person.about(db, entitlement, caller),
+    }
 
 
 @screen("GET", "/access/{id:str}/edit", scope=Scope.CONFIG_MANAGE)
