@@ -81,6 +81,8 @@ _TYPES = {
     "Group": RecordType.ENTITLEMENT,
     "Permission": RecordType.ENTITLEMENT,
     "Account": RecordType.ACCOUNT,
+    "Review": RecordType.REVIEW,
+    "Review item": RecordType.REVIEW_ITEM,
 }
 
 
@@ -111,6 +113,10 @@ async def _configured(db: Db, words: str) -> list[SearchResult]:
                 SELECT 'Report' AS kind, name, list AS about, '/reports/' || id AS address
                 FROM reports WHERE deleted_on IS NULL
                 UNION ALL SELECT 'Duty', name, description, '/duties/' || id FROM duties
+                UNION ALL (SELECT 'Review', name, '#' || number || ', ' || status, '/reviews/' || id FROM reviews
+                           WHERE position(lower(%(words)s) IN lower(name)) > 0 ORDER BY number DESC LIMIT 10)
+                UNION ALL SELECT 'Review template', name, 'every ' || every_months || ' months',
+                                 '/review-templates/' || id || '/edit' FROM review_templates
                 UNION ALL SELECT 'Rule', name, 'version ' || version, '/rules/' || id FROM duty_rules
                 UNION ALL SELECT 'Webhook', name, CASE WHEN enabled THEN 'enabled' ELSE 'disabled' END,
                                  '/webhooks/' || id FROM webhooks WHERE deleted_on IS NULL) AS found
@@ -181,7 +187,13 @@ async def _numbered(db: Db, number: int) -> list[SearchResult]:
            FROM personnel_events e JOIN identities i ON i.id = e.identity_id WHERE e.number = %(number)s
            UNION ALL
            SELECT 'Import', '#' || r.number || ' ' || a.name, r.status, '/imports/' || r.id
-           FROM application_imports r JOIN applications a ON a.id = r.application_id WHERE r.number = %(number)s""",
+           FROM application_imports r JOIN applications a ON a.id = r.application_id WHERE r.number = %(number)s
+           UNION ALL
+           SELECT 'Review', '#' || number || ' ' || name, status, '/reviews/' || id
+           FROM reviews WHERE number = %(number)s
+           UNION ALL
+           SELECT 'Review item', '#' || c.number || ' ' || r.name, c.status, '/review-items/' || c.id
+           FROM review_items c JOIN reviews r ON r.id = c.review_id WHERE c.number = %(number)s""",
         number=number,
     )
     return [SearchResult(*row) for row in rows]

@@ -94,7 +94,7 @@ def _facts(report: ReviewReport) -> list[Row]:
     names = {
         "Type": "type", "Status": "status", "Owner": "owner", "Prepared by": "createdBy", "Opened": "openedOn",
         "Due": "dueOn", "Closed": "closedOn", "Completed": "completedOn", "Period from": "periodFrom",
-        "Period until": "periodUntil", "Explained access": "explained", "Silence means": "onSilence",
+        "Period until": "periodUntil", "Explained access": "explained", "Without a decision": "onSilence",
         "Items": "itemCount", "SHA-256 of the population": "digest",
     }  # fmt: skip
     stages = ", then ".join(stage["reviewer"] for stage in review["stages"])

@@ -311,7 +311,7 @@ def check_decisions(review: Review) -> Iterator[str]:
 
 
 def is_by_system(item: dict[str, Any], review: Review) -> bool:
-    """Return whether the service decided: by carrying over when it was opened, or by silence when it was closed."""
+    """Return whether the service decided: carried over at opening, or for lack of a decision at closing."""
     carried = item["isCarried"] and review.about["explained"] == "carry over"
     silent = review.about["onSilence"] in ("flag", "approve") and review.about["closedOn"] is not None
     moment = review.about["openedOn"] if carried else review.about["closedOn"]

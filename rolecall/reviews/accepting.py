@@ -60,7 +60,9 @@ async def _accepting(db: Db, caller: Caller, item: ReviewItemDetail, given: UUID
     if item.reviewer.id in (person, await own_id(db, caller)) or any(
         entry.reviewer.id == person for entry in item.decisions
     ):
-        raise Conflict("A reviewer who decided the item cannot accept it; the owner of the application must be another")
+        raise Conflict(
+            "The reviewer who decided an item cannot accept it. Ask the owner of the application or an administrator"
+        )
     if item.identity and item.identity.id in (person, await own_id(db, caller)):
         raise Conflict("It is about their own account; another person must accept it")
     owners = await fetch_rows(

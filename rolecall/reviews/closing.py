@@ -13,7 +13,7 @@ from rolecall.reviews.model import MOST_FLAGGED, Decision, OnSilence, ReviewEven
 from rolecall.reviews.remediating import request_removals
 from rolecall.reviews.shapes import ReviewDetail
 
-_SILENT = "Not decided by {:%Y-%m-%d}; the review says what silence means"
+_NO_RESPONSE = "No decision by {:%Y-%m-%d}. {} as the review says"
 
 
 async def close_review(db: Db, caller: Caller, id: str | UUID, confirm: bool, now: datetime) -> ReviewDetail:
@@ -23,17 +23,21 @@ async def close_review(db: Db, caller: Caller, id: str | UUID, confirm: bool, no
         raise Conflict(f"A review that is {review.status} cannot be closed")
     left = await _left(db, review.id)
     if left and review.due_on > now:
-        raise Conflict(f"{left} items are not submitted yet and the due date has not passed")
+        raise Conflict(f"{_unsubmitted(left)}, and the due date has not passed")
     if left and review.on_silence is OnSilence.ESCALATE:
-        raise Conflict(f"{left} items are not submitted yet; remind the reviewers, or reassign the items")
+        raise Conflict(f"{_unsubmitted(left)}. Remind the reviewers, or reassign the items")
     if left and review.on_silence is OnSilence.FLAG and not confirm:
         held = await _too_many(db, review)
         if held:
             await execute(db, "UPDATE reviews SET held = %(held)s WHERE id = %(id)s", held=held, id=review.id)
             return await queries.get(db, review.id)
     if left:
-        await _decide_silent(db, caller, review, now)
+        await _decide_unanswered(db, caller, review, now)
     return await _close(db, review, now)
+
+
+def _unsubmitted(left: int) -> str:
+    return "1 item is not submitted yet" if left == 1 else f"{left:,} items are not submitted yet"
 
 
 async def _left(db: Db, review_id: UUID) -> int:
@@ -64,7 +68,7 @@ async def _too_many(db: Db, review: ReviewDetail) -> str | None:
     return f"Closing would flag {', '.join(said)}. Confirm to close it nevertheless" if said else None
 
 
-async def _decide_silent(db: Db, caller: Caller, review: ReviewDetail, now: datetime) -> None:
+async def _decide_unanswered(db: Db, caller: Caller, review: ReviewDetail, now: datetime) -> None:
     """Decide the remaining items as the review defines, and make all decisions final."""
     flag = review.on_silence is OnSilence.FLAG
     # Fires show_review_items, schema/reviews.sql.
@@ -76,11 +80,11 @@ async def _decide_silent(db: Db, caller: Caller, review: ReviewDetail, now: date
         id=review.id,
         status="Flagged" if flag else "Approved",
         decision=Decision.REVOKE if flag else Decision.KEEP,
-        comment=_SILENT.format(review.due_on),
+        comment=_NO_RESPONSE.format(review.due_on, "Flagged" if flag else "Approved"),
         now=now,
         system=SYSTEM.id,
     )
-    silent = [id for (id,) in rows]
+    unanswered = [id for (id,) in rows]
     # Decisions that were made but not submitted count too.
     unsubmitted = await fetch_rows(
         db,
@@ -90,7 +94,7 @@ async def _decide_silent(db: Db, caller: Caller, review: ReviewDetail, now: date
     )
     await request_removals(db, caller, review, [id for (id,) in unsubmitted], now)
     if flag:
-        await record_item_events(db, ReviewEvent.ITEM_FLAGGED, silent, now)
+        await record_item_events(db, ReviewEvent.ITEM_FLAGGED, unanswered, now)
 
 
 async def _close(db: Db, review: ReviewDetail, now: datetime) -> ReviewDetail:

@@ -38,7 +38,7 @@ class ApplicationCoverage(msgspec.Struct, frozen=True, rename="camel"):
 # Reviews of single findings and of models do not cover an application.
 _COVERING = """SELECT r.id, r.number, r.name, r.due_on, r.completed_on FROM reviews r
     JOIN review_populations p ON p.review_id = r.id AND p.application_id = a.id
-    WHERE r.surprise_of IS NULL AND r.type NOT IN ('Unmatched', 'Leavers', 'Model', 'Changed')"""
+    WHERE r.opened_by_import IS NULL AND r.type NOT IN ('Unmatched', 'Leavers', 'Model', 'Changed')"""
 _FROM = f"""FROM applications a
     LEFT JOIN LATERAL ({_COVERING} AND r.status = 'Completed' ORDER BY r.completed_on DESC LIMIT 1) AS last ON true
     LEFT JOIN LATERAL ({_COVERING} AND r.status IN ('Open', 'Closed') ORDER BY r.number DESC LIMIT 1) AS now ON true

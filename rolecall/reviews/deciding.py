@@ -20,7 +20,7 @@ from rolecall.identities import queries as identities
 from rolecall.identities.queries import with_mentioned_identities
 from rolecall.reviews import item_queries, permitted, queries
 from rolecall.reviews.bodies import DecideBody, DecideSeveralBody, ReassignBody, UndoBody
-from rolecall.reviews.item_queries import ItemFilters
+from rolecall.reviews.item_queries import BulkFilters
 from rolecall.reviews.model import DECIDED, KEPT, Decision, ItemSubject, ReviewItemStatus, ReviewStatus
 from rolecall.reviews.reviewers import NewReviewer, reviewers_for
 from rolecall.reviews.shapes import BulkDecision, BulkOutcome, ReviewDetail, ReviewItemDetail
@@ -85,9 +85,13 @@ async def _require_may_decide(db: Db, caller: Caller, item: ReviewItemDetail, gi
         raise Conflict("The decision was submitted and cannot be changed any more")
     if item.status not in _LEFT:
         raise Conflict(f"An item that is {item.status} cannot be decided")
-    under = await fetch_value(db, "SELECT under_id FROM review_items WHERE id = %(id)s", id=item.id)
-    if under:
-        raise Conflict("The item of the model decides for this one")
+    above = await fetch_value(
+        db,
+        "SELECT m.number FROM review_items c JOIN review_items m ON m.id = c.under_id WHERE c.id = %(id)s",
+        id=item.id,
+    )
+    if above:
+        raise Conflict(f"Item #{above} decides about the model that explains this access. Decide that item instead")
     await permitted.require_independent(db, caller, item.id, reviewer_id)
     return reviewer_id
 
@@ -265,7 +269,7 @@ async def _selected(
         condition, given = " AND c.id = ANY(%(ids)s)", {"ids": body.item_ids}
     else:
         assert body.filters
-        filters = ItemFilters(**body.filters.model_dump(), reviewer_id=decided.reviewer_id)
+        filters = BulkFilters(**body.filters.model_dump(), reviewer_id=decided.reviewer_id)
         condition, given = filters.conditions(), filters.given()
         if filters.status is None:
             condition += " AND c.status = 'Pending'"

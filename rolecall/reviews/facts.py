@@ -60,7 +60,7 @@ _EARLIER = """
     WHERE EXISTS (SELECT FROM reviews WHERE status IN ('Closed', 'Completed'))"""
 _LAST_PINS = """
     SELECT p.application_id, max(p.import_number) AS import_number FROM review_populations p
-    JOIN reviews r ON r.id = p.review_id AND r.status = 'Completed' AND r.surprise_of IS NULL GROUP BY 1"""
+    JOIN reviews r ON r.id = p.review_id AND r.status = 'Completed' AND r.opened_by_import IS NULL GROUP BY 1"""
 
 _FACTS = f"""
     INSERT INTO item_facts

@@ -16,7 +16,7 @@ from rolecall.reviews.deciding import move_items
 from rolecall.reviews.events import OVERDUE, REOPENED, record_item_events, record_notice
 from rolecall.reviews.model import WATCHED_AFTER, OnSilence, ReviewEvent, ReviewStatus
 from rolecall.reviews.reviewers import reviewers_for
-from rolecall.reviews.surprises import open_surprises
+from rolecall.reviews.unexplained import open_unexplained
 from rolecall.work_items.actions import record_activity_of
 
 
@@ -100,7 +100,7 @@ async def follow_import(db: Db, import_number: int, now: datetime) -> None:
             await _withdraw_gone(db, application_id, import_number, now)
             await _remediate_gone(db, application_id, import_number, now)
             await _reopen_returned(db, application_id, import_number, now)
-        await open_surprises(db, application_id, import_number, now)
+        await open_unexplained(db, application_id, import_number, now)
 
 
 async def _last_import(db: Db, application_id: UUID) -> int | None:

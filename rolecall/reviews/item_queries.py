@@ -156,6 +156,14 @@ ITEMS: Listing[_Explained] = Listing(
     make=_from_row,
     facets=("review_id", "status", "reviewer_id", "application_id"),
 )
+BY_REASON: Listing[_Explained] = Listing(
+    table="review_item_reasons",
+    row="x",
+    columns=_COLUMNS,
+    joins=f"JOIN review_items c ON c.id = x.item_id {_JOINS}",
+    make=_from_row,
+    facets=("review_id", "reason", "status", "reviewer_id", "application_id"),
+)
 
 
 class ItemFilters(msgspec.Struct, frozen=True, kw_only=True):
@@ -165,9 +173,7 @@ class ItemFilters(msgspec.Struct, frozen=True, kw_only=True):
     reviewer_id: UUID | None = None
     application_id: UUID | None = None
     identity_id: UUID | None = None
-    entitlement_id: UUID | None = None
     reason: ItemFact | None = None
-    recommendation: Decision | None = None
 
     def conditions(self) -> str:
         """Return SQL for a row `c`, with the filters as parameters."""
@@ -181,22 +187,28 @@ class ItemFilters(msgspec.Struct, frozen=True, kw_only=True):
         return {name: value for name, value in msgspec.structs.asdict(self).items() if value is not None}
 
 
-_FACETS = {"status", "reviewer_id", "application_id"}
+class BulkFilters(ItemFilters, frozen=True, kw_only=True):
+    """Which items to decide together."""
+
+    entitlement_id: UUID | None = None
+    recommendation: Decision | None = None
 
 
 async def items(db: Db, review_id: UUID, page: int, filters: ItemFilters) -> Page[ReviewItem]:
     """List the items of a review by person, application and risk."""
     given = filters.given()
-    if given.keys() <= _FACETS:
-        found = await fetch_listed(db, ITEMS, page, review_id=review_id, **given)
+    if filters.identity_id is None:
+        listing = BY_REASON if filters.reason else ITEMS
+        found = await fetch_listed(db, listing, page, review_id=review_id, **given)
     else:
-        where = f"FROM review_items c WHERE c.review_id = %(review_id)s{filters.conditions()}"
+        # The items of one person are few and are counted.
+        rows = f"FROM review_items c WHERE c.review_id = %(review_id)s{filters.conditions()}"
         found = await fetch_page(
             db,
             _from_row,
             page,
-            total=f"SELECT count(*) {where}",
-            items=f"SELECT {_COLUMNS} FROM (SELECT c.* {where}) AS c {_JOINS} ORDER BY c.list_key",
+            total=f"SELECT count(*) {rows}",
+            items=f"SELECT {_COLUMNS} FROM (SELECT c.* {rows}) AS c {_JOINS} ORDER BY c.list_key",
             review_id=review_id,
             **given,
         )

@@ -150,6 +150,14 @@ async def store_items(db: Db, review: ReviewDetail, taken: TakenItems, now: date
     await _draw_sample(db, review.id)
     await execute(
         db,
+        """INSERT INTO review_item_reasons
+           SELECT c.id, r.reason, c.review_id, c.status, c.reviewer_id, c.application_id, c.list_key
+           FROM review_items c CROSS JOIN LATERAL unnest(c.facts) AS r (reason)
+           WHERE c.review_id = %(id)s ORDER BY r.reason, c.list_key""",
+        id=review.id,
+    )
+    await execute(
+        db,
         "INSERT INTO review_scopes SELECT %(id)s, kind, id, min(reason) FROM out_of_scope GROUP BY kind, id",
         id=review.id,
     )

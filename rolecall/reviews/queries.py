@@ -162,6 +162,29 @@ async def populations(db: Db, review_id: UUID) -> list[ReviewPopulation]:
     ]
 
 
+async def applications_of(db: Db, review_id: UUID) -> list[tuple[UUID, str]]:
+    """Return the applications that a review covers, by name."""
+    covered = await populations(db, review_id)
+    return [(each.application.id, each.application.name) for each in covered if each.application]
+
+
+async def reviewers_of(db: Db, review_id: UUID) -> list[tuple[UUID, str]]:
+    """Return the reviewers of a review by name, reading one item of each."""
+    return await fetch_rows(
+        db,
+        f"""WITH RECURSIVE found AS (
+                (SELECT reviewer_id FROM review_items WHERE review_id = %(id)s ORDER BY reviewer_id LIMIT 1)
+                UNION ALL
+                SELECT (SELECT c.reviewer_id FROM review_items c
+                        WHERE c.review_id = %(id)s AND c.reviewer_id > found.reviewer_id
+                        ORDER BY c.reviewer_id LIMIT 1)
+                FROM found WHERE found.reviewer_id IS NOT NULL)
+            SELECT f.reviewer_id, {NAME.format(row="i")} FROM found f LEFT JOIN identities i ON i.id = f.reviewer_id
+            WHERE f.reviewer_id IS NOT NULL ORDER BY i.list_key NULLS LAST""",
+        id=review_id,
+    )
+
+
 async def progress_of(db: Db, review_id: UUID) -> ReviewProgress:
     """Count items by status and reviewer, and what each reviewer has not submitted yet."""
     rows = await fetch_rows(

@@ -108,7 +108,7 @@ async def check_population(db: Db, id: str) -> PopulationCheck:
 
 @operation("POST", "/{id:str}/close", scope=_WRITE, body=CloseBody, read_body=optional_json)
 async def close_review(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> ReviewDetail:
-    """Close a review after its due date. It is held if silence would flag many accounts, unless `confirm` is true."""
+    """Close a review after its due date. A close that would flag many accounts is held, unless `confirm` is true."""
     return await closing.close_review(db, caller, id, check(CloseBody, raw, facts).confirm, facts.now)
 
 

@@ -170,7 +170,7 @@ async def covering_reviews(db: Db, since: datetime) -> list[ReviewInMap]:
                         AND c.application_id = p.application_id AND c.status <> 'Pending') / p.items END::int AS decided
            FROM review_populations p JOIN reviews r ON r.id = p.review_id
            WHERE p.application_id IS NOT NULL AND r.status IN ('Open', 'Closed', 'Completed')
-             AND r.surprise_of IS NULL AND r.type NOT IN ('Unmatched', 'Leavers', 'Model', 'Changed')
+             AND r.opened_by_import IS NULL AND r.type NOT IN ('Unmatched', 'Leavers', 'Model', 'Changed')
              AND coalesce(r.completed_on, r.due_on) >= %(since)s
            ORDER BY coalesce(r.completed_on, r.due_on), r.number""",
         since=since,

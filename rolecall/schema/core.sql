@@ -31,6 +31,7 @@ CREATE OR REPLACE FUNCTION fold_list(the_list text) RETURNS void LANGUAGE plpgsq
 DECLARE
     uneven jsonb[];
     the_facet jsonb;
+    always text[] := (SELECT l.within FROM lists l WHERE l.name = the_list);
 BEGIN
     IF NOT take_list(the_list) THEN
         RETURN;
@@ -44,6 +45,7 @@ BEGIN
         SELECT DISTINCT n.facets, n.facets - s.subset AS facet
         FROM (SELECT DISTINCT net.facets FROM net) n
         CROSS JOIN subsets_of(ARRAY(SELECT DISTINCT jsonb_object_keys(net.facets) FROM net)) s
+        WHERE NOT coalesce(always, '{}') && s.subset
     ), moved AS (
         SELECT s.facet, sum(n.rows) AS total, array_agg(n.key) AS keys, array_agg(n.rows) AS rows
         FROM net n JOIN subsets s USING (facets) GROUP BY s.facet
@@ -107,33 +109,37 @@ BEGIN
     $sql$, the_list::regclass, condition) USING the_list, the_facet;
 END $$;
 
--- Rebuild the contents from the table, in one statement and therefore from one snapshot; for bulk loads.
-CREATE OR REPLACE FUNCTION recount_list(the_list text, columns text[]) RETURNS void LANGUAGE plpgsql AS $$
+-- Rebuild the contents from the table, in one statement and therefore from one snapshot; for bulk loads. Filters without the columns
+-- `within` are not counted, and of all rows only those of `part`.
+CREATE OR REPLACE FUNCTION recount_list(the_list text, columns text[], within text[] DEFAULT '{}', part jsonb DEFAULT '{}') RETURNS void
+LANGUAGE plpgsql AS $$
 DECLARE
+    of_part text := coalesce((SELECT string_agg(format(' AND %I = %L', key, value), '') FROM jsonb_each_text(part)), '');
     counts text := (
         SELECT string_agg(format(
             'SELECT jsonb_build_object(%1$s) AS facet, max(n) AS total,
                     coalesce(array_agg(list_key ORDER BY n) FILTER (WHERE n > 1 AND n %% list_stride() = 1), ''{}'') AS keys,
                     coalesce(array_agg(n - 1 ORDER BY n) FILTER (WHERE n > 1 AND n %% list_stride() = 1), ''{}'') AS starts
-             FROM (SELECT list_key%2$s, row_number() OVER (%3$s ORDER BY list_key) AS n FROM %4$s WHERE %5$s) AS places
+             FROM (SELECT list_key%2$s, row_number() OVER (%3$s ORDER BY list_key) AS n FROM %4$s WHERE %5$s%7$s) AS places
              GROUP BY %6$s HAVING count(*) > 0',
             (SELECT string_agg(format('%L, %I', c, c), ', ') FROM unnest(s.subset) AS c),
             (SELECT string_agg(format(', %I', c), '') FROM unnest(s.subset) AS c),
             (SELECT 'PARTITION BY ' || string_agg(quote_ident(c), ', ') FROM unnest(s.subset) AS c),
             the_list::regclass,
             (SELECT string_agg(format('%I IS NOT NULL', c), ' AND ') FROM unnest(s.subset || 'list_key'::text) AS c),
-            coalesce((SELECT string_agg(quote_ident(c), ', ') FROM unnest(s.subset) AS c), '()')
-        ), ' UNION ALL ') FROM subsets_of(columns) AS s);
+            coalesce((SELECT string_agg(quote_ident(c), ', ') FROM unnest(s.subset) AS c), '()'),
+            of_part
+        ), ' UNION ALL ') FROM subsets_of(columns) AS s WHERE s.subset @> within);
 BEGIN
     EXECUTE format($sql$
         WITH gone AS (
-            DELETE FROM list_changes WHERE list = $1
+            DELETE FROM list_changes WHERE list = $1 AND facets @> $2
         ), counted AS MATERIALIZED (%s), vanished AS (
-            DELETE FROM list_contents WHERE list = $1 AND NOT facet = ANY (SELECT facet FROM counted)
+            DELETE FROM list_contents WHERE list = $1 AND facet @> $2 AND NOT facet = ANY (SELECT facet FROM counted)
         )
         INSERT INTO list_contents (list, facet, total, keys, starts) SELECT $1, facet, total, keys, starts FROM counted
         ON CONFLICT (list, facet) DO UPDATE SET total = EXCLUDED.total, keys = EXCLUDED.keys, starts = EXCLUDED.starts
-    $sql$, counts) USING the_list;
+    $sql$, counts) USING the_list, part;
 END $$;
 
 -- Fold every list that has changes.
@@ -144,28 +150,49 @@ END;
 -- Create the triggers that keep totals of a table with a `list_key`, under every combination of filters on `columns`. The indexes, one
 -- for each combination, are in the table's migration. Counts the table only if the list is new or has other columns than before.
 CREATE OR REPLACE PROCEDURE keep_list(list regclass, VARIADIC columns text[] DEFAULT '{}') LANGUAGE plpgsql AS $$
+BEGIN
+    CALL keep_lists(list, '{}', VARIADIC columns);
+END $$;
+
+-- Keep one list for each value of the columns `within`, such as the items of each review: every filter names these columns, which never
+-- change, and a bulk load counts only the lists that it fills.
+CREATE OR REPLACE PROCEDURE keep_lists(list regclass, within text[], VARIADIC others text[] DEFAULT '{}') LANGUAGE plpgsql AS $$
 DECLARE
+    columns text[] := within || others;
     names text := (SELECT string_agg(quote_ident(c), ', ') FROM unnest('list_key'::text || columns) AS c);
     facets text := format('jsonb_strip_nulls(jsonb_build_object(%s))', (SELECT string_agg(format('%L, %I', c, c), ', ') FROM unnest(columns) AS c));
+    part text := format('jsonb_build_object(%s)', (SELECT string_agg(format('%L, %I', c, c), ', ') FROM unnest(within) AS c));
+    parts text := (SELECT ' GROUP BY ' || string_agg(quote_ident(c), ', ') FROM unnest(within) AS c);
+    listed text := format('list_key IS NOT NULL AND %s <> ALL (counted)', part);
     transition record;
 BEGIN
     FOR transition IN
         SELECT * FROM (VALUES
-            ('insert', 'NEW TABLE AS new_rows', 'new_rows', format('%s, 1 FROM new_rows WHERE list_key IS NOT NULL', facets)),
-            ('delete', 'OLD TABLE AS old_rows', 'old_rows', format('%s, -1 FROM old_rows WHERE list_key IS NOT NULL', facets)),
+            ('insert', 'NEW TABLE AS new_rows', 'new_rows', format('%s, 1 FROM new_rows WHERE %s', facets, listed)),
+            ('delete', 'OLD TABLE AS old_rows', 'old_rows', format('%s, -1 FROM old_rows WHERE %s', facets, listed)),
             ('update', 'NEW TABLE AS new_rows OLD TABLE AS old_rows', 'new_rows', format(
                 '%1$s, sum(rows) FROM (SELECT %2$s, 1 AS rows FROM new_rows UNION ALL SELECT %2$s, -1 FROM old_rows) AS changes
-                 WHERE list_key IS NOT NULL GROUP BY %2$s HAVING sum(rows) <> 0', facets, names))
+                 WHERE %3$s GROUP BY %2$s HAVING sum(rows) <> 0', facets, names, listed))
         ) AS t (event, tables, touched, changes)
     LOOP
         EXECUTE format($sql$
             CREATE OR REPLACE FUNCTION keep_%1$s_on_%2$s() RETURNS trigger LANGUAGE plpgsql AS $keep$
             DECLARE
                 touched bigint := (SELECT count(*) FROM %4$s);
+                counted jsonb[] := '{}';
+                part record;
             BEGIN
-                IF touched > 2 * list_stride() AND is_bulk(%1$L, touched) AND take_list(%1$L) THEN
-                    PERFORM recount_list(%1$L, %6$L);
-                    RETURN NULL;
+                IF touched > 2 * list_stride() THEN
+                    FOR part IN SELECT %8$s AS facet, count(*) AS rows FROM %4$s%9$s LOOP
+                        IF part.rows > 2 * list_stride() AND is_bulk(%1$L, part.facet, part.rows) AND take_list(%1$L) THEN
+                            PERFORM recount_list(%1$L, %6$L, %7$L, part.facet);
+                            counted := counted || part.facet;
+                            touched := touched - part.rows;
+                        END IF;
+                    END LOOP;
+                    IF touched = 0 THEN
+                        RETURN NULL;
+                    END IF;
                 END IF;
                 INSERT INTO list_changes (list, key, facets, rows) SELECT %1$L, list_key, %5$s;
                 GET DIAGNOSTICS touched = ROW_COUNT;
@@ -175,20 +202,21 @@ BEGIN
                 RETURN NULL;
             END $keep$;
             CREATE OR REPLACE TRIGGER keep_list_on_%2$s AFTER %2$s ON %1$s REFERENCING %3$s FOR EACH STATEMENT EXECUTE FUNCTION keep_%1$s_on_%2$s();
-        $sql$, list, transition.event, transition.tables, transition.touched, transition.changes, columns);
+        $sql$, list, transition.event, transition.tables, transition.touched, transition.changes, columns, within, part, parts);
     END LOOP;
     EXECUTE format('CREATE OR REPLACE TRIGGER keep_list_on_truncate AFTER TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION empty_list()', list);
-    IF NOT EXISTS (SELECT FROM lists l WHERE l.name = list::text AND l.facets = columns) THEN
+    IF NOT EXISTS (SELECT FROM lists l WHERE l.name = list::text AND l.facets = columns AND l.within = keep_lists.within) THEN
         -- Wait for a transaction that folds: it would write the places of keys that are replaced here.
         PERFORM pg_advisory_xact_lock(hashtext('list'), hashtext(list::text));
-        PERFORM recount_list(list::text, columns);
-        INSERT INTO lists (name, facets) VALUES (list::text, columns) ON CONFLICT (name) DO UPDATE SET facets = EXCLUDED.facets;
+        PERFORM recount_list(list::text, columns, within);
+        INSERT INTO lists (name, facets, within) VALUES (list::text, columns, keep_lists.within)
+        ON CONFLICT (name) DO UPDATE SET facets = EXCLUDED.facets, within = EXCLUDED.within;
     END IF;
 END $$;
 
--- Whether a recount is cheaper than appending the changes.
-CREATE OR REPLACE FUNCTION is_bulk(the_list text, touched bigint) RETURNS boolean STABLE LANGUAGE sql BEGIN ATOMIC
-    SELECT 4 * touched > coalesce((SELECT total FROM list_contents WHERE list = the_list AND facet = '{}'), 0);
+-- Whether a recount of a list, or of a part of it, is cheaper than appending the changes.
+CREATE OR REPLACE FUNCTION is_bulk(the_list text, part jsonb, touched bigint) RETURNS boolean STABLE LANGUAGE sql BEGIN ATOMIC
+    SELECT 4 * touched > coalesce((SELECT total FROM list_contents WHERE list = the_list AND facet = part), 0);
 END;
 
 -- Reset the totals of a table after TRUNCATE.

@@ -2,7 +2,8 @@
 --
 -- UPDATE of application_imports to Finished (application_imports/actions.py) fires `note_import_to_review`. INSERT of access_request_events
 -- (access_requests/moving.py) fires `follow_review_requests`. UPDATE of review_items (reviews/deciding.py, closing.py, following.py) fires
--- `show_review_items` and, for a status that may not follow, `refuse_item_move`.
+-- `show_review_items`, `keep_item_reasons` and, for a status that may not follow, `refuse_item_move`. Opening (reviews/opening.py) inserts
+-- review_item_reasons.
 
 -- Why a person cannot review, or null if they can. People sign in unless they are no person and have no role; auditors make no decisions.
 CREATE OR REPLACE FUNCTION review_obstacle(person uuid, moment timestamptz) RETURNS text STABLE LANGUAGE sql RETURN
@@ -62,8 +63,20 @@ END $$;
 CREATE OR REPLACE TRIGGER show_review_items AFTER UPDATE ON review_items REFERENCING NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION show_review_items();
 
+-- Keep the status and the reviewer of items in the lists by reason.
+CREATE OR REPLACE FUNCTION keep_item_reasons() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE review_item_reasons x SET status = n.status, reviewer_id = n.reviewer_id
+    FROM new_rows n JOIN old_rows o ON o.id = n.id
+    WHERE (n.status, n.reviewer_id) IS DISTINCT FROM (o.status, o.reviewer_id) AND x.item_id = n.id;
+    RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER keep_item_reasons AFTER UPDATE ON review_items REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
+    FOR EACH STATEMENT EXECUTE FUNCTION keep_item_reasons();
+
 CALL keep_list('reviews', 'status', 'type');
-CALL keep_list('review_items', 'review_id', 'status', 'reviewer_id', 'application_id');
+CALL keep_lists('review_items', '{review_id}', 'status', 'reviewer_id', 'application_id');
+CALL keep_lists('review_item_reasons', '{review_id,reason}', 'status', 'reviewer_id', 'application_id');
 CALL keep_audit('reviews', '''Review''', 'r.id', $$to_jsonb(r) - '{id,list_key}'::text[]$$);
 CALL keep_audit('review_templates', '''Review Template''', 'r.id', $$to_jsonb(r) - '{id}'::text[]$$);
 CALL keep_audit('review_bulks', '''Review''', 'r.review_id', $$to_jsonb(r) - '{id,number,review_id}'::text[]$$, $$'bulks.' || r.number$$);

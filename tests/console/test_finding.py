@@ -64,6 +64,21 @@ async def test_search_finds_what_was_configured_by_any_part_of_its_name(company:
     ]
 
 
+async def test_search_finds_reviews_by_name_and_number(company: Db) -> None:
+    await company.execute(
+        """INSERT INTO reviews (id, name, type, stages, due_on, explained, on_silence, statement, created_by,
+                                created_at)
+           VALUES (gen_random_uuid(), 'Finance systems', 'Supervisor', '[]', now(), 'each', 'escalate', '', '',
+                   now())"""
+    )
+
+    named = await finding.search(company, "finance", SYSTEM)
+    numbered = await finding.search(company, "#1", SYSTEM)
+
+    assert [(each.kind, each.name, each.about) for each in named] == [("Review", "Finance systems", "#1, Draft")]
+    assert [(each.kind, each.name) for each in numbered] == [("Review", "#1 Finance systems")]
+
+
 async def test_suggestions_are_limited_and_contain_only_active_people(company: Db) -> None:
     await company.execute("UPDATE identities SET status = 'Disabled' WHERE last_name = 'Adams'")
 

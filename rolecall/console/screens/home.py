@@ -150,6 +150,9 @@ _SCOPES = {
     "Report": Scope.APPLICATIONS_READ,
     "Duty": Scope.DUTIES_READ,
     "Rule": Scope.DUTIES_READ,
+    "Review": Scope.REVIEWS_READ,
+    "Review item": Scope.REVIEWS_READ,
+    "Review template": Scope.REVIEWS_WRITE,
     "Webhook": Scope.WEBHOOKS_MANAGE,
 }
 

@@ -69,7 +69,7 @@ def is_open_for(person: Person, review: ReviewDetail, item: ReviewItem | ReviewI
 async def show_work(
     db: Db, id: str, person: Person, query: dict[str, Any], is_fragment: bool, now: datetime
 ) -> HtmlPage:
-    review = await queries.get(db, id)
+    review = await queries.plan_of(db, id)
     reviewer = reviewer_of(person, review, query)
     tab = query.get("tab") or "todo"
     values: dict[str, Any] = {
@@ -102,7 +102,7 @@ async def _around(db: Db, review: ReviewDetail, reviewer: UUID) -> dict[str, Any
         "mine": mine,
         "tabs": [(name, value, counts[value]) for value, (name, _) in TABS.items()],
         "reasons": list(ItemFact),
-        "applications": [(one.application.id, one.application.name) for one in review.population if one.application],
+        "applications": await queries.applications_of(db, review.id),
         "reviewer_name": (await console.people_names(db, [reviewer])).get(reviewer, ADMINISTRATORS.name),
     }
 
@@ -147,19 +147,14 @@ async def _by_access(db: Db, review: ReviewDetail, reviewer: UUID, query: dict[s
 
 
 async def _holders(db: Db, review: ReviewDetail, reviewer: UUID, entitlement: UUID) -> list[ReviewItem]:
-    """Return all undecided items of one entitlement, so that they can be decided once."""
-    filters = ItemFilters(status=ReviewItemStatus.PENDING, reviewer_id=reviewer, entitlement_id=entitlement)
-    found = await item_queries.items(db, review.id, 1, filters)
-    items = list(found.items)
-    for number in range(2, min(found.total_pages, workspace.MOST_HOLDERS // found.page_size) + 1):
-        items += (await item_queries.items(db, review.id, number, filters)).items
-    return items
+    """Return the undecided items of one entitlement, up to a limit, so that they can be decided once."""
+    return await item_queries.items_by_id(db, await workspace.undecided_holders(db, review.id, [reviewer], entitlement))
 
 
 @screen("GET", "/review-items/{id:str}", scope=Scope.REVIEWS_READ, limits=_ITEM)
 async def show_item(db: Db, id: str, person: Person, caller: Caller, now: datetime) -> HtmlPage:
     item = await item_queries.get_item(db, id)
-    review = await queries.get(db, item.review_id)
+    review = await queries.plan_of(db, item.review_id)
     can_decide = is_open_for(person, review, item)
     is_open = review.status is ReviewStatus.OPEN and item.status in _UNDECIDED and not item.is_submitted
     if can_decide:
@@ -220,7 +215,7 @@ async def reassign_review_item(db: Db, id: str, form: Form, caller: Caller, fact
 @screen("POST", "/reviews/{id:str}/reassign", scope=Scope.REVIEWS_WRITE)
 async def reassign_review_items(db: Db, id: str, form: Form, caller: Caller, facts: Facts) -> SeeOther:
     """Give all undecided items of one reviewer to another person; those that cannot be given are left, with why."""
-    review = await queries.get(db, id)
+    review = await queries.plan_of(db, id)
     raw = given(form, "comment")
     if words := first(form, "identityId"):
         raw["identityId"] = await finding.the_person(db, "identityId", words)
@@ -246,7 +241,7 @@ async def accept_review_item(db: Db, id: str, form: Form, caller: Caller, facts:
 async def decide_review_items(db: Db, id: str, form: Form, person: Person, caller: Caller, facts: Facts) -> SeeOther:
     """Decide the ticked items, or all holders of an entitlement except the ticked ones."""
     back = _back(form, f"/reviews/{id}/work")
-    review = await queries.get(db, id)
+    review = await queries.plan_of(db, id)
     ids = form.get("id", [])
     if entitlement := first(form, "entitlementId"):
         reviewer = UUID(first(form, "reviewerId")) if first(form, "reviewerId") else person.id
@@ -264,7 +259,7 @@ async def decide_review_items(db: Db, id: str, form: Form, person: Person, calle
 
 @screen("GET", "/reviews/{id:str}/submit", scope=Scope.REVIEWS_READ, limits=_REVIEW, query={"reviewerId": a_guid})
 async def show_statement(db: Db, id: str, person: Person, query: dict[str, Any]) -> HtmlPage:
-    review = await queries.get(db, id)
+    review = await queries.plan_of(db, id)
     reviewer = reviewer_of(person, review, query)
     names = await console.people_names(db, [reviewer])
     values = {

@@ -302,7 +302,7 @@ async def check_population(db: Db, id: str) -> SeeOther:
 
 @screen("GET", "/reviews/{id:str}/items", scope=_READ, query=_ITEM_FILTERS)
 async def show_review_items(db: Db, id: str, query: dict[str, Any]) -> HtmlPage:
-    review = await queries.get(db, id)
+    review = await queries.plan_of(db, id)
     filters = item_queries.ItemFilters(
         status=query.get("status"),
         reviewer_id=query.get("reviewerId"),
@@ -315,15 +315,15 @@ async def show_review_items(db: Db, id: str, query: dict[str, Any]) -> HtmlPage:
         "query": query,
         "statuses": list(ReviewItemStatus),
         "reasons": list(ItemFact),
-        "reviewers": [(one.reviewer.id, one.reviewer.name) for one in review.progress.reviewers],
-        "applications": [(one.application.id, one.application.name) for one in review.population if one.application],
+        "reviewers": await queries.reviewers_of(db, review.id),
+        "applications": await queries.applications_of(db, review.id),
     }
     return HtmlPage("review_items.html", values)
 
 
 @screen("GET", "/reviews/{id:str}/new-access", scope=_READ, limits=RecordType.REVIEW)
 async def show_new_access(db: Db, id: str, query: dict[str, Any]) -> HtmlPage:
-    review = await queries.get(db, id)
+    review = await queries.plan_of(db, id)
     page = await new_access.new_access(db, review.id, query["page"])
     return HtmlPage("review_new_access.html", {"review": review, "page": page, "query": query})
 

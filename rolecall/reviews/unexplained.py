@@ -16,7 +16,7 @@ from rolecall.reviews.population import Taking
 _DUE_AFTER = timedelta(days=14)
 
 
-async def open_surprises(db: Db, application_id: UUID, import_number: int, now: datetime) -> None:
+async def open_unexplained(db: Db, application_id: UUID, import_number: int, now: datetime) -> None:
     """Open a review for the access of each person that only this import shows, if the application asks for it."""
     rows = await fetch_rows(
         db,
@@ -57,7 +57,7 @@ async def _open(
     await execute(
         db,
         """INSERT INTO reviews (id, name, description, type, scope, stages, due_on, explained, on_silence, statement,
-                                owner_id, created_by, created_at, surprise_of)
+                                owner_id, created_by, created_at, opened_by_import)
            SELECT %(id)s, %(name)s, %(description)s, 'Unexplained', %(scope)s::jsonb,
                   '[{"reviewer": "Application Owner"}]', %(due)s, 'each', 'escalate', %(statement)s, a.owner_id,
                   %(by)s, %(now)s, %(number)s FROM applications a WHERE a.id = %(application)s""",
