@@ -1,38 +1,51 @@
-"""Measure access reviews: open them, list their items, and decide many at once.
+"""Measure access reviews: open them, list their items under every filter, decide one or many, and prove them.
 
     python -m bench.reviews [--rows 100000]
 
 `--rows` is the number of people; each has an account with ten permissions, so that a review of the application has ten
-times as many items. The same items are also copied by INSERT … SELECT into a table with the same columns and indexes.
-The database is embedded.
+times as many items, all of one reviewer. The same items are also copied by INSERT … SELECT into a table with the same
+columns and indexes. A tenth of the people have ten groups each in another application, which their supervisors review;
+models, requests, conflicts, sign-ins and an earlier review give these items reasons. Lists are measured with a prepared
+plan, as medians. Chromium talks to `rolecall serve`, as in `bench.console`. The database is embedded.
 """
 
+import asyncio
+import resource
+import statistics
+import tempfile
 import time
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
+from itertools import combinations
+from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
 from uuid import UUID
-from zoneinfo import ZoneInfo
 
 import psycopg
+from playwright.async_api import async_playwright
 
+from bench.console import timed as painted
 from bench.duties import CALLER, seed, timed
 from bench.figures import Found, tell
+from bench.models import facts
+from bench.review_company import a_second_application, close_as_decided
 from bench.seeding import measure
-from rolecall.core.checking import Facts
-from rolecall.core.db import Db, execute, fetch_value, session_options
+from rolecall.console import actions as console
+from rolecall.core.db import Db, execute, fetch_rows, fetch_value, session_options
 from rolecall.evidence.review_bundle import write_review_bundle
 from rolecall.reviews import actions, deciding, item_queries
 from rolecall.reviews.item_queries import ItemFilters
+from rolecall.reviews.model import ItemFact, ReviewItemStatus
 from rolecall.reviews.shapes import ReviewDetail
+from tests.cli.commands import a_service
+from tests.console.browser.conftest import ARGUMENTS, find_browser
 
-BAR_COPY, BAR_REASONS, BAR_BULK, BAR_PAGE, BAR_COMPANY, BAR_EVIDENCE = 6.0, 10.0, 1.0, 1.5, 1.3, 60.0
-ROUNDS = 40
-
-
-def facts() -> Facts:
-    return Facts(now=datetime.now(UTC), zone=ZoneInfo("UTC"))
+BAR_COPY, BAR_REASONS, BAR_BULK, BAR_PAGE, BAR_COMPANY = 6.0, 10.0, 1.0, 1.5, 1.3
+BAR_EVIDENCE, BAR_MEMORY, BAR_PAINT = 60.0, 300.0, 150.0
+ROUNDS, DECISIONS, BULK = 41, 40, 1000
+Figure = tuple[str, float, str, float]
 
 
 async def opened(db: Db, type: str, **fields: Any) -> tuple[float, ReviewDetail]:
@@ -48,37 +61,6 @@ async def opened(db: Db, type: str, **fields: Any) -> tuple[float, ReviewDetail]
     return await timed(work)
 
 
-_SECOND = [
-    """INSERT INTO application_imports
-           (id, application_id, type, status, created_by, created_at, build_start, build_end, metrics)
-       SELECT gen_random_uuid(), %(there)s, 'API', 'Finished', 'bench', now(), now(), now() - interval '1 day', '{}'""",
-    """INSERT INTO accounts (application_id, username, identity_id, match, matched_on)
-       SELECT %(there)s, 'user ' || row_number() OVER (ORDER BY id), id, 'Email', now() - interval '1 day'
-       FROM (SELECT id FROM identities ORDER BY id LIMIT %(people)s) AS some""",
-    """INSERT INTO account_versions
-       SELECT number, %(run)s, NULL, username, '', '', '', '', true, false, '', '', '{}', '', '' FROM accounts
-       WHERE application_id = %(there)s""",
-    """INSERT INTO groups (application_id, name) SELECT %(there)s, 'Group ' || n FROM generate_series(1, 100) AS n""",
-    """INSERT INTO group_versions SELECT number, %(run)s, NULL, '', '', '', '{}' FROM groups
-       WHERE application_id = %(there)s""",
-    """INSERT INTO memberships SELECT a.number, g.number, %(run)s, NULL FROM accounts a
-       JOIN (SELECT number, row_number() OVER () AS n FROM groups WHERE application_id = %(there)s) AS g
-            ON g.n %% 10 = a.number %% 10 WHERE a.application_id = %(there)s""",
-    "SELECT refresh_entitlements(%(there)s, %(run)s)",
-]
-
-
-async def a_second_application(db: Db, people: int) -> UUID:
-    """Give a tenth of the people an account with ten groups in another application."""
-    there: UUID = await fetch_value(db, "SELECT id FROM applications ORDER BY id OFFSET 1 LIMIT 1")
-    run = None
-    for statement in _SECOND:
-        await execute(db, statement, there=there, run=run, people=people)
-        run = run or await fetch_value(db, "SELECT max(number)::int FROM application_imports")
-    await execute(db, "ANALYZE")
-    return there
-
-
 async def copied(db: Db, review_id: UUID) -> float:
     """Return the seconds of an INSERT … SELECT of the same rows into a table with the same indexes."""
     await execute(db, "CREATE TABLE copied_items (LIKE review_items INCLUDING ALL)")
@@ -88,81 +70,168 @@ async def copied(db: Db, review_id: UUID) -> float:
     return seconds
 
 
-async def median(work: Callable[[], Awaitable[Any]]) -> float:
-    took = []
+async def medians(*works: Callable[[], Awaitable[Any]]) -> list[float]:
+    """Return the median seconds of each; they take turns, so that other programs slow them down alike."""
+    took: list[list[float]] = [[] for _ in works]
     for _ in range(ROUNDS):
-        started = time.perf_counter()
-        await work()
-        took.append(time.perf_counter() - started)
-    return sorted(took)[ROUNDS // 2]
+        for times, work in zip(took, works, strict=True):
+            started = time.perf_counter()
+            await work()
+            times.append(time.perf_counter() - started)
+    return [statistics.median(times[5:]) for times in took]
+
+
+async def filters_of(db: Db, review: ReviewDetail) -> dict[str, ItemFilters]:
+    """Return every combination of filters, with the values of most items."""
+    common: dict[str, Any] = {
+        "status": ReviewItemStatus.PENDING,
+        "reviewer_id": max(review.progress.reviewers, key=lambda each: each.items.pending).reviewer.id,
+        "application_id": await fetch_value(
+            db, "SELECT application_id FROM review_items WHERE review_id = %(id)s LIMIT 1", id=review.id
+        ),
+        "reason": ItemFact.NO_RECORD,
+    }
+    return {
+        " and ".join(name.removesuffix("_id") for name in chosen) or "no filter": ItemFilters(
+            **{name: common[name] for name in chosen}
+        )
+        for size in range(5)
+        for chosen in combinations(common, size)
+    }
+
+
+async def pages(db: Db, review: ReviewDetail, small: ReviewDetail) -> list[Figure]:
+    """Compare the last page with the first, and the first with that of a small review, under every filter."""
+    far, wide = dict[str, float](), dict[str, float]()
+    own, others = await filters_of(db, review), await filters_of(db, small)
+    for name, filters in own.items():
+        found = await item_queries.items(db, review.id, 1, filters)
+        assert found.total_count > 0.5 * review.items.total, name
+        first, last, other = await medians(
+            partial(item_queries.items, db, review.id, 1, filters),
+            partial(item_queries.items, db, review.id, found.total_pages - 1, filters),
+            partial(item_queries.items, db, small.id, 1, others[name]),
+        )
+        far[name], wide[name] = last / first, first / other
+        print(f"{name}: first page {first * 1000:.1f} ms, last {last * 1000:.1f}, small {other * 1000:.1f}", flush=True)
+    slowest, widest = max(far, key=far.__getitem__), max(wide, key=wide.__getitem__)
+    return [
+        (f"last page of the items beside the first, worst filter ({slowest})", far[slowest], "×", BAR_PAGE),
+        (f"first page beside that of {small.items.total:,} items, worst filter ({widest})", wide[widest], "×",
+         BAR_COMPANY),
+    ]  # fmt: skip
 
 
 async def bulk(db: Db, review: ReviewDetail) -> float:
-    """Return the seconds of a decision about a thousand items of one reviewer."""
+    """Return the median seconds of decisions about a thousand items of one reviewer."""
     reviewer = max(review.progress.reviewers, key=lambda each: each.items.pending).reviewer.id
-    rows = await db.execute(
-        "SELECT id FROM review_items WHERE review_id = %s AND reviewer_id = %s ORDER BY list_key LIMIT 1000",
-        (review.id, reviewer),
+    rows = await fetch_rows(
+        db,
+        f"""SELECT id FROM review_items WHERE review_id = %(id)s AND reviewer_id = %(reviewer)s AND status = 'Pending'
+            ORDER BY list_key LIMIT {5 * BULK}""",
+        id=review.id,
+        reviewer=reviewer,
     )
-    ids = [str(id) for (id,) in await rows.fetchall()]
-    raw = {"decision": "Keep", "itemIds": ids, "reviewerId": str(reviewer), "comment": "as agreed"}
-
-    async def work() -> None:
-        async with db.transaction():
-            result = await deciding.decide_several(db, CALLER, str(review.id), raw, facts())
-            assert result.decided == len(ids), result
-
-    seconds, _ = await timed(work)
-    return seconds
+    took = []
+    for n in range(0, len(rows), BULK):
+        ids = [str(id) for (id,) in rows[n : n + BULK]]
+        raw = {"decision": "Keep", "itemIds": ids, "reviewerId": str(reviewer), "comment": "as agreed"}
+        seconds, result = await timed(partial(decided, db, review, raw))
+        assert result == len(ids), result
+        took.append(seconds)
+    return statistics.median(took)
 
 
-async def evidence(db: Db, review: ReviewDetail) -> float:
-    """Return the seconds that the evidence bundle of a review takes."""
+async def decided(db: Db, review: ReviewDetail, raw: Any) -> int:
+    async with db.transaction():
+        return (await deciding.decide_several(db, CALLER, str(review.id), raw, facts())).decided
+
+
+async def decide_most(db: Db, review: ReviewDetail) -> None:
+    """Decide the items of every second reviewer, each reviewer's at once."""
+    for each in review.progress.reviewers[::2]:
+        raw = {"decision": "Keep", "filters": {}, "reviewerId": str(each.reviewer.id), "comment": "as agreed"}
+        await decided(db, review, raw)
+
+
+async def evidence(db: Db, review: ReviewDetail) -> list[Figure]:
+    """Measure the time of the evidence bundle of a review, and by how much memory grows meanwhile."""
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with TemporaryFile() as file:
         seconds, _ = await timed(lambda: write_review_bundle(db, file, review.id, datetime.now(UTC)))
-    return seconds
-
-
-async def pages(db: Db, review: ReviewDetail, small: ReviewDetail) -> tuple[float, float]:
-    """Return how much slower the last page is than the first, and the first than that of a small review."""
-    last = review.items.total // 50
-    first = await median(lambda: item_queries.items(db, review.id, 1, ItemFilters()))
-    end = await median(lambda: item_queries.items(db, review.id, last, ItemFilters()))
-    other = await median(lambda: item_queries.items(db, small.id, 1, ItemFilters()))
-    return end / first, first / other
-
-
-async def run(url: str, rows: int) -> bool:
-    async with await psycopg.AsyncConnection.connect(
-        url, autocommit=True, options=session_options("http://127.0.0.1:8000")
-    ) as db:
-        there = await seed(db)
-        await execute(db, "UPDATE applications SET owner_id = (SELECT id FROM identities ORDER BY id LIMIT 1)")
-        _, small = await opened(db, "Supervisor", scope={"departments": ["Department 0"]})
-        second = await a_second_application(db, rows // 10)
-        reasons, middle = await opened(db, "Supervisor", scope={"applicationIds": [str(second)]})
-        whole, large = await opened(db, "Application", scope={"applicationIds": [str(there)]})
-        copy = await copied(db, large.id)
-        again, check = await timed(lambda: checked(db, large))
-        assert check, "the population taken again has another digest"
-        print(f"opened {large.items.total:,} items in {whole:.1f} s; the copy took {copy:.1f} s; again {again:.1f} s")
-        far, company = await pages(db, large, small)
-        reviewers = len(middle.progress.reviewers)
-        figures = [
-            (f"open {large.items.total:,} items beside a copy of them", whole / copy, "×", BAR_COPY),
-            (f"open {middle.items.total:,} items of {reviewers:,} reviewers", reasons, "s", BAR_REASONS),
-            ("last page of the items beside the first", far, "×", BAR_PAGE),
-            ("first page beside that of a small review", company, "×", BAR_COMPANY),
-            ("decide 1,000 items at once", await bulk(db, large), "s", BAR_BULK),
-            (f"evidence of {middle.items.total:,} items", await evidence(db, middle), "s", BAR_EVIDENCE),
-        ]
-    held = [tell(Found("reviews", *figure, at_most=True)) for figure in figures]
-    return all(held)
+    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    what = f"evidence of {review.items.total:,} items"
+    return [(what, seconds, "s", BAR_EVIDENCE), (f"{what}, growth of memory", grown, "MB", BAR_MEMORY)]
 
 
 async def checked(db: Db, review: ReviewDetail) -> bool:
     async with db.transaction():
         return (await actions.check_population(db, str(review.id))).is_same
+
+
+async def prepare(db: Db, review: ReviewDetail) -> str:
+    """Return the secret of a sign-in link for a reviewer who has enough items to decide."""
+    reviewer = next(each.reviewer.id for each in review.progress.reviewers[1::2] if each.items.pending > DECISIONS + 5)
+    return await console.create_link(db, reviewer, datetime.now(UTC))
+
+
+async def decide_in_browser(url: str, link: str, review_id: UUID) -> list[float]:
+    """Decide items by key as recommended; return the milliseconds from each key to the next painted item."""
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=find_browser(), args=ARGUMENTS)
+        page = await browser.new_page(base_url=url, viewport={"width": 1440, "height": 900})
+        await page.goto(f"/sign-in/{link}")
+        await page.get_by_role("button", name="Sign in").click()
+        await page.wait_for_url(f"{url}/")
+        await page.goto(f"/reviews/{review_id}/work")
+        took = []
+        for _ in range(DECISIONS):
+            key = await page.locator("#detail [data-choice]:checked").get_attribute("data-choice")
+            took.append(await painted(page, key or "a", "#detail .hint a"))
+        await browser.close()
+    return took[3:]
+
+
+async def run(url: str, rows: int) -> bool:
+    options = session_options("http://127.0.0.1:8000")
+    async with await psycopg.AsyncConnection.connect(url, autocommit=True, options=options) as db:
+        there = await seed(db)
+        await execute(db, "UPDATE applications SET owner_id = (SELECT id FROM identities ORDER BY id LIMIT 1)")
+        _, small = await opened(db, "Application", scope={"departments": ["Department 0"]})
+        second = await a_second_application(db, rows // 10)
+        scope = {"applicationIds": [str(second)]}
+        _, earlier = await opened(db, "Supervisor", scope=scope)
+        await close_as_decided(db, earlier.id)
+        reasons, middle = await opened(db, "Supervisor", scope=scope)
+        whole, large = await opened(db, "Application", scope={"applicationIds": [str(there)]})
+        copy = await copied(db, large.id)
+        again, check = await timed(lambda: checked(db, large))
+        assert check, "the population taken again has another digest"
+        print(f"opened {large.items.total:,} items in {whole:.1f} s; the copy took {copy:.1f} s; again {again:.1f} s")
+        await execute(db, "VACUUM ANALYZE")
+        reviewers = len(middle.progress.reviewers)
+        figures = [
+            (f"open {large.items.total:,} items beside a copy of them", whole / copy, "×", BAR_COPY),
+            (f"open {middle.items.total:,} items of {reviewers:,} reviewers", reasons, "s", BAR_REASONS),
+            *await pages(db, large, small),
+            (f"decide {BULK:,} of {large.items.total:,} items at once", await bulk(db, large), "s", BAR_BULK),
+        ]
+        await decide_most(db, middle)
+        figures += await evidence(db, middle)
+        link = await prepare(db, middle)
+    figures.append(await painting(url, link, middle))
+    held = [tell(Found("reviews", *figure, at_most=True)) for figure in figures]
+    return all(held)
+
+
+async def painting(database_url: str, link: str, review: ReviewDetail) -> Figure:
+    with (
+        tempfile.TemporaryDirectory(prefix="rolecall-bench-") as folder,
+        a_service(Path(folder), "--workers", "2", ROLECALL_DATABASE_URL=database_url) as service,
+    ):
+        took = await asyncio.wait_for(decide_in_browser(service.url, link, review.id), 180)
+    what = f"key to the next painted item, of {review.items.total:,}, median"
+    return what, statistics.median(took), "ms", BAR_PAINT
 
 
 if __name__ == "__main__":

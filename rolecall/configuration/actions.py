@@ -14,7 +14,8 @@ from psycopg import Rollback
 from rolecall.access_models import actions as access_models
 from rolecall.access_models import queries as model_queries
 from rolecall.applications import actions as applications
-from rolecall.configuration import queries
+from rolecall.configuration import queries, review_templates
+from rolecall.configuration.naming import Naming, in_entry, names_in
 from rolecall.configuration.shapes import (
     ConfigurationBody,
     ConfigurationChanges,
@@ -29,7 +30,6 @@ from rolecall.core.db import Db
 from rolecall.core.errors import Forbidden, Invalid, Problem
 from rolecall.duties import actions as duties
 from rolecall.duties import queries as duty_queries
-from rolecall.identities import finding
 from rolecall.notifications import actions as notifications
 from rolecall.notifications import queries as notification_queries
 from rolecall.reports import actions as reports
@@ -39,15 +39,13 @@ from rolecall.sources import queries as source_queries
 from rolecall.webhooks import actions as webhooks
 
 Write = Callable[[Json], Awaitable[None]]
-# The action's field for each field that an entry gives by name.
-_ENTRY_WORDS = {
-    "ownerId": "owner",
-    "provisionerIds": "provisioners",
-    "recipientIds": "recipients",
-    "identityId": "identity",
+# The scope that a section needs besides `config:manage`.
+_SCOPES = {
+    "webhooks": Scope.WEBHOOKS_MANAGE,
+    "duties": Scope.DUTIES_WRITE,
+    "dutyRules": Scope.DUTIES_WRITE,
+    "reviewTemplates": Scope.REVIEWS_WRITE,
 }
-_LISTS_OF_PEOPLE = {"provisioners": "provisionerIds", "recipients": "recipientIds"}
-_ENTRY_WORDS |= {"applicationId": "application"}
 
 
 async def plan_configuration(db: Db, caller: Caller, raw: Json, facts: Facts, config: Config) -> ConfigurationChanges:
@@ -61,12 +59,9 @@ async def plan_configuration(db: Db, caller: Caller, raw: Json, facts: Facts, co
 
 async def apply_configuration(db: Db, caller: Caller, raw: Json, facts: Facts, config: Config) -> ConfigurationChanges:
     """Apply every entry, or none if any entry breaks a rule."""
-    if raw.get("webhooks") is not None and Scope.WEBHOOKS_MANAGE not in caller.scopes:
-        raise Forbidden(Scope.WEBHOOKS_MANAGE)
-    if any(raw.get(section) is not None for section in ("duties", "dutyRules")) and (
-        Scope.DUTIES_WRITE not in caller.scopes
-    ):
-        raise Forbidden(Scope.DUTIES_WRITE)
+    for section, scope in _SCOPES.items():
+        if raw.get(section) is not None and scope not in caller.scopes:
+            raise Forbidden(scope)
     applying = _Applying(db, caller, facts, config, raw)
     await applying.settings()
     for place, entry in applying.entries("applications"):
@@ -81,6 +76,8 @@ async def apply_configuration(db: Db, caller: Caller, raw: Json, facts: Facts, c
         await applying.duty(place, entry)
     for place, entry in applying.entries("dutyRules"):
         await applying.rule(place, entry)
+    for place, entry in applying.entries("reviewTemplates"):
+        await applying.review_template(place, entry)
     await applying.notifications()
     if applying.problems:
         raise Invalid(*applying.problems)
@@ -128,17 +125,13 @@ class _Applying:
             check(ConfigurationBody, raw, facts)
         except Invalid as error:
             self.problems += error.problems
-        self._unsound = [problem.field for problem in self.problems]
+        self._naming = Naming(db, raw, self.problems)
 
     def entries(self, section: str) -> Iterator[tuple[str, Json]]:
         """Return the named entries with their index; unnamed ones are reported already."""
-        for number, name in enumerate(_names(self.raw, section)):
+        for number, name in enumerate(names_in(self.raw, section)):
             if isinstance(name, str) and "\x00" not in name:
                 yield f"{section}.{number}", {**self.raw[section][number], "name": name}
-
-    def _is_sound(self, place: str) -> bool:
-        """Return whether the entry is valid by itself; problems are reported already."""
-        return not any(field == place or field.startswith(f"{place}.") for field in self._unsound)
 
     async def settings(self) -> None:
         entry = self.raw.get("settings")
@@ -260,6 +253,14 @@ class _Applying:
 
         await self._write_entry(place, name, entry, write, lambda: self._one(queries.report_entries, name))
 
+    async def review_template(self, place: str, entry: Json) -> None:
+        name = entry["name"]
+
+        async def write(given: Json) -> None:
+            await review_templates.write_template(self.db, name, given, self.facts)
+
+        await self._write_entry(place, name, entry, write, lambda: self._one(review_templates.entries, name))
+
     async def _one(self, entries: Callable[..., Awaitable[list[Any]]], name: str) -> Any:
         return next(iter(await entries(self.db, name)), None)
 
@@ -267,8 +268,8 @@ class _Applying:
         self, place: str, name: str, entry: Json, write: Write, read: Callable[[], Awaitable[Any]]
     ) -> None:
         """Write one entry in a savepoint; collect its changes and problems."""
-        given = await self._with_ids(place, entry)
-        if not self._is_sound(place):
+        given = await self._naming.with_ids(place, entry)
+        if not self._naming.is_sound(place):
             return
         before = _plain(await read())
         try:
@@ -278,88 +279,18 @@ class _Applying:
                 if after == before:
                     raise Rollback(written)
         except Invalid as error:
-            self.problems += [Problem(_in_entry(place, problem.field), problem.message) for problem in error.problems]
+            self.problems += [Problem(in_entry(place, problem.field), problem.message) for problem in error.problems]
             return
         if after != before:
             self.changes.append(_change(place.split(".", maxsplit=1)[0], name, before, after))
 
-    async def _with_ids(self, place: str, entry: Json) -> Json:
-        """Replace names by ids, as the action expects. Report and drop a name that matches no record."""
-        given: Json = {}
-        for field, value in entry.items():
-            match field, value:
-                case "owner", _:
-                    given["ownerId"] = await self._person(f"{place}.owner", value)
-                case "identity", _:
-                    given["identityId"] = await self._person(f"{place}.identity", value)
-                case "application", _:
-                    given["applicationId"] = await self._application(f"{place}.application", value)
-                case "conflicts", list():
-                    named = [await self._duty(f"{place}.{field}.{n}", name) for n, name in enumerate(value)]
-                    given[field] = [id for id in named if id]
-                case "without", str():
-                    given[field] = await self._duty(f"{place}.{field}", value)
-                case (("provisioners" | "recipients"), list()):
-                    found = [await self._person(f"{place}.{field}.{n}", name) for n, name in enumerate(value)]
-                    given[_LISTS_OF_PEOPLE[field]] = [id for id in found if id]
-                case "approvalPolicy" | "access", list():
-                    parts = [(n, part) for n, part in enumerate(value) if isinstance(part, dict)]
-                    read = [await self._with_ids(f"{place}.{field}.{n}", part) for n, part in parts]
-                    given[field] = [part for part in read if part.get("applicationId", "") is not None]
-                case _:
-                    given[field] = value
-        return given
-
-    async def _person(self, place: str, name: object) -> str | None:
-        if not isinstance(name, str) or not self._is_sound(place):
-            return None
-        fits, name = await finding.meant_by_confirmed(self.db, name), name.strip()
-        if len(fits) == 1:
-            return str(fits[0].id)
-        nobody = f"No identity has the name, e-mail or employee ID {name}"
-        self.problems.append(Problem(place, finding.several(name, fits) if fits else nobody))
-        return None
-
-    async def _application(self, place: str, name: object) -> str | None:
-        return await self._named(place, "applications", "application", name)
-
-    async def _duty(self, place: str, name: object) -> str | None:
-        return await self._named(place, "duties", "duty", name)
-
-    async def _named(self, place: str, section: str, what: str, name: object) -> str | None:
-        """Return the id of the record with this name, from this file or the table that `section` names."""
-        if not isinstance(name, str) or not self._is_sound(place):
-            return None
-        name = name.strip()
-        if found := (await queries.ids_by_name(self.db, section, [name])).get(name):
-            return str(found)
-        # An entry of this file that could not be created has its own problem.
-        if name not in _names(self.raw, section):
-            self.problems.append(Problem(place, f"No {what} is named {name}"))
-        return None
-
-
-def _names(raw: Json, section: str) -> list[Any]:
-    """Return the names of the entries in order; None for an entry without a name."""
-    entries = raw.get(section)
-    names = [
-        entry.get("name") if isinstance(entry, dict) else None
-        for entry in (entries if isinstance(entries, list) else ())
-    ]
-    return [name.strip() if isinstance(name, str) else name for name in names]
-
 
 def _repeated(raw: Json) -> Iterator[Problem]:
-    for section in ("applications", "accessModels", "webhooks", "reports", "duties", "dutyRules"):
-        names = _names(raw, section)
+    for section in ("applications", "accessModels", "webhooks", "reports", "duties", "dutyRules", "reviewTemplates"):
+        names = names_in(raw, section)
         for number, name in enumerate(names):
             if name is not None and name in names[:number]:
                 yield Problem(f"{section}.{number}.name", f"{name} is listed twice")
-
-
-def _in_entry(place: str, field: str) -> str:
-    words = [_ENTRY_WORDS.get(word, word) for word in field.split(".")]
-    return ".".join([place, *words])
 
 
 def _change(section: str, name: str, before: Json | None, after: Json) -> EntryChange:

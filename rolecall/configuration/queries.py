@@ -7,6 +7,7 @@ import msgspec
 from rolecall.access_models.model import Definition
 from rolecall.applications import queries as applications
 from rolecall.applications.shapes import ApplicationConfiguration
+from rolecall.configuration import review_templates
 from rolecall.configuration.people import names_of
 from rolecall.configuration.shapes import (
     ApplicationEntry,
@@ -21,7 +22,8 @@ from rolecall.configuration.shapes import (
     WebhookEntry,
 )
 from rolecall.core.caller import Caller, Scope
-from rolecall.core.db import Db, fetch_all, fetch_rows
+from rolecall.core.checking import Json
+from rolecall.core.db import Db, fetch_all, fetch_rows, fetch_value
 from rolecall.duties import queries as duties
 from rolecall.duties.model import Pattern
 from rolecall.notifications import queries as notifications
@@ -43,6 +45,7 @@ async def get(db: Db, caller: Caller) -> Configuration:
         await duty_entries(db) if Scope.DUTIES_READ in caller.scopes else None,
         await rule_entries(db) if Scope.DUTIES_READ in caller.scopes else None,
         await notifications.policy(db),
+        await review_templates.entries(db) if Scope.REVIEWS_READ in caller.scopes else None,
     )
 
 
@@ -179,6 +182,24 @@ async def rule_entries(db: Db, name: str | None = None) -> list[DutyRuleEntry]:
         )
         for is_committed, rule in found
     ]
+
+
+async def entitlement_id(db: Db, application_id: str, entry: Json) -> UUID | None:
+    """Return the group, or the permission with its header and section, that an entry names."""
+    found: UUID | None = await fetch_value(
+        db,
+        """SELECT id FROM entitlements WHERE application_id = %(application)s
+             AND CASE WHEN %(group)s::text IS NOT NULL THEN kind = 'Group' AND name = %(group)s
+                      ELSE kind = 'Permission' AND header = %(header)s AND section = %(section)s
+                           AND name = %(permission)s END
+           ORDER BY is_present DESC LIMIT 1""",
+        application=application_id,
+        group=entry.get("group"),
+        header=entry.get("header") or "",
+        section=entry.get("section") or "",
+        permission=entry.get("permission"),
+    )
+    return found
 
 
 async def ids_by_name(db: Db, table: str, names: Iterable[Any]) -> dict[str, UUID]:

@@ -14,7 +14,18 @@ from rolecall.applications.shapes import (
     ConnectorConfiguration,
     Schedule,
 )
-from rolecall.core.checking import Body, Flag, Json, Name100, Name256, OptionalName100, OptionalName256, Text2048
+from rolecall.core.checking import (
+    Body,
+    Flag,
+    Json,
+    Maybe,
+    Name100,
+    Name256,
+    OptionalName100,
+    OptionalName256,
+    Text2048,
+    one_of,
+)
 from rolecall.core.errors import Problem
 from rolecall.core.formats.formats import Format
 from rolecall.duties.model import MOST_DUTIES, Pattern, RuleResponse
@@ -23,6 +34,9 @@ from rolecall.notifications.model import NotificationPolicy
 from rolecall.notifications.shapes import NotificationFields
 from rolecall.reports.model import ReportPeriod
 from rolecall.reports.shapes import MOST_RECIPIENTS, ReportFields, ReportSchedule
+from rolecall.reviews.bodies import ReviewPolicyFields, ScopeFields, StageFields
+from rolecall.reviews.model import ReviewType
+from rolecall.reviews.templates import TemplateFields
 from rolecall.settings.model import CustomField, Guard
 from rolecall.settings.policy import EventType, Level, RequestAction, RequirementType, Responder
 from rolecall.settings.shapes import MOST_RULES, ResponderName, RuleFields, SettingsFields
@@ -128,8 +142,28 @@ class DutyRuleEntry(msgspec.Struct, rename="camel"):
     without: str | None
 
 
+class EntitlementEntry(msgspec.Struct, omit_defaults=True):
+    """A group, or a permission with its header and section."""
+
+    application: str
+    group: str | None = None
+    header: str = ""
+    section: str = ""
+    permission: str | None = None
+
+
+class ReviewTemplateEntry(msgspec.Struct, rename="camel"):
+    """A review that repeats. The date of the next one is left out: the worker moves it on."""
+
+    name: str
+    every_months: int
+    days_to_review: int
+    opens: bool
+    review: dict[str, Any]
+
+
 class Configuration(msgspec.Struct, rename="camel"):
-    """The whole configuration; `webhooks`, `duties` and `dutyRules` are null without the scopes to see them."""
+    """The whole configuration; a section is null without the scope to see it."""
 
     settings: SettingsEntry
     applications: list[ApplicationEntry]
@@ -139,6 +173,7 @@ class Configuration(msgspec.Struct, rename="camel"):
     duties: list[DutyEntry] | None
     duty_rules: list[DutyRuleEntry] | None
     notifications: NotificationPolicy
+    review_templates: list[ReviewTemplateEntry] | None
 
 
 class FieldChange(msgspec.Struct):
@@ -220,6 +255,44 @@ class DutyRuleEntryBody(DutyRuleFields):
     without: OptionalName100 | None = None
 
 
+class EntitlementEntryBody(Body):
+    """A group, or a permission with its header and section."""
+
+    application: Name256
+    group: OptionalName256 | None = None
+    header: OptionalName256 | None = None
+    section: OptionalName256 | None = None
+    permission: OptionalName256 | None = None
+
+
+class ReviewStageEntryBody(StageFields):
+    identity: OptionalName256 | None = None
+
+
+_Named = Annotated[list[Name256], Field(max_length=1000)]
+
+
+class ReviewScopeEntryBody(ScopeFields):
+    applications: _Named | None = None
+    entitlements: Annotated[list[EntitlementEntryBody], Field(max_length=1000)] | None = None
+    entitlement_owners: _Named | None = None
+    access_models: _Named | None = None
+    identities: _Named | None = None
+
+
+class ReviewEntryBody(ReviewPolicyFields):
+    type: Maybe[Annotated[ReviewType, one_of(ReviewType)] | None] = None
+    scope: ReviewScopeEntryBody | None = None
+    stages: Annotated[list[ReviewStageEntryBody], Field(min_length=1, max_length=5)] | None = None
+    fallback: ReviewStageEntryBody | None = None
+    owner: OptionalName256 | None = None
+
+
+class ReviewTemplateEntryBody(TemplateFields):
+    name: Name256
+    review: ReviewEntryBody | None = None
+
+
 class ConfigurationBody(Body):
     """A configuration to apply; omitted parts stay unchanged at every level."""
 
@@ -231,6 +304,7 @@ class ConfigurationBody(Body):
     duties: list[DutyEntryBody] | None = None
     duty_rules: list[DutyRuleEntryBody] | None = None
     notifications: NotificationFields | None = None
+    review_templates: list[ReviewTemplateEntryBody] | None = None
 
 
 def unknown_fields(shape: type[BaseModel], raw: Any, path: str = "") -> Iterator[Problem]:

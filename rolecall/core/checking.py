@@ -291,12 +291,15 @@ def _not_valid(_: Mapping[str, Any]) -> str:
 
 
 def _problem(entry: Any) -> Problem:
-    path = entry["loc"]
+    *above, last = entry["loc"] or ("body",)
+    # pydantic calls a field whose default it validates by its Python name.
+    is_default = entry["input"] is None and isinstance(last, str) and "_" in last
+    path = (*above, to_camel(last) if is_default else last)
     # pydantic's generic length error does not say what it counted.
     kind = f"string_{entry['type']}" if isinstance(entry["input"], str) else entry["type"]
     say = _SENTENCES.get(kind) or _SENTENCES.get(entry["type"], _not_valid)
     sentence = say(entry.get("ctx", {}))
-    return Problem(".".join(str(part) for part in path) or "body", sentence.replace("{name}", human_name(path)))
+    return Problem(".".join(str(part) for part in path), sentence.replace("{name}", human_name(path)))
 
 
 def human_name(path: Sequence[str | int]) -> str:

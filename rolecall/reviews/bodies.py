@@ -38,23 +38,31 @@ from rolecall.reviews.model import (
 from rolecall.settings.policy import Level
 
 
-class ScopeBody(Body):
-    """What a review covers; a part that is omitted does not narrow it."""
+class ScopeFields(Body):
+    """The parts of a scope that name no record."""
 
-    application_ids: Annotated[list[LiveApplicationId], Field(max_length=1000)] = Field([])
     min_risk: Maybe[Annotated[Level, one_of(Level)] | None] = None
     departments: Annotated[list[Name256], Field(max_length=1000)] = Field([])
     identity_types: Annotated[list[Annotated[IdentityType, one_of(IdentityType)]], Field(max_length=20)] = Field([])
+
+
+class ScopeBody(ScopeFields):
+    """What a review covers; a part that is omitted does not narrow it."""
+
+    application_ids: Annotated[list[LiveApplicationId], Field(max_length=1000)] = Field([])
     entitlement_ids: Annotated[list[Guid], Field(max_length=1000)] = Field([])
     entitlement_owner_ids: Annotated[list[IdentityId], Field(max_length=1000)] = Field([])
     model_ids: Annotated[list[Guid], Field(max_length=1000)] = Field([])
     identity_ids: Annotated[list[IdentityId], Field(max_length=1000)] = Field([])
 
 
-class ReviewStageBody(Body):
+class StageFields(Body):
+    reviewer: Annotated[StageReviewer, one_of(StageReviewer)]
+
+
+class ReviewStageBody(StageFields):
     """A stage. `identityId` is required for the reviewer `Identity`."""
 
-    reviewer: Annotated[StageReviewer, one_of(StageReviewer)]
     identity_id: Maybe[IdentityId | None] = Field(None, validate_default=True)
 
     @field_validator("identity_id")
@@ -87,17 +95,22 @@ DueDate = Annotated[Moment, AfterValidator(_is_ahead)]
 Stages = Annotated[list[ReviewStageBody], Field(min_length=1, max_length=5)]
 
 
-class ReviewFields(Body):
-    """The optional fields of a review; `None` means the field was omitted."""
+class ReviewPolicyFields(Body):
+    """How a review is decided and closed."""
 
     description: Text2048 | None = None
+    explained: Maybe[Annotated[Explained, one_of(Explained)] | None] = None
+    on_silence: Maybe[Annotated[OnSilence, one_of(OnSilence)] | None] = None
+    statement: Text2048 | None = None
+
+
+class ReviewFields(ReviewPolicyFields):
+    """The optional fields of a review; `None` means the field was omitted."""
+
     scope: ScopeBody | None = None
     stages: Stages | None = None
     fallback: ReviewStageBody | None = None
     period: PeriodBody | None = None
-    explained: Maybe[Annotated[Explained, one_of(Explained)] | None] = None
-    on_silence: Maybe[Annotated[OnSilence, one_of(OnSilence)] | None] = None
-    statement: Text2048 | None = None
     owner_id: Maybe[IdentityId | None] = None
 
 

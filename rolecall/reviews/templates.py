@@ -14,7 +14,7 @@ from rolecall.applications.queries import with_mentioned_applications
 from rolecall.core.caller import SYSTEM, Caller
 from rolecall.core.checking import Body, Facts, Flag, Json, Maybe, Moment, Name256, check
 from rolecall.core.db import Db, execute, fetch_rows
-from rolecall.core.errors import Invalid, NotFound, RolecallError
+from rolecall.core.errors import Invalid, NotFound, Problem, RolecallError
 from rolecall.core.ids import known_guid, new_id
 from rolecall.core.paging import Page, fetch_page
 from rolecall.identities.queries import with_mentioned_identities
@@ -56,11 +56,14 @@ class NewReviewTemplate(Body):
     review: dict[str, Any]
 
 
-class ReviewTemplateChanges(Body):
+class TemplateFields(Body):
     every_months: Months | None = None
     days_to_review: Days | None = None
     next_on: Maybe[Moment | None] = None
     opens: Flag | None = None
+
+
+class ReviewTemplateChanges(TemplateFields):
     review: dict[str, Any] | None = None
 
 
@@ -82,6 +85,17 @@ async def by_name(db: Db, page: int) -> Page[ReviewTemplate]:
     )
 
 
+async def named(db: Db, name: str | None) -> list[ReviewTemplate]:
+    """Return all templates by name, or the one with this name."""
+    rows = await fetch_rows(
+        db,
+        f"""SELECT {_COLUMNS} FROM review_templates WHERE %(name)s::text IS NULL OR lower(name) = lower(%(name)s)
+            ORDER BY lower(name), id""",
+        name=name,
+    )
+    return [_from_row(row) for row in rows]
+
+
 async def get(db: Db, id: str | UUID) -> ReviewTemplate:
     known = known_guid("ReviewTemplate", str(id))
     rows = await fetch_rows(db, f"SELECT {_COLUMNS} FROM review_templates WHERE id = %(id)s", id=known)
@@ -94,7 +108,10 @@ async def _require_valid(db: Db, name: str, review: Json, facts: Facts) -> None:
     """Validate the fields of a template by the rules for a new review."""
     raw = _body(name, review, facts.now + timedelta(days=1), facts.now)
     known = await with_mentioned_applications(db, await with_mentioned_identities(db, facts, raw), raw)
-    check(NewReview, raw, known)
+    try:
+        check(NewReview, raw, known)
+    except Invalid as error:
+        raise Invalid(*(Problem(f"review.{each.field}", each.message) for each in error.problems)) from None
 
 
 def _body(name: str, review: Json, due_on: datetime, now: datetime) -> Json:

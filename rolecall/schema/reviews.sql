@@ -66,9 +66,10 @@ CREATE OR REPLACE TRIGGER show_review_items AFTER UPDATE ON review_items REFEREN
 -- Keep the status and the reviewer of items in the lists by reason.
 CREATE OR REPLACE FUNCTION keep_item_reasons() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
+    -- EXCEPT instead of a join: a cached plan for few rows would make a join of many rows quadratic.
     UPDATE review_item_reasons x SET status = n.status, reviewer_id = n.reviewer_id
-    FROM new_rows n JOIN old_rows o ON o.id = n.id
-    WHERE (n.status, n.reviewer_id) IS DISTINCT FROM (o.status, o.reviewer_id) AND x.item_id = n.id;
+    FROM (SELECT id, status, reviewer_id FROM new_rows EXCEPT SELECT id, status, reviewer_id FROM old_rows) AS n
+    WHERE x.item_id = n.id;
     RETURN NULL;
 END $$;
 CREATE OR REPLACE TRIGGER keep_item_reasons AFTER UPDATE ON review_items REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows

@@ -125,8 +125,8 @@ def shown_problems(error: Invalid) -> dict[str, str]:
     places = {"scope.applicationIds": "applicationIds", "scope.minRisk": "minRisk", "scope.departments": "departments"}
     places |= {"period.from": "periodFrom", "period.until": "periodUntil"}
     return {
-        places.get(field, field if field in places else field.partition(".")[0]): message
-        for field, message in problems_by_field(error).items()
+        places.get(field, field.partition(".")[0]): message
+        for field, message in ((name.removeprefix("review."), said) for name, said in problems_by_field(error).items())
     }
 
 
