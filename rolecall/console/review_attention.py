@@ -40,10 +40,6 @@ def _share_of_time(review: ReviewDetail, now: datetime) -> float:
     return (now - review.opened_on).total_seconds() / max(whole, 1)
 
 
-def _work(review: ReviewDetail, one: ReviewerQuality) -> str:
-    return f"/reviews/{review.id}/work?tab=all&reviewerId={one.reviewer_id}"
-
-
 def _returned(one: ReturnedAccess) -> ReviewAttention:
     return ReviewAttention(
         f"Access came back: {one.holder}, {one.access}",
@@ -53,13 +49,14 @@ def _returned(one: ReturnedAccess) -> ReviewAttention:
     )
 
 
+def _about(review: ReviewDetail, one: ReviewerQuality, said: str, text: str) -> ReviewAttention:
+    href = f"/reviews/{review.id}/work?tab=all&reviewerId={one.reviewer_id}"
+    return ReviewAttention(f"{one.reviewer} {said}", text, href, f"Open the items of {one.reviewer}")
+
+
 def _wrong(review: ReviewDetail, one: ReviewerQuality) -> ReviewAttention:
-    return ReviewAttention(
-        f"{one.reviewer} kept access that is known to be wrong",
-        f"{one.known_wrong_kept} of the kept items belong to people who left or to an open conflict of duties.",
-        _work(review, one),
-        "Open the items",
-    )
+    text = f"{one.known_wrong_kept} of the kept items belong to people who left or to an open conflict of duties."
+    return _about(review, one, "kept access that is known to be wrong", text)
 
 
 def _hasty(review: ReviewDetail, one: ReviewerQuality) -> ReviewAttention:
@@ -69,18 +66,10 @@ def _hasty(review: ReviewDetail, one: ReviewerQuality) -> ReviewAttention:
     if one.is_hasty and one.median_seconds is not None:
         parts.append(f"{one.median_seconds:.0f} seconds for each decision")
     parts.append(f"details opened for {one.opened_share or 0:.0%}")
-    return ReviewAttention(
-        f"{one.reviewer} decided {one.decided} items quickly",
-        f"{', '.join(parts).capitalize()}; the longest run of one answer is {one.longest_run}.",
-        _work(review, one),
-        "Open the items",
-    )
+    text = f"{', '.join(parts).capitalize()}; the longest run of one answer is {one.longest_run}."
+    return _about(review, one, f"decided {one.decided} items quickly", text)
 
 
 def _idle(review: ReviewDetail, one: ReviewerQuality) -> ReviewAttention:
-    return ReviewAttention(
-        f"{one.reviewer} has not started",
-        f"{one.pending} items are left. Remind or reassign them.",
-        _work(review, one),
-        "Open the items",
-    )
+    left = "1 item is left" if one.pending == 1 else f"{one.pending:,} items are left"
+    return _about(review, one, "has not started", f"{left}. Remind or reassign them.")

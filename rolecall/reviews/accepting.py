@@ -8,18 +8,22 @@ from rolecall.core.db import Db, execute, fetch_rows, fetch_value
 from rolecall.core.errors import Conflict, Invalid
 from rolecall.identities import administrators
 from rolecall.identities.queries import with_mentioned_identities
-from rolecall.reviews import item_queries
+from rolecall.reviews import item_queries, queries
 from rolecall.reviews.bodies import AcceptBody
 from rolecall.reviews.closing import complete_if_done
-from rolecall.reviews.model import ReviewItemStatus
+from rolecall.reviews.model import ReviewItemStatus, ReviewStatus
 from rolecall.reviews.shapes import ReviewItemDetail
 from rolecall.tokens.queries import own_id
 
 
 async def accept(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> ReviewItemDetail:
     """Keep flagged access until a date, with a reason. The item stays flagged, and its review can complete."""
+    # The review first, as submitting does, to avoid deadlocks.
+    review = await queries.plan_of(db, await item_queries.review_of(db, id), lock=True)
     item = await item_queries.get_item(db, id, lock=True)
     body = check(AcceptBody, raw, await with_mentioned_identities(db, facts, raw))
+    if review.status is ReviewStatus.CANCELED:
+        raise Conflict("The review was canceled, so there is nothing to accept")
     if item.status is not ReviewItemStatus.FLAGGED:
         raise Conflict(f"Only an item that is Flagged can be accepted; this one is {item.status}")
     if not item.is_submitted and not item.related_items:

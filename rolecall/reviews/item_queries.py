@@ -160,7 +160,7 @@ BY_REASON: Listing[_Explained] = Listing(
     table="review_item_reasons",
     row="x",
     columns=_COLUMNS,
-    joins=f"JOIN review_items c ON c.id = x.item_id {_JOINS}",
+    joins=f"JOIN review_items c ON c.review_id = x.review_id AND c.list_key = x.list_key {_JOINS}",
     make=_from_row,
     facets=("review_id", "reason", "status", "reviewer_id", "application_id"),
 )

@@ -151,9 +151,9 @@ async def store_items(db: Db, review: ReviewDetail, taken: TakenItems, now: date
     await execute(
         db,
         """INSERT INTO review_item_reasons
-           SELECT c.id, r.reason, c.review_id, c.status, c.reviewer_id, c.application_id, c.list_key
+           SELECT c.review_id, r.reason, c.status, c.reviewer_id, c.application_id, c.list_key
            FROM review_items c CROSS JOIN LATERAL unnest(c.facts) AS r (reason)
-           WHERE c.review_id = %(id)s ORDER BY r.reason, c.list_key""",
+           WHERE c.review_id = %(id)s ORDER BY r.reason COLLATE "C", c.list_key""",
         id=review.id,
     )
     await execute(

@@ -110,36 +110,49 @@ BEGIN
 END $$;
 
 -- Rebuild the contents from the table, in one statement and therefore from one snapshot; for bulk loads. Filters without the columns
--- `within` are not counted, and of all rows only those of `part`.
+-- `within` are not counted, and of all rows only those of `part`. A filter on a column that has one value in all of these rows finds them
+-- all, so it is not counted again.
 CREATE OR REPLACE FUNCTION recount_list(the_list text, columns text[], within text[] DEFAULT '{}', part jsonb DEFAULT '{}') RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
-    of_part text := coalesce((SELECT string_agg(format(' AND %I = %L', key, value), '') FROM jsonb_each_text(part)), '');
+    others text[] := ARRAY(SELECT c FROM unnest(columns) AS c WHERE c <> ALL (within));
+    listed text := the_list::regclass || ' WHERE list_key IS NOT NULL'
+        || coalesce((SELECT string_agg(format(' AND %I = %L', key, value), '') FROM jsonb_each_text(part)), '');
+    first_row text := format('SELECT %s FROM %s LIMIT 1', coalesce((SELECT string_agg(quote_ident(c), ', ') FROM unnest(others) AS c), '1'), listed);
+    constants text := format('SELECT jsonb_strip_nulls(jsonb_build_object(%s)) AS facet FROM (SELECT * FROM %s) AS l CROSS JOIN first_row f', (
+        SELECT string_agg(format('%1$L, CASE WHEN bool_and(coalesce(l.%1$I = f.%1$I, false)) THEN (SELECT %1$I FROM first_row) END', c), ', ')
+        FROM unnest(others) AS c), listed);
     counts text := (
         SELECT string_agg(format(
             'SELECT jsonb_build_object(%1$s) AS facet, max(n) AS total,
                     coalesce(array_agg(list_key ORDER BY n) FILTER (WHERE n > 1 AND n %% list_stride() = 1), ''{}'') AS keys,
                     coalesce(array_agg(n - 1 ORDER BY n) FILTER (WHERE n > 1 AND n %% list_stride() = 1), ''{}'') AS starts
-             FROM (SELECT list_key%2$s, row_number() OVER (%3$s ORDER BY list_key) AS n FROM %4$s WHERE %5$s%7$s) AS places
+             FROM (SELECT list_key%2$s, row_number() OVER (%3$s ORDER BY list_key) AS n FROM %4$s%5$s
+                   AND (SELECT NOT facet ?| %7$L::text[] FROM constants)) AS places
              GROUP BY %6$s HAVING count(*) > 0',
             (SELECT string_agg(format('%L, %I', c, c), ', ') FROM unnest(s.subset) AS c),
             (SELECT string_agg(format(', %I', c), '') FROM unnest(s.subset) AS c),
             (SELECT 'PARTITION BY ' || string_agg(quote_ident(c), ', ') FROM unnest(s.subset) AS c),
-            the_list::regclass,
-            (SELECT string_agg(format('%I IS NOT NULL', c), ' AND ') FROM unnest(s.subset || 'list_key'::text) AS c),
+            listed,
+            (SELECT string_agg(format(' AND %I IS NOT NULL', c), '') FROM unnest(s.subset) AS c),
             coalesce((SELECT string_agg(quote_ident(c), ', ') FROM unnest(s.subset) AS c), '()'),
-            of_part
+            s.subset
         ), ' UNION ALL ') FROM subsets_of(columns) AS s WHERE s.subset @> within);
 BEGIN
     EXECUTE format($sql$
         WITH gone AS (
             DELETE FROM list_changes WHERE list = $1 AND facets @> $2
-        ), counted AS MATERIALIZED (%s), vanished AS (
+        ), first_row AS MATERIALIZED (%s), constants AS MATERIALIZED (%s), varying AS MATERIALIZED (%s), counted AS MATERIALIZED (
+            SELECT v.facet || same.facet AS facet, v.total, v.keys, v.starts FROM varying v CROSS JOIN (
+                SELECT coalesce(jsonb_object_agg(k.key, k.value) FILTER (WHERE k.key = ANY (s.subset)), '{}') AS facet
+                FROM constants CROSS JOIN subsets_of(ARRAY(SELECT jsonb_object_keys(constants.facet))) AS s
+                LEFT JOIN LATERAL jsonb_each(constants.facet) AS k ON true GROUP BY s.subset) AS same
+        ), vanished AS (
             DELETE FROM list_contents WHERE list = $1 AND facet @> $2 AND NOT facet = ANY (SELECT facet FROM counted)
         )
         INSERT INTO list_contents (list, facet, total, keys, starts) SELECT $1, facet, total, keys, starts FROM counted
         ON CONFLICT (list, facet) DO UPDATE SET total = EXCLUDED.total, keys = EXCLUDED.keys, starts = EXCLUDED.starts
-    $sql$, counts) USING the_list, part;
+    $sql$, first_row, constants, counts) USING the_list, part;
 END $$;
 
 -- Fold every list that has changes.

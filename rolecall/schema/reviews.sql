@@ -68,8 +68,9 @@ CREATE OR REPLACE FUNCTION keep_item_reasons() RETURNS trigger LANGUAGE plpgsql 
 BEGIN
     -- EXCEPT instead of a join: a cached plan for few rows would make a join of many rows quadratic.
     UPDATE review_item_reasons x SET status = n.status, reviewer_id = n.reviewer_id
-    FROM (SELECT id, status, reviewer_id FROM new_rows EXCEPT SELECT id, status, reviewer_id FROM old_rows) AS n
-    WHERE x.item_id = n.id;
+    FROM (SELECT review_id, list_key, status, reviewer_id, facts FROM new_rows
+          EXCEPT SELECT review_id, list_key, status, reviewer_id, facts FROM old_rows) AS n
+    WHERE x.review_id = n.review_id AND x.reason = ANY (n.facts) AND x.list_key = n.list_key;
     RETURN NULL;
 END $$;
 CREATE OR REPLACE TRIGGER keep_item_reasons AFTER UPDATE ON review_items REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows

@@ -245,15 +245,12 @@ async def _burndown(db: Db, review: ReviewDetail, now: datetime, config: Config)
     left = await workspace.items_left(db, review.id, review.opened_on, str(config.timezone))
     end = review.closed_on or review.canceled_on or now
     remaining, taken = left[-1][1], left[0][1] - left[-1][1]
-    pace = f"{remaining:,} left"
+    done = None
     if remaining and taken and review.status is ReviewStatus.OPEN:
         done = now + (now - review.opened_on) * (remaining / taken)
-        pace += f"; at this pace done on {done.day} {done:%b %Y}"
-    elif not remaining:
-        pace = "all decided"
     title = f"Items left: {left[0][1]:,} when opened, {remaining:,} {'now' if end == now else 'at the end'}"
     chart: Markup = burndown(title, Burndown(left=left, start=review.opened_on, due=review.due_on, now=end))
-    return {"chart": chart, "pace": pace}
+    return {"chart": chart, "pace": f"{remaining:,} left" if remaining else "all decided", "done": done}
 
 
 @screen("POST", "/reviews/{id:str}/open", scope=_WRITE)
