@@ -35,7 +35,7 @@ from bench.seeding import measure
 from rolecall.console import actions as console
 from rolecall.core.db import Db, execute, fetch_rows, fetch_value, session_options
 from rolecall.evidence.review_bundle import write_review_bundle
-from rolecall.reviews import actions, deciding, item_queries
+from rolecall.reviews import actions, deciding, item_queries, reason_lists
 from rolecall.reviews.item_queries import ItemFilters
 from rolecall.reviews.model import ItemFact, ReviewItemStatus
 from rolecall.reviews.shapes import ReviewDetail
@@ -164,6 +164,13 @@ async def evidence(db: Db, review: ReviewDetail) -> list[Figure]:
     return [(what, seconds, "s", BAR_EVIDENCE), (f"{what}, growth of memory", grown, "MB", BAR_MEMORY)]
 
 
+async def list_reasons(db: Db) -> None:
+    more = True
+    while more:
+        async with db.transaction():
+            more = await reason_lists.list_next(db)
+
+
 async def checked(db: Db, review: ReviewDetail) -> bool:
     async with db.transaction():
         return (await actions.check_population(db, str(review.id))).is_same
@@ -208,6 +215,8 @@ async def run(url: str, rows: int) -> bool:
         again, check = await timed(lambda: checked(db, large))
         assert check, "the population taken again has another digest"
         print(f"opened {large.items.total:,} items in {whole:.1f} s; the copy took {copy:.1f} s; again {again:.1f} s")
+        listing, _ = await timed(partial(list_reasons, db))
+        print(f"the worker listed all items by reason in {listing:.1f} s", flush=True)
         await execute(db, "VACUUM ANALYZE")
         reviewers = len(middle.progress.reviewers)
         figures = [

@@ -1050,7 +1050,8 @@ ALTER TABLE ONLY public.list_contents ADD CONSTRAINT list_contents_pkey PRIMARY 
 
 CREATE TABLE public.lists (
     name text NOT NULL,
-    facets text[] NOT NULL
+    facets text[] NOT NULL,
+    within text[] DEFAULT '{}'::text[] NOT NULL
 );
 ALTER TABLE ONLY public.lists ADD CONSTRAINT lists_pkey PRIMARY KEY (name);
 
@@ -1384,6 +1385,12 @@ CREATE TABLE public.read_progress (
 );
 ALTER TABLE ONLY public.read_progress ADD CONSTRAINT read_progress_pkey PRIMARY KEY (id);
 
+CREATE TABLE public.reasons_to_list (
+    review_id uuid NOT NULL,
+    after text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C"
+);
+ALTER TABLE ONLY public.reasons_to_list ADD CONSTRAINT reasons_to_list_pkey PRIMARY KEY (review_id);
+
 CREATE TABLE public.related_items (
     request_id uuid NOT NULL,
     item_id uuid NOT NULL,
@@ -1564,6 +1571,27 @@ CREATE TRIGGER fan_out_on_review_event AFTER INSERT ON public.review_events REFE
 CREATE TRIGGER notify_of_review_events AFTER INSERT ON public.review_events REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.notify_of_review_events();
 ALTER TABLE ONLY public.review_events ADD CONSTRAINT review_events_review_id_fkey FOREIGN KEY (review_id) REFERENCES public.reviews(id);
 
+CREATE TABLE public.review_item_reasons (
+    review_id uuid NOT NULL,
+    reason text NOT NULL COLLATE pg_catalog."C",
+    status text NOT NULL COLLATE pg_catalog."C",
+    reviewer_id uuid NOT NULL,
+    application_id uuid,
+    list_key text NOT NULL COLLATE pg_catalog."C"
+);
+ALTER TABLE ONLY public.review_item_reasons ADD CONSTRAINT review_item_reasons_pkey PRIMARY KEY (review_id, reason, list_key);
+CREATE INDEX review_item_reasons_listed_application_id ON public.review_item_reasons USING btree (review_id, reason, application_id, list_key);
+CREATE INDEX review_item_reasons_listed_reviewer_id ON public.review_item_reasons USING btree (review_id, reason, reviewer_id, list_key);
+CREATE INDEX review_item_reasons_listed_reviewer_id_application_id ON public.review_item_reasons USING btree (review_id, reason, reviewer_id, application_id, list_key);
+CREATE INDEX review_item_reasons_listed_status ON public.review_item_reasons USING btree (review_id, reason, status, list_key);
+CREATE INDEX review_item_reasons_listed_status_application_id ON public.review_item_reasons USING btree (review_id, reason, status, application_id, list_key);
+CREATE INDEX review_item_reasons_listed_status_reviewer_id ON public.review_item_reasons USING btree (review_id, reason, status, reviewer_id, list_key);
+CREATE INDEX review_item_reasons_listed_status_reviewer_id_application_id ON public.review_item_reasons USING btree (review_id, reason, status, reviewer_id, application_id, list_key);
+CREATE TRIGGER keep_list_on_delete AFTER DELETE ON public.review_item_reasons REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_review_item_reasons_on_delete();
+CREATE TRIGGER keep_list_on_insert AFTER INSERT ON public.review_item_reasons REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_review_item_reasons_on_insert();
+CREATE TRIGGER keep_list_on_truncate AFTER TRUNCATE ON public.review_item_reasons FOR EACH STATEMENT EXECUTE FUNCTION public.empty_list();
+CREATE TRIGGER keep_list_on_update AFTER UPDATE ON public.review_item_reasons REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_review_item_reasons_on_update();
+
 CREATE TABLE public.review_items (
     id uuid DEFAULT gen_random_uuid() NOT NULL,
     number bigint NOT NULL,
@@ -1627,13 +1655,13 @@ CREATE INDEX review_items_listed_review_id_status_reviewer_id_application_id ON 
 CREATE INDEX review_items_request_id_idx ON public.review_items USING btree (request_id) WHERE (request_id IS NOT NULL);
 CREATE INDEX review_items_under_id_idx ON public.review_items USING btree (under_id) WHERE (under_id IS NOT NULL);
 CREATE INDEX review_items_waiting ON public.review_items USING btree (reviewer_id) WHERE (status = 'Pending'::text);
+CREATE TRIGGER keep_item_reasons AFTER UPDATE ON public.review_items REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_item_reasons();
 CREATE TRIGGER keep_list_on_delete AFTER DELETE ON public.review_items REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_review_items_on_delete();
 CREATE TRIGGER keep_list_on_insert AFTER INSERT ON public.review_items REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_review_items_on_insert();
 CREATE TRIGGER keep_list_on_truncate AFTER TRUNCATE ON public.review_items FOR EACH STATEMENT EXECUTE FUNCTION public.empty_list();
 CREATE TRIGGER keep_list_on_update AFTER UPDATE ON public.review_items REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_review_items_on_update();
 CREATE TRIGGER refuse_item_move BEFORE UPDATE OF status ON public.review_items FOR EACH ROW WHEN (((new.status <> old.status) AND (((old.status || ' > '::text) || new.status) <> ALL (public.review_item_moves())))) EXECUTE FUNCTION public.refuse_item_move();
 CREATE TRIGGER show_review_items AFTER UPDATE ON public.review_items REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.show_review_items();
-ALTER TABLE ONLY public.review_items ADD CONSTRAINT review_items_review_id_fkey FOREIGN KEY (review_id) REFERENCES public.reviews(id);
 
 CREATE TABLE public.review_moves (
     number bigint NOT NULL,
@@ -1758,7 +1786,7 @@ CREATE TABLE public.reviews (
     digest text,
     item_count integer DEFAULT 0 NOT NULL,
     template_id uuid,
-    surprise_of integer,
+    opened_by_import integer,
     list_key text GENERATED ALWAYS AS (public.time_key(created_at, number)) STORED NOT NULL COLLATE pg_catalog."C",
     CONSTRAINT explained_is_known CHECK ((explained = ANY (ARRAY['each'::text, 'by model'::text, 'carry over'::text]))),
     CONSTRAINT on_silence_is_known CHECK ((on_silence = ANY (ARRAY['escalate'::text, 'flag'::text, 'approve'::text]))),
@@ -2089,9 +2117,9 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 587e83f58b98 function access_model_matches(text)
 -- 657f08740d9c function access_models_matching(public.identities)
 -- 69cee1e416f5 function identities_matching(jsonb)
--- 4b7afcdba13d function keep_access_model_members_on_delete()
--- 0a97be615f3b function keep_access_model_members_on_insert()
--- 97f59c02f5b6 function keep_access_model_members_on_update()
+-- d7cd2158fa3f function keep_access_model_members_on_delete()
+-- f31aae14322d function keep_access_model_members_on_insert()
+-- be68692c1571 function keep_access_model_members_on_update()
 -- a93cfdbd4330 function keep_past_model_members()
 -- c9655b35334a function note_access_models()
 -- 13bb41fbc65d function refresh_access_model_members()
@@ -2099,14 +2127,14 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 
 -- In rolecall/schema/access_requests.sql:
 -- 32fedd9c6160 function is_unshown(public.access_requests)
--- 591b5810a982 function keep_access_requests_on_delete()
--- b61f453ad5f4 function keep_access_requests_on_insert()
--- 47a0851aaaca function keep_access_requests_on_update()
+-- a22e68191ca4 function keep_access_requests_on_delete()
+-- 7a33dbfb2eb9 function keep_access_requests_on_insert()
+-- 96052504cea7 function keep_access_requests_on_update()
 -- dccdc9aea0ac function keep_past_resolutions()
 -- aebea8d49ce2 function keep_waiting_requests()
--- a731f511cb04 function keep_waiting_requests_on_delete()
--- 43c5111365fa function keep_waiting_requests_on_insert()
--- 6553a6b9a4a3 function keep_waiting_requests_on_update()
+-- 975f6154b024 function keep_waiting_requests_on_delete()
+-- 7faf70364de6 function keep_waiting_requests_on_insert()
+-- f9afe3981f7a function keep_waiting_requests_on_update()
 -- 66754f0c7c3c function note_access_requests()
 -- 4b752f9936d2 function note_privileges()
 -- ac8f9cb42868 function note_related_items()
@@ -2145,18 +2173,18 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- b717072f92a3 function usual_value(integer, text)
 
 -- In rolecall/schema/application_imports.sql:
--- 4d85659d5524 function keep_application_imports_on_delete()
--- ccd1b9cad1b6 function keep_application_imports_on_insert()
--- b2bf432c8598 function keep_application_imports_on_update()
+-- d734bc749660 function keep_application_imports_on_delete()
+-- 41050c526748 function keep_application_imports_on_insert()
+-- d65bb4c838a4 function keep_application_imports_on_update()
 -- 2905cf3c56a3 function key_application_import()
 -- c93139d075f2 function note_application_imports()
 -- caa39d33e4ef function note_import_files()
 -- d91d35e9da97 function note_import_runs()
 
 -- In rolecall/schema/applications.sql:
--- 7cf2bbe2298f function keep_applications_on_delete()
--- 3d8303210032 function keep_applications_on_insert()
--- 32732e2242ee function keep_applications_on_update()
+-- 76c6d5e28f1a function keep_applications_on_delete()
+-- d470f914aae0 function keep_applications_on_insert()
+-- 9d9d4f93280f function keep_applications_on_update()
 -- b7eb29f1f038 function note_applications()
 -- 64a39115a9c1 function note_connectors()
 -- 240d20930343 function note_file_groups()
@@ -2171,9 +2199,9 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- bf0ff90a56a6 function in_order_of_time(text[], bigint)
 -- ba05d020ef4d function is_bulk_change()
 -- 466108480631 procedure keep_audit(regclass, text, text, text, text)
--- a953366575e5 function keep_audit_events_on_delete()
--- 027b511bec0c function keep_audit_events_on_insert()
--- 226ca6fff913 function keep_audit_events_on_update()
+-- 02b41030f3c9 function keep_audit_events_on_delete()
+-- 49986170422f function keep_audit_events_on_insert()
+-- 2d262047b6df function keep_audit_events_on_update()
 -- a533549675e8 function keep_checkpoint()
 -- b1343684eae1 function name_of(text, uuid)
 -- d2501ff38393 function note_changes(text)
@@ -2216,14 +2244,15 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 
 -- In rolecall/schema/core.sql:
 -- 7edf6353787d function empty_list()
--- 35968171d661 function fold_list(text)
+-- 4434b61be793 function fold_list(text)
 -- a1ce1521737d function fold_lists()
--- 3cf33c320da9 function is_bulk(text, bigint)
--- f1719b119700 procedure keep_list(regclass, text[])
+-- 96c2de43cc77 function is_bulk(text, jsonb, bigint)
+-- 87c565330ca9 procedure keep_list(regclass, text[])
+-- 14332418a3cd procedure keep_lists(regclass, text[], text[])
 -- 811b42e38ea0 function list_patience()
 -- 081d562afc6a function list_stride()
 -- ad2fb49e8fd4 function written_on()
--- 50a9da104356 function recount_list(text, text[])
+-- 044453d528c2 function recount_list(text, text[], text[], jsonb)
 -- 59f63ad63b87 function respace_list(text, jsonb)
 -- 700f2a8c1720 function subsets_of(text[])
 -- 2ca3f2537871 function take_list(text)
@@ -2249,12 +2278,12 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 504205a80b4b function evaluate_people(uuid[], timestamp with time zone, integer)
 -- e529e1600932 function evaluate_rules(uuid[], timestamp with time zone)
 -- fd2dcd04ca22 function groups_with_duties(uuid[], uuid[])
--- 88a2b60648ed function keep_conflicts_on_delete()
--- 716f38142d12 function keep_conflicts_on_insert()
--- d851f2c07021 function keep_conflicts_on_update()
--- 50d0e8a5cdde function keep_duty_holders_on_delete()
--- f9867c394c92 function keep_duty_holders_on_insert()
--- c193d7eae209 function keep_duty_holders_on_update()
+-- 8307277fc280 function keep_conflicts_on_delete()
+-- 32bdb2575797 function keep_conflicts_on_insert()
+-- 0717bf4d3863 function keep_conflicts_on_update()
+-- e28568d3d25e function keep_duty_holders_on_delete()
+-- f14328d76fa1 function keep_duty_holders_on_insert()
+-- 64a2651b7c1b function keep_duty_holders_on_update()
 -- 2888ddaede3c function match_renamed()
 -- d7a988194164 function match_same_entitlements()
 -- 5142eec18ab5 function move_duty_holders()
@@ -2275,9 +2304,9 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 126749375061 function holdings_of(uuid, integer)
 -- 6787ec274a69 function holdings_of_accounts(uuid, integer, integer[])
 -- 4f3e0f8e3b6f function holdings_within(uuid, integer)
--- dbe2eda2e5ce function keep_entitlements_on_delete()
--- 05fec6262745 function keep_entitlements_on_insert()
--- e209adff5248 function keep_entitlements_on_update()
+-- 2b122f05ad79 function keep_entitlements_on_delete()
+-- e93f98039b02 function keep_entitlements_on_insert()
+-- 73baf082d847 function keep_entitlements_on_update()
 -- ae7a12f000da function note_acting_owners()
 -- a70356c30fa6 function note_curations()
 -- fcbedb0285a4 function rate_groups(integer[])
@@ -2287,27 +2316,27 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 29b83f6564aa view shown_entitlements
 
 -- In rolecall/schema/exports.sql:
--- c5fc51af6214 function keep_exports_on_delete()
--- 8afbb83ea83e function keep_exports_on_insert()
--- f48f3b19f7cb function keep_exports_on_update()
+-- 1cf9aaba0843 function keep_exports_on_delete()
+-- 20872837e74f function keep_exports_on_insert()
+-- 78d2d33981e5 function keep_exports_on_update()
 -- f6ae523a6edc function note_exports()
 
 -- In rolecall/schema/identities.sql:
 -- 2ed825f8c1ae function confirm_email()
--- ca370590765b function keep_identities_on_delete()
--- 2acda122b19d function keep_identities_on_insert()
--- 04a176df5907 function keep_identities_on_update()
+-- 784c80c7ce13 function keep_identities_on_delete()
+-- c55a644abca5 function keep_identities_on_insert()
+-- 234405009853 function keep_identities_on_update()
 -- 4bf531d27970 function note_identities()
 -- f1551f5f51be function note_unconfirmed_emails()
 
 -- In rolecall/schema/notifications.sql:
 -- 26193a34583d function author_id()
--- 7e83069328f3 function keep_notification_messages_on_delete()
--- 5f281f34c805 function keep_notification_messages_on_insert()
--- 125d962afc73 function keep_notification_messages_on_update()
--- c3f248f9db1f function keep_notifications_on_delete()
--- b533f1c47000 function keep_notifications_on_insert()
--- 40854b20ad53 function keep_notifications_on_update()
+-- 75887b01619a function keep_notification_messages_on_delete()
+-- 026c463f1510 function keep_notification_messages_on_insert()
+-- 00831f53c839 function keep_notification_messages_on_update()
+-- 3225034cc08a function keep_notifications_on_delete()
+-- 98db2536ba2c function keep_notifications_on_insert()
+-- ed0d73d52b30 function keep_notifications_on_update()
 -- 1578b11313cb function note_notification_preferences()
 -- 13bb7e3862b0 function note_notification_secrets()
 -- af1ac8bb9564 function note_notification_settings()
@@ -2336,9 +2365,9 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 
 -- In rolecall/schema/personnel_events.sql:
 -- dde59e4e14e2 function keep_absences()
--- b3c202308a28 function keep_personnel_events_on_delete()
--- a35785a3e060 function keep_personnel_events_on_insert()
--- bf6d89088379 function keep_personnel_events_on_update()
+-- f97637fabe5c function keep_personnel_events_on_delete()
+-- 48ee201a75cd function keep_personnel_events_on_insert()
+-- 1278c07c7655 function keep_personnel_events_on_update()
 -- 36f3bfa8f547 function note_event_news()
 -- fc31cac36fee function note_personnel_events()
 -- 36fa7df457f5 function note_stages()
@@ -2349,12 +2378,16 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 
 -- In rolecall/schema/reviews.sql:
 -- 574da32c056f function follow_review_requests()
--- 8dc25545fd87 function keep_review_items_on_delete()
--- 627470b7e41a function keep_review_items_on_insert()
--- 8fe8be4cbb65 function keep_review_items_on_update()
--- c1acd8ef6efa function keep_reviews_on_delete()
--- 6fe5e72f6191 function keep_reviews_on_insert()
--- a9aacc3e52db function keep_reviews_on_update()
+-- 428bf819bb13 function keep_item_reasons()
+-- 4ca6382b71a3 function keep_review_item_reasons_on_delete()
+-- 1ec1cb4a5f66 function keep_review_item_reasons_on_insert()
+-- 4bb8839e292e function keep_review_item_reasons_on_update()
+-- 19ac657c8cb5 function keep_review_items_on_delete()
+-- 9361f4783087 function keep_review_items_on_insert()
+-- 338e732ada1b function keep_review_items_on_update()
+-- cd47e94a1128 function keep_reviews_on_delete()
+-- 142b8faa2fbe function keep_reviews_on_insert()
+-- a5e97ae421b0 function keep_reviews_on_update()
 -- 7d1185bfdace function matched_then(public.accounts, timestamp with time zone)
 -- fe2f9ae307b9 function note_import_to_review()
 -- 5152dc87a1b8 function note_review_acceptances()
@@ -2391,9 +2424,9 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- In rolecall/schema/webhooks.sql:
 -- e88e8db3729f function fan_out_events()
 -- c7c3f73af6f8 function fan_out_review_events()
--- 9e0666983041 function keep_webhook_deliveries_on_delete()
--- fcb5fc2085b7 function keep_webhook_deliveries_on_insert()
--- e696d0f4cfae function keep_webhook_deliveries_on_update()
+-- 5d5419f5b5b5 function keep_webhook_deliveries_on_delete()
+-- 5c77d2ff28a7 function keep_webhook_deliveries_on_insert()
+-- d22242a6658d function keep_webhook_deliveries_on_update()
 -- 454b0df5f5f0 function note_webhook_callbacks()
 -- 1b9b23f53b14 function note_webhooks()
 -- 943e6454a02e function webhook_body(uuid, timestamp with time zone, text, json)

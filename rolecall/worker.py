@@ -55,7 +55,7 @@ from rolecall.personnel_events.stages import follow_event
 from rolecall.reports.model import CHANNEL as REPORTS_CHANNEL
 from rolecall.reports.running import run_reports
 from rolecall.reviews import following as reviews
-from rolecall.reviews import templates
+from rolecall.reviews import reason_lists, templates
 from rolecall.reviews.model import CHANNEL as REVIEWS_CHANNEL
 from rolecall.web.idempotency import delete_old_answers
 from rolecall.webhooks import actions as webhooks
@@ -203,6 +203,12 @@ async def follow_reviews(pool: Pool, config: Config, now: datetime) -> bool:
     return False
 
 
+async def list_review_reasons(pool: Pool, _: Config, now: datetime) -> bool:
+    """List the items of reviews that were opened by their reasons, one batch at a time."""
+    async with pool.connection() as db, transaction(db, "reviews"):
+        return await reason_lists.list_next(db)
+
+
 async def write_reports(pool: Pool, config: Config, now: datetime) -> bool:
     return await run_reports(pool, config, now, scopes_of)
 
@@ -238,6 +244,7 @@ LOOPS = [
     Loop("finished imports", close_loops, channel=FINISHED_CHANNEL),
     Loop("personnel events", follow_events, channel=PERSONNEL_EVENTS_CHANNEL),
     Loop("reviews", follow_reviews, channel=REVIEWS_CHANNEL),
+    Loop("review reasons", list_review_reasons, every=5, channel=REVIEWS_CHANNEL),
     Loop("reports", write_reports, channel=REPORTS_CHANNEL),
     Loop("sign-in mails", sign_in_mail.send_links, every=5, channel=sign_in_mail.CHANNEL),
 ]

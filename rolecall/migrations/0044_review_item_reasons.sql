@@ -26,6 +26,12 @@ CREATE INDEX review_item_reasons_listed_reviewer_id_application_id
 CREATE INDEX review_item_reasons_listed_status_reviewer_id_application_id
     ON review_item_reasons (review_id, reason, status, reviewer_id, application_id, list_key);
 
+-- Reviews whose items a worker lists by reason, and the key of the last one that it has listed.
+CREATE TABLE reasons_to_list (
+    review_id uuid PRIMARY KEY,
+    after     text COLLATE "C" NOT NULL DEFAULT ''
+);
+
 -- A check for each of a million rows takes as long as a fifth of opening; reviews are never deleted.
 ALTER TABLE review_items DROP CONSTRAINT review_items_review_id_fkey;
 

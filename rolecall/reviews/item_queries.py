@@ -13,6 +13,7 @@ from rolecall.core.ids import known_guid
 from rolecall.core.paging import Listing, Page, fetch_listed, fetch_page
 from rolecall.effective_access.queries import imports_by_number
 from rolecall.effective_access.shapes import ImportReason, ModelReason, RequestReason, Why
+from rolecall.reviews import reason_lists
 from rolecall.reviews.model import Decision, Drift, ItemFact, ItemSubject, ReviewItemStatus
 from rolecall.reviews.queries import NAME
 from rolecall.reviews.shapes import (
@@ -197,11 +198,12 @@ class BulkFilters(ItemFilters, frozen=True, kw_only=True):
 async def items(db: Db, review_id: UUID, page: int, filters: ItemFilters) -> Page[ReviewItem]:
     """List the items of a review by person, application and risk."""
     given = filters.given()
-    if filters.identity_id is None:
+    is_listed = filters.reason is None or await reason_lists.are_complete(db, review_id)
+    if filters.identity_id is None and is_listed:
         listing = BY_REASON if filters.reason else ITEMS
         found = await fetch_listed(db, listing, page, review_id=review_id, **given)
     else:
-        # The items of one person are few and are counted.
+        # The items of one person are few; those of a reason are counted until they are listed.
         rows = f"FROM review_items c WHERE c.review_id = %(review_id)s{filters.conditions()}"
         found = await fetch_page(
             db,

@@ -8,7 +8,7 @@ import msgspec
 from rolecall.access_requests.requirements import ADMINISTRATORS
 from rolecall.core.db import Db, execute, fetch_rows, insert_rows
 from rolecall.core.errors import Conflict
-from rolecall.reviews import digests, population, reviewers
+from rolecall.reviews import digests, population, reason_lists, reviewers
 from rolecall.reviews.facts import find_facts
 from rolecall.reviews.model import SAMPLE, Explained, ItemSubject, ReviewStage, ReviewType, StageReviewer
 from rolecall.reviews.population import TakenApplication, Taking
@@ -148,14 +148,7 @@ async def store_items(db: Db, review: ReviewDetail, taken: TakenItems, now: date
         system=UUID(int=0),
     )
     await _draw_sample(db, review.id)
-    await execute(
-        db,
-        """INSERT INTO review_item_reasons
-           SELECT c.review_id, r.reason, c.status, c.reviewer_id, c.application_id, c.list_key
-           FROM review_items c CROSS JOIN LATERAL unnest(c.facts) AS r (reason)
-           WHERE c.review_id = %(id)s ORDER BY r.reason COLLATE "C", c.list_key""",
-        id=review.id,
-    )
+    await reason_lists.list_or_queue(db, review.id, population.total(taken.equation))
     await execute(
         db,
         "INSERT INTO review_scopes SELECT %(id)s, kind, id, min(reason) FROM out_of_scope GROUP BY kind, id",

@@ -113,15 +113,16 @@ END $$;
 -- `within` are not counted, and of all rows only those of `part`. A filter on a column that has one value in all of these rows finds them
 -- all, so it is not counted again.
 CREATE OR REPLACE FUNCTION recount_list(the_list text, columns text[], within text[] DEFAULT '{}', part jsonb DEFAULT '{}') RETURNS void
-LANGUAGE plpgsql AS $$
+LANGUAGE plpgsql AS $recount$
 DECLARE
     others text[] := ARRAY(SELECT c FROM unnest(columns) AS c WHERE c <> ALL (within));
     listed text := the_list::regclass || ' WHERE list_key IS NOT NULL'
         || coalesce((SELECT string_agg(format(' AND %I = %L', key, value), '') FROM jsonb_each_text(part)), '');
-    first_row text := format('SELECT %s FROM %s LIMIT 1', coalesce((SELECT string_agg(quote_ident(c), ', ') FROM unnest(others) AS c), '1'), listed);
-    constants text := format('SELECT jsonb_strip_nulls(jsonb_build_object(%s)) AS facet FROM (SELECT * FROM %s) AS l CROSS JOIN first_row f', (
+    first_row text := format('SELECT * FROM %s LIMIT 1', listed);
+    constants text := CASE WHEN others = '{}' THEN $$SELECT '{}'::jsonb AS facet$$ ELSE format(
+        'SELECT jsonb_strip_nulls(jsonb_build_object(%s)) AS facet FROM (SELECT * FROM %s) AS l CROSS JOIN first_row f', (
         SELECT string_agg(format('%1$L, CASE WHEN bool_and(coalesce(l.%1$I = f.%1$I, false)) THEN (SELECT %1$I FROM first_row) END', c), ', ')
-        FROM unnest(others) AS c), listed);
+        FROM unnest(others) AS c), listed) END;
     counts text := (
         SELECT string_agg(format(
             'SELECT jsonb_build_object(%1$s) AS facet, max(n) AS total,
@@ -153,7 +154,7 @@ BEGIN
         INSERT INTO list_contents (list, facet, total, keys, starts) SELECT $1, facet, total, keys, starts FROM counted
         ON CONFLICT (list, facet) DO UPDATE SET total = EXCLUDED.total, keys = EXCLUDED.keys, starts = EXCLUDED.starts
     $sql$, first_row, constants, counts) USING the_list, part;
-END $$;
+END $recount$;
 
 -- Fold every list that has changes.
 CREATE OR REPLACE FUNCTION fold_lists() RETURNS void LANGUAGE sql BEGIN ATOMIC

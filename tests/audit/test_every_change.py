@@ -57,7 +57,7 @@ UNGOVERNED = {
     "list_contents", "lists", "matchings", "past_matches", "past_model_members", "past_resolutions", "request_times",
     "absences", "stored_pages", "waiting_requests", "webhook_tallies",
     # Queues and caches inside the service.
-    "imports_to_review", "review_news",
+    "imports_to_review", "reasons_to_list", "review_news",
     "event_news", "finished_imports", "heartbeats", "idempotency_keys", "identities_to_evaluate",
     "identities_to_match", "migrations",
     "report_firings", "schedule_firings", "schema_files", "sign_in_attempts", "sign_in_mails",

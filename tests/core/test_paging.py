@@ -341,6 +341,16 @@ async def test_a_table_with_rows_can_become_a_list_and_a_list_can_gain_a_filter(
     await assert_exact(letters)
 
 
+async def test_list_without_filters_is_exact_after_bulk_loads(letters: Db) -> None:
+    await letters.execute("CALL keep_list('letters')")
+    chance, listing = random.Random(3), msgspec.structs.replace(UP, facets=())
+
+    for _ in range(12):
+        await write_something(letters, chance)
+
+    await assert_exact(letters, filters=[{}], up=listing)
+
+
 @pytest.mark.parametrize("seed", range(2))
 async def test_lists_of_each_writer_are_exact_after_any_writes(letters: Db, seed: int) -> None:
     chance = random.Random(seed)
