@@ -1,7 +1,7 @@
 """Generate `rolecall/schema/constants.sql` from Python and `docs/schema.sql` from a new database: `make schema`."""
 
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from rolecall.access_models.model import RANK
@@ -9,8 +9,10 @@ from rolecall.access_requests.model import AWAITED
 from rolecall.access_requests.requirements import ADMINISTRATORS
 from rolecall.accounts.model import GROUP_HEADER
 from rolecall.audit.model import CHAINS
+from rolecall.conflicts.model import EXCEPTION_MOVES
 from rolecall.core.migrate import migrate
 from rolecall.core.postgres import embedded
+from rolecall.duties.model import CONFLICT_MOVES
 from rolecall.notifications import model as notifications
 from rolecall.operate.schema import dump_schema
 from rolecall.personnel_events import model as personnel_events
@@ -59,9 +61,11 @@ def constants() -> str:
         _constant(
             "review_item_moves",
             "reviews/model.py ITEM_MOVES",
-            _texts(f"{before} > {after}" for before, each in ITEM_MOVES.items() for after in sorted(each)),
+            _moves(ITEM_MOVES),
             "text[]",
         ),
+        _constant("conflict_moves", "duties/model.py CONFLICT_MOVES", _moves(CONFLICT_MOVES), "text[]"),
+        _constant("exception_moves", "conflicts/model.py EXCEPTION_MOVES", _moves(EXCEPTION_MOVES), "text[]"),
         _constant("reviews_channel", "reviews/model.py CHANNEL", _text(reviews.CHANNEL)),
     ]
     return "\n".join([_HEAD, *functions])
@@ -80,6 +84,10 @@ def _words(name: str, source: str, words: dict[str, str]) -> str:
 
 def _texts(values: Iterable[str]) -> str:
     return f"ARRAY[{', '.join(map(_text, values))}]"
+
+
+def _moves(moves: Mapping[str, Iterable[str]]) -> str:
+    return _texts(f"{before} > {after}" for before, each in moves.items() for after in sorted(each))
 
 
 def _text(value: str) -> str:

@@ -390,8 +390,8 @@ CREATE TABLE public.conflict_exceptions (
     control_owner_id uuid NOT NULL,
     until timestamp with time zone NOT NULL,
     status text NOT NULL,
-    asked_by uuid NOT NULL,
-    asked_by_name text NOT NULL,
+    requested_by uuid CONSTRAINT conflict_exceptions_asked_by_not_null NOT NULL,
+    requested_by_name text CONSTRAINT conflict_exceptions_asked_by_name_not_null NOT NULL,
     created_at timestamp with time zone NOT NULL,
     approved_on timestamp with time zone,
     ended_on timestamp with time zone,
@@ -410,6 +410,7 @@ CREATE TRIGGER note_insert AFTER INSERT ON public.conflict_exceptions REFERENCIN
 CREATE TRIGGER note_update AFTER UPDATE ON public.conflict_exceptions REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_conflict_exceptions();
 CREATE TRIGGER notify_of_ended_exception AFTER UPDATE OF status ON public.conflict_exceptions FOR EACH ROW WHEN (((new.status = ANY (ARRAY['Expired'::text, 'Outgrown'::text])) AND (old.status <> new.status))) EXECUTE FUNCTION public.notify_of_exception();
 CREATE TRIGGER notify_of_new_exception AFTER INSERT ON public.conflict_exceptions FOR EACH ROW EXECUTE FUNCTION public.notify_of_exception();
+CREATE TRIGGER refuse_move BEFORE UPDATE OF status ON public.conflict_exceptions FOR EACH ROW WHEN (((new.status <> old.status) AND (((old.status || ' > '::text) || new.status) <> ALL (public.exception_moves())))) EXECUTE FUNCTION public.refuse_move('An exception');
 ALTER TABLE ONLY public.conflict_exceptions ADD CONSTRAINT conflict_exceptions_conflict_id_fkey FOREIGN KEY (conflict_id) REFERENCES public.conflicts(id);
 ALTER TABLE ONLY public.conflict_exceptions ADD CONSTRAINT conflict_exceptions_control_owner_id_fkey FOREIGN KEY (control_owner_id) REFERENCES public.identities(id);
 ALTER TABLE ONLY public.conflict_exceptions ADD CONSTRAINT conflict_exceptions_rule_id_fkey FOREIGN KEY (rule_id) REFERENCES public.duty_rules(id);
@@ -445,6 +446,7 @@ CREATE TRIGGER keep_list_on_insert AFTER INSERT ON public.conflicts REFERENCING 
 CREATE TRIGGER keep_list_on_truncate AFTER TRUNCATE ON public.conflicts FOR EACH STATEMENT EXECUTE FUNCTION public.empty_list();
 CREATE TRIGGER keep_list_on_update AFTER UPDATE ON public.conflicts REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_conflicts_on_update();
 CREATE TRIGGER notify_of_conflicts AFTER INSERT ON public.conflicts REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.notify_of_conflicts();
+CREATE TRIGGER refuse_move BEFORE UPDATE OF status ON public.conflicts FOR EACH ROW WHEN (((new.status <> old.status) AND (((old.status || ' > '::text) || new.status) <> ALL (public.conflict_moves())))) EXECUTE FUNCTION public.refuse_move('A conflict');
 ALTER TABLE ONLY public.conflicts ADD CONSTRAINT conflicts_rule_id_fkey FOREIGN KEY (rule_id) REFERENCES public.duty_rules(id);
 
 CREATE TABLE public.connector_templates (
@@ -2165,6 +2167,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 7db576bc4aa3 function groups_below(integer, integer)
 -- 7785b59f594c function keep_past_matches()
 -- c9c46628059d function known_risk(integer, integer)
+-- 860628d93d55 function lock_matching()
 -- 129923b2deed function note_former_holders()
 -- 7060cf76dd10 function note_holders()
 -- d60caa7d0f39 function note_identities_to_match()
@@ -2208,12 +2211,14 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- f08f26e9882f function take_chain()
 
 -- In rolecall/schema/conflicts.sql:
--- e6bf7ae3975f function end_exceptions(uuid[], text, timestamp with time zone)
--- e18cba30aa70 function end_exceptions_of_duty()
--- 8c155d71cc51 function end_outgrown_exceptions()
+-- 4f9f8b2628e3 function end_exceptions(uuid[], text, text, timestamp with time zone)
+-- 6fba8e34a6a5 function end_exceptions_of_duty()
+-- acabb6faa312 function end_outgrown_exceptions()
 -- 9a36d9c1bdf7 function except_conflicts()
 -- fe1511009f44 function note_conflict_exceptions()
 -- 520c5c44480c function note_exception_approvals()
+-- aca68ab9da46 function refuse_move()
+-- 300d2627f01d function reopen_conflicts(uuid[])
 
 -- In rolecall/schema/connector_templates.sql:
 -- 4d2fbff829a4 function note_connector_templates()
@@ -2231,10 +2236,12 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 1fe59acd5703 function audit_chains()
 -- 9ba56880eddc function awaited_statuses()
 -- 5194940598e4 function awaited_type(text)
+-- b62098ec782b function conflict_moves()
 -- f30a2172565d function default_group_header()
 -- 2abf66c0de71 function deliveries_channel()
 -- 6e03c9baa603 function event_description(text)
 -- 840aa6dda2e6 function event_display(text)
+-- c9ce40a35606 function exception_moves()
 -- 700f8e8da35e function failures_until_probed()
 -- ede511480115 function levels_in_order()
 -- ffcf7ca205b3 function notifications_channel()
@@ -2267,14 +2274,14 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- a3e3464181f7 function is_group_header(integer, text)
 -- bd7323123b06 function is_in_catalogue(uuid, text, text, text)
 -- 5a4a2aec95e1 function like_wildcard(text)
--- a9977162ccd5 function duties_given(uuid, text, text, text, text)
+-- 232b7a5bd56d function duties_given(uuid, text, text, text, text)
 -- 1706bcf9591c function duties_given_by(uuid[], text[], text[], text[], text[])
 -- 846ca848f381 function duty_access(uuid[], uuid[], timestamp with time zone)
 -- dde4353fe135 function entitlements_matching(jsonb, integer)
 -- 9c1bf02aa4cf function entitlements_of_duties(uuid[], integer)
 -- 465dd8fa801c function evaluate_duties(uuid[], timestamp with time zone)
--- 60cf153466ce function evaluate_everything(timestamp with time zone)
--- 9c148c29c919 function evaluate_import()
+-- e2937b15bd6f function evaluate_everything(timestamp with time zone)
+-- 40d0eee9a9f4 function evaluate_import()
 -- 504205a80b4b function evaluate_people(uuid[], timestamp with time zone, integer)
 -- e529e1600932 function evaluate_rules(uuid[], timestamp with time zone)
 -- fd2dcd04ca22 function groups_with_duties(uuid[], uuid[])
@@ -2284,8 +2291,8 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- e28568d3d25e function keep_duty_holders_on_delete()
 -- f14328d76fa1 function keep_duty_holders_on_insert()
 -- 64a2651b7c1b function keep_duty_holders_on_update()
--- 2888ddaede3c function match_renamed()
--- d7a988194164 function match_same_entitlements()
+-- acb37d9a5fd5 function match_renamed()
+-- 9bf5882186fc function match_same_entitlements()
 -- 5142eec18ab5 function move_duty_holders()
 -- 4fe28c8c377d function note_duties()
 -- 4ee2569a19c3 function note_duty_rules()
@@ -2296,7 +2303,6 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 58e4f0e3a444 function refresh_duty_groups(uuid[], uuid[])
 -- fd1f699fbba5 function refresh_duty_holders(uuid[], uuid[])
 -- 6d87c80404e2 function rules_concerned(uuid[], uuid[], uuid[])
--- 1ecd2cb1cbdf function take_duties_turn()
 -- 26365581cdc5 function take_people_to_evaluate()
 
 -- In rolecall/schema/entitlements.sql:
@@ -2344,8 +2350,8 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- baf2e3c1fcd9 function notify_of_acting_owners()
 -- eb2445b1e589 function notify_of_assigned_event()
 -- c69d50ff39c1 function notify_of_conflicts()
--- b32b5eed1dbc function notify_of_ending_exceptions(timestamp with time zone)
--- ad8cdb7c24ad function notify_of_exception()
+-- 291e69908cc9 function notify_of_ending_exceptions(timestamp with time zone)
+-- 220b6260643e function notify_of_exception()
 -- 9cab86c2cf17 function notify_of_failed_import()
 -- 202c0f735988 function notify_of_failing_channel()
 -- 631620bc74ea function notify_of_failing_webhook()
@@ -2362,6 +2368,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 77cc27fedc28 function notify_reviewers(uuid[], text)
 -- 77349459b596 function people_of_rule(uuid)
 -- 502c4a453547 function people_who_respond(uuid, text)
+-- 8e1b9b0c472e function people_who_approve_for_rule(uuid, uuid[])
 
 -- In rolecall/schema/personnel_events.sql:
 -- dde59e4e14e2 function keep_absences()

@@ -33,8 +33,13 @@ def facts(**given: Any) -> Facts:
     return Facts(**{"now": datetime.now(UTC), "zone": ZoneInfo("UTC"), **given})
 
 
-async def a_token(db: Db, name: str = "a token", *, now: datetime | None = None, **fields: Any) -> NewToken:
-    return await tokens.create_token(db, None, {"name": name, **fields}, facts(now=now or datetime.now(UTC)))
+async def a_token(
+    db: Db, name: str = "a token", *, now: datetime | None = None, owner: UUID | None = None, **fields: Any
+) -> NewToken:
+    token = await tokens.create_token(db, None, {"name": name, **fields}, facts(now=now or datetime.now(UTC)))
+    if owner:
+        await execute(db, "UPDATE tokens SET owner_id = %(owner)s WHERE id = %(id)s", owner=owner, id=token.id)
+    return token
 
 
 async def an_identity(db: Db, first: str = "Ada", last: str = "Lovelace", **fields: Any) -> UUID:

@@ -24,8 +24,8 @@ GENERAL = re.compile(r"keep_list_on_|note_(insert|update|delete)$|chain_changes$
 # Functions that write a table whose triggers have a condition, and never meet it.
 QUIET = (
     "change_hook", "continue_import", "create_application", "create_duty", "create_hook", "delete_duty", "delete_hook",
-    "drop_changes", "mark_working", "roll_back", "rotate_secret", "set_return_date", "_move", "_record", "_set_status",
-    "_start",
+    "drop_changes", "mark_working", "roll_back", "rotate_secret", "set_return_date", "_move", "_record",
+    "_set_excepted", "_start",
 )  # fmt: skip
 
 

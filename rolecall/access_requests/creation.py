@@ -14,7 +14,7 @@ from rolecall.access_requests.shapes import AccessModelReference
 from rolecall.core.caller import SYSTEM, Caller
 from rolecall.core.db import Db, insert_rows
 from rolecall.core.ids import new_id
-from rolecall.duties.prevention import FoundConflict, WouldConflict
+from rolecall.duties.prevention import FoundConflict, PotentialConflict
 from rolecall.settings import queries as settings
 from rolecall.settings.policy import Level, RequirementType
 from rolecall.work_items.actions import record_activity_of
@@ -130,7 +130,7 @@ def _response_rows(id: UUID, asked: Sequence[RuleReviewers]) -> list[dict[str, A
     ]
 
 
-def _conflict_rows(id: UUID, conflicts: Sequence[WouldConflict]) -> list[dict[str, Any]]:
+def _conflict_rows(id: UUID, conflicts: Sequence[PotentialConflict]) -> list[dict[str, Any]]:
     return [
         {
             "request_id": id,

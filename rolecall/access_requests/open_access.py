@@ -10,7 +10,6 @@ from uuid import UUID
 
 import msgspec
 
-from rolecall.access_requests.model import NewRequest
 from rolecall.accounts.model import Access
 from rolecall.core.db import Db, fetch_rows, fetch_value
 from rolecall.duties.prevention import ProposedAccess
@@ -89,24 +88,32 @@ async def open_changes(db: Db, people: Iterable[UUID], *, of_groups: bool) -> di
     return found
 
 
-async def people_in_group(db: Db, new: NewRequest) -> list[UUID]:
-    """Return the people in a group or in one below it, and those whom open requests would make members."""
+async def people_in_groups(db: Db, groups: Iterable[tuple[UUID, str]]) -> dict[tuple[UUID, str], list[UUID]]:
+    """Return the people in each group or in one below it, and those whom open requests would make members."""
+    asked = list(groups)
+    found: dict[tuple[UUID, str], list[UUID]] = {group: [] for group in asked}
+    if not asked:
+        return found
     rows = await fetch_rows(
         db,
         f"""WITH below AS MATERIALIZED (
-                SELECT b.number, x.name, group_header(v.nomenclature) AS header FROM groups g
+                SELECT g.application_id, g.name AS above, b.number, x.name, group_header(v.nomenclature) AS header
+                FROM unnest(%(applications)s::uuid[], %(names)s::text[]) AS asked (application_id, name)
+                JOIN groups g ON g.application_id = asked.application_id AND g.name = asked.name
                 CROSS JOIN LATERAL groups_below(g.number, now_import()) AS b JOIN groups x ON x.number = b.number
                 JOIN group_versions v ON v.group_number = b.number AND v.until_import IS NULL
-                WHERE g.application_id = %(application)s AND g.name = %(name)s
             )
-            SELECT a.identity_id FROM below b
+            SELECT b.application_id, b.above, a.identity_id FROM below b
             JOIN memberships m ON m.group_number = b.number AND m.until_import IS NULL
             JOIN accounts a ON a.number = m.account_number AND a.identity_id IS NOT NULL
             UNION
-            SELECT r.identity_id FROM access_requests r JOIN privileges p ON p.request_id = r.id
-            JOIN below b ON b.name = p.permission AND b.header = p.header
-            WHERE r.application_id = %(application)s AND r.identity_id IS NOT NULL AND is_unshown(r) AND {_GIVES}""",
-        application=new.application_id,
-        name=new.target_name,
+            SELECT b.application_id, b.above, r.identity_id FROM below b
+            JOIN privileges p ON p.permission = b.name AND p.header = b.header
+            JOIN access_requests r ON r.id = p.request_id AND r.application_id = b.application_id
+            WHERE r.identity_id IS NOT NULL AND is_unshown(r) AND {_GIVES}""",
+        applications=[application_id for application_id, _ in asked],
+        names=[name for _, name in asked],
     )
-    return [id for (id,) in rows]
+    for application_id, name, identity_id in rows:
+        found[application_id, name].append(identity_id)
+    return found

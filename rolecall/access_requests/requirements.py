@@ -11,7 +11,7 @@ import msgspec
 from rolecall.access_requests.model import NewRequest, PriorApproval
 from rolecall.core.db import Db, fetch_rows
 from rolecall.duties.model import RuleResponse
-from rolecall.duties.prevention import WouldConflict
+from rolecall.duties.prevention import PotentialConflict
 from rolecall.settings.policy import ApprovalRule, Level, RequirementType, Responder
 from rolecall.work_items.shapes import PersonReference
 
@@ -72,7 +72,7 @@ def reviewers_of(
     new: NewRequest,
     reporter_id: UUID,
     people: People,
-    conflicts: Sequence[WouldConflict] = (),
+    conflicts: Sequence[PotentialConflict] = (),
 ) -> list[RuleReviewers]:
     """Apply the rules of the policy, and exclude the reporter and the affected identity as reviewers.
 
@@ -110,7 +110,7 @@ def _met(approval: PriorApproval) -> RuleReviewers:
     return RuleReviewers(RequirementType.APPROVE, approval.reason, [reviewer], is_met=True)
 
 
-def _rule_owner(conflict: WouldConflict, own: set[UUID | None], people: People) -> RuleReviewers:
+def _rule_owner(conflict: PotentialConflict, own: set[UUID | None], people: People) -> RuleReviewers:
     """Ask the owner of a rule of separation of duties, or else the administrators."""
     reason = f"The owner of the rule {conflict.rule} approves access that would combine {' and '.join(conflict.duties)}"
     if owner := people.available([conflict.owner_id], own):

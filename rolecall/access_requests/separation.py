@@ -13,7 +13,7 @@ from rolecall.core.db import Db
 from rolecall.core.errors import Problem
 from rolecall.duties import prevention
 from rolecall.duties.model import RuleResponse
-from rolecall.duties.prevention import AccessProposal, FoundConflict, ProposedAccess, WouldConflict
+from rolecall.duties.prevention import AccessProposal, FoundConflict, PotentialConflict, ProposedAccess
 from rolecall.settings.policy import RequestAction
 
 _NO_ACCESS = (Access.NONE, Access.DENY)
@@ -51,13 +51,13 @@ def _whole_group(new: NewRequest) -> list[OpenChange]:
 async def conflicts_created(db: Db, news: Sequence[NewRequest]) -> list[list[FoundConflict]]:
     """Return the conflicts that enriched requests would create.
 
-    What a group would gain or lose, its members would, and people who have asked to become members.
+    A request about a group is checked for its members and for people with an open request to become members.
     """
     of_groups = await _take_turns_of_groups(db, news)
     if of_groups is None:
         return [[] for _ in news]
     checked = await _checked(db, news, of_groups=of_groups)
-    people = [await _people(db, each.new) if each.changes.gains or each.changes.losses else [] for each in checked]
+    people = await _people_concerned(db, checked)
     everyone = {id for each in people for id in each}
     if not everyone:
         return [[] for _ in news]
@@ -75,14 +75,22 @@ async def conflicts_created(db: Db, news: Sequence[NewRequest]) -> list[list[Fou
     return [list(by_rule.values()) for by_rule in found]
 
 
-async def _people(db: Db, new: NewRequest) -> list[UUID]:
-    return [new.identity_id] if new.identity_id else await open_access.people_in_group(db, new)
+async def _people_concerned(db: Db, checked: Sequence[_CheckedRequest]) -> list[list[UUID]]:
+    """Return the people whose duties each request would change: the person, or the members of the group."""
+    changing = [each.new if each.changes.gains or each.changes.losses else None for each in checked]
+    groups = {_group_of(new) for new in changing if new and not new.identity_id}
+    members = await open_access.people_in_groups(db, groups)
+    return [([new.identity_id] if new.identity_id else members[_group_of(new)]) if new else [] for new in changing]
+
+
+def _group_of(new: NewRequest) -> tuple[UUID, str]:
+    return new.application_id, new.target_name or ""
 
 
 async def _take_turns_of_groups(db: Db, news: Sequence[NewRequest]) -> bool | None:
     """Lock the groups that requests name; return None if no rule is in effect, else whether any have open requests."""
     named = {(new.application_id, each.permission) for new in news for each in new.privileges}
-    named |= {(new.application_id, new.target_name or "") for new in news if not new.identity_id}
+    named |= {_group_of(new) for new in news if not new.identity_id}
     return await open_access.take_turns_of_groups(db, named)
 
 
@@ -126,7 +134,10 @@ async def _others(db: Db, people: set[UUID], *, of_groups: bool) -> dict[UUID, _
 
 
 def _proposal(checked: Sequence[_CheckedRequest], place: int, id: UUID, others: _DutyChanges) -> AccessProposal:
-    """Join what a request would change with the requests made with it. What those take later is only leaving."""
+    """Combine the changes of a request with those of requests for the same person that were made together.
+
+    What those requests remove on a later day is `leaving`: the person holds it until then.
+    """
     mine = checked[place]
     who, start = mine.new.identity_id, mine.new.scheduled_start or 0
     same = [each for each in checked if who and each is not mine and each.new.identity_id == who]
@@ -147,14 +158,14 @@ def _merged(*parts: _Duties) -> _Duties:
 
 
 def refusals(new: NewRequest, found: Sequence[FoundConflict]) -> list[Problem]:
-    """Say which rules refuse a request, at the privileges that would create the conflict.
+    """Return a problem for each rule that blocks the request, at the privilege that would create the conflict.
 
-    A request that takes a control away is never refused: the rule's owner approves it.
+    A request that removes a control duty is never refused: the rule's owner approves it.
     """
     return [
         Problem(
             f"privileges.{min(_places(new, each.gains))}.permission",
-            f"The rule {each.conflict} refuses this access: the same person must not hold both",
+            f"The rule {each.conflict} blocks this access: one person must not hold these duties together",
         )
         for each in found
         if each.conflict.response is RuleResponse.BLOCK and each.gains
@@ -166,16 +177,16 @@ def _places(new: NewRequest, gains: frozenset[ProposedAccess]) -> list[int]:
 
 
 def without_refused(new: NewRequest, found: Sequence[FoundConflict]) -> tuple[NewRequest | None, list[str]]:
-    """Take out the privileges that a rule refuses; None if none are left. Return also what is left out and why."""
+    """Remove the privileges that a rule blocks; None if none remain. Also return what was left out, and why."""
     blocking = [each for each in found if each.conflict.response is RuleResponse.BLOCK]
     refused = {place: each.conflict for each in blocking for place in _places(new, each.gains)}
     kept = [each for place, each in enumerate(new.privileges) if place not in refused]
     said = [
-        f"{new.privileges[place].permission} of {new.target_name} is not requested: the rule {conflict} refuses it"
+        f"{new.privileges[place].permission} of {new.target_name} is not requested: the rule {conflict} blocks it"
         for place, conflict in refused.items()
     ]
     return (msgspec.structs.replace(new, privileges=kept) if kept or not refused else None), said
 
 
-def shown(found: Sequence[FoundConflict]) -> list[WouldConflict]:
+def shown(found: Sequence[FoundConflict]) -> list[PotentialConflict]:
     return [each.conflict for each in found]

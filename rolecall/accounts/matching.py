@@ -46,7 +46,7 @@ _MATCH = f"""{_FITS},
 
 async def take_turn(db: Db) -> None:
     """Serialize matching by imports, identity changes and pins, so that none misses another's uncommitted change."""
-    await execute(db, "SELECT pg_advisory_xact_lock(hashtextextended('matching', 0))")
+    await execute(db, "SELECT lock_matching()")
 
 
 async def match_imported(db: Db, import_number: int, now: datetime) -> None:

@@ -5,18 +5,19 @@ from uuid import UUID
 
 from psycopg import Rollback
 
+from rolecall.accounts.matching import take_turn
 from rolecall.conflicts import approving, queries, shapes
-from rolecall.conflicts.model import MOVES, ApprovalPart, ExceptionStatus
+from rolecall.conflicts.model import EXCEPTION_MOVES, ApprovalPart, ExceptionStatus
 from rolecall.conflicts.shapes import ConflictDetail, ConflictException
 from rolecall.core.caller import Caller
 from rolecall.core.checking import Facts, Json, check, valid_fields
-from rolecall.core.db import Db, execute, fetch_rows, fetch_value
-from rolecall.core.errors import Conflict, NotFound, Problem
-from rolecall.core.ids import known_guid, new_id
+from rolecall.core.db import Db, execute, fetch_value
+from rolecall.core.errors import Conflict, Problem
+from rolecall.core.ids import new_id
 from rolecall.core.paging import Page
 from rolecall.duties import actions as duties
 from rolecall.duties import queries as duty_queries
-from rolecall.duties.model import ConflictStatus
+from rolecall.duties.model import CONFLICT_MOVES, ConflictStatus
 from rolecall.identities.queries import with_mentioned_identities
 from rolecall.tokens.queries import own_id
 from rolecall.work_items.actions import record_activity
@@ -47,7 +48,7 @@ async def simulate_rule(db: Db, caller: Caller, id: str, raw: Json, facts: Facts
     )
 
 
-async def ask_for_exception(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> ConflictDetail:
+async def request_exception(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> ConflictDetail:
     """Request to keep a conflict for a while, under a control. Two people must approve."""
     conflict = await _locked(db, id, facts.now)
     facts = await with_mentioned_identities(db, facts, raw)
@@ -57,13 +58,15 @@ async def ask_for_exception(db: Db, caller: Caller, id: str, raw: Json, facts: F
         problems.append(Problem("controlOwnerId", said))
     body = check(shapes.NewException, raw, facts, problems)
     _require_current(conflict)
-    if _in(conflict, ExceptionStatus.PENDING):
+    await approving.require_may_request(db, caller, conflict)
+    if conflict.pending:
         raise Conflict("An exception for this conflict is already waiting for approval; withdraw it first")
     # Fires notify_of_new_exception, schema/notifications.sql.
     await execute(
         db,
         """INSERT INTO conflict_exceptions (id, conflict_id, rule_id, identity_id, reason, control, control_owner_id,
-                                            until, status, asked_by, asked_by_name, created_at, requester_id, duties)
+                                            until, status, requested_by, requested_by_name, created_at, requester_id,
+                                            duties)
            VALUES (%(id)s, %(conflict)s, %(rule)s, %(identity)s, %(reason)s, %(control)s, %(control_owner)s,
                    %(until)s, 'Pending', %(caller_id)s, %(caller_name)s, %(now)s, %(requester)s, %(duties)s)""",
         id=new_id(),
@@ -89,9 +92,11 @@ async def approve_exception(db: Db, caller: Caller, id: str, raw: Json, facts: F
     """Record an approval; the second one puts the exception in force."""
     conflict = await _locked(db, id, facts.now)
     body = check(shapes.ApproveExceptionBody, raw, await with_mentioned_identities(db, facts, raw))
-    asked = _pending(conflict)
+    requested = conflict.pending
+    if not requested:
+        raise Conflict("No exception for this conflict is waiting for approval")
     _require_current(conflict)
-    approver = await approving.approver_of(db, caller, conflict, asked, body, facts.now)
+    approver = await approving.approver_of(db, caller, conflict, requested, body, facts.now)
     await execute(
         db,
         """INSERT INTO exception_approvals (exception_id, position, part, approver_id, approver_name, approved_on,
@@ -99,8 +104,8 @@ async def approve_exception(db: Db, caller: Caller, id: str, raw: Json, facts: F
            VALUES (%(id)s, %(position)s, %(part)s, %(approver)s, %(name)s, %(now)s, %(stand_in)s, %(stand_in_name)s,
                    %(recorder)s)""",
         recorder=await own_id(db, caller),
-        id=asked.id,
-        position=len(asked.approvals),
+        id=requested.id,
+        position=len(requested.approvals),
         part=approver.part,
         approver=approver.id,
         name=approver.name,
@@ -108,9 +113,9 @@ async def approve_exception(db: Db, caller: Caller, id: str, raw: Json, facts: F
         stand_in=approver.stand_in.id if approver.stand_in else None,
         stand_in_name=approver.stand_in.name if approver.stand_in else None,
     )
-    if asked.approvals:
-        await _put_in_force(db, conflict, asked, facts.now)
-    await _record(db, conflict, caller, _approved(approver, caller), body.comment, facts.now)
+    if requested.approvals:
+        await _put_in_force(db, conflict, requested, facts.now)
+    await _record(db, conflict.id, caller, _approved(approver, caller), body.comment, facts.now)
     return await queries.get(db, conflict.id, facts.now)
 
 
@@ -125,74 +130,54 @@ def _approved(approver: approving.Approver, caller: Caller) -> str:
     return said if caller.id == (stand_in or approver).id else f"{said}, recorded by {caller.name}"
 
 
-async def _put_in_force(db: Db, conflict: ConflictDetail, asked: ConflictException, now: datetime) -> None:
+async def _put_in_force(db: Db, conflict: ConflictDetail, requested: ConflictException, now: datetime) -> None:
     """Replace the exception that is in force, if one is, and mark the conflict."""
-    for standing in _in(conflict, ExceptionStatus.APPROVED):
-        await _move(db, standing, ExceptionStatus.WITHDRAWN, now)
-    await _move(db, asked, ExceptionStatus.APPROVED, now)
-    await _set_status(db, [conflict.id], ConflictStatus.EXCEPTED)
+    if conflict.in_force:
+        await _move(db, conflict.in_force, ExceptionStatus.WITHDRAWN, now)
+    await _move(db, requested, ExceptionStatus.APPROVED, now)
+    await _set_excepted(db, conflict.id)
 
 
 async def withdraw_exception(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> ConflictDetail:
     """Withdraw or reject the requested exception, or else end the one in force."""
     conflict = await _locked(db, id, facts.now)
     body = check(shapes.WithdrawExceptionBody, raw, facts)
-    found = _in(conflict, ExceptionStatus.PENDING) or _in(conflict, ExceptionStatus.APPROVED)
+    found = conflict.withdrawable
     if not found:
-        raise Conflict("The conflict has no exception that could be withdrawn")
-    await approving.require_may_withdraw(db, caller, conflict)
-    await _move(db, found[0], ExceptionStatus.WITHDRAWN, facts.now)
-    if found[0].status is ExceptionStatus.APPROVED and conflict.until is None:
-        await _set_status(db, [conflict.id], ConflictStatus.OPEN)
-    await _record(db, conflict, caller, "Withdrew the exception", body.comment, facts.now)
+        raise Conflict("The conflict has no exception that can be withdrawn")
+    await approving.require_may_withdraw(db, caller, conflict, found)
+    await _move(db, found, ExceptionStatus.WITHDRAWN, facts.now)
+    # The conflict may have begun again since this one ended.
+    opened = await fetch_value(db, "SELECT reopen_conflicts(%(ids)s)", ids=[found.id])
+    for each in opened or [conflict.id]:
+        await _record(db, each, caller, "Withdrew the exception", body.comment, facts.now)
     return await queries.get(db, conflict.id, facts.now)
 
 
 async def expire_exceptions(db: Db, now: datetime) -> None:
     """End exceptions that have expired; their conflicts are open again."""
-    # Fires notify_of_ended_exception, schema/notifications.sql.
-    rows = await fetch_rows(
+    expired = "SELECT id FROM conflict_exceptions WHERE status IN ('Pending', 'Approved') AND until <= %(now)s"
+    # This runs with every tick: if none has expired, return before the lock.
+    if not await fetch_value(db, f"SELECT EXISTS ({expired})", now=now):
+        return
+    await take_turn(db)
+    await execute(
         db,
-        """UPDATE conflict_exceptions SET status = 'Expired', ended_on = until
-           WHERE status = ANY(%(allowed)s) AND until <= %(now)s RETURNING conflict_id, rule_id, identity_id""",
-        allowed=[status for status, moves in MOVES.items() if ExceptionStatus.EXPIRED in moves],
+        f"SELECT end_exceptions(ARRAY({expired}), %(status)s, 'The exception expired', %(now)s)",
+        status=ExceptionStatus.EXPIRED,
         now=now,
     )
-    for conflict_id, rule_id, identity_id in rows:
-        current = await fetch_value(
-            db,
-            """SELECT id FROM conflicts WHERE rule_id = %(rule)s AND identity_id = %(identity)s AND status = 'Excepted'
-               AND NOT EXISTS (SELECT FROM conflict_exceptions e WHERE e.status = 'Approved'
-                               AND e.rule_id = %(rule)s AND e.identity_id = %(identity)s)""",
-            rule=rule_id,
-            identity=identity_id,
-        )
-        said = "The exception expired" + ("; the conflict is open again" if current else "")
-        await record_activity(db, current or conflict_id, author="System", action="Expired", content=said, now=now)
-        await _set_status(db, [current] if current else [], ConflictStatus.OPEN)
 
 
 async def _locked(db: Db, id: str, now: datetime) -> ConflictDetail:
-    known = known_guid("Conflict", id)
-    if not await fetch_value(db, "SELECT true FROM conflicts WHERE id = %(id)s FOR UPDATE", id=known):
-        raise NotFound("Conflict", id)
-    return await queries.get(db, known, now)
+    """Read a conflict; until the end of the transaction no other writer changes its exceptions, begins or ends it."""
+    await take_turn(db)
+    return await queries.get(db, id, now)
 
 
 def _require_current(conflict: ConflictDetail) -> None:
     if conflict.status is ConflictStatus.ENDED:
         raise Conflict("The conflict has ended, so it needs no exception")
-
-
-def _in(conflict: ConflictDetail, status: ExceptionStatus) -> list[ConflictException]:
-    return [each for each in conflict.exceptions if each.status is status]
-
-
-def _pending(conflict: ConflictDetail) -> ConflictException:
-    found = _in(conflict, ExceptionStatus.PENDING)
-    if not found:
-        raise Conflict("No exception for this conflict is waiting for approval")
-    return found[0]
 
 
 async def _move(db: Db, exception: ConflictException, to: ExceptionStatus, now: datetime) -> None:
@@ -204,24 +189,23 @@ async def _move(db: Db, exception: ConflictException, to: ExceptionStatus, now: 
         id=exception.id,
         to=to,
         now=now,
-        allowed=[status for status, moves in MOVES.items() if to in moves],
+        allowed=[status for status, moves in EXCEPTION_MOVES.items() if to in moves],
     )
     if not moved:
         raise Conflict(f"An exception that is {exception.status} cannot become {to}")
 
 
-async def _set_status(db: Db, ids: list[UUID], status: ConflictStatus) -> None:
+async def _set_excepted(db: Db, id: UUID) -> None:
     await execute(
         db,
-        "UPDATE conflicts SET status = %(status)s WHERE id = ANY(%(ids)s) AND status <> 'Ended'",
-        ids=ids,
-        status=status,
+        "UPDATE conflicts SET status = %(to)s WHERE id = %(id)s AND status = ANY(%(allowed)s)",
+        id=id,
+        to=ConflictStatus.EXCEPTED,
+        allowed=[status for status, moves in CONFLICT_MOVES.items() if ConflictStatus.EXCEPTED in moves],
     )
 
 
-async def _record(
-    db: Db, conflict: ConflictDetail, caller: Caller, said: str, comment: str | None, now: datetime
-) -> None:
-    await record_activity(db, conflict.id, author=caller.name, action="Exception", content=said, now=now)
+async def _record(db: Db, id: UUID, caller: Caller, said: str, comment: str | None, now: datetime) -> None:
+    await record_activity(db, id, author=caller.name, action="Exception", content=said, now=now)
     if comment is not None:
-        await record_activity(db, conflict.id, author=caller.name, action="Comment", content=comment, now=now)
+        await record_activity(db, id, author=caller.name, action="Comment", content=comment, now=now)

@@ -1,11 +1,14 @@
 """Decide who may approve and withdraw an exception: the rule's owner and one more, never the person in conflict."""
 
+from collections import defaultdict
+from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 import msgspec
 
-from rolecall.conflicts.involvement import require_uninvolved
+from rolecall.conflicts.involvement import Parties, parties_of, require_uninvolved
 from rolecall.conflicts.model import SECOND_APPROVERS, ApprovalPart, ExceptionStatus
 from rolecall.conflicts.shapes import ApproveExceptionBody, ConflictDetail, ConflictException
 from rolecall.core.caller import Caller, Scope
@@ -30,16 +33,18 @@ class Approvers(msgspec.Struct, frozen=True):
     """The active people who may take each part; administrators take that of an owner who is not available.
 
     Auditors take none: they check decisions and make none. `owners` own the rule or an application, so others can stand
-    in for them; a stand-in of an administrator does not inherit the role.
+    in for them; a stand-in of an administrator does not inherit the role. `involved` have a part in the exception that
+    waits already.
     """
 
     rule_owners: dict[UUID, str]
     seconds: dict[UUID, str]
     owners: frozenset[UUID]
+    involved: frozenset[UUID]
 
-    def part_of(self, id: UUID, asked: ConflictException) -> Approver | None:
+    def part_of(self, id: UUID, requested: ConflictException) -> Approver | None:
         """Return the part in which a person can still approve the exception, or None."""
-        taken = {each.part for each in asked.approvals}
+        taken = {each.part for each in requested.approvals}
         if id in self.rule_owners and ApprovalPart.RULE_OWNER not in taken:
             return Approver(id, self.rule_owners[id], ApprovalPart.RULE_OWNER)
         if id in self.seconds and ApprovalPart.SECOND not in taken:
@@ -52,39 +57,77 @@ class Approvers(msgspec.Struct, frozen=True):
         return [id for id in owners if (id, _APPROVE) in caller.stands_in_for]
 
 
+class _Subject(msgspec.Struct, frozen=True):
+    """The conflict that approvers decide on: `moment` is its last one if it has ended."""
+
+    rule_id: UUID
+    identity_id: UUID
+    moment: datetime | None
+    requested: ConflictException | None
+
+
 async def approvers_for(db: Db, conflict: ConflictDetail) -> Approvers:
+    """Return who may decide on exceptions for a conflict."""
+    subject = _Subject(conflict.rule.id, conflict.identity.id, conflict.last_moment, conflict.pending)
+    (found,) = await _approvers(db, [subject])
+    return found
+
+
+async def approvers_of(db: Db, pending: Sequence[ConflictException]) -> list[Approvers]:
+    """Return who may approve each requested exception."""
+    return await _approvers(db, [_Subject(each.rule.id, each.identity.id, None, each) for each in pending])
+
+
+async def _approvers(db: Db, subjects: Sequence[_Subject]) -> list[Approvers]:
+    requested = [each.requested for each in subjects if each.requested]
+    parties = {one.id: each for one, each in zip(requested, await parties_of(db, requested), strict=True)}
+    involved = [parties[each.requested.id] if each.requested else None for each in subjects]
     rows = await fetch_rows(
         db,
-        """SELECT i.id, i.first_name || ' ' || i.last_name, i.id = (r.definition ->> 'ownerId')::uuid,
-                  i.id IN (SELECT a.owner_id FROM applications a WHERE a.id = ANY(%(applications)s)),
+        """SELECT n, i.id, i.first_name || ' ' || i.last_name, coalesce(i.id = owner.id, false),
+                  i.id = ANY(owners.ids),
                   EXISTS (SELECT FROM console_roles c WHERE c.identity_id = i.id AND c.role = 'Administrator')
-           FROM identities i JOIN duty_rules r ON r.id = %(rule)s
-           WHERE may_decide(i.id) AND i.id <> ALL(%(involved)s) AND (
-               i.id = (r.definition ->> 'ownerId')::uuid
-               OR i.id IN (SELECT a.owner_id FROM applications a WHERE a.id = ANY(%(applications)s))
-               OR i.id IN (SELECT identity_id FROM console_roles WHERE role = 'Administrator'))
-           ORDER BY i.list_key""",
-        rule=conflict.rule.id,
-        involved=[
-            conflict.identity.id,
-            *(one.asked_by.id for one in conflict.exceptions if one.status is ExceptionStatus.PENDING),
-        ],
-        applications=[each.access.application.id for side in conflict.sides for each in side.access],
+           FROM unnest(%(rules)s::uuid[], %(people)s::uuid[], %(moments)s::timestamptz[], %(requesters)s::uuid[])
+                WITH ORDINALITY AS s (rule_id, identity_id, moment, requester_id, n)
+           JOIN duty_rules r ON r.id = s.rule_id
+           CROSS JOIN LATERAL (SELECT (r.definition ->> 'ownerId')::uuid AS id) AS owner
+           CROSS JOIN LATERAL (SELECT ARRAY(
+               SELECT o.owner_id FROM duty_access(
+                   ARRAY(SELECT d::uuid FROM jsonb_array_elements_text(r.definition -> 'conflicts') AS d),
+                   ARRAY[s.identity_id], s.moment) AS h
+               JOIN accounts a ON a.number = h.account JOIN applications o ON o.id = a.application_id) AS ids) AS owners
+           CROSS JOIN LATERAL (SELECT owner.id UNION SELECT unnest(owners.ids)
+                               UNION SELECT identity_id FROM console_roles WHERE role = 'Administrator') AS c (id)
+           JOIN identities i ON i.id = c.id
+           WHERE may_decide(i.id) AND i.id <> s.identity_id AND i.id IS DISTINCT FROM s.requester_id
+           ORDER BY n, i.list_key""",
+        rules=[each.rule_id for each in subjects],
+        people=[each.identity_id for each in subjects],
+        moments=[each.moment for each in subjects],
+        requesters=[each.requester if each else None for each in involved],
     )
+    found = defaultdict[int, list[Sequence[Any]]](list)
+    for n, *row in rows:
+        found[n - 1].append(row)
+    return [_from_rows(found[n], each) for n, each in enumerate(involved)]
+
+
+def _from_rows(rows: Sequence[Sequence[Any]], parties: Parties | None) -> Approvers:
     rule_owners = {id: name for id, name, owns_rule, *_ in rows if owns_rule}
     administrators = {id: name for id, name, *_, is_administrator in rows if is_administrator}
     owners = frozenset(id for id, _, owns_rule, owns_application, _ in rows if owns_rule or owns_application)
-    return Approvers(rule_owners or administrators, {id: name for id, name, *_ in rows}, owners)
+    involved = parties.everyone if parties else frozenset[UUID]()
+    return Approvers(rule_owners or administrators, {id: name for id, name, *_ in rows}, owners, involved)
 
 
-def approver_among(caller: Caller, people: Approvers, asked: ConflictException) -> Approver | None:
+def approver_among(caller: Caller, people: Approvers, requested: ConflictException) -> Approver | None:
     """Return the part that a person can take now: their own, else that of an owner for whom they stand in."""
-    if caller.id in _involved(asked):
+    if caller.id in people.involved:
         return None
-    if own := people.part_of(caller.id, asked):
+    if own := people.part_of(caller.id, requested):
         return own
     for id in people.represented_by(caller):
-        if id not in _involved(asked) and (found := people.part_of(id, asked)):
+        if id not in people.involved and (found := people.part_of(id, requested)):
             return msgspec.structs.replace(found, stand_in=caller)
     return None
 
@@ -93,7 +136,7 @@ async def approver_of(
     db: Db,
     caller: Caller,
     conflict: ConflictDetail,
-    asked: ConflictException,
+    requested: ConflictException,
     body: ApproveExceptionBody,
     now: datetime,
 ) -> Approver:
@@ -101,7 +144,7 @@ async def approver_of(
     people = await approvers_for(db, conflict)
     given, stand_in = body.approver_id, None
     if caller.is_person:
-        found = approver_among(caller, people, asked)
+        found = approver_among(caller, people, requested)
         given = given or (found.id if found else caller.id)
         stand_in = None if given == caller.id else caller
         if stand_in and (given not in people.represented_by(caller) or body.stand_in_id not in (None, caller.id)):
@@ -112,22 +155,15 @@ async def approver_of(
         stand_in = await acting_for(db, body.stand_in_id, given, _APPROVE, now)
     both = {given} | ({stand_in.id} if stand_in else set())
     through = await between(db, given, stand_in, _APPROVE, now) if stand_in else set()
-    await require_uninvolved(db, caller, conflict, asked, both | through)
-    if (not stand_in or given in people.owners) and (found := people.part_of(given, asked)):
+    await require_uninvolved(db, caller, conflict, requested, both | through)
+    if (not stand_in or given in people.owners) and (found := people.part_of(given, requested)):
         return msgspec.structs.replace(found, stand_in=stand_in)
-    taken = {each.part for each in asked.approvals}
+    taken = {each.part for each in requested.approvals}
     missing = "the rule's owner" if ApprovalPart.SECOND in taken else SECOND_APPROVERS
     raise Conflict(f"The missing approval must come from {missing}")
 
 
-def _involved(asked: ConflictException) -> set[UUID]:
-    """Return everyone who asked for the exception or approved it, for themselves or for another person."""
-    return {asked.asked_by.id} | {
-        id for each in asked.approvals for id in (each.approver.id, each.stand_in and each.stand_in.id) if id
-    }
-
-
-def may_ask(caller: Caller, conflict: ConflictDetail, people: Approvers) -> bool:
+def may_request(caller: Caller, conflict: ConflictDetail, people: Approvers) -> bool:
     """Return whether a caller may request an exception: the person in conflict, an approver, or by the scope."""
     return (
         Scope.DUTIES_WRITE in caller.scopes
@@ -137,25 +173,28 @@ def may_ask(caller: Caller, conflict: ConflictDetail, people: Approvers) -> bool
     )
 
 
-async def require_may_ask(db: Db, caller: Caller, conflict: ConflictDetail) -> None:
-    if not may_ask(caller, conflict, await approvers_for(db, conflict)):
+async def require_may_request(db: Db, caller: Caller, conflict: ConflictDetail) -> None:
+    if not may_request(caller, conflict, await approvers_for(db, conflict)):
         raise Conflict(f"Only the person in conflict, the rule's owner, {SECOND_APPROVERS} can request an exception")
 
 
-async def may_withdraw(db: Db, caller: Caller, conflict: ConflictDetail) -> bool:
-    """Return whether a person may withdraw the exception that waits or is in force. A token acts by its scope.
+async def may_withdraw(
+    db: Db, caller: Caller, conflict: ConflictDetail, exception: ConflictException, people: Approvers
+) -> bool:
+    """Return whether a person may withdraw an exception that waits or is in force. A token acts by its scope.
 
     A stand-in of an owner may reject the exception that waits.
     """
-    askers = {one.asked_by.id for one in conflict.exceptions}
-    if not caller.is_person or caller.id in (*askers, conflict.identity.id):
+    (parties,) = await parties_of(db, [exception])
+    if not caller.is_person or caller.id in (parties.requester, conflict.identity.id):
         return True
-    people = await approvers_for(db, conflict)
-    waits = any(one.status is ExceptionStatus.PENDING for one in conflict.exceptions)
-    may_reject = waits and bool(people.represented_by(caller))
+    may_reject = exception.status is ExceptionStatus.PENDING and bool(people.represented_by(caller))
     return may_reject or caller.id in people.rule_owners or caller.id in people.seconds
 
 
-async def require_may_withdraw(db: Db, caller: Caller, conflict: ConflictDetail) -> None:
-    if not await may_withdraw(db, caller, conflict):
-        raise Conflict(f"Only people who requested it, the rule's owner, {SECOND_APPROVERS} can withdraw an exception")
+async def require_may_withdraw(db: Db, caller: Caller, conflict: ConflictDetail, exception: ConflictException) -> None:
+    if not await may_withdraw(db, caller, conflict, exception, await approvers_for(db, conflict)):
+        raise Conflict(
+            "Only the person in conflict, the person who requested it,"
+            f" the rule's owner, {SECOND_APPROVERS} can withdraw an exception"
+        )

@@ -1,6 +1,9 @@
-"""Keep the parts of an exception apart: the person in conflict, asking for it, and each approval."""
+"""Keep the parts of an exception apart: the person in conflict, who requests it, and who gives each approval."""
 
+from collections.abc import Sequence
 from uuid import UUID
+
+import msgspec
 
 from rolecall.conflicts.shapes import ConflictDetail, ConflictException
 from rolecall.core.caller import Caller
@@ -9,26 +12,56 @@ from rolecall.core.errors import Conflict
 from rolecall.tokens.queries import own_id
 
 
+class Parties(msgspec.Struct, frozen=True):
+    """Who requested an exception and who recorded its approvals: people, or tokens without an owner."""
+
+    requester: UUID
+    recorders: frozenset[UUID]
+    approvers: frozenset[UUID]
+
+    @property
+    def everyone(self) -> frozenset[UUID]:
+        return self.recorders | self.approvers | {self.requester}
+
+
+async def parties_of(db: Db, exceptions: Sequence[ConflictException]) -> list[Parties]:
+    """Return the parties of each exception. A token acts for its owner."""
+    rows = await fetch_rows(
+        db,
+        """SELECT e.id, e.requester_id, ARRAY(SELECT recorder_id FROM exception_approvals p WHERE p.exception_id = e.id)
+           FROM conflict_exceptions e WHERE e.id = ANY(%(ids)s)""",
+        ids=[each.id for each in exceptions],
+    )
+    stored = {id: (requester, frozenset(recorders)) for id, requester, recorders in rows}
+    return [Parties(*stored[each.id], _approvers(each)) for each in exceptions]
+
+
+def _approvers(exception: ConflictException) -> frozenset[UUID]:
+    """Return everyone who approved an exception, for themselves or for another person."""
+    both = [(each.approver.id, each.stand_in and each.stand_in.id) for each in exception.approvals]
+    return frozenset(id for pair in both for id in pair if id)
+
+
 async def require_uninvolved(
-    db: Db, caller: Caller, conflict: ConflictDetail, asked: ConflictException, approvers: set[UUID]
+    db: Db, caller: Caller, conflict: ConflictDetail, requested: ConflictException, approvers: set[UUID]
 ) -> None:
     """Refuse approvers, or the person or token that records the approval, with another part in the exception.
 
-    `approvers` are the person who approves and the one who stands in for them. A token acts for its owner.
+    `approvers` are the person who approves and the one who stands in for them.
     """
-    ((requester, recorders),) = await fetch_rows(
-        db,
-        """SELECT e.requester_id, ARRAY(SELECT recorder_id FROM exception_approvals p WHERE p.exception_id = e.id)
-           FROM conflict_exceptions e WHERE e.id = %(id)s""",
-        id=asked.id,
-    )
-    acting = approvers | {await own_id(db, caller)}
-    approved = {id for each in asked.approvals for id in (each.approver.id, each.stand_in and each.stand_in.id)}
+    (parties,) = await parties_of(db, [requested])
+    own = await own_id(db, caller)
+    if own == caller.id and not caller.is_person:
+        raise Conflict(
+            "A token without an owner cannot record an approval:"
+            " use a token that a person created in the console, or approve there"
+        )
+    acting = approvers | {own}
     if conflict.identity.id in acting:
         raise Conflict("You cannot approve your own exception; another person must decide")
-    if approvers & approved:
+    if approvers & parties.approvers:
         raise Conflict("This person has approved already; the other approval must come from another person")
-    if requester in acting:
-        raise Conflict("Those who ask for an exception, or their tokens, cannot approve it; another person must decide")
-    if not acting.isdisjoint({*recorders, *approved}):
-        raise Conflict("The other approval was recorded by the same person or token; another one must record this")
+    if parties.requester in acting:
+        raise Conflict("The person who requested an exception, or their token, cannot approve it; another must decide")
+    if acting & parties.everyone:
+        raise Conflict("The same person or token recorded the other approval; another one must record this one")

@@ -5,7 +5,7 @@ LONGEST_EXCEPTION = timedelta(days=366)
 
 
 class ExceptionStatus(StrEnum):
-    """`Outgrown`: the person holds another duty of the rule, or a duty got new patterns, since it was asked for."""
+    """`Outgrown`: the person holds another duty of the rule, or a duty got new patterns, since it was requested."""
 
     PENDING = "Pending"
     APPROVED = "Approved"
@@ -14,7 +14,7 @@ class ExceptionStatus(StrEnum):
     OUTGROWN = "Outgrown"
 
 
-MOVES = {
+EXCEPTION_MOVES = {
     ExceptionStatus.PENDING: {
         ExceptionStatus.APPROVED,
         ExceptionStatus.WITHDRAWN,

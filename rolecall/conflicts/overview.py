@@ -5,10 +5,10 @@ from uuid import UUID
 
 import msgspec
 
-from rolecall.conflicts.queries import CONFLICTS_THEN
+from rolecall.conflicts import queries
+from rolecall.conflicts.approving import approver_among, approvers_of
 from rolecall.core.caller import Caller
 from rolecall.core.db import Db, fetch_all, fetch_rows, fetch_value
-from rolecall.settings.policy import RequirementType
 
 
 class MatrixCell(msgspec.Struct, frozen=True):
@@ -51,7 +51,7 @@ _CELLS = """{before}
 
 
 # The conflicts at a past moment, and the duties that these people held.
-_BEFORE = f"""WITH past AS MATERIALIZED ({CONFLICTS_THEN}), held AS MATERIALIZED (
+_BEFORE = f"""WITH past AS MATERIALIZED ({queries.CONFLICTS_THEN}), held AS MATERIALIZED (
     SELECT s.duty_id, s.identity_id FROM duty_spans(
         ARRAY(SELECT duty_id FROM duty_rule_duties), ARRAY(SELECT DISTINCT identity_id FROM past)) AS s
     WHERE s.during @> %(moment)s::timestamptz)"""
@@ -71,7 +71,7 @@ async def matrix(db: Db, moment: datetime | None = None) -> DutyMatrix:
     return DutyMatrix(duties, {(cell.lower, cell.upper): cell for cell in cells})
 
 
-async def open_over_time(db: Db, start: datetime, now: datetime) -> list[tuple[datetime, int]]:
+async def counts_over_time(db: Db, start: datetime, now: datetime) -> list[tuple[datetime, int]]:
     """Return the number of conflicts at the start and after each change until now."""
     rows = await fetch_rows(
         db,
@@ -103,34 +103,10 @@ class WaitingException(msgspec.Struct, frozen=True):
 
 async def waiting_for(db: Db, caller: Caller) -> list[WaitingException]:
     """List the exceptions that a person can approve now, the oldest first, also those of owners they stand in for."""
-    represented = [id for id, type in caller.stands_in_for if type == RequirementType.APPROVE]
-    return await fetch_all(
-        db,
-        WaitingException,
-        """SELECT e.conflict_id, i.first_name || ' ' || i.last_name AS person, r.name AS rule,
-                  (SELECT o.first_name || ' ' || o.last_name FROM identities o
-                   WHERE o.id = owner.id AND o.id = ANY(%(represented)s)) AS represented
-           FROM conflict_exceptions e JOIN duty_rules r ON r.id = e.rule_id JOIN identities i ON i.id = e.identity_id
-           CROSS JOIN LATERAL (SELECT (r.definition ->> 'ownerId')::uuid AS id) AS owner
-           CROSS JOIN LATERAL (
-               SELECT coalesce(array_agg(p.part), '{}') AS parts,
-                      coalesce(bool_or(%(me)s IN (p.approver_id, p.stand_in_id, p.recorder_id)), false) AS has_approved
-               FROM exception_approvals p WHERE p.exception_id = e.id) AS given
-           CROSS JOIN LATERAL (
-               SELECT EXISTS (SELECT FROM console_roles c WHERE c.identity_id = %(me)s
-                              AND c.role = 'Administrator') AS is_administrator,
-                      owner.id = ANY(%(owners)s) AND owner.id NOT IN (e.identity_id, e.requester_id) AS owns_rule,
-                      NOT may_decide(owner.id) OR owner.id IN (e.identity_id, e.requester_id) AS is_away) AS me
-           WHERE e.status = 'Pending' AND %(me)s NOT IN (e.identity_id, e.requester_id) AND may_decide(%(me)s)
-             AND NOT given.has_approved
-             AND ('Rule Owner' <> ALL(given.parts)
-                  AND (me.owns_rule OR me.is_administrator AND (owner.id IS NULL OR me.is_away))
-                  OR 'Second Approver' <> ALL(given.parts) AND (me.owns_rule OR me.is_administrator OR EXISTS (
-                      SELECT FROM duty_access(e.duties, ARRAY[e.identity_id], NULL) AS h
-                      JOIN accounts a ON a.number = h.account JOIN applications o ON o.id = a.application_id
-                      WHERE o.owner_id = ANY(%(owners)s) AND o.owner_id NOT IN (e.identity_id, e.requester_id))))
-           ORDER BY e.number""",
-        me=caller.id,
-        owners=[caller.id, *represented],
-        represented=represented,
-    )
+    pending = await queries.pending_exceptions(db)
+    found = []
+    for (conflict_id, one), people in zip(pending, await approvers_of(db, [one for _, one in pending]), strict=True):
+        if approver := approver_among(caller, people, one):
+            represented = approver.name if approver.stand_in else None
+            found.append(WaitingException(conflict_id, one.identity.name, one.rule.name, represented))
+    return found

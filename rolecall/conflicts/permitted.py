@@ -30,11 +30,11 @@ async def relations_to(db: Db, caller: Caller, conflict_id: UUID) -> frozenset[P
     )
     if not rows:
         return frozenset()
-    identity_id, owners, is_asked, owns_control = rows[0]
+    identity_id, owners, is_requested, owns_control = rows[0]
     represented = {id for id, type in caller.stands_in_for if type == RequirementType.APPROVE}
     held = {
         PersonRelation.OWNER: owns_control or caller.id in owners,
-        PersonRelation.STAND_IN: is_asked and bool(represented.intersection(owners)),
+        PersonRelation.STAND_IN: is_requested and bool(represented.intersection(owners)),
     }
     found = frozenset(each for each, holds in held.items() if holds)
     return found | await relations_to_person(db, caller.id, identity_id)

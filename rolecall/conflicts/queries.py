@@ -1,8 +1,8 @@
 """Read conflicts: who, since when, by which access, and through what it came."""
 
 from collections import defaultdict
-from collections.abc import Sequence
-from datetime import datetime, timedelta
+from collections.abc import Collection, Sequence
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -10,27 +10,23 @@ import msgspec
 
 from rolecall.conflicts.model import ApprovalPart, ExceptionStatus
 from rolecall.conflicts.shapes import (
-    ConflictCarrier,
     ConflictDetail,
     ConflictException,
     ConflictItem,
     ConflictRule,
-    ConflictSide,
     ExceptionApproval,
     HeldSpan,
-    SideAccess,
+    RemovalRequest,
     Through,
 )
+from rolecall.conflicts.sides import carriers_of, sides_of, through_of
 from rolecall.core.db import Db, fetch_all, fetch_rows, json_rows
 from rolecall.core.errors import NotFound
 from rolecall.core.ids import known_guid
 from rolecall.core.paging import Listing, Page, fetch_listed, fetch_page
 from rolecall.duties import queries as duties
 from rolecall.duties.model import ConflictStatus
-from rolecall.duties.shapes import DutyAccess, DutyReference
-from rolecall.effective_access.queries import Asked, Given, Reasons, reasons_of
-from rolecall.effective_access.shapes import ImportReason, ModelReason, RequestReason
-from rolecall.entitlements.model import EntitlementKind
+from rolecall.duties.shapes import DutyReference
 from rolecall.settings.policy import Level
 from rolecall.work_items.shapes import ActivityEntry
 
@@ -90,8 +86,8 @@ async def newest_first(
 async def _with_through(db: Db, found: Page[ConflictItem], as_of: datetime | None) -> Page[ConflictItem]:
     async def complete(db: Db, items: Sequence[ConflictItem]) -> list[ConflictItem]:
         return [
-            msgspec.structs.replace(item, through=_through(item, sides))
-            for item, sides in zip(items, await _sides(db, items, as_of), strict=True)
+            msgspec.structs.replace(item, through=through_of(sides))
+            for item, sides in zip(items, await sides_of(db, items, as_of), strict=True)
         ]
 
     return await found.completed(db, complete)
@@ -118,105 +114,39 @@ async def get(db: Db, id: str | UUID, now: datetime) -> ConflictDetail:
     rows = await fetch_rows(db, f"SELECT {_COLUMNS} FROM conflicts c {_JOINS} WHERE c.id = %(id)s", id=known)
     if not rows:
         raise NotFound("Conflict", id)
-    item = _from_row(rows[0])
-    (sides,) = await _sides(db, [item], None)
-    item = msgspec.structs.replace(item, through=_through(item, sides))
-    days = ((item.until or now) - item.since).days
-    excepted = await _exceptions(db, item)
-    fields = [getattr(item, name) for name in ConflictItem.__struct_fields__]
-    activity = await fetch_all(
-        db,
-        ActivityEntry,
-        "SELECT created_date, author, action, content FROM activity WHERE item_id = %(id)s ORDER BY number",
-        id=known,
-    )
-    return ConflictDetail(*(*fields, sides, _carriers(sides), days, excepted, activity))
-
-
-async def _sides(db: Db, items: Sequence[ConflictItem], as_of: datetime | None) -> list[list[ConflictSide]]:
-    """Find the access on each side; conflicts that ended at the same time are read together."""
-    named = await _duties_of(db, {item.rule.id for item in items})
-    together = defaultdict[datetime | None, list[int]](list)
-    for place, item in enumerate(items):
-        # Just before it ended.
-        together[item.until - timedelta(microseconds=1) if item.until else as_of].append(place)
-    found: dict[int, list[ConflictSide]] = {}
-    for moment, places in together.items():
-        people = list({items[place].identity.id for place in places})
-        meant = {duty.id for place in places for duty in named[items[place].rule.id]}
-        access = await duties.access_by(db, meant, people, moment)
-        reasons = await reasons_of(db, people, moment)
-        for place in places:
-            item = items[place]
-            held = [(duty, access.get((item.identity.id, duty.id), [])) for duty in named[item.rule.id]]
-            found[place] = [_side(item.identity.id, duty, entries, reasons) for duty, entries in held if entries]
-    return [found[place] for place in range(len(items))]
-
-
-async def _duties_of(db: Db, rules: set[UUID]) -> dict[UUID, list[DutyReference]]:
-    rows = await fetch_rows(
-        db,
-        """SELECT r.id, d.id, d.name FROM duty_rules r
-           CROSS JOIN LATERAL jsonb_array_elements_text(coalesce(r.definition, r.draft) -> 'conflicts') AS n (id)
-           JOIN duties d ON d.id = n.id::uuid WHERE r.id = ANY(%(rules)s) ORDER BY d.name_key""",
-        rules=list(rules),
-    )
-    found = defaultdict[UUID, list[DutyReference]](list)
-    for rule_id, id, name in rows:
-        found[rule_id].append(DutyReference(id, name))
+    (found,) = await _details(db, [_from_row(rows[0])], now)
     return found
 
 
-def _side(identity_id: UUID, duty: DutyReference, entries: Sequence[DutyAccess], reasons: Reasons) -> ConflictSide:
-    def why(entry: DutyAccess) -> SideAccess:
-        since = ImportReason(entry.since.number, entry.since.build_end)
-        asked, given = _names(entry)
-        return SideAccess(entry, reasons.why(identity_id, asked, given, entry.account.username, since))
-
-    return ConflictSide(duty, [why(entry) for entry in entries])
-
-
-def _names(entry: DutyAccess) -> tuple[Asked, Given]:
-    """Return how a request and a model name the access: by the group that the account is in, if it is not direct."""
-    there = entry.application.id
-    if entry.path:
-        return (there, entry.path_header, "", entry.path[0]), (there, True, "", "", entry.path[0])
-    if entry.kind is EntitlementKind.GROUP:
-        return (there, entry.header, "", entry.name), (there, True, "", "", entry.name)
-    return (there, entry.header, entry.section, entry.name), (there, False, entry.header, entry.section, entry.name)
+async def _details(db: Db, items: Sequence[ConflictItem], now: datetime) -> list[ConflictDetail]:
+    exceptions, activity = await _exceptions(db, items), await _activity(db, items)
+    found = []
+    for item, sides in zip(items, await sides_of(db, items, None), strict=True):
+        known = msgspec.structs.replace(item, through=through_of(sides))
+        fields = [getattr(known, name) for name in ConflictItem.__struct_fields__]
+        days = ((item.until or now) - item.since).days
+        given = exceptions[item.rule.id, item.identity.id]
+        found.append(ConflictDetail(*(*fields, sides, carriers_of(sides), days, given, activity[item.id])))
+    return found
 
 
-def _through(item: ConflictItem, sides: Sequence[ConflictSide]) -> Through:
-    """Collect the reasons of the side that came last: it completed the conflict."""
-    firsts = {side.duty.id: min(each.access.since.build_end for each in side.access) for side in sides}
-    last = max(firsts.values(), default=None)
-    reasons = [each.why for side in sides if firsts[side.duty.id] == last for each in side.access]
-    requests: dict[UUID, RequestReason] = {each.id: each for why in reasons for each in why.access_requests}
-    models: dict[UUID, ModelReason] = {each.id: each for why in reasons for each in why.access_models}
-    return Through(list(requests.values()), list(models.values()))
-
-
-def _carriers(sides: Sequence[ConflictSide]) -> list[ConflictCarrier]:
-    """Find groups that give several of the duties by themselves."""
-    given = defaultdict[tuple[DutyReference, str], list[str]](list)
-    for side in sides:
-        for group in dict.fromkeys(_group_of(each.access) for each in side.access):
-            if group:
-                given[group].append(side.duty.name)
-    return [ConflictCarrier(there, group, names) for (there, group), names in given.items() if len(names) > 1]
-
-
-def _group_of(entry: DutyAccess) -> tuple[DutyReference, str] | None:
-    """Return the group that the account is in and that gives this access."""
-    if entry.path:
-        return entry.application, entry.path[0]
-    return (entry.application, entry.name) if entry.kind is EntitlementKind.GROUP else None
+async def _activity(db: Db, items: Sequence[ConflictItem]) -> dict[UUID, list[ActivityEntry]]:
+    rows = await fetch_rows(
+        db,
+        """SELECT item_id, created_date, author, action, content FROM activity
+           WHERE item_id = ANY(%(ids)s) ORDER BY number""",
+        ids=[item.id for item in items],
+    )
+    found = defaultdict[UUID, list[ActivityEntry]](list)
+    for id, *entry in rows:
+        found[id].append(ActivityEntry(*entry))
+    return found
 
 
 async def of_identity(db: Db, identity_id: UUID, now: datetime) -> list[ConflictDetail]:
     """Return all conflicts of a person, current and ended, oldest first."""
-    rows = await fetch_rows(db, "SELECT id FROM conflicts WHERE identity_id = %(id)s ORDER BY list_key", id=identity_id)
-    return [await get(db, id, now) for (id,) in rows]
+    sql = f"SELECT {_COLUMNS} FROM conflicts c {_JOINS} WHERE c.identity_id = %(id)s ORDER BY c.list_key"
+    return await _details(db, [_from_row(row) for row in await fetch_rows(db, sql, id=identity_id)], now)
 
 
 async def current_of(db: Db, people: Sequence[UUID]) -> dict[UUID, list[ConflictItem]]:
@@ -282,6 +212,20 @@ async def conflict_spans(db: Db, item: ConflictItem) -> list[HeldSpan]:
     )
 
 
+async def removal_requests(db: Db, identity_id: UUID) -> list[RemovalRequest]:
+    """Return the requests that remove access from a person and that no import has confirmed yet, the oldest first."""
+    return await fetch_all(
+        db,
+        RemovalRequest,
+        """SELECT r.id, r.number, r.application_id, r.target_name AS account, p.header, p.section, p.permission
+           FROM access_requests r LEFT JOIN privileges p ON p.request_id = r.id
+           WHERE r.identity_id = %(id)s AND is_unshown(r)
+             AND coalesce(p.lowered_access, p.requested_access, 'None') IN ('None', 'Deny')
+             AND (p.request_id IS NOT NULL OR r.action IN ('Remove', 'Suspend')) ORDER BY r.number""",
+        id=identity_id,
+    )
+
+
 async def people_in_conflict(db: Db, rule_id: UUID) -> set[UUID]:
     """Return the people who are in conflict by a rule now."""
     rows = await fetch_rows(
@@ -302,8 +246,8 @@ _APPROVALS = json_rows(
        FROM exception_approvals p WHERE p.exception_id = e.id ORDER BY p.position"""
 )
 _EXCEPTION = f"""e.id, e.number, e.conflict_id, r.id, r.name, coalesce(r.definition, r.draft) ->> 'risk',
-    {duties.PERSON}, e.status, e.reason, e.control, o.id, o.first_name || ' ' || o.last_name, e.until, e.asked_by,
-    e.asked_by_name, e.created_at, e.approved_on, e.ended_on, {_APPROVALS}"""
+    {duties.PERSON}, e.status, e.reason, e.control, o.id, o.first_name || ' ' || o.last_name, e.until, e.requested_by,
+    e.requested_by_name, e.created_at, e.approved_on, e.ended_on, {_APPROVALS}"""
 _EXCEPTION_JOINS = """JOIN duty_rules r ON r.id = e.rule_id JOIN identities i ON i.id = e.identity_id
     JOIN identities o ON o.id = e.control_owner_id"""
 
@@ -326,44 +270,62 @@ class _Approval(msgspec.Struct):
 
 def _an_exception(row: Sequence[Any]) -> ConflictException:
     id, number, conflict_id, rule_id, rule, risk, *rest, approvals = row
-    person, (status, reason, control, owner_id, owner, until, asked_by, asker, *times) = rest[:5], rest[5:]
+    person, (status, reason, control, owner_id, owner, until, requester_id, requester, *times) = rest[:5], rest[5:]
     given = msgspec.convert(approvals, list[_Approval])
     about = ConflictRule(rule_id, rule, Level(risk)), duties.a_person(person), ExceptionStatus(status)
-    agreed = reason, control, DutyReference(owner_id, owner), until, DutyReference(asked_by, asker)
+    agreed = reason, control, DutyReference(owner_id, owner), until, DutyReference(requester_id, requester)
     parts = [each.shown for each in given]
     return ConflictException(*(id, "Conflict Exception", number, conflict_id, *about, *agreed, *times, parts))
 
 
-async def _exceptions(db: Db, item: ConflictItem) -> list[ConflictException]:
+async def _exceptions(db: Db, items: Sequence[ConflictItem]) -> dict[tuple[UUID, UUID], list[ConflictException]]:
+    """Return the exceptions of conflicts by rule and person, the newest first."""
     rows = await fetch_rows(
         db,
         f"""SELECT {_EXCEPTION} FROM conflict_exceptions e {_EXCEPTION_JOINS}
-            WHERE e.rule_id = %(rule)s AND e.identity_id = %(identity)s ORDER BY e.number DESC""",
-        rule=item.rule.id,
-        identity=item.identity.id,
+            WHERE (e.rule_id, e.identity_id) IN (SELECT * FROM unnest(%(rules)s::uuid[], %(people)s::uuid[]))
+            ORDER BY e.number DESC""",
+        rules=[item.rule.id for item in items],
+        people=[item.identity.id for item in items],
     )
-    return [_an_exception(row) for row in rows]
+    found = defaultdict[tuple[UUID, UUID], list[ConflictException]](list)
+    for one in map(_an_exception, rows):
+        found[one.rule.id, one.identity.id].append(one)
+    return found
 
 
-async def exceptions_at(db: Db, moment: datetime) -> list[ConflictException]:
+async def exceptions_at(db: Db, moment: datetime, page: int) -> Page[ConflictException]:
     """List the exceptions that were in force at a past moment, the newest first."""
-    rows = await fetch_rows(
-        db,
-        f"""SELECT {_EXCEPTION} FROM conflict_exceptions e {_EXCEPTION_JOINS} WHERE e.approved_on <= %(moment)s
-            AND coalesce(e.ended_on, e.until) > %(moment)s ORDER BY e.number DESC""",
-        moment=moment,
-    )
-    return [_an_exception(row) for row in rows]
-
-
-async def exceptions(db: Db, page: int, status: ExceptionStatus | None = None) -> Page[ConflictException]:
-    """List exceptions with their controls, newest first."""
+    then = "WHERE e.approved_on <= %(moment)s AND coalesce(e.ended_on, e.until) > %(moment)s"
     return await fetch_page(
         db,
         _an_exception,
         page,
-        total="SELECT count(*) FROM conflict_exceptions WHERE %(status)s::text IS NULL OR status = %(status)s",
-        items=f"""SELECT {_EXCEPTION} FROM conflict_exceptions e {_EXCEPTION_JOINS}
-                  WHERE %(status)s::text IS NULL OR e.status = %(status)s ORDER BY e.number DESC""",
-        status=status,
+        total=f"SELECT count(*) FROM conflict_exceptions e {then}",
+        items=f"SELECT {_EXCEPTION} FROM conflict_exceptions e {_EXCEPTION_JOINS} {then} ORDER BY e.number DESC",
+        moment=moment,
     )
+
+
+async def exceptions(db: Db, page: int, statuses: Collection[ExceptionStatus]) -> Page[ConflictException]:
+    """List exceptions with these statuses and their controls, newest first."""
+    return await fetch_page(
+        db,
+        _an_exception,
+        page,
+        total="SELECT count(*) FROM conflict_exceptions WHERE status = ANY(%(statuses)s)",
+        items=f"""SELECT {_EXCEPTION} FROM conflict_exceptions e {_EXCEPTION_JOINS}
+                  WHERE e.status = ANY(%(statuses)s) ORDER BY e.number DESC""",
+        statuses=list(statuses),
+    )
+
+
+async def pending_exceptions(db: Db) -> list[tuple[UUID, ConflictException]]:
+    """List the exceptions that wait for approval, each with the current conflict of its rule and person."""
+    rows = await fetch_rows(
+        db,
+        f"""SELECT c.id, {_EXCEPTION} FROM conflict_exceptions e {_EXCEPTION_JOINS}
+            JOIN conflicts c ON c.rule_id = e.rule_id AND c.identity_id = e.identity_id AND c.until IS NULL
+            WHERE e.status = 'Pending' ORDER BY e.number""",
+    )
+    return [(row[0], _an_exception(row[1:])) for row in rows]

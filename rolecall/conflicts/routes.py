@@ -52,13 +52,14 @@ async def get_conflict(db: Db, id: str, now: datetime) -> ConflictDetail:
 @operation("GET", "/exceptions", scope=_READ, query={"status": a_word_of(ExceptionStatus)})
 async def list_conflict_exceptions(db: Db, query: dict[str, Any]) -> Page[ConflictException]:
     """List exceptions with their controls and approvals, newest first."""
-    return await queries.exceptions(db, query["page"], query.get("status"))
+    status = query.get("status")
+    return await queries.exceptions(db, query["page"], [status] if status else list(ExceptionStatus))
 
 
 @operation("POST", "/{id:str}/except", scope=_WRITE, body=NewException)
-async def ask_for_exception(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> ConflictDetail:
+async def request_exception(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> ConflictDetail:
     """Request an exception for a conflict, with a reason, a compensating control, its owner and an end."""
-    return await actions.ask_for_exception(db, caller, id, raw, facts)
+    return await actions.request_exception(db, caller, id, raw, facts)
 
 
 @operation("POST", "/{id:str}/approve", scope=_WRITE, body=ApproveExceptionBody, read_body=optional_json)
@@ -85,7 +86,7 @@ router = Router(
         list_conflicts,
         list_conflict_exceptions,
         get_conflict,
-        ask_for_exception,
+        request_exception,
         approve_exception,
         withdraw_exception,
     ],

@@ -1,4 +1,4 @@
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Annotated, Literal
 from uuid import UUID
 
@@ -44,6 +44,11 @@ class ConflictItem(msgspec.Struct, frozen=True, rename="camel"):
     until: datetime | None
     until_import: int | None
     through: Through
+
+    @property
+    def last_moment(self) -> datetime | None:
+        """The last moment of a conflict that has ended."""
+        return self.until - timedelta(microseconds=1) if self.until else None
 
 
 class SideAccess(msgspec.Struct, frozen=True):
@@ -92,7 +97,7 @@ class ConflictException(msgspec.Struct, frozen=True, rename="camel"):
     control: str
     control_owner: DutyReference
     until: datetime
-    asked_by: DutyReference
+    requested_by: DutyReference
     created_date: datetime
     approved_on: datetime | None
     ended_on: datetime | None
@@ -110,6 +115,32 @@ class ConflictDetail(ConflictItem, frozen=True, rename="camel"):
     days: int
     exceptions: list[ConflictException]
     activity: list[ActivityEntry]
+
+    @property
+    def pending(self) -> ConflictException | None:
+        """The exception that waits for approval; there is one at most."""
+        return next((each for each in self.exceptions if each.status is ExceptionStatus.PENDING), None)
+
+    @property
+    def in_force(self) -> ConflictException | None:
+        return next((each for each in self.exceptions if each.status is ExceptionStatus.APPROVED), None)
+
+    @property
+    def withdrawable(self) -> ConflictException | None:
+        """The exception that a withdrawal ends: the requested one, else the one in force."""
+        return self.pending or self.in_force
+
+
+class RemovalRequest(msgspec.Struct, frozen=True):
+    """A request that removes access from an account: a privilege, or without one everything."""
+
+    id: UUID
+    number: int
+    application_id: UUID
+    account: str
+    header: str | None
+    section: str | None
+    permission: str | None
 
 
 class HeldSpan(msgspec.Struct, frozen=True):

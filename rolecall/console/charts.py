@@ -1,12 +1,14 @@
 """Draw charts as inline SVG with a title, a unit and a table of the numbers; colours come from the stylesheet."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, tzinfo
 
 import msgspec
 from markupsafe import Markup
 
 _WIDTH, _HEIGHT, _FLOOR = 720, 180, 160
+# The width of a chart in a side panel.
+NARROW = 320
 _STEPS = (1, 2, 5)
 # The minimum distance between two labels in a step chart: about the width of a label.
 _LABEL = 130
@@ -58,16 +60,21 @@ class ChartLevel(msgspec.Struct, frozen=True):
     cause: str
 
 
-def step_line(title: str, unit: str, levels: Sequence[ChartLevel], start: datetime, end: datetime) -> Markup:
-    """Draw a value over time as steps between two moments; before the first level nothing is drawn."""
+def step_line(
+    title: str, unit: str, levels: Sequence[ChartLevel], start: datetime, end: datetime, width: int = _WIDTH
+) -> Markup:
+    """Draw a value over time as steps between two moments; before the first level nothing is drawn.
+
+    The drawing scales with its box: for a side panel give `NARROW` as width, so that its text stays readable.
+    """
     top = _round_up(max((level.value for level in levels), default=0))
     span = (end - start).total_seconds() or 1
 
     def across(moment: datetime) -> float:
-        return 40 + (_WIDTH - 44) * min(max((moment - start).total_seconds() / span, 0), 1)
+        return 40 + (width - 44) * min(max((moment - start).total_seconds() / span, 0), 1)
 
     places = [(across(level.since), _FLOOR - level.value * (_FLOOR - 10) / top) for level in levels]
-    drawn = [_grid(top, unit)]
+    drawn = [_grid(top, unit, width)]
     if places:
         (x, y), *rest = places
         steps = "".join(f"H{right:.1f}V{height:.1f}" for right, height in rest)
@@ -77,11 +84,12 @@ def step_line(title: str, unit: str, levels: Sequence[ChartLevel], start: dateti
                 line, _FLOOR, x
             )
         )
-    drawn += _marks(levels, places, across(start))
+    drawn += _marks(levels, places, across(start), width)
     for moment, anchor in ((start, "start"), (start + (end - start) / 2, "middle"), (end, "end")):
         drawn.append(_day_label(moment, across(moment), anchor))
     rows = [(f"{one.since.day} {one.since:%b %Y}", one.cause, one.label, one.who, f"{one.value:,}") for one in levels]
-    return _figure(title, drawn, ()) + _table(title, ("From", "Import", "Change", "Who", unit.capitalize()), rows)
+    figure = _figure(title, drawn, (), width)
+    return figure + _table(title, ("From", "Import", "Change", "Who", unit.capitalize()), rows)
 
 
 class Burndown(msgspec.Struct, frozen=True):
@@ -156,34 +164,52 @@ class TimeBar(msgspec.Struct, frozen=True):
     part: str
     label: str = ""
 
+    def in_zone(self, zone: tzinfo | None) -> "TimeBar":
+        until = self.until.astimezone(zone) if self.until else None
+        return msgspec.structs.replace(self, since=self.since.astimezone(zone), until=until)
 
-_ROW, _NAMES = 28, 150
+
+_ROW, _NAMES, _TOP = 28, 150, 18
 
 
 def bars_over_time(title: str, bars: Sequence[TimeBar], start: datetime, end: datetime, now: datetime) -> Markup:
     """Draw intervals as bars, one row for each name, with a line at the present."""
     names = list(dict.fromkeys(bar.name for bar in bars))
-    floor, span = 8 + _ROW * len(names), (end - start).total_seconds() or 1
+    floor, span = _TOP + _ROW * len(names), (end - start).total_seconds() or 1
 
     def across(moment: datetime) -> float:
         return _NAMES + (_WIDTH - _NAMES - 8) * min(max((moment - start).total_seconds() / span, 0), 1)
 
     drawn = [
-        Markup('<text class="on" x="0" y="{}">{}</text>').format(8 + _ROW * n + 16, _short(name))
+        Markup('<text class="on" x="0" y="{}">{}</text>').format(_TOP + _ROW * n + 16, _short(name))
         for n, name in enumerate(names)
     ]
     for bar in bars:
-        drawn += _bar(bar, across(bar.since), across(bar.until or now), 8 + _ROW * names.index(bar.name) + 3)
-    here = across(now)
-    drawn.append(Markup('<line class="now" x1="{0:.1f}" x2="{0:.1f}" y1="0" y2="{1}"></line>').format(here, floor))
+        drawn += _bar(bar, across(bar.since), across(bar.until or now), _TOP + _ROW * names.index(bar.name) + 3)
+    drawn.append(_today(across(now), floor))
     for moment, anchor in ((start, "start"), (start + (end - start) / 2, "middle"), (end, "end")):
         drawn.append(
             Markup('<text x="{:.1f}" y="{}" text-anchor="{}">{} {:%b %Y}</text>').format(
                 across(moment), floor + 14, anchor, moment.day, moment
             )
         )
-    rows = [(bar.name, _day(bar.since), _day(bar.until) if bar.until else "now", bar.label) for bar in bars]
-    return _figure(title, drawn, (), floor + 20) + _table(title, ("What", "From", "Until", "Note"), rows)
+    rows = [(bar.name, day_of(bar.since), day_of(bar.until) if bar.until else "now", bar.label) for bar in bars]
+    figure = _figure(title, drawn, (), height=floor + 20)
+    return _scrolled(figure) + _table(title, ("What", "From", "Until", "Note"), rows)
+
+
+def _scrolled(figure: Markup) -> Markup:
+    """Let a chart with many labels scroll where it would be too small to read."""
+    return Markup(
+        '<div class="scroll wide-chart" tabindex="0" role="region" aria-label="Chart, scrolls sideways">{}</div>'
+    ).format(figure)
+
+
+def _today(x: float, floor: int) -> Markup:
+    return Markup(
+        '<line class="now" x1="{0:.1f}" x2="{0:.1f}" y1="0" y2="{1}"></line>'
+        '<text x="{2:.1f}" y="10" text-anchor="end">Today</text>'
+    ).format(x, floor, x - 6)
 
 
 def _bar(bar: TimeBar, x: float, right: float, y: int) -> list[Markup]:
@@ -203,13 +229,15 @@ def _short(name: str) -> str:
     return name if len(name) <= 22 else name[:21] + "…"
 
 
-def _day(moment: datetime) -> str:
+def day_of(moment: datetime) -> str:
     return f"{moment.day} {moment:%b %Y}"
 
 
-def _marks(levels: Sequence[ChartLevel], places: Sequence[tuple[float, float]], start: float) -> list[Markup]:
+def _marks(
+    levels: Sequence[ChartLevel], places: Sequence[tuple[float, float]], start: float, width: int
+) -> list[Markup]:
     """Mark each step, and label those that have room, newest first."""
-    drawn, free = [], float(_WIDTH)
+    drawn, free = [], float(width)
     for level, (x, y) in reversed(list(zip(levels, places, strict=True))):
         if x <= start or not level.label:
             continue
@@ -227,7 +255,7 @@ def _marks(levels: Sequence[ChartLevel], places: Sequence[tuple[float, float]], 
     return drawn
 
 
-def _grid(top: int, unit: str) -> Markup:
+def _grid(top: int, unit: str, width: int = _WIDTH) -> Markup:
     """Draw three lines with their values; the highest one carries the unit."""
     lines = []
     for share in (0, 0.5, 1):
@@ -236,16 +264,19 @@ def _grid(top: int, unit: str) -> Markup:
             Markup(
                 '<line x1="36" x2="{0}" y1="{1:.1f}" y2="{1:.1f}"></line>'
                 '<text x="30" y="{2:.1f}" text-anchor="end">{3:,g}</text>'
-            ).format(_WIDTH, y, y + 4, share * top)
+            ).format(width, y, y + 4, share * top)
         )
     lines.append(Markup('<text x="42" y="4">{}</text>').format(unit))
     return Markup("").join(lines)
 
 
-def _figure(title: str, drawn: Sequence[Markup], names: Sequence[str], height: int = _HEIGHT) -> Markup:
+def _figure(
+    title: str, drawn: Sequence[Markup], names: Sequence[str], width: int = _WIDTH, height: int = _HEIGHT
+) -> Markup:
     keys = Markup("").join(Markup('<li><i class="part {}"></i>{}</li>').format(name.lower(), name) for name in names)
-    svg = Markup('<svg class="chart" viewBox="0 0 {} {}" role="img" aria-label="{}"><title>{}</title>{}</svg>').format(
-        _WIDTH, height, title, title, Markup("").join(drawn)
+    style = "chart narrow-chart" if width == NARROW else "chart"
+    svg = Markup('<svg class="{}" viewBox="0 0 {} {}" role="img" aria-label="{}"><title>{}</title>{}</svg>').format(
+        style, width, height, title, title, Markup("").join(drawn)
     )
     return Markup('{}<ul class="legend">{}</ul>').format(svg, keys) if names else svg
 

@@ -59,7 +59,7 @@ async def create_rules(by_clerk: ByClerk, clerk: Caller, facts: Facts, people: M
 
 async def except_lead(by_clerk: ByClerk, clerk: Caller, facts: Facts, people: Mapping[Who, str]) -> None:
     """Except the head of treasury, whose group carries the conflict by itself."""
-    async with by_clerk("ask_for_exception") as db:
+    async with by_clerk("request_exception") as db:
         id = str(
             await fetch_value(
                 db,
@@ -69,7 +69,7 @@ async def except_lead(by_clerk: ByClerk, clerk: Caller, facts: Facts, people: Ma
         )
         until = (facts.now + _EXCEPTION_LASTS).isoformat()
         raw = {**_EXCEPTION, "controlOwnerId": people[_SECOND], "until": until}
-        await conflicts.ask_for_exception(db, clerk, id, raw, facts)
+        await conflicts.request_exception(db, clerk, id, raw, facts)
     for approver in (_OWNER, _SECOND):
         async with by_clerk("approve_exception") as db:
             # In person: one token cannot ask and approve.

@@ -1,4 +1,7 @@
-"""Write duties and rules, and evaluate who is in conflict. The evaluation itself is SQL: schema/duties.sql."""
+"""Write duties and rules, and evaluate who is in conflict. The evaluation itself is SQL: schema/duties.sql.
+
+Writers take the one lock of matching before they read or write: a lock of a table besides it could deadlock.
+"""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -9,6 +12,7 @@ import msgspec
 from psycopg.errors import UniqueViolation
 from psycopg.types.json import Jsonb
 
+from rolecall.accounts.matching import take_turn
 from rolecall.core.caller import Caller
 from rolecall.core.checking import Facts, Json, check, valid_fields
 from rolecall.core.db import Db, execute, fetch_value
@@ -29,7 +33,7 @@ async def create_duty(db: Db, raw: Json, facts: Facts) -> DutyDetail:
     """Create a duty; people who hold what it matches hold it at once."""
     body = check(NewDuty, raw, facts)
     id = new_id()
-    await _lock_duties(db)
+    await take_turn(db)
     columns = {"description": "", "patterns": Jsonb([]), **_columns(body)}
     await _write(
         db,
@@ -46,7 +50,7 @@ async def create_duty(db: Db, raw: Json, facts: Facts) -> DutyDetail:
 async def change_duty(db: Db, id: str, raw: Json, facts: Facts) -> DutyDetail:
     """Change the given fields of a duty; holders and conflicts follow at once."""
     known = known_guid("Duty", id)
-    await _lock_duties(db)
+    await take_turn(db)
     await queries.get(db, known)
     body = check(DutyChanges, raw, facts)
     columns = _columns(body)
@@ -67,7 +71,7 @@ async def change_duty(db: Db, id: str, raw: Json, facts: Facts) -> DutyDetail:
 async def delete_duty(db: Db, id: str) -> None:
     """Delete a duty that no rule names."""
     known = known_guid("Duty", id)
-    await _lock_duties(db)
+    await take_turn(db)
     duty = await queries.get(db, known)
     if duty.rules:
         names = ", ".join(rule.name for rule in duty.rules)
@@ -91,10 +95,6 @@ async def _write(db: Db, sql: str, **values: Any) -> None:
         await execute(db, sql, **values)
     except UniqueViolation:
         raise Invalid.on("name", f"A duty named {values['name']} exists already") from None
-
-
-async def _lock_duties(db: Db) -> None:
-    await execute(db, "SELECT take_duties_turn()")
 
 
 async def _evaluate_duty(db: Db, id: UUID, now: datetime) -> None:
@@ -128,7 +128,6 @@ async def commit_rule(db: Db, caller: Caller, id: str, now: datetime) -> RuleDet
     rule = await _locked(db, id)
     draft = draft_of(rule)
     await _refuse_contradictions(db, rule.id, draft)
-    await _lock_duties(db)
     await commit_draft(db, "duty_rules", _ADD_VERSION, rule.id, draft, caller, now)
     await execute(db, "SELECT evaluate_rules(%(ids)s, %(now)s)", ids=[rule.id], now=now)
     return await queries.get_rule(db, rule.id)
@@ -160,8 +159,7 @@ async def _refuse_contradictions(db: Db, id: UUID, draft: RuleDefinition) -> Non
 async def _checked(db: Db, shape: type[B], raw: Json, facts: Facts, id: UUID | None = None) -> B:
     facts = await with_mentioned_identities(db, facts, raw)
     # Serialize writers, so that two rules cannot take the same name and no duty is deleted meanwhile.
-    await execute(db, "LOCK TABLE duty_rules IN SHARE ROW EXCLUSIVE MODE")
-    await execute(db, "LOCK TABLE duties IN SHARE MODE")
+    await take_turn(db)
     fields = valid_fields(shape, raw, facts)
     problems = []
     if (name := fields.get("name")) and await is_name_taken(db, "duty_rules", name, other_than=id):
@@ -177,7 +175,7 @@ async def _unknown(db: Db, field: str, ids: Iterable[UUID]) -> list[Problem]:
 
 
 async def _locked(db: Db, id: str) -> RuleDetail:
-    await execute(db, "LOCK TABLE duty_rules IN SHARE ROW EXCLUSIVE MODE")
+    await take_turn(db)
     return await queries.get_rule(db, id)
 
 
@@ -191,5 +189,5 @@ async def evaluate_waiting(db: Db, now: datetime) -> None:
     # This runs every second: if nothing changed, return before the lock.
     if not await fetch_value(db, "SELECT EXISTS (SELECT FROM identities_to_evaluate)"):
         return
-    await _lock_duties(db)
+    await take_turn(db)
     await execute(db, "SELECT evaluate_people(take_people_to_evaluate(), %(now)s, NULL)", now=now)

@@ -28,6 +28,13 @@ class ConflictStatus(StrEnum):
     ENDED = "Ended"
 
 
+CONFLICT_MOVES = {
+    ConflictStatus.OPEN: {ConflictStatus.EXCEPTED, ConflictStatus.ENDED},
+    ConflictStatus.EXCEPTED: {ConflictStatus.OPEN, ConflictStatus.ENDED},
+    ConflictStatus.ENDED: set[ConflictStatus](),
+}
+
+
 class Pattern(msgspec.Struct, frozen=True):
     """Match entitlements by name; `*` stands for any text. Either `group` or the parts of a permission are given.
 

@@ -1,7 +1,7 @@
-"""The one check of access before it is given: which conflicts would it create, by rules in effect.
+"""Check access before it is given: return the conflicts that it would create under the rules in effect.
 
-Requests, events, access models and restores ask here. A proposal says what a person would gain and lose, and what other
-open requests would give and take; the answer names the rules.
+Requests, personnel events, access models and the end of a leave use this check. An `AccessProposal` holds what a person
+would gain and lose, and what other open requests would give and take.
 """
 
 from collections import Counter
@@ -41,11 +41,11 @@ _NOTHING: AccessDuties = {}
 
 
 class AccessProposal(msgspec.Struct, frozen=True):
-    """What a person would gain and lose; `waiting` and `leaving` are what other open requests would give and take.
+    """What a person would gain and lose; `waiting` and `leaving` are the gains and losses of other open requests.
 
-    Without an identity the person does not exist yet and holds nothing. A control duty must be held or be among the
-    gains, and no request may take it away: one that another request would give may never come. `returning` is what the
-    end of the same leave gives back, which needs no approval, so that a control among it counts too.
+    Without an identity the person is new and holds nothing. A control duty counts only if the person holds or gains it
+    and no request removes it: another request that would give it may be canceled. `returning` is access that the end of
+    the same leave restores; it needs no approval, so a control duty among it counts too.
     """
 
     identity_id: UUID | None
@@ -56,7 +56,7 @@ class AccessProposal(msgspec.Struct, frozen=True):
     returning: AccessDuties = _NOTHING
 
 
-class WouldConflict(msgspec.Struct, frozen=True, rename="camel"):
+class PotentialConflict(msgspec.Struct, frozen=True, rename="camel"):
     """A conflict that access would create. `duties` are those that the person would hold."""
 
     rule_id: UUID
@@ -73,7 +73,7 @@ class WouldConflict(msgspec.Struct, frozen=True, rename="camel"):
 class FoundConflict(msgspec.Struct, frozen=True):
     """A conflict with the gains that would create it, and the losses that would take its control away."""
 
-    conflict: WouldConflict
+    conflict: PotentialConflict
     gains: frozenset[ProposedAccess]
     losses: frozenset[ProposedAccess] = frozenset()
 
@@ -96,17 +96,20 @@ def _all(access: AccessDuties) -> set[UUID]:
 
 
 class _HeldDuties(msgspec.Struct, frozen=True):
-    """The duties that a person holds: now, after their losses, and after those of other open requests too."""
+    """The duties that a person holds `before`; those `kept` after the losses; and those `certain` to be kept.
+
+    `certain` duties are kept also if other open requests remove what they ask for.
+    """
 
     before: set[UUID]
     kept: set[UUID]
-    secure: set[UUID]
+    certain: set[UUID]
 
 
 def _conflict(id: UUID, rules: "_Rules", proposal: AccessProposal, held: _HeldDuties) -> FoundConflict | None:
     rule = rules.rules[id]
     apart = set(rule.conflicts)
-    controls = held.secure | _all(proposal.gains) | _all(proposal.returning)
+    controls = held.certain | _all(proposal.gains) | _all(proposal.returning)
     together = rule.joined(held.kept | _all(proposal.gains) | _all(proposal.waiting), controls)
     new = frozenset(each for each, duties in proposal.gains.items() if duties & apart - held.kept)
     is_uncontrolled = rule.without in held.before and rule.without not in controls
@@ -114,7 +117,7 @@ def _conflict(id: UUID, rules: "_Rules", proposal: AccessProposal, held: _HeldDu
     if not together or not (new or lost):
         return None
     names = [rules.names[duty] for duty in together]
-    conflict = WouldConflict(id, rule.name, rule.risk, rule.response, rule.owner_id, names)
+    conflict = PotentialConflict(id, rule.name, rule.risk, rule.response, rule.owner_id, names)
     return FoundConflict(conflict, new, lost)
 
 

@@ -28,6 +28,7 @@ from rolecall.duties.shapes import (
     RuleItem,
     SideImport,
 )
+from rolecall.duties.unmatched import warnings_of
 from rolecall.entitlements.model import EntitlementKind
 from rolecall.identities.model import IdentityStatus
 from rolecall.settings.policy import Level
@@ -67,9 +68,8 @@ async def get(db: Db, id: str | UUID) -> DutyDetail:
     patterns = await matched(db, msgspec.convert(stored, list[Pattern]))
     rules = await rules_naming(db, known)
     holders = (await holder_counts(db, [known]))[known]
-    return DutyDetail(
-        known, "Duty", name, description, patterns, holders, rules, warnings_of(patterns), created, changed
-    )
+    warnings = await warnings_of(db, patterns)
+    return DutyDetail(known, "Duty", name, description, patterns, holders, rules, warnings, created, changed)
 
 
 async def matched(db: Db, patterns: Sequence[Pattern]) -> list[MatchedPattern]:
@@ -87,16 +87,6 @@ async def matched(db: Db, patterns: Sequence[Pattern]) -> list[MatchedPattern]:
     ]
 
 
-def warnings_of(patterns: Sequence[MatchedPattern]) -> list[str]:
-    """Warn of patterns that match nothing: a misspelt name would leave the duty without holders."""
-    unmatched = [pattern for pattern in patterns if not pattern.entitlements]
-    said = [
-        f"The pattern {Pattern(*msgspec.structs.astuple(pattern)[:-1])} matches no entitlement: check the names in it"
-        for pattern in unmatched
-    ]
-    return said if patterns else ["The duty has no patterns, so no person holds it"]
-
-
 async def rules_naming(db: Db, id: UUID) -> list[DutyReference]:
     """Return the rules whose committed version or draft names a duty."""
     return await fetch_all(
@@ -108,6 +98,16 @@ async def rules_naming(db: Db, id: UUID) -> list[DutyReference]:
         id=id,
         names=Jsonb([str(id)]),
     )
+
+
+async def names(db: Db) -> list[DutyReference]:
+    """Return all duties by name."""
+    return await fetch_all(db, DutyReference, "SELECT id, name FROM duties ORDER BY name_key, id")
+
+
+async def rule_names(db: Db) -> list[DutyReference]:
+    """Return all rules by name."""
+    return await fetch_all(db, DutyReference, "SELECT id, name FROM duty_rules ORDER BY name_key, id")
 
 
 async def names_of(db: Db, ids: Iterable[UUID]) -> dict[UUID, str]:

@@ -54,6 +54,10 @@ class MatchedPattern(msgspec.Struct, frozen=True):
     access: Access
     entitlements: int
 
+    @property
+    def pattern(self) -> Pattern:
+        return Pattern(self.application, self.group, self.header, self.section, self.permission, self.access)
+
 
 class DutyDetail(msgspec.Struct, rename="camel"):
     """`rules` name the duty. `warnings` name patterns that match nothing."""

@@ -54,7 +54,7 @@ async def of_exceptions(db: Db, ids: Sequence[UUID], context: FactContext) -> di
                   AND (n.part NOT IN ('Expired', 'Outgrown') OR EXISTS (
                       SELECT FROM conflicts c WHERE c.rule_id = e.rule_id AND c.identity_id = e.identity_id
                       AND c.status = 'Open')),
-                  e.control_owner_id = n.identity_id, e.asked_by = n.identity_id, o.first_name || ' ' || o.last_name
+                  e.control_owner_id = n.identity_id, e.requester_id = n.identity_id, o.first_name || ' ' || o.last_name
            FROM notifications n JOIN conflict_exceptions e ON e.id = n.item_id JOIN duty_rules r ON r.id = e.rule_id
            JOIN identities i ON i.id = e.identity_id
            LEFT JOIN stand_ins_for((r.definition ->> 'ownerId')::uuid, 'Approve', written_on()) AS s (id)
@@ -64,13 +64,13 @@ async def of_exceptions(db: Db, ids: Sequence[UUID], context: FactContext) -> di
         ids=list(ids),
     )
     found = {}
-    for id, part, conflict_id, person, rule, until, is_current, owns_control, asked, represented in rows:
+    for id, part, conflict_id, person, rule, until, is_current, owns_control, has_requested, represented in rows:
         day = until.astimezone(context.zone)
         found[id] = NotificationFacts(
             person=person,
             what=f"the exception of {rule}",
             result=_EXCEPTION_RESULTS[part].format(f"{day.day} {day:%B %Y}"),
-            why=_why(represented, owns_control=owns_control, asked=asked),
+            why=_why(represented, owns_control=owns_control, has_requested=has_requested),
             silence="The conflict is open again then" if part == "Ending" else "The conflict stays open",
             link=f"/conflicts/{conflict_id}",
             is_current=is_current,
@@ -78,9 +78,9 @@ async def of_exceptions(db: Db, ids: Sequence[UUID], context: FactContext) -> di
     return found
 
 
-def _why(represented: str | None, *, owns_control: bool, asked: bool) -> str:
+def _why(represented: str | None, *, owns_control: bool, has_requested: bool) -> str:
     if represented:
         return f"You stand in for {represented}, who owns the rule"
     if owns_control:
         return "You own its control"
-    return "You asked for it" if asked else "You own the rule or are an administrator"
+    return "You requested it" if has_requested else "You own the rule or are an administrator"

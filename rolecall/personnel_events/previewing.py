@@ -11,7 +11,7 @@ from rolecall.applications import queries as applications
 from rolecall.applications.shapes import ApplicationSummary
 from rolecall.core.checking import Facts, Json, check
 from rolecall.core.db import Db
-from rolecall.duties.prevention import WouldConflict
+from rolecall.duties.prevention import PotentialConflict
 from rolecall.identities import actions as identities
 from rolecall.personnel_events.model import Period, plan
 from rolecall.personnel_events.planning import EventDates, planned_requests
@@ -65,7 +65,9 @@ async def _requests(db: Db, type: EventType, body: EventBody, dates: EventDates,
     return await enrich(db, planned_requests(type, identity_id, dates, situation))
 
 
-def _shown(request: NewRequest, application: ApplicationSummary, conflicts: Sequence[WouldConflict]) -> RequestPreview:
+def _shown(
+    request: NewRequest, application: ApplicationSummary, conflicts: Sequence[PotentialConflict]
+) -> RequestPreview:
     privileges = [
         PreviewPrivilege(
             initial_access=privilege.initial_access or Access.NONE,

@@ -4,6 +4,11 @@
 -- INSERT and UPDATE of assignments (application_imports/apply) fire `note_holders` and `note_former_holders`.
 -- INSERT or UPDATE of identities (identities/actions.py, application_imports/apply/people.py, application_imports/apply/identities.py) fires `note_to_match_on_…`.
 
+-- Serialize matching and the evaluation of duties until the end of the transaction, so that none misses another's uncommitted change.
+CREATE OR REPLACE FUNCTION lock_matching() RETURNS void LANGUAGE sql BEGIN ATOMIC
+    SELECT pg_advisory_xact_lock(hashtextextended('matching', 0));
+END;
+
 -- Number the matchings of an application: lists of accounts by match are named by it, so a new number ends their stored pages.
 CREATE OR REPLACE FUNCTION count_matching() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

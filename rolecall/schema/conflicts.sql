@@ -1,8 +1,19 @@
 -- Exceptions for conflicts: the audit of their decisions, and their effect on the status of a conflict.
 --
 -- INSERT of conflicts (refresh_conflicts, schema/duties.sql) fires `except_conflicts`. An exception covers the duties that the person held when
--- it was asked for, as they were then. INSERT of duty_holders and duty_rule_duties (schema/duties.sql) and UPDATE of a duty's patterns
--- (duties/actions.py) fire `end_outgrown_…`.
+-- it was requested, as they were then. INSERT of duty_holders and duty_rule_duties (schema/duties.sql) and UPDATE of a duty's patterns
+-- (duties/actions.py) fire `end_outgrown_…`. conflicts/actions.py calls `end_exceptions` and `reopen_conflicts`. UPDATE of a status to one that
+-- may not follow fires `refuse_move`.
+
+-- Refuse a change of status that the model does not list.
+CREATE OR REPLACE FUNCTION refuse_move() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE EXCEPTION '% cannot change from % to %', TG_ARGV[0], OLD.status, NEW.status USING ERRCODE = 'check_violation';
+END $$;
+CREATE OR REPLACE TRIGGER refuse_move BEFORE UPDATE OF status ON conflicts FOR EACH ROW
+    WHEN (NEW.status <> OLD.status AND OLD.status || ' > ' || NEW.status <> ALL (conflict_moves())) EXECUTE FUNCTION refuse_move('A conflict');
+CREATE OR REPLACE TRIGGER refuse_move BEFORE UPDATE OF status ON conflict_exceptions FOR EACH ROW
+    WHEN (NEW.status <> OLD.status AND OLD.status || ' > ' || NEW.status <> ALL (exception_moves())) EXECUTE FUNCTION refuse_move('An exception');
 
 -- A conflict that begins again while its exception is in force is excepted.
 CREATE OR REPLACE FUNCTION except_conflicts() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -14,18 +25,32 @@ END $$;
 CREATE OR REPLACE TRIGGER except_conflicts AFTER INSERT ON conflicts REFERENCING NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION except_conflicts();
 
--- End these exceptions, and open their conflicts again.
-CREATE OR REPLACE FUNCTION end_exceptions(ids uuid[], said text, moment timestamptz) RETURNS void LANGUAGE plpgsql AS $$
+-- Open the conflicts again that these exceptions covered, also where a conflict has begun again since; return those that it opened.
+CREATE OR REPLACE FUNCTION reopen_conflicts(exceptions uuid[]) RETURNS uuid[] LANGUAGE sql BEGIN ATOMIC
+    WITH opened AS (
+        UPDATE conflicts c SET status = 'Open' FROM conflict_exceptions e
+        WHERE e.id = ANY (exceptions) AND c.rule_id = e.rule_id AND c.identity_id = e.identity_id AND c.status = 'Excepted'
+              AND NOT EXISTS (SELECT FROM conflict_exceptions x WHERE x.rule_id = c.rule_id AND x.identity_id = c.identity_id AND x.status = 'Approved')
+        RETURNING c.id)
+    SELECT coalesce(array_agg(opened.id), '{}') FROM opened;
+END;
+
+-- End those of these exceptions that wait or are in force, with this status, and open their conflicts again.
+CREATE OR REPLACE FUNCTION end_exceptions(exceptions uuid[], final_status text, said text, moment timestamptz) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    ended uuid[];
+    opened uuid[];
 BEGIN
-    -- Fires notify_of_ended_exception, schema/notifications.sql.
-    UPDATE conflict_exceptions SET status = 'Outgrown', ended_on = moment WHERE id = ANY (ids);
+    WITH moved AS (
+        -- Fires notify_of_ended_exception, schema/notifications.sql.
+        UPDATE conflict_exceptions SET status = final_status, ended_on = least(until, moment)
+        WHERE id = ANY (exceptions) AND status IN ('Pending', 'Approved') RETURNING id)
+    SELECT array_agg(id) INTO ended FROM moved;
+    opened := reopen_conflicts(ended);
     INSERT INTO activity (item_id, created_date, author, action, content)
-    SELECT coalesce(c.id, e.conflict_id), moment, 'System', 'Outgrown', said
+    SELECT coalesce(c.id, e.conflict_id), moment, 'System', final_status, said || CASE WHEN c.id = ANY (opened) THEN '; the conflict is open again' ELSE '' END
     FROM conflict_exceptions e LEFT JOIN conflicts c ON c.rule_id = e.rule_id AND c.identity_id = e.identity_id AND c.until IS NULL
-    WHERE e.id = ANY (ids) ORDER BY e.number;
-    UPDATE conflicts c SET status = 'Open' FROM conflict_exceptions e
-    WHERE e.id = ANY (ids) AND c.rule_id = e.rule_id AND c.identity_id = e.identity_id AND c.status = 'Excepted'
-          AND NOT EXISTS (SELECT FROM conflict_exceptions x WHERE x.rule_id = c.rule_id AND x.identity_id = c.identity_id AND x.status = 'Approved');
+    WHERE e.id = ANY (ended) ORDER BY e.number;
 END $$;
 
 -- End exceptions of people who hold a duty of the rule that was not approved.
@@ -38,7 +63,7 @@ BEGIN
             SELECT e.id FROM conflict_exceptions e JOIN duty_rule_duties r ON r.rule_id = e.rule_id AND NOT r.is_control
             JOIN duty_holders h ON h.duty_id = r.duty_id AND h.identity_id = e.identity_id
             WHERE e.status IN ('Pending', 'Approved') GROUP BY e.id HAVING count(*) > 1 AND bool_or(r.duty_id <> ALL (e.duties)));
-        PERFORM end_exceptions(outgrown, 'The exception ended: the person holds another duty of the rule, which was not approved', written_on())
+        PERFORM end_exceptions(outgrown, 'Outgrown', 'The exception ended: the person holds another duty of the rule, which was not approved', written_on())
         WHERE cardinality(outgrown) > 0;
     END IF;
     RETURN NULL;
@@ -46,14 +71,14 @@ END $$;
 CREATE OR REPLACE TRIGGER end_outgrown_exceptions AFTER INSERT ON duty_holders FOR EACH STATEMENT EXECUTE FUNCTION end_outgrown_exceptions();
 CREATE OR REPLACE TRIGGER end_outgrown_exceptions AFTER INSERT ON duty_rule_duties FOR EACH STATEMENT EXECUTE FUNCTION end_outgrown_exceptions();
 
--- End exceptions of a duty when it gets a pattern that it did not have when they were asked for.
+-- End exceptions of a duty when it gets a pattern that it did not have when they were requested.
 CREATE OR REPLACE FUNCTION end_exceptions_of_duty() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     outgrown uuid[];
 BEGIN
     IF EXISTS (SELECT value FROM jsonb_array_elements(NEW.patterns) EXCEPT SELECT value FROM jsonb_array_elements(OLD.patterns)) THEN
         outgrown := ARRAY(SELECT id FROM conflict_exceptions WHERE status IN ('Pending', 'Approved') AND NEW.id = ANY (duties));
-        PERFORM end_exceptions(outgrown, format('The exception ended: the duty %s has new patterns, which were not approved', NEW.name), written_on())
+        PERFORM end_exceptions(outgrown, 'Outgrown', format('The exception ended: the duty %s has new patterns, which were not approved', NEW.name), written_on())
         WHERE cardinality(outgrown) > 0;
     END IF;
     RETURN NULL;

@@ -92,6 +92,14 @@ CREATE OR REPLACE FUNCTION personnel_events_channel() RETURNS text LANGUAGE sql 
 CREATE OR REPLACE FUNCTION review_item_moves() RETURNS text[] LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN
     ARRAY['Pending > Approved', 'Pending > Flagged', 'Pending > Withdrawn', 'Approved > Flagged', 'Approved > Pending', 'Approved > Withdrawn', 'Flagged > Approved', 'Flagged > Pending', 'Flagged > Remediated', 'Flagged > Withdrawn', 'Remediated > Flagged'];
 
+-- duties/model.py CONFLICT_MOVES
+CREATE OR REPLACE FUNCTION conflict_moves() RETURNS text[] LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN
+    ARRAY['Open > Ended', 'Open > Excepted', 'Excepted > Ended', 'Excepted > Open'];
+
+-- conflicts/model.py EXCEPTION_MOVES
+CREATE OR REPLACE FUNCTION exception_moves() RETURNS text[] LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN
+    ARRAY['Pending > Approved', 'Pending > Expired', 'Pending > Outgrown', 'Pending > Withdrawn', 'Approved > Expired', 'Approved > Outgrown', 'Approved > Withdrawn'];
+
 -- reviews/model.py CHANNEL
 CREATE OR REPLACE FUNCTION reviews_channel() RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN
     'reviews';

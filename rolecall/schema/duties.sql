@@ -8,17 +8,12 @@
 -- duties/actions.py calls evaluate_duties and evaluate_rules. Each statement is for all people at once: one function call for each person
 -- would take minutes.
 
--- Serialize with matching and with other evaluations, so that none misses another's uncommitted change.
-CREATE OR REPLACE FUNCTION take_duties_turn() RETURNS void LANGUAGE sql BEGIN ATOMIC
-    SELECT pg_advisory_xact_lock(hashtextextended('matching', 0));
-END;
-
--- A pattern with `*` as a LIKE pattern without regard to case; null fits everything.
+-- Convert a pattern with `*` to a LIKE pattern for text in any case; null matches everything.
 CREATE OR REPLACE FUNCTION like_wildcard(wildcard text) RETURNS text IMMUTABLE PARALLEL SAFE LANGUAGE sql RETURN
     coalesce(replace(replace(replace(replace(in_any_case(wildcard), '\', '\\'), '%', '\%'), '_', '\_'), '*', '%'), '%');
 
--- The entitlements that patterns match by one of their names (sameAs), with the place of the pattern; all, or those that an import showed
--- first. Names without `*` are looked up by a hash, because a service may have hundreds of patterns and thousands of names.
+-- Return the entitlements that patterns match by a current or former name (sameAs), with the place of the pattern: all entitlements, or those
+-- that an import showed first. Names without `*` are joined by equality, so that a hash join serves hundreds of patterns and thousands of names.
 CREATE OR REPLACE FUNCTION entitlements_matching(patterns jsonb, shown_first int)
 RETURNS TABLE (place int, kind text, number int, lowest int) STABLE LANGUAGE sql BEGIN ATOMIC
     WITH RECURSIVE asked AS MATERIALIZED (
@@ -45,14 +40,14 @@ RETURNS TABLE (place int, kind text, number int, lowest int) STABLE LANGUAGE sql
         SELECT f.place, f.lowest, f.id FROM found f
         WHERE f.application LIKE f.there AND (f.kind = 'Group' OR f.header LIKE f.above AND f.section LIKE f.within)
         UNION
-        -- Under all names that it had or has.
+        -- The same entitlement under its other names.
         SELECT f.place, f.lowest, CASE WHEN c.same_as = f.id THEN c.entitlement_id ELSE c.same_as END
         FROM fitting f JOIN renamed c ON f.id IN (c.entitlement_id, c.same_as)
     )
     SELECT f.place, e.kind, e.number, f.lowest FROM fitting f JOIN entitlements e ON e.id = f.id;
 END;
 
--- The entitlements of these duties.
+-- Return the entitlements that the patterns of these duties match, with the lowest access that counts.
 CREATE OR REPLACE FUNCTION entitlements_of_duties(which uuid[], shown_first int)
 RETURNS TABLE (duty_id uuid, kind text, number int, lowest int) STABLE LANGUAGE sql BEGIN ATOMIC
     WITH asked AS MATERIALIZED (
@@ -64,7 +59,7 @@ RETURNS TABLE (duty_id uuid, kind text, number int, lowest int) STABLE LANGUAGE 
     JOIN asked a ON a.place = m.place GROUP BY a.id, m.kind, m.number;
 END;
 
--- The groups whose members hold these duties now, in these applications.
+-- Return the groups of these applications whose members hold these duties now.
 CREATE OR REPLACE FUNCTION groups_with_duties(which uuid[], there uuid[])
 RETURNS TABLE (duty_id uuid, group_number int) STABLE LANGUAGE sql BEGIN ATOMIC
     WITH RECURSIVE parents AS MATERIALIZED (
@@ -84,7 +79,7 @@ RETURNS TABLE (duty_id uuid, group_number int) STABLE LANGUAGE sql BEGIN ATOMIC
     SELECT c.duty_id, c.number FROM carried c;
 END;
 
--- Bring duty_groups up to date; return the groups whose members gained or lost a duty.
+-- Update duty_groups; return the groups whose members gained or lost a duty.
 CREATE OR REPLACE FUNCTION refresh_duty_groups(which uuid[], there uuid[]) RETURNS int[] LANGUAGE plpgsql AS $$
 DECLARE
     changed int[];
@@ -104,13 +99,13 @@ BEGIN
     RETURN coalesce(changed, '{}');
 END $$;
 
--- Whether these duties concern so many assignments that reading all of them is faster than looking up each.
+-- Return whether these duties concern so many assignments that a scan is faster than an index lookup for each.
 CREATE OR REPLACE FUNCTION are_held_widely(which uuid[]) RETURNS boolean STABLE LANGUAGE sql RETURN
     (SELECT coalesce(sum(cardinality(h.holders)), 0) FROM permission_holders h
      WHERE h.permission_number IN (SELECT e.number FROM duty_entitlements e WHERE e.kind = 'Permission' AND e.duty_id = ANY (which)))
     > (SELECT c.reltuples / 50 FROM pg_class c WHERE c.oid = 'assignments'::regclass);
 
--- Bring duty_holders up to date for these people and duties; null means all.
+-- Update duty_holders for these people and duties; null means all.
 CREATE OR REPLACE FUNCTION refresh_duty_holders(people uuid[], which uuid[]) RETURNS void LANGUAGE plpgsql SET work_mem = '64MB' AS $$
 DECLARE
     stale_duties uuid[];
@@ -149,8 +144,8 @@ BEGIN
     END IF;
 END $$;
 
--- What gives duties to accounts, by today's patterns, at any time. `path` are the groups on the way, from the group that the account is in; it
--- is empty for what an account holds itself.
+-- Return the entitlements by which accounts held duties, at any time and under the current patterns. `path` lists the groups that the access
+-- comes through, from the group that the account is in; it is empty for direct access.
 CREATE OR REPLACE FUNCTION duty_holdings(which uuid[], accounts int[])
 RETURNS TABLE (account int, duty_id uuid, kind text, number int, path int[], access text, during int4range) STABLE LANGUAGE sql BEGIN ATOMIC
     WITH meant AS MATERIALIZED (
@@ -176,8 +171,8 @@ RETURNS TABLE (account int, duty_id uuid, kind text, number int, path int[], acc
     WHERE w.during && int4range(s.from_import, s.until_import) AND s.access NOT IN ('None', 'Deny') AND access_rank(s.access::text) >= e.lowest;
 END;
 
--- When people held duties, at any time: from imports and from whose the accounts were. An account counts for its identity of today wherever
--- no other is on record, as for effective access (docs/decisions/0090).
+-- Return when people held duties, from imports and from the history of matches. Where no other match is on record, an account counts for its
+-- current identity, as in effective access (docs/decisions/0090).
 CREATE OR REPLACE FUNCTION duty_spans(which uuid[], people uuid[])
 RETURNS TABLE (duty_id uuid, identity_id uuid, during tstzmultirange) STABLE LANGUAGE sql BEGIN ATOMIC
     WITH owned AS MATERIALIZED (
@@ -200,7 +195,7 @@ RETURNS TABLE (duty_id uuid, identity_id uuid, during tstzmultirange) STABLE LAN
     GROUP BY m.duty_id, o.identity_id;
 END;
 
--- The access by which people hold duties, now or at a past moment.
+-- Return the access by which people hold duties, now or at a past moment.
 CREATE OR REPLACE FUNCTION duty_access(which uuid[], people uuid[], moment timestamptz)
 RETURNS TABLE (identity_id uuid, duty_id uuid, account int, kind text, number int, path int[], access text, during int4range)
 STABLE LANGUAGE sql BEGIN ATOMIC
@@ -218,8 +213,8 @@ STABLE LANGUAGE sql BEGIN ATOMIC
     FROM held h JOIN owned o ON o.number = h.account WHERE h.during @> o.import_number AND o.identity_id = ANY (people);
 END;
 
--- The rule of a conflict: a person holds several of the duties that must stay apart, and no control duty. RuleDefinition.joined, duties/model.py,
--- is the same rule for access that is only requested.
+-- Return whether a person is in conflict: they hold several of the duties of a rule, and no control duty. RuleDefinition.joined, duties/model.py,
+-- decides the same for requested access.
 CREATE OR REPLACE FUNCTION is_conflict(apart bigint, controls bigint) RETURNS boolean IMMUTABLE PARALLEL SAFE LANGUAGE sql
     RETURN apart > 1 AND controls = 0;
 
@@ -249,8 +244,8 @@ RETURNS TABLE (rule_id uuid, identity_id uuid, since timestamptz) STABLE LANGUAG
     WHERE s.holds AND (w.last IS NULL OR s.moment > w.last) GROUP BY s.rule_id, s.identity_id;
 END;
 
--- Bring conflicts up to date for these people and rules; null means all. What no longer holds ends at `moment`, by the import if one is
--- given; what is new began when the access did, but never before an earlier conflict of the same kind ended.
+-- Update conflicts for these people and rules; null means all. A conflict that no longer exists ends at `moment`, with the import if one is
+-- given. A new conflict begins with the access, but not before the end of an earlier conflict of the same rule and person.
 CREATE OR REPLACE FUNCTION refresh_conflicts(people uuid[], rules uuid[], moment timestamptz, import_number int) RETURNS void LANGUAGE plpgsql
 SET work_mem = '64MB' AS $$
 DECLARE
@@ -292,7 +287,7 @@ BEGIN
     END IF;
 END $$;
 
--- The people behind accounts whose access an import changed in a way that concerns duties.
+-- Return the people whose accounts gained or lost access that concerns duties with an import.
 CREATE OR REPLACE FUNCTION people_touched(import_number int, changed_groups int[]) RETURNS uuid[] STABLE LANGUAGE sql BEGIN ATOMIC
     WITH members AS (
         SELECT m.account_number, m.group_number FROM memberships m WHERE m.from_import = import_number
@@ -312,7 +307,7 @@ CREATE OR REPLACE FUNCTION people_touched(import_number int, changed_groups int[
     SELECT ARRAY(SELECT DISTINCT a.identity_id FROM touched t JOIN accounts a ON a.number = t.number WHERE a.identity_id IS NOT NULL);
 END;
 
--- Take the people whose accounts changed outside an import.
+-- Empty the queue of people whose accounts changed outside an import, and return them.
 CREATE OR REPLACE FUNCTION take_people_to_evaluate() RETURNS uuid[] LANGUAGE sql BEGIN ATOMIC
     WITH taken AS (DELETE FROM identities_to_evaluate RETURNING identity_id)
     SELECT coalesce(array_agg(DISTINCT taken.identity_id), '{}') FROM taken;
@@ -336,7 +331,7 @@ BEGIN
     IF cardinality(every) = 0 THEN
         RETURN NULL;
     END IF;
-    PERFORM take_duties_turn();
+    PERFORM lock_matching();
     INSERT INTO duty_entitlements (duty_id, kind, number, lowest)
     SELECT m.duty_id, m.kind, m.number, m.lowest FROM entitlements_of_duties(every, run) AS m ON CONFLICT DO NOTHING;
     IF EXISTS (SELECT FROM group_versions WHERE from_import = run) OR EXISTS (SELECT FROM group_versions WHERE until_import = run)
@@ -350,7 +345,7 @@ END $$;
 CREATE OR REPLACE TRIGGER watch_duties AFTER UPDATE OF status ON application_imports FOR EACH ROW
     WHEN (NEW.status = 'Finished' AND OLD.status <> 'Finished') EXECUTE FUNCTION evaluate_import();
 
--- Bring up to date what the patterns of these duties match, and who holds them.
+-- Update what the patterns of these duties match, and who holds them.
 CREATE OR REPLACE FUNCTION refresh_duties(which uuid[]) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     DELETE FROM duty_entitlements WHERE duty_id = ANY (which);
@@ -385,7 +380,7 @@ END $$;
 -- Evaluate everything again.
 CREATE OR REPLACE FUNCTION evaluate_everything(moment timestamptz) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-    PERFORM take_duties_turn();
+    PERFORM lock_matching();
     PERFORM take_people_to_evaluate();
     PERFORM refresh_duties(ARRAY(SELECT id FROM duties));
     PERFORM evaluate_rules(ARRAY(SELECT id FROM duty_rules), moment);
@@ -418,17 +413,17 @@ END $$;
 CREATE OR REPLACE TRIGGER move_duty_holders AFTER UPDATE ON identities REFERENCING NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION move_duty_holders();
 
--- Patterns name applications.
+-- Match all patterns again after an application was renamed.
 CREATE OR REPLACE FUNCTION match_renamed() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    PERFORM take_duties_turn();
+    PERFORM lock_matching();
     PERFORM evaluate_duties(ARRAY(SELECT id FROM duties), written_on());
     RETURN NULL;
 END $$;
 CREATE OR REPLACE TRIGGER match_renamed AFTER UPDATE OF name ON applications FOR EACH ROW
     WHEN (OLD.name <> NEW.name) EXECUTE FUNCTION match_renamed();
 
--- Patterns match entitlements by all of their names.
+-- Match patterns again after an entitlement was joined with its former name, or separated from it.
 CREATE OR REPLACE FUNCTION match_same_entitlements() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     same uuid[] := ARRAY[NEW.entitlement_id, NEW.same_as, OLD.same_as];
@@ -436,7 +431,7 @@ DECLARE
                           WHERE e.id = ANY (same));
 BEGIN
     IF cardinality(which) > 0 THEN
-        PERFORM take_duties_turn();
+        PERFORM lock_matching();
         PERFORM evaluate_duties(which, written_on());
     END IF;
     RETURN NULL;
@@ -444,12 +439,12 @@ END $$;
 CREATE OR REPLACE TRIGGER match_same_entitlements AFTER UPDATE OF same_as ON curations FOR EACH ROW
     WHEN (OLD.same_as IS DISTINCT FROM NEW.same_as) EXECUTE FUNCTION match_same_entitlements();
 
--- Whether the application calls groups by this header, now or when the group was there last; null fits.
+-- Return whether the application calls its groups by this header, now or when the group was last imported; null matches.
 CREATE OR REPLACE FUNCTION is_group_header(number int, header text) RETURNS boolean STABLE LANGUAGE sql RETURN header IS NULL OR (
     SELECT group_header(v.nomenclature) = is_group_header.header FROM group_versions v
     WHERE v.group_number = is_group_header.number ORDER BY v.from_import DESC LIMIT 1);
 
--- The duties that a group gave when an import showed it last, if it is gone.
+-- Return the duties that a group gave when it was last imported, if it is gone.
 CREATE OR REPLACE FUNCTION duties_of_gone_group(number int) RETURNS TABLE (duty_id uuid) STABLE LANGUAGE sql BEGIN ATOMIC
     WITH gone AS MATERIALIZED (
         SELECT v.until_import - 1 AS last FROM group_versions v WHERE v.group_number = duties_of_gone_group.number
@@ -465,15 +460,15 @@ CREATE OR REPLACE FUNCTION duties_of_gone_group(number int) RETURNS TABLE (duty_
     WHERE int4range(s.from_import, s.until_import) @> a.last AND s.access NOT IN ('None', 'Deny') AND access_rank(s.access::text) >= e.lowest;
 END;
 
--- Whether an import has shown a privilege; without a header it is a group.
+-- Return whether an import has shown a privilege; without a header it is a group.
 CREATE OR REPLACE FUNCTION is_in_catalogue(application uuid, header text, section text, name text) RETURNS boolean STABLE LANGUAGE sql RETURN
     EXISTS (SELECT FROM permissions p WHERE p.application_id = application AND p.header = is_in_catalogue.header
             AND p.section = is_in_catalogue.section AND p.permission = is_in_catalogue.name)
     OR EXISTS (SELECT FROM groups g WHERE g.application_id = application AND g.name = is_in_catalogue.name AND is_in_catalogue.section = ''
                AND is_group_header(g.number, is_in_catalogue.header));
 
--- The duties that a privilege gives: as a group with the groups above it, as a permission, or, while no import has shown it, by its name.
--- Without a header it is a group. A group that is gone gives what it gave last: a restore may bring it back.
+-- Return the duties that a privilege gives: as a group with the groups above it, as a permission or, until an import shows it, by its name.
+-- Without a header it is a group. A group that is gone gives the duties that it gave last, because a restore may create it again.
 CREATE OR REPLACE FUNCTION duties_given(application uuid, header text, section text, name text, access text) RETURNS TABLE (duty_id uuid)
 STABLE LANGUAGE sql BEGIN ATOMIC
     SELECT d.duty_id FROM groups g JOIN duty_groups d ON d.group_number = g.number
@@ -491,10 +486,12 @@ STABLE LANGUAGE sql BEGIN ATOMIC
           AND in_any_case((SELECT a.name FROM applications a WHERE a.id = application)) LIKE like_wildcard(p ->> 'application')
           AND in_any_case(duties_given.name) LIKE like_wildcard(coalesce(p ->> 'group', p ->> 'permission'))
           AND (p ->> 'group' IS NOT NULL OR duties_given.header IS NOT NULL AND in_any_case(duties_given.header) LIKE like_wildcard(p ->> 'header')
-               AND in_any_case(duties_given.section) LIKE like_wildcard(p ->> 'section'));
+               AND in_any_case(duties_given.section) LIKE like_wildcard(p ->> 'section')
+               AND access_rank(duties_given.access) >= access_rank(coalesce(p ->> 'access', 'Grant')));
 END;
 
--- The duties of rules in effect that privileges give, with the place of each privilege. A generic plan: planning takes longer than running.
+-- Return the duties of rules in effect that privileges give, with the place of each privilege. The plan is generic, because planning takes
+-- longer than execution.
 CREATE OR REPLACE FUNCTION duties_given_by(applications uuid[], headers text[], sections text[], names text[], accesses text[])
 RETURNS TABLE (n bigint, duty_id uuid) STABLE LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
 BEGIN
@@ -505,7 +502,7 @@ BEGIN
         WHERE (SELECT true FROM duty_rule_duties r WHERE r.duty_id = d.duty_id LIMIT 1);
 END $$;
 
--- The rules in effect that keep a gained duty apart or that a lost duty controls, each duty with the people who hold it.
+-- Return the rules in effect with a gained duty among their conflicting duties, or a lost duty as control, and the holders of each duty.
 CREATE OR REPLACE FUNCTION rules_concerned(gained uuid[], lost uuid[], people uuid[])
 RETURNS TABLE (rule_id uuid, definition jsonb, duty_id uuid, name text, holders uuid[])
 STABLE LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$

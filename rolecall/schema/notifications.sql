@@ -151,12 +151,22 @@ CREATE OR REPLACE FUNCTION people_of_rule(rule uuid) RETURNS SETOF uuid STABLE R
     UNION SELECT stand_ins_for((r.definition ->> 'ownerId')::uuid, 'Approve', written_on()) FROM duty_rules r WHERE r.id = rule;
 END;
 
--- An exception for a conflict was requested: notify the owner of the rule. It expired or was outgrown: notify the owners
+-- The people who can approve a requested exception in place of the rule's owner: the owner and their stand-ins or, if the owner cannot decide
+-- or takes part otherwise, the administrators.
+CREATE OR REPLACE FUNCTION people_who_approve_for_rule(rule uuid, involved uuid[]) RETURNS SETOF uuid STABLE ROWS 1 LANGUAGE sql BEGIN ATOMIC
+    SELECT p.person FROM duty_rules r CROSS JOIN LATERAL (SELECT (r.definition ->> 'ownerId')::uuid AS id) AS owner
+    CROSS JOIN LATERAL people_who_respond(
+        CASE WHEN may_decide(owner.id) AND owner.id <> ALL (involved) THEN owner.id ELSE administrators_id() END, 'Approve') AS p (person)
+    WHERE r.id = rule AND p.person <> ALL (involved);
+END;
+
+-- An exception for a conflict was requested: notify the people who approve for the rule's owner. It expired or was outgrown: notify the owners
 -- of the rule and of the control.
 CREATE OR REPLACE FUNCTION notify_of_exception() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM notify_people(ARRAY(
-        SELECT person FROM people_of_rule(NEW.rule_id) AS person WHERE person NOT IN (NEW.identity_id, NEW.asked_by)
+        SELECT people_who_approve_for_rule(NEW.rule_id, ARRAY[NEW.identity_id, NEW.requester_id]) WHERE NEW.status = 'Pending'
+        UNION SELECT person FROM people_of_rule(NEW.rule_id) AS person WHERE NEW.status <> 'Pending' AND person <> NEW.identity_id
         UNION SELECT people_to_notify(NEW.control_owner_id) WHERE NEW.status <> 'Pending'), 'Conflict Exception', 'Exception', NEW.id, NEW.status);
     RETURN NULL;
 END $$;
@@ -188,16 +198,16 @@ END $$;
 CREATE OR REPLACE TRIGGER notify_of_acting_owners AFTER UPDATE ON identities REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION notify_of_acting_owners();
 
--- Exceptions in force that end by the moment: notify, once, the owners of the rule and of the control, and the person who asked for the exception.
+-- Exceptions in force that end by the moment: notify, once, the owners of the rule and of the control, and the person who requested the exception.
 CREATE OR REPLACE FUNCTION notify_of_ending_exceptions(moment timestamptz) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     ending record;
 BEGIN
-    FOR ending IN SELECT e.id, e.rule_id, e.identity_id, e.control_owner_id, e.asked_by FROM conflict_exceptions e
+    FOR ending IN SELECT e.id, e.rule_id, e.identity_id, e.control_owner_id, e.requester_id FROM conflict_exceptions e
                   WHERE e.status = 'Approved' AND e.until <= moment
                     AND NOT EXISTS (SELECT FROM notifications n WHERE n.item_id = e.id AND n.part = 'Ending') LOOP
         PERFORM notify_people(ARRAY(SELECT person FROM people_of_rule(ending.rule_id) AS person WHERE person <> ending.identity_id
-                                    UNION SELECT people_to_notify(ending.control_owner_id) UNION SELECT people_to_notify(ending.asked_by)),
+                                    UNION SELECT people_to_notify(ending.control_owner_id) UNION SELECT people_to_notify(ending.requester_id)),
                               'Conflict Exception', 'Exception', ending.id, 'Ending');
     END LOOP;
 END $$;

@@ -292,6 +292,21 @@ async def test_restored_membership_of_a_group_that_is_gone_gives_what_the_group_
     assert await duties_given(db, [access]) == {access: {company.release}}
 
 
+async def test_pattern_counts_its_lowest_access_also_for_a_permission_that_no_import_has_shown(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
+    company = await a_company(db)
+    patterns = [{"header": "Wires", "permission": "Release*", "access": "Modify"}]
+    await client.patch(f"/api/duties/{company.release}", json={"patterns": patterns})
+
+    def of(access: Access) -> ProposedAccess:
+        return ProposedAccess(company.ledger, "Wires", "", "Release abroad", access)
+
+    given = await duties_given(db, [of(Access.GRANT), of(Access.MODIFY), of(Access.UNRESTRICTED)])
+
+    assert list(given.values()) == [set(), {company.release}, {company.release}]
+
+
 @pytest.mark.parametrize(("action", "count"), [(RequestAction.RESTORE, 0), (RequestAction.ADD, 1)])
 async def test_control_of_another_application_counts_if_the_same_leave_gives_it_back(
     client: httpx2.AsyncClient, db: Db, action: RequestAction, count: int

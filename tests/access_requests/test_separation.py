@@ -238,4 +238,4 @@ async def test_event_requests_what_blocking_rules_allow_and_comments_on_the_rest
     assert [each["permission"]["permission"] for each in detail["target"]["privileges"]] == ["Readers"]
     refused = sorted(comment["content"] for comment in event["comments"])
     assert [words.split(" of ")[0] for words in refused] == ["Approvers", "Officers"]
-    assert all(words.endswith("(Prepare payments and Release payments) refuses it") for words in refused)
+    assert all(words.endswith("(Prepare payments and Release payments) blocks it") for words in refused)

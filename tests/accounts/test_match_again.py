@@ -146,7 +146,7 @@ async def test_concurrent_matchings_are_serialized(db: Db, clean_database: str, 
             matching.match_imported(db, 1, now) if what == "an import" else matching.match_changed_identities(db, now)
         )
         waiting = asyncio.create_task(_in_transaction(db, work))
-        await _until_one_waits(other)
+        await until_one_waits(other)
         assert not waiting.done()
         await other.rollback()
         await waiting
@@ -157,8 +157,10 @@ async def _in_transaction(db: Db, work: Any) -> None:
         await work
 
 
-async def _until_one_waits(db: Db) -> None:
-    sql = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+async def until_one_waits(db: Db) -> None:
+    """Wait until another transaction waits for a lock."""
+    sql = """SELECT count(*) FROM pg_locks WHERE NOT granted
+             AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"""
     async with asyncio.timeout(60):
         while not await fetch_value(db, sql):  # noqa: ASYNC110
             await asyncio.sleep(0.01)

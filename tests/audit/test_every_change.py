@@ -214,9 +214,11 @@ async def test_every_route_that_changes_something_leaves_an_entry(
     conflict = await conflict_of(db, company.sofia)
     wish = {"reason": "Small team", "control": "Weekly check", "controlOwnerId": cast.grace, "until": TOMORROW}
     await call("POST", "/api/conflicts/{id}/except", conflict, wish)
-    # One token cannot ask and approve.
+    # One token cannot request and approve, and one without an owner cannot approve.
     await execute(db, "UPDATE conflict_exceptions SET requester_id = %(id)s", id=cast.grace)
+    await execute(db, "UPDATE tokens SET owner_id = %(id)s", id=company.owner)
     await call("POST", "/api/conflicts/{id}/approve", conflict, {"approverId": str(company.owner)})
+    await execute(db, "UPDATE tokens SET owner_id = NULL")
     await call("POST", "/api/conflicts/{id}/withdraw", conflict)
 
     await _review(call, client, company)

@@ -8,6 +8,8 @@ from zoneinfo import ZoneInfo
 
 import httpx2
 import msgspec
+import pytest
+from psycopg.errors import CheckViolation
 
 from rolecall.conflicts.actions import expire_exceptions
 from rolecall.core.caller import Scope
@@ -50,8 +52,9 @@ async def act(
 async def approve(
     client: httpx2.AsyncClient, db: Db, id: UUID, approver: object, stand_in: object = None
 ) -> httpx2.Response:
-    """Approve by a token of its own: asking and both approvals must come from different people or tokens."""
-    token = await a_token(db, f"token {new_id()}", scopes=[Scope.DUTIES_WRITE])
+    """Approve by a token of the person who approves: a token without an owner records no approval."""
+    owner = UUID(str(stand_in or approver))
+    token = await a_token(db, f"token {new_id()}", owner=owner, scopes=[Scope.DUTIES_WRITE])
     body = {"approverId": str(approver), **({"standInId": str(stand_in)} if stand_in else {})}
     return await act(client, id, "approve", body, token.secret)
 
@@ -166,6 +169,44 @@ async def test_conflict_that_begins_again_is_excepted_while_the_exception_lasts(
     assert (again["id"] == str(cast.conflict), again["status"]) == (False, "Excepted")
 
 
+async def test_withdrawal_on_the_page_of_an_ended_conflict_opens_the_one_that_began_again(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
+    cast = await a_cast(db)
+    await except_sofia(client, db, cast)
+    await leave(db, cast.company, "sofia", "Approvers")
+    await join(db, cast.company, "sofia", "Approvers")
+    again = await conflict_of(db, cast.company.sofia)
+
+    withdrawn = await act(client, cast.conflict, "withdraw")
+
+    current = (await client.get(f"/api/conflicts/{again}")).json()
+    assert (withdrawn.json()["status"], current["status"]) == ("Ended", "Open")
+    assert current["activity"][-1]["content"] == "Withdrew the exception"
+
+
+async def test_database_refuses_moves_that_the_model_does_not_list(client: httpx2.AsyncClient, db: Db) -> None:
+    cast = await a_cast(db)
+    await except_sofia(client, db, cast)
+    await act(client, cast.conflict, "withdraw")
+    await leave(db, cast.company, "sofia", "Approvers")
+
+    with pytest.raises(CheckViolation, match="An exception cannot change from Withdrawn to Approved"):
+        await execute(db, "UPDATE conflict_exceptions SET status = 'Approved'")
+    with pytest.raises(CheckViolation, match="A conflict cannot change from Ended to Open"):
+        await execute(db, "UPDATE conflicts SET status = 'Open', until = NULL WHERE id = %(id)s", id=cast.conflict)
+
+
+async def test_ending_outgrown_exceptions_leaves_those_that_have_ended(client: httpx2.AsyncClient, db: Db) -> None:
+    cast = await a_cast(db)
+    await act(client, cast.conflict, "except", cast.wish())
+    await act(client, cast.conflict, "withdraw")
+
+    await execute(db, "SELECT end_exceptions(ARRAY(SELECT id FROM conflict_exceptions), 'Outgrown', '', now())")
+
+    assert await fetch_rows(db, "SELECT status FROM conflict_exceptions") == [("Withdrawn",)]
+
+
 async def test_nobody_approves_or_controls_their_own_exception(client: httpx2.AsyncClient, db: Db) -> None:
     cast = await a_cast(db)
     await execute(
@@ -176,7 +217,7 @@ async def test_nobody_approves_or_controls_their_own_exception(client: httpx2.As
 
     own = (await act(client, cast.conflict, "except", cast.wish(controlOwnerId=str(cast.company.sofia)))).json()
     await act(client, cast.conflict, "except", cast.wish())
-    refused = await act(client, cast.conflict, "approve", {"approverId": str(cast.company.sofia)})
+    refused = await approve(client, db, cast.conflict, cast.company.sofia)
 
     said = "Control owner must be a person other than the one in conflict"
     assert own["errors"] == [{"field": "controlOwnerId", "message": said}]
@@ -221,18 +262,24 @@ async def test_auditor_who_owns_the_rule_approves_nothing(client: httpx2.AsyncCl
     cast = await a_cast(db)
     await act(client, cast.conflict, "except", cast.wish())
     auditor = "INSERT INTO console_roles (identity_id, role) VALUES (%(id)s, 'Auditor')"
+
+    before = (await approve(client, db, cast.conflict, cast.company.owner)).status_code
+    await execute(db, "DELETE FROM exception_approvals")
     await execute(db, auditor, id=cast.company.owner)
+    refused = await approve(client, db, cast.conflict, cast.company.owner)
 
-    refused = await act(client, cast.conflict, "approve", {"approverId": str(cast.company.owner)})
-
-    assert refused.status_code == 409
+    assert (before, refused.status_code) == (200, 409)
+    assert refused.json()["message"].startswith("The missing approval must come from")
 
 
 async def test_exceptions_move_only_as_the_state_machine_allows(client: httpx2.AsyncClient, db: Db) -> None:
     cast = await a_cast(db)
     choose = random.Random(23)
     approvers = {"approve": str(cast.company.owner), "approve too": await owner_of_ledger(db)}
-    secrets = {move: (await a_token(db, move, scopes=[Scope.DUTIES_WRITE])).secret for move in approvers}
+    secrets = {
+        move: (await a_token(db, move, owner=UUID(id), scopes=[Scope.DUTIES_WRITE])).secret
+        for move, id in approvers.items()
+    }
     # The exception in force, and the one that waits with who approved it.
     in_force, waiting = False, None
     for _ in range(40):

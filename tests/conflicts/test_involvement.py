@@ -1,26 +1,30 @@
-"""An exception is asked for, approved and approved again by different people or tokens."""
+"""An exception is requested, approved and approved again by different people or their tokens."""
 
 from uuid import UUID
 
 import httpx2
+import msgspec
+import pytest
 
 from rolecall.conflicts import actions
+from rolecall.conflicts.overview import waiting_for
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.db import Db, execute
 from rolecall.core.errors import Conflict
 from rolecall.core.ids import new_id
 from tests.builders import a_token, facts
 from tests.conflicts.test_exceptions import Cast, a_cast, act, approve, owner_of_ledger
+from tests.notifications.notifying import notified
 from tests.stand_ins.standing_in import caller_of
 
-_ASKED = "Those who ask for an exception, or their tokens, cannot approve it; another person must decide"
-_RECORDED = "The other approval was recorded by the same person or token; another one must record this"
+_REQUESTED = "The person who requested an exception, or their token, cannot approve it; another must decide"
+_RECORDED = "The same person or token recorded the other approval; another one must record this one"
 _OWN = "You cannot approve your own exception; another person must decide"
 
 
-async def ask(db: Db, caller: Caller, cast: Cast) -> None:
+async def request(db: Db, caller: Caller, cast: Cast) -> None:
     async with db.transaction():
-        await actions.ask_for_exception(db, caller, str(cast.conflict), cast.wish(), facts())
+        await actions.request_exception(db, caller, str(cast.conflict), cast.wish(), facts())
 
 
 async def refusal(db: Db, caller: Caller, cast: Cast, approver: UUID | None = None) -> str:
@@ -35,15 +39,14 @@ async def refusal(db: Db, caller: Caller, cast: Cast, approver: UUID | None = No
 
 
 async def token_of(db: Db, owner: UUID | None, name: str = "program") -> Caller:
-    token = await a_token(db, f"{name} {new_id()}", scopes=[Scope.DUTIES_WRITE])
-    await execute(db, "UPDATE tokens SET owner_id = %(owner)s WHERE id = %(id)s", owner=owner, id=token.id)
+    token = await a_token(db, f"{name} {new_id()}", owner=owner, scopes=[Scope.DUTIES_WRITE])
     return Caller(token.id, name, frozenset({Scope.DUTIES_WRITE}))
 
 
 async def test_one_token_cannot_record_both_approvals(client: httpx2.AsyncClient, db: Db) -> None:
     cast = await a_cast(db)
     await act(client, cast.conflict, "except", cast.wish())
-    program, other = await token_of(db, None), await token_of(db, None, "another program")
+    program, other = await token_of(db, cast.una), await token_of(db, cast.company.noor, "another program")
 
     first = await refusal(db, program, cast, cast.company.owner)
     second = await refusal(db, program, cast, UUID(await owner_of_ledger(db)))
@@ -71,24 +74,24 @@ async def test_token_of_a_person_who_approved_records_no_other_approval(client: 
     assert (in_person, by_token) == ("", _RECORDED)
 
 
-async def test_person_who_asks_approves_neither_part(db: Db) -> None:
+async def test_person_who_requests_approves_neither_part(db: Db) -> None:
     cast = await a_cast(db)
     chief = UUID(await owner_of_ledger(db))
 
-    await ask(db, await caller_of(db, chief), cast)
+    await request(db, await caller_of(db, chief), cast)
 
-    assert await refusal(db, await caller_of(db, chief), cast) == _ASKED
-    assert await refusal(db, await token_of(db, chief), cast, cast.company.owner) == _ASKED
-    assert await refusal(db, await token_of(db, None, "program"), cast, chief) == _ASKED
+    assert await refusal(db, await caller_of(db, chief), cast) == _REQUESTED
+    assert await refusal(db, await token_of(db, chief), cast, cast.company.owner) == _REQUESTED
+    assert await refusal(db, await token_of(db, cast.una), cast, chief) == _REQUESTED
 
 
-async def test_token_that_asks_records_no_approval(db: Db) -> None:
+async def test_token_that_requests_records_no_approval(db: Db) -> None:
     cast = await a_cast(db)
     program = await token_of(db, cast.una)
 
-    await ask(db, program, cast)
+    await request(db, program, cast)
 
-    assert await refusal(db, program, cast, cast.company.owner) == _ASKED
+    assert await refusal(db, program, cast, cast.company.owner) == _REQUESTED
     assert await refusal(db, await caller_of(db, cast.company.owner), cast) == ""
 
 
@@ -99,13 +102,75 @@ async def test_token_of_the_person_in_conflict_records_no_approval(client: httpx
     assert await refusal(db, await token_of(db, cast.company.sofia), cast, cast.company.owner) == _OWN
 
 
-async def test_administrator_takes_the_part_of_a_rules_owner_who_asks(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_administrator_takes_the_part_of_a_rules_owner_who_requests(client: httpx2.AsyncClient, db: Db) -> None:
     cast = await a_cast(db)
     await execute(db, "INSERT INTO console_roles (identity_id, role) VALUES (%(id)s, 'Administrator')", id=cast.una)
-    await ask(db, await caller_of(db, cast.company.owner), cast)
+    await request(db, await caller_of(db, cast.company.owner), cast)
 
     first = (await approve(client, db, cast.conflict, cast.una)).json()
     second = (await approve(client, db, cast.conflict, await owner_of_ledger(db))).json()
 
     parts = [each["part"] for each in second["exceptions"][0]["approvals"]]
     assert (first["status"], second["status"], parts) == ("Open", "Excepted", ["Rule Owner", "Second Approver"])
+
+
+async def test_token_without_an_owner_requests_but_records_no_approval(db: Db) -> None:
+    """Otherwise a person who creates tokens could take all three parts."""
+    cast = await a_cast(db)
+    programs = [await token_of(db, None, name) for name in ("one", "two", "three")]
+
+    await request(db, programs[0], cast)
+    said = [await refusal(db, each, cast, cast.company.owner) for each in programs]
+
+    assert (
+        said
+        == [
+            "A token without an owner cannot record an approval:"
+            " use a token that a person created in the console, or approve there"
+        ]
+        * 3
+    )
+    assert await refusal(db, await token_of(db, cast.company.owner), cast, cast.company.owner) == ""
+
+
+async def test_administrator_approves_what_a_token_of_the_rules_owner_requested(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
+    cast = await a_cast(db)
+    await execute(db, "INSERT INTO console_roles (identity_id, role) VALUES (%(id)s, 'Administrator')", id=cast.una)
+
+    await request(db, await token_of(db, cast.company.owner), cast)
+    waiting = [len(await waiting_for(db, await caller_of(db, id))) for id in (cast.una, cast.company.owner)]
+    await approve(client, db, cast.conflict, cast.una)
+    second = (await approve(client, db, cast.conflict, await owner_of_ledger(db))).json()
+
+    assert (waiting, second["status"]) == ([1, 0], "Excepted")
+
+
+async def test_administrators_are_notified_if_the_rules_owner_requests(db: Db) -> None:
+    cast = await a_cast(db)
+    await execute(db, "INSERT INTO console_roles (identity_id, role) VALUES (%(id)s, 'Administrator')", id=cast.una)
+
+    await request(db, await token_of(db, cast.company.owner), cast)
+
+    assert await notified(db, cast.una) == [("Conflict Exception", "New")]
+    assert ("Conflict Exception", "New") not in await notified(db, cast.company.owner)
+
+
+async def test_person_who_requested_an_earlier_exception_does_not_withdraw_a_later_one(db: Db) -> None:
+    cast = await a_cast(db)
+    noor = await caller_of(db, cast.company.noor)
+    holder = msgspec.structs.replace(noor, scopes=frozenset({Scope.DUTIES_WRITE}))
+
+    await request(db, holder, cast)
+    await withdraw(db, noor, cast)
+    await request(db, await token_of(db, cast.company.owner), cast)
+
+    with pytest.raises(Conflict, match="can withdraw an exception"):
+        await withdraw(db, noor, cast)
+    await withdraw(db, await caller_of(db, cast.company.owner), cast)
+
+
+async def withdraw(db: Db, caller: Caller, cast: Cast) -> None:
+    async with db.transaction():
+        await actions.withdraw_exception(db, caller, str(cast.conflict), {}, facts())

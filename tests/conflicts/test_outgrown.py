@@ -49,8 +49,10 @@ async def test_duty_of_the_rule_that_the_person_gets_later_ends_it(client: httpx
 
     assert await shown(client, db, cast) == ("Open", "Outgrown")
     conflict = (await client.get(f"/api/conflicts/{cast.conflict}")).json()
-    said = "The exception ended: the person holds another duty of the rule, which was not approved"
-    assert conflict["activity"][-1]["content"] == said
+    assert conflict["activity"][-1]["content"] == (
+        "The exception ended: the person holds another duty of the rule, which was not approved;"
+        " the conflict is open again"
+    )
     assert ("Conflict Exception", "New") in await notified(db, cast.una)
 
 

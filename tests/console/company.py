@@ -123,7 +123,7 @@ async def a_conflict(db: Db, person: UUID, owner: UUID) -> tuple[UUID, UUID, UUI
     wish["until"] = (datetime.now(UTC) + timedelta(days=30)).isoformat()
     caller = Caller(person, "Ada Lovelace", frozenset())
     async with db.transaction():
-        await conflicts.ask_for_exception(db, caller, str(conflict), wish, facts())
+        await conflicts.request_exception(db, caller, str(conflict), wish, facts())
     return first, rule, conflict
 
 

@@ -8,11 +8,16 @@ from uuid import UUID
 
 import httpx2
 
+from rolecall.access_requests.model import NewPrivilege
+from rolecall.accounts.model import Access
 from rolecall.conflicts.overview import waiting_for
 from rolecall.core.db import Db, execute, fetch_rows, fetch_value
-from tests.conflicts.test_exceptions import a_cast, act, approve
+from rolecall.settings.policy import RequestAction
+from tests.builders import an_access_request
+from tests.conflicts.test_exceptions import a_cast, act, approve, except_sofia
+from tests.conflicts.test_list import carry
 from tests.console.test_matrix import sign_in
-from tests.duties.separating import a_company, conflict_of, join, leave
+from tests.duties.separating import a_company, a_duty, a_rule, conflict_of, join, leave
 from tests.stand_ins.standing_in import caller_of
 
 
@@ -71,6 +76,114 @@ async def test_conflict_page_offers_the_removal_of_each_access(administrator: ht
         (privilege,) = parse_qs(urlsplit(unescape(link)).query)["privileges"]
         assert privilege in unescape(form)
         assert "<option selected>Remove</option>" in form or 'value="Remove" selected' in form
+
+
+async def test_group_that_gives_both_duties_is_offered_once_for_removal(
+    administrator: httpx2.AsyncClient, db: Db
+) -> None:
+    company = await a_company(db)
+    await carry(db, company)
+
+    page = (await administrator.get(f"/conflicts/{await conflict_of(db, company.noor)}")).text
+
+    assert len(re.findall(r'href="/requests/new\?', page)) == 1
+    # Sofia holds both duties too.
+    assert "1 person remains who can prepare payments." in page
+    assert "1 person remains who can release payments." in page
+
+
+async def test_removal_that_is_requested_already_is_not_offered_again(
+    administrator: httpx2.AsyncClient, db: Db
+) -> None:
+    company = await a_company(db)
+    page = f"/conflicts/{await conflict_of(db, company.sofia)}"
+    removed = [NewPrivilege(header="Group", permission="Approvers", requested_access=Access.NONE)]
+    request = await an_access_request(
+        db,
+        action=RequestAction.REMOVE,
+        application_id=company.ledger,
+        identity_id=company.sofia,
+        target_name="sofia",
+        privileges=removed,
+    )
+
+    shown = (await administrator.get(page)).text
+
+    assert len(re.findall(r'href="/requests/new\?', shown)) == 1
+    assert f'href="/requests/{request}"' in shown
+    assert "removes it already" in shown
+    assert f'href="/identities/{company.sofia}"' in shown
+
+
+async def test_conflict_page_names_the_owner_of_the_rule_also_if_others_decide(
+    administrator: httpx2.AsyncClient, db: Db
+) -> None:
+    company = await a_company(db)
+    auditor = "INSERT INTO console_roles (identity_id, role) VALUES (%(id)s, 'Auditor')"
+    await execute(db, auditor, id=company.owner)
+
+    page = (await administrator.get(f"/conflicts/{await conflict_of(db, company.sofia)}")).text
+
+    rule = page[page.index('id="rule"') : page.index('id="ways"')]
+    assert "Hana Makinen" in rule
+
+
+async def test_forms_offer_all_duties_and_rules(administrator: httpx2.AsyncClient, db: Db) -> None:
+    company = await a_company(db)
+    for n in range(60):
+        await a_duty(db, f"Duty {n:02}")
+    last = await a_duty(db, "Zebra")
+    for n in range(51):
+        await a_rule(db, f"Rule {n:02}", company.prepare, last, committed=False)
+
+    form = (await administrator.get("/rules/new")).text
+    listed = (await administrator.get("/conflicts")).text
+    overview = (await administrator.get("/duties")).text
+    second = (await administrator.get("/duties/all?page=2")).text
+
+    assert f'value="{last}"' in form
+    assert "Rule 50" in listed
+    assert ("Zebra" in overview, "Zebra" in second, 'href="/duties/all"' in overview) == (False, True, True)
+
+
+async def test_overview_shows_an_old_exception_that_is_in_force(
+    administrator: httpx2.AsyncClient, client: httpx2.AsyncClient, db: Db
+) -> None:
+    cast = await a_cast(db)
+    await except_sofia(client, db, cast)
+    for _ in range(50):
+        await act(client, cast.conflict, "except", cast.wish())
+        await act(client, cast.conflict, "withdraw")
+
+    page = (await administrator.get("/duties")).text
+
+    panel = page[page.index('id="exceptions"') : page.index('id="named"')]
+    assert "Sofia Dubois" in panel
+
+
+async def test_saving_a_duty_unchanged_keeps_its_patterns_and_exceptions(
+    administrator: httpx2.AsyncClient, client: httpx2.AsyncClient, db: Db
+) -> None:
+    cast = await a_cast(db)
+    await except_sofia(client, db, cast)
+    duty = f"/duties/{cast.company.prepare}/edit"
+    before = await fetch_value(db, "SELECT patterns FROM duties WHERE id = %(id)s", id=cast.company.prepare)
+
+    form = fields_of((await administrator.get(duty)).text)
+    saved = await administrator.post(duty, data=form)
+
+    after = await fetch_value(db, "SELECT patterns FROM duties WHERE id = %(id)s", id=cast.company.prepare)
+    assert (saved.status_code, after) == (303, before)
+    assert await fetch_value(db, "SELECT status FROM conflict_exceptions") == "Approved"
+
+
+def fields_of(page: str) -> dict[str, str]:
+    """Return the fields of the form of a duty."""
+    name = re.search(r'name="name"[^>]*value="([^"]*)"', page)
+    patterns = re.search(r'<textarea[^>]*name="patterns"[^>]*>([^<]*)</textarea>', page)
+    assert name
+    assert patterns
+    return {"name": unescape(name[1]), "patterns": unescape(patterns[1])}
 
 
 async def test_conflict_page_draws_it_over_time_and_names_who_remains(

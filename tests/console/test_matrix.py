@@ -108,6 +108,7 @@ CLOSED = {
     ("GET", "/access/{id:str}/edit"),
     ("GET", "/conflicts"),
     ("GET", "/conflicts/exceptions"),
+    ("GET", "/duties/all"),
     ("POST", "/access/{id:str}"),
     ("GET", "/applications/new"),
     ("POST", "/applications/new"),

@@ -12,7 +12,8 @@ from rolecall.accounts.model import PermissionName
 from rolecall.console.forms import permission_in
 from rolecall.console.picking import line_of, with_lines
 from rolecall.core.db import Db, execute, fetch_value
-from tests.builders import an_access_model, an_identity
+from tests.builders import an_access_model, an_application, an_identity
+from tests.duties.separating import a_duty
 from tests.entitlements.test_list import a_ledger
 from tests.nesting import refresh, some_groups
 
@@ -191,3 +192,38 @@ async def test_departments_are_suggested(administrator: httpx2.AsyncClient, db: 
 
     suggested = re.findall(r'<datalist id="departments">(.*?)</datalist>', page, re.S)[0]
     assert [name.lower() for name in re.findall(r'<option value="([^"]*)">', suggested)] == ["finance", "treasury"]
+
+
+async def test_duty_form_adds_ticked_access_as_patterns_of_the_application_searched_in(
+    administrator: httpx2.AsyncClient, db: Db, ledger: UUID
+) -> None:
+    other = await an_application(db, "Other")
+    form = {"name": "Wires", "patterns": "*: group Clerks", "applicationId.1": str(ledger)}
+
+    found = (await administrator.post("/duties/new", data={**form, "find.1": "appro"})).text
+    ticks = {"pickGroups.1": picked(found, "pickGroups.1"), "pick.1": picked(found, "pick.1")}
+    searched = {"searchedIn": str(ledger), "searched.1": "appro", "find.1": "appro"}
+    saved = await administrator.post("/duties/new", data={**form, **ticks, **searched, "applicationId.1": str(other)})
+
+    assert f'name="searchedIn" value="{ledger}"' in found
+    assert saved.status_code == 303
+    patterns = await fetch_value(db, "SELECT patterns FROM duties")
+    assert [(one["application"], one["group"], one["header"], one["permission"]) for one in patterns] == [
+        ("*", "Clerks", None, None),
+        ("Ledger", "Wire approvers", None, None),
+        ("Ledger", None, "Wires", "Approve"),
+    ]
+
+
+async def test_duty_form_offers_the_nearest_names_of_a_search_that_finds_nothing(
+    administrator: httpx2.AsyncClient, db: Db, ledger: UUID
+) -> None:
+    duty = await a_duty(db, "Wires", {"group": "Clerks"})
+    form = {"name": "Wires", "patterns": "*: group Clerks", "find.1": "Wire aprovers"}
+
+    without = (await administrator.post(f"/duties/{duty}/edit", data=form)).text
+    nearest = (await administrator.post(f"/duties/{duty}/edit", data={**form, "applicationId.1": str(ledger)})).text
+
+    assert "Choose the application first" in without
+    assert "did you mean" in unescape(nearest)
+    assert "*: group Clerks" in nearest

@@ -1,9 +1,15 @@
+import asyncio
+from datetime import UTC, datetime
 from typing import Any
 
 import httpx2
+import psycopg
 
-from rolecall.core.db import Db
-from tests.builders import an_identity
+from rolecall.core.caller import SYSTEM
+from rolecall.core.db import Db, fetch_value
+from rolecall.duties import actions
+from tests.accounts.test_match_again import until_one_waits
+from tests.builders import facts
 from tests.duties.separating import a_company, a_duty, a_rule, join
 
 URL = "/api/duty-rules"
@@ -40,11 +46,10 @@ async def test_simulation_says_who_would_be_in_conflict_since_when_and_changes_n
 ) -> None:
     company = await a_company(db)
     run = await join(db, company, "noor", "Approvers")
-    await client.patch(f"{URL}/{company.rule}", json={"enabled": False})
-    await client.post(f"{URL}/{company.rule}/commit")
-    await client.patch(f"{URL}/{company.rule}", json={"enabled": True})
+    approve = await a_duty(db, "Approve payments", {"group": "Approvers"})
+    rule = await a_rule(db, "Prepare and approve", company.prepare, approve, committed=False)
 
-    simulated = (await client.post(f"{URL}/{company.rule}/simulate")).json()
+    simulated = (await client.post(f"{URL}/{rule}/simulate")).json()
 
     assert {name: simulated[name] for name in ("beginning", "ending", "staying", "totalCount")} == {
         "beginning": 2,
@@ -52,10 +57,10 @@ async def test_simulation_says_who_would_be_in_conflict_since_when_and_changes_n
         "staying": 0,
         "totalCount": 2,
     }
-    assert {item["identity"]["name"] for item in simulated["items"]} == {"Noor Hansen", "Sofia Dubois"}
+    people = [(item["identity"]["name"], item["sinceImport"]) for item in simulated["items"]]
+    assert people == [("Noor Hansen", run), ("Sofia Dubois", company.run)]
     assert simulated["items"][0]["through"] == {"accessRequests": [], "accessModels": []}
-    assert (await client.get("/api/conflicts", params={"status": "Open"})).json()["totalCount"] == 0
-    assert run
+    assert (await client.get("/api/conflicts", params={"ruleId": str(rule)})).json()["totalCount"] == 0
 
 
 async def test_malformed_rules_are_refused_in_clear_words(client: httpx2.AsyncClient, db: Db) -> None:
@@ -94,4 +99,20 @@ async def test_contradicting_rules_are_refused_with_the_name_of_the_other(client
     await client.patch(f"{URL}/{company.rule}", json={"enabled": False})
     await client.post(f"{URL}/{company.rule}/commit")
     assert (await client.post(f"{URL}/{twin}/commit")).status_code == 200
-    assert await an_identity(db)
+
+
+async def test_writers_of_rules_and_duties_do_not_deadlock(db: Db, clean_database: str) -> None:
+    """A configuration creates and commits rules in one transaction, while another creates a duty."""
+    company = await a_company(db)
+    third = await a_duty(db, "Post journals", {"permission": "Post*"})
+    async with await psycopg.AsyncConnection.connect(clean_database) as other:
+        raw = {"name": "New", "conflicts": [str(company.prepare), str(third)]}
+        rule = await actions.create_rule(other, raw, facts())
+        waiting = asyncio.create_task(a_duty(db, "Spare"))
+        await until_one_waits(other)
+
+        await actions.commit_rule(other, SYSTEM, str(rule.id), datetime.now(UTC))
+        await other.commit()
+        await waiting
+
+    assert await fetch_value(db, "SELECT count(*) FROM duties WHERE name = 'Spare'") == 1

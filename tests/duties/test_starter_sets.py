@@ -20,9 +20,16 @@ async def test_starter_set_can_be_applied_and_exported_again(client: httpx2.Asyn
     file = FILES[name]
 
     applied = await client.put("/api/configuration", json=file)
-    again = await client.post("/api/configuration/plan", json=(await client.get("/api/configuration")).json())
+    again = await client.post("/api/configuration/plan", json=file)
+    exported = (await client.get("/api/configuration")).json()
 
     assert applied.status_code == 200, applied.text
     assert len(applied.json()["changes"]) == len(file["duties"]) + len(file["dutyRules"])
     assert again.json() == {"changes": []}
-    assert all("ook for" in duty["description"] for duty in file["duties"])
+    assert {duty["name"] for duty in exported["duties"]} == {duty["name"] for duty in file["duties"]}
+    assert {rule["name"] for rule in exported["dutyRules"]} == {rule["name"] for rule in file["dutyRules"]}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_each_duty_of_a_starter_set_says_what_to_look_for(name: str) -> None:
+    assert [duty["name"] for duty in FILES[name]["duties"] if "ook for" not in duty["description"]] == []

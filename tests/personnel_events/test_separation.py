@@ -14,7 +14,7 @@ from tests.personnel_events.test_restoring import Leave, back, leave, suspended
 from tests.working import let_the_worker_work
 
 __all__ = ["leave"]
-_RULE = "the rule Prepare and release (Prepare payments and Release payments) refuses it"
+_RULE = "the rule Prepare and release (Prepare payments and Release payments) blocks it"
 
 
 async def asked_and_said(client: httpx2.AsyncClient, event: Any, stage: int) -> tuple[list[str], list[str]]:
@@ -84,5 +84,5 @@ async def test_end_of_a_leave_leaves_out_what_a_new_rule_keeps_apart(
     _, restored, said = await back(client, config, leave)
 
     assert restored == []
-    refused = "the rule Post and read (Posters and Readers) refuses it"
+    refused = "the rule Post and read (Posters and Readers) blocks it"
     assert said == [f"{group} of ada is not requested: {refused}" for group in ("Posters", "Readers")]

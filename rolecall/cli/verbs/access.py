@@ -117,7 +117,7 @@ NOUNS = {
                 ("number", "identity.name", "rule.name", "status", "control", "control_owner.name", "until"),
             ),
             "except": Verb(
-                calls.ask_for_exception,
+                calls.request_exception,
                 f"rolecall conflict except {EXAMPLE_ID} --reason 'Small team' --control 'Weekly check'"
                 " --control-owner una@example.com --until 2027-01-31",
             ),

@@ -268,7 +268,7 @@ class ConflictException(Answer):
     control: str
     control_owner: NamedRecord
     until: datetime
-    asked_by: NamedRecord
+    requested_by: NamedRecord
     created_date: datetime
     approved_on: datetime | None
     ended_on: datetime | None

@@ -209,7 +209,7 @@ def list_conflict_exceptions(*, status: str | None = None) -> Call[Page[answers.
     return describe.get(Page[answers.ConflictException], "/api/conflicts/exceptions", status=status)
 
 
-def ask_for_exception(
+def request_exception(
     conflict_id: Id, *, reason: str, control: str, control_owner_id: Id, until: When
 ) -> Call[answers.ConflictDetail]:
     """Request an exception for a conflict, under a control and with an end."""

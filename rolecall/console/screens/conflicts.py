@@ -8,7 +8,9 @@ from litestar.handlers import HTTPRouteHandler
 from rolecall.accounts.moments import moment_of
 from rolecall.conflicts import actions, approving, queries
 from rolecall.conflicts.model import ExceptionStatus
+from rolecall.conflicts.removals import removals
 from rolecall.console import finding
+from rolecall.console import queries as console
 from rolecall.console.answers import HtmlPage, SeeOther
 from rolecall.console.conflict_chart import conflict_chart
 from rolecall.console.forms import first, given, problems_by_field, shown
@@ -22,6 +24,7 @@ from rolecall.core.db import Db
 from rolecall.core.errors import Invalid
 from rolecall.duties import queries as duties
 from rolecall.duties.model import ConflictStatus
+from rolecall.identities import queries as identities
 from rolecall.identities.authority import RecordType
 from rolecall.web.bodies import a_guid, a_word_of
 
@@ -46,7 +49,7 @@ async def show_conflicts(db: Db, query: dict[str, Any], config: Config, now: dat
     values = {
         "page": await queries.newest_first(db, query["page"], filters, as_of),
         "query": query,
-        "rules": (await duties.rules_by_name(db, 1)).items,
+        "rules": await duties.rule_names(db),
         "statuses": list(ConflictStatus),
         "as_of": query.get("asOf") or "",
         "problem": problem,
@@ -56,38 +59,42 @@ async def show_conflicts(db: Db, query: dict[str, Any], config: Config, now: dat
 
 @screen("GET", "/conflicts/exceptions", scope=_READ, query={"status": a_word_of(ExceptionStatus)})
 async def show_exceptions(db: Db, query: dict[str, Any]) -> HtmlPage:
-    page = await queries.exceptions(db, query["page"], query.get("status"))
+    status = query.get("status")
+    page = await queries.exceptions(db, query["page"], [status] if status else list(ExceptionStatus))
     return HtmlPage("conflict_exceptions.html", {"page": page, "query": query, "statuses": list(ExceptionStatus)})
 
 
 @screen("GET", "/conflicts/{id:str}", limits=RecordType.CONFLICT)
-async def show_conflict(db: Db, id: str, caller: Caller, now: datetime) -> HtmlPage:
-    return await _page(db, id, caller, now, {}, {})
+async def show_conflict(db: Db, id: str, caller: Caller, facts: Facts) -> HtmlPage:
+    return await _page(db, id, caller, facts, {}, {})
 
 
 async def _page(
-    db: Db, id: str, caller: Caller, now: datetime, form: dict[str, str], problems: dict[str, str]
+    db: Db, id: str, caller: Caller, facts: Facts, form: dict[str, str], problems: dict[str, str]
 ) -> HtmlPage:
-    conflict = await queries.get(db, id, now)
+    conflict = await queries.get(db, id, facts.now)
     rule = await duties.get_rule(db, conflict.rule.id)
-    pending = [one for one in conflict.exceptions if one.status is ExceptionStatus.PENDING]
+    assert rule.committed
     people = await approving.approvers_for(db, conflict)
-    approver = approving.approver_among(caller, people, pending[0]) if pending else None
-    current = [one for one in conflict.exceptions if one.status is ExceptionStatus.APPROVED]
+    pending, withdrawable, is_current = conflict.pending, conflict.withdrawable, conflict.until is None
+    approver = approving.approver_among(caller, people, pending) if pending and is_current else None
+    may_withdraw = withdrawable and await approving.may_withdraw(db, caller, conflict, withdrawable, people)
+    counts = await duties.holder_counts(db, [side.duty.id for side in conflict.sides])
     spans = await queries.spans_of(db, conflict), await queries.conflict_spans(db, conflict)
     values = {
         "conflict": conflict,
         "rule": rule,
-        "over_time": conflict_chart(conflict, *spans, now),
-        "holders": await duties.holder_counts(db, [side.duty.id for side in conflict.sides]),
-        "control": next((duty for duty in rule.duties if rule.committed and duty.id == rule.committed.without), None),
-        "owner": list(people.rule_owners.values()),
+        "over_time": conflict_chart(conflict, *spans, facts.now.astimezone(facts.zone)),
+        "removals": removals(conflict.sides, await queries.removal_requests(db, conflict.identity.id)),
+        "supervisor": (await identities.get(db, str(conflict.identity.id))).supervisor_name,
+        "remaining": {id: count - 1 for id, count in counts.items()},
+        "control": next((duty for duty in rule.duties if duty.id == rule.committed.without), None),
+        "owners": await console.people_names(db, [rule.committed.owner_id] if rule.committed.owner_id else []),
         "responses": RESPONSES,
-        "pending": pending[0] if pending else None,
-        "current": current[0] if current else None,
         "approver": approver,
-        "may_withdraw": await approving.may_withdraw(db, caller, conflict),
-        "may_ask": approving.may_ask(caller, conflict, people),
+        # The person who approves rejects the exception there.
+        "withdrawable": withdrawable if may_withdraw and not approver else None,
+        "may_request": is_current and not pending and approving.may_request(caller, conflict, people),
         "form": form,
         "problems": problems,
     }
@@ -95,16 +102,15 @@ async def _page(
 
 
 @screen("POST", "/conflicts/{id:str}/except", limits=RecordType.CONFLICT)
-async def ask_for_exception(db: Db, id: str, form: Form, caller: Caller, facts: Facts) -> HtmlPage | SeeOther:
-    await approving.require_may_ask(db, caller, await queries.get(db, id, facts.now))
+async def request_exception(db: Db, id: str, form: Form, caller: Caller, facts: Facts) -> HtmlPage | SeeOther:
     try:
         async with db.transaction():
             body = given(form, "reason", "control", "until")
             if words := first(form, "controlOwnerId"):
                 body["controlOwnerId"] = await finding.the_colleague(db, "controlOwnerId", words, caller)
-            await actions.ask_for_exception(db, caller, id, body, facts)
+            await actions.request_exception(db, caller, id, body, facts)
     except Invalid as error:
-        return await _page(db, id, caller, facts.now, shown(form), problems_by_field(error))
+        return await _page(db, id, caller, facts, shown(form), problems_by_field(error))
     return SeeOther(
         f"/conflicts/{id}", "The exception was requested. The rule's owner and one more person must approve."
     )
@@ -127,7 +133,7 @@ HANDLERS: list[HTTPRouteHandler] = [
     show_conflicts,
     show_exceptions,
     show_conflict,
-    ask_for_exception,
+    request_exception,
     approve_exception,
     withdraw_exception,
 ]

@@ -6,7 +6,7 @@ from typing import Any
 from litestar.handlers import HTTPRouteHandler
 from markupsafe import Markup
 
-from rolecall.accounts.model import Access
+from rolecall.applications import queries as applications
 from rolecall.conflicts import actions as conflict_actions
 from rolecall.conflicts import overview
 from rolecall.conflicts import queries as conflicts
@@ -15,16 +15,20 @@ from rolecall.conflicts.shapes import ConflictException
 from rolecall.console import finding
 from rolecall.console import queries as console
 from rolecall.console.answers import HtmlPage, SeeOther
-from rolecall.console.charts import ChartLevel, step_line
-from rolecall.console.forms import first, given, permission_in, problems_by_field, with_people
+from rolecall.console.charts import NARROW, ChartLevel, step_line
+from rolecall.console.forms import first, given, permission_in, problems_by_field, shown, with_people
 from rolecall.console.frame import screen
 from rolecall.console.inputs import Form, a_day, one_among
+from rolecall.console.pattern_lines import line_of_pattern, pattern_in
+from rolecall.console.picking import FoundAccess, access_like, is_searched, with_lines
 from rolecall.console.screens.access import FUTURE, end_of
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts, Json
 from rolecall.core.config import Config
 from rolecall.core.db import Db
 from rolecall.core.errors import Invalid
+from rolecall.core.ids import guid
+from rolecall.core.paging import Page
 from rolecall.duties import actions, queries
 from rolecall.duties.model import ConflictStatus, Pattern, RuleResponse
 from rolecall.duties.shapes import DutyDetail, RuleDetail
@@ -32,19 +36,21 @@ from rolecall.settings.policy import Level
 
 _READ, _WRITE = Scope.DUTIES_READ, Scope.DUTIES_WRITE
 _TREND_DAYS = 365
-_SHOWN = 10
+_MOST_SHOWN = 10
+# The place of the picker in the form of a duty: with one, groups and permissions are ticked under different names.
+_PICKER = ".1"
 TABS = ("contents", "simulation")
-# The response of a rule to a request, in words.
+# What a rule does with a request that would create a conflict.
 RESPONSES = {
-    RuleResponse.WARN: "Shows a warning",
-    RuleResponse.APPROVE: "Owner must approve",
-    RuleResponse.BLOCK: "Is refused",
+    RuleResponse.WARN: "Show a warning",
+    RuleResponse.APPROVE: "Require the owner's approval",
+    RuleResponse.BLOCK: "Block the request",
 }
 
 
 @screen("GET", "/duties", scope=_READ, query={"asOf": a_day})
 async def show_duties(db: Db, query: dict[str, Any], facts: Facts, config: Config) -> HtmlPage:
-    """Show the overview, now or at the end of a past day by the rules of today."""
+    """Show the overview, now or at the end of a past day."""
     asked = query.get("asOf")
     day = asked if asked and asked < facts.today else None
     moment = end_of(day, config)
@@ -59,39 +65,76 @@ async def show_duties(db: Db, query: dict[str, Any], facts: Facts, config: Confi
         "rules": await queries.rules_by_name(db, query["page"]),
         "duties": await queries.by_name(db, 1),
         "open": found,
-        "shown": found.items[:_SHOWN],
+        "most": _MOST_SHOWN,
         "exceptions": await _exceptions(db, moment),
         "responses": RESPONSES,
     }
     return HtmlPage("duties.html", values)
 
 
-async def _exceptions(db: Db, moment: datetime | None) -> list[ConflictException]:
+async def _exceptions(db: Db, moment: datetime | None) -> Page[ConflictException]:
     """List the exceptions in force, and without a moment also those that wait for approval."""
     if moment:
-        return await conflicts.exceptions_at(db, moment)
-    in_use = (ExceptionStatus.PENDING, ExceptionStatus.APPROVED)
-    return [one for one in (await conflicts.exceptions(db, 1)).items if one.status in in_use]
+        return await conflicts.exceptions_at(db, moment, 1)
+    return await conflicts.exceptions(db, 1, (ExceptionStatus.PENDING, ExceptionStatus.APPROVED))
 
 
 async def _trend(db: Db, now: datetime) -> Markup | None:
     """Draw the number of conflicts, excepted ones included, over a year."""
     start = now - timedelta(days=_TREND_DAYS)
-    steps = await overview.open_over_time(db, start, now)
+    steps = await overview.counts_over_time(db, start, now)
     if not steps:
         return None
-    title = f"Conflicts over 12 months: {steps[-1][1]:,} now"
+    title = f"Conflicts over 12 months, {steps[-1][1]:,} at the end"
     levels = [ChartLevel(moment, count, "", "", "") for moment, count in steps]
-    return step_line(title, "conflicts", levels, start, now)
+    return step_line(title, "conflicts", levels, start, now, NARROW)
+
+
+@screen("GET", "/duties/all", scope=_READ)
+async def show_all_duties(db: Db, query: dict[str, Any]) -> HtmlPage:
+    return HtmlPage("all_duties.html", {"page": await queries.by_name(db, query["page"]), "query": query})
 
 
 @screen("GET", "/duties/new", scope=_WRITE)
-async def show_new_duty() -> HtmlPage:
-    return _duty_form({}, {})
+async def show_new_duty(db: Db) -> HtmlPage:
+    return await _duty_form(db, {}, {})
 
 
-def _duty_form(form: dict[str, str], problems: dict[str, str], found: DutyDetail | None = None) -> HtmlPage:
-    return HtmlPage("duty_form.html", {"form": form, "problems": problems, "duty": found}, 400 if problems else 200)
+async def _duty_form(
+    db: Db,
+    form: Form,
+    problems: dict[str, str],
+    found: DutyDetail | None = None,
+    picks: FoundAccess | None = None,
+) -> HtmlPage:
+    values = {
+        "form": shown(form),
+        "problems": problems,
+        "duty": found,
+        "applications": await console.live_applications(db),
+        "picks": picks,
+    }
+    return HtmlPage("duty_form.html", values, 400 if problems else 200)
+
+
+async def _picks(db: Db, form: Form) -> FoundAccess | None:
+    """Return the access that the form searches for, or None if it does not search."""
+    if not first(form, "search") and not is_searched(form, _PICKER):
+        return None
+    return await access_like(db, guid(first(form, f"applicationId{_PICKER}")), first(form, f"find{_PICKER}"))
+
+
+async def _with_picks(db: Db, form: Form) -> Form:
+    """Add a line for each group and permission that was ticked in the application of the last search."""
+    application = guid(first(form, "searchedIn"))
+    name = (await applications.names(db, [application])).get(application) if application else None
+    if not name:
+        return form
+    groups = [Pattern(name, group=group) for group in form.get(f"pickGroups{_PICKER}", [])]
+    parts = [permission_in(line) for line in form.get(f"pick{_PICKER}", [])]
+    permissions = [Pattern(name, **{part: text for part, text in each.items() if text}) for each in parts]
+    lines = map(line_of_pattern, (*groups, *permissions))
+    return {**form, "patterns": [with_lines(first(form, "patterns"), lines)]}
 
 
 def _duty_body(form: Form) -> Json:
@@ -99,44 +142,32 @@ def _duty_body(form: Form) -> Json:
     return {
         "name": first(form, "name"),
         "description": first(form, "description"),
-        "patterns": [_pattern(line) for line in lines],
+        "patterns": [pattern_in(line) for line in lines],
     }
-
-
-def _pattern(line: str) -> Json:
-    """Parse `Application: group Name` or `Application: Header / Section / Permission = Access`."""
-    application, _, rest = line.rpartition(": ")
-    there = {"application": application} if application else {}
-    if rest.lower().startswith("group "):
-        return {**there, "group": rest[len("group ") :].strip()}
-    names, _, access = rest.partition(" = ")
-    named = {name: text for name, text in permission_in(names).items() if text}
-    return {**there, **named, **({"access": access.strip()} if access else {})}
-
-
-def _line(pattern: Pattern) -> str:
-    there = "" if pattern.application == "*" else f"{pattern.application}: "
-    if pattern.group:
-        return f"{there}group {pattern.group}"
-    # With a section, write a missing header as `*`, so that the section stays in second place.
-    names = [pattern.header, pattern.section, pattern.permission]
-    words = " / ".join(name or "*" for name in names) if pattern.section else " / ".join(filter(None, names))
-    return there + words + ("" if pattern.access is Access.GRANT else f" = {pattern.access}")
 
 
 @screen("POST", "/duties/new", scope=_WRITE)
 async def create_duty(db: Db, form: Form, facts: Facts) -> HtmlPage | SeeOther:
+    form = await _with_picks(db, form)
+    if picks := await _picks(db, form):
+        return await _duty_form(db, form, {}, picks=picks)
     try:
         async with db.transaction():
             found = await actions.create_duty(db, _duty_body(form), facts)
     except Invalid as error:
-        return _duty_form({name: first(form, name) for name in form}, _joined(error))
+        return await _duty_form(db, form, _joined(error))
     return SeeOther(f"/duties/{found.id}", "The duty was created.")
 
 
 def _joined(error: Invalid) -> dict[str, str]:
-    """Show problems of single patterns at the field that holds all of them."""
-    return {field.partition(".")[0]: message for field, message in problems_by_field(error).items()}
+    """Join the problems of patterns, each with its line, for the one field that holds all patterns."""
+    found: dict[str, str] = {}
+    for field, message in problems_by_field(error).items():
+        name, _, place = field.partition(".")
+        number = place.partition(".")[0]
+        said = f"Line {int(number) + 1}: {message}" if number.isdecimal() else message
+        found[name] = f"{found[name]}. {said}" if name in found else said
+    return found
 
 
 @screen("GET", "/duties/{id:str}", scope=_READ)
@@ -149,21 +180,21 @@ async def show_duty(db: Db, id: str, query: dict[str, Any]) -> HtmlPage:
 @screen("GET", "/duties/{id:str}/edit", scope=_WRITE)
 async def show_duty_form(db: Db, id: str) -> HtmlPage:
     found = await queries.get(db, id)
-    lines = [
-        _line(Pattern(p.application, p.group, p.header, p.section, p.permission, p.access)) for p in found.patterns
-    ]
-    form = {"name": found.name, "description": found.description, "patterns": "\n".join(lines)}
-    return _duty_form(form, {}, found)
+    lines = [line_of_pattern(each.pattern) for each in found.patterns]
+    form = {"name": [found.name], "description": [found.description], "patterns": ["\n".join(lines)]}
+    return await _duty_form(db, form, {}, found)
 
 
 @screen("POST", "/duties/{id:str}/edit", scope=_WRITE)
 async def change_duty(db: Db, id: str, form: Form, facts: Facts) -> HtmlPage | SeeOther:
-    found = await queries.get(db, id)
+    found, form = await queries.get(db, id), await _with_picks(db, form)
+    if picks := await _picks(db, form):
+        return await _duty_form(db, form, {}, found, picks)
     try:
         async with db.transaction():
             await actions.change_duty(db, id, _duty_body(form), facts)
     except Invalid as error:
-        return _duty_form({name: first(form, name) for name in form}, _joined(error), found)
+        return await _duty_form(db, form, _joined(error), found)
     return SeeOther(f"/duties/{id}", "The duty was saved. Its holders and conflicts are up to date.")
 
 
@@ -183,7 +214,7 @@ async def _rule_form(db: Db, form: Form, problems: dict[str, str], found: RuleDe
         "form": {name: texts[0] for name, texts in form.items() if texts},
         "chosen": form.get("conflicts", []),
         "problems": problems,
-        "duties": (await queries.by_name(db, 1)).items,
+        "duties": await queries.names(db),
         "risks": [level for level in Level if level is not Level.NONE],
         "responses": RESPONSES,
         "rule": found,
@@ -271,11 +302,14 @@ async def change_duty_rule(db: Db, id: str, form: Form, facts: Facts) -> HtmlPag
 @screen("POST", "/rules/{id:str}/commit", scope=_WRITE)
 async def commit_duty_rule(db: Db, caller: Caller, id: str, facts: Facts) -> SeeOther:
     found = await actions.commit_rule(db, caller, id, facts.now)
-    return SeeOther(f"/rules/{id}", f"Version {found.version} is in effect")
+    assert found.committed
+    effect = "is in effect" if found.committed.enabled else "disables the rule"
+    return SeeOther(f"/rules/{id}", f"Version {found.version} was committed and {effect}.")
 
 
 HANDLERS: list[HTTPRouteHandler] = [
     show_duties,
+    show_all_duties,
     show_new_duty,
     create_duty,
     show_duty,

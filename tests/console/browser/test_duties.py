@@ -36,7 +36,7 @@ async def test_conflict_is_shown_routed_excepted_and_opens_again(browser: Browse
     await own.go(f"/conflicts/{conflict}")
     await own.sees("by itself")
     await own.sees("Other ways to end it")
-    await ask_for_exception(own)
+    await request_exception(own)
     await own.sees("The exception was requested")
     assert await own.page.get_by_role("button", name="Approve exception").count() == 0
     await owner.go(f"/conflicts/{conflict}")
@@ -68,7 +68,7 @@ async def ask_for_access(visit: Visit) -> None:
     await visit.press("Send request")
 
 
-async def ask_for_exception(visit: Visit) -> None:
+async def request_exception(visit: Visit) -> None:
     page = visit.page
     await page.get_by_label("Reason").fill("Two people are on leave")
     await page.get_by_label("Compensating control").fill("Every entry is checked the next morning")

@@ -1,0 +1,93 @@
+"""Read the access on each side of conflicts, and what it came through: requests and models."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+from rolecall.conflicts.shapes import ConflictCarrier, ConflictItem, ConflictSide, SideAccess, Through
+from rolecall.core.db import Db, fetch_rows
+from rolecall.duties import queries as duties
+from rolecall.duties.shapes import DutyAccess, DutyReference
+from rolecall.effective_access.queries import Asked, Given, Reasons, reasons_of
+from rolecall.effective_access.shapes import ImportReason, ModelReason, RequestReason
+from rolecall.entitlements.model import EntitlementKind
+
+
+async def sides_of(db: Db, items: Sequence[ConflictItem], as_of: datetime | None) -> list[list[ConflictSide]]:
+    """Find the access on each side; conflicts that ended at the same time are read together."""
+    named = await _duties_of(db, {item.rule.id for item in items})
+    together = defaultdict[datetime | None, list[int]](list)
+    for place, item in enumerate(items):
+        together[item.last_moment or as_of].append(place)
+    found: dict[int, list[ConflictSide]] = {}
+    for moment, places in together.items():
+        people = list({items[place].identity.id for place in places})
+        meant = {duty.id for place in places for duty in named[items[place].rule.id]}
+        access = await duties.access_by(db, meant, people, moment)
+        reasons = await reasons_of(db, people, moment)
+        for place in places:
+            item = items[place]
+            held = [(duty, access.get((item.identity.id, duty.id), [])) for duty in named[item.rule.id]]
+            found[place] = [_side(item.identity.id, duty, entries, reasons) for duty, entries in held if entries]
+    return [found[place] for place in range(len(items))]
+
+
+async def _duties_of(db: Db, rules: set[UUID]) -> dict[UUID, list[DutyReference]]:
+    rows = await fetch_rows(
+        db,
+        """SELECT r.id, d.id, d.name FROM duty_rules r
+           CROSS JOIN LATERAL jsonb_array_elements_text(coalesce(r.definition, r.draft) -> 'conflicts') AS n (id)
+           JOIN duties d ON d.id = n.id::uuid WHERE r.id = ANY(%(rules)s) ORDER BY d.name_key""",
+        rules=list(rules),
+    )
+    found = defaultdict[UUID, list[DutyReference]](list)
+    for rule_id, id, name in rows:
+        found[rule_id].append(DutyReference(id, name))
+    return found
+
+
+def _side(identity_id: UUID, duty: DutyReference, entries: Sequence[DutyAccess], reasons: Reasons) -> ConflictSide:
+    def why(entry: DutyAccess) -> SideAccess:
+        since = ImportReason(entry.since.number, entry.since.build_end)
+        asked, given = _names(entry)
+        return SideAccess(entry, reasons.why(identity_id, asked, given, entry.account.username, since))
+
+    return ConflictSide(duty, [why(entry) for entry in entries])
+
+
+def _names(entry: DutyAccess) -> tuple[Asked, Given]:
+    """Return how a request and a model name the access: by the group that the account is in, if it is not direct."""
+    there = entry.application.id
+    if entry.path:
+        return (there, entry.path_header, "", entry.path[0]), (there, True, "", "", entry.path[0])
+    if entry.kind is EntitlementKind.GROUP:
+        return (there, entry.header, "", entry.name), (there, True, "", "", entry.name)
+    return (there, entry.header, entry.section, entry.name), (there, False, entry.header, entry.section, entry.name)
+
+
+def through_of(sides: Sequence[ConflictSide]) -> Through:
+    """Collect the reasons of the side that came last: it completed the conflict."""
+    firsts = {side.duty.id: min(each.access.since.build_end for each in side.access) for side in sides}
+    last = max(firsts.values(), default=None)
+    reasons = [each.why for side in sides if firsts[side.duty.id] == last for each in side.access]
+    requests: dict[UUID, RequestReason] = {each.id: each for why in reasons for each in why.access_requests}
+    models: dict[UUID, ModelReason] = {each.id: each for why in reasons for each in why.access_models}
+    return Through(list(requests.values()), list(models.values()))
+
+
+def carriers_of(sides: Sequence[ConflictSide]) -> list[ConflictCarrier]:
+    """Find groups that give several of the duties by themselves."""
+    given = defaultdict[tuple[DutyReference, str], list[str]](list)
+    for side in sides:
+        for group in dict.fromkeys(_group_of(each.access) for each in side.access):
+            if group:
+                given[group].append(side.duty.name)
+    return [ConflictCarrier(there, group, names) for (there, group), names in given.items() if len(names) > 1]
+
+
+def _group_of(entry: DutyAccess) -> tuple[DutyReference, str] | None:
+    """Return the group that the account is in and that gives this access."""
+    if entry.path:
+        return entry.application, entry.path[0]
+    return (entry.application, entry.name) if entry.kind is EntitlementKind.GROUP else None
