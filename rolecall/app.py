@@ -42,6 +42,8 @@ from rolecall.reports.routes import router as reports
 from rolecall.reviews.routes import items as review_items
 from rolecall.reviews.routes import repeated as review_templates
 from rolecall.reviews.routes import router as reviews
+from rolecall.scim_server import routes as scim_server
+from rolecall.scim_server.protocol import for_scim
 from rolecall.settings.routes import router as settings
 from rolecall.source_tests.routes import router as source_tests
 from rolecall.sources.routes import router as sources
@@ -97,6 +99,9 @@ ROUTERS = [
     review_templates,
     reviews,
     rollbacks,
+    scim_server.applications,
+    scim_server.protocol_router,
+    scim_server.tokens,
     settings,
     simulations,
     stand_ins,
@@ -118,7 +123,7 @@ def build() -> Litestar:
     """Build all routes without services. This is the slow part, so tests do it once."""
     return Litestar(
         [*ROUTERS, documentation(_describe)],
-        exception_handlers={kind: for_browsers(answer) for kind, answer in HANDLERS.items()},
+        exception_handlers={kind: for_scim(for_browsers(answer)) for kind, answer in HANDLERS.items()},
         lifespan=[_open_pool],
         openapi_config=None,
         request_max_body_size=None,  # each operation limits its own body

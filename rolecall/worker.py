@@ -29,7 +29,7 @@ from rolecall.application_imports.dry_runs.model import CHANNEL as DRY_RUNS_CHAN
 from rolecall.application_imports.run.finish import FINISHED_CHANNEL
 from rolecall.application_imports.run.next_dry_run import run_next_dry_run
 from rolecall.application_imports.run.next_import import run_next_import
-from rolecall.application_imports.run.schedule import fire_schedules
+from rolecall.application_imports.run.schedule import fire_schedules, import_pushes
 from rolecall.conflicts.actions import expire_exceptions
 from rolecall.console import sign_in_mail
 from rolecall.console.actions import delete_old_sessions
@@ -106,6 +106,7 @@ CHORES: dict[str, Callable[[Db, Config, datetime], Awaitable[object]]] = {
     "evict pages of frozen listings": lambda db, _, now: evict_frozen_pages(db, now),
     "delete old sessions": _delete_old_sessions,
     "fire schedules": fire_schedules,
+    "import pushes": import_pushes,
     "sweep files": lambda db, config, now: imports.sweep_files(db, config.store, now),
     "delete old dry runs": lambda db, config, now: dry_runs.delete_old_dry_runs(db, config.store, now),
     "delete old deliveries": lambda db, _, now: webhooks.delete_old_deliveries(db, now),

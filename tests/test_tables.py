@@ -29,6 +29,7 @@ OWNERS = {
     "application_imports": "application_totals dry_run_files dry_run_rejects dry_runs finished_imports group_listings"
     " identity_versions import_files"
     " import_log import_rejects import_runs previewed_changes previews read_progress schedule_firings",
+    "scim_server": "scim_members scim_pushes scim_resources scim_tokens",
     "sources": "source_secrets sources",
     "connector_templates": "connector_templates",
     "access_models": "access_model_grants access_model_members access_model_versions access_models past_model_members",

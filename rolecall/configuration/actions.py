@@ -173,7 +173,7 @@ class _Applying:
             if given is not None:
                 await sources.put_source(self.db, self.caller, id, given, self.facts, self.config)
             elif await source_queries.find(self.db, id):
-                await sources.delete_source(self.db, self.caller, id)
+                await sources.delete_source(self.db, self.caller, id, self.facts.now)
         except Invalid as error:
             raise Invalid(*(Problem(f"source.{each.field}", each.message) for each in error.problems)) from None
 

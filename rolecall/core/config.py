@@ -71,6 +71,9 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     source_hosts: AllowedHosts = AllowedHosts()
     source_secrets: Path | None = None
     source_ca: Path | None = None
+    scim_rate_limit: int = 3000
+    scim_quiet_seconds: int = 300
+    scim_max_body_bytes: int = 16 * MIB
     oidc_issuer: str | None = None
     oidc_client_id: str | None = None
     oidc_client_secret: str | None = None
@@ -330,5 +333,8 @@ _TEXTS: dict[str, Callable[[str], object]] = {
     "mailed_links": _on_or_off("MAILED_LINKS"),
     "metrics_token": str,
 }
-_NUMBERS = ("pool_size", "max_body_bytes", "max_file_bytes", "max_upload_bytes", "max_upload_files")
+_NUMBERS = (
+    *("pool_size", "max_body_bytes", "max_file_bytes", "max_upload_bytes", "max_upload_files"),
+    *("scim_rate_limit", "scim_quiet_seconds", "scim_max_body_bytes"),
+)
 _READERS = _TEXTS | {field: _positive(field.upper()) for field in _NUMBERS}

@@ -32,6 +32,7 @@ PACKAGES: tuple[str, ...] = (
     "applications",
     "accounts",
     "entitlements",
+    "scim_server",
     "sources",
     "application_imports",
     "connector_templates",

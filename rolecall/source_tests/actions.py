@@ -31,7 +31,7 @@ from rolecall.sources.snapshot import Snapshot, shaped
 
 MOST_RECORDS = 100
 _MOST_SECONDS = 30.0
-_PATIENCE_SECONDS = 5.0
+_MAX_WAIT_SECONDS = 5.0
 _MOST_FIELDS = 100
 _LINES = msgspec.json.Encoder().encode_lines
 
@@ -46,7 +46,7 @@ async def test_source(pool: Pool, application_id: UUID, raw: Json, facts: Facts,
             secret = sent or await find_secret(db, config, source.secret_ref, application_id, name, host)
         except SourceFailed as failed:
             return SourceTest(False, str(failed), None, None, [])
-    access = SourceAccess(source, secret.text, config, _PATIENCE_SECONDS)
+    access = SourceAccess(source, secret.text, config, _MAX_WAIT_SECONDS, pool, application_id)
     result = SourceTest(True, None, None, secret.set_on, [])
     try:
         async with asyncio.timeout(_MOST_SECONDS), connect(access) as connection:

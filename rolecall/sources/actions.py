@@ -13,6 +13,9 @@ from rolecall.core.checking import Facts, Json, check
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute
 from rolecall.core.errors import Forbidden, NotFound, Problem
+from rolecall.core.text import fold
+from rolecall.scim_server.actions import begin_push, end_push
+from rolecall.scim_server.schema import ENDPOINTS
 from rolecall.sources import queries
 from rolecall.sources.kinds import KINDS, host_of
 from rolecall.sources.model import Authentication, Paging, Source, SourceKind
@@ -41,6 +44,10 @@ async def put_source(db: Db, caller: Caller, application_id: UUID, raw: Json, fa
         now=facts.now,
     )
     await _keep_secret(db, application_id, source, body.secret, facts.now, config)
+    if source.kind is SourceKind.SCIM_PUSH:
+        await begin_push(db, application_id, facts.now)
+    else:
+        await end_push(db, application_id, facts.now)
 
 
 def checked_source(
@@ -54,8 +61,10 @@ def checked_source(
     return body, body.as_source(body.secret_ref or (SEALED if body.secret else ""))
 
 
-async def delete_source(db: Db, caller: Caller, application_id: UUID) -> None:
+async def delete_source(db: Db, caller: Caller, application_id: UUID, now: datetime) -> None:
+    """Remove the source with its secret, or with its SCIM tokens and what was pushed; imported data stays."""
     require_right(caller, await queries.application(db, application_id))
+    await end_push(db, application_id, now)
     await execute(db, "DELETE FROM source_secrets WHERE application_id = %(id)s AND name = %(name)s", id=application_id, name=FETCHING)  # fmt: skip # noqa: E501
     if not await execute(db, "DELETE FROM sources WHERE application_id = %(id)s", id=application_id):
         raise NotFound("Source of application", application_id)
@@ -93,11 +102,16 @@ async def _keep_secret(
 
 
 def _url_problems(raw: Json, config: Config) -> Iterator[Problem]:
-    url, kind = raw.get("url"), _kind(raw)
-    if not isinstance(url, str) or not url.strip() or kind is None:
+    url, kind = raw.get("url") or "", _kind(raw)
+    if not isinstance(url, str) or kind is None:
         return
     url = url.strip()
-    if not KINDS[kind].is_url(url):
+    if not KINDS[kind].example:
+        if url:
+            yield Problem("url", f"{kind} has no URL: identity providers send to this service")
+    elif not url:
+        yield Problem("url", "URL is required")
+    elif not KINDS[kind].is_url(url):
         yield Problem("url", f"URL must be like {KINDS[kind].example}, without a user name or password")
     elif not (host := host_of(url)):
         if not is_inside_roots(sqlite_path(url), config):
@@ -107,8 +121,8 @@ def _url_problems(raw: Json, config: Config) -> Iterator[Problem]:
 
 
 def _kind(raw: Json) -> SourceKind | None:
-    given = str(raw.get("kind")).strip().upper()
-    return next((kind for kind in KINDS if kind == given), None)
+    given = fold(str(raw.get("kind")))
+    return next((kind for kind in KINDS if fold(kind) == given), None)
 
 
 def _group_problems(raw: Json, application: SourcedApplication) -> Iterator[Problem]:
@@ -125,11 +139,13 @@ def _group_problems(raw: Json, application: SourcedApplication) -> Iterator[Prob
         yield Problem("contents", "The schedule has locations; remove them, the files come from the source")
 
 
-def _paging_problems(kind: SourceKind, group: str, content: SourceContentBody) -> Iterator[Problem]:
+def _content_problems(kind: SourceKind, group: str, content: SourceContentBody) -> Iterator[Problem]:
     """Check keys of a content that depend on each other."""
     place = f"contents.{group}"
     if kind is SourceKind.REST and content.paging in (Paging.CURSOR, Paging.NEXT) and not content.next:
         yield Problem(f"{place}.next", f"Paging {content.paging} needs next, the path to it in the answer")
+    if kind is SourceKind.SCIM_PUSH and content.path not in ENDPOINTS:
+        yield Problem(f"{place}.path", f"Path must be {' or '.join(ENDPOINTS)}")
     if kind is SourceKind.SCIM and content.paging not in (Paging.NONE, Paging.CURSOR):
         yield Problem(f"{place}.paging", "SCIM pages by index, or by Cursor")
     if (content.resolve or content.nested) and not content.each:
@@ -145,7 +161,7 @@ def _key_problems(raw: Json, body: SourceBody) -> Iterator[Problem]:
         if raw[name] not in (None, "", {}, [], False):
             yield Problem(name, f"{body.kind} does not use {name}")
     for group, content in body.contents.items():
-        yield from _paging_problems(body.kind, group, content)
+        yield from _content_problems(body.kind, group, content)
         given = content.model_dump(by_alias=True, exclude_defaults=True, exclude_none=True)
         for name in sorted(given.keys() - kind.content_keys):
             yield Problem(f"contents.{group}.{name}", f"{body.kind} does not use {name}")

@@ -27,7 +27,7 @@ from rolecall.sources.snapshot import complete
 # How often a list is read again because it changed while it was read.
 _ATTEMPTS = 3
 # The total time that servers may ask us to wait during one fetch.
-PATIENCE_SECONDS = 1800.0
+MAX_WAIT_SECONDS = 1800.0
 _LINES = msgspec.json.Encoder().encode_lines
 
 
@@ -39,22 +39,22 @@ class FetchedFile(msgspec.Struct, frozen=True):
     repeated: int
 
     def described(self, source: Source) -> str:
-        place = host_of(source.url) or source.url
+        place = host_of(source.url) or source.url or "what was pushed"
         again = f"; read {self.repeated + 1} times, because the list changed meanwhile" if self.repeated else ""
         return f"fetched {self.records:,} records from {place} by {source.kind}, {self.file.size:,} bytes{again}"
 
 
-async def accessed(pool: Pool, config: Config, application_id: UUID, source: Source, patience: float) -> SourceAccess:
+async def accessed(pool: Pool, config: Config, application_id: UUID, source: Source, max_wait: float) -> SourceAccess:
     async with pool.connection() as db:
         secret = await find_secret(db, config, source.secret_ref, application_id, queries.FETCHING, host_of(source.url))
-    return SourceAccess(source, secret.text, config, patience)
+    return SourceAccess(source, secret.text, config, max_wait, pool, application_id)
 
 
 @asynccontextmanager
 async def open_source(
     pool: Pool, config: Config, application_id: UUID, source: Source
 ) -> AsyncIterator[SourceConnection]:
-    access = await accessed(pool, config, application_id, source, PATIENCE_SECONDS)
+    access = await accessed(pool, config, application_id, source, MAX_WAIT_SECONDS)
     async with connect(access) as connection:
         yield connection
 

@@ -29,6 +29,8 @@ async def problems(db: Db, config: Config) -> list[str]:
 
 
 async def _problem(db: Db, config: Config, id: UUID, source: Source) -> str | None:
+    if source.kind is SourceKind.SCIM_PUSH:
+        return None
     host = host_of(source.url)
     if not host:
         inside = is_inside_roots(sqlite_path(source.url), config)

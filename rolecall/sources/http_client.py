@@ -58,7 +58,7 @@ class SourceHttp:
 
     def __init__(self, access: SourceAccess, session: aiohttp.ClientSession) -> None:
         self._session = session
-        self._patience = access.patience_seconds
+        self._wait_left = access.max_wait_seconds
         self.root = URL(access.source.url)
 
     async def get(self, url: URL, query: Mapping[str, str] | None = None) -> JsonAnswer:
@@ -75,8 +75,8 @@ class SourceHttp:
                 await asyncio.sleep(pause)
 
     def _may_wait(self, seconds: float) -> bool:
-        self._patience -= seconds
-        return seconds <= _MOST_WAIT and self._patience >= 0
+        self._wait_left -= seconds
+        return seconds <= _MOST_WAIT and self._wait_left >= 0
 
     async def _follow(self, url: URL) -> JsonAnswer:
         for _ in range(_MOST_HOPS):

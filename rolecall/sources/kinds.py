@@ -6,12 +6,14 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from rolecall.sources import http_client, ldap, rest, scim, sql
+from rolecall.sources import http_client, ldap, push, rest, scim, sql
 from rolecall.sources.model import Connect, SourceAccess, SourceConnection, SourceKind
 from rolecall.sources.peers import peer_of
 
 
-class KindOfSource(msgspec.Struct, frozen=True):
+class SourceAdapter(msgspec.Struct, frozen=True):
+    """How a kind of source connects, and what its configuration has. Without an example it has no URL."""
+
     connect: Connect
     is_url: Callable[[str], bool]
     example: str
@@ -29,8 +31,8 @@ def _is_http_url(url: str) -> bool:
     return peer_of(url, http_client.PORTS) is not None
 
 
-KINDS: dict[SourceKind, KindOfSource] = {
-    SourceKind.SCIM: KindOfSource(
+KINDS: dict[SourceKind, SourceAdapter] = {
+    SourceKind.SCIM: SourceAdapter(
         scim.connect,
         _is_http_url,
         "https://idp.example.com/scim/v2",
@@ -38,7 +40,7 @@ KINDS: dict[SourceKind, KindOfSource] = {
         _SHAPED | {"path", "parameters", "filter", "paging", "pageSize"},
         required=frozenset({"path"}),
     ),
-    SourceKind.LDAP: KindOfSource(
+    SourceKind.LDAP: SourceAdapter(
         ldap.connect,
         ldap.is_ldap_url,
         "ldaps://ldap.example.com",
@@ -46,7 +48,7 @@ KINDS: dict[SourceKind, KindOfSource] = {
         _SHAPED | {"path", "filter", "scope", "pageSize", "resolve", "nested"},
         required=frozenset({"path"}),
     ),
-    SourceKind.REST: KindOfSource(
+    SourceKind.REST: SourceAdapter(
         rest.connect,
         _is_http_url,
         "https://api.example.com/v1",
@@ -55,13 +57,21 @@ KINDS: dict[SourceKind, KindOfSource] = {
         | {"path", "parameters", "records", "paging", "pageSize", "firstPage", "pageParameter", "sizeParameter"}
         | {"next", "total"},
     ),
-    SourceKind.SQL: KindOfSource(
+    SourceKind.SQL: SourceAdapter(
         sql.connect,
         sql.is_sql_url,
         "postgresql://db.example.com/hr or sqlite:///srv/exports/hr.db",
         frozenset({"username", "secretRef", "timeoutSeconds"}),
         _SHAPED | {"query"},
         required=frozenset({"query"}),
+    ),
+    SourceKind.SCIM_PUSH: SourceAdapter(
+        push.connect,
+        lambda url: not url,
+        "",
+        frozenset(),
+        frozenset({"path", "attributes", "each"}),
+        required=frozenset({"path"}),
     ),
 }
 

@@ -4,10 +4,12 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 from enum import StrEnum
 from typing import Any, NamedTuple, Protocol
+from uuid import UUID
 
 import msgspec
 
 from rolecall.core.config import Config
+from rolecall.core.db import Pool
 
 
 class SourceFailed(Exception):
@@ -19,6 +21,7 @@ class SourceKind(StrEnum):
     REST = "REST"
     LDAP = "LDAP"
     SQL = "SQL"
+    SCIM_PUSH = "SCIM Push"
 
 
 class Authentication(StrEnum):
@@ -74,8 +77,8 @@ class Source(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """The source of an application. `secret_ref` names a secret; the secret itself is never part of this."""
 
     kind: SourceKind
-    url: str
     contents: dict[str, SourceContent]
+    url: str = ""
     username: str = ""
     secret_ref: str = ""
     authentication: Authentication = Authentication.NONE
@@ -115,7 +118,10 @@ class SourceAccess(msgspec.Struct, frozen=True):
     secret: str
     config: Config
     # The total time that a server may ask us to wait.
-    patience_seconds: float
+    max_wait_seconds: float
+    # Where pushed records are.
+    pool: Pool | None = None
+    application_id: UUID | None = None
 
     def __repr__(self) -> str:
         """Leave out the secret: this may reach a log."""

@@ -33,12 +33,13 @@ async def put_source(db: Db, caller: Caller, id: str, raw: Json, facts: Facts, c
 
 
 @operation("DELETE", "/{id:str}/source", scope=Scope.CONFIG_MANAGE, status=204, tags=_TAGS)
-async def delete_source(db: Db, caller: Caller, id: str) -> None:
+async def delete_source(db: Db, caller: Caller, id: str, now: datetime) -> None:
     """Remove the live source of an application and its stored secret; imported data stays.
 
-    An identity source needs the scope `identities:write` as well.
+    With a source of the kind SCIM Push its tokens are revoked and what was pushed is deleted. An identity source needs
+    the scope `identities:write` as well.
     """
-    await actions.delete_source(db, caller, known_guid("Application", id))
+    await actions.delete_source(db, caller, known_guid("Application", id), now)
 
 
 router = Router("/api/applications", route_handlers=[get_source, put_source, delete_source])

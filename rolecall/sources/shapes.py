@@ -11,7 +11,6 @@ from rolecall.core.checking import (
     Flag,
     Maybe,
     Name256,
-    SomeText,
     Text,
     Text256,
     Text2048,
@@ -106,7 +105,7 @@ class SourceDefinition(Body):
     """The source of an application, without a secret of its own."""
 
     kind: Annotated[SourceKind, one_of(SourceKind)]
-    url: Annotated[SomeText, STRIPPED, Field(max_length=2048)]
+    url: Annotated[Text, STRIPPED, Field(max_length=2048)] = ""
     contents: Annotated[
         dict[Annotated[str, STRIPPED], SourceContentBody], Field(min_length=1, max_length=MOST_CONTENTS)
     ]

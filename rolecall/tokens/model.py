@@ -14,6 +14,7 @@ DEFAULT_SCOPES = [scope for scope in Scope if scope.endswith(":read")] + [
     Scope.PERSONNEL_EVENTS_WRITE,
 ]
 DEFAULT_DAYS = 90
+PREFIX = "rct"
 
 _ALPHABET = string.digits + string.ascii_letters
 _PUBLIC, _SECRET, _CHECKSUM = 12, 32, 6
@@ -44,18 +45,18 @@ def display_name(name: str) -> str:
     return f"API Token - {name}"
 
 
-def new_secret() -> str:
+def new_secret(prefix: str = PREFIX) -> str:
     """Generate `rct_<public id>_<secret><checksum>`: typos are found without a query, and secret scanners know it."""
     public = "".join(secrets.choice(_ALPHABET) for _ in range(_PUBLIC))
     secret = "".join(secrets.choice(_ALPHABET) for _ in range(_SECRET))
-    return f"rct_{public}_{secret}{_checksum(public + secret)}"
+    return f"{prefix}_{public}_{secret}{_checksum(public + secret)}"
 
 
-def public_id(secret: str) -> str | None:
+def public_id(secret: str, prefix: str = PREFIX) -> str | None:
     """Return the public id, by which the token is looked up; None if the secret is malformed."""
-    prefix, _, rest = secret.partition("_")
+    start, _, rest = secret.partition("_")
     public, _, tail = rest.partition("_")
-    well_formed = prefix == "rct" and len(public) == _PUBLIC and secret.isascii()
+    well_formed = start == prefix and len(public) == _PUBLIC and secret.isascii()
     return public if well_formed and _checksum(public + tail[:_SECRET]) == tail[_SECRET:] else None
 
 

@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 import re
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from enum import StrEnum
 from typing import Any
@@ -63,10 +63,10 @@ async def in_time() -> AsyncGenerator[Callable[[bytes], None]]:
         raise Invalid.on("body", "Body ended early") from None
 
 
-async def read_json(request: AnyRequest, limit: int) -> Carried:
+async def read_json(request: AnyRequest, limit: int, media_types: Sequence[str] = ("application/json",)) -> Carried:
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if media_type != "application/json":
-        raise UnsupportedMediaType("Send the body as application/json")
+    if media_type not in media_types:
+        raise UnsupportedMediaType(f"Send the body as {media_types[0]}")
     content = await read_bytes(request, limit)
     try:
         raw = msgspec.json.decode(content)

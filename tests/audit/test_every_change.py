@@ -43,6 +43,8 @@ UNGOVERNED = {
     "account_versions", "assignments", "group_listings", "group_versions", "groups", "identity_versions",
     "import_rejects", "memberships", "permission_holders", "permission_values", "permission_versions", "permissions",
     "read_progress",
+    # What was pushed: the import that reads it has one entry.
+    "scim_members", "scim_pushes", "scim_resources",
     # Drafts and previews: nothing of them takes effect.
     "dry_run_files", "dry_run_rejects", "dry_runs", "previewed_changes", "previews",
     # Tables that are logs themselves.

@@ -4,6 +4,7 @@ from datetime import datetime
 from uuid import UUID
 
 import structlog
+from psycopg.rows import TupleRow
 
 from rolecall.application_imports import actions
 from rolecall.application_imports.model import ImportType
@@ -12,6 +13,8 @@ from rolecall.core.caller import SYSTEM
 from rolecall.core.config import Config
 from rolecall.core.cron import is_due
 from rolecall.core.db import Db, execute, fetch_rows
+from rolecall.scim_server.actions import take_changes
+from rolecall.scim_server.queries import due_pushes
 
 log = structlog.get_logger("rolecall.imports")
 
@@ -30,6 +33,14 @@ async def fire_schedules(db: Db, config: Config, now: datetime) -> None:
                 await _fire(db, application_id, fired_at, now)
 
 
+async def import_pushes(db: Db, config: Config, now: datetime) -> None:
+    """Create an import of each SCIM push that has changed and is quiet now."""
+    for application_id in await due_pushes(db, config, now):
+        async with written_by(db, "pushes", by_system("import_push", now)):
+            if not await _unfinished(db, application_id) and await take_changes(db, application_id):
+                await actions.create_import(db, application_id, SYSTEM, type=ImportType.SCHEDULED, now=now)
+
+
 async def _fire(db: Db, application_id: UUID, fired_at: datetime | None, now: datetime) -> None:
     """Fire once, even if several workers try. A new schedule counts from now on."""
     fired = await execute(
@@ -42,18 +53,22 @@ async def _fire(db: Db, application_id: UUID, fired_at: datetime | None, now: da
     )
     if fired_at is None or not fired:
         return
-    unfinished = await fetch_rows(
+    unfinished = await _unfinished(db, application_id)
+    if not unfinished:
+        await actions.create_import(db, application_id, SYSTEM, type=ImportType.SCHEDULED, now=now)
+    for id, number, status in unfinished:
+        await _skip(db, application_id, id, now)
+        log.warning("schedule skipped", application=str(application_id), run=number, status=status)
+
+
+async def _unfinished(db: Db, application_id: UUID) -> list[TupleRow]:
+    return await fetch_rows(
         db,
         """SELECT id, number, status FROM application_imports
            WHERE application_id = %(id)s AND status IN ('Pending', 'Running', 'Canceling') AND type = 'Scheduled'
            ORDER BY number LIMIT 1""",
         id=application_id,
     )
-    if not unfinished:
-        await actions.create_import(db, application_id, SYSTEM, type=ImportType.SCHEDULED, now=now)
-    for id, number, status in unfinished:
-        await _skip(db, application_id, id, now)
-        log.warning("schedule skipped", application=str(application_id), run=number, status=status)
 
 
 async def _skip(db: Db, application_id: UUID, import_id: UUID, now: datetime) -> None:

@@ -71,8 +71,8 @@ async def test_source(db: Db, caller: Caller, id: str, raw: Any, config: Config,
 
 
 @screen("POST", f"{_HERE}/remove", scope=_SCOPE)
-async def delete_source(db: Db, caller: Caller, id: str) -> SeeOther:
-    await actions.delete_source(db, caller, known_guid("Application", id))
+async def delete_source(db: Db, caller: Caller, id: str, now: datetime) -> SeeOther:
+    await actions.delete_source(db, caller, known_guid("Application", id), now)
     return SeeOther(f"/applications/{id}?tab=connector", "The source was removed. Imported data stays.")
 
 

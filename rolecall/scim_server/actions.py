@@ -1,0 +1,328 @@
+"""Write pushed resources, and the tokens of a push.
+
+A writing request locks the row of its push first, so that requests to one application are written one after another.
+"""
+
+from datetime import datetime, timedelta
+from uuid import UUID
+
+import msgspec
+
+from rolecall.applications.permitted import require_import_right
+from rolecall.core.authors import SIGN, Author, signature
+from rolecall.core.caller import Caller
+from rolecall.core.checking import Facts, Json, check
+from rolecall.core.config import Config
+from rolecall.core.db import Db, execute, fetch_rows, fetch_value
+from rolecall.core.errors import Invalid, NotFound, Unauthorized
+from rolecall.core.ids import new_id
+from rolecall.scim_server import queries
+from rolecall.scim_server.filters import matches
+from rolecall.scim_server.model import PREFIX, PushToken, Resource, ScimError, ScimErrorType, StoredResource
+from rolecall.scim_server.patching import MemberChange, PatchVerb, apply_patch
+from rolecall.scim_server.resources import checked_resource, invalid_value, member_ids, pushed_members
+from rolecall.scim_server.schema import MEMBERS, ResourceType
+from rolecall.scim_server.shapes import NewPushToken, PushTokenBody
+from rolecall.tokens.model import new_secret, public_id, sha256
+
+MOST_TOKENS = 20
+_LAST_USE_PRECISION = timedelta(minutes=1)
+
+
+class PushTarget(msgspec.Struct, frozen=True):
+    """Where a request writes: the kind of resource of an application, and the time."""
+
+    application_id: UUID
+    kind: ResourceType
+    now: datetime
+    config: Config
+
+
+async def begin_push(db: Db, application_id: UUID, now: datetime) -> None:
+    """Let identity providers push into an application."""
+    await execute(
+        db,
+        "INSERT INTO scim_pushes (application_id, began_at) VALUES (%(id)s, %(now)s) ON CONFLICT DO NOTHING",
+        id=application_id,
+        now=now,
+    )
+
+
+async def end_push(db: Db, application_id: UUID, now: datetime) -> None:
+    """Revoke the tokens of an application and delete what was pushed; imported data stays."""
+    if not await execute(db, "DELETE FROM scim_pushes WHERE application_id = %(id)s", id=application_id):
+        return
+    await execute(
+        db,
+        "UPDATE scim_tokens SET revoked_at = %(now)s WHERE application_id = %(id)s AND revoked_at IS NULL",
+        id=application_id,
+        now=now,
+    )
+    await execute(db, "DELETE FROM scim_resources WHERE application_id = %(id)s", id=application_id)
+
+
+async def create_push_token(db: Db, caller: Caller, application_id: UUID, raw: Json, facts: Facts) -> NewPushToken:
+    """Create a token. An identity source needs `identities:write`, because its users become people."""
+    await _require_right(db, caller, application_id)
+    never = "expiresInDays" in raw and raw["expiresInDays"] is None
+    body = check(PushTokenBody, raw, facts)
+    sql = "SELECT count(*) FROM scim_tokens WHERE application_id = %(id)s AND revoked_at IS NULL"
+    if await fetch_value(db, sql, id=application_id) >= MOST_TOKENS:
+        raise Invalid.on("name", f"An application has at most {MOST_TOKENS} tokens; revoke one that is not used")
+    secret, id = new_secret(PREFIX), new_id()
+    made = await execute(
+        db,
+        """INSERT INTO scim_tokens (id, application_id, public_id, secret_sha256, name, created_at, expires_at)
+           VALUES (%(id)s, %(application_id)s, %(public_id)s, %(sha256)s, %(name)s, %(now)s, %(expires_at)s)
+           ON CONFLICT (application_id, name) DO NOTHING""",
+        id=id,
+        application_id=application_id,
+        public_id=public_id(secret, PREFIX),
+        sha256=sha256(secret),
+        name=body.name,
+        now=facts.now,
+        expires_at=None if never else facts.now + timedelta(days=body.expires_in_days or 0),
+    )
+    if not made:
+        raise Invalid.on("name", f"A token named {body.name} exists already; revoked ones keep their name")
+    return NewPushToken(**msgspec.structs.asdict(await queries.token(db, id)), secret=secret)
+
+
+async def revoke_push_token(db: Db, caller: Caller, id: UUID, now: datetime) -> UUID:
+    """Revoke a token at once: requests that write with it commit first, later ones are refused."""
+    sql = "SELECT application_id FROM scim_tokens WHERE id = %(id)s FOR UPDATE"
+    application_id: UUID | None = await fetch_value(db, sql, id=id)
+    if application_id is None:
+        raise NotFound("SCIM token", id)
+    await _require_right(db, caller, application_id, is_revoked=True)
+    await execute(
+        db, "UPDATE scim_tokens SET revoked_at = coalesce(revoked_at, %(now)s) WHERE id = %(id)s", id=id, now=now
+    )
+    return application_id
+
+
+async def _require_right(db: Db, caller: Caller, application_id: UUID, *, is_revoked: bool = False) -> None:
+    rows = await fetch_rows(
+        db,
+        """SELECT a.is_identity_source, EXISTS (SELECT FROM scim_pushes p WHERE p.application_id = a.id)
+           FROM applications a WHERE a.id = %(id)s""",
+        id=application_id,
+    )
+    if not rows:
+        raise NotFound("Application", application_id)
+    is_identity_source, has_push = rows[0]
+    require_import_right(caller, is_identity_source=is_identity_source)
+    if not has_push and not is_revoked:
+        raise NotFound("SCIM push of application", application_id)
+
+
+async def keep_last_use(db: Db, token: PushToken, now: datetime) -> None:
+    if token.last_used_at is None or now - token.last_used_at > _LAST_USE_PRECISION:
+        await execute(db, "UPDATE scim_tokens SET last_used_at = %(now)s WHERE id = %(id)s", id=token.id, now=now)
+
+
+async def sign_as_push(db: Db, token: PushToken, author: Author) -> None:
+    """Authorize the token inside the writing transaction, and lock its push until the commit."""
+    found = await fetch_value(
+        db,
+        f"""SELECT true, {SIGN} FROM scim_tokens t JOIN scim_pushes p ON p.application_id = t.application_id
+            JOIN applications a ON a.id = t.application_id AND NOT a.is_archived
+            WHERE t.id = %(id)s AND t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > %(now)s)
+            FOR KEY SHARE OF t FOR UPDATE OF p""",
+        id=token.id,
+        now=author.created_date,
+        author=signature(author),
+    )
+    if not found:
+        raise Unauthorized
+
+
+async def create_resource(db: Db, target: PushTarget, raw: Resource) -> StoredResource:
+    resource = checked_resource(raw, target.kind)
+    id = new_id()
+    await _require_free_name(db, target, id, resource)
+    await execute(
+        db,
+        """INSERT INTO scim_resources (id, application_id, kind, name_key, resource, created_at, changed_at)
+           VALUES (%(id)s, %(application_id)s, %(kind)s, %(name_key)s, %(resource)s::jsonb, %(now)s, %(now)s)""",
+        id=id,
+        application_id=target.application_id,
+        kind=target.kind.kind,
+        name_key=_name_key(target, resource),
+        resource=msgspec.json.encode(resource).decode(),
+        now=target.now,
+    )
+    if MEMBERS in target.kind.attributes:
+        await _add_members(db, target, id, member_ids(pushed_members(raw)))
+    await _keep_change(db, target)
+    return await _stored(db, target, id)
+
+
+async def replace_resource(db: Db, target: PushTarget, id: UUID, raw: Resource, if_match: str) -> StoredResource:
+    found = await _current(db, target, id, if_match)
+    resource = checked_resource(raw, target.kind)
+    is_changed = await _write(db, target, found, resource)
+    if MEMBERS in target.kind.attributes:
+        change = MemberChange(PatchVerb.REPLACE, member_ids(pushed_members(raw)))
+        is_changed |= await _change_members(db, target, id, change)
+    await _finish(db, target, id, is_changed)
+    return await _stored(db, target, id)
+
+
+async def patch_resource(db: Db, target: PushTarget, id: UUID, raw: object, if_match: str) -> StoredResource:
+    found = await _current(db, target, id, if_match)
+    patched = apply_patch(found.attributes(), raw, target.kind)
+    is_changed = await _write(db, target, found, patched.resource)
+    for change in patched.members:
+        is_changed |= await _change_members(db, target, id, change)
+    await _finish(db, target, id, is_changed)
+    return await _stored(db, target, id, with_members=False)
+
+
+async def delete_resource(db: Db, target: PushTarget, id: UUID, if_match: str) -> None:
+    await _current(db, target, id, if_match)
+    await execute(
+        db,
+        """UPDATE scim_resources SET version = version + 1, changed_at = %(now)s
+           WHERE id IN (SELECT group_id FROM scim_members WHERE member_id = %(id)s)""",
+        id=id,
+        now=target.now,
+    )
+    await execute(db, "DELETE FROM scim_resources WHERE id = %(id)s", id=id)
+    await _keep_change(db, target)
+
+
+async def _current(db: Db, target: PushTarget, id: UUID, if_match: str) -> StoredResource:
+    found = await _stored(db, target, id, with_members=False)
+    if if_match and not is_among(found.etag, if_match):
+        raise ScimError(f"{target.kind.kind} {id} has changed: its version is {found.etag}", status=412)
+    return found
+
+
+async def _stored(db: Db, target: PushTarget, id: UUID, *, with_members: bool = True) -> StoredResource:
+    found = await queries.find_resource(
+        db, target.application_id, target.kind, id, target.config, with_members=with_members
+    )
+    if found is None:
+        raise ScimError(f"{target.kind.kind} {id} does not exist", status=404)
+    return found
+
+
+def is_among(etag: str, header: str) -> bool:
+    """Compare an ETag weakly with a header that lists some, or `*`."""
+    given = [each.strip().removeprefix("W/") for each in header.split(",")]
+    return "*" in given or etag.removeprefix("W/") in given
+
+
+async def _write(db: Db, target: PushTarget, found: StoredResource, resource: Resource) -> bool:
+    if resource == found.attributes():
+        return False
+    await _require_free_name(db, target, found.id, resource)
+    await execute(
+        db,
+        "UPDATE scim_resources SET resource = %(resource)s::jsonb, name_key = %(name_key)s WHERE id = %(id)s",
+        id=found.id,
+        resource=msgspec.json.encode(resource).decode(),
+        name_key=_name_key(target, resource),
+    )
+    return True
+
+
+async def _finish(db: Db, target: PushTarget, id: UUID, is_changed: bool) -> None:
+    if is_changed:
+        sql = "UPDATE scim_resources SET version = version + 1, changed_at = %(now)s WHERE id = %(id)s"
+        await execute(db, sql, id=id, now=target.now)
+        await _keep_change(db, target)
+
+
+async def _keep_change(db: Db, target: PushTarget) -> None:
+    await execute(
+        db,
+        """UPDATE scim_pushes SET changed_at = %(now)s, waiting_since = coalesce(waiting_since, %(now)s)
+           WHERE application_id = %(id)s""",
+        id=target.application_id,
+        now=target.now,
+    )
+
+
+async def take_changes(db: Db, application_id: UUID) -> bool:
+    """Note that an import will read the changes so far; return whether there were any."""
+    sql = "UPDATE scim_pushes SET waiting_since = NULL WHERE application_id = %(id)s AND waiting_since IS NOT NULL"
+    return bool(await execute(db, sql, id=application_id))
+
+
+def _name_key(target: PushTarget, resource: Resource) -> str:
+    return str(resource[target.kind.naming]).casefold()
+
+
+async def _require_free_name(db: Db, target: PushTarget, id: UUID, resource: Resource) -> None:
+    taken = await fetch_value(
+        db,
+        """SELECT id FROM scim_resources WHERE application_id = %(application_id)s AND kind = %(kind)s
+           AND name_key = %(name_key)s AND id <> %(id)s""",
+        id=id,
+        application_id=target.application_id,
+        kind=target.kind.kind,
+        name_key=_name_key(target, resource),
+    )
+    if taken:
+        name = resource[target.kind.naming]
+        detail = f"A {target.kind.kind} with the {target.kind.naming} {name!r} exists already: {taken}"
+        raise ScimError(detail, ScimErrorType.UNIQUENESS, 409)
+
+
+async def _change_members(db: Db, target: PushTarget, id: UUID, change: MemberChange) -> bool:
+    match change.verb:
+        case PatchVerb.ADD:
+            return await _add_members(db, target, id, change.ids)
+        case PatchVerb.REPLACE:
+            gone = await execute(
+                db,
+                "DELETE FROM scim_members WHERE group_id = %(id)s AND member_id <> ALL(%(ids)s::uuid[])",
+                id=id,
+                ids=list(change.ids),
+            )
+            return await _add_members(db, target, id, change.ids) or bool(gone)
+        case PatchVerb.REMOVE:
+            ids = await _fitting_members(db, id, change) if change.fitting else list(change.ids)
+            sql = "DELETE FROM scim_members WHERE group_id = %(id)s AND (%(all)s OR member_id = ANY(%(ids)s::uuid[]))"
+            return bool(await execute(db, sql, id=id, ids=ids, all=change.is_all))
+
+
+async def _fitting_members(db: Db, id: UUID, change: MemberChange) -> list[str]:
+    assert change.fitting
+    rows = await fetch_rows(
+        db,
+        """SELECT m.member_id::text, m.display, u.kind FROM scim_members m JOIN scim_resources u ON u.id = m.member_id
+           WHERE m.group_id = %(id)s""",
+        id=id,
+    )
+    return [
+        value
+        for value, display, kind in rows
+        if matches(change.fitting, {"value": value, "display": display, "type": kind})
+    ]
+
+
+async def _add_members(db: Db, target: PushTarget, id: UUID, members: dict[str, str]) -> bool:
+    if not members:
+        return False
+    given = {"ids": list(members), "displays": list(members.values()), "application_id": target.application_id}
+    missing = await fetch_value(
+        db,
+        """SELECT g.id FROM unnest(%(ids)s::uuid[]) AS g (id) WHERE NOT EXISTS (
+               SELECT FROM scim_resources r WHERE r.id = g.id AND r.application_id = %(application_id)s) LIMIT 1""",
+        **given,
+    )
+    if missing:
+        raise invalid_value(f"The member {missing} does not exist")
+    added = await execute(
+        db,
+        """INSERT INTO scim_members (group_id, member_id, display)
+           SELECT %(group)s, g.id, g.display FROM unnest(%(ids)s::uuid[], %(displays)s::text[]) AS g (id, display)
+           ON CONFLICT (group_id, member_id) DO UPDATE SET display = EXCLUDED.display
+           WHERE EXCLUDED.display NOT IN ('', scim_members.display)""",
+        **given,
+        group=id,
+    )
+    return added > 0

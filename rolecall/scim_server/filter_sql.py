@@ -1,0 +1,187 @@
+"""Turn filters into SQL over stored resources. Values and paths are parameters; the SQL text has none of them.
+
+The frequent filters of identity providers (`userName eq`, `externalId eq`, `id eq`) use indexes.
+"""
+
+import msgspec
+
+from rolecall.core.ids import guid
+from rolecall.scim_server.filters import (
+    EQUALITIES,
+    OF_TEXTS,
+    AllOf,
+    AnyOf,
+    CompareOperator,
+    Comparison,
+    Filter,
+    Negation,
+    Presence,
+    ScalarValue,
+    ValueFilter,
+    as_flag,
+    as_moment,
+    invalid_filter,
+)
+from rolecall.scim_server.schema import MEMBERS, AttributePath, ResourceType, find_path
+
+_SIGNS = {
+    CompareOperator.EQ: "=",
+    CompareOperator.GT: ">",
+    CompareOperator.GE: ">=",
+    CompareOperator.LT: "<",
+    CompareOperator.LE: "<=",
+}
+_TEXT = {
+    CompareOperator.CO: "strpos({found}, {wanted}) > 0",
+    CompareOperator.SW: "starts_with({found}, {wanted})",
+    CompareOperator.EW: "right({found}, length({wanted})) = {wanted}",
+}
+_MOMENTS = {"created": "r.created_at", "lastmodified": "r.changed_at"}
+_MEMBERS = """(SELECT jsonb_build_object('value', m.member_id, 'display', m.display, 'type', u.kind) AS v
+               FROM scim_members m JOIN scim_resources u ON u.id = m.member_id WHERE m.group_id = r.id) AS e"""
+
+
+class SqlFilter:
+    """Compile one filter; `params` are the values that its SQL names."""
+
+    def __init__(self, kind: ResourceType) -> None:
+        self._kind = kind
+        self.params: dict[str, object] = {}
+
+    def compile(self, term: Filter) -> str:
+        match term:
+            case AllOf(terms=terms):
+                return self._joined(" AND ", [self.compile(each) for each in terms])
+            case AnyOf(terms=terms):
+                return self._joined(" OR ", [self.compile(each) for each in terms])
+            case Negation(term=inner):
+                return f"NOT {self.compile(inner)}"
+            case ValueFilter():
+                return self._value_filter(term)
+            case Presence(path=path):
+                return self._exists(find_path(path, self._kind), "v NOT IN ('null', '\"\"', '[]', '{}')")
+            case Comparison():
+                return self._comparison(term)
+
+    def _joined(self, word: str, terms: list[str]) -> str:
+        return f"({word.join(terms)})"
+
+    def _comparison(self, term: Comparison) -> str:
+        path = find_path(term.path, self._kind)
+        if indexed := self._indexed(path, term):
+            return indexed
+        if term.operator is CompareOperator.NE:
+            return f"NOT {self._comparison(msgspec.structs.replace(term, operator=CompareOperator.EQ))}"
+        if term.value is None:
+            self._require_equality(term)
+            return f"NOT {self._exists(path, 'true')}"
+        is_exact = path.declared is not None and path.declared.case_exact
+        value = as_flag(term.value) if path.declared and path.declared.type == "boolean" else term.value
+        # A comparison of `emails` means that of `emails.value`.
+        if path.declared and path.declared.type == "complex" and "value" in path.declared.parts and not path.part:
+            path = path._replace(part="value")
+        return self._exists(path, self._test("v", term.operator, value, is_exact))
+
+    def _indexed(self, path: AttributePath, term: Comparison) -> str | None:
+        names = [key.lower() for key in path.keys]
+        if names == ["id"] and term.operator is CompareOperator.EQ:
+            return f"r.id = {self._param(guid(str(term.value)))}::uuid"
+        if names[0] == "meta":
+            return self._meta(names, term)
+        if term.operator is not CompareOperator.EQ or not isinstance(term.value, str):
+            return None
+        if names == [self._kind.naming.lower()]:
+            return f"r.name_key = {self._param(term.value.casefold())}"
+        if names == ["externalid"]:
+            return f"r.external_id = {self._param(term.value)}"
+        if names in ([MEMBERS], [MEMBERS, "value"]):
+            member = self._param(guid(term.value))
+            return f"r.id IN (SELECT group_id FROM scim_members WHERE member_id = {member}::uuid)"
+        return None
+
+    def _meta(self, names: list[str], term: Comparison) -> str:
+        column = _MOMENTS.get(names[-1]) if len(names) == 2 else None
+        if column is None or term.operator in OF_TEXTS:
+            raise invalid_filter("Filters of meta can compare meta.created and meta.lastModified")
+        sign = "<>" if term.operator is CompareOperator.NE else _SIGNS[term.operator]
+        return f"{column} {sign} {self._param(as_moment(term.value))}::timestamptz"
+
+    def _value_filter(self, term: ValueFilter) -> str:
+        path = find_path(term.path, self._kind)
+        inner = self._inner(term.term, path)
+        if term.then:
+            inner = f"({inner} AND {self._inner(term.then, path)})"
+        return f"EXISTS (SELECT FROM {self._list(path)} WHERE {inner})"
+
+    def _inner(self, term: Filter, path: AttributePath) -> str:
+        """Compile a filter of the values of a list; `e.v` is one of them."""
+        match term:
+            case AllOf(terms=terms):
+                return self._joined(" AND ", [self._inner(each, path) for each in terms])
+            case AnyOf(terms=terms):
+                return self._joined(" OR ", [self._inner(each, path) for each in terms])
+            case Negation(term=negated):
+                return f"NOT {self._inner(negated, path)}"
+            case Presence(path=name):
+                return f"coalesce({self._part(name, path)} NOT IN ('null', '\"\"', '[]', '{{}}'), false)"
+            case Comparison():
+                return self._inner_comparison(term, path)
+            case ValueFilter():
+                raise invalid_filter("A value filter cannot contain another one")
+
+    def _inner_comparison(self, term: Comparison, path: AttributePath) -> str:
+        if term.operator is CompareOperator.NE:
+            return f"NOT {self._inner_comparison(msgspec.structs.replace(term, operator=CompareOperator.EQ), path)}"
+        part = self._part(term.path, path)
+        if term.value is None:
+            self._require_equality(term)
+            return f"({part} IS NULL)"
+        declared = path.declared.parts.get(term.path.lower()) if path.declared else None
+        value = as_flag(term.value) if declared and declared.type == "boolean" else term.value
+        return self._test(part, term.operator, value, bool(declared and declared.case_exact))
+
+    def _part(self, name: str, path: AttributePath) -> str:
+        declared = path.declared.parts.get(name.lower()) if path.declared else None
+        return f"(e.v -> {self._param(declared.name if declared else name)}::text)"
+
+    def _list(self, path: AttributePath) -> str:
+        if path.keys == [MEMBERS]:
+            return _MEMBERS
+        return f"(SELECT v FROM jsonb_path_query(r.resource, {self._param(_json_path(path))}::jsonpath) AS v) AS e"
+
+    def _exists(self, path: AttributePath, test: str) -> str:
+        if path.name == MEMBERS:
+            inner = f"(SELECT e.v -> {self._param(path.part or 'value')}::text AS v FROM {_MEMBERS}) AS found"
+            return f"EXISTS (SELECT FROM {inner} WHERE v IS NOT NULL AND {test})"
+        found = f"jsonb_path_query(r.resource, {self._param(_json_path(path))}::jsonpath)"
+        return f"EXISTS (SELECT FROM {found} AS v WHERE {test})"
+
+    def _test(self, found: str, operator: CompareOperator, value: ScalarValue | object, is_exact: bool) -> str:
+        """Compare a JSON value with a value of the same type; other types do not fit."""
+        if isinstance(value, bool | int | float):
+            wanted = f"{self._param(msgspec.json.encode(value).decode())}::jsonb"
+            if operator in OF_TEXTS or (isinstance(value, bool) and operator not in EQUALITIES):
+                raise invalid_filter(f"{operator} cannot compare numbers and booleans")
+            same_type = f"jsonb_typeof({found}) = jsonb_typeof({wanted})"
+            return f"coalesce({same_type} AND {found} {_SIGNS[operator]} {wanted}, false)"
+        text, wanted = f"({found} #>> '{{}}')", f"{self._param(value)}::text"
+        if not is_exact:
+            text, wanted = f"lower({text})", f"lower({wanted})"
+        if operator in OF_TEXTS:
+            return f"coalesce({_TEXT[operator].format(found=text, wanted=wanted)}, false)"
+        return f'coalesce({text} {_SIGNS[operator]} {wanted} COLLATE "C", false)'
+
+    def _require_equality(self, term: Comparison) -> None:
+        if term.operator not in EQUALITIES:
+            raise invalid_filter(f"{term.operator} cannot compare with null")
+
+    def _param(self, value: object) -> str:
+        name = f"f{len(self.params)}"
+        self.params[name] = value
+        return f"%({name})s"
+
+
+def _json_path(path: AttributePath) -> str:
+    """Write a path in lax mode, in which each step also looks into the values of lists."""
+    steps = "".join(f".{msgspec.json.encode(key).decode()}" for key in path.keys)
+    return f"${steps}[*]"

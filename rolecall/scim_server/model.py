@@ -1,0 +1,84 @@
+"""What is stored of a push, and the errors of the protocol."""
+
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from rolecall.core.caller import Caller
+from rolecall.core.errors import RolecallError
+
+Resource = dict[str, Any]
+PREFIX = "rcs"
+# A push that never pauses is imported after this time nevertheless.
+LONGEST_WAIT = timedelta(hours=1)
+
+
+class ResourceKind(StrEnum):
+    USER = "User"
+    GROUP = "Group"
+
+
+class ScimErrorType(StrEnum):
+    """The values of `scimType` (RFC 7644, section 3.12)."""
+
+    INVALID_FILTER = "invalidFilter"
+    TOO_MANY = "tooMany"
+    UNIQUENESS = "uniqueness"
+    MUTABILITY = "mutability"
+    INVALID_SYNTAX = "invalidSyntax"
+    INVALID_PATH = "invalidPath"
+    NO_TARGET = "noTarget"
+    INVALID_VALUE = "invalidValue"
+    INVALID_CURSOR = "invalidCursor"
+
+
+class ScimError(RolecallError):
+    """An error that the protocol defines a type or a status for."""
+
+    def __init__(self, detail: str, type: ScimErrorType | None = None, status: int = 400) -> None:
+        super().__init__(detail)
+        self.type, self.status = type, status
+
+
+class PushToken(msgspec.Struct, frozen=True):
+    """A token that an identity provider sends; it is bound to one application."""
+
+    id: UUID
+    application_id: UUID
+    secret_sha256: bytes
+    name: str
+    expires_at: datetime | None
+    last_used_at: datetime | None
+    revoked_at: datetime | None
+
+    def caller(self) -> Caller:
+        return Caller(self.id, f"SCIM token - {self.name}", frozenset())
+
+
+class StoredResource(msgspec.Struct, frozen=True):
+    """A user or a group as it was pushed, without the members of a group."""
+
+    number: int
+    id: UUID
+    resource: str
+    version: int
+    created_at: datetime
+    changed_at: datetime
+    # JSON, if they were asked for.
+    members: str | None = None
+
+    @property
+    def etag(self) -> str:
+        return f'W/"{self.version}"'
+
+    def attributes(self) -> Resource:
+        decoded: Resource = msgspec.json.decode(self.resource)
+        return decoded
+
+
+def next_snapshot(changed_at: datetime, waiting_since: datetime, quiet: timedelta) -> datetime:
+    """Return when a changed directory is imported: after a quiet time, or after the longest wait."""
+    return min(changed_at + quiet, waiting_since + LONGEST_WAIT)

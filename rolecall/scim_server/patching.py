@@ -1,0 +1,260 @@
+"""Apply the operations of a PATCH request (RFC 7644, section 3.5.2) to a resource.
+
+Operations change the attributes as they were sent; `checked_resource` checks the result as a whole. Members of a group
+are stored apart, so that operations on them become `MemberChange`s.
+"""
+
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from rolecall.core.ids import guid
+from rolecall.scim_server.filters import (
+    AllOf,
+    CompareOperator,
+    Comparison,
+    Filter,
+    FilterParser,
+    as_flag,
+    matches,
+    tokens_of,
+)
+from rolecall.scim_server.model import Resource, ScimError, ScimErrorType
+from rolecall.scim_server.resources import MOST_VALUES, checked_resource, invalid_value, member_ids, too_many_values
+from rolecall.scim_server.schema import MEMBERS, AttributePath, ResourceType, find_path
+
+MOST_OPERATIONS = 1000
+# Values that the filters of all operations may look at together.
+_MOST_LOOKED_AT = 50_000
+_LONGEST_PATH = 500
+
+
+class PatchVerb(StrEnum):
+    ADD = "add"
+    REPLACE = "replace"
+    REMOVE = "remove"
+
+
+class MemberChange(msgspec.Struct, frozen=True):
+    """Add, replace or remove members. Without ids and filter, `remove` removes all of them."""
+
+    verb: PatchVerb
+    ids: dict[str, str] = {}
+    fitting: Filter | None = None
+    is_all: bool = False
+
+
+class PatchTarget(msgspec.Struct, frozen=True):
+    """Where an operation applies: an attribute, the values of its list that fit, and a part of them."""
+
+    path: AttributePath
+    fitting: Filter | None
+    part: str
+    # Whether the path was written, and not a key of the value of an operation without a path.
+    is_explicit: bool
+
+
+class PatchedResource(msgspec.Struct, frozen=True):
+    resource: Resource
+    members: list[MemberChange]
+
+
+def apply_patch(resource: Resource, raw: object, kind: ResourceType) -> PatchedResource:
+    patch = Patch(resource, kind)
+    for operation in _operations(raw):
+        patch.apply(operation)
+    return PatchedResource(checked_resource(patch.resource, kind), patch.members)
+
+
+def _operations(raw: object) -> list[Resource]:
+    body = {key.lower(): value for key, value in raw.items()} if isinstance(raw, dict) else {}
+    found = body.get("operations")
+    if not isinstance(found, list) or not found or not all(isinstance(each, dict) for each in found):
+        raise ScimError("Operations must be a list of objects", ScimErrorType.INVALID_SYNTAX)
+    if len(found) > MOST_OPERATIONS:
+        raise ScimError(f"Send at most {MOST_OPERATIONS} operations at once", status=413)
+    return [{key.lower(): value for key, value in each.items()} for each in found]
+
+
+class Patch:
+    def __init__(self, resource: Resource, kind: ResourceType) -> None:
+        self.resource, self._kind = resource, kind
+        self.members: list[MemberChange] = []
+        self._looked_at = 0
+
+    def apply(self, operation: Resource) -> None:
+        # Entra writes Add, Replace and Remove.
+        word, path, value = str(operation.get("op")).lower(), operation.get("path"), operation.get("value")
+        if word not in set(PatchVerb):
+            raise ScimError(f"op must be one of {', '.join(PatchVerb)}", ScimErrorType.INVALID_SYNTAX)
+        verb = PatchVerb(word)
+        if path is not None:
+            self._change(verb, self._target(path, is_explicit=True), value)
+            return
+        if verb is PatchVerb.REMOVE:
+            raise ScimError("remove needs a path", ScimErrorType.NO_TARGET)
+        if not isinstance(value, dict):
+            raise ScimError("An operation without a path needs an object as its value", ScimErrorType.INVALID_SYNTAX)
+        for key, each in value.items():
+            if isinstance(each, dict) and self._is_foreign(key):
+                _change_object(verb, self.resource, key, each)
+            else:
+                self._change(verb, self._target(key, is_explicit=False), each)
+
+    def _is_foreign(self, key: str) -> bool:
+        """Return whether a key names an extension that no schema declares, as a whole."""
+        known = (self._kind.urn, *self._kind.extensions, *self.resource)
+        return key.lower().startswith("urn:") and not any(key.lower().startswith(f"{each}:".lower()) for each in known)
+
+    def _target(self, text: object, *, is_explicit: bool) -> PatchTarget:
+        if not isinstance(text, str) or len(text) > _LONGEST_PATH:
+            raise ScimError("path must be a text", ScimErrorType.INVALID_PATH)
+        try:
+            name, fitting, part = FilterParser(tokens_of(text)).value_path()
+        except ScimError as error:
+            raise ScimError(f"The path {text!r} is not valid: {error}", ScimErrorType.INVALID_PATH) from None
+        return PatchTarget(find_path(name, self._kind), fitting, part, is_explicit)
+
+    def _change(self, verb: PatchVerb, target: PatchTarget, value: Any) -> None:
+        path = target.path
+        if path.keys[0] == MEMBERS and MEMBERS in self._kind.attributes:
+            self.members.append(_member_change(verb, target, value))
+            return
+        top = self._kind.attributes.get(path.keys[0].lower())
+        if top and top.mutability == "readOnly":
+            # Okta repeats the id in the value of an operation without a path.
+            if target.is_explicit:
+                raise ScimError(f"{path.name} cannot be changed", ScimErrorType.MUTABILITY)
+            return
+        holder = self.resource.setdefault(path.extension, {}) if path.extension else self.resource
+        if not isinstance(holder, dict):
+            raise ScimError(f"{path.extension} is not an object", ScimErrorType.INVALID_PATH)
+        if not path.name:
+            _change_object(verb, self.resource, path.extension, value)
+        elif target.fitting:
+            self._change_fitting(verb, holder, target, value)
+        elif path.part:
+            self._change_part(verb, holder, path, value)
+        elif isinstance(holder.get(path.name), list) or (path.declared and path.declared.multi_valued):
+            _change_list(verb, holder, path.name, value)
+        else:
+            _change_object(verb, holder, path.name, value)
+
+    def _change_part(self, verb: PatchVerb, holder: Resource, path: AttributePath, value: Any) -> None:
+        parent = find_path(":".join(filter(None, [path.extension, path.name])), self._kind).declared
+        current = holder.get(path.name)
+        if current is None:
+            if verb is PatchVerb.REMOVE:
+                return
+            current = holder[path.name] = [{}] if parent and parent.multi_valued else {}
+        for each in current if isinstance(current, list) else [current]:
+            if not isinstance(each, dict):
+                raise ScimError(f"{path.name} has no part {path.part}", ScimErrorType.INVALID_PATH)
+            _change_object(verb, each, path.part, value)
+
+    def _change_fitting(self, verb: PatchVerb, holder: Resource, target: PatchTarget, value: Any) -> None:
+        name, fitting = target.path.name, target.fitting
+        assert fitting
+        values = holder.get(name) or []
+        values = values if isinstance(values, list) else [values]
+        self._looked_at += len(values)
+        if self._looked_at > _MOST_LOOKED_AT:
+            raise ScimError("The operations look at too many values; send fewer at once", status=413)
+        found = [each for each in values if matches(fitting, each)]
+        if verb is PatchVerb.REMOVE and not target.part:
+            holder[name] = [each for each in values if each not in found]
+            return
+        if not found and verb is not PatchVerb.REMOVE:
+            # Entra expects that a value is made from the filter: emails[type eq "work"].value.
+            found = [_made_from(fitting, target)]
+            _require_room(name, values, found)
+            holder[name] = values = [*values, *found]
+        for each in found:
+            if target.part:
+                _change_object(verb, each, _spelling(each, target.part), value)
+            elif isinstance(value, dict):
+                each.update(value)
+            else:
+                raise invalid_value(f"The value for {name} must be an object")
+        _keep_one_primary(values, found)
+
+
+def _spelling(value: object, part: str) -> str:
+    names = value if isinstance(value, dict) else ()
+    return next((name for name in names if name.lower() == part.lower()), part)
+
+
+def _made_from(fitting: Filter, target: PatchTarget) -> Resource:
+    terms = fitting.terms if isinstance(fitting, AllOf) else (fitting,)
+    parts = target.path.declared.parts if target.path.declared else {}
+    made: Resource = {}
+    for term in terms:
+        if not isinstance(term, Comparison) or term.operator is not CompareOperator.EQ:
+            raise ScimError("No value fits the filter of the path", ScimErrorType.NO_TARGET)
+        declared = parts.get(term.path.lower())
+        is_flag = declared is not None and declared.type == "boolean"
+        made[declared.name if declared else term.path] = as_flag(term.value) if is_flag else term.value
+    return made
+
+
+def _change_list(verb: PatchVerb, holder: Resource, name: str, value: Any) -> None:
+    given = value if isinstance(value, list) else [] if value is None else [value]
+    current = holder.get(name) or []
+    if verb is PatchVerb.REPLACE:
+        holder[name] = given
+        _require_room(name, given, [])
+        return
+    if verb is PatchVerb.REMOVE:
+        named = [_value_of(each) for each in given[:MOST_VALUES]]
+        holder[name] = [each for each in current if given and _value_of(each) not in named]
+        return
+    _require_room(name, current, given)
+    added = [each for each in given if each not in current]
+    holder[name] = [*current, *added]
+    _keep_one_primary(holder[name], added)
+
+
+def _require_room(name: str, values: list[Any], more: list[Any]) -> None:
+    if len(values) + len(more) > MOST_VALUES:
+        raise too_many_values(name)
+
+
+def _value_of(each: object) -> object:
+    return each.get("value", each) if isinstance(each, dict) else each
+
+
+def _change_object(verb: PatchVerb, holder: Resource, name: str, value: Any) -> None:
+    """Set or remove a member of an object; an object replaces the parts that it names."""
+    if verb is PatchVerb.REMOVE or value is None:
+        holder.pop(name, None)
+        return
+    current = holder.get(name)
+    if isinstance(current, dict) and isinstance(value, dict):
+        names = {key.lower(): key for key in current}
+        current.update({names.get(key.lower(), key): each for key, each in value.items()})
+    else:
+        holder[name] = value
+
+
+def _keep_one_primary(values: list[Any], changed: list[Any]) -> None:
+    """Clear `primary` of the other values when a changed one has it."""
+    if any(isinstance(each, dict) and as_flag(each.get("primary")) is True for each in changed):
+        for each in values:
+            if isinstance(each, dict) and each.get("primary") and each not in changed:
+                each["primary"] = False
+
+
+def _member_change(verb: PatchVerb, target: PatchTarget, value: Any) -> MemberChange:
+    fitting = target.fitting
+    if verb is not PatchVerb.REMOVE:
+        if fitting or target.path.part:
+            raise ScimError("Members are added and replaced as a whole", ScimErrorType.INVALID_PATH)
+        return MemberChange(verb, member_ids(value))
+    if fitting is None:
+        # Entra removes members by a list of values.
+        return MemberChange(verb, member_ids(value), is_all=value is None)
+    if isinstance(fitting, Comparison) and fitting.path.lower() == "value" and fitting.operator is CompareOperator.EQ:
+        id = guid(fitting.value)
+        return MemberChange(verb, {str(id): ""} if id else {})
+    return MemberChange(verb, fitting=fitting)

@@ -1,0 +1,159 @@
+"""Check what is pushed and bring it into the declared form: names in their spelling, lists as lists, no secrets.
+
+Identity providers differ: booleans as texts, one value where a list is declared, a text where an object with `value`
+is declared are accepted. Attributes that no schema declares are kept, because a connector may map them to columns.
+"""
+
+import re
+from typing import Any
+
+import msgspec
+
+from rolecall.core.ids import guid
+from rolecall.core.text import byte_size, is_blank, is_storable
+from rolecall.scim_server.filters import as_flag
+from rolecall.scim_server.model import Resource, ScimError, ScimErrorType
+from rolecall.scim_server.schema import MEMBERS, Attribute, Attributes, ResourceType
+
+LONGEST_NAME = 500
+LARGEST_RESOURCE = 256 * 1024
+MOST_MEMBERS = 200_000
+MOST_VALUES = 500
+_SECRET = re.compile(r"passw|pwd|secret|private.?key", re.IGNORECASE)
+_TYPES: dict[str, tuple[type, ...]] = {"boolean": (bool,), "integer": (int,), "decimal": (int, float)}
+_NUMBERS = ("integer", "decimal")
+
+
+def invalid_value(detail: str) -> ScimError:
+    return ScimError(detail, ScimErrorType.INVALID_VALUE)
+
+
+def checked_resource(raw: object, kind: ResourceType) -> Resource:
+    """Return the attributes to store; what the server sets itself and secrets are left out."""
+    if not isinstance(raw, dict):
+        raise ScimError("The body must be a JSON object", ScimErrorType.INVALID_SYNTAX)
+    _check_schemas(raw, kind)
+    found: Resource = {}
+    for key, value in raw.items():
+        # `schemas` is set below; members are stored apart, and the groups of a user follow from them.
+        if key.lower() in ("groups", "schemas", MEMBERS):
+            continue
+        extension = next((urn for urn in kind.extensions if urn.lower() == key.lower()), None)
+        if extension:
+            name, checked = extension, _complex(extension, value, kind.extensions[extension])
+        else:
+            name, checked = _member(key, value, kind.attributes)
+        if checked not in (None, [], {}):
+            found[name] = checked
+    return finished(found, kind)
+
+
+def finished(resource: Resource, kind: ResourceType) -> Resource:
+    """Check the whole resource, and set `schemas`."""
+    name = resource.get(kind.naming)
+    if not isinstance(name, str) or is_blank(name):
+        raise invalid_value(f"{kind.naming} is required")
+    for field in (kind.naming, "externalId"):
+        if len(resource.get(field, "")) > LONGEST_NAME:
+            raise invalid_value(f"{field} must have at most {LONGEST_NAME} characters")
+    extensions = [key for key in resource if key.lower().startswith("urn:")]
+    whole = {**resource, "schemas": [kind.urn, *extensions]}
+    if len(msgspec.json.encode(whole)) > LARGEST_RESOURCE:
+        raise ScimError(f"A {kind.kind} may have at most {byte_size(LARGEST_RESOURCE)}", status=413)
+    return whole
+
+
+def _check_schemas(raw: Resource, kind: ResourceType) -> None:
+    given = next((value for key, value in raw.items() if key.lower() == "schemas"), None)
+    if given is None:
+        return
+    named = [str(each).lower() for each in given] if isinstance(given, list) else []
+    if kind.urn.lower() not in named:
+        raise invalid_value(f"schemas must contain {kind.urn}")
+
+
+def _member(key: str, value: object, attributes: Attributes) -> tuple[str, Any]:
+    """Return the declared name and the checked value; None for a value that is not kept."""
+    if not is_storable(key):
+        raise invalid_value("Names must not contain NUL characters")
+    attribute = attributes.get(key.lower())
+    if attribute is None:
+        return key, None if _SECRET.search(key) else undeclared(value)
+    if attribute.mutability == "readOnly":
+        return attribute.name, None
+    return attribute.name, checked_value(value, attribute)
+
+
+def checked_value(value: object, attribute: Attribute) -> Any:
+    if value is None:
+        return None
+    if not attribute.multi_valued:
+        return _single(value, attribute)
+    values = value if isinstance(value, list) else [value]
+    if len(values) > MOST_VALUES:
+        raise too_many_values(attribute.name)
+    return [_single(each, attribute) for each in values if each not in (None, "", {})]
+
+
+def too_many_values(name: str) -> ScimError:
+    return ScimError(f"{name} may have at most {MOST_VALUES} values", ScimErrorType.TOO_MANY)
+
+
+def _single(value: object, attribute: Attribute) -> Any:
+    if attribute.type == "complex":
+        # Entra sends the manager as a text.
+        is_short = isinstance(value, str | int | float) and "value" in attribute.parts
+        return _complex(attribute.name, {"value": value} if is_short else value, attribute.parts)
+    if attribute.type == "boolean":
+        value = as_flag(value)
+    expected = _TYPES.get(attribute.type, (str,))
+    is_number = isinstance(value, bool) and attribute.type in _NUMBERS
+    if not isinstance(value, expected) or is_number:
+        raise invalid_value(f"{attribute.name} must be of type {attribute.type}")
+    return _text(value, attribute.name) if isinstance(value, str) else value
+
+
+def _complex(name: str, value: object, parts: Attributes) -> Any:
+    if not isinstance(value, dict):
+        raise invalid_value(f"{name} must be an object")
+    members = [_member(key, each, parts) for key, each in value.items()]
+    return {key: each for key, each in members if each not in (None, [], {})}
+
+
+def undeclared(value: object) -> Any:
+    """Keep a value that no schema declares, without secrets in it."""
+    match value:
+        case dict():
+            kept = {key: undeclared(each) for key, each in value.items() if not _SECRET.search(key)}
+            return {_text(key, "A name"): each for key, each in kept.items() if each is not None}
+        case list():
+            return [undeclared(each) for each in value]
+        case str():
+            return _text(value, "A value")
+    return value
+
+
+def _text(text: str, name: str) -> str:
+    if not is_storable(text):
+        raise invalid_value(f"{name} must not contain NUL characters")
+    return text
+
+
+def pushed_members(raw: Resource) -> object:
+    """Return the members of a group in a body, or None."""
+    return next((value for key, value in raw.items() if key.lower() == MEMBERS), None)
+
+
+def member_ids(values: object) -> dict[str, str]:
+    """Return the ids of members with the names that were sent with them."""
+    given = values if isinstance(values, list) else [] if values is None else [values]
+    if len(given) > MOST_MEMBERS:
+        raise ScimError(f"Send at most {MOST_MEMBERS:,} members at once", status=413)
+    found: dict[str, str] = {}
+    for each in given:
+        value = each.get("value") if isinstance(each, dict) else each
+        if not isinstance(value, str) or guid(value) is None:
+            raise invalid_value(f"The member {str(value)[:50]!r} does not exist; send the id of a user or group")
+        display = each.get("display") if isinstance(each, dict) else None
+        found[value.lower()] = _text(display, "display")[:LONGEST_NAME] if isinstance(display, str) else ""
+    return found

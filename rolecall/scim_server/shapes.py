@@ -1,0 +1,52 @@
+from datetime import datetime
+from typing import Annotated
+from uuid import UUID
+
+import msgspec
+from pydantic import Field, ValidationInfo, field_validator
+
+from rolecall.core.checking import Body, Name100, broken
+
+DEFAULT_DAYS = 365
+
+
+class PushTokenItem(msgspec.Struct, rename="camel"):
+    id: UUID
+    name: str
+    created_at: datetime = msgspec.field(name="createdDate")
+    expires_at: datetime | None = msgspec.field(name="expiresOn")
+    last_used_at: datetime | None = msgspec.field(name="lastUsedOn")
+    revoked_at: datetime | None = msgspec.field(name="revokedOn")
+
+
+class NewPushToken(PushTokenItem):
+    secret: str
+
+
+class PushDetail(msgspec.Struct, rename="camel"):
+    """What an identity provider has pushed. `address` is the URL to enter there."""
+
+    address: str
+    users: int
+    active_users: int
+    groups: int
+    # The last request of the identity provider, to the minute.
+    last_request: datetime | None
+    last_change: datetime | None
+    # When the changes since the last import are imported, unless more arrive.
+    next_snapshot: datetime | None
+    tokens: list[PushTokenItem]
+
+
+class PushTokenBody(Body):
+    """A token for an identity provider. It can push users and groups of this application, and nothing else."""
+
+    name: Name100
+    expires_in_days: Annotated[int, Field(ge=1, le=3650)] | None = DEFAULT_DAYS
+
+    @field_validator("name")
+    @classmethod
+    def is_printable(cls, name: str, _: ValidationInfo) -> str:
+        if not name.isprintable():
+            raise broken("{name} must contain only printable characters")
+        return name

@@ -1,0 +1,44 @@
+"""Read what identity providers pushed to the SCIM server: one state of it, as the snapshot of an import."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from uuid import UUID
+
+from rolecall.core.config import Config
+from rolecall.core.db import Db, execute
+from rolecall.scim_server import queries
+from rolecall.scim_server.schema import ENDPOINTS
+from rolecall.sources.model import RecordPage, SourceAccess, SourceConnection, SourceContent, SourceFailed
+
+_PAGE = 1000
+
+
+@asynccontextmanager
+async def connect(access: SourceAccess) -> AsyncIterator[SourceConnection]:
+    assert access.pool
+    assert access.application_id
+    async with access.pool.connection() as db, db.transaction():
+        await execute(db, "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        yield PushConnection(db, access.application_id, access.config)
+
+
+class PushConnection:
+    is_snapshot = True
+
+    def __init__(self, db: Db, application_id: UUID, config: Config) -> None:
+        self._db, self._application_id, self._config = db, application_id, config
+
+    async def pages(self, content: SourceContent) -> AsyncIterator[RecordPage]:
+        kind = ENDPOINTS[content.path]
+        total = await queries.count_resources(self._db, self._application_id, kind)
+        if not total:
+            raise SourceFailed(
+                f"no {content.path.lower()} were pushed yet; start provisioning at the identity provider"
+            )
+        async for records in queries.snapshot_pages(self._db, self._application_id, kind, _PAGE):
+            yield RecordPage(records, total)
+
+    async def login(self) -> str:
+        push = await queries.detail(self._db, self._application_id, self._config)
+        asked = f"{push.last_request:%Y-%m-%d %H:%M} UTC" if push.last_request else "never"
+        return f"identity providers push to {push.address}; the last request: {asked}"
