@@ -1840,6 +1840,64 @@ CREATE TABLE public.schema_files (
 );
 ALTER TABLE ONLY public.schema_files ADD CONSTRAINT schema_files_pkey PRIMARY KEY (name);
 
+CREATE TABLE public.scim_members (
+    group_id uuid NOT NULL,
+    member_id uuid NOT NULL,
+    display text NOT NULL
+);
+ALTER TABLE ONLY public.scim_members ADD CONSTRAINT scim_members_pkey PRIMARY KEY (group_id, member_id);
+CREATE INDEX scim_members_by_member ON public.scim_members USING btree (member_id);
+ALTER TABLE ONLY public.scim_members ADD CONSTRAINT scim_members_group_id_fkey FOREIGN KEY (group_id) REFERENCES public.scim_resources(id) ON DELETE CASCADE;
+ALTER TABLE ONLY public.scim_members ADD CONSTRAINT scim_members_member_id_fkey FOREIGN KEY (member_id) REFERENCES public.scim_resources(id) ON DELETE CASCADE;
+
+CREATE TABLE public.scim_pushes (
+    application_id uuid NOT NULL,
+    began_at timestamp with time zone NOT NULL,
+    changed_at timestamp with time zone,
+    waiting_since timestamp with time zone
+);
+ALTER TABLE ONLY public.scim_pushes ADD CONSTRAINT scim_pushes_pkey PRIMARY KEY (application_id);
+ALTER TABLE ONLY public.scim_pushes ADD CONSTRAINT scim_pushes_application_id_fkey FOREIGN KEY (application_id) REFERENCES public.applications(id);
+
+CREATE TABLE public.scim_resources (
+    id uuid NOT NULL,
+    number bigint NOT NULL,
+    application_id uuid NOT NULL,
+    kind text NOT NULL,
+    name_key text NOT NULL,
+    resource jsonb NOT NULL,
+    external_id text GENERATED ALWAYS AS ((resource ->> 'externalId'::text)) STORED,
+    version bigint DEFAULT 1 NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    changed_at timestamp with time zone NOT NULL,
+    CONSTRAINT scim_resources_kind_check CHECK ((kind = ANY (ARRAY['User'::text, 'Group'::text])))
+);
+ALTER TABLE public.scim_resources ALTER COLUMN number ADD GENERATED ALWAYS AS IDENTITY ( SEQUENCE NAME public.scim_resources_number_seq START WITH 1 INCREMENT BY 1 NO MINVALUE NO MAXVALUE CACHE 1 );
+ALTER TABLE ONLY public.scim_resources ADD CONSTRAINT scim_resources_application_id_kind_name_key_key UNIQUE (application_id, kind, name_key);
+ALTER TABLE ONLY public.scim_resources ADD CONSTRAINT scim_resources_pkey PRIMARY KEY (id);
+CREATE INDEX scim_resources_by_external_id ON public.scim_resources USING btree (application_id, external_id) WHERE (external_id IS NOT NULL);
+CREATE INDEX scim_resources_by_number ON public.scim_resources USING btree (application_id, kind, number);
+ALTER TABLE ONLY public.scim_resources ADD CONSTRAINT scim_resources_application_id_fkey FOREIGN KEY (application_id) REFERENCES public.applications(id);
+
+CREATE TABLE public.scim_tokens (
+    id uuid NOT NULL,
+    application_id uuid NOT NULL,
+    public_id text NOT NULL,
+    secret_sha256 bytea NOT NULL,
+    name text NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    expires_at timestamp with time zone,
+    last_used_at timestamp with time zone,
+    revoked_at timestamp with time zone
+);
+ALTER TABLE ONLY public.scim_tokens ADD CONSTRAINT scim_tokens_application_id_name_key UNIQUE (application_id, name);
+ALTER TABLE ONLY public.scim_tokens ADD CONSTRAINT scim_tokens_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.scim_tokens ADD CONSTRAINT scim_tokens_public_id_key UNIQUE (public_id);
+CREATE TRIGGER note_delete AFTER DELETE ON public.scim_tokens REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_scim_tokens();
+CREATE TRIGGER note_insert AFTER INSERT ON public.scim_tokens REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_scim_tokens();
+CREATE TRIGGER note_update AFTER UPDATE ON public.scim_tokens REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_scim_tokens();
+ALTER TABLE ONLY public.scim_tokens ADD CONSTRAINT scim_tokens_application_id_fkey FOREIGN KEY (application_id) REFERENCES public.applications(id);
+
 CREATE TABLE public.settings (
     name text NOT NULL,
     value jsonb NOT NULL
@@ -2407,6 +2465,9 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- d12d76770946 function refuse_item_move()
 -- 1dbcc96d280e function review_obstacle(uuid, timestamp with time zone)
 -- e72c65c0e96b function show_review_items()
+
+-- In rolecall/schema/scim_server.sql:
+-- 0ca5fdee059e function note_scim_tokens()
 
 -- In rolecall/schema/settings.sql:
 -- bec20d207cb1 function note_settings()

@@ -114,6 +114,8 @@ def _named(names: dict[str, Attributes], urn: str) -> str:
 
 def _inside(extension: str, attributes: Attributes, text: str) -> AttributePath:
     name, _, part = text.partition(".")
+    if "." in part:
+        raise ScimError(f"{text!r} has too many parts", ScimErrorType.INVALID_PATH)
     attribute = attributes.get(name.lower())
     if attribute is None or not part:
         return AttributePath(extension, attribute.name if attribute else name, part, attribute)

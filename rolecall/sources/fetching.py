@@ -82,10 +82,13 @@ async def fetch_file(
 
 
 async def _write(writing: Writing, pages: AsyncIterator[list[FetchedRecord]], most_bytes: int) -> int:
-    count = 0
+    count, held = 0, b""
     async for records in pages:
         count += len(records)
-        await writing.write(_LINES(records))
+        held += _LINES(records)
+        if count > 1:
+            await writing.write(held)
+            held = b""
         if writing.size > most_bytes:
             raise SourceFailed(
                 f"the records are larger than {most_bytes:,} bytes (ROLECALL_MAX_FILE_BYTES) after {count:,} of them; "
@@ -93,4 +96,7 @@ async def _write(writing: Writing, pages: AsyncIterator[list[FetchedRecord]], mo
             )
     if not count:
         raise SourceFailed("the source has no records")
+    if held:
+        # One object alone would be read as an envelope if it has a list of groups or members.
+        await writing.write(b"[" + held.rstrip() + b"]\n")
     return count

@@ -56,8 +56,8 @@ class Pushing:
         assert answer.status_code == 200, answer.text
         return dict(answer.json())
 
-    async def user(self, name: str, **attributes: Any) -> dict[str, Any]:
-        body = {"schemas": [USER], "userName": name, "displayName": name.title(), "active": True, **attributes}
+    async def user(self, username: str, **attributes: Any) -> dict[str, Any]:
+        body = {"schemas": [USER], "userName": username, "displayName": username.title(), "active": True, **attributes}
         answer = await self.send("POST", "Users", body)
         assert answer.status_code == 201, answer.text
         return dict(answer.json())

@@ -1,0 +1,131 @@
+"""The filter language: every operator over stored resources, precedence, value paths, and limits against abuse."""
+
+import pytest
+
+from rolecall.scim_server.filters import DEEPEST_FILTER, LONGEST_FILTER, MOST_TERMS
+from tests.scim_server.pushing import ENTERPRISE, Pushing
+
+WORK = {"type": "work", "value": "Ada@Example.com", "primary": True}
+HOME = {"type": "home", "value": "ada@home.test"}
+FOUND = {
+    'userName eq "ADA"': ["ada"],
+    'USERNAME Eq "ada"': ["ada"],
+    'userName ne "ada"': ["bob", "eve"],
+    'userName co "D"': ["ada"],
+    'userName sw "A"': ["ada"],
+    'userName ew "E"': ["eve"],
+    'userName gt "ada"': ["bob", "eve"],
+    'userName ge "bob"': ["bob", "eve"],
+    'userName lt "bob"': ["ada"],
+    'userName le "bob"': ["ada", "bob"],
+    "title pr": ["ada"],
+    "not (title pr)": ["bob", "eve"],
+    "title eq null": ["bob", "eve"],
+    "title ne null": ["ada"],
+    'title ne "Countess"': ["bob", "eve"],
+    'title co "_ount%"': [],
+    'title co "ount"': ["ada"],
+    "active eq true": ["ada", "eve"],
+    "active eq False": ["bob"],
+    'active eq "True"': ["ada", "eve"],
+    "active ne true": ["bob"],
+    'externalId eq "X-1"': ["ada"],
+    'externalId eq "x-1"': [],
+    'name.familyName eq "king"': ["ada"],
+    'urn:ietf:params:scim:schemas:core:2.0:User:name.familyName eq "king"': ["ada"],
+    'emails eq "ada@example.com"': ["ada"],
+    'emails co "home.test"': ["ada"],
+    'emails.value ew "example.com"': ["ada"],
+    "emails pr": ["ada"],
+    'emails[type eq "work"]': ["ada"],
+    'emails[type eq "work" and value co "@example"]': ["ada"],
+    'emails[type eq "home" and value co "@example"]': [],
+    'emails[type eq "work"].value eq "ada@example.com"': ["ada"],
+    'emails[type eq "home"].value eq "ada@example.com"': [],
+    'emails[primary eq "True"].value sw "ada"': ["ada"],
+    'emails[not (type eq "work")]': ["ada"],
+    'emails[type ne "work" and primary eq null]': ["ada"],
+    f'{ENTERPRISE}:department eq "Analysis"': ["ada"],
+    f'{ENTERPRISE}:manager.value eq "m-1"': ["ada"],
+    "urn:example:1.0:User:badge gt 6": ["ada"],
+    "urn:example:1.0:User:badge eq 7.0": ["ada"],
+    "urn:example:1.0:User:badge lt 7": [],
+    'urn:example:1.0:User:badge eq "x"': [],
+    'meta.created gt "2020-01-01T00:00:00Z"': ["ada", "bob", "eve"],
+    'meta.lastModified lt "2020-01-01T00:00:00+02:00"': [],
+    'userName eq "ada" or userName eq "bob" and active eq true': ["ada"],
+    '(userName eq "ada" or userName eq "bob") and active eq true': ["ada"],
+    'userName eq "bob" and not (active eq true or title pr)': ["bob"],
+    'userName eq "a\\"; DROP TABLE scim_resources; --"': [],
+    "nickName pr": [],
+}
+
+
+@pytest.fixture
+async def people(push: Pushing) -> Pushing:
+    name = {"givenName": "Ada", "familyName": "King"}
+    more = {ENTERPRISE: {"department": "Analysis", "manager": {"value": "m-1"}}, "urn:example:1.0:User": {"badge": 7}}
+    await push.user("ada", title="Countess", name=name, emails=[WORK, HOME], externalId="X-1", **more)
+    await push.user("bob", active=False)
+    await push.user("eve")
+    return push
+
+
+async def test_filters_find_what_they_say(people: Pushing) -> None:
+    found = {filter: await people.names(filter) for filter in FOUND}
+
+    assert found == FOUND
+
+
+async def test_groups_are_found_by_name_and_by_member(people: Pushing) -> None:
+    (ada,) = (await people.get('Users?filter=userName eq "ada"'))["Resources"]
+    group = await people.group("Finance", ada)
+    await people.group("Empty")
+    filters = {
+        'displayName eq "finance"': ["Finance"],
+        f'members eq "{ada["id"]}"': ["Finance"],
+        f'members.value eq "{ada["id"]}"': ["Finance"],
+        f'members[value eq "{ada["id"]}"]': ["Finance"],
+        f'id eq "{group["id"]}" and members eq "{ada["id"]}"': ["Finance"],
+        f'members[value eq "{ada["id"]}" and type eq "Group"]': [],
+        'members eq "ada"': [],
+        "members pr": ["Finance"],
+        "not (members pr)": ["Empty"],
+        'id eq "ada"': [],
+    }
+
+    assert {filter: await people.names(filter, "Groups") for filter in filters} == filters
+
+
+BROKEN = [
+    "userName",
+    "userName eq",
+    'userName is "ada"',
+    "userName eq ada",
+    'userName eq "ada',
+    '(userName eq "ada"',
+    'userName eq "ada")',
+    'emails[type eq "work"',
+    'emails[emails[type eq "work"]]',
+    "not userName pr",
+    'and userName eq "ada"',
+    "userName gt null",
+    "active gt true",
+    'meta.created co "2020"',
+    'meta.created gt "yesterday"',
+    'meta.location eq "x"',
+    'userName eq "a\\u0000"',
+    '"userName" eq "ada"',
+    f'userName eq "{"a" * LONGEST_FILTER}"',
+    "(" * (DEEPEST_FILTER + 2) + "userName pr" + ")" * (DEEPEST_FILTER + 2),
+    " or ".join(["userName pr"] * (MOST_TERMS + 1)),
+    "(" * 5000,
+]
+
+
+@pytest.mark.parametrize("number", range(len(BROKEN)))
+async def test_broken_and_excessive_filters_are_refused(push: Pushing, number: int) -> None:
+    answer = await push.send("POST", "Users/.search", {"filter": BROKEN[number]})
+
+    assert answer.status_code == 400, answer.text
+    assert answer.json()["scimType"] in ("invalidFilter", "invalidPath")
