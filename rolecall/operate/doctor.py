@@ -21,6 +21,7 @@ from rolecall.notifications import health as notifications
 from rolecall.notifications.queries import sealed_secrets
 from rolecall.operate.check_results import CheckResult, CheckState, DatabaseCheck, fine, trouble
 from rolecall.reports import queries as reports
+from rolecall.scim_server import health as pushes
 from rolecall.sources import health as sources
 
 MOST_SKEW = timedelta(seconds=5)
@@ -41,7 +42,7 @@ async def examine(db: Db, config: Config) -> list[CheckResult]:
     if version.state is CheckState.OK:
         findings += [await check.result(db) for check in _CHECKS]
         findings += [await _unmatched(db), await _audit(db), await _secrets(db, config)]
-        findings.append(await _sources(db, config))
+        findings += [await _sources(db, config), await _pushes(db)]
     return findings
 
 
@@ -193,6 +194,17 @@ async def _sources(db: Db, config: Config) -> CheckResult:
         _some(found),
         "set ROLECALL_SOURCE_HOSTS and ROLECALL_SOURCE_SECRETS as docs/sources.md says, for this command and for the"
         " worker; then `rolecall source test APPLICATION`",
+    )
+
+
+async def _pushes(db: Db) -> CheckResult:
+    if not (found := await pushes.problems(db, clock.now())):
+        return fine("SCIM pushes", "their tokens are valid for a month or more")
+    return trouble(
+        "SCIM pushes",
+        _some(found),
+        "create another token (`rolecall source create-token APPLICATION NAME`), enter it at the identity provider, and"
+        " revoke the old one",
     )
 
 

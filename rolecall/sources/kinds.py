@@ -69,7 +69,7 @@ KINDS: dict[SourceKind, SourceAdapter] = {
         push.connect,
         lambda url: not url,
         "",
-        frozenset(),
+        frozenset({"timeoutSeconds"}),
         frozenset({"path", "attributes", "each"}),
         required=frozenset({"path"}),
     ),

@@ -77,8 +77,8 @@ class Source(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """The source of an application. `secret_ref` names a secret; the secret itself is never part of this."""
 
     kind: SourceKind
-    contents: dict[str, SourceContent]
     url: str = ""
+    contents: dict[str, SourceContent] = {}
     username: str = ""
     secret_ref: str = ""
     authentication: Authentication = Authentication.NONE

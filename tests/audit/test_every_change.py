@@ -34,6 +34,7 @@ ROUTES = {
 }
 HOOK = {"name": "Tickets", "url": "http://127.0.0.1:9/", "events": ["AccessRequestCreated"]}
 MODEL = {"name": "Clerks", "conditions": [[{"field": "department", "operator": "is", "value": "Finance"}]]}
+PUSHED = {"kind": "SCIM Push"}
 USERS = "Username,Name\nada,Ada Lovelace\n"
 
 
@@ -191,6 +192,9 @@ async def test_every_route_that_changes_something_leaves_an_entry(
     await call("PUT", "/api/applications/{id}/source", directory, live)
     await call("POST", "/api/applications/{id}/source/test", directory)
     await call("DELETE", "/api/applications/{id}/source", directory)
+    await call("PUT", "/api/applications/{id}/source", directory, {**PUSHED, "contents": {"Users": {"path": "Users"}}})
+    token = await call("POST", "/api/applications/{id}/scim/tokens", directory, {"name": "Okta"})
+    await call("DELETE", "/api/scim-tokens/{id}", token["id"])
 
     saved = {"applicationId": str(crm), "name": "Export"}
     template = (await call("POST", "/api/connector-templates", json=saved))["id"]

@@ -97,3 +97,32 @@ async def test_source_is_removed(administrator: httpx2.AsyncClient, application:
 
     assert removed.status_code == 303
     assert await fetch_value(db, "SELECT count(*) FROM sources") == 0
+
+
+async def test_push_shows_its_address_tokens_and_counts(
+    administrator: httpx2.AsyncClient, anonymous: httpx2.AsyncClient, application: UUID
+) -> None:
+    form = {"kind": "SCIM Push", "url": "", "contents": '{"Users": {"path": "Users"}}', "timeoutSeconds": "60"}
+    saved = await administrator.post(f"/applications/{application}/source", data=form)
+    assert saved.status_code == 303, saved.text
+    here = f"/applications/{application}/source"
+    empty = (await administrator.get(here)).text
+    assert "http://rolecall.test/scim/v2" in empty
+    assert "Nothing was pushed yet" in empty
+
+    refused = await administrator.post(f"{here}/tokens", data={"name": "", "expiresInDays": "soon"})
+    made = await administrator.post(f"{here}/tokens", data={"name": "Okta <b>", "expiresInDays": "30"})
+
+    assert (refused.status_code, refused.text.count('-problem"')) == (400, 2)
+    secret = made.text.partition('<code id="secret">')[2].partition("<")[0]
+    users = [{"userName": "ada"}, {"userName": "bob", "active": False}]
+    for user in users:
+        headers = {"Authorization": f"Bearer {secret}"}
+        assert (await anonymous.post("/scim/v2/Users", json=user, headers=headers)).status_code == 201
+    page = (await administrator.get(here)).text
+    assert "2 users, 1 of them active, and 0 groups" in page
+    assert "Okta &lt;b&gt;" in page
+    assert secret not in page
+    revoke = page.partition('action="/scim-tokens/')[2].partition('"')[0]
+    assert (await administrator.post(f"/scim-tokens/{revoke}")).status_code == 303
+    assert (await anonymous.get("/scim/v2/Users", headers=headers)).status_code == 401

@@ -137,7 +137,8 @@ async def test_broken_operations_are_refused_and_change_nothing(push: Pushing, c
 async def test_body_without_operations_is_refused(push: Pushing) -> None:
     ada = await push.user("ada")
 
-    for body in ({}, {"Operations": []}, {"Operations": "x"}, {"Operations": [1]}):
+    bodies: list[object] = [{}, {"Operations": []}, {"Operations": "x"}, {"Operations": [1]}]
+    for body in bodies:
         assert (await push.send("PATCH", f"Users/{ada['id']}", body)).status_code == 400
     many = [{"op": "remove", "path": "title"}] * 1001
     assert (await push.patch(f"Users/{ada['id']}", *many)).status_code == 413

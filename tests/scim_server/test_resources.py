@@ -200,7 +200,8 @@ async def test_lists_are_paged_by_index_and_by_cursor(push: Pushing) -> None:
     assert (page["totalResults"], page["itemsPerPage"], page["startIndex"]) == (5, 2, 2)
     assert (await push.get("Users?count=0"))["Resources"] == []
     assert (await push.get("Users?startIndex=-3&count=100000"))["itemsPerPage"] == 5
-    found, cursor = list[str](), ""
+    found = list[str]()
+    cursor: str | None = ""
     while cursor is not None:
         page = await push.get(f"Users?cursor={cursor}&count=2")
         found += [each["userName"] for each in page["Resources"]]

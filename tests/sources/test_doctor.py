@@ -1,11 +1,13 @@
 """The doctor names sources that cannot be fetched, and what to do."""
 
+import httpx2
 import msgspec
 
 from rolecall.core.config import AllowedHosts, Config
-from rolecall.core.db import Db
+from rolecall.core.db import Db, execute
 from rolecall.operate import doctor
 from rolecall.operate.check_results import CheckState
+from tests.scim_server.pushing import a_push
 from tests.sources.rest_server import CONTENTS
 from tests.sources.sourcing import Sourcing
 
@@ -35,3 +37,16 @@ async def test_missing_secret_is_named(sourcing: Sourcing, db: Db, config: Confi
 
     assert state is CheckState.TROUBLE
     assert "the secret hr in ROLECALL_SOURCE_SECRETS cannot be read" in detail
+
+
+async def test_expiring_tokens_of_a_push_are_named(client: httpx2.AsyncClient, db: Db, config: Config) -> None:
+    push = await a_push(client, db)
+
+    async def pushes() -> str:
+        return next(each.detail for each in await doctor.examine(db, config) if each.check == "SCIM pushes")
+
+    assert await pushes() == "their tokens are valid for a month or more"
+    await execute(db, "UPDATE scim_tokens SET expires_at = '2020-01-02'")
+    assert await pushes() == "Payroll: the last token has expired on 2020-01-02"
+    await client.delete(f"/api/applications/{push.id}/source")
+    assert await pushes() == "their tokens are valid for a month or more"

@@ -33,7 +33,7 @@ NOUNS = {
         },
     ),
     "source": Noun(
-        "Live sources: fetch the records of an application from SCIM, REST, LDAP or SQL.",
+        "Live sources: fetch the records of an application from SCIM, REST, LDAP or SQL, or take SCIM pushes.",
         {
             "show": Verb(calls.get_source, "rolecall source show Payroll"),
             "set": Verb(
@@ -43,6 +43,9 @@ NOUNS = {
             "remove": Verb(calls.delete_source, "rolecall source remove Payroll"),
             "test": Verb(calls.test_source, "rolecall source test Payroll"),
             "fetch": Verb(calls.stage_import, "rolecall source fetch Payroll"),
+            "push": Verb(calls.get_push, "rolecall source push Payroll"),
+            "create-token": Verb(calls.create_push_token, "rolecall source create-token Payroll Okta"),
+            "revoke-token": Verb(calls.revoke_push_token, f"rolecall source revoke-token {_ID}"),
         },
     ),
     "import": Noun(

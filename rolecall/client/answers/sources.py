@@ -1,6 +1,7 @@
 """Responses about live sources."""
 
 from datetime import datetime
+from uuid import UUID
 
 from rolecall.client.answers.common import Answer, Json
 
@@ -22,6 +23,32 @@ class Source(Answer):
     secret_date: datetime | None
     next_run: datetime | None
     last_failure: str | None
+
+
+class PushToken(Answer):
+    id: UUID
+    name: str
+    created_date: datetime
+    expires_on: datetime | None
+    last_used_on: datetime | None
+    revoked_on: datetime | None
+
+
+class PushTokenWithSecret(PushToken):
+    secret: str
+
+
+class Push(Answer):
+    """What an identity provider has pushed into an application by SCIM."""
+
+    address: str
+    users: int
+    active_users: int
+    groups: int
+    last_request: datetime | None
+    last_change: datetime | None
+    next_snapshot: datetime | None
+    tokens: list[PushToken]
 
 
 class UnderstoodContent(Answer):

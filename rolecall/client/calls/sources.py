@@ -28,10 +28,10 @@ def get_source(application_id: Id) -> Call[answers.Source]:
 
 
 def put_source(
-    application_id: Id, kind: str, url: str, *, contents: Json, **fields: Unpack[SourceFields]
+    application_id: Id, kind: str, url: str | None = None, *, contents: Json, **fields: Unpack[SourceFields]
 ) -> Call[answers.Source]:
-    """Set the live source of an application; imports fetch its records instead of files."""
-    body: Mapping[str, object] = {"kind": kind, "url": url, "contents": contents, **fields}
+    """Set the live source of an application; imports fetch its records instead of files. `SCIM Push` has no URL."""
+    body: Mapping[str, object] = {"kind": kind, "contents": contents, **({"url": url} if url else {}), **fields}
     return describe.call("PUT", answers.Source, _PATH, application_id, body=body)
 
 
@@ -43,3 +43,26 @@ def delete_source(application_id: Id) -> Call[None]:
 def test_source(application_id: Id, *, source: Json | None = None) -> Call[answers.SourceTest]:  # noqa: PT028
     """Connect to the live source, or to a draft of one, and show its first records as understood."""
     return describe.post(answers.SourceTest, f"{_PATH}/test", application_id, source=source)
+
+
+def get_push(application_id: Id) -> Call[answers.Push]:
+    """Show the SCIM push into an application: the address, counts, the next import and tokens."""
+    return describe.get(answers.Push, "/api/applications/{}/scim", application_id)
+
+
+def create_push_token(
+    application_id: Id, name: str, *, expires_in_days: int | None = 365
+) -> Call[answers.PushTokenWithSecret]:
+    """Create a token for an identity provider; it never expires if `expires_in_days` is None.
+
+    The response contains its secret, which is never shown again.
+    """
+    body: Json = {"name": name, "expires_in_days": expires_in_days}
+    return describe.call(
+        "POST", answers.PushTokenWithSecret, "/api/applications/{}/scim/tokens", application_id, body=body
+    )
+
+
+def revoke_push_token(scim_token_id: Id) -> Call[None]:
+    """Revoke a SCIM token, with effect on the next request."""
+    return describe.call("DELETE", type(None), "/api/scim-tokens/{}", scim_token_id)

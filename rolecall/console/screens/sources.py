@@ -9,7 +9,7 @@ from litestar.handlers import HTTPRouteHandler
 
 from rolecall.applications import queries as applications
 from rolecall.console.answers import HtmlPage, SeeOther
-from rolecall.console.forms import first, problems_by_field, shown
+from rolecall.console.forms import first, integer, problems_by_field, shown
 from rolecall.console.frame import screen
 from rolecall.console.inputs import Form, plain_form
 from rolecall.core import clock
@@ -19,6 +19,10 @@ from rolecall.core.config import Config
 from rolecall.core.db import Db
 from rolecall.core.errors import Invalid, NotFound
 from rolecall.core.ids import known_guid
+from rolecall.core.text import fold
+from rolecall.scim_server import actions as pushes
+from rolecall.scim_server import queries as push_queries
+from rolecall.scim_server.shapes import DEFAULT_DAYS
 from rolecall.source_tests import actions as tests
 from rolecall.source_tests.shapes import SourceTest
 from rolecall.sources import actions, queries
@@ -45,7 +49,9 @@ async def put_source(db: Db, caller: Caller, id: str, form: Form, facts: Facts, 
             await actions.put_source(db, caller, application_id, _body(form), facts, config)
     except Invalid as error:
         return await _page(db, application_id, config, facts.now, form, _by_field(error))
-    return SeeOther(f"/applications/{id}/source", "The source was saved. Test the connection before you import.")
+    is_push = fold(first(form, "kind")) == fold(SourceKind.SCIM_PUSH)
+    advice = "Create a token for the identity provider." if is_push else "Test the connection before you import."
+    return SeeOther(f"/applications/{id}/source", f"The source was saved. {advice}")
 
 
 async def _test(request: AnyRequest, config: Config) -> Carried:
@@ -76,6 +82,32 @@ async def delete_source(db: Db, caller: Caller, id: str, now: datetime) -> SeeOt
     return SeeOther(f"/applications/{id}?tab=connector", "The source was removed. Imported data stays.")
 
 
+@screen("POST", f"{_HERE}/tokens", scope=_SCOPE)
+async def create_push_token(db: Db, caller: Caller, id: str, form: Form, facts: Facts, config: Config) -> HtmlPage:
+    application_id = known_guid("Application", id)
+    days = first(form, "expiresInDays")
+    raw = {"name": first(form, "name"), "expiresInDays": integer(days) if days else None}
+    try:
+        async with db.transaction():
+            token = await pushes.create_push_token(db, caller, application_id, raw, facts)
+    except Invalid as error:
+        return await _page(db, application_id, config, facts.now, problems=_of_token(error))
+    said = {"what": f"Secret of {token.name}", "secret": token.secret, "href": f"/applications/{id}/source"}
+    return HtmlPage("secret.html", said)
+
+
+def _of_token(error: Invalid) -> dict[str, str]:
+    """Keep the problems of the token apart from those of the source, which has fields of the same names."""
+    return {f"token.{field}": message for field, message in problems_by_field(error).items()}
+
+
+@screen("POST", "/scim-tokens/{id:str}/revoke", scope=_SCOPE, revokes=True)
+async def revoke_push_token(db: Db, caller: Caller, id: str, now: datetime) -> SeeOther:
+    application_id = await pushes.revoke_push_token(db, caller, known_guid("SCIM token", id), now)
+    said = "The token was revoked. The next request with it is refused."
+    return SeeOther(f"/applications/{application_id}/source", said)
+
+
 async def _page(
     db: Db,
     id: UUID,
@@ -91,6 +123,7 @@ async def _page(
     except NotFound:
         source = None
     facts = await queries.application(db, id)
+    is_push = source is not None and source.kind is SourceKind.SCIM_PUSH
     values = {
         "application": application,
         "source": source,
@@ -99,6 +132,8 @@ async def _page(
         "kinds": list(SourceKind),
         "authentications": list(Authentication),
         "result": result,
+        "push": await push_queries.detail(db, id, config) if is_push else None,
+        "days": DEFAULT_DAYS,
         "age": (now - source.secret_date).days if source and source.secret_date else None,
     }
     return HtmlPage("source.html", values, 400 if problems else 200)
@@ -157,4 +192,11 @@ def _by_field(error: Invalid) -> dict[str, str]:
     return found
 
 
-HANDLERS: list[HTTPRouteHandler] = [show_source, put_source, test_source, delete_source]
+HANDLERS: list[HTTPRouteHandler] = [
+    show_source,
+    put_source,
+    test_source,
+    delete_source,
+    create_push_token,
+    revoke_push_token,
+]

@@ -1,0 +1,25 @@
+"""Find SCIM pushes that have stopped or will stop, because their tokens expire."""
+
+from datetime import datetime, timedelta
+
+from rolecall.core.db import Db, fetch_rows
+
+_SOON = timedelta(days=30)
+
+
+async def problems(db: Db, now: datetime) -> list[str]:
+    """Return what is wrong with the push of each application that is not archived."""
+    rows = await fetch_rows(
+        db,
+        """SELECT a.name, max(coalesce(t.expires_at, 'infinity')) AS until, count(t.id) > 0 AS has_token
+           FROM scim_pushes p JOIN applications a ON a.id = p.application_id AND NOT a.is_archived
+           LEFT JOIN scim_tokens t ON t.application_id = p.application_id AND t.revoked_at IS NULL
+           GROUP BY a.id, a.name
+           HAVING count(t.id) = 0 OR max(coalesce(t.expires_at, 'infinity')) < %(soon)s ORDER BY a.list_key""",
+        soon=now + _SOON,
+    )
+    return [f"{name}: {_said(until, now) if has_token else 'there is no token'}" for name, until, has_token in rows]
+
+
+def _said(until: datetime, now: datetime) -> str:
+    return f"the last token {'has expired' if until <= now else 'expires'} on {until:%Y-%m-%d}"
