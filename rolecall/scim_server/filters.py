@@ -239,7 +239,7 @@ OF_TEXTS = (CompareOperator.CO, CompareOperator.SW, CompareOperator.EW)
 
 
 def compares(term: Comparison, found: object) -> bool:
-    wanted = term.value
+    wanted: object = term.value
     if isinstance(found, bool):
         # Entra writes roles[primary eq "True"].
         wanted = as_flag(wanted)

@@ -360,7 +360,7 @@ def for_scim(answer: Handler) -> Handler:
             return _error(error.status, str(error), error.type)
         response = answer(request, error)
         detail = _detail(response.content)
-        return _error(response.status_code, detail, None, dict(response.headers))
+        return _error(response.status_code or 500, detail, None, dict(response.headers))
 
     return in_form
 

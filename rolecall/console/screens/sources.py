@@ -91,14 +91,9 @@ async def create_push_token(db: Db, caller: Caller, id: str, form: Form, facts: 
         async with db.transaction():
             token = await pushes.create_push_token(db, caller, application_id, raw, facts)
     except Invalid as error:
-        return await _page(db, application_id, config, facts.now, problems=_of_token(error))
+        return await _page(db, application_id, config, facts.now, token_problems=problems_by_field(error))
     said = {"what": f"Secret of {token.name}", "secret": token.secret, "href": f"/applications/{id}/source"}
     return HtmlPage("secret.html", said)
-
-
-def _of_token(error: Invalid) -> dict[str, str]:
-    """Keep the problems of the token apart from those of the source, which has fields of the same names."""
-    return {f"token.{field}": message for field, message in problems_by_field(error).items()}
 
 
 @screen("POST", "/scim-tokens/{id:str}/revoke", scope=_SCOPE, revokes=True)
@@ -116,6 +111,7 @@ async def _page(
     form: Form | None = None,
     problems: dict[str, str] | None = None,
     result: SourceTest | None = None,
+    token_problems: dict[str, str] | None = None,
 ) -> HtmlPage:
     application = await applications.get(db, id)
     try:
@@ -129,6 +125,7 @@ async def _page(
         "source": source,
         "form": shown(form) if form is not None else _current(source, facts.groups),
         "problems": problems or {},
+        "token_problems": token_problems or {},
         "kinds": list(SourceKind),
         "authentications": list(Authentication),
         "result": result,
@@ -136,7 +133,7 @@ async def _page(
         "days": DEFAULT_DAYS,
         "age": (now - source.secret_date).days if source and source.secret_date else None,
     }
-    return HtmlPage("source.html", values, 400 if problems else 200)
+    return HtmlPage("source.html", values, 400 if problems or token_problems else 200)
 
 
 def _current(source: SourceDetail | None, groups: dict[str, bool]) -> dict[str, str]:
