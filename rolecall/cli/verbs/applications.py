@@ -45,7 +45,7 @@ NOUNS = {
             "fetch": Verb(calls.stage_import, "rolecall source fetch Payroll"),
             "push": Verb(calls.get_push, "rolecall source push Payroll"),
             "create-token": Verb(calls.create_push_token, "rolecall source create-token Payroll Okta"),
-            "revoke-token": Verb(calls.revoke_push_token, f"rolecall source revoke-token {_ID}"),
+            "revoke-token": Verb(calls.revoke_push_token, f"rolecall source revoke-token {EXAMPLE_ID}"),
         },
     ),
     "import": Noun(
