@@ -1533,6 +1533,25 @@ CREATE TRIGGER note_insert AFTER INSERT ON public.review_bulks REFERENCING NEW T
 CREATE TRIGGER note_update AFTER UPDATE ON public.review_bulks REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_review_bulks();
 ALTER TABLE ONLY public.review_bulks ADD CONSTRAINT review_bulks_review_id_fkey FOREIGN KEY (review_id) REFERENCES public.reviews(id);
 
+CREATE TABLE public.review_changes (
+    number bigint NOT NULL,
+    review_id uuid NOT NULL,
+    change text NOT NULL,
+    reason text NOT NULL,
+    import_number integer,
+    items bigint[] NOT NULL,
+    item_count integer NOT NULL,
+    digest text NOT NULL,
+    changed_on timestamp with time zone NOT NULL
+);
+ALTER TABLE public.review_changes ALTER COLUMN number ADD GENERATED ALWAYS AS IDENTITY ( SEQUENCE NAME public.review_changes_number_seq START WITH 1 INCREMENT BY 1 NO MINVALUE NO MAXVALUE CACHE 1 );
+ALTER TABLE ONLY public.review_changes ADD CONSTRAINT review_changes_pkey PRIMARY KEY (number);
+CREATE INDEX review_changes_review_id_number_idx ON public.review_changes USING btree (review_id, number);
+CREATE TRIGGER note_delete AFTER DELETE ON public.review_changes REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_review_changes();
+CREATE TRIGGER note_insert AFTER INSERT ON public.review_changes REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_review_changes();
+CREATE TRIGGER note_update AFTER UPDATE ON public.review_changes REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_review_changes();
+ALTER TABLE ONLY public.review_changes ADD CONSTRAINT review_changes_review_id_fkey FOREIGN KEY (review_id) REFERENCES public.reviews(id);
+
 CREATE TABLE public.review_decisions (
     number bigint NOT NULL,
     review_id uuid NOT NULL,
@@ -1637,6 +1656,7 @@ CREATE TABLE public.review_items (
     reopened_import integer,
     accepted_until timestamp with time zone,
     list_key text NOT NULL COLLATE pg_catalog."C",
+    withdrawn_import integer,
     CONSTRAINT decision_is_known CHECK ((decision = ANY (ARRAY['Keep'::text, 'Keep Until'::text, 'Change'::text, 'Revoke'::text, 'Not Mine'::text, 'Unsure'::text]))),
     CONSTRAINT status_is_known CHECK ((status = ANY (ARRAY['Pending'::text, 'Approved'::text, 'Flagged'::text, 'Remediated'::text, 'Withdrawn'::text]))),
     CONSTRAINT subject_is_known CHECK ((subject = ANY (ARRAY['Access'::text, 'Account'::text, 'Group'::text, 'Model'::text])))
@@ -1645,6 +1665,7 @@ ALTER TABLE public.review_items ALTER COLUMN number ADD GENERATED ALWAYS AS IDEN
 ALTER TABLE ONLY public.review_items ADD CONSTRAINT review_items_number_key UNIQUE (number);
 ALTER TABLE ONLY public.review_items ADD CONSTRAINT review_items_pkey PRIMARY KEY (id);
 CREATE INDEX review_items_account_number_entitlement_id_idx ON public.review_items USING btree (account_number, entitlement_id);
+CREATE INDEX review_items_flagged ON public.review_items USING btree (review_id) WHERE (status = 'Flagged'::text);
 CREATE INDEX review_items_identity_id_list_key_idx ON public.review_items USING btree (identity_id, list_key);
 CREATE UNIQUE INDEX review_items_listed_review_id ON public.review_items USING btree (review_id, list_key);
 CREATE INDEX review_items_listed_review_id_application_id ON public.review_items USING btree (review_id, application_id, list_key);
@@ -1707,6 +1728,9 @@ CREATE TABLE public.review_populations (
 );
 ALTER TABLE ONLY public.review_populations ADD CONSTRAINT review_populations_pkey PRIMARY KEY (review_id, "position");
 CREATE INDEX review_populations_application_id_idx ON public.review_populations USING btree (application_id);
+CREATE TRIGGER note_delete AFTER DELETE ON public.review_populations REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_review_populations();
+CREATE TRIGGER note_insert AFTER INSERT ON public.review_populations REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_review_populations();
+CREATE TRIGGER note_update AFTER UPDATE ON public.review_populations REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_review_populations();
 ALTER TABLE ONLY public.review_populations ADD CONSTRAINT review_populations_application_id_fkey FOREIGN KEY (application_id) REFERENCES public.applications(id);
 ALTER TABLE ONLY public.review_populations ADD CONSTRAINT review_populations_review_id_fkey FOREIGN KEY (review_id) REFERENCES public.reviews(id);
 
@@ -2304,7 +2328,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- ede511480115 function levels_in_order()
 -- ffcf7ca205b3 function notifications_channel()
 -- 2b64f40ba68c function personnel_events_channel()
--- 9b8fdb0120ba function review_item_moves()
+-- 51aeef3c23df function review_item_moves()
 -- cd97ab0ea9cf function reviews_channel()
 
 -- In rolecall/schema/core.sql:
@@ -2421,7 +2445,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 2cd8efd87cee function person_or_administrators(uuid)
 -- c9a65c8e0d2b function notify_of_report(uuid, uuid, boolean)
 -- bc0b52647adb function notify_of_request_events()
--- bc30bf43e356 function notify_of_review_events()
+-- e33459211eb6 function notify_of_review_events()
 -- 30e7a2f57de1 function notify_of_stand_in()
 -- 77cc27fedc28 function notify_reviewers(uuid[], text)
 -- 77349459b596 function people_of_rule(uuid)
@@ -2457,8 +2481,10 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- fe2f9ae307b9 function note_import_to_review()
 -- 5152dc87a1b8 function note_review_acceptances()
 -- 89561e75ff6a function note_review_bulks()
+-- 76883c869f47 function note_review_changes()
 -- 868e59d08478 function note_review_decisions()
 -- 65b1bf060d69 function note_review_moves()
+-- 836d9f9e9bdc function note_review_populations()
 -- 84a699734b9b function note_review_submissions()
 -- 670ac3a0dc20 function note_review_templates()
 -- 523acb241b5b function note_reviews()

@@ -54,8 +54,8 @@ from rolecall.personnel_events.model import CHANNEL as PERSONNEL_EVENTS_CHANNEL
 from rolecall.personnel_events.stages import follow_event
 from rolecall.reports.model import CHANNEL as REPORTS_CHANNEL
 from rolecall.reports.running import run_reports
+from rolecall.reviews import comparing, reason_lists, templates
 from rolecall.reviews import following as reviews
-from rolecall.reviews import reason_lists, templates
 from rolecall.reviews.model import CHANNEL as REVIEWS_CHANNEL
 from rolecall.web.idempotency import delete_old_answers
 from rolecall.webhooks import actions as webhooks
@@ -187,12 +187,12 @@ _FOLLOWED = (
 async def follow_reviews(pool: Pool, config: Config, now: datetime) -> bool:
     """Apply requests, imports and due dates to reviews; a failing step must not block the others."""
     async with pool.connection() as db:
-        numbers = await reviews.imports_to_review(db)
+        numbers = await comparing.imports_to_review(db)
         due = await templates.due_templates(db, now)
     facts = Facts(now=now, zone=config.timezone)
     steps: list[Callable[..., Awaitable[None]]] = [
         *_FOLLOWED,
-        *(partial(reviews.follow_import, import_number=number) for number in numbers),
+        *(partial(comparing.follow_import, import_number=number) for number in numbers),
         *(partial(templates.follow_template, id=id, facts=facts) for id in due),
     ]
     for step in steps:

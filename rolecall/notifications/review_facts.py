@@ -7,7 +7,12 @@ from rolecall.core.db import Db, fetch_rows
 from rolecall.notifications.model import FactContext, NotificationFacts
 
 # What the owner of a review is notified of.
-_OWNED = {"ReviewItemReopened": "removed access came back", "ReviewOverdue": "it is overdue and waits for decisions"}
+_OWNED = {
+    "ReviewItemReopened": "removed access came back",
+    "ReviewOverdue": "it is overdue and waits for decisions",
+    "ReviewRemovalCanceled": "a request to remove access was canceled",
+    "ReviewAcceptanceEnded": "the acceptance of flagged access has ended",
+}
 
 
 async def of_reviews(db: Db, ids: Sequence[UUID], context: FactContext) -> dict[UUID, NotificationFacts]:

@@ -1,7 +1,10 @@
 """Accept flagged access for a while: by the owner of the application, never by the reviewer who flagged it."""
 
+from datetime import datetime
 from uuid import UUID
 
+from rolecall.access_requests import moving
+from rolecall.access_requests.model import SNOOZE
 from rolecall.core.caller import Caller
 from rolecall.core.checking import Facts, Json, check
 from rolecall.core.db import Db, execute, fetch_rows, fetch_value
@@ -26,7 +29,7 @@ async def accept(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> Re
         raise Conflict("The review was canceled, so there is nothing to accept")
     if item.status is not ReviewItemStatus.FLAGGED:
         raise Conflict(f"Only an item that is Flagged can be accepted; this one is {item.status}")
-    if not item.is_submitted and not item.related_items:
+    if not item.is_submitted and not item.related_items and not await _is_closed(db, item.review_id):
         raise Conflict("The reviewer has not submitted the decision yet")
     person_id = await _accepting(db, caller, item, body.identity_id)
     name = await fetch_value(
@@ -50,8 +53,31 @@ async def accept(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> Re
         until=body.until,
         id=item.id,
     )
+    await _postpone_removal(db, caller, item.id, facts.now)
     await complete_if_done(db, item.review_id, facts.now)
     return await item_queries.get_item(db, item.id)
+
+
+async def _is_closed(db: Db, review_id: UUID) -> bool:
+    """Return whether the review is closed: then items that nobody decided count as decided."""
+    sql = "SELECT status IN ('Closed', 'Completed') FROM reviews WHERE id = %(id)s"
+    return bool(await fetch_value(db, sql, id=review_id))
+
+
+async def _postpone_removal(db: Db, caller: Caller, item_id: UUID, now: datetime) -> None:
+    """Snooze an open request whose items are all accepted, until the first acceptance ends."""
+    rows = await fetch_rows(
+        db,
+        """SELECT q.id, min(o.accepted_until) FROM review_items c JOIN access_requests q ON q.id = c.request_id
+           JOIN review_items o ON o.request_id = q.id AND o.status = 'Flagged'
+           WHERE c.id = %(id)s AND q.status = 'Open' GROUP BY q.id
+           HAVING count(*) FILTER (WHERE coalesce(o.accepted_until, '-infinity') <= %(now)s) = 0""",
+        id=item_id,
+        now=now,
+    )
+    for request_id, until in rows:
+        text = f"The owner accepts the access until {until:%Y-%m-%d}"
+        await moving.move(db, SNOOZE, [request_id], caller, now, text, snoozed_until=until)
 
 
 async def _accepting(db: Db, caller: Caller, item: ReviewItemDetail, given: UUID | None) -> UUID:

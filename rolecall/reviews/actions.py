@@ -121,7 +121,8 @@ async def change_review(db: Db, caller: Caller, id: str, raw: Json, facts: Facts
     if review.status not in (ReviewStatus.DRAFT, ReviewStatus.OPEN):
         raise Conflict(_LIVE.format(review.status, "changed"))
     if columns:
-        changes = ", ".join(f"{name} = %({name})s" for name in columns)
+        # A later due date lifts the hold; closing looks again.
+        changes = ", ".join(["held = NULL", *(f"{name} = %({name})s" for name in columns)])
         await execute(db, f"UPDATE reviews SET {changes} WHERE id = %(id)s", **{**columns, "id": review.id})
     return await queries.get(db, review.id)
 
@@ -141,6 +142,7 @@ async def open_review(db: Db, caller: Caller, id: str | UUID, now: datetime) -> 
         raise Conflict(_LIVE.format(review.status, "opened"))
     if review.due_on <= now:
         raise Conflict("The due date has passed. Set a later one, then open the review")
+    await opening.require_sources(db, review)
     taken = await opening.take_items(db, review, now)
     await opening.store_items(db, review, taken, now)
     await move_review(

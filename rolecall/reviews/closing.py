@@ -8,6 +8,7 @@ from rolecall.core.db import Db, execute, fetch_rows, fetch_value
 from rolecall.core.errors import Conflict
 from rolecall.reviews import queries
 from rolecall.reviews.actions import move_review
+from rolecall.reviews.changes import ItemChange, record_change
 from rolecall.reviews.events import record_item_events, record_review_event
 from rolecall.reviews.model import MOST_FLAGGED, Decision, OnSilence, ReviewEvent, ReviewStatus
 from rolecall.reviews.remediating import request_removals
@@ -26,7 +27,7 @@ async def close_review(db: Db, caller: Caller, id: str | UUID, confirm: bool, no
         raise Conflict(f"{_unsubmitted(left)}, and the due date has not passed")
     if left and review.on_silence is OnSilence.ESCALATE:
         raise Conflict(f"{_unsubmitted(left)}. Remind the reviewers, or reassign the items")
-    if left and review.on_silence is OnSilence.FLAG and not confirm:
+    if left and not confirm:
         held = await _too_many(db, review)
         if held:
             await execute(db, "UPDATE reviews SET held = %(held)s WHERE id = %(id)s", held=held, id=review.id)
@@ -52,17 +53,19 @@ async def _left(db: Db, review_id: UUID) -> int:
 
 
 async def _too_many(db: Db, review: ReviewDetail) -> str | None:
-    """Return a message for an application of which too many accounts would be flagged without a decision."""
+    """Return a message for an application of which closing would flag too many accounts without a signature."""
     rows = await fetch_rows(
         db,
         """SELECT a.name, count(DISTINCT c.account_number), p.accounts
            FROM review_items c JOIN applications a ON a.id = c.application_id
            JOIN review_populations p ON p.review_id = c.review_id AND p.application_id = c.application_id
-           WHERE c.review_id = %(id)s AND c.status = 'Pending' AND c.account_number IS NOT NULL
+           WHERE c.review_id = %(id)s AND c.account_number IS NOT NULL AND c.submission_id IS NULL
+             AND (c.status = 'Flagged' OR %(flag)s AND c.status = 'Pending')
            GROUP BY a.id, p.accounts HAVING count(DISTINCT c.account_number) > p.accounts * %(most)s
            ORDER BY a.name_key""",
         id=review.id,
         most=MOST_FLAGGED,
+        flag=review.on_silence is OnSilence.FLAG,
     )
     said = [f"{flagged} of {accounts} accounts of {name}" for name, flagged, accounts in rows]
     return f"Closing would flag {', '.join(said)}. Confirm to close it nevertheless" if said else None
@@ -85,6 +88,8 @@ async def _decide_unanswered(db: Db, caller: Caller, review: ReviewDetail, now: 
         system=SYSTEM.id,
     )
     unanswered = [id for (id,) in rows]
+    said = _UNANSWERED.format(review.due_on)
+    await record_change(db, ItemChange.NO_RESPONSE, [(id, review.id) for id in unanswered], said, now)
     # Decisions that were made but not submitted count too.
     unsubmitted = await fetch_rows(
         db,
@@ -104,10 +109,19 @@ async def _close(db: Db, review: ReviewDetail, now: datetime) -> ReviewDetail:
 
 
 async def close_if_done(db: Db, review_id: UUID, now: datetime) -> None:
-    """Close an open review when its last reviewer has submitted."""
+    """Close an open review when its last reviewer has submitted; cancel it if every item was withdrawn."""
     review = await queries.plan_of(db, review_id, lock=True)
-    if review.status is ReviewStatus.OPEN and not await _left(db, review_id):
+    if review.status is not ReviewStatus.OPEN or await _left(db, review_id):
+        return
+    if await _has_decisions(db, review_id):
         await _close(db, review, now)
+    else:
+        await move_review(db, review, ReviewStatus.CANCELED, "canceled", canceled_on=now, held=None)
+
+
+async def _has_decisions(db: Db, review_id: UUID) -> bool:
+    sql = "SELECT EXISTS (SELECT FROM review_items WHERE review_id = %(id)s AND status <> 'Withdrawn')"
+    return bool(await fetch_value(db, sql, id=review_id))
 
 
 async def complete_if_done(db: Db, review_id: UUID, now: datetime) -> None:
@@ -132,10 +146,12 @@ async def cancel_review(db: Db, caller: Caller, id: str, now: datetime) -> Revie
     review = await queries.plan_of(db, id, lock=True)
     await move_review(db, review, ReviewStatus.CANCELED, "canceled", canceled_on=now, held=None)
     # Fires show_review_items, schema/reviews.sql.
-    await execute(
+    rows = await fetch_rows(
         db,
         """UPDATE review_items SET status = 'Withdrawn'
-           WHERE review_id = %(id)s AND status IN ('Pending', 'Approved', 'Flagged') AND request_id IS NULL""",
+           WHERE review_id = %(id)s AND status IN ('Pending', 'Approved', 'Flagged') AND request_id IS NULL
+           RETURNING id, review_id""",
         id=review.id,
     )
+    await record_change(db, ItemChange.WITHDRAWN, rows, "The review was canceled", now)
     return await queries.get(db, review.id)

@@ -9,6 +9,7 @@ import msgspec
 
 from rolecall.core.db import Db, fetch_rows, fetch_value
 from rolecall.core.paging import Page, fetch_page, totals_of
+from rolecall.reviews.population import IS_WHOLE, WAS_SEEN
 from rolecall.reviews.shapes import NamedReference
 
 
@@ -35,10 +36,11 @@ class ApplicationCoverage(msgspec.Struct, frozen=True, rename="camel"):
     is_overdue: bool
 
 
-# Reviews of single findings and of models do not cover an application.
-_COVERING = """SELECT r.id, r.number, r.name, r.due_on, r.completed_on FROM reviews r
+# A review covers an application if it looks at everything that the accounts of the application hold.
+_COVERING = f"""SELECT r.id, r.number, r.name, r.due_on, r.completed_on FROM reviews r
     JOIN review_populations p ON p.review_id = r.id AND p.application_id = a.id
-    WHERE r.opened_by_import IS NULL AND r.type NOT IN ('Unmatched', 'Leavers', 'Model', 'Changed')"""
+    WHERE r.opened_by_import IS NULL AND r.type IN ('Application', 'Supervisor', 'Entitlement')
+      AND {IS_WHOLE} AND {WAS_SEEN}"""
 _FROM = f"""FROM applications a
     LEFT JOIN LATERAL ({_COVERING} AND r.status = 'Completed' ORDER BY r.completed_on DESC LIMIT 1) AS last ON true
     LEFT JOIN LATERAL ({_COVERING} AND r.status IN ('Open', 'Closed') ORDER BY r.number DESC LIMIT 1) AS now ON true
@@ -91,6 +93,12 @@ class ReviewNumbers(msgspec.Struct, frozen=True):
     overdue_applications: int
 
 
+# Access that returned, or whose acceptance ended, after its review was completed.
+_FLAGGED_AFTERWARDS = """
+    SELECT count(*) FROM review_items c JOIN reviews r ON r.id = c.review_id AND r.status = 'Completed'
+    WHERE c.status = 'Flagged' AND coalesce(c.accepted_until, '-infinity') <= %(now)s"""
+
+
 async def numbers(db: Db, now: datetime) -> ReviewNumbers:
     rows = await fetch_rows(
         db, "SELECT id, status, due_on FROM reviews WHERE status IN ('Draft', 'Open', 'Closed') ORDER BY number"
@@ -101,5 +109,6 @@ async def numbers(db: Db, now: datetime) -> ReviewNumbers:
         sum(await totals_of(db, "review_items", [{"review_id": str(id), "status": status} for id in running]))
         for status in ("Pending", "Flagged")
     ]
+    flagged += await fetch_value(db, _FLAGGED_AFTERWARDS, now=now)
     overdue = sum(status == "Open" and due_on <= now for _, status, due_on in rows)
     return ReviewNumbers(by_status, pending, flagged, overdue, await overdue_count(db, now))

@@ -40,6 +40,7 @@ async def record_item_events(db: Db, event: ReviewEvent, item_ids: Sequence[UUID
 
 # Events for notifications alone; webhooks cannot name them.
 REMINDED, REOPENED, OVERDUE = "ReviewReminded", "ReviewItemReopened", "ReviewOverdue"
+REMOVAL_CANCELED, ACCEPTANCE_ENDED = "ReviewRemovalCanceled", "ReviewAcceptanceEnded"
 
 
 async def record_reminder(db: Db, review_id: UUID, reviewer_ids: Sequence[UUID], now: datetime) -> None:
@@ -49,7 +50,7 @@ async def record_reminder(db: Db, review_id: UUID, reviewer_ids: Sequence[UUID],
 
 
 async def record_notice(db: Db, notice: str, review_id: UUID, now: datetime) -> None:
-    """Notify the owner of a review that it is overdue, or that removed access came back."""
+    """Notify the owner of a review of what happened in it."""
     await _record(db, notice, review_id, b"{}", now)
 
 

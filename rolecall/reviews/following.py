@@ -1,201 +1,86 @@
-"""Follow what happens after decisions: requests that end, imports that prove or contradict, people who leave.
+"""Follow what happens after decisions: requests that end, due dates that pass, people who leave.
 
 The worker calls these functions; each finds its work in the tables.
 """
 
-from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
 from rolecall.core.caller import SYSTEM
-from rolecall.core.db import Db, execute, fetch_rows, fetch_value
+from rolecall.core.db import Db, execute, fetch_rows
 from rolecall.identities.actions import remove_identities
 from rolecall.reviews import queries
-from rolecall.reviews.closing import close_if_done, close_review, complete_if_done
+from rolecall.reviews.changes import ItemChange, record_change, reviews_of
+from rolecall.reviews.closing import close_if_done, close_review
+from rolecall.reviews.comparing import HELD_NOW, cited, mark_remediated
 from rolecall.reviews.deciding import move_items
-from rolecall.reviews.events import OVERDUE, REOPENED, record_item_events, record_notice
-from rolecall.reviews.model import WATCHED_AFTER, OnSilence, ReviewEvent, ReviewStatus
+from rolecall.reviews.events import (
+    ACCEPTANCE_ENDED,
+    OVERDUE,
+    REMOVAL_CANCELED,
+    record_notice,
+)
+from rolecall.reviews.model import OnSilence, ReviewStatus
 from rolecall.reviews.reviewers import reviewers_for
-from rolecall.reviews.unexplained import open_unexplained
 from rolecall.work_items.actions import record_activity_of
 
 
 async def follow_requests(db: Db, now: datetime) -> None:
-    """Apply requests that ended to their items: completed ones remediate them, canceled ones flag them again."""
+    """Apply requests that ended to their items: proven ones remediate them, canceled ones flag them again."""
     rows = await fetch_rows(db, "DELETE FROM review_news RETURNING number, request_id, name, is_proved")
     for _, request_id, name, is_proved in sorted(rows):
-        if name == "AccessRequestCompleted":
-            await _remediate_by_request(db, request_id, is_proved, now)
-        else:
+        if name != "AccessRequestCompleted":
             await _flag_again(db, request_id, now)
+        elif is_proved:
+            await _remediate_by_request(db, request_id, now)
+        else:
+            await _await_proof(db, request_id, now)
 
 
-async def _remediate_by_request(db: Db, request_id: UUID, is_proved: bool, now: datetime) -> None:
-    """Mark items Remediated; if an import completed the request, cite the last one of the application."""
+async def _remediate_by_request(db: Db, request_id: UUID, now: datetime) -> None:
+    """Mark items Remediated whose request an import completed, and cite the last one of the application."""
     # Fires show_review_items, schema/reviews.sql.
     rows = await fetch_rows(
         db,
-        """UPDATE review_items c SET status = 'Remediated', remediated_on = %(now)s, remediated_import = (
-               SELECT max(r.number)::int FROM application_imports r
-               WHERE %(proved)s AND r.application_id = c.application_id AND r.status = 'Finished')
-           WHERE c.request_id = %(request)s AND c.status = 'Flagged' RETURNING c.id, c.review_id""",
+        """UPDATE review_items c SET status = 'Remediated', remediated_on = %(now)s, remediated_import = last.number
+           FROM access_requests q CROSS JOIN LATERAL (
+               SELECT max(r.number)::int AS number FROM application_imports r
+               WHERE r.application_id = q.application_id AND r.status = 'Finished') AS last
+           WHERE q.id = %(request)s AND c.request_id = q.id AND c.status = 'Flagged'
+           RETURNING c.id, c.review_id, c.remediated_import""",
         request=request_id,
-        proved=is_proved,
         now=now,
     )
-    await _note_remediated(db, rows, "The request that removes the access was completed", now)
+    if rows:
+        number = rows[0][2]
+        await mark_remediated(db, [(id, review) for id, review, _ in rows], await cited(db, number), now, number)
+
+
+async def _await_proof(db: Db, request_id: UUID, now: datetime) -> None:
+    """Note that a person completed the request; only an import proves that the access is gone."""
+    rows = await fetch_rows(
+        db, "SELECT id FROM review_items WHERE request_id = %(request)s AND status = 'Flagged'", request=request_id
+    )
+    said = "The request that removes the access was completed; the next import of the application must prove it"
+    ids = [id for (id,) in rows]
+    await record_activity_of(db, ids, author=SYSTEM.name, action="Awaiting Proof", content=said, now=now)
 
 
 async def _flag_again(db: Db, request_id: UUID, now: datetime) -> None:
+    """Flag the items of a canceled request, also those that were to be kept only for a while."""
     # Fires show_review_items, schema/reviews.sql.
     rows = await fetch_rows(
         db,
         """UPDATE review_items SET status = 'Flagged', remediated_on = NULL, remediated_import = NULL
-           WHERE request_id = %(request)s AND status IN ('Flagged', 'Remediated') RETURNING id""",
+           WHERE request_id = %(request)s
+             AND (status IN ('Flagged', 'Remediated') OR status = 'Approved' AND decision = 'Keep Until')
+           RETURNING id, review_id""",
         request=request_id,
     )
     said = "The request that removes the access was canceled; the access is still flagged"
-    await _note(db, [id for (id,) in rows], "Flagged", said, now)
-
-
-async def imports_to_review(db: Db) -> list[int]:
-    """Return finished imports that were not compared with items yet, by number."""
-    rows = await fetch_rows(db, "SELECT import_number FROM imports_to_review ORDER BY import_number")
-    return [number for (number,) in rows]
-
-
-# Whether what an item of a row `c` is about is held now: true after an import if it shows it.
-_HELD_NOW = """(EXISTS (SELECT FROM memberships m JOIN groups o ON o.number = m.group_number
-                        WHERE c.subject = 'Access' AND o.id = c.entitlement_id AND m.account_number = c.account_number
-                          AND m.until_import IS NULL)
-    OR EXISTS (SELECT FROM assignments s JOIN permissions o ON o.number = s.permission_number
-               WHERE c.subject IN ('Access', 'Group') AND o.id = c.entitlement_id AND s.until_import IS NULL
-                 AND s.holder_number = coalesce(c.account_number, c.group_number)
-                 AND s.access NOT IN ('None', 'Deny')
-                 AND (c.new_access IS NULL OR access_rank(s.access::text) > access_rank(c.new_access)))
-    OR EXISTS (SELECT FROM account_versions v WHERE c.subject = 'Account' AND v.account_number = c.account_number
-                 AND v.until_import IS NULL AND v.is_active)
-    OR EXISTS (SELECT FROM parents_of(c.group_number) AS l JOIN groups o ON o.number = l.parent
-               WHERE c.subject = 'Group' AND o.id = c.entitlement_id AND upper_inf(l.during)))
-    AND (c.account_number IS NULL OR EXISTS (
-        SELECT FROM account_versions v WHERE v.account_number = c.account_number AND v.until_import IS NULL))"""
-
-
-# The import is later than the one that the item was taken from.
-_LATER = """EXISTS (SELECT FROM review_populations p WHERE p.review_id = c.review_id
-                            AND p.application_id = c.application_id AND p.import_number < %(number)s)"""
-
-
-async def follow_import(db: Db, import_number: int, now: datetime) -> None:
-    """Compare items with a finished import: withdraw, remediate or reopen them."""
-    taken = await fetch_rows(
-        db,
-        "DELETE FROM imports_to_review WHERE import_number = %(number)s RETURNING application_id",
-        number=import_number,
-    )
-    for (application_id,) in taken:
-        await _lock_reviews(db, application_id)
-        # Of several imports only the last shows what is held now, and can be cited.
-        if import_number == await _last_import(db, application_id):
-            await _withdraw_gone(db, application_id, import_number, now)
-            await _remediate_gone(db, application_id, import_number, now)
-            await _reopen_returned(db, application_id, import_number, now)
-        await open_unexplained(db, application_id, import_number, now)
-
-
-async def _last_import(db: Db, application_id: UUID) -> int | None:
-    sql = "SELECT max(number)::int FROM application_imports WHERE application_id = %(id)s AND status = 'Finished'"
-    last: int | None = await fetch_value(db, sql, id=application_id)
-    return last
-
-
-async def _lock_reviews(db: Db, application_id: UUID) -> None:
-    """Lock reviews before their items, as submitting does, to avoid deadlocks."""
-    await execute(
-        db,
-        """SELECT FROM reviews r WHERE r.status IN ('Open', 'Closed')
-             AND EXISTS (SELECT FROM review_populations p WHERE p.review_id = r.id AND p.application_id = %(id)s)
-           ORDER BY r.number FOR UPDATE""",
-        id=application_id,
-    )
-
-
-async def _withdraw_gone(db: Db, application_id: UUID, number: int, now: datetime) -> None:
-    """Withdraw items that were not decided before their access disappeared."""
-    # Fires show_review_items, schema/reviews.sql.
-    rows = await fetch_rows(
-        db,
-        f"""UPDATE review_items c SET status = 'Withdrawn' FROM reviews r
-            WHERE r.id = c.review_id AND r.status = 'Open' AND c.application_id = %(application)s
-              AND c.status = 'Pending' AND {_LATER} AND NOT {_HELD_NOW} RETURNING c.id, c.review_id""",
-        application=application_id,
-        number=number,
-    )
-    await _note(db, [id for id, _ in rows], "Withdrawn", f"Import {number} no longer shows the access", now)
-    for review_id in {review_id for _, review_id in rows}:
-        await close_if_done(db, review_id, now)
-
-
-async def _remediate_gone(db: Db, application_id: UUID, number: int, now: datetime) -> None:
-    """Mark submitted items Remediated if the import no longer shows their access, and cite it."""
-    # Fires show_review_items, schema/reviews.sql.
-    rows = await fetch_rows(
-        db,
-        f"""UPDATE review_items c SET status = 'Remediated', remediated_on = coalesce(c.remediated_on, %(now)s),
-                   remediated_import = %(number)s
-            WHERE c.application_id = %(application)s AND (c.submission_id IS NOT NULL OR c.request_id IS NOT NULL)
-              AND (c.status = 'Flagged' OR c.status = 'Remediated' AND c.remediated_import IS NULL)
-              AND {_LATER} AND NOT {_HELD_NOW} RETURNING c.id, c.review_id""",
-        application=application_id,
-        number=number,
-        now=now,
-    )
-    await _note_remediated(db, rows, await _cited(db, number), now)
-
-
-async def _cited(db: Db, number: int) -> str:
-    """Name an import with its files and their digests."""
-    rows = await fetch_rows(
-        db,
-        """SELECT f.name, encode(f.sha256, 'hex') FROM import_files f
-           JOIN application_imports r ON r.id = f.import_id WHERE r.number = %(number)s ORDER BY f.position""",
-        number=number,
-    )
-    files = ", ".join(f"{name}, SHA-256 {digest}" for name, digest in rows)
-    return f"Import {number}{f' ({files})' if files else ''} no longer shows the access"
-
-
-async def _reopen_returned(db: Db, application_id: UUID, number: int, now: datetime) -> None:
-    """Flag items again whose removed access this import shows, within a year after it was removed."""
-    # Fires show_review_items, schema/reviews.sql.
-    rows = await fetch_rows(
-        db,
-        f"""UPDATE review_items c SET status = 'Flagged', reopened_on = %(now)s, reopened_import = %(number)s,
-                   remediated_on = NULL, remediated_import = NULL, accepted_until = NULL
-            WHERE c.application_id = %(application)s AND c.status = 'Remediated' AND c.remediated_on > %(since)s
-              AND coalesce(c.remediated_import, 0) < %(number)s AND {_HELD_NOW} RETURNING c.id, c.review_id""",
-        application=application_id,
-        number=number,
-        now=now,
-        since=now - WATCHED_AFTER,
-    )
-    said = f"Import {number} shows the removed access again"
-    await _note(db, [id for id, _ in rows], "Reopened", said, now)
-    for review_id in {review_id for _, review_id in rows}:
-        await record_notice(db, REOPENED, review_id, now)
-
-
-async def _note(db: Db, ids: Sequence[UUID], action: str, said: str, now: datetime) -> None:
-    if ids:
-        await record_activity_of(db, ids, author=SYSTEM.name, action=action, content=said, now=now)
-
-
-async def _note_remediated(db: Db, rows: Sequence[tuple[UUID, UUID]], said: str, now: datetime) -> None:
-    ids = [id for id, _ in rows]
-    await _note(db, ids, "Remediated", said, now)
-    await record_item_events(db, ReviewEvent.ITEM_REMEDIATED, ids, now)
-    for review_id in {review_id for _, review_id in rows}:
-        await complete_if_done(db, review_id, now)
+    await record_change(db, ItemChange.FLAGGED, rows, said, now)
+    for review_id in reviews_of(rows):
+        await record_notice(db, REMOVAL_CANCELED, review_id, now)
 
 
 async def follow_due(db: Db, now: datetime) -> None:
@@ -210,15 +95,43 @@ async def follow_due(db: Db, now: datetime) -> None:
     for (id,) in rows:
         await close_review(db, SYSTEM, id, False, now)
     await _escalate(db, now)
+    await _follow_models(db, now)
+    await _end_acceptances(db, now)
+
+
+# What a model gave, and to whom, when its item was decided; its name, description and owner do not matter.
+_MODEL_THEN = """(SELECT v.definition - '{name,description,ownerId}'::text[] FROM access_model_versions v
+    WHERE v.model_id = c.model_id AND v.committed_at <= c.decided_on ORDER BY v.version DESC LIMIT 1)"""
+_MODEL_NOW = _MODEL_THEN.replace(" AND v.committed_at <= c.decided_on", "")
+
+
+async def _follow_models(db: Db, now: datetime) -> None:
+    """Mark flagged models Remediated that are no longer in effect, or give something else, or to others."""
     # Fires show_review_items, schema/reviews.sql.
-    changed = await fetch_rows(
+    rows = await fetch_rows(
         db,
-        """UPDATE review_items c SET status = 'Remediated', remediated_on = %(now)s FROM access_models m
-           WHERE c.subject = 'Model' AND c.status = 'Flagged' AND c.submission_id IS NOT NULL AND m.id = c.model_id
-             AND (NOT m.is_in_effect OR m.changed_at > c.decided_on) RETURNING c.id, c.review_id""",
+        f"""UPDATE review_items c SET status = 'Remediated', remediated_on = %(now)s
+            FROM access_models m, reviews r
+            WHERE c.subject = 'Model' AND c.status = 'Flagged' AND m.id = c.model_id AND r.id = c.review_id
+              AND (c.submission_id IS NOT NULL OR r.status IN ('Closed', 'Completed'))
+              AND (NOT m.is_in_effect OR {_MODEL_NOW} IS DISTINCT FROM {_MODEL_THEN}) RETURNING c.id, c.review_id""",
         now=now,
     )
-    await _note_remediated(db, changed, "The model was changed", now)
+    await mark_remediated(db, rows, "The model was changed", now)
+
+
+async def _end_acceptances(db: Db, now: datetime) -> None:
+    """Notify the owners of reviews of flagged access whose acceptance has ended."""
+    # Fires show_review_items, schema/reviews.sql.
+    rows = await fetch_rows(
+        db,
+        """UPDATE review_items SET accepted_until = NULL WHERE status = 'Flagged' AND accepted_until <= %(now)s
+           RETURNING id, review_id""",
+        now=now,
+    )
+    await record_change(db, ItemChange.ACCEPTANCE_ENDED, rows, "The acceptance of the access has ended", now)
+    for review_id in reviews_of(rows):
+        await record_notice(db, ACCEPTANCE_ENDED, review_id, now)
 
 
 async def _escalate(db: Db, now: datetime) -> None:
@@ -252,16 +165,24 @@ async def replace_unavailable(db: Db, now: datetime) -> None:
 
 
 async def withdraw_archived(db: Db, now: datetime) -> None:
-    """Withdraw undecided items of applications that were archived."""
+    """Withdraw undecided items of applications that were archived; restore them if the application returns."""
+    # Fires show_review_items, schema/reviews.sql.
+    restored = await fetch_rows(
+        db,
+        f"""UPDATE review_items c SET status = 'Pending' FROM reviews r, applications a
+            WHERE r.id = c.review_id AND r.status = 'Open' AND c.status = 'Withdrawn' AND c.withdrawn_import IS NULL
+              AND a.id = c.application_id AND NOT a.is_archived AND {HELD_NOW} RETURNING c.id, c.review_id""",
+    )
+    await record_change(db, ItemChange.RESTORED, restored, "The application is no longer archived", now)
     # Fires show_review_items, schema/reviews.sql.
     rows = await fetch_rows(
         db,
-        """UPDATE review_items c SET status = 'Withdrawn' FROM reviews r, applications a
+        """UPDATE review_items c SET status = 'Withdrawn', withdrawn_import = NULL FROM reviews r, applications a
            WHERE r.id = c.review_id AND r.status = 'Open' AND c.status = 'Pending' AND a.id = c.application_id
              AND a.is_archived RETURNING c.id, c.review_id""",
     )
-    await _note(db, [id for id, _ in rows], "Withdrawn", "The application was archived", now)
-    for review_id in {review_id for _, review_id in rows}:
+    await record_change(db, ItemChange.WITHDRAWN, rows, "The application was archived", now)
+    for review_id in reviews_of(rows):
         await close_if_done(db, review_id, now)
 
 

@@ -74,7 +74,8 @@ ITEM_MOVES = {
     },
     # Access that returns.
     ReviewItemStatus.REMEDIATED: {ReviewItemStatus.FLAGGED},
-    ReviewItemStatus.WITHDRAWN: set[ReviewItemStatus](),
+    # Access that was missing for a while, or whose application was archived.
+    ReviewItemStatus.WITHDRAWN: {ReviewItemStatus.PENDING},
 }
 
 

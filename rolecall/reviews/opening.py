@@ -9,6 +9,7 @@ from rolecall.access_requests.requirements import ADMINISTRATORS
 from rolecall.core.db import Db, execute, fetch_rows, insert_rows
 from rolecall.core.errors import Conflict
 from rolecall.reviews import digests, population, reason_lists, reviewers
+from rolecall.reviews.changes import ItemChange, record_change
 from rolecall.reviews.facts import find_facts
 from rolecall.reviews.model import SAMPLE, Explained, ItemSubject, ReviewStage, ReviewType, StageReviewer
 from rolecall.reviews.population import TakenApplication, Taking
@@ -46,6 +47,21 @@ async def take_items(db: Db, review: ReviewDetail, now: datetime) -> TakenItems:
         await _group_by_model(db, review, now)
     await find_facts(db, review.id, what.subject, now)
     return TakenItems(equation, digest)
+
+
+async def require_sources(db: Db, review: ReviewDetail) -> None:
+    """Refuse to open a review that names an application without data: it would be left out."""
+    rows = await fetch_rows(
+        db,
+        """SELECT a.name, a.is_archived FROM applications a
+           WHERE a.id = ANY(%(ids)s) AND (a.is_archived OR NOT EXISTS (
+               SELECT FROM application_imports r WHERE r.application_id = a.id AND r.status = 'Finished'))
+           ORDER BY a.name_key""",
+        ids=review.scope.application_ids,
+    )
+    missing = [f"{name} {'is archived' if is_archived else 'has no finished import'}" for name, is_archived in rows]
+    if missing:
+        raise Conflict(f"{'; '.join(missing)}. Remove it from the scope, or import its data first")
 
 
 def _why_empty(equation: list[TakenApplication]) -> str:
@@ -149,6 +165,10 @@ async def store_items(db: Db, review: ReviewDetail, taken: TakenItems, now: date
     )
     await _draw_sample(db, review.id)
     await reason_lists.list_or_queue(db, review.id, population.total(taken.equation))
+    carried = await fetch_rows(
+        db, "SELECT id, review_id FROM review_items WHERE review_id = %(id)s AND is_carried", id=review.id
+    )
+    await record_change(db, ItemChange.CARRIED_OVER, carried, "Unchanged, explained and kept by hand before", now)
     await execute(
         db,
         "INSERT INTO review_scopes SELECT %(id)s, kind, id, min(reason) FROM out_of_scope GROUP BY kind, id",

@@ -321,12 +321,18 @@ async def _exclude_by_type(db: Db, what: Taking) -> None:
         )
 
 
+# SQL for a review `r` whose scope does not narrow what is looked at in an application.
+IS_WHOLE = """NOT EXISTS (SELECT FROM jsonb_each(r.scope) AS part
+    WHERE part.key <> 'applicationIds' AND part.value NOT IN ('[]', 'null'))"""
+# SQL for a review `r` and its population `p`: no item was left undecided because the application was archived.
+WAS_SEEN = """NOT EXISTS (SELECT FROM review_items w WHERE w.review_id = r.id AND w.application_id = p.application_id
+    AND w.status = 'Withdrawn' AND w.withdrawn_import IS NULL)"""
 # The import that the last completed review of the same scope saw, by application.
-LAST_REVIEWS = """
+LAST_REVIEWS = f"""
     SELECT DISTINCT ON (p.application_id) p.application_id, p.import_number
     FROM reviews r JOIN review_populations p ON p.review_id = r.id
     WHERE r.status = 'Completed' AND r.completed_on <= %(moment)s AND p.import_number IS NOT NULL
-      AND r.type IN ('Application', 'Supervisor', 'Entitlement', 'Privileged', 'Unexplained', 'Changed')
+      AND r.type IN ('Application', 'Supervisor', 'Entitlement', 'Changed') AND {WAS_SEEN}
       AND (r.scope = %(scope)s::jsonb OR r.scope - 'applicationIds' = %(scope)s::jsonb - 'applicationIds')
     ORDER BY p.application_id, r.completed_on DESC"""
 

@@ -90,7 +90,7 @@ CREATE OR REPLACE FUNCTION personnel_events_channel() RETURNS text LANGUAGE sql 
 
 -- reviews/model.py ITEM_MOVES
 CREATE OR REPLACE FUNCTION review_item_moves() RETURNS text[] LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN
-    ARRAY['Pending > Approved', 'Pending > Flagged', 'Pending > Withdrawn', 'Approved > Flagged', 'Approved > Pending', 'Approved > Withdrawn', 'Flagged > Approved', 'Flagged > Pending', 'Flagged > Remediated', 'Flagged > Withdrawn', 'Remediated > Flagged'];
+    ARRAY['Pending > Approved', 'Pending > Flagged', 'Pending > Withdrawn', 'Approved > Flagged', 'Approved > Pending', 'Approved > Withdrawn', 'Flagged > Approved', 'Flagged > Pending', 'Flagged > Remediated', 'Flagged > Withdrawn', 'Remediated > Flagged', 'Withdrawn > Pending'];
 
 -- duties/model.py CONFLICT_MOVES
 CREATE OR REPLACE FUNCTION conflict_moves() RETURNS text[] LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN

@@ -263,8 +263,9 @@ CREATE OR REPLACE FUNCTION notify_of_review_events() RETURNS trigger LANGUAGE pl
 DECLARE
     happened record;
 BEGIN
-    FOR happened IN SELECT * FROM new_rows WHERE name IN ('ReviewOpened', 'ReviewReminded', 'ReviewItemReopened', 'ReviewOverdue') LOOP
-        IF happened.name IN ('ReviewItemReopened', 'ReviewOverdue') THEN
+    FOR happened IN SELECT * FROM new_rows WHERE name IN ('ReviewOpened', 'ReviewReminded', 'ReviewItemReopened', 'ReviewOverdue',
+                                                           'ReviewRemovalCanceled', 'ReviewAcceptanceEnded') LOOP
+        IF happened.name NOT IN ('ReviewOpened', 'ReviewReminded') THEN
             PERFORM notify_people(ARRAY(SELECT person_or_administrators(r.owner_id) FROM reviews r WHERE r.id = happened.review_id),
                                   'Review', 'Review', happened.review_id, happened.name);
         ELSE

@@ -56,7 +56,7 @@ UNGOVERNED = {
     "entitlements", "holder_counts", "conflicts", "duty_entitlements", "duty_groups", "duty_holders",
     "duty_rule_duties", "duty_rule_versions",
     # Items of a review: the review has one entry with their digest, and decisions are audited.
-    "review_item_reasons", "review_items", "review_populations", "review_scopes",
+    "review_item_reasons", "review_items", "review_scopes",
     "list_contents", "lists", "matchings", "past_matches", "past_model_members", "past_resolutions", "request_times",
     "absences", "stored_pages", "waiting_requests", "webhook_tallies",
     # Queues and caches inside the service.

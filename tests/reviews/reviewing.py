@@ -8,7 +8,7 @@ import httpx2
 import msgspec
 
 from rolecall.core.db import Db, execute
-from rolecall.reviews import following
+from rolecall.reviews import comparing, following
 from tests.builders import an_application, an_identity
 from tests.duties.separating import finish_again
 from tests.holdings import a_finished_import, an_account
@@ -87,9 +87,9 @@ async def submit_all(client: httpx2.AsyncClient, review: str) -> None:
 async def follow(db: Db) -> None:
     """Do what the worker does for reviews after requests and imports."""
     now = datetime.now(UTC)
-    for number in await following.imports_to_review(db):
+    for number in await comparing.imports_to_review(db):
         async with db.transaction():
-            await following.follow_import(db, number, now)
+            await comparing.follow_import(db, number, now)
     for step in (following.follow_requests, following.follow_due, following.replace_unavailable):
         async with db.transaction():
             await step(db, now)

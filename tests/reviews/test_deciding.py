@@ -291,7 +291,7 @@ async def test_what_was_kept_by_hand_is_carried_over_except_a_sample(client: htt
     ]
 
 
-@pytest.mark.parametrize(("before", "after"), [("Withdrawn", "Pending"), ("Remediated", "Approved")])
+@pytest.mark.parametrize(("before", "after"), [("Withdrawn", "Approved"), ("Remediated", "Approved")])
 async def test_status_changes_only_as_the_table_of_moves_says(
     client: httpx2.AsyncClient, db: Db, before: str, after: str
 ) -> None:

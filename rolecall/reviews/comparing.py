@@ -1,0 +1,220 @@
+"""Compare the items of reviews with what a finished import shows: it proves removals, or shows access again."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+import msgspec
+
+from rolecall.access_requests.permitted import DONE_BY, with_owners
+from rolecall.core.caller import SYSTEM
+from rolecall.core.db import Db, execute, fetch_rows, fetch_value
+from rolecall.reviews import queries
+from rolecall.reviews.changes import ChangedItem, ItemChange, record_change, reviews_of
+from rolecall.reviews.closing import close_if_done, complete_if_done
+from rolecall.reviews.events import REOPENED, record_item_events, record_notice
+from rolecall.reviews.model import WATCHED_AFTER, ReviewEvent
+from rolecall.reviews.remediating import request_removals
+from rolecall.reviews.unexplained import open_unexplained
+
+
+async def imports_to_review(db: Db) -> list[int]:
+    """Return finished imports that were not compared with items yet, by number."""
+    rows = await fetch_rows(db, "SELECT import_number FROM imports_to_review ORDER BY import_number")
+    return [number for (number,) in rows]
+
+
+# Whether what an item of a row `c` is about is held now: true after an import if it shows it.
+HELD_NOW = """((EXISTS (SELECT FROM memberships m JOIN groups o ON o.number = m.group_number
+                        WHERE c.subject = 'Access' AND o.id = c.entitlement_id AND m.account_number = c.account_number
+                          AND m.until_import IS NULL)
+    OR EXISTS (SELECT FROM assignments s JOIN permissions o ON o.number = s.permission_number
+               WHERE c.subject IN ('Access', 'Group') AND o.id = c.entitlement_id AND s.until_import IS NULL
+                 AND s.holder_number = coalesce(c.account_number, c.group_number)
+                 AND s.access NOT IN ('None', 'Deny')
+                 AND (c.new_access IS NULL OR access_rank(s.access::text) > access_rank(c.new_access)))
+    OR EXISTS (SELECT FROM account_versions v WHERE c.subject = 'Account' AND v.account_number = c.account_number
+                 AND v.until_import IS NULL AND v.is_active)
+    OR EXISTS (SELECT FROM parents_of(c.group_number) AS l JOIN groups o ON o.number = l.parent
+               WHERE c.subject = 'Group' AND o.id = c.entitlement_id AND upper_inf(l.during)))
+    AND (c.account_number IS NULL OR EXISTS (
+        SELECT FROM account_versions v WHERE v.account_number = c.account_number AND v.until_import IS NULL)))"""
+
+
+# The import is later than the one that the item was taken from.
+_LATER = """EXISTS (SELECT FROM review_populations p WHERE p.review_id = c.review_id
+                            AND p.application_id = c.application_id AND p.import_number < %(number)s)"""
+
+
+# SQL for an item that an import may withdraw or remediate: neither the person whose account it is nor the person who
+# carried out its request supplied the data.
+_TRUSTED = """(%(supplier)s::uuid IS NULL OR c.identity_id IS DISTINCT FROM %(supplier)s
+        AND NOT EXISTS (SELECT FROM accounts own WHERE own.number = c.account_number AND own.identity_id = %(supplier)s)
+        AND (c.request_id IS NULL OR c.request_id <> ALL(%(doubted)s)))"""
+
+
+class ComparedImport(msgspec.Struct, frozen=True):
+    """A finished import, the person who supplied its data, and the requests that this person carried out."""
+
+    application_id: UUID
+    number: int
+    supplier: UUID | None
+    doubted: list[UUID]
+
+
+async def follow_import(db: Db, import_number: int, now: datetime) -> None:
+    """Compare items with a finished import: withdraw, restore, remediate or reopen them."""
+    taken = await fetch_rows(
+        db,
+        "DELETE FROM imports_to_review WHERE import_number = %(number)s RETURNING application_id",
+        number=import_number,
+    )
+    for (application_id,) in taken:
+        await _lock_reviews(db, application_id)
+        # Of several imports only the last shows what is held now, and can be cited.
+        if import_number == await _last_import(db, application_id):
+            run = await _compared(db, application_id, import_number)
+            for step in (_restore_returned, _withdraw_gone, _remediate_gone, _reopen_returned):
+                await step(db, run, now)
+        await open_unexplained(db, application_id, import_number, now)
+
+
+async def _compared(db: Db, application_id: UUID, number: int) -> ComparedImport:
+    supplier = await fetch_value(
+        db,
+        """SELECT i.id FROM application_imports r LEFT JOIN tokens t ON t.id = r.supplied_by
+           JOIN identities i ON i.id = coalesce(t.owner_id, r.supplied_by) WHERE r.number = %(number)s""",
+        number=number,
+    )
+    rows = await fetch_rows(
+        db,
+        f"""SELECT DISTINCT r.id FROM review_items c JOIN access_requests r ON r.id = c.request_id
+            WHERE c.application_id = %(id)s AND c.status IN ('Flagged', 'Remediated')
+              AND %(supplier)s = ANY({with_owners(f"{DONE_BY} || r.assignee_id")}::uuid[])""",
+        id=application_id,
+        supplier=supplier,
+    )
+    return ComparedImport(application_id, number, supplier, [id for (id,) in rows])
+
+
+async def _last_import(db: Db, application_id: UUID) -> int | None:
+    sql = "SELECT max(number)::int FROM application_imports WHERE application_id = %(id)s AND status = 'Finished'"
+    last: int | None = await fetch_value(db, sql, id=application_id)
+    return last
+
+
+async def _lock_reviews(db: Db, application_id: UUID) -> None:
+    """Lock reviews before their items, as submitting does, to avoid deadlocks."""
+    await execute(
+        db,
+        """SELECT FROM reviews r WHERE r.status IN ('Open', 'Closed')
+             AND EXISTS (SELECT FROM review_populations p WHERE p.review_id = r.id AND p.application_id = %(id)s)
+           ORDER BY r.number FOR UPDATE""",
+        id=application_id,
+    )
+
+
+async def _restore_returned(db: Db, run: ComparedImport, now: datetime) -> None:
+    """Ask for a decision again about withdrawn items whose access this import shows again."""
+    # Fires show_review_items, schema/reviews.sql.
+    rows = await fetch_rows(
+        db,
+        f"""UPDATE review_items c SET status = 'Pending', withdrawn_import = NULL FROM reviews r
+            WHERE r.id = c.review_id AND r.status = 'Open' AND c.application_id = %(application)s
+              AND c.status = 'Withdrawn' AND {HELD_NOW} RETURNING c.id, c.review_id""",
+        application=run.application_id,
+    )
+    said = f"Import {run.number} shows the access again"
+    await record_change(db, ItemChange.RESTORED, rows, said, now, import_number=run.number)
+
+
+async def _withdraw_gone(db: Db, run: ComparedImport, now: datetime) -> None:
+    """Withdraw items that were not decided before their access disappeared."""
+    # Fires show_review_items, schema/reviews.sql.
+    rows = await fetch_rows(
+        db,
+        f"""UPDATE review_items c SET status = 'Withdrawn', withdrawn_import = %(number)s FROM reviews r
+            WHERE r.id = c.review_id AND r.status = 'Open' AND c.application_id = %(application)s
+              AND c.status = 'Pending' AND {_LATER} AND NOT {HELD_NOW} AND {_TRUSTED} RETURNING c.id, c.review_id""",
+        application=run.application_id,
+        number=run.number,
+        supplier=run.supplier,
+        doubted=run.doubted,
+    )
+    said = f"Import {run.number} no longer shows the access"
+    await record_change(db, ItemChange.WITHDRAWN, rows, said, now, import_number=run.number)
+    for review_id in reviews_of(rows):
+        await close_if_done(db, review_id, now)
+
+
+async def _remediate_gone(db: Db, run: ComparedImport, now: datetime) -> None:
+    """Mark submitted items Remediated if the import no longer shows their access, and cite it."""
+    # Fires show_review_items, schema/reviews.sql.
+    rows = await fetch_rows(
+        db,
+        f"""UPDATE review_items c SET status = 'Remediated', remediated_on = coalesce(c.remediated_on, %(now)s),
+                   remediated_import = %(number)s
+            WHERE c.application_id = %(application)s AND (c.submission_id IS NOT NULL OR c.request_id IS NOT NULL)
+              AND (c.status = 'Flagged' OR c.status = 'Remediated' AND c.remediated_import IS NULL)
+              AND {_LATER} AND NOT {HELD_NOW} AND {_TRUSTED} RETURNING c.id, c.review_id""",
+        application=run.application_id,
+        number=run.number,
+        supplier=run.supplier,
+        doubted=run.doubted,
+        now=now,
+    )
+    await mark_remediated(db, rows, await cited(db, run.number), now, run.number)
+
+
+async def cited(db: Db, number: int) -> str:
+    """Name an import with its files and their digests."""
+    rows = await fetch_rows(
+        db,
+        """SELECT f.name, encode(f.sha256, 'hex') FROM import_files f
+           JOIN application_imports r ON r.id = f.import_id WHERE r.number = %(number)s ORDER BY f.position""",
+        number=number,
+    )
+    files = ", ".join(f"{name}, SHA-256 {digest}" for name, digest in rows)
+    return f"Import {number}{f' ({files})' if files else ''} no longer shows the access"
+
+
+# SQL for an item whose access was approved again, by a request that was made after it was removed.
+_GRANTED_AGAIN = """EXISTS (
+    SELECT FROM accounts a JOIN entitlements e ON e.id = c.entitlement_id
+    JOIN access_requests q ON q.application_id = a.application_id AND q.target_name = a.username
+         AND q.created_at > c.remediated_on AND q.status IN ('Open', 'Resolved', 'Completed')
+    JOIN privileges p ON p.request_id = q.id AND p.approved_access NOT IN ('None', 'Deny')
+         AND (p.header, p.section, p.permission) = (e.header, e.section, e.name)
+    WHERE a.number = c.account_number)"""
+
+
+async def _reopen_returned(db: Db, run: ComparedImport, now: datetime) -> None:
+    """Flag items again whose removed access this import shows without a new request, and request its removal."""
+    # Fires show_review_items, schema/reviews.sql.
+    rows = await fetch_rows(
+        db,
+        f"""UPDATE review_items c SET status = 'Flagged', reopened_on = %(now)s, reopened_import = %(number)s,
+                   remediated_on = NULL, remediated_import = NULL, accepted_until = NULL, request_id = NULL
+            WHERE c.application_id = %(application)s AND c.status = 'Remediated' AND c.remediated_on > %(since)s
+              AND coalesce(c.remediated_import, 0) < %(number)s AND {HELD_NOW} AND NOT {_GRANTED_AGAIN}
+            RETURNING c.id, c.review_id""",
+        application=run.application_id,
+        number=run.number,
+        now=now,
+        since=now - WATCHED_AFTER,
+    )
+    said = f"Import {run.number} shows the removed access again"
+    await record_change(db, ItemChange.REOPENED, rows, said, now, import_number=run.number)
+    for review_id in reviews_of(rows):
+        review = await queries.plan_of(db, review_id)
+        await request_removals(db, SYSTEM, review, [id for id, its in rows if its == review_id], now)
+        await record_notice(db, REOPENED, review_id, now)
+
+
+async def mark_remediated(
+    db: Db, rows: Sequence[ChangedItem], said: str, now: datetime, import_number: int | None = None
+) -> None:
+    await record_change(db, ItemChange.REMEDIATED, rows, said, now, import_number=import_number)
+    await record_item_events(db, ReviewEvent.ITEM_REMEDIATED, [id for id, _ in rows], now)
+    for review_id in reviews_of(rows):
+        await complete_if_done(db, review_id, now)

@@ -1,0 +1,400 @@
+"""What happens to items after decisions: imports that prove or contradict them, requests, archives and acceptances."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import httpx2
+import msgspec
+import pytest
+
+from rolecall.access_models import actions as models
+from rolecall.access_requests import actions as requests
+from rolecall.applications.actions import change_application
+from rolecall.core.caller import SYSTEM
+from rolecall.core.db import Db, execute, fetch_rows, fetch_value
+from rolecall.reviews import following
+from rolecall.reviews.coverage import numbers
+from tests.builders import an_access_model, an_application, facts
+from tests.duties.separating import finish_again
+from tests.holdings import a_finished_import, an_account
+from tests.reviews.reviewing import (
+    DUE,
+    Reviewed,
+    a_draft,
+    a_reviewed_company,
+    an_open_review,
+    decide,
+    follow,
+    give_back,
+    items_of,
+    post,
+    submit_all,
+    take_away,
+)
+from tests.stand_ins.standing_in import caller_of
+
+RISKY = "Release run"
+
+
+async def decide_all(client: httpx2.AsyncClient, review: str, risky: str = "Keep", **fields: Any) -> None:
+    """Decide the risky access as given and keep the rest, then submit."""
+    for item in await items_of(client, review):
+        is_risky = item["entitlement"]["name"] == RISKY
+        await decide(client, item, risky if is_risky else "Keep", **(fields if is_risky else {}))
+    await submit_all(client, review)
+
+
+async def risky_item(client: httpx2.AsyncClient, review: str) -> dict[str, Any]:
+    [item] = [each for each in await items_of(client, review) if each["entitlement"]["name"] == RISKY]
+    return item
+
+
+async def status_of(client: httpx2.AsyncClient, review: str) -> str:
+    return str((await client.get(f"/api/reviews/{review}")).json()["status"])
+
+
+async def archive(db: Db, company: Reviewed, is_archived: bool) -> None:
+    await change_application(db, company.ledger, {"isArchived": is_archived}, facts())
+    async with db.transaction():
+        await following.withdraw_archived(db, datetime.now(UTC))
+
+
+async def parts(db: Db, review: str) -> list[str]:
+    """Return what the owner of a review, or the administrators, are notified of."""
+    rows = await fetch_rows(db, "SELECT name FROM review_events WHERE review_id = %(id)s ORDER BY number", id=review)
+    return [name for (name,) in rows]
+
+
+async def import_without(db: Db, company: Reviewed, username: str) -> int:
+    """Import that an account, with all it holds, is gone."""
+    run = await a_finished_import(db, company.ledger)
+    for table, column in (
+        ("account_versions", "account_number"),
+        ("memberships", "account_number"),
+        ("assignments", "holder_number"),
+    ):
+        await execute(
+            db,
+            f"""UPDATE {table} SET until_import = %(run)s WHERE until_import IS NULL
+                AND {column} = (SELECT number FROM accounts WHERE username = %(username)s)""",
+            run=run,
+            username=username,
+        )
+    await finish_again(db, run)
+    return run
+
+
+async def test_account_that_disappears_withdraws_its_undecided_items(client: httpx2.AsyncClient, db: Db) -> None:
+    company = await a_reviewed_company(db)
+    review = await an_open_review(client)
+
+    await import_without(db, company, "joana")
+    await follow(db)
+
+    withdrawn = await items_of(client, review, status="Withdrawn")
+    assert [item["account"]["username"] for item in withdrawn] == ["joana", "joana"]
+
+
+async def test_account_that_disappears_remediates_its_flagged_items(client: httpx2.AsyncClient, db: Db) -> None:
+    company = await a_reviewed_company(db)
+    review = await an_open_review(client)
+    await decide_all(client, review, "Revoke")
+
+    run = await import_without(db, company, "joana")
+    await follow(db)
+
+    assert (await risky_item(client, review))["remediatedImport"] == run
+
+
+async def test_access_missing_in_one_import_is_reviewed_when_it_returns(client: httpx2.AsyncClient, db: Db) -> None:
+    company = await a_reviewed_company(db)
+    review = await an_open_review(client)
+    await take_away(db, company, "joana", RISKY)
+    await follow(db)
+
+    await give_back(db, company, "joana", RISKY)
+    await follow(db)
+
+    item = await risky_item(client, review)
+    assert item["status"] == "Pending"
+    assert (await decide(client, item, "Revoke"))["status"] == "Flagged"
+
+
+async def test_review_whose_items_were_all_withdrawn_is_canceled_and_covers_nothing(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
+    company = await a_reviewed_company(db)
+    await execute(db, "UPDATE applications SET review_every_months = 6")
+    await execute(db, "UPDATE application_imports SET build_end = now() - interval '10 months'")
+    review = await an_open_review(client)
+
+    await archive(db, company, True)
+    await archive(db, company, False)
+
+    [ledger] = (await client.get("/api/reviews/coverage")).json()["items"]
+    assert (await status_of(client, review), ledger["isOverdue"], ledger["lastReview"]) == ("Canceled", True, None)
+
+
+async def test_items_of_an_application_that_is_no_longer_archived_are_reviewed(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
+    company = await a_reviewed_company(db)
+    review = await an_open_review(client)
+    [first, *rest] = await items_of(client, review)
+    await decide(client, first, "Keep")
+
+    await archive(db, company, True)
+    await archive(db, company, False)
+
+    assert len(await items_of(client, review, status="Pending")) == len(rest)
+
+
+async def test_request_that_a_person_completed_waits_for_the_proof_of_an_import(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
+    company = await a_reviewed_company(db)
+    review = await an_open_review(client)
+    await decide_all(client, review, "Revoke")
+    [request] = (await client.get("/api/access-requests")).json()["items"]
+
+    done = await post(client, f"/api/access-requests/{request['id']}/resolve")
+    await follow(db)
+
+    item = await risky_item(client, review)
+    assert (done["status"], item["status"], await status_of(client, review)) == ("Completed", "Flagged", "Closed")
+    activity = (await client.get(f"/api/review-items/{item['id']}")).json()["activity"]
+    assert activity[-1]["action"] == "Awaiting Proof"
+    run = await take_away(db, company, "joana", RISKY)
+    await follow(db)
+    assert (await risky_item(client, review))["remediatedImport"] == run
+    assert await status_of(client, review) == "Completed"
+
+
+@pytest.mark.parametrize("supplier", ["joana", "carla"])
+async def test_data_supplied_by_an_involved_person_proves_nothing(
+    client: httpx2.AsyncClient, db: Db, supplier: str
+) -> None:
+    """Joana has the account. Carla carried out the request."""
+    company = await a_reviewed_company(db)
+    review = await an_open_review(client)
+    await decide_all(client, review, "Revoke")
+    [request] = (await client.get("/api/access-requests")).json()["items"]
+    await execute(
+        db, "INSERT INTO console_roles (identity_id, role) VALUES (%(id)s, 'Administrator')", id=company.carla
+    )
+    await requests.resolve(db, await caller_of(db, company.carla), request["id"], {}, facts())
+    await follow(db)
+
+    run = await take_away(db, company, "joana", RISKY)
+    person = msgspec.structs.asdict(company)[supplier]
+    await execute(db, "UPDATE application_imports SET supplied_by = %(id)s WHERE number = %(run)s", id=person, run=run)
+    await follow(db)
+
+    assert (await risky_item(client, review))["status"] == "Flagged"
+    proof = await a_finished_import(db, company.ledger)
+    await finish_again(db, proof)
+    await follow(db)
+    assert (await risky_item(client, review))["remediatedImport"] == proof
+
+
+async def test_undecided_item_stays_if_its_holder_supplied_the_data(client: httpx2.AsyncClient, db: Db) -> None:
+    company = await a_reviewed_company(db)
+    review = await an_open_review(client)
+
+    run = await take_away(db, company, "joana", RISKY)
+    await execute(
+        db, "UPDATE application_imports SET supplied_by = %(id)s WHERE number = %(run)s", id=company.joana, run=run
+    )
+    await follow(db)
+
+    assert (await risky_item(client, review))["status"] == "Pending"
+
+
+async def change_model(db: Db, id: UUID, changes: dict[str, Any]) -> None:
+    async with db.transaction():
+        await models.change_model(db, str(id), changes, facts())
+        await models.commit_model(db, SYSTEM, str(id), datetime.now(UTC), allow_unknown=True)
+
+
+@pytest.mark.parametrize("on_silence", ["escalate", "flag"])
+async def test_flagged_model_is_remediated_by_what_it_gives_not_by_its_description(
+    client: httpx2.AsyncClient, db: Db, on_silence: str
+) -> None:
+    company = await a_reviewed_company(db)
+    granted = [{"applicationId": str(company.ledger), "groups": ["Bookkeeper"]}]
+    model = await an_access_model(db, "Accounting", access=granted, ownerId=str(company.greta))
+    review = await an_open_review(client, "Model", onSilence=on_silence)
+    if on_silence == "flag":
+        await execute(db, "UPDATE reviews SET due_on = now() - interval '1 hour'")
+    else:
+        [item] = await items_of(client, review)
+        await decide(client, item, "Revoke")
+        await submit_all(client, review)
+    await follow(db)
+
+    await change_model(db, model, {"description": "a new text"})
+    await follow(db)
+
+    assert await status_of(client, review) == "Closed"
+    await change_model(db, model, {"access": [{"applicationId": str(company.ledger), "groups": ["Approvers"]}]})
+    await follow(db)
+    assert await status_of(client, review) == "Completed"
+
+
+async def test_access_to_keep_until_a_date_is_flagged_if_its_removal_is_canceled(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
+    await a_reviewed_company(db)
+    review = await an_open_review(client)
+    await decide_all(client, review, "Keep Until", until=DUE)
+    [request] = (await client.get("/api/access-requests")).json()["items"]
+
+    await post(client, f"/api/access-requests/{request['id']}/cancel")
+    await follow(db)
+
+    assert (await risky_item(client, review))["status"] == "Flagged"
+    assert "ReviewRemovalCanceled" in await parts(db, review)
+
+
+async def test_accepted_access_is_not_removed_until_the_acceptance_ends(client: httpx2.AsyncClient, db: Db) -> None:
+    company = await a_reviewed_company(db)
+    review = await an_open_review(client)
+    await decide_all(client, review, "Revoke")
+    item = await risky_item(client, review)
+    until = datetime.now(UTC) + timedelta(days=30)
+    accepted = {"reason": "needed for the audit", "until": until.isoformat(), "identityId": str(company.owen)}
+
+    await post(client, f"/api/review-items/{item['id']}/accept", accepted)
+
+    [request] = (await client.get("/api/access-requests")).json()["items"]
+    assert (request["status"], await status_of(client, review)) == ("Snoozed", "Completed")
+    await follow(db)
+    assert (await numbers(db, datetime.now(UTC))).flagged_items == 0
+    async with db.transaction():
+        await following.follow_due(db, until)
+    assert "ReviewAcceptanceEnded" in await parts(db, review)
+    assert (await numbers(db, until)).flagged_items == 1
+
+
+async def test_returned_access_is_requested_to_be_removed_and_counted(client: httpx2.AsyncClient, db: Db) -> None:
+    company = await a_reviewed_company(db)
+    review = await an_open_review(client)
+    await decide_all(client, review, "Revoke")
+    await take_away(db, company, "joana", RISKY)
+    await follow(db)
+
+    await give_back(db, company, "joana", RISKY)
+    await follow(db)
+
+    item = await risky_item(client, review)
+    [newest, *_] = (await client.get("/api/access-requests")).json()["items"]
+    assert item["relatedItems"][0]["id"] == newest["id"]
+    assert (newest["action"], newest["status"]) == ("Remove", "Open")
+    assert (await numbers(db, datetime.now(UTC))).flagged_items == 1
+
+
+async def test_access_that_was_approved_again_is_not_reopened(client: httpx2.AsyncClient, db: Db) -> None:
+    company = await a_reviewed_company(db)
+    review = await an_open_review(client)
+    await decide_all(client, review, "Revoke")
+    await take_away(db, company, "joana", RISKY)
+    await follow(db)
+
+    [request] = (await client.get("/api/access-requests")).json()["items"]
+    await execute(
+        db,
+        """UPDATE access_requests SET status = 'Completed', action = 'Add', created_at = now() + interval '1 minute'
+           WHERE id = %(id)s""",
+        id=UUID(request["id"]),
+    )
+    await execute(db, "UPDATE privileges SET approved_access = 'Modify' WHERE request_id = %(id)s", id=request["id"])
+    await give_back(db, company, "joana", RISKY)
+    await follow(db)
+
+    assert (await risky_item(client, review))["status"] == "Remediated"
+
+
+async def covered(client: httpx2.AsyncClient) -> dict[str, int | None]:
+    """Return the number of the last review of each application."""
+    items = (await client.get("/api/reviews/coverage")).json()["items"]
+    return {each["application"]["name"]: each["lastReview"] and each["lastReview"]["number"] for each in items}
+
+
+async def test_narrowed_review_does_not_cover_an_application(client: httpx2.AsyncClient, db: Db) -> None:
+    await a_reviewed_company(db)
+    group = await fetch_value(db, "SELECT id FROM entitlements WHERE name = 'Approvers'")
+    narrow = await an_open_review(client, "Application", scope={"entitlementIds": [str(group)]})
+    await decide_all(client, narrow)
+
+    after_narrow = await covered(client)
+    whole = await an_open_review(client, "Application")
+    await decide_all(client, whole)
+
+    assert await status_of(client, narrow) == await status_of(client, whole) == "Completed"
+    assert (after_narrow, await covered(client)) == ({"Finance Ledger": None}, {"Finance Ledger": 2})
+
+
+async def test_privileged_review_leaves_the_rest_to_the_next_changed_review(client: httpx2.AsyncClient, db: Db) -> None:
+    await a_reviewed_company(db)
+    await execute(db, "UPDATE entitlements SET is_privileged = true WHERE name = 'Approvers'")
+    await decide_all(client, await an_open_review(client, "Privileged"))
+
+    changed = await an_open_review(client, "Changed")
+
+    assert len(await items_of(client, changed)) == 5
+
+
+async def test_named_application_without_data_is_refused(client: httpx2.AsyncClient, db: Db) -> None:
+    company = await a_reviewed_company(db)
+    treasury = await an_application(db, "Treasury")
+    run = await a_finished_import(db, treasury)
+    await an_account(db, treasury, "emre2", company.emre, groups=("Readers",), run=run)
+    empty = await an_application(db, "Voting")
+    scope = {"applicationIds": [str(each) for each in (company.ledger, treasury, empty)]}
+    draft = await a_draft(client, scope=scope)
+    await execute(db, "UPDATE applications SET is_archived = true WHERE id = %(id)s", id=treasury)
+
+    refused = await post(client, f"/api/reviews/{draft}/open", status=409)
+
+    assert refused["message"] == (
+        "Treasury is archived; Voting has no finished import. Remove it from the scope, or import its data first"
+    )
+
+
+async def test_changes_of_the_service_are_audited_with_a_digest(client: httpx2.AsyncClient, db: Db) -> None:
+    company = await a_reviewed_company(db)
+    review = await an_open_review(client)
+
+    run = await take_away(db, company, "joana", RISKY)
+    await follow(db)
+
+    audit = (await client.get("/api/audit-events", params={"entityId": review})).json()["items"]
+    changed = {name: value for entry in audit for name, value in (entry["after"] or {}).items()}
+    [change] = [value for name, value in changed.items() if name.startswith("changes.")]
+    assert (change["change"], change["itemCount"], change["importNumber"]) == ("Withdrawn", 1, run)
+    assert len(change["digest"]) == 64
+    assert changed["populations.0"]["held"] == 5
+
+
+@pytest.mark.parametrize("on_silence", ["flag", "approve"])
+async def test_close_that_would_flag_decisions_without_a_signature_is_held(
+    client: httpx2.AsyncClient, db: Db, on_silence: str
+) -> None:
+    await a_reviewed_company(db)
+    review = await an_open_review(client, onSilence=on_silence)
+    for item in await items_of(client, review):
+        await decide(client, item, "Revoke")
+    await execute(db, "UPDATE reviews SET due_on = now() - interval '1 hour'")
+
+    await follow(db)
+
+    shown = (await client.get(f"/api/reviews/{review}")).json()
+    assert (shown["status"], shown["held"]) == (
+        "Open",
+        "Closing would flag 4 of 4 accounts of Finance Ledger. Confirm to close it nevertheless",
+    )
+    assert (await client.get("/api/access-requests")).json()["items"] == []
+    later = (datetime.now(UTC) + timedelta(days=3)).isoformat()
+    extended = (await client.patch(f"/api/reviews/{review}", json={"dueOn": later})).json()
+    assert extended["held"] is None
