@@ -74,6 +74,8 @@ async def _too_many(db: Db, review: ReviewDetail) -> str | None:
 async def _decide_unanswered(db: Db, caller: Caller, review: ReviewDetail, now: datetime) -> None:
     """Decide the remaining items as the review defines, and make all decisions final."""
     flag = review.on_silence is OnSilence.FLAG
+    status = "Flagged" if flag else "Approved"
+    said = _NO_RESPONSE.format(review.due_on, status)
     # Fires show_review_items, schema/reviews.sql.
     rows = await fetch_rows(
         db,
@@ -81,14 +83,13 @@ async def _decide_unanswered(db: Db, caller: Caller, review: ReviewDetail, now: 
                   decided_on = %(now)s, decided_by = %(system)s
            WHERE review_id = %(id)s AND status = 'Pending' RETURNING id""",
         id=review.id,
-        status="Flagged" if flag else "Approved",
+        status=status,
         decision=Decision.REVOKE if flag else Decision.KEEP,
-        comment=_NO_RESPONSE.format(review.due_on, "Flagged" if flag else "Approved"),
+        comment=said,
         now=now,
         system=SYSTEM.id,
     )
     unanswered = [id for (id,) in rows]
-    said = _UNANSWERED.format(review.due_on)
     await record_change(db, ItemChange.NO_RESPONSE, [(id, review.id) for id in unanswered], said, now)
     # Decisions that were made but not submitted count too.
     unsubmitted = await fetch_rows(
