@@ -58,8 +58,10 @@ class FileShape(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
     headers: list[str] = []
     skip_lines: int = 0
     delimiter: str | None = None
-    # Columns are aligned with spaces, below the words of the header.
+    # Columns are aligned with spaces below the words of the header, or drawn as a box.
     aligned: bool = False
+    # The positions at which the columns of `headers` begin; the first position of a line is 1.
+    column_starts: list[int] = []
     merge_extra_fields: bool = False
     skip_rows_where: list[RowCondition] = []
     # The sheet of a workbook; the first one by default.
@@ -79,7 +81,8 @@ class FileShape(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
     @property
     def changes_rows(self) -> bool:
         """Return whether one line may become no row or several, so that lines cannot be compared."""
-        return bool(self.split or self.unpivot or self.skip_rows_where or self.merge_extra_fields or self.aligned)
+        is_printed = self.aligned or bool(self.column_starts)
+        return bool(self.split or self.unpivot or self.skip_rows_where or self.merge_extra_fields or is_printed)
 
 
 class ContentShape(msgspec.Struct, frozen=True, omit_defaults=True):

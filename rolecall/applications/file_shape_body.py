@@ -15,6 +15,7 @@ from rolecall.core.text import fold
 
 MOST_HEADERS = 20_000
 _MOST = 1_000
+_MOST_POSITIONS = 100_000
 _LONGEST_SEPARATOR = 10
 
 
@@ -95,6 +96,9 @@ class FileShapeBody(Body):
     skip_lines: Annotated[int, Field(ge=0, le=_MOST)] | None = None
     delimiter: Annotated[str, Field(min_length=1, max_length=1)] | None = None
     aligned: Flag | None = None
+    column_starts: Annotated[list[Annotated[int, Field(ge=1, le=_MOST_POSITIONS)]], Field(max_length=_MOST)] | None = (
+        None
+    )
     merge_extra_fields: Flag | None = None
     skip_rows_where: Annotated[list[RowConditionBody], Field(max_length=_MOST)] | None = None
     sheet: Text256 | None = None
@@ -131,7 +135,15 @@ class FileShapeBody(Body):
             raise broken("A shape has headerLine or headers, not both")
         if self.aligned and (self.delimiter or self.headers):
             raise broken("A shape has aligned, or delimiter and headers, not both")
+        if self.column_starts:
+            self._check_starts(self.column_starts)
         return self
+
+    def _check_starts(self, starts: list[int]) -> None:
+        if self.aligned or self.delimiter or len(self.headers or ()) != len(starts):
+            raise broken("columnStarts needs headers, one for each position, and neither aligned nor delimiter")
+        if starts != sorted(set(starts)):
+            raise broken("columnStarts must ascend, such as 1, 6, 15")
 
 
 class ContentShapeBody(Body):

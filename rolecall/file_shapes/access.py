@@ -195,7 +195,7 @@ def find_permissions(view: View) -> list[Part]:
         # Words such as Full and Read are the extent of a grant.
         fields.setdefault("Value", msgspec.structs.replace(fields.pop("Access"), field="Value"))
     permission = view.by_header[fields["Permission"].header]
-    if separator := ("," if view.found.merges and permission is view.profiles[-1] else permission.separator):
+    if separator := ("," if view.table.merges and permission is view.profiles[-1] else permission.separator):
         shape["split"] = {permission.header: separator}
         evidence.append(f"{permission.header} lists several, {said(separator)}")
     without_prefix(view, fields, shape, evidence)
@@ -259,12 +259,12 @@ _MOST_COLUMNS_OF_MEMBERS = 50
 def find_group_columns(view: View) -> list[Part]:
     """A column for each group, with its members below: the same logins occur in several columns."""
     columns = [each for each in view.profiles if each.values]
-    if not 1 < len(columns) <= _MOST_COLUMNS_OF_MEMBERS or view.found.header_line is None:
+    if not 1 < len(columns) <= _MOST_COLUMNS_OF_MEMBERS or view.table.header_line is None:
         return []
     if not all(each.is_unique and (each.is_login or each.emails == 1) for each in columns):
         return []
     counts = Counter(value for each in columns for value in each.distinct)
-    if any(map(is_known_header, view.found.headers)) or 3 * sum(n > 1 for n in counts.values()) < len(counts):
+    if any(map(is_known_header, view.table.headers)) or 3 * sum(n > 1 for n in counts.values()) < len(counts):
         return []
     unpivot = {"keep": [], "headers": "Group", "cells": "Username"}
     evidence = ["Each column lists the members of the group that its header names"]

@@ -6,9 +6,9 @@ from typing import Any
 from rolecall.application_imports.read.secret_headers import looks_secret
 from rolecall.applications.model import Content
 from rolecall.file_shapes import access, holders
-from rolecall.file_shapes.found import Found
 from rolecall.file_shapes.headers import NO_HEADER
 from rolecall.file_shapes.parts import Part, View
+from rolecall.file_shapes.sample_table import SampleTable
 from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
 from rolecall.file_shapes.values import add_dates, add_words
 
@@ -21,7 +21,7 @@ def parts_of(view: View, content: Content | None = None) -> list[Part]:
     found = next(parts for rule in _RULES if (parts := rule(view)))
     if content and found[0].content != content:
         found = _chosen(view, content)
-    found[0].questions = [*found[0].questions, *ask_for_header(view.found)]
+    found[0].questions = [*found[0].questions, *ask_for_header(view.table)]
     return [_finished(view, part) for part in found]
 
 
@@ -47,7 +47,7 @@ def _chosen(view: View, content: Content) -> list[Part]:
 def _finished(view: View, part: Part) -> Part:
     """Add what every content needs: structure, dates, words, and columns that are not kept."""
     skipped = part.shape.pop("skipRowsWhere", [])
-    part.shape = {**structure(view.found), **part.shape}
+    part.shape = {**structure(view.table), **part.shape}
     part.skip_rows(*skipped)
     add_dates(view, part)
     add_words(view, part)
@@ -62,43 +62,44 @@ def _finished(view: View, part: Part) -> Part:
     return part
 
 
-def ask_for_header(found: Found) -> list[OpenQuestion]:
+def ask_for_header(table: SampleTable) -> list[OpenQuestion]:
     """Return the question which line is the header, if the file leaves it open."""
-    if found.candidates:
-        line = found.candidates[0]
+    if table.candidates:
+        line = table.candidates[0]
         text = f"Line {line} looks like a header too. Which line is the header?"
         keep = ProposedChoice(f"Leave line {line} out", "skipLines", "1")
         return [OpenQuestion(text, [ProposedChoice(f"Line {line} is the header", HEADER_LINE, str(line)), keep])]
-    if found.is_doubtful:
-        line = found.header_line or 1
+    if table.is_doubtful:
+        line = table.header_line or 1
         text = f"No word of line {line} is known as a header. Is it one?"
         choices = [(f"Line {line} is the header", str(line)), ("The file has no header", str(NO_HEADER))]
         return [OpenQuestion(text, [ProposedChoice(label, HEADER_LINE, value) for label, value in choices])]
     return []
 
 
-def structure(found: Found) -> dict[str, Any]:
+def structure(table: SampleTable) -> dict[str, Any]:
     """Return the keys of the shape that say where the rows are."""
     shape: dict[str, Any] = {}
-    if found.sheet:
-        shape["sheet"] = found.sheet
-    if found.is_aligned:
+    if table.sheet:
+        shape["sheet"] = table.sheet
+    if table.is_aligned:
         shape["aligned"] = True
-    if found.format == "CSV":
-        if found.delimiter != "," or found.header_line != 1:
-            shape["delimiter"] = found.delimiter
-        if found.merges:
+    if table.column_starts:
+        shape["columnStarts"] = table.column_starts
+    if table.format == "CSV":
+        if table.delimiter != "," or table.header_line != 1:
+            shape["delimiter"] = table.delimiter
+        if table.merges:
             shape["mergeExtraFields"] = True
-    if found.format in ("CSV", "XLSX", "Aligned text"):
-        if found.skip_lines:
-            shape |= {"headers": found.headers, "skipLines": found.skip_lines}
-        elif found.header_line is None:
-            shape["headers"] = found.headers
-        elif found.header_line > 1:
-            shape["headerLine"] = found.header_line
-        conditions = [{"column": found.headers[0], "is": found.totals}] if found.totals else []
-        if conditions or found.footers:
-            shape["skipRowsWhere"] = [*conditions, *found.footers]
-    if found.records:
-        shape["records"] = found.records
+    if table.format in ("CSV", "XLSX", "Aligned text"):
+        if table.skip_lines or table.header_line is None:
+            shape["headers"] = table.headers
+            shape |= {"skipLines": table.skip_lines} if table.skip_lines else {}
+        elif table.header_line > 1:
+            shape["headerLine"] = table.header_line
+        conditions = [{"column": table.headers[0], "is": table.totals}] if table.totals else []
+        if conditions or table.left_out:
+            shape["skipRowsWhere"] = [*conditions, *table.left_out]
+    if table.records:
+        shape["records"] = table.records
     return shape

@@ -35,8 +35,8 @@ def _entries(view: View, wanted: Set[str], unwanted: Set[str]) -> tuple[View, li
     fits = [not found or (bool(found & wanted) and not found & unwanted) for found in classes]
     if all(fits) or not any(fits):
         return view, []
-    rows = [row for row, fit in zip(view.found.rows, fits, strict=True) if fit]
-    return view_of(msgspec.structs.replace(view.found, rows=rows)), list(_conditions(column, classes, fits, wanted))
+    rows = [row for row, fit in zip(view.table.rows, fits, strict=True) if fit]
+    return view_of(msgspec.structs.replace(view.table, rows=rows)), list(_conditions(column, classes, fits, wanted))
 
 
 def _conditions(

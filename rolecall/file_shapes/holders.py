@@ -125,7 +125,7 @@ def choose_username(
     known_as = {meaning.header for field, meaning in fields.items() if field != "Username"}
     logins = [each.header for each in view.profiles if each.is_login and each.header not in known_as]
     # Without a header a column of single words is rather the login than the name is.
-    is_headless = view.found.header_line is None and view.found.delimiter is not None
+    is_headless = view.table.header_line is None and view.table.delimiter is not None
     is_named = "Name" in fields and fields["Name"].score > _WEAK
     rest = [*names, *logins] if is_named else [*logins, *names]
     others = [*logins, *tried, *names] if is_headless else [*tried, *ids, *rest]

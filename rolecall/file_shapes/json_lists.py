@@ -9,8 +9,8 @@ import msgspec
 
 from rolecall.application_imports.read.json_records import inner_records
 from rolecall.core.text import fold
-from rolecall.file_shapes.found import MOST_ROWS, Found, Unreadable, from_records
 from rolecall.file_shapes.sample import MOST_WHOLE, Sample
+from rolecall.file_shapes.sample_table import MOST_ROWS, SampleTable, Unreadable, from_records
 
 # The path of a document that is itself the record, or an object of records.
 WHOLE = "$"
@@ -21,7 +21,7 @@ _RECORD = re.compile(r"\}\s*,\s*\{")
 _KINDS = {"user", "group", "serviceaccount"}
 
 
-def read_lists(text: str, sample: Sample, chosen: str | None = None) -> list[Found]:
+def read_lists(text: str, sample: Sample, chosen: str | None = None) -> list[SampleTable]:
     """Read an array, an envelope or one object a line; of a long file the records that the sample has whole.
 
     The list that is `chosen`, or the best one, comes first.
@@ -49,14 +49,14 @@ def read_lists(text: str, sample: Sample, chosen: str | None = None) -> list[Fou
     return found
 
 
-def _found(path: str, records: list[dict[str, Any]]) -> Found:
+def _found(path: str, records: list[dict[str, Any]]) -> SampleTable:
     evidence = [f"The records are the list {path}"] if path else ["A JSON array of records"]
     found = from_records("JSON", records[:MOST_ROWS], evidence)
     found.records = path or None
     return found
 
 
-def _whole(document: Any) -> Found | None:
+def _whole(document: Any) -> SampleTable | None:
     """Read an object that is itself the only record, or whose members are records."""
     if _is_record(document):
         found = from_records("JSON", [document], ["One JSON object is the only record"])

@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 
 from rolecall.applications.model import Content
-from rolecall.file_shapes.found import Found
 from rolecall.file_shapes.meanings import Meaning, assigned, meanings, names_of
 from rolecall.file_shapes.profiles import Profile, profiles_of
+from rolecall.file_shapes.sample_table import SampleTable
 from rolecall.file_shapes.shapes import OpenQuestion
 
 _FEW = 0.2
@@ -48,7 +48,7 @@ class Part(msgspec.Struct):
 class View(msgspec.Struct):
     """The rows of a file and the profiles of its columns, as input for the rules."""
 
-    found: Found
+    table: SampleTable
     profiles: list[Profile]
     by_header: dict[str, Profile]
 
@@ -76,9 +76,9 @@ class View(msgspec.Struct):
         return next((each for each in found if each.values), found[0] if found else None)
 
 
-def view_of(found: Found) -> View:
-    profiles = profiles_of(found.headers, found.rows, found.lists)
-    return View(found, profiles, {profile.header: profile for profile in profiles})
+def view_of(table: SampleTable) -> View:
+    profiles = profiles_of(table.headers, table.rows, table.lists)
+    return View(table, profiles, {profile.header: profile for profile in profiles})
 
 
 def add_list(groups: Profile, fields: dict[str, Meaning], shape: dict[str, Any], evidence: list[str]) -> None:

@@ -17,13 +17,14 @@ from rolecall.applications.file_shape import JSON, FileShape
 from rolecall.applications.model import Content, same_header
 from rolecall.file_shapes.by_template import choose_group, parts_by
 from rolecall.file_shapes.contents import parts_of
+from rolecall.file_shapes.delimited import first_rows
 from rolecall.file_shapes.directory import people_in
-from rolecall.file_shapes.found import Decided, Found, Unreadable
-from rolecall.file_shapes.headers import first_rows, known_words
+from rolecall.file_shapes.headers import known_words
 from rolecall.file_shapes.holders import agree_on_username
 from rolecall.file_shapes.parts import Part, View, view_of
 from rolecall.file_shapes.recognize import decoded, recognize
 from rolecall.file_shapes.sample import Sample
+from rolecall.file_shapes.sample_table import Decided, SampleTable, Unreadable
 from rolecall.file_shapes.shapes import (
     ColumnProposal,
     ContentProposal,
@@ -90,9 +91,9 @@ def _read(sample: Sample, chosen: Chosen) -> ReadFile:
         first, *others = [view_of(found) for found in recognize(sample, chosen)]
     except Unreadable as error:
         return ReadFile(sample, problem=str(error))
-    if not first.found.rows:
+    if not first.table.rows:
         return ReadFile(sample, first, problem="there is a header but no row; export the file with its data")
-    further = [ReadFile(sample, view, parts_of(view)) for view in others if view.found.rows]
+    further = [ReadFile(sample, view, parts_of(view)) for view in others if view.table.rows]
     return ReadFile(sample, first, parts_of(first, chosen.content), others=further)
 
 
@@ -104,7 +105,7 @@ def _choose_others(files: Sequence[ReadFile]) -> None:
         for other in file.others:
             assert other.view
             new = [part for part in other.parts if part.content not in taken]
-            is_sure = known_words(other.view.found.headers) > 1 and not other.view.found.is_doubtful
+            is_sure = known_words(other.view.table.headers) > 1 and not other.view.table.is_doubtful
             if file.parts[0].content == Content.IDENTITIES or not is_sure or new != other.parts:
                 left.append(other)
                 continue
@@ -112,8 +113,8 @@ def _choose_others(files: Sequence[ReadFile]) -> None:
             kept.append(other)
         file.others = kept
         if file.view:
-            found = file.view.found
-            read = {found.sheet, *(other.view.found.sheet for other in kept if other.view)}
+            found = file.view.table
+            read = {found.sheet, *(other.view.table.sheet for other in kept if other.view)}
             unread = [name for name in found.sheets if name not in read] if found.sheet else []
             found.evidence += [*map(_read_too, kept), *_not_read(left, unread), *_inner_lists(found)]
 
@@ -126,12 +127,12 @@ def _read_too(other: ReadFile) -> str:
 def _not_read(others: Sequence[ReadFile], sheets: Sequence[str]) -> list[str]:
     if not others and not sheets:
         return []
-    lists = [f"{_place(each)} ({len(each.view.found.rows):,})" for each in others if each.view and not sheets]
+    lists = [f"{_place(each)} ({len(each.view.table.rows):,})" for each in others if each.view and not sheets]
     named = ", ".join([*lists, *(f"sheet {name}" for name in sheets)])
     return [f"Not read: {named}. Choose another one to read it instead, or import it as an application of its own"]
 
 
-def _inner_lists(found: Found) -> list[str]:
+def _inner_lists(found: SampleTable) -> list[str]:
     """Name the lists inside records whose entries have several members."""
     inner = [path for path in found.choices if path.startswith(f"{found.records or ''}[].")]
     return [f"Each record has lists inside: {', '.join(inner[:5])}. Choose one to read its entries"] if inner else []
@@ -139,7 +140,7 @@ def _inner_lists(found: Found) -> list[str]:
 
 def _place(file: ReadFile) -> str:
     assert file.view
-    found = file.view.found
+    found = file.view.table
     return f"sheet {found.sheet}" if found.sheet else f"list {found.records or 'of the file'}"
 
 
@@ -259,7 +260,7 @@ def _group(file: ReadFile) -> dict[str, Any]:
         "isOptional": False,
         "isMultiple": False,
         "columns": first.columns,
-        "encoding": file.view.found.encoding,
+        "encoding": file.view.table.encoding,
         "allowRejects": False,
         # Without a shape nested objects are not columns.
         "shape": shape if shape or any("." in header for header in first.columns) else None,
@@ -294,7 +295,7 @@ def _without_aliases(columns: dict[str, str]) -> dict[str, str]:
 
 
 def _shown(file: ReadFile) -> FileProposal:
-    found = file.view.found if file.view else None
+    found = file.view.table if file.view else None
     return FileProposal(
         name=file.sample.name,
         size=file.sample.size,
@@ -314,7 +315,7 @@ def _shown(file: ReadFile) -> FileProposal:
     )
 
 
-def _evidence(found: Found) -> list[str]:
+def _evidence(found: SampleTable) -> list[str]:
     more = [f"The last row is a total and is left out: {found.totals[0]}"] if found.totals else []
     if found.candidates:
         lines = ", ".join(map(str, found.candidates))
@@ -348,7 +349,7 @@ def _content(file: ReadFile, part: Part) -> ContentProposal:
         columns,
         part.shape,
         part.questions,
-        understood_by(file.sample, file.view.found.format, file.view.found.encoding, part.content, section),
+        understood_by(file.sample, file.view.table.format, file.view.table.encoding, part.content, section),
     )
 
 

@@ -3,29 +3,29 @@
 import codecs
 import re
 
-import msgspec
 import polars as pl
 
-from rolecall.application_imports.read import encodings, formats, ldif
+from rolecall.application_imports.read import encodings, formats, ldif, property_lists
 from rolecall.application_imports.read.broken_file import BrokenFile
-from rolecall.file_shapes.found import (
+from rolecall.file_shapes.delimited import lay_out_csv
+from rolecall.file_shapes.json_lists import read_lists
+from rolecall.file_shapes.printed import lay_out_printed
+from rolecall.file_shapes.racf import is_unload, read_unload
+from rolecall.file_shapes.sample import Sample
+from rolecall.file_shapes.sample_table import (
     LONGEST_RAW,
     MOST_ROWS,
     RAW_LINES,
     Decided,
-    Found,
+    SampleTable,
     Unreadable,
     from_records,
     joined,
-    laid_out,
 )
-from rolecall.file_shapes.headers import lay_out_csv
-from rolecall.file_shapes.json_lists import read_lists
-from rolecall.file_shapes.sample import Sample
 from rolecall.file_shapes.workbooks import read_workbook
 
 
-def recognize(sample: Sample, decided: Decided | None = None) -> list[Found]:
+def recognize(sample: Sample, decided: Decided | None = None) -> list[SampleTable]:
     """Return the rows of a file, then those of its other sheets or lists."""
     decided = decided or Decided()
     head = sample.head
@@ -41,12 +41,14 @@ def recognize(sample: Sample, decided: Decided | None = None) -> list[Found]:
     text, encoding = decoded(sample, decided.encoding)
     how = "chosen by a person" if decided.encoding else "detected from the bytes"
     evidence = [f"Encoding {encoding}, {how}"] if encoding else []
-    if ldif.is_ldif(text.encode()):
-        found = [_ldif(text, sample)]
+    if is_unload(text):
+        found = read_unload(text)
+    elif (records := _records(text, sample)) is not None:
+        found = [records]
     elif text.lstrip().startswith(("{", "[")):
         found = read_lists(text, sample, decided.records)
     else:
-        found = [_unix_listing(text) or _csv(text, sample, encoding, decided)]
+        found = [_unix_listing(text) or _table(text, sample, encoding, decided)]
     for each in found:
         each.encoding, each.evidence = encoding, evidence + each.evidence
         each.raw = each.raw or [line[:LONGEST_RAW] for line in text.splitlines()[:RAW_LINES]]
@@ -74,14 +76,25 @@ def decoded(sample: Sample, encoding: str | None = None) -> tuple[str, str | Non
     return text, encoding
 
 
-def _csv(text: str, sample: Sample, encoding: str | None, decided: Decided) -> Found:
+def _table(text: str, sample: Sample, encoding: str | None, decided: Decided) -> SampleTable:
     tail = sample.tail.decode(encoding or "utf-8", "replace")
-    try:
-        delimiter, layout = lay_out_csv(text, tail, decided.delimiter, decided.header_line)
-    except ValueError as error:
-        raise Unreadable(str(error)) from None
-    found = laid_out("CSV", layout, delimiter)
-    return msgspec.structs.replace(found, format="Aligned text", delimiter=None) if layout.is_aligned else found
+    printed = None if decided.delimiter else lay_out_printed(text, tail, decided.header_line)
+    table = printed or lay_out_csv(text, tail, decided.delimiter, decided.header_line)
+    if len(table.headers) == 1 and table.header_line is None:
+        _check_values(table)
+    return table
+
+
+_MOST_WORDS = 3
+
+
+def _check_values(table: SampleTable) -> None:
+    """Refuse sentences and commands, such as the configuration of a device, as names of accounts."""
+    lines = [row[0] for row in table.rows if row]
+    texts = [line for line in lines if len(line.split()) > _MOST_WORDS or re.search(r"[=\"{}<>]|^\s", line)]
+    if 3 * len(texts) > len(lines):
+        example = texts[0].strip()[:40]
+        raise Unreadable(f"the lines are text without columns, such as {example}; export a table, for example as CSV")
 
 
 # Files of Unix without a header, by the pattern of each line.
@@ -92,7 +105,7 @@ _UNIX = {
 _SHADOW = r"[^:\s]+:[^:\s]*:\d*:\d*:\d*:\d*:\d*:\d*:\d*"
 
 
-def _unix_listing(text: str) -> Found | None:
+def _unix_listing(text: str) -> SampleTable | None:
     """Recognize passwd and group, as `getent` prints them."""
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
     if not lines or ":" not in lines[0]:
@@ -103,24 +116,35 @@ def _unix_listing(text: str) -> Found | None:
         if all(re.fullmatch(pattern, line) for line in lines):
             evidence = [f"A {'passwd' if len(headers) > 4 else 'group'} file of Unix, which has no header"]
             rows = [line.split(":") for line in lines[:MOST_ROWS]]
-            return Found("CSV", headers, rows, delimiter=":", header_line=None, evidence=evidence)
+            return SampleTable("CSV", headers, rows, delimiter=":", header_line=None, evidence=evidence)
     return None
 
 
-def _ldif(text: str, sample: Sample) -> Found:
+# Formats of one property a line: how each is recognized and read.
+_PROPERTIES = {
+    "LDIF": (ldif.is_ldif, ldif.read_ldif),
+    "Property list": (property_lists.is_property_list, property_lists.read_property_list),
+}
+
+
+def _records(text: str, sample: Sample) -> SampleTable | None:
+    """Read LDIF and lists of properties; return None for other formats."""
+    name = next((name for name, (is_format, _) in _PROPERTIES.items() if is_format(text.encode())), None)
+    if name is None:
+        return None
     try:
-        entries = [entry for _, entry in ldif.read_ldif(text)]
+        entries = [entry for _, entry in _PROPERTIES[name][1](text)]
     except BrokenFile as error:
         raise Unreadable(str(error)) from None
     entries = entries if sample.is_whole else entries[:-1]
-    return from_records("LDIF", entries, [f"LDIF with {len(entries):,} entries in the sample"])
+    return from_records(name, entries, [f"{name} with {len(entries):,} entries in the sample"])
 
 
-def _parquet(sample: Sample) -> Found:
+def _parquet(sample: Sample) -> SampleTable:
     try:
         # A few kilobytes may hold billions of equal rows.
         table = formats.read_parquet(sample.path or sample.head, MOST_ROWS)
     except (BrokenFile, pl.exceptions.PolarsError) as error:
         raise Unreadable(str(error)) from None
     rows = [list(map(str, row[1:])) for row in table.frame.rows()]
-    return Found("Parquet", table.headers, rows, evidence=["A Parquet file"], raw=joined([table.headers, *rows]))
+    return SampleTable("Parquet", table.headers, rows, evidence=["A Parquet file"], raw=joined([table.headers, *rows]))

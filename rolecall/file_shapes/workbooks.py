@@ -5,16 +5,16 @@ import zipfile
 
 from rolecall.application_imports.read.broken_file import BrokenFile
 from rolecall.application_imports.read.sheets import Sheet, read_sheet
-from rolecall.file_shapes.found import MOST_ROWS, Decided, Found, Unreadable, joined, laid_out
 from rolecall.file_shapes.headers import known_words, lay_out_rows
 from rolecall.file_shapes.sample import MOST_WHOLE, Sample
+from rolecall.file_shapes.sample_table import MOST_ROWS, Decided, SampleTable, Unreadable, joined
 
 _LAST_ROWS = 12
 _WORKBOOK = "xl/workbook.xml"
 _MOST_SHEETS = 8
 
 
-def read_workbook(sample: Sample, decided: Decided) -> list[Found]:
+def read_workbook(sample: Sample, decided: Decided) -> list[SampleTable]:
     """Read the sheet that was chosen, or the one with most known headers; then the other sheets with tables."""
     if sample.size > MOST_WHOLE:
         raise Unreadable(f"the archive has more than {MOST_WHOLE // 1024**2} MiB; export the data as CSV")
@@ -30,7 +30,7 @@ def read_workbook(sample: Sample, decided: Decided) -> list[Found]:
         try:
             sheet = first if name == first.name else read_sheet(content, name)
             found.append(_table(sheet, decided.header_line if name == first.name else None))
-        except (BrokenFile, ValueError) as error:
+        except (BrokenFile, Unreadable) as error:
             problems.append(str(error))
             if name == decided.sheet:
                 break
@@ -43,7 +43,7 @@ def read_workbook(sample: Sample, decided: Decided) -> list[Found]:
     return _named(found, names)
 
 
-def _named(found: list[Found], names: list[str]) -> list[Found]:
+def _named(found: list[SampleTable], names: list[str]) -> list[SampleTable]:
     """Name the sheets; one alone needs no name in the shape."""
     for each in found:
         each.evidence = [f"The sheet {each.sheet} of an XLSX file", *each.evidence]
@@ -53,15 +53,15 @@ def _named(found: list[Found], names: list[str]) -> list[Found]:
     return found
 
 
-def _known(found: Found) -> int:
+def _known(found: SampleTable) -> int:
     return known_words(found.headers) if found.rows and found.header_line is not None else 0
 
 
-def _table(sheet: Sheet, header_line: int | None) -> Found:
+def _table(sheet: Sheet, header_line: int | None) -> SampleTable:
     rows = [list(map(str.strip, row)) for row in sheet.frame.head(MOST_ROWS).rows()]
     last = [list(map(str.strip, row)) for row in sheet.frame.tail(_LAST_ROWS).rows()]
     numbered = [(line, row) for line, row in enumerate(rows, 1) if any(row)]
-    found = laid_out("XLSX", lay_out_rows(numbered, last, header_line))
+    found = lay_out_rows("XLSX", numbered, last, header_line)
     found.merges, found.raw, found.sheet = False, joined(rows), sheet.name
     return found
 

@@ -1,7 +1,10 @@
-"""Cut lines whose columns are aligned with spaces, as command lines and databases print them."""
+"""Cut the lines of printed tables into fields: columns aligned with spaces, or boxes drawn with bars.
+
+Command lines, databases and mainframes print such tables.
+"""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 # The separator of the fields that a line is cut into; no text has it.
@@ -9,6 +12,9 @@ SEPARATOR = "\x1f"
 _RULE = re.compile(r"\s*[-=]{2,}(?:[ +]+[-=]+)*\s*")
 _DASHES = re.compile(r"[-=]+")
 _TITLE = re.compile(r"\S+(?: \S+)*")
+_BARS = "|\u2502\u2503\u2551"
+# Lines above, between and below the rows of a box: dashes, plus signs, and the box drawing characters of Unicode.
+_BOX_RULE = re.compile(r"\s*[-=+|:\u2500-\u257f]*[-=\u2500\u2501\u2550][-=+|:\u2500-\u257f]*\s*")
 
 
 class Columns(NamedTuple):
@@ -23,6 +29,16 @@ def is_rule(line: str) -> bool:
     return _RULE.fullmatch(line) is not None
 
 
+def is_box_rule(line: str) -> bool:
+    return _BOX_RULE.fullmatch(line) is not None
+
+
+def is_boxed(line: str) -> bool:
+    """Return whether a line is a row of a box, such as `| ada | Active |`."""
+    text = line.strip()
+    return len(text) > 2 and text[0] in _BARS and text[-1] == text[0] and not is_box_rule(text)
+
+
 def columns_of(header: str, below: str) -> Columns:
     """Find where columns begin: at the dashes below the header, or at its titles, two spaces apart."""
     if is_rule(below):
@@ -31,20 +47,45 @@ def columns_of(header: str, below: str) -> Columns:
 
 
 def cut(line: str, starts: Sequence[int]) -> list[str]:
-    """Cut a line into fields; one whose text crosses the beginning of a column stays in one piece there."""
-    line = line.expandtabs()
-    fits = [start for start in starts if start == 0 or start > len(line) or line[start - 1] == " "]
-    ends = [*fits[1:], len(line)]
-    return [line[start:end].strip() for start, end in zip(fits, ends, strict=True)]
+    """Cut a line into fields; one with text across the beginning of a column does not fit and stays one field."""
+    line = line.expandtabs().rstrip()
+    # Text before the first column, and on both sides of where another begins.
+    if line[: starts[0]].strip() or any(
+        " " not in line[start - 1 : start + 1] for start in starts if 0 < start < len(line)
+    ):
+        return [line.strip()]
+    ends = [*starts[1:], len(line)]
+    return [line[start:end].strip() for start, end in zip(starts, ends, strict=True)]
+
+
+def cut_box(line: str) -> list[str]:
+    """Cut a row of a box at its bars; any other line stays one field."""
+    text = line.strip()
+    return [cell.strip() for cell in text[1:-1].split(text[0])] if is_boxed(line) else [text]
 
 
 def cut_lines(lines: Sequence[str]) -> Iterator[str]:
     """Yield the header and all lines below it with separators; lines of dashes and repeated headers become blank."""
     if not lines:
         return
-    header = lines[0]
-    starts = columns_of(header, lines[1] if len(lines) > 1 else "").starts
+    header, below = lines[0], lines[1:]
+    if is_boxed(header):
+        yield SEPARATOR.join(cut_box(header))
+        yield from (SEPARATOR.join(cut_box(line)) if not is_box_rule(line) and line != header else "" for line in below)
+        return
+    starts = columns_of(header, below[0] if below else "").starts
     yield SEPARATOR.join(cut(header, starts))
-    for line in lines[1:]:
-        is_row = line.strip() and not is_rule(line) and line != header
+    yield from cut_at(below, starts, [header])
+
+
+def cut_at(lines: Iterable[str], starts: Sequence[int], headers: Iterable[str]) -> Iterator[str]:
+    """Yield lines with separators at `starts`; lines of dashes and those that repeat a header become blank."""
+    repeated = set(headers)
+    for line in lines:
+        is_row = line.strip() and not is_rule(line) and line not in repeated
         yield SEPARATOR.join(cut(line, starts)) if is_row else ""
+
+
+def lines_of(text: str) -> list[str]:
+    """Split a text into lines, without the form feeds that begin printed pages."""
+    return [line.strip("\f\r") for line in text.split("\n")]

@@ -12,6 +12,7 @@ from rolecall.application_imports.read.csv_text import NotUtf8, check_utf8, deco
 from rolecall.application_imports.read.header_lines import with_header_first
 from rolecall.application_imports.read.json_records import read_json, with_paths
 from rolecall.application_imports.read.ldif import is_ldif, read_ldif
+from rolecall.application_imports.read.property_lists import is_property_list, read_property_list
 from rolecall.application_imports.read.shaping import columns_named
 from rolecall.application_imports.read.sheets import first_line, read_sheet
 from rolecall.application_imports.read.table import MAX_FIELD, MIB, Table, stripped, table_of, without_blank_columns
@@ -61,13 +62,18 @@ def _read_text(text: bytes, shape: FileShape | None, columns: Iterable[str]) -> 
         found = read_json(text, shape.records if shape else None)
         records = found.records if shape is None else with_paths(found.records, paths)
         return read_records(records)._replace(notes=found.notes)
-    if is_ldif(text):
-        check_utf8(text)
-        return read_records(read_ldif(text.decode()))
+    for is_format, read_format in _RECORD_FORMATS.items():
+        if is_format(text):
+            check_utf8(text)
+            return read_records(read_format(text.decode()))
     source = with_header_first(text, shape)
     if not source.text or source.text.isspace():
         raise BrokenFile("the file is empty")
     return read_csv(source, merge_extra=shape is not None and shape.merge_extra_fields)
+
+
+# Formats of one property a line, by how they are recognized.
+_RECORD_FORMATS = {is_ldif: read_ldif, is_property_list: read_property_list}
 
 
 def _is_json(text: bytes, shape: FileShape | None) -> bool:

@@ -31,6 +31,8 @@ def with_header_first(text: bytes, shape: FileShape | None) -> CsvText:
             delimiter = delimiter or separator_line(found[0].decode("latin-1"))
         found = found or _TYPE_LINE.match(text)
         text, above = (text[found.end() :], 1) if found else (text, 0)
+    if shape.column_starts:
+        return _cut_at(text, shape)
     if shape.headers:
         body = text[_end_of_lines(text, shape.skip_lines) :]
         delimiter = delimiter or delimiter_of(body[: _end_of_lines(body, 1)].decode(errors="replace"))
@@ -50,11 +52,23 @@ def with_header_first(text: bytes, shape: FileShape | None) -> CsvText:
 
 def _cut(text: bytes) -> bytes:
     try:
-        lines = text.decode().splitlines()
+        lines = aligned.lines_of(text.decode())
     except UnicodeDecodeError:
         # Reading it fails, with the line and the byte.
         return text
     return "\n".join(aligned.cut_lines(lines)).encode()
+
+
+def _cut_at(text: bytes, shape: FileShape) -> CsvText:
+    """Cut lines where `columnStarts` says; leave out the lines above the rows, also where a page repeats them."""
+    header = aligned.SEPARATOR.join(shape.headers)
+    try:
+        lines = aligned.lines_of(text.decode())
+    except UnicodeDecodeError:
+        return CsvText(text, aligned.SEPARATOR)
+    above, below = lines[: shape.skip_lines], lines[shape.skip_lines :]
+    rows = aligned.cut_at(below, [start - 1 for start in shape.column_starts], above)
+    return CsvText("\n".join([header, *rows]).encode(), aligned.SEPARATOR, shape.skip_lines + 1)
 
 
 def separator_line(line: str) -> str | None:

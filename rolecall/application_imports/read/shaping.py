@@ -96,13 +96,7 @@ class ShapedTable:
     def skip_rows(self, conditions: Iterable[RowCondition]) -> None:
         for condition in conditions:
             position = self.at(condition.column, "skipRowsWhere")
-            if condition.is_not == []:
-                # Lines below the rows, such as totals, often have fewer fields.
-                self.ragged = [
-                    each
-                    for each in self.ragged
-                    if int(position) >= len(each.row) or not condition.matches(each.row[int(position)])
-                ]
+            self.ragged = [each for each in self.ragged if not _is_skipped(each.row, int(position), condition)]
             cell = pl.col(position).str.strip_chars().str.to_lowercase()
             wanted = condition.is_ or condition.is_not
             matches = pl.lit(False)
@@ -208,6 +202,17 @@ class ShapedTable:
         column, _, wanted = argument.partition("=")
         other = pl.col(self.at(column.strip(), "join")).str.strip_chars().str.to_lowercase()
         return pl.when(other == wanted.strip().lower()).then(text).otherwise(pl.lit(""))
+
+
+def _is_skipped(row: list[str], position: int, condition: RowCondition) -> bool:
+    """Return whether a line with too few fields, such as a total, is no row; if in doubt it is kept and rejected."""
+    if position >= len(row):
+        return False
+    if not condition.is_not:
+        return condition.matches(row[position])
+    # The first field may be a whole line that does not fit the columns.
+    text = row[0].strip().lower()
+    return position == 0 and not any(text.startswith(word.strip().lower()) for word in condition.is_not)
 
 
 def _parts_of_text(cells: pl.Series, separator: str) -> pl.Series:

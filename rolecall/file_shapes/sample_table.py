@@ -6,10 +6,8 @@ from typing import Any
 import msgspec
 
 from rolecall.core.json_paths import flattened
-from rolecall.file_shapes.headers import TableLayout
 
 MOST_ROWS = 2_000
-_MOST_CELLS = 100_000
 RAW_LINES = 12
 LONGEST_RAW = 400
 
@@ -18,28 +16,39 @@ class Unreadable(Exception):
     """The file cannot be read in any shape; the message says what was found and what to do."""
 
 
-class Found(msgspec.Struct):
-    """The rows of a sample and how they were found."""
+class SampleTable(msgspec.Struct):
+    """The rows of a sample as text, and how they were found."""
 
     format: str
     headers: list[str]
     rows: list[list[str]]
     encoding: str | None = None
     delimiter: str | None = None
+    # None: the file has no header.
     header_line: int | None = 1
+    # The lines above the rows that `headers` replaces, because no single line is a whole header.
+    skip_lines: int = 0
+    # Columns are aligned with spaces, or drawn as a box.
+    is_aligned: bool = False
+    # Where the columns of a printed list begin; the first position is 1.
+    column_starts: list[int] = []
+    # The path to the records of JSON.
     records: str | None = None
     # Columns whose cells are JSON arrays.
     lists: list[str] = []
+    # The first lines as they are in the file.
     raw: list[str] = []
     evidence: list[str] = []
     # Lines beside `header_line` that could be the header.
     candidates: list[int] = []
+    # No word of the header is known: it could be a row.
     is_doubtful: bool = False
+    # The first cell of a row of totals.
     totals: list[str] = []
-    footers: list[dict[str, Any]] = []
+    # Conditions that leave out lines between and below the rows.
+    left_out: list[dict[str, Any]] = []
+    # Rows are longer than the header: the last column contains the delimiter.
     merges: bool = False
-    skip_lines: int = 0
-    is_aligned: bool = False
     # The sheet of a workbook with several, and all that have data.
     sheet: str | None = None
     sheets: list[str] = []
@@ -60,25 +69,7 @@ class Decided(msgspec.Struct, frozen=True):
     records: str | None = None
 
 
-def laid_out(format: str, layout: TableLayout, delimiter: str | None = None) -> Found:
-    return Found(
-        format,
-        layout.headers,
-        layout.rows[: max(50, min(MOST_ROWS, _MOST_CELLS // len(layout.headers)))],
-        delimiter=delimiter,
-        header_line=layout.header_line,
-        evidence=layout.evidence,
-        candidates=layout.candidates,
-        is_doubtful=layout.is_doubtful,
-        totals=layout.totals,
-        footers=layout.footers,
-        merges=layout.merges,
-        skip_lines=layout.skip_lines,
-        is_aligned=layout.is_aligned,
-    )
-
-
-def from_records(format: str, records: Sequence[dict[str, Any]], evidence: list[str]) -> Found:
+def from_records(format: str, records: Sequence[dict[str, Any]], evidence: list[str]) -> SampleTable:
     flat = [dict(flattened(record)) for record in records]
     paths = _paths(flat)
     for record in flat:
@@ -87,7 +78,7 @@ def from_records(format: str, records: Sequence[dict[str, Any]], evidence: list[
     lists = [name for name in headers if any(isinstance(record.get(name), list) for record in flat)]
     rows = [[_plain(record.get(header)) for header in headers] for record in flat]
     raw = [msgspec.json.encode(record).decode()[:LONGEST_RAW] for record in records[:RAW_LINES]]
-    return Found(format, headers, rows, lists=lists, evidence=evidence, header_line=None, paths=paths, raw=raw)
+    return SampleTable(format, headers, rows, lists=lists, evidence=evidence, header_line=None, paths=paths, raw=raw)
 
 
 # The members to read in a list of objects: e-mail addresses have a type, memberships a name.

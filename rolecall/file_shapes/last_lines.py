@@ -1,0 +1,127 @@
+"""Find the lines of a table that are not rows: totals, footers, and what separates printed pages."""
+
+import re
+from collections.abc import Sequence, Set
+from typing import Any, NamedTuple
+
+import msgspec
+
+from rolecall.applications.file_shape import RowCondition
+
+MOST_FOOTERS = 12
+_TOTALS = {"total", "totals", "grandtotal", "sum", "count", "rows", "endofreport", "endoffile", "summe", "gesamt"}
+_FOOTER = re.compile(
+    r"copyright|©|confidential|generated|exported|created by|printed|end of|\brows?\b|\brecords?\b|\bpage \d|total"
+    r"|vertraulich|erstellt|confidentiel|return status|command completed",
+    re.IGNORECASE,
+)
+_RULES = ("--", "==", "+-", "+=")
+
+
+class RowsBelow(NamedTuple):
+    """The rows below a header, and what is left out between and below them."""
+
+    rows: list[list[str]]
+    totals: list[str]
+    conditions: list[dict[str, Any]]
+    evidence: list[str]
+
+
+def find_rows(
+    header: Sequence[str], above: Sequence[list[str]], below: Sequence[list[str]], last: Sequence[list[str]]
+) -> RowsBelow:
+    """Separate rows from other lines; `above` are the lines above the header, `last` those at the end of the file."""
+    totals = _find_totals(last)
+    footers = _find_footers(last, len(header), header[0] or "Column 1")
+    pages = [each for each in _page_breaks(header, above, below) if each not in footers]
+    texts = {row[0].strip() for row in last if footers and _is_short(row, len(header))}.union(totals)
+    conditions = [msgspec.convert(each, RowCondition) for each in pages]
+    rows = [row for row in below if row[0].strip() not in texts and not any(c.matches(row[0]) for c in conditions)]
+    evidence = []
+    if pages:
+        evidence.append(f"Lines between the rows repeat the header or the title and are left out: {_named(pages)}")
+    if footers:
+        evidence.append(f"The last lines are no rows and are left out: {', '.join(sorted(texts))[:80]}")
+    return RowsBelow(rows, totals, [*footers, *pages], evidence)
+
+
+def _page_breaks(
+    header: Sequence[str], above: Sequence[Sequence[str]], below: Sequence[Sequence[str]]
+) -> list[dict[str, Any]]:
+    """Return conditions for what printed lists have between their rows: the header again, titles, lines of dashes."""
+    column = header[0] or "Column 1"
+    found: list[dict[str, Any]] = []
+    if header[0] and any(row[0].strip() == header[0] and without_blank_end(row) == list(header) for row in below):
+        found.append({"column": column, "is": [header[0]]})
+    # Numbers of pages and dates follow the words of a title.
+    titles = {begin for row in above if len(begin := re.split(r"\d", row[0].strip(), maxsplit=1)[0].strip()) > 3}
+    known = {_without_numbers(row) for row in above}
+    breaks = [begin for begin in [*sorted(titles), *_RULES] if _only_breaks(begin, below, len(header), known)]
+    return [*found, {"column": column, "startsWith": breaks}] if breaks else found
+
+
+def _without_numbers(row: Sequence[str]) -> str:
+    return re.sub(r"[\d\s]+", " ", " ".join(row)).strip()
+
+
+def _named(conditions: Sequence[dict[str, Any]]) -> str:
+    words = [word for each in conditions for key, words in each.items() if key != "column" for word in words]
+    return ", ".join(words)[:80]
+
+
+def _only_breaks(begin: str, rows: Sequence[Sequence[str]], width: int, titles: Set[str]) -> bool:
+    """Return whether rows begin with a text, and all of them are titles or lines of dashes."""
+    found = [row for row in rows if row[0].strip().lower().startswith(begin.lower())]
+    return bool(found) and all(
+        _is_short(row, width) or _is_rule(row) or _without_numbers(row) in titles for row in found
+    )
+
+
+def _is_rule(row: Sequence[str]) -> bool:
+    return all(re.fullmatch(r"[-=+ ]*", cell) for cell in row)
+
+
+def _find_totals(last: Sequence[list[str]]) -> list[str]:
+    """Return the first cell of the last row if the row is a total."""
+    rows = [row for row in last if any(cell.strip() for cell in row)]
+    final = rows[-1] if rows else []
+    first = final[0].strip() if final else ""
+    word = re.sub(r"[^a-z]", "", first.lower())
+    is_total = any(word.startswith(each) for each in _TOTALS) and sum(bool(cell.strip()) for cell in final) <= 3
+    return [first] if is_total else []
+
+
+def _is_short(row: Sequence[str], width: int) -> bool:
+    return sum(bool(cell.strip()) for cell in row) == 1 and bool(row[0].strip()) and width > 1
+
+
+def _find_footers(last: Sequence[list[str]], width: int, column: str) -> list[dict[str, Any]]:
+    """Return conditions for lines of text below the rows, such as a copyright notice.
+
+    A row that was cut off is none: it is rejected, because something is missing.
+    """
+    texts: list[str] = []
+    for row in reversed([row for row in last if any(cell.strip() for cell in row)]):
+        if not _is_short(row, width):
+            break
+        texts.insert(0, row[0].strip())
+    if not any(_FOOTER.search(text) for text in texts):
+        return []
+    # Dates and counts in a footer differ in the next export.
+    begins = {text: re.split(r"\d", text, maxsplit=1)[0].strip() for text in texts}
+    starts = [begin for text, begin in begins.items() if begin != text and len(begin) > 3]
+    ends = {text: re.split(r"\d", text)[-1].strip() for text, begin in begins.items() if begin not in starts}
+    exact = [text for text, end in ends.items() if end == text or len(end) <= 3]
+    found = [
+        ("is", exact),
+        ("startsWith", starts),
+        ("endsWith", [end for text, end in ends.items() if text not in exact]),
+    ]
+    return [{"column": column, key: words} for key, words in found if words]
+
+
+def without_blank_end(row: Sequence[str]) -> list[str]:
+    cells = [cell.strip() for cell in row]
+    while len(cells) > 1 and not cells[-1]:
+        cells.pop()
+    return cells

@@ -1,0 +1,147 @@
+"""Find the columns of tables as command lines, databases and mainframes print them: boxed, or aligned with spaces."""
+
+import re
+from collections.abc import Sequence
+
+import msgspec
+
+from rolecall.application_imports.read import aligned
+from rolecall.file_shapes.delimited import has_delimiter, written_lines
+from rolecall.file_shapes.headers import NO_HEADER, Numbered, known_words, lay_out_rows, limited
+from rolecall.file_shapes.last_lines import MOST_FOOTERS, find_rows
+from rolecall.file_shapes.sample_table import SampleTable, Unreadable
+
+FORMAT = "Aligned text"
+_ALIGNED = re.compile(r"\S {2,}\S")
+_MOST_TITLES = 20
+_MOST_STACKED = 2
+_OFTEN = 0.3
+_NEARLY_ALL = 0.9
+# Spaces between the columns of a list without header.
+_LEAST_GAP = 2
+
+
+def lay_out_printed(text: str, tail: str, header_line: int | None) -> SampleTable | None:
+    """Return the rows of a printed table, or None if the text is none; `header_line` was chosen by a person."""
+    lines, tail_lines = aligned.lines_of(text), aligned.lines_of(tail)[1:]
+    if at := _box_header(lines, header_line):
+        return _lay_out_box(lines, tail_lines, at)
+    if not _are_aligned(lines) or has_delimiter(lines):
+        return None
+    if at := _aligned_header(lines, header_line):
+        return _lay_out_aligned(lines, tail_lines, at)
+    if starts := _columns_without_header(lines):
+        return _lay_out_without_header(lines, starts)
+    raise Unreadable("the columns are aligned with spaces, below no header; export the list as CSV")
+
+
+def _are_aligned(lines: Sequence[str]) -> bool:
+    written = written_lines(lines)
+    return sum(bool(_ALIGNED.search(line)) for line in written) > _OFTEN * len(written)
+
+
+def _box_header(lines: Sequence[str], chosen: int | None) -> int | None:
+    """Return the line of the first row of a box that has a line of dashes above or below it."""
+    if chosen:
+        return chosen if chosen <= len(lines) and aligned.is_boxed(lines[chosen - 1]) else None
+    for n, line in enumerate(lines[:_MOST_TITLES]):
+        beside = (lines[n - 1] if n else "", lines[n + 1] if n + 1 < len(lines) else "")
+        if aligned.is_boxed(line) and any(map(aligned.is_box_rule, beside)):
+            return n + 1
+    return None
+
+
+def _aligned_header(lines: Sequence[str], chosen: int | None) -> int | None:
+    """Return the line of the header: dashes are below it, or most of its words are known."""
+    if chosen is not None:
+        return chosen if 0 < chosen <= len(lines) else None
+    top = [n for n in range(min(_MOST_TITLES, len(lines))) if lines[n].strip()]
+    for n in top:
+        below = lines[n + 1] if n + 1 < len(lines) else ""
+        if aligned.is_rule(below) and len(aligned.columns_of(lines[n], below).starts) > 1:
+            return n + 1
+    titles = {n: aligned.cut(lines[n], aligned.columns_of(lines[n], "").starts) for n in top}
+    known = {n: known_words(cells) for n, cells in titles.items() if len(cells) > 1}
+    # A title such as USER LIST   PAGE 1 has a known word too.
+    best = max(known, key=lambda n: known[n], default=None)
+    return best + 1 if best is not None and 2 * known[best] >= len(titles[best]) else None
+
+
+def _lay_out_box(lines: Sequence[str], tail: Sequence[str], at: int) -> SampleTable:
+    def rows_of(some: Sequence[str]) -> list[list[str]]:
+        return [aligned.cut_box(line) if not aligned.is_box_rule(line) else [""] for line in some]
+
+    cut = rows_of(lines)
+    numbered = [(n, row) for n, row in enumerate(cut, 1) if any(row) and (n == at or row != cut[at - 1])]
+    last = (rows_of(tail) if tail else [row for _, row in numbered])[-MOST_FOOTERS:]
+    return _found(lay_out_rows(FORMAT, numbered, last, at), f"A box below line {at} separates columns with bars")
+
+
+def _lay_out_aligned(lines: Sequence[str], tail: Sequence[str], at: int) -> SampleTable:
+    columns = aligned.columns_of(lines[at - 1], lines[at] if at < len(lines) else "")
+    stacked = _stacked_header(lines, at, columns.starts) if columns.is_ruled else []
+    numbered = _numbered(lines, columns.starts, lines[:at] if stacked else [lines[at - 1]])
+    last = [row for _, row in (_numbered(tail, columns.starts, ()) if tail else numbered)][-MOST_FOOTERS:]
+    if not stacked:
+        header = (at, aligned.cut(lines[at - 1], columns.starts))
+        numbered = sorted([*(each for each in numbered if each[0] != at), header])
+        return _found(lay_out_rows(FORMAT, numbered, last, at), f"Columns are aligned with spaces below line {at}")
+    above, below = [row for n, row in numbered if n <= at], [row for n, row in numbered if n > at]
+    found = find_rows(stacked, above, below, last)
+    return SampleTable(
+        FORMAT,
+        stacked,
+        limited(found.rows, len(stacked)),
+        header_line=None,
+        skip_lines=at + 1,
+        column_starts=[start + 1 for start in columns.starts],
+        evidence=[f"The header has several lines above the dashes in line {at + 1}", *found.evidence],
+        totals=found.totals,
+        left_out=found.conditions,
+    )
+
+
+def _numbered(lines: Sequence[str], starts: Sequence[int], headers: Sequence[str]) -> Numbered:
+    cut = aligned.cut_at(lines, starts, [line for line in headers if line.strip()])
+    return [(n, line.split(aligned.SEPARATOR)) for n, line in enumerate(cut, 1) if line]
+
+
+def _found(table: SampleTable, evidence: str) -> SampleTable:
+    return msgspec.structs.replace(table, evidence=[evidence, *table.evidence], is_aligned=True, merges=False)
+
+
+def _stacked_header(lines: Sequence[str], at: int, starts: Sequence[int]) -> list[str]:
+    """Return the header of several lines above a line of dashes; nothing if it has only one line."""
+    rows = [aligned.cut(lines[at - 1], starts)]
+    for line in reversed(lines[max(0, at - 1 - _MOST_STACKED) : at - 1]):
+        cells = aligned.cut(line, starts)
+        if len(cells) < len(starts) or sum(map(bool, cells)) < 2:
+            break
+        rows.insert(0, cells)
+    if len(rows) == 1 or len(rows[-1]) < len(starts):
+        return []
+    return [" ".join(filter(None, cells)) or f"Column {n}" for n, cells in enumerate(zip(*rows, strict=True), 1)]
+
+
+def _columns_without_header(lines: Sequence[str]) -> list[int]:
+    """Return where columns begin: behind at least two positions that are blank in all lines."""
+    written = [line.expandtabs() for line in written_lines(lines)]
+    width = max(map(len, written), default=0)
+    taken = [any(line[n : n + 1].strip() for line in written) for n in range(min(width, _MOST_WIDTH))]
+    starts = [n for n, is_taken in enumerate(taken) if is_taken and not any(taken[max(0, n - _LEAST_GAP) : n])]
+    if len(starts) < 2:
+        return []
+    filled = [sum(bool(cell) for cell in aligned.cut(line, starts)) for line in written]
+    # Names in several columns would fill all of them; most rows of a list do, apart from the last.
+    return starts if sum(count > 1 for count in filled) >= _NEARLY_ALL * len(filled) else []
+
+
+_MOST_WIDTH = 4_000
+
+
+def _lay_out_without_header(lines: Sequence[str], starts: list[int]) -> SampleTable:
+    numbered = _numbered(lines, starts, ())
+    table = lay_out_rows(FORMAT, numbered, [], NO_HEADER)
+    evidence = ["Columns are aligned with spaces; no line looks like a header"]
+    positions = [start + 1 for start in starts]
+    return msgspec.structs.replace(table, evidence=evidence, column_starts=positions, merges=False)
