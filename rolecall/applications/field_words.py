@@ -48,7 +48,7 @@ ACTIVE = {
 }
 LOCKED = {
     **YES_NO,
-    **_all(True, "locked,locked out,blocked,gesperrt"),
+    **_all(True, "x,locked,locked out,blocked,gesperrt"),
     **_all(False, "unlocked,not locked,open,active"),
 }
 ACCESS = {
@@ -86,7 +86,7 @@ WORDS: dict[str, Mapping[str, object]] = {
 # The fields that `invert` may name.
 YES_NO_FIELDS = ("Active", "Locked")
 DATE_FIELDS = ("Last Login", "Password Changed", "Created", "Updated")
-_NEVER = "never logged in,never logged on,never signed in,never accessed,never used"
+_NEVER = "**never logged in**,never logged in,never logged on,never signed in,never accessed,never used"
 # Words in a column of dates that mean that there is none.
 NO_DATE = {
     *_all("", f"never,none,null,nil,no information,not supported,no data,unknown,not available,{_NEVER}"),
@@ -100,6 +100,7 @@ NO_DATE = {
         "--",
         "–",
         "0",
+        "00000000",
         "nie",
         "jamais",
         "nunca",

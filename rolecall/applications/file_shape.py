@@ -18,7 +18,13 @@ ANY_OTHER = "*"
 JSON = "json"
 
 
-_CONDITION_KEYS = {"is_": "is", "is_not": "isNot", "starts_with": "startsWith", "ends_with": "endsWith"}
+_CONDITION_KEYS = {
+    "is_": "is",
+    "is_not": "isNot",
+    "starts_with": "startsWith",
+    "ends_with": "endsWith",
+    "is_past": "isPast",
+}
 
 
 class RowCondition(msgspec.Struct, frozen=True, rename=_CONDITION_KEYS, omit_defaults=True):
@@ -29,9 +35,11 @@ class RowCondition(msgspec.Struct, frozen=True, rename=_CONDITION_KEYS, omit_def
     is_not: list[str] = []
     starts_with: list[str] = []
     ends_with: list[str] = []
+    # The format of dates; rows whose date is before today match.
+    is_past: str = ""
 
     def matches(self, cell: str) -> bool:
-        """Return whether a row with this cell is skipped."""
+        """Return whether a row with this cell is skipped; dates are left to the reader of whole columns."""
         text = cell.strip().lower()
         if self.is_not:
             return text not in map(_plain, self.is_not)
@@ -64,6 +72,8 @@ class FileShape(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
     column_starts: list[int] = []
     merge_extra_fields: bool = False
     skip_rows_where: list[RowCondition] = []
+    # Columns whose blank cells repeat the value above, as merged cells do.
+    fill_down: list[str] = []
     # The sheet of a workbook; the first one by default.
     sheet: str | None = None
     records: str | None = None
@@ -80,9 +90,16 @@ class FileShape(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
 
     @property
     def changes_rows(self) -> bool:
-        """Return whether one line may become no row or several, so that lines cannot be compared."""
+        """Return whether lines cannot be compared: one may become no row or several, or depend on the date."""
         is_printed = self.aligned or bool(self.column_starts)
-        return bool(self.split or self.unpivot or self.skip_rows_where or self.merge_extra_fields or is_printed)
+        is_split = bool(self.split or self.unpivot or self.skip_rows_where or self.merge_extra_fields)
+        return is_split or is_printed or bool(self.fill_down) or self.depends_on_date
+
+    @property
+    def depends_on_date(self) -> bool:
+        """Return whether the same file means something else on another day."""
+        is_asked = any("|past(" in pattern.replace(" ", "") for pattern in self.join.values())
+        return is_asked or any(condition.is_past for condition in self.skip_rows_where)
 
 
 class ContentShape(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -118,6 +135,7 @@ FILTERS = {
     "after": True,
     "starting": True,
     "when": True,
+    "past": True,
 }
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 _FILTER = re.compile(r"([a-z]+)(?:\((.*)\))?")

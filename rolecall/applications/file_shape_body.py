@@ -8,7 +8,7 @@ import msgspec
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 
 from rolecall.applications.field_words import WORDS, YES_NO_FIELDS
-from rolecall.applications.file_shape import DATE_FORMATS, JSON, GroupShape, pattern_parts
+from rolecall.applications.file_shape import DATE_FORMATS, JSON, GroupShape, Placeholder, pattern_parts
 from rolecall.applications.model import FIELDS, Content, same_header
 from rolecall.core.checking import Body, Flag, Text256, broken, one_of
 from rolecall.core.text import fold
@@ -39,14 +39,6 @@ WordList = Annotated[
 Columns = Annotated[list[Text256], Field(max_length=MOST_HEADERS)]
 
 
-def _known_pattern(pattern: str) -> str:
-    try:
-        pattern_parts(pattern)
-    except ValueError as error:
-        raise broken(f"{{name}}: {error}") from None
-    return pattern
-
-
 def _known_format(text: str) -> str:
     known = {fold(name): name for name in DATE_FORMATS}
     if (name := known.get(fold(text))) is not None:
@@ -62,6 +54,18 @@ def _known_separator(text: str) -> str:
     return JSON if fold(text) == JSON else text
 
 
+def _known_pattern(pattern: str) -> str:
+    try:
+        parts = pattern_parts(pattern)
+    except ValueError as error:
+        raise broken(f"{{name}}: {error}") from None
+    for part in parts:
+        for name, argument in part.filters if isinstance(part, Placeholder) else ():
+            if name == "past":
+                _known_format(argument)
+    return pattern
+
+
 Pattern = Annotated[Text256, AfterValidator(_known_pattern)]
 DateFormat = Annotated[Text256, AfterValidator(_known_format)]
 # A separator may be a space, so it is not stripped.
@@ -74,11 +78,13 @@ class RowConditionBody(Body):
     is_not: WordList | None = None
     starts_with: WordList | None = None
     ends_with: WordList | None = None
+    is_past: DateFormat | None = None
 
     @model_validator(mode="after")
     def one_condition(self) -> "RowConditionBody":
-        if sum(each is not None for each in (self.is_, self.is_not, self.starts_with, self.ends_with)) != 1:
-            raise broken("A condition needs is, isNot, startsWith or endsWith")
+        given = (self.is_, self.is_not, self.starts_with, self.ends_with, self.is_past)
+        if sum(each is not None for each in given) != 1:
+            raise broken("A condition needs is, isNot, startsWith, endsWith or isPast")
         if "" in (*(self.starts_with or ()), *(self.ends_with or ())):
             raise broken("{name}: startsWith and endsWith need a text; every row would be left out")
         return self
@@ -101,6 +107,7 @@ class FileShapeBody(Body):
     )
     merge_extra_fields: Flag | None = None
     skip_rows_where: Annotated[list[RowConditionBody], Field(max_length=_MOST)] | None = None
+    fill_down: Columns | None = None
     sheet: Text256 | None = None
     records: Text256 | None = None
     values: dict[Text256, dict[Text256, Word]] | None = None

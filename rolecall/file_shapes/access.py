@@ -10,8 +10,9 @@ from rolecall.applications.field_words import ACCESS, NO_ACCESS
 from rolecall.applications.model import Content
 from rolecall.core.text import fold
 from rolecall.file_shapes.directory import groups_in, people_in, placeholders
+from rolecall.file_shapes.ending import ask_for_ended
 from rolecall.file_shapes.holders import about_people, agree_on_username, find_users, is_about_users, repeated_users
-from rolecall.file_shapes.kinds import find_bindings, share_column, skip_groups
+from rolecall.file_shapes.kinds import find_bindings, kind_column, share_column, skip_groups
 from rolecall.file_shapes.meanings import Meaning, is_flag, is_inverted, is_known_header, is_state, names_of
 from rolecall.file_shapes.parts import Part, View, add_list, said, without_prefix
 from rolecall.file_shapes.profiles import Profile
@@ -20,6 +21,7 @@ from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
 _MEMBERS = {"member", "members", "uniquemember", "memberuid", "users", "memberlist"}
 _NAMING = ["cn", "group", "groupname", "name", "displayname", "role", "rolename", "team"]
 _LEAST_TICKED = 3
+_COUNTS = re.compile(r"(?:grand )?total|count|sum|number of .*", re.IGNORECASE)
 # Columns that only groups have.
 _OF_GROUPS = {"grouptypes", "grouptype", "groupscope", "groupcategory", "membershiptype", "securityenabled"}
 # A file of groups has few columns.
@@ -38,9 +40,11 @@ def find_matrix(view: View) -> list[Part]:
     # Columns such as is_admin, admin_option and mfa_enabled are about an account or a grant.
     if 2 * sum(is_flag(each.header) for each in ticked) >= len(ticked):
         return []
-    flags = [each for each in ticked if is_state(each.header)]
+    states = {meaning.header for field, meaning in view.fields(Content.USERS).items() if field in ("Active", "Locked")}
+    flags = [each for each in ticked if is_state(each.header) or each.header in states]
     ticked = [each for each in ticked if each not in flags]
-    others = [each for each in view.profiles if each not in (*ticked, *flags) and each.values]
+    counts = [each for each in view.profiles if each.numbers == 1 and _COUNTS.fullmatch(each.header)]
+    others = [each for each in view.profiles if each not in (*ticked, *flags, *counts) and each.values]
     if len(ticked) < _LEAST_TICKED or len(ticked) <= len(others) or not others or len(others) > 5:
         return []
     # Rows of a list of grants repeat the names of their holders; those of a matrix do not.
@@ -56,7 +60,7 @@ def find_matrix(view: View) -> list[Part]:
     if across == "Permission" and {"Username", "Group"} <= fields.keys():
         fields.pop("Group")
     is_access = all(_is_ticked(each) for each in ticked)
-    keep = [each.header for each in (*others, *flags)]
+    keep = [each.header for each in (*others, *flags, *counts)]
     unpivot = {"keep": keep, "headers": across, "cells": "Access" if is_access else "Value"}
     words = ", ".join(dict.fromkeys(value for each in ticked for value in each.distinct))[:40]
     evidence = [f"{len(ticked)} columns hold only {words} or nothing: a matrix with a {across} in each header"]
@@ -181,8 +185,9 @@ def find_permissions(view: View) -> list[Part]:
     fields = view.fields(Content.PERMISSIONS)
     if fields.get("Permission") is None or not {"Username", "Group"} & fields.keys():
         return []
-    if is_about_users(view) or not view.by_header[fields["Permission"].header].values:
+    if (is_about_users(view) and not kind_column(view)) or not view.by_header[fields["Permission"].header].values:
         return []
+    _use_name_of_account(view, fields)
     shape: dict[str, Any] = {}
     evidence = [f"{fields['Permission'].header} names permissions"]
     group = fields.get("Group")
@@ -202,6 +207,15 @@ def find_permissions(view: View) -> list[Part]:
     return _with_users(view, Part(Content.PERMISSIONS, fields, shape, 0.85, evidence))
 
 
+def _use_name_of_account(view: View, fields: dict[str, Meaning]) -> None:
+    """Read a column `Name` as the username if another says who is active: groups are not disabled."""
+    named = fields.get("Group")
+    active = view.fields(Content.USERS).get("Active")
+    if named and names_of(named.header)[:1] == ["name"] and "Username" not in fields and active and active.score > 0.5:
+        del fields["Group"]
+        fields["Username"] = Meaning(named.header, "Username", 0.6, f"{active.header} says the state of what it names")
+
+
 def _use_as_section(fields: dict[str, Meaning], name: Meaning) -> None:
     """Read a column `name` beside the holder of a permission as what the permission is for."""
     taken = {meaning.header for meaning in fields.values()}
@@ -212,6 +226,7 @@ def _use_as_section(fields: dict[str, Meaning], name: Meaning) -> None:
 def _with_users(view: View, part: Part) -> list[Part]:
     """Add the users that each row describes beside what they hold, or derive them from their names."""
     _name_unread(view, part)
+    ask_for_ended(view, part)
     if "Username" in part.fields and (users := repeated_users(view, part.fields["Username"].header)):
         return [users, part]
     if part.origin("Username"):
@@ -236,7 +251,8 @@ def find_memberships(view: View) -> list[Part]:
     if not {"Username", "Group"} <= fields.keys() or is_about_users(view):
         return []
     username, group = (view.by_header[fields[field].header] for field in ("Username", "Group"))
-    if len(view.profiles) > 5 and username.is_unique:
+    kinds = kind_column(view)
+    if len(view.profiles) > 5 and username.is_unique and not (kinds and kinds.users):
         return []
     # Users without a group would be lost if they were derived from the groups that they have.
     has_all = about_people(view) or group.separator or not group.is_filled
@@ -271,7 +287,10 @@ def find_group_columns(view: View) -> list[Part]:
     return [Part(Content.MEMBERSHIPS, {}, {"unpivot": unpivot, "deriveUsers": True}, 0.6, evidence)]
 
 
-_SCOPES = {"app", "appname", "application", "applicationname", "system", "tenant", "project", "repository", "database"}
+_SCOPES = {
+    "app", "appname", "application", "applicationname", "system", "tenant", "project", "repository", "database",
+    "entity", "entityname", "workspace", "cluster", "mailbox", "folder",
+}  # fmt: skip
 
 
 def _scope_of_roles(view: View, fields: dict[str, Meaning]) -> Profile | None:
@@ -290,7 +309,9 @@ def _roles_in_scopes(view: View, fields: dict[str, Meaning], scope: Profile) -> 
         "Permission": Meaning(role, "Permission", 0.8, f"its roles differ by {scope.header}"),
     }
     evidence = [f"Each row gives {fields['Username'].header} a {role} in {scope.header}"]
-    return _with_users(view, Part(Content.PERMISSIONS, chosen, {}, 0.75, evidence))
+    shape: dict[str, Any] = {}
+    share_column(view, chosen, shape, evidence)
+    return _with_users(view, Part(Content.PERMISSIONS, chosen, shape, 0.75, evidence))
 
 
 def find_groups(view: View) -> list[Part]:
@@ -301,10 +322,20 @@ def find_groups(view: View) -> list[Part]:
     if naming and view.named(_OF_GROUPS):
         fields = {field: each for field, each in fields.items() if each.header != naming.header}
         fields["Group"] = Meaning(naming.header, "Group", 0.8, "it names the groups")
+    kinds = kind_column(view)
+    if kinds and kinds.users:
+        return []
     if "Group" not in fields or is_about_people or len(view.profiles) > _MOST_OF_GROUPS:
         return []
-    if not view.by_header[fields["Group"].header].is_unique:
+    if not view.by_header[fields["Group"].header].is_unique or _names_something_else(view, fields["Group"].header):
         return []
     return [
         Part(Content.GROUPS, fields, {}, 0.7, [f"{fields['Group'].header} is unique, and no column is about people"])
     ]
+
+
+def _names_something_else(view: View, group: str) -> bool:
+    """Return whether a column of names, beside that of groups, names what each row is about."""
+    named = view.named(["name", "login", "username", "displayname"])
+    is_other = named is not None and named.header != group and named.is_unique and named.is_filled
+    return is_other and names_of(group)[:1] != ["groupname"]

@@ -99,7 +99,7 @@ def structure(table: SampleTable) -> dict[str, Any]:
             shape["headerLine"] = table.header_line
         conditions = [{"column": table.headers[0], "is": table.totals}] if table.totals else []
         if conditions or table.left_out:
-            shape["skipRowsWhere"] = [*conditions, *table.left_out]
+            shape["skipRowsWhere"] = [*conditions, *(each for each in table.left_out if each not in conditions)]
     if table.records:
         shape["records"] = table.records
     return shape

@@ -23,6 +23,7 @@ from rolecall.core.checking import Facts, Json
 from rolecall.core.db import Db, execute
 from rolecall.core.errors import Conflict, Invalid, Problem
 from rolecall.core.files import Store, Upload
+from rolecall.file_shapes.ending import SEPARATOR, SKIP_PAST
 from rolecall.file_shapes.json_lists import WHOLE
 from rolecall.file_shapes.meanings import is_inverted
 from rolecall.file_shapes.proposing import Reading, propose_in_child, understand_in_child
@@ -254,6 +255,10 @@ def _answer(section: Json, choice: ProposedChoice) -> None:
         section["columns"][value] = key
         if key == "Active":
             _set_inversion(section["shape"], value)
+    elif key == SKIP_PAST:
+        column, _, format = value.partition(SEPARATOR)
+        conditions = section["shape"].get("skipRowsWhere", [])
+        section["shape"]["skipRowsWhere"] = [*conditions, *([{"column": column, "isPast": format}] if column else [])]
     elif key == "skipLines":
         section["shape"][key] = int(value)
     else:

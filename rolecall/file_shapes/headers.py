@@ -61,7 +61,9 @@ def _with_header(
     header = without_blank_end(cells)
     _check_repeats(header_line, header)
     above = [row for line, row in numbered if line < header_line]
-    found = find_rows(header, above, [row for line, row in numbered if line > header_line], last)
+    below = [(line, row) for line, row in numbered if line > header_line]
+    _check_one_table(header, below)
+    found = find_rows(header, above, [row for _, row in below], last)
     evidence = []
     if header_line > 1 and above:
         title = " ".join(" ".join(above[0]).split())[:60]
@@ -127,6 +129,16 @@ def _differs(header: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
         if values and sum(bool(_VALUE.fullmatch(value)) for value in values) > 0.8 * len(values):
             return True
     return False
+
+
+def _check_one_table(header: Sequence[str], below: Numbered) -> None:
+    """Refuse a second table with a header of its own: its rows would be read as rows of the first."""
+    for line, row in below:
+        cells = without_blank_end(row)
+        is_header = len(cells) > 1 and cells != header and known_words(cells) == len(cells)
+        if is_header and not set(cells) & set(header) and not _has_values(row, [other for _, other in below]):
+            text = f"line {line} looks like the header of a second table ({', '.join(cells[:3])})"
+            raise Unreadable(f"{text}; save each table as a file of its own")
 
 
 def _check_repeats(line: int, header: Sequence[str]) -> None:

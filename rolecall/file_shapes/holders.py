@@ -9,6 +9,7 @@ from rolecall.applications.file_shape import ANY_OTHER
 from rolecall.applications.model import Content
 from rolecall.core.text import fold
 from rolecall.file_shapes.directory import people_in
+from rolecall.file_shapes.ending import end_after
 from rolecall.file_shapes.kinds import skip_groups
 from rolecall.file_shapes.meanings import Meaning, assigned, is_inverted, meanings, names_of
 from rolecall.file_shapes.parts import Part, View, add_list
@@ -16,19 +17,22 @@ from rolecall.file_shapes.profiles import Profile
 from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
 
 _LISTED = re.compile(
-    r"group|role|team|apps?$|member|licen|entitle|orgs?$|organi[sz]ation|profile|permissionset|gruppe|rolle|grup[op]",
+    r"group|grps?$|role|team|apps?$|member|licen|entitle|orgs?$|organi[sz]ation|profile|permissionset|gruppe|rolle|grup[op]",
     re.IGNORECASE,
 )
 _PLURAL = {
     "gruppen", "rollen", "groupes", "grupos", "gruppi",
     "groups", "roles", "teams", "memberof", "memberships", "usergroups", "assignedroles", "assignedgroups",
 }  # fmt: skip
+# Names of columns with one group each, which need not repeat in a short list.
+_SINGULAR = re.compile(r"(?:role|group|team|rolle|gruppe)(?:name)?$")
+_FEW_ROWS = 20
 _ENDED = re.compile(r"(?:deactivat|disabl|delet|revok|lock)\w*[ _-]*(?:date|on|at|time)\b", re.IGNORECASE)
 _HAS_DIGIT = re.compile(r"\d")
 # The score of a status by its values alone.
 _WEAK = 0.5
-# The score of a username by the usual words of its header.
-_CERTAIN = 0.9
+# The score of a username by the usual words of its header, and by some of them.
+_CERTAIN, _LIKELY = 0.9, 0.6
 _CODED = re.compile(r"\w+#\S")
 _PERSON = {"Name", "First Name", "Last Name", "Email", "Employee ID", "Active", "Last Login", "Password Changed"}
 # Fields of people that systems do not have.
@@ -55,13 +59,16 @@ def find_people(view: View) -> list[Part]:
     if (above := fields.get("Supervisor ID")) and not _names_people(view, above.header, employee.header):
         del fields["Supervisor ID"]
     evidence = [f"{employee.header} is unique, and an HR system knows {', '.join(sorted(employed))}"]
+    part = Part(Content.IDENTITIES, fields, shape, 0.75, evidence)
     if title := fields.get("Title"):
         values = view.by_header[title.header].distinct
         if values and all(_CODED.match(value) for value in values):
             fields.pop("Title")
             shape.setdefault("join", {})["Title"] = f"{{{title.header}|after(#)}}"
             evidence.append(f"{title.header} begins with a code: the title follows the #")
-    return [Part(Content.IDENTITIES, fields, shape, 0.75, evidence)]
+    if "Status" not in fields:
+        end_after(view, part, "Status")
+    return [part]
 
 
 def _names_people(view: View, column: str, employee: str) -> bool:
@@ -79,18 +86,18 @@ def find_users(view: View) -> list[Part]:
     key = choose_username(view, fields, shape, evidence)
     _cut_names(view, fields, shape, evidence)
     part = Part(Content.USERS, fields, shape, 0.85 if key else 0.3, evidence)
-    if key is None:
-        text = "No column has a different value in every row. Which one names the account?"
-        choices = [ProposedChoice(each.header, "Username", each.header) for each in view.profiles[:8]]
-        part.questions = [OpenQuestion(text, choices)]
-    elif {"Name", "First Name", "Email"} & fields.keys():
+    part.questions = _ask_for_username(view, key)
+    if key and {"Name", "First Name", "Email"} & fields.keys():
         evidence.append(f"Columns of accounts: {', '.join(sorted(_PERSON & fields.keys()))}")
+    _find_codes(view, part)
     _use_strictest_status(view, part)
     _end_by_date(view, part)
+    if "Active" not in part.fields and "Active" not in part.shape.get("join", {}):
+        evidence.append("No column says who is active: all accounts are read as active")
     if (active := fields.get("Active")) and is_inverted(active.header):
         shape["invert"] = ["Active"]
         evidence.append(f"{active.header} says the opposite of active")
-    lists = [each for each in view.profiles if _lists_groups(each, fields)]
+    lists = sorted((each for each in view.profiles if _lists_groups(each, fields)), key=_rank_of_list)
     if len(lists) > 1:
         rest = ", ".join(each.header for each in lists[1:])
         evidence.append(f"Memberships come from {lists[0].header} alone; {rest} is kept as it is")
@@ -101,10 +108,33 @@ def find_users(view: View) -> list[Part]:
     return parts
 
 
+def _ask_for_username(view: View, key: str | None) -> list[OpenQuestion]:
+    """Ask which column names the accounts if none is unique, or only one with names of people."""
+    if key is not None and view.by_header[key].names <= _WEAK:
+        return []
+    text = "No column has a different value in every row. Which one names the account?"
+    if key is not None:
+        text = (
+            f"Only {key} is different in every row, and its values look like names of people. Does it name the account?"
+        )
+    headers = dict.fromkeys([*([key] if key else []), *(each.header for each in view.profiles)])
+    choices = [ProposedChoice(header, "Username", header) for header in list(headers)[:8]]
+    return [OpenQuestion(text, choices)]
+
+
 def _prefer_login(view: View, fields: dict[str, Meaning]) -> None:
-    """Read a column `Name` of single words as the username, rather than a column of numbers."""
+    """Read a column of logins as the username, rather than a column of numbers or GUIDs."""
     number, name = fields.get("Username"), fields.get("Name")
-    if number is None or name is None or number.score > _CERTAIN or view.by_header[number.header].numbers < 1:
+    if number is None or not view.by_header[number.header].is_opaque:
+        return
+    taken = {meaning.header for meaning in fields.values()}
+    for other in meanings(Content.USERS, view.profiles):
+        column = view.by_header[other.header]
+        is_login = column.is_login and column.is_unique and column.is_filled and not column.is_opaque
+        if other.field == "Username" and other.score > _LIKELY and other.header not in taken and is_login:
+            fields["Username"] = other
+            return
+    if name is None or number.score > _CERTAIN or view.by_header[number.header].numbers < 1:
         return
     if view.by_header[name.header].is_login and view.by_header[name.header].is_unique:
         del fields["Name"]
@@ -129,6 +159,8 @@ def choose_username(
     is_named = "Name" in fields and fields["Name"].score > _WEAK
     rest = [*names, *logins] if is_named else [*logins, *names]
     others = [*logins, *tried, *names] if is_headless else [*tried, *ids, *rest]
+    if _repeats_users(view, fields):
+        others = tried
     for header in [known] if known else others:
         profile = view.by_header[header]
         if not known and not (profile.is_unique and profile.is_filled):
@@ -147,6 +179,24 @@ def choose_username(
     return None
 
 
+def _repeats_users(view: View, fields: dict[str, Meaning]) -> bool:
+    """Return whether the column of usernames surely is one, but names some accounts several times."""
+    username = fields.get("Username")
+    if username is None or username.score < _CERTAIN:
+        return False
+    profile = view.by_header[username.header]
+    return profile.is_filled and not profile.is_unique
+
+
+_RANKS = ("group|gruppe|grup[op]|memberof", "role|rolle", "team", "profile")
+
+
+def _rank_of_list(profile: Profile) -> tuple[bool, int]:
+    """Order columns of groups: those with several values first, then by what their headers say."""
+    name = _last_name(profile)
+    return profile.separator is None, next((n for n, words in enumerate(_RANKS) if re.search(words, name)), len(_RANKS))
+
+
 def _lists_groups(profile: Profile, fields: dict[str, Meaning]) -> bool:
     if profile.is_useless or not profile.values or profile.header in {meaning.header for meaning in fields.values()}:
         return False
@@ -155,7 +205,8 @@ def _lists_groups(profile: Profile, fields: dict[str, Meaning]) -> bool:
     is_group = bool({"Group"} & assigned(meanings(Content.MEMBERSHIPS, [profile])).keys())
     repeats = len(profile.distinct) < len(profile.values)
     is_plural = _last_name(profile) in _PLURAL
-    is_named = is_group and (repeats or is_plural or profile.distinguished_names > 0.5)
+    is_few = len(profile.values) <= _FEW_ROWS and _SINGULAR.search(_last_name(profile)) is not None
+    is_named = is_group and (repeats or is_plural or is_few or profile.distinguished_names > 0.5)
     return profile.separator is not None or (is_named and not profile.numbers)
 
 
@@ -197,6 +248,18 @@ def _use_strictest_status(view: View, part: Part) -> None:
         part.questions = [*part.questions, OpenQuestion(text, choices)]
 
 
+def _find_codes(view: View, part: Part) -> None:
+    """In a list without header, ask whether a column of few codes such as A and I says who is active."""
+    if view.table.header_line is not None or view.table.skip_lines or "Active" in part.fields:
+        return
+    taken = {meaning.header for meaning in part.fields.values()}
+    for profile in view.profiles:
+        codes = {value.lower() for value in profile.distinct}
+        if profile.header not in taken and len(codes) > 1 and codes <= {*"aidltxse", "act", "inact", "term"}:
+            part.fields["Active"] = Meaning(profile.header, "Active", 0.4, f"its values are {', '.join(sorted(codes))}")
+            return
+
+
 def _inactive_rows(profile: Profile) -> set[int]:
     is_opposite = is_inverted(profile.header)
     known = [ACTIVE.get(fold(cell.strip())) for cell in profile.cells]
@@ -214,6 +277,8 @@ def _end_by_date(view: View, part: Part) -> None:
             part.shape["values"] = {"Active": {ANY_OTHER: "No"}}
             part.evidence.append(f"{profile.header} is filled for accounts that are not active")
             return
+    if active is None:
+        end_after(view, part, "Active")
 
 
 def _cut_names(view: View, fields: dict[str, Meaning], shape: dict[str, Any], evidence: list[str]) -> None:
@@ -229,7 +294,8 @@ def repeated_users(view: View, username: str) -> Part | None:
     key = view.by_header[username]
     person = view.fields(Content.USERS, [username])
     known = [meaning.header for field, meaning in person.items() if field in _PERSON and meaning.score > 0.5]
-    if key.is_unique or not key.is_filled or not known:
+    is_stated = "Active" in person and person["Active"].header in known
+    if (key.is_unique and not is_stated) or not key.is_filled or not known:
         return None
     fixed = {each.header for each in view.profiles if _depends_on(each, key)}
     if not fixed.issuperset(known):

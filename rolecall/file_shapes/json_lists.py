@@ -18,7 +18,7 @@ MOST_LISTS = 8
 _LOOKED_AT = 100
 _RECORD = re.compile(r"\}\s*,\s*\{")
 # Words of an entry for what it names.
-_KINDS = {"user", "group", "serviceaccount"}
+_KINDS = {"user", "group", "serviceaccount", "serviceprincipal", "app"}
 
 
 def read_lists(text: str, sample: Sample, chosen: str | None = None) -> list[SampleTable]:
@@ -102,7 +102,9 @@ def _best(lists: Mapping[str, list[dict[str, Any]]]) -> str:
 
 
 def _has_kind(entry: object) -> bool:
-    return isinstance(entry, dict) and any(fold(str(entry.get(name))) in _KINDS for name in ("kind", "type"))
+    if not isinstance(entry, dict):
+        return False
+    return any(fold(str(value)) in _KINDS for name, value in entry.items() if name.lower().endswith(("kind", "type")))
 
 
 def _object(line: str) -> dict[str, Any]:

@@ -1,10 +1,13 @@
 """Tell users and groups apart that one column names: another column says which they are, or a prefix does."""
 
 import re
+from functools import cached_property
 from typing import Any
 
+from rolecall.applications.field_words import YES_NO
 from rolecall.applications.file_shape import JSON
 from rolecall.applications.model import Content
+from rolecall.core.text import fold
 from rolecall.file_shapes.meanings import Meaning, names_of
 from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.profiles import Profile
@@ -12,6 +15,7 @@ from rolecall.file_shapes.profiles import Profile
 _GROUPS = re.compile(r"group|role|team", re.IGNORECASE)
 _USERS = re.compile(r"user|account|principal|person|login|member", re.IGNORECASE)
 _MOST_KINDS = 8
+_NAMING = {"displayname", "name", "principalname", "groupname", "usergroup", "principal", "identifier"}
 _PREFIX = re.compile(r"([A-Za-z_]{1,40}):(?=[^\s/])")
 # Everyone, in the words of cloud providers.
 _EVERYONE = {"allUsers", "allAuthenticatedUsers"}
@@ -24,11 +28,26 @@ class Kinds(Profile):
 
     @property
     def groups(self) -> list[str]:
-        return [value for value in self.distinct if _GROUPS.search(value)]
+        return [value for value in self.distinct if self._is_group(value)]
 
     @property
     def users(self) -> list[str]:
-        return [value for value in self.distinct if not _GROUPS.search(value)]
+        return [value for value in self.distinct if not self._is_group(value)]
+
+    def _is_group(self, value: str) -> bool:
+        if self.is_flag:
+            return YES_NO.get(fold(value)) is True
+        return bool(_GROUPS.search(value)) or (self.is_coded and value in ("G", "R"))
+
+    @cached_property
+    def is_flag(self) -> bool:
+        """Return whether the column is one such as IsGroup, with yes and no."""
+        return names_of(self.header)[:1] == ["isgroup"] and all(fold(value) in YES_NO for value in self.distinct)
+
+    @cached_property
+    def is_coded(self) -> bool:
+        """Return whether the kinds are letters: Db2 writes U, G and R."""
+        return "U" in self.distinct and set(self.distinct) <= {"U", "G", "R"}
 
 
 def kind_column(view: View) -> Kinds | None:
@@ -39,15 +58,18 @@ def kind_column(view: View) -> Kinds | None:
 
 
 def _names_kinds(profile: Profile) -> bool:
-    return any(name.endswith(("type", "kind", "typedesc", "grantedto")) for name in names_of(profile.header))
+    endings = ("type", "kind", "typedesc", "grantedto", "objectclass", "isgroup")
+    return any(name.endswith(endings) for name in names_of(profile.header))
 
 
 def _are_kinds(kinds: Kinds) -> bool:
     if not kinds.groups or len(kinds.distinct) > _MOST_KINDS:
         return False
     if kinds.users:
-        return any(map(_USERS.search, kinds.users))
-    return all(word.lower() in ("group", "role", "team") for word in kinds.groups)
+        return kinds.is_flag or kinds.is_coded or any(map(_USERS.search, kinds.users))
+    # A column that is only called type may be about something else than the holder.
+    is_about_holder = names_of(kinds.header)[0] not in ("type", "kind")
+    return is_about_holder and all(word.lower() in ("group", "role", "team") for word in kinds.groups)
 
 
 def share_column(view: View, fields: dict[str, Meaning], shape: dict[str, Any], evidence: list[str]) -> None:
@@ -76,10 +98,13 @@ def _when(column: str, kind: Kinds, words: list[str]) -> str:
 def _filled_for(view: View, column: str, kind: Kinds) -> str:
     """Return the column that names the groups: logins are often blank for them, and names are not."""
     rows = [n for n, cell in enumerate(kind.cells) if cell.strip() in kind.groups]
-    names = view.named(["displayname", "name", "principalname", "groupname"])
-    if all(view.by_header[column].cells[n].strip() for n in rows) or names is None:
+    if all(view.by_header[column].cells[n].strip() for n in rows):
         return column
-    return names.header
+    named = [each for each in view.profiles if _NAMING.intersection(names_of(each.header))]
+    filled = [each.header for each in named if all(each.cells[n].strip() for n in rows)]
+    # In nested records the name is beside the kind.
+    place = kind.header.rpartition(".")[0]
+    return max(filled, key=lambda header: header.rpartition(".")[0] == place, default=column)
 
 
 def skip_groups(view: View, part: Part) -> None:

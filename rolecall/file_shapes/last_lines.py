@@ -15,6 +15,7 @@ _FOOTER = re.compile(
     r"|vertraulich|erstellt|confidentiel|return status|command completed",
     re.IGNORECASE,
 )
+_NUMBER = re.compile(r"[\d.,% ]{1,40}")
 _RULES = ("--", "==", "+-", "+=")
 
 
@@ -40,8 +41,9 @@ def find_rows(
     evidence = []
     if pages:
         evidence.append(f"Lines between the rows repeat the header or the title and are left out: {_named(pages)}")
+    shown = ", ".join(" ".join(text.split()) for text in sorted(texts))
     if footers:
-        evidence.append(f"The last lines are no rows and are left out: {', '.join(sorted(texts))[:80]}")
+        evidence.append(f"The last lines are no rows and are left out: {shown[:80]}")
     return RowsBelow(rows, totals, [*footers, *pages], evidence)
 
 
@@ -66,7 +68,7 @@ def _without_numbers(row: Sequence[str]) -> str:
 
 def _named(conditions: Sequence[dict[str, Any]]) -> str:
     words = [word for each in conditions for key, words in each.items() if key != "column" for word in words]
-    return ", ".join(words)[:80]
+    return ", ".join(" ".join(word.split()) for word in words)[:80]
 
 
 def _only_breaks(begin: str, rows: Sequence[Sequence[str]], width: int, titles: Set[str]) -> bool:
@@ -87,8 +89,9 @@ def _find_totals(last: Sequence[list[str]]) -> list[str]:
     final = rows[-1] if rows else []
     first = final[0].strip() if final else ""
     word = re.sub(r"[^a-z]", "", first.lower())
-    is_total = any(word.startswith(each) for each in _TOTALS) and sum(bool(cell.strip()) for cell in final) <= 3
-    return [first] if is_total else []
+    others = [cell.strip() for cell in final[1:] if cell.strip()]
+    is_short = len(others) <= 2 or all(_NUMBER.fullmatch(cell) for cell in others)
+    return [first] if is_short and any(word.startswith(each) for each in _TOTALS) else []
 
 
 def _is_short(row: Sequence[str], width: int) -> bool:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import cache
 
 import msgspec
 
@@ -19,21 +20,23 @@ _PERSON = {
     "Last Name": "lastname,surname,sn,last,familyname,name.familyname,nachname,nom,lname,profile.lastname,apellido"
     ",apellidos,cognome,familienname,nomdefamille,legallastname",
     "Email": "email,mail,emailaddress,e-mail,primaryemail,workemail,emails,usermail,smtp,useremail,profile.email"
-    ",emailadresse,mailadresse,courriel,adressemail,adresseemail,correo,correoelectronico,primaryworkemail",
+    ",emailid,emailadresse,mailadresse,courriel,adressemail,adresseemail,correo,correoelectronico,primaryworkemail",
     "Employee ID": "employeeid,employeenumber,empnum,empid,employeeno,personnelnumber,staffid,workerid,pernr,personid"
-    ",personalnummer,externalid,badge,hrid,mitarbeiternummer,matricule,numeroempleado",
+    ",personalnummer,externalid,badge,hrid,mitarbeiternummer,matricule,numeroempleado,emplid,associateid,employeecode"
+    ",eecode,employee",
 }
 _USERNAME = (
     "username,samaccountname,login,loginname,loginid,logonname,userlogin,accountname,account,accountid,userid,uid,user"
     ",userprincipalname,upn,profile.login,subjectsname,granteename,principal,principalname,principalid,subject,identity,bname,benutzer,member,membername"
     ",nickname,handle,useridentifier,assignedto,actor,grantee,benutzername,benutzerkennung,anmeldename,kennung"
     ",identifiant,utilisateur,nomutilisateur,usuario,nombredeusuario,utente,nomeutente,uname,signinname,nativeidentity,memberupn"
-    ",memberuserprincipalname,membersamaccountname,userupn,key"
+    ",memberuserprincipalname,membersamaccountname,userupn,key,oprid,roleuser,identityreference,usename,racfid,operid"
+    ",operatorid,networkid,logonid,useraccount"
 )
 _GROUP = (
     "group,groupname,role,rolename,agrname,team,teamname,profile,profilename,permissionset,memberof,groups,roles,teams"
     ",groupdisplayname,securitygroup,gruppe,rolle,assignedgroups,assignedroles,assignedapps,apps,organization,orgs"
-    ",usergroup,usergroups,userrole,license,licenses,membership,memberships,groupid,roleid,jobrole,grantedrole"
+    ",responsibilityname,responsibility,usergroup,usergroups,userrole,license,licenses,membership,memberships,groupid,roleid,jobrole,grantedrole"
     ",gruppen,rollen,benutzergruppe,gruppenname,groupe,groupes,grupo,grupos,gruppo,gruppi,rol,roleassigned"
 )
 _ACTIVE = (
@@ -44,7 +47,7 @@ _ACTIVE = (
 # Headers that say the opposite of active.
 _INACTIVE = (
     "disabled,isdisabled,suspended,issuspended,blocked,isblocked,blocksignin,deactivated,inactive,isinactive,archived"
-    ",deleted,isdeleted,terminated,accountdisabled,revoked,isarchived,deaktiviert,inaktiv,desactive,inactif"
+    ",blockcredential,blockcredentials,deleted,isdeleted,terminated,nsaccountlock,accountdisabled,revoked,isarchived,deaktiviert,inaktiv,desactive,inactif"
 )
 _DESCRIPTION = "description,desc,comment,comments,details,notes,note,remark,remarks,beschreibung,bemerkung,descripcion"
 WORDS: dict[Content, dict[str, str]] = {
@@ -52,10 +55,10 @@ WORDS: dict[Content, dict[str, str]] = {
         "Username": _USERNAME,
         **_PERSON,
         "Active": f"{_ACTIVE},{_INACTIVE}",
-        "Locked": "locked,lockedout,islocked,uflag,accountlocked,lockout,gesperrt,verrouille",
+        "Locked": "locked,lockedout,islocked,uflag,accountlocked,acctlock,lockout,gesperrt,verrouille",
         "Last Login": "lastlogin,lastlogindate,logindate,lastlogon,lastlogondate,lastsignin,lastsignindate,lastactivity"
         ",lastactive,lastlogontimestamp,lastauthentication,lastaccess,lastseen,passwordlastused,lastsignindatetime"
-        ",signinactivity.lastsignindatetime,lastlogintime,letzteanmeldung,letzterlogin,derniereconnexion,ultimoacceso",
+        ",signinactivity.lastsignindatetime,lastlogintime,lastsignedin,lastsignon,trdat,latest,lastlogonat,letzteanmeldung,letzterlogin,derniereconnexion,ultimoacceso",
         "Password Changed": "passwordchanged,passwordlastset,passwordlastchanged,pwdlastset,passwordchangedate"
         ",lastpasswordchange,lastpasswordchangedatetime,passwordset",
     },
@@ -70,18 +73,21 @@ WORDS: dict[Content, dict[str, str]] = {
         "Group": _GROUP,
     },
     Content.PERMISSIONS: {
-        "Username": f"{_USERNAME},email,mail",
+        "Username": f"{_USERNAME},email,mail,emailaddress,useremail",
         "Group": f"{_GROUP},name",
         "Permission": "roledefinitionname,rolerefname,entitlementvalue,"
         "permission,permissionname,permissions,privilege,privileges,entitlement,entitlements,right,rights"
         ",authorization,action,actions,permissionid,tcode,transaction,operation,scope,scopes,capability,function,object"
-        ",berechtigung,berechtigungen,recht,rechte,droit,droits,permiso,permisos,privilegetype",
+        ",berechtigung,berechtigungen,recht,rechte,droit,droits,permiso,permisos,privilegetype"
+        ",accesslevel,permissionlevel,accessright,accessrights,filesystemrights,registryrights,groupuseraccessright",
         "Header": "header,heading,category,module,system,area,application,app,owner,schema,database,tableschema"
-        ",grantedon",
+        ",grantedon,entity,entityname,workspace,workspacename,sitetitle,mailbox,server,servername,computer"
+        ",pscomputername,hostname,cluster",
         "Section": "section,resource,resourcename,resourceid,screen,safename,safe,spacekey,spacename"
         ",namespace,object,field,target,path,tablename,table"
         ",objectname,scope,project,repository,site,environment,entitlementattribute",
         "Access": "access,accesslevel,level,granted,allow,allowed,effect,permissiontype,accesstype,permissionstate"
+        ",accesscontroltype"
         ",statedesc,zugriff",
         "Value": "value,limit,amount",
         "Description": _DESCRIPTION,
@@ -101,6 +107,8 @@ WORDS: dict[Content, dict[str, str]] = {
         "Status": "status,employmentstatus,state,active,employeestatus,workerstatus,statut,estado",
     },
 }
+_CERTAIN = 0.9
+_MOST_CODES = 4
 _KNOWN = {word for words in WORDS.values() for each in words.values() for word in each.split(",")}
 _NOISE = {"required", "readonly", "optional", "yesno", "truefalse", "ldap"}
 _LONGEST_HEADER = 500
@@ -118,6 +126,7 @@ class Meaning(msgspec.Struct, frozen=True):
 
 def names_of(header: str) -> list[str]:
     """Return the names that a header may have: `Block sign in (Yes/No) [accountEnabled]` has two."""
+    header = header.replace("(s)", "s")
     plain = _BRACKETED.sub(" ", header)
     words = " ".join(word for word in plain.split() if same_header(word) not in _NOISE)
     parts = [words, header, *_BRACKETED.findall(header)]
@@ -135,7 +144,7 @@ def names_of(header: str) -> list[str]:
 
 def is_known_header(cell: str) -> bool:
     """Return whether a text is one of the usual headers of any field."""
-    if len(cell) > _LONGEST_HEADER:
+    if len(cell) > _LONGEST_HEADER or "=" in cell:
         return False
     words = _words(cell)
     return any(name in _KNOWN for name in names_of(cell)) or any(
@@ -146,6 +155,17 @@ def is_known_header(cell: str) -> bool:
 def is_flag(header: str) -> bool:
     """Return whether a column of yes and no is about the account or the grant itself, and no permission."""
     return bool(_words(header) & (_FLAGS | _FEATURES))
+
+
+def is_about_person(header: str) -> bool:
+    """Return whether a header names something that a person has once: a login, a name, an address."""
+    words = {word for each in (_USERNAME, *_PERSON.values()) for word in each.split(",")}
+    return any(name in words for name in names_of(header))
+
+
+def is_feature(header: str) -> bool:
+    """Return whether a column is about a password, a key or another feature, and not about the account itself."""
+    return bool(_words(header) & _FEATURES)
 
 
 def is_state(header: str) -> bool:
@@ -184,12 +204,13 @@ def _meanings(content: Content, profile: Profile) -> Iterable[Meaning]:
 
 # Parts of abbreviated headers: all of a group must occur as words.
 _TOKENS: dict[str, str] = {
-    "Username": "opr id,operator id,user id,usr id,usr,login,logon,acct,account no,account name,user,operator",
-    "Employee ID": "emp no,emp id,emp nr,emp number,employee no,employee id,staff no,staff id,pers no,worker id",
+    "Username": "opr id,oper id,operator id,user id,usr id,usr,login,logon,acct,account no,account name,user,operator",
+    "Employee ID": "associate id,emp no,emp id,emp nr,emp number,employee no,employee id,staff no,staff id,pers no"
+    ",worker id",
     "Name": "opr name,operator name,user name,usr name,emp name,full name,person name,member name,display name",
     "Active": "sts,stat,status,user state,acct status,enabled,active,disabled,suspended,deactivated,blocked",
     "Supervisor ID": "manager id,manager emp,manager number,supervisor id,supervisor emp",
-    "Last Login": "last on,last login,last logon,last sign,last seen,last access",
+    "Last Login": "last on,last login,last logon,last sign,last signed,last signon,last seen,last access",
     "First Name": "first name,given name",
     "Last Name": "last name,family name",
     "Email": "email,mail",
@@ -203,6 +224,8 @@ _TOKENS: dict[str, str] = {
 # Words for accounts that are not active, unless the column says when or why.
 _ENDED = {"disabled", "suspended", "deactivated", "inactive", "blocked", "terminated", "archived", "revoked"}
 _WHEN = {"date", "on", "at", "time", "by", "reason", "days", "count", "until", "since"}
+# Words for people that a row mentions beside the one that it is about.
+_OTHER_PEOPLE = {"manager", "supervisor", "reporting", "reports", "approver", "owner", "sponsor", "by", "boss", "chef"}
 # What may be enabled or active beside an account.
 _FEATURES = {
     "password",
@@ -215,6 +238,7 @@ _FEATURES = {
     "saml",
     "public",
     "key",
+    "license",
     "billing",
     "sso",
     "email",
@@ -236,11 +260,22 @@ def _by_tokens(field: str, profile: Profile) -> Iterable[Meaning]:
     words = _words(profile.header)
     if field == "Active" and words & (_FEATURES | _WHEN):
         return
+    # A header that is known as a whole says what it is; its words alone do not.
+    if names_of(profile.header)[:1] and names_of(profile.header)[0] in _KNOWN - _known_for(field):
+        return
+    # IsGroup says whether a row is about a group, and names none.
+    if field in ("Username", "Group", "Permission") and profile.ticks and is_flag(profile.header):
+        return
     for at, tokens in enumerate(_TOKENS.get(field, "").split(",")):
         if tokens and set(tokens.split()) <= words:
             score = 0.75 - at * 0.005 - 0.05 * (len(words) - len(tokens.split()))
             yield _judged(Meaning(profile.header, field, score, f"its header contains {tokens}"), profile)
             return
+
+
+@cache
+def _known_for(field: str) -> frozenset[str]:
+    return frozenset(word for words in WORDS.values() for word in words.get(field, "").split(","))
 
 
 def _words(header: str) -> set[str]:
@@ -253,9 +288,11 @@ def _by_values(content: Content, profile: Profile) -> Iterable[Meaning]:
     if "Email" in fields and profile.emails > 0.9:
         yield Meaning(profile.header, "Email", 0.5, "its values are e-mail addresses")
     is_status = profile.statuses == 1 and 1 < len(profile.distinct) <= 8 and not profile.ticks
+    # Owner and member are states of an account in some exports, and roles in others.
+    is_status = is_status and not _known_for("Group").intersection(names_of(profile.header))
     if "Active" in fields and is_status and not _words(profile.header) & _FEATURES:
         yield Meaning(profile.header, "Active", 0.45, f"its values are {', '.join(profile.distinct[:3])}")
-    is_known = any(name in _KNOWN for name in names_of(profile.header))
+    is_known = any(name in _KNOWN for name in names_of(profile.header)) or _words(profile.header) & _OTHER_PEOPLE
     if "Name" in fields and not is_known and profile.names > 0.9 and len(profile.distinct) > len(profile.values) / 2:
         yield Meaning(profile.header, "Name", 0.4, "its values look like names")
 
@@ -269,12 +306,15 @@ def _judged(meaning: Meaning, profile: Profile) -> Meaning:
         case "Username":
             # A column of full names is a username only where no other is.
             score *= 0.45 if profile.names > 0.5 else 1
+            # GUIDs and paths identify a row rather than name an account.
+            score *= 0.5 if profile.is_opaque and profile.numbers < 1 else 1
             # Words for yes, no or a status name nobody.
             score *= 0.1 if profile.ticks or profile.statuses == 1 else 1
         case "Email":
             score *= 0.3 + 0.7 * profile.emails
         case "Active" | "Status" if profile.numbers == 1 and profile.statuses < 1:
-            score *= 0.2
+            # Few codes of a column that is surely a status become questions; many numbers are something else.
+            score *= 0.6 if score > _CERTAIN and len(profile.distinct) <= _MOST_CODES else 0.2
         case "Active" | "Status":
             score *= 0.35 + 0.65 * profile.statuses if profile.statuses or len(profile.distinct) > 12 else 0.8
             if profile.statuses == 1:

@@ -55,19 +55,23 @@ class View(msgspec.Struct):
     def fields(self, content: Content, taken: Iterable[str] = ()) -> dict[str, Meaning]:
         found = assigned(meanings(content, self.profiles), taken)
         if content in (Content.USERS, Content.IDENTITIES):
-            self._use_last_name(found)
+            self._complete_names(found)
         return found
 
-    def _use_last_name(self, fields: dict[str, Meaning]) -> None:
-        """Read a column `Name` of single words beside first names as the last name."""
+    def _complete_names(self, fields: dict[str, Meaning]) -> None:
+        """Read a column `Name` of single words beside first names as the last name, and the other way round."""
         column = self.named(["name"])
-        if column is None or "First Name" not in fields or "Last Name" in fields or column.names > _FEW:
+        missing = {"First Name", "Last Name"} - fields.keys()
+        if column is None or len(missing) != 1 or column.names > _FEW:
             return
         if "Name" in fields and fields["Name"].header == column.header:
             del fields["Name"]
         if column.header not in {meaning.header for meaning in fields.values()}:
-            why = "its header says Name, beside a column of first names"
-            fields["Last Name"] = Meaning(column.header, "Last Name", 0.7, why)
+            (field,) = missing
+            other = "first" if field == "Last Name" else "last"
+            fields[field] = Meaning(
+                column.header, field, 0.7, f"its header says Name, beside a column of {other} names"
+            )
 
     def named(self, names: Iterable[str]) -> Profile | None:
         """Return the first column with one of these names, one with values before one without."""

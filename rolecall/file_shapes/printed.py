@@ -15,7 +15,7 @@ FORMAT = "Aligned text"
 _ALIGNED = re.compile(r"\S {2,}\S")
 _MOST_TITLES = 20
 _MOST_STACKED = 2
-_OFTEN = 0.3
+_OFTEN, _MOSTLY = 0.3, 0.6
 _NEARLY_ALL = 0.9
 # Spaces between the columns of a list without header.
 _LEAST_GAP = 2
@@ -60,11 +60,17 @@ def _aligned_header(lines: Sequence[str], chosen: int | None) -> int | None:
         below = lines[n + 1] if n + 1 < len(lines) else ""
         if aligned.is_rule(below) and len(aligned.columns_of(lines[n], below).starts) > 1:
             return n + 1
-    titles = {n: aligned.cut(lines[n], aligned.columns_of(lines[n], "").starts) for n in top}
-    known = {n: known_words(cells) for n, cells in titles.items() if len(cells) > 1}
-    # A title such as USER LIST   PAGE 1 has a known word too.
-    best = max(known, key=lambda n: known[n], default=None)
-    return best + 1 if best is not None and 2 * known[best] >= len(titles[best]) else None
+    starts = {n: aligned.columns_of(lines[n], "").starts for n in top}
+    # A title such as USER LIST   PAGE 1 has a known word too, but the rows do not fit its columns.
+    known = {n: known_words(aligned.cut(lines[n], starts[n])) for n in top if len(starts[n]) > 1}
+    fitting = [n for n in known if known[n] and _fit(lines[n + 1 :], starts[n])]
+    return max(fitting, key=lambda n: known[n]) + 1 if fitting else None
+
+
+def _fit(lines: Sequence[str], starts: Sequence[int]) -> bool:
+    """Return whether most lines have no text across the beginning of a column."""
+    cut = [aligned.cut(line, starts) for line in written_lines(lines)]
+    return sum(len(cells) > 1 for cells in cut) > _MOSTLY * len(cut)
 
 
 def _lay_out_box(lines: Sequence[str], tail: Sequence[str], at: int) -> SampleTable:
@@ -80,14 +86,15 @@ def _lay_out_box(lines: Sequence[str], tail: Sequence[str], at: int) -> SampleTa
 def _lay_out_aligned(lines: Sequence[str], tail: Sequence[str], at: int) -> SampleTable:
     columns = aligned.columns_of(lines[at - 1], lines[at] if at < len(lines) else "")
     stacked = _stacked_header(lines, at, columns.starts) if columns.is_ruled else []
-    numbered = _numbered(lines, columns.starts, lines[:at] if stacked else [lines[at - 1]])
+    above = _numbered(lines[: at - 1], columns.starts, ())
+    rows = _numbered(lines[at:], columns.starts, lines[:at] if stacked else [lines[at - 1]])
+    numbered = [*above, *((n + at, row) for n, row in rows)]
     last = [row for _, row in (_numbered(tail, columns.starts, ()) if tail else numbered)][-MOST_FOOTERS:]
     if not stacked:
         header = (at, aligned.cut(lines[at - 1], columns.starts))
-        numbered = sorted([*(each for each in numbered if each[0] != at), header])
+        numbered = [*above, header, *numbered[len(above) :]]
         return _found(lay_out_rows(FORMAT, numbered, last, at), f"Columns are aligned with spaces below line {at}")
-    above, below = [row for n, row in numbered if n <= at], [row for n, row in numbered if n > at]
-    found = find_rows(stacked, above, below, last)
+    found = find_rows(stacked, [row for _, row in above], [row for _, row in rows], last)
     return SampleTable(
         FORMAT,
         stacked,
@@ -141,7 +148,10 @@ _MOST_WIDTH = 4_000
 
 def _lay_out_without_header(lines: Sequence[str], starts: list[int]) -> SampleTable:
     numbered = _numbered(lines, starts, ())
-    table = lay_out_rows(FORMAT, numbered, [], NO_HEADER)
-    evidence = ["Columns are aligned with spaces; no line looks like a header"]
-    positions = [start + 1 for start in starts]
-    return msgspec.structs.replace(table, evidence=evidence, column_starts=positions, merges=False)
+    line, first = numbered[0]
+    is_header = known_words(first) > 0 and not any(map(str.isdecimal, "".join(first)))
+    table = lay_out_rows(FORMAT, numbered, [], line if is_header else NO_HEADER)
+    table.evidence = [f"{len(starts)} columns are aligned with spaces", *table.evidence]
+    table.skip_lines, table.header_line = table.header_line or 0, None
+    table.column_starts, table.merges = [start + 1 for start in starts], False
+    return table

@@ -16,6 +16,7 @@ _EMAIL = re.compile(r"[^@\s,;]{1,64}@[^@\s,;]{1,255}\.[^@\s,;]{1,63}")
 _NUMBER = re.compile(r"-?\d+(?:[.,]\d+)?")
 _DN = re.compile(r"(?:cn|uid|ou|dc|o)=", re.IGNORECASE)
 _LOGIN = re.compile(r"[^\s,;@]{1,64}")
+_OPAQUE = re.compile(r"-?\d+|[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|/.*=.*|S-1-[\d-]+")
 _DUMPED = re.compile(r"(?:System|Microsoft)\.[\w.]+(?:`\d.*)?")
 # Separators of lists inside a cell, the unlikely ones first.
 SEPARATORS = (";", "|", "#", "\n", ",")
@@ -83,6 +84,11 @@ class Profile:
         return self.logins == 1 and not self.numbers and not self.date_formats
 
     @cached_property
+    def is_opaque(self) -> bool:
+        """Return whether every value is a number, a GUID or a path, which says nothing to a person."""
+        return bool(self.values) and all(_OPAQUE.fullmatch(value) for value in self.distinct[:_MOST_LISTED])
+
+    @cached_property
     def distinguished_names(self) -> float:
         return self._share(lambda value: bool(_DN.match(value)))
 
@@ -111,9 +117,10 @@ class Profile:
         """Return the separator of several values in a cell."""
         if self.is_list:
             return "json"
-        if self._share(lambda value: value.startswith("[") and value.endswith("]")) > _ENOUGH:
+        if self._share(_is_array) > _ENOUGH:
             return "json"
-        for separator in SEPARATORS:
+        is_licence = "licen" in self.header.lower()
+        for separator in (*SEPARATORS, "+") if is_licence else SEPARATORS:
             if separator == "," and self.distinguished_names:
                 continue
             cells = [value for value in self.values if separator in value]
@@ -124,6 +131,11 @@ class Profile:
     def _share(self, fits: Callable[[str], bool]) -> float:
         values = self.distinct[:_MOST_LISTED]
         return sum(map(fits, values)) / len(values) if values else 0.0
+
+
+def _is_array(value: str) -> bool:
+    """Return whether a value is a JSON array, or a list in braces as PostgreSQL and PowerShell write it."""
+    return (value.startswith("[") and value.endswith("]")) or (value.startswith("{") and value.endswith("}"))
 
 
 def _elements(cell: str) -> list[str]:
@@ -140,12 +152,12 @@ def _is_list(cell: str, separator: str) -> bool:
 
 def _parses(*patterns: str) -> Callable[[str], bool]:
     def fits(value: str) -> bool:
-        return any(_is_date(value, pattern) for pattern in patterns)
+        return any(is_date(value, pattern) for pattern in patterns)
 
     return fits
 
 
-def _is_date(value: str, pattern: str) -> bool:
+def is_date(value: str, pattern: str) -> bool:
     try:
         datetime.strptime(f"{value} +0000", f"{pattern} %z")
         return True
@@ -173,7 +185,7 @@ def _between(low: int, high: int) -> Callable[[str], bool]:
 # The named formats of `dates`, with a check of one value.
 DATES: dict[str, Callable[[str], bool]] = {
     "iso": _is_iso,
-    "year first": _parses(*_clocks("%Y/%m/%d")),
+    "year first": _parses(*_clocks("%Y/%m/%d"), "%Y%m%d"),
     "month first": _parses(*_clocks("%m/%d/%Y"), *_clocks("%m/%d/%y")),
     "day first": _parses(*_clocks("%d/%m/%Y"), *_clocks("%d/%m/%y")),
     "epoch": _between(10**8, 10**10),

@@ -76,7 +76,29 @@ def decoded(sample: Sample, encoding: str | None = None) -> tuple[str, str | Non
     return text, encoding
 
 
+# Texts that are no tables, by the pattern of a line.
+_TEXTS = {
+    r"^The command completed successfully": "the output of net user or net localgroup; use Get-LocalUser, "
+    "Get-LocalGroupMember or Get-ADUser with Export-Csv",
+    r"^%?[\w.-]{1,64}[ \t]{1,40}ALL[ \t]{0,9}=[ \t]{0,9}\(": "a list of sudo rules; export the members of the groups "
+    "that they name",
+    r"^username [^\s]{1,64} (?:privilege|secret|password) ": "the configuration of a network device, which holds "
+    "secrets; export its accounts as CSV",
+    r"^config system admin": "the configuration of a firewall, which holds secrets; export its accounts as CSV",
+    r"^type=[A-Z_]{1,40} msg=audit\(": "an audit log; export a list of accounts",
+    r"^(?:GRANT|CREATE USER|CREATE ROLE|ALTER USER|INSERT INTO) [^\n]{1,2000};?$": "a script of SQL; export the "
+    "tables of users and grants as CSV",
+}
+
+
+def _check_is_table(text: str) -> None:
+    for pattern, what in _TEXTS.items():
+        if re.search(pattern, text, re.MULTILINE):
+            raise Unreadable(f"the file is {what}")
+
+
 def _table(text: str, sample: Sample, encoding: str | None, decided: Decided) -> SampleTable:
+    _check_is_table(text)
     tail = sample.tail.decode(encoding or "utf-8", "replace")
     printed = None if decided.delimiter else lay_out_printed(text, tail, decided.header_line)
     table = printed or lay_out_csv(text, tail, decided.delimiter, decided.header_line)
@@ -107,7 +129,9 @@ _SHADOW = r"[^:\s]+:[^:\s]*:\d*:\d*:\d*:\d*:\d*:\d*:\d*"
 
 def _unix_listing(text: str) -> SampleTable | None:
     """Recognize passwd and group, as `getent` prints them."""
-    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    written = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    # Lines of NIS, such as +::::::, include or exclude the accounts of another server.
+    lines = [line for line in written if not line.startswith(("+", "-"))]
     if not lines or ":" not in lines[0]:
         return None
     if all(re.fullmatch(_SHADOW, line) for line in lines):
@@ -116,7 +140,11 @@ def _unix_listing(text: str) -> SampleTable | None:
         if all(re.fullmatch(pattern, line) for line in lines):
             evidence = [f"A {'passwd' if len(headers) > 4 else 'group'} file of Unix, which has no header"]
             rows = [line.split(":") for line in lines[:MOST_ROWS]]
-            return SampleTable("CSV", headers, rows, delimiter=":", header_line=None, evidence=evidence)
+            table = SampleTable("CSV", headers, rows, delimiter=":", header_line=None, evidence=evidence)
+            if len(lines) < len(written):
+                table.left_out = [{"column": headers[0], "startsWith": ["+", "-"]}]
+                table.evidence.append("Lines that begin with + or - include accounts of NIS and are left out")
+            return table
     return None
 
 

@@ -1,14 +1,17 @@
 """The rows of a sample as text, and how they were found."""
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
-from rolecall.core.json_paths import flattened
+from rolecall.core.json_paths import flattened, value_at
+from rolecall.file_shapes.meanings import is_about_person
 
 MOST_ROWS = 2_000
 RAW_LINES = 12
+_MOST_PATHS = 200
 LONGEST_RAW = 400
 
 
@@ -73,8 +76,9 @@ def from_records(format: str, records: Sequence[dict[str, Any]], evidence: list[
     flat = [dict(flattened(record)) for record in records]
     paths = _paths(flat)
     for record in flat:
-        record |= {path: _follow(record, path, source) for path, source in paths.items()}
-    headers = list(dict.fromkeys(name for record in flat for name in record))
+        record |= {path: value_at(record, path) for path in paths}
+    replaced = {name for path, name in paths.items() if path == f"{name}[0]"}
+    headers = [name for name in dict.fromkeys(name for record in flat for name in record) if name not in replaced]
     lists = [name for name in headers if any(isinstance(record.get(name), list) for record in flat)]
     rows = [[_plain(record.get(header)) for header in headers] for record in flat]
     raw = [msgspec.json.encode(record).decode()[:LONGEST_RAW] for record in records[:RAW_LINES]]
@@ -82,36 +86,51 @@ def from_records(format: str, records: Sequence[dict[str, Any]], evidence: list[
 
 
 # The members to read in a list of objects: e-mail addresses have a type, memberships a name.
-_NAMING = ("value", "display", "displayName", "name", "id")
+_LOGINS = ("userprincipalname", "username", "login", "samaccountname", "email", "mail")
+_NAMING = (*_LOGINS, "value", "display", "displayname", "name", "role", "rolename", "groupname", "id")
+_SHOWN = (*_LOGINS, "display", "displayname", "name", "role", "rolename", "groupname", "value")
+_PLAIN = re.compile(r"[\w:-]{1,60}")
 
 
-def _paths(flat: Iterable[dict[str, Any]]) -> dict[str, str]:
+def _singles(flat: Sequence[dict[str, Any]]) -> set[str]:
+    """Return the columns about a person whose lists have one value each, as directories write all attributes."""
+    names = {name for record in flat for name, value in record.items() if isinstance(value, list)}
+    lists = {name: [record.get(name) or [] for record in flat] for name in names if is_about_person(name)}
+    return {
+        name
+        for name, values in lists.items()
+        if all(isinstance(each, list) and len(each) < 2 and not isinstance((each or [""])[0], dict) for each in values)
+    }
+
+
+def _paths(flat: Sequence[dict[str, Any]]) -> dict[str, str]:
     """Return paths to the values in lists of objects: the work or first address, and all names of other lists."""
     paths: dict[str, str] = {}
+    singles = _singles(flat)
     for record in flat:
         for name, value in record.items():
-            if not isinstance(value, list) or not value or not isinstance(value[0], dict):
-                continue
-            inner = next((key for key in _NAMING if key in value[0]), None)
-            if inner is None:
-                continue
-            if "mail" in name.lower() or "phone" in name.lower() or "address" in name.lower():
-                is_work = any(str(each.get("type")).lower() == "work" for each in value)
-                paths[f"{name}[type=work].{inner}" if is_work else f"{name}[0].{inner}"] = name
-            else:
-                shown = next((key for key in ("display", "displayName", "name", "value") if key in value[0]), inner)
-                paths[f"{name}[].{shown}"] = name
+            if name in singles:
+                paths[f"{name}[0]"] = name
+            elif isinstance(value, list) and value and isinstance(value[0], dict):
+                paths |= dict.fromkeys(_paths_into(name, value)[: _MOST_PATHS - len(paths)], name)
     return paths
 
 
-def _follow(record: dict[str, Any], path: str, source: str) -> Any:
-    inner = path.rpartition(".")[2]
-    entries = [each for each in record.get(source) or [] if isinstance(each, dict)]
-    if "[]" in path:
-        return [each[inner] for each in entries if each.get(inner) is not None]
-    if "[type=work]" in path:
-        entries = [each for each in entries if str(each.get("type")).lower() == "work"]
-    return entries[0].get(inner) if entries else None
+def _paths_into(name: str, entries: list[Any]) -> list[str]:
+    members = {key.lower(): key for key in entries[0]}
+    if members.keys() == {"name", "value"}:
+        # Attributes of a record, each with its name.
+        named = [str(each.get(members["name"])) for each in entries if isinstance(each, dict)]
+        return [f"{name}[{members['name']}={each}].{members['value']}" for each in named if _PLAIN.fullmatch(each)]
+    inner = next((members[key] for key in _NAMING if key in members), None)
+    if inner is None:
+        return []
+    if "mail" in name.lower() or "phone" in name.lower() or "address" in name.lower():
+        type = members.get("type", "type")
+        is_work = any(str(each.get(type)).lower() == "work" for each in entries if isinstance(each, dict))
+        return [f"{name}[{type}=work].{inner}" if is_work else f"{name}[0].{inner}"]
+    shown = next((members[key] for key in _SHOWN if key in members), inner)
+    return [f"{name}[].{shown}"]
 
 
 def _plain(value: Any) -> str:

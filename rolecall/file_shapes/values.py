@@ -4,6 +4,7 @@ import re
 
 from rolecall.applications.field_words import DATE_FIELDS, NO_DATE, WORDS
 from rolecall.applications.file_shape import ANY_OTHER
+from rolecall.applications.model import Content
 from rolecall.core.text import fold
 from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.profiles import Profile
@@ -12,6 +13,7 @@ from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
 # One-letter and local words for statuses; proposed with little confidence.
 _GUESSED = {
     "loa": "Yes", "leaveofabsence": "Yes", "expiredgrace": "Yes", "lockedtimed": "Yes",
+    "joined": "Yes",
     "a": "Yes", "e": "Yes", "act": "Yes", "ok": "Yes", "open": "Yes", "valid": "Yes", "onleave": "Yes", "leave": "Yes",
     "longtermleave": "Yes", "i": "No", "d": "No", "t": "No", "l": "No", "s": "No", "x": "No", "inact": "No",
     "term": "No", "susp": "No", "dis": "No", "quit": "No", "ended": "No", "offboarded": "No", "locked": "No",
@@ -21,6 +23,8 @@ _KINDS = {
     **dict.fromkeys(("contractor", "consultant", "external", "contingent", "supplier", "partner"), "Vendor"),
     **dict.fromkeys(("intern", "temp", "trainee", "apprentice", "seasonal"), "Temporary"),
 }
+_LOCKED = re.compile(r"(?<!un)(?<!b)lock|gesperrt|verrouill", re.IGNORECASE)
+_TICKS = {"x", "✓", "✔", "☑", "✅"}
 _IDENTITY_WORDS = {"Yes": "Active", "No": "Disabled"}
 
 
@@ -34,6 +38,9 @@ def add_dates(view: View, part: Part) -> None:
         if words:
             part.evidence.append(f"{meaning.header} has words for no date: {', '.join(words[:3])}")
             _blank_words(view, part, column, words)
+        if all("." in value for value in column.values if fold(value) not in NO_DATE):
+            # Dates with dots begin with the day.
+            formats = [each for each in formats if each != "month first"]
         if {"day first", "month first"} <= set(formats) and "iso" not in formats:
             example = next(iter(view.by_header[meaning.header].values), "")
             text = f"{meaning.header}: is the day or the month first in {example}?"
@@ -62,30 +69,53 @@ def add_words(view: View, part: Part) -> None:
         known = {word: _KINDS.get(_letters(word)) for word in view.by_header[kind.header].distinct[:50]}
         if proposed := {word: value for word, value in known.items() if value and fold(word) not in WORDS["Type"]}:
             part.shape.setdefault("values", {})["Type"] = proposed
-    locked = view.by_header[part.fields["Locked"].header] if "Locked" in part.fields else None
-    if locked and locked.numbers == 1 and any(fold(word) not in WORDS["Locked"] for word in locked.distinct):
-        # SAP writes the reasons of a lock as a number.
-        part.shape.setdefault("values", {})["Locked"] = {"0": "No", ANY_OTHER: "Yes"}
+    _add_locks(view, part)
     for field in ("Active", "Status"):
-        if (meaning := part.fields.get(field)) is None:
-            continue
-        if ANY_OTHER in part.shape.get("values", {}).get(field, {}):
-            continue
-        words = view.by_header[meaning.header].distinct
-        codes = {fold(word) for word in words}
-        # T beside other codes is terminated rather than true.
-        doubtful = {"t"} if "t" in codes and "f" not in codes and len(codes) > 1 else set()
-        unknown = [word for word in words if fold(word) not in WORDS[field].keys() - doubtful]
-        for word in unknown[:12]:
-            guess = _GUESSED.get(_letters(word))
-            values = {"Yes": "Yes", "No": "No"} if field == "Active" else _IDENTITY_WORDS
-            if guess:
-                part.shape.setdefault("values", {}).setdefault(field, {})[word] = values[guess]
-            said = f" Proposed: {values[guess]}." if guess else ""
-            text = f"{meaning.header}: what does {word} mean?{said}"
-            names = {"Yes": f"{word} means active", "No": f"{word} means not active"}
-            choices = [ProposedChoice(names[each], f"values.{field}.{word}", values[each]) for each in ("Yes", "No")]
-            part.questions = [*part.questions, OpenQuestion(text, choices)]
+        is_known = ANY_OTHER in part.shape.get("values", {}).get(field, {})
+        if (meaning := part.fields.get(field)) is not None and not is_known:
+            _ask_for_words(part, field, view.by_header[meaning.header])
+
+
+def _add_locks(view: View, part: Part) -> None:
+    """Read numbers of a lock column, and words of a status column such as Locked, as locked accounts."""
+    values = part.shape.setdefault("values", {})
+    if (locked := part.fields.get("Locked")) is not None:
+        column = view.by_header[locked.header]
+        if column.numbers == 1 and any(fold(word) not in WORDS["Locked"] for word in column.distinct):
+            # SAP writes the reasons of a lock as a number.
+            values["Locked"] = {"0": "No", ANY_OTHER: "Yes"}
+    elif (active := part.fields.get("Active")) is not None and part.content == Content.USERS:
+        if words := [word for word in view.by_header[active.header].distinct if _LOCKED.search(word)]:
+            part.shape.setdefault("join", {})["Locked"] = f"{{{active.header}}}"
+            values["Locked"] = {**dict.fromkeys(words, "Yes"), ANY_OTHER: "No"}
+            part.evidence.append(f"{', '.join(words[:3])} in {active.header} means that the account is locked")
+    if not values:
+        del part.shape["values"]
+
+
+def _ask_for_words(part: Part, field: str, column: Profile) -> None:
+    """Ask for the meaning of each unknown word, with a guess where there is one."""
+    codes = {fold(word) for word in column.distinct}
+    # T beside other codes is terminated rather than true.
+    doubtful = {"t"} if "t" in codes and "f" not in codes and len(codes) > 1 else set()
+    values = {"Yes": "Yes", "No": "No"} if field == "Active" else _IDENTITY_WORDS
+    is_opposite = field in part.shape.get("invert", [])
+    if is_opposite:
+        # In a column that says the opposite, Yes means not active.
+        values = {"Yes": "No", "No": "Yes"}
+    if codes <= _TICKS and not column.is_filled:
+        # A tick means that the header applies, and a blank cell that it does not.
+        given = {**dict.fromkeys(column.distinct, "Yes"), "": "No"}
+        part.shape.setdefault("values", {})[field] = given if field == "Active" else {}
+        part.evidence.append(f"{column.header} is ticked or blank")
+        return
+    for word in [word for word in column.distinct if fold(word) not in WORDS[field].keys() - doubtful][:12]:
+        if guess := _GUESSED.get(_letters(word)):
+            part.shape.setdefault("values", {}).setdefault(field, {})[word] = values[guess]
+        said = f" Proposed: {'active' if guess == 'Yes' else 'not active'}." if guess else ""
+        names = {"Yes": f"{word} means active", "No": f"{word} means not active"}
+        choices = [ProposedChoice(names[each], f"values.{field}.{word}", values[each]) for each in ("Yes", "No")]
+        part.questions = [*part.questions, OpenQuestion(f"{column.header}: what does {word} mean?{said}", choices)]
 
 
 def _letters(word: str) -> str:

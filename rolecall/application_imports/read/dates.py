@@ -18,8 +18,20 @@ CANONICAL = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$"
 _TIME = r"(?:[ T,]+(\d{1,2}):(\d\d)(?::(\d\d))?(?:[.,]\d+)?\s*([AaPp])?\.?(?:[Mm]\.?)?)?\s*(?:Z|UTC|GMT)?$"
 _NUMBERS = r"^(\d{1,2})[./-](\d{1,2})[./-](\d{4}|\d\d)" + _TIME
 _YEAR_FIRST = r"^(\d{4})[./-](\d{1,2})[./-](\d{1,2})" + _TIME
+# Written without separators, as SAP does.
+_COMPACT = r"^((?:19|20)\d\d|9999)(\d\d)(\d\d)" + _TIME
 _IS_UTC = r"(?:Z|UTC|GMT)$"
-_NAMED = ("%d-%b-%Y", "%d %b %Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y", "%d-%b-%y", "%a, %d %b %Y", "%A, %B %d, %Y")
+NAMED_DATES = (
+    "%d-%b-%Y",
+    "%d %b %Y",
+    "%d %B %Y",
+    "%b %d, %Y",
+    "%B %d, %Y",
+    "%d-%b-%y",
+    "%a, %d %b %Y",
+    "%A, %B %d, %Y",
+)
+_UNIX_DATE = "%a %b %d %H:%M:%S %z %Y"
 _TIMES = ("", " %H:%M:%S", " %H:%M", " %I:%M:%S %p", " %I:%M %p", " %H:%M:%S UTC", " %H:%M:%S GMT", ", %I:%M %p")
 # Ticks of 100 ns from 1601 to 1970, and the value that means never.
 _WINDOWS_EPOCH = 116_444_736_000_000_000
@@ -60,6 +72,14 @@ def read_dates(texts: pl.Series, format: str | None, zone: ZoneInfo, *, is_shape
         )
     written = pl.select(pl.coalesce(written, odd)).to_series()
     return ReadDates(texts.replace(found, written), notes, is_inferred)
+
+
+def are_past(cells: pl.Series, format: str) -> pl.Series:
+    """Return which cells are dates before today; texts that are no dates of this format are not."""
+    texts = cells.unique()
+    moments = _in_format(texts.str.strip_chars(), format, ZoneInfo("UTC"))
+    today = clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
+    return cells.is_in(texts.filter((moments < today).fill_null(False)).implode())
 
 
 def _recognized(odd: pl.Series, zone: ZoneInfo, notes: list[str], *, is_shaped: bool) -> tuple[pl.Series, bool]:
@@ -160,7 +180,7 @@ def _named(odd: pl.Series, zone: ZoneInfo) -> pl.Series:
     found = pl.Series(odd.name, [None] * len(odd), pl.Datetime("us"))
     if not odd.str.contains(r"[A-Za-z]{3}").any():
         return found.dt.replace_time_zone("UTC")
-    for date in _NAMED:
+    for date in NAMED_DATES:
         for time in _TIMES:
             pattern = f"{date}{time}"
             if not time:
@@ -168,11 +188,14 @@ def _named(odd: pl.Series, zone: ZoneInfo) -> pl.Series:
             else:
                 tried = odd.str.to_datetime(pattern, strict=False, time_unit="us")
             found = pl.select(pl.coalesce(found, tried)).to_series()
-    return _local(found, zone)
+    # As lastlog and other Unix programs write them.
+    unix = odd.str.replace_all(r"\s+", " ").str.to_datetime(_UNIX_DATE, strict=False, time_unit="us")
+    return pl.select(pl.coalesce(_local(found, zone), _local(unix, zone))).to_series()
 
 
 def _year_first(odd: pl.Series, zone: ZoneInfo) -> pl.Series:
-    return _from_parts(odd, _YEAR_FIRST, ("1", "2", "3"), zone)
+    found = [_from_parts(odd, pattern, ("1", "2", "3"), zone) for pattern in (_YEAR_FIRST, _COMPACT)]
+    return pl.select(pl.coalesce(found)).to_series()
 
 
 def _ordered(odd: pl.Series, zone: ZoneInfo, *, day_first: bool) -> pl.Series:

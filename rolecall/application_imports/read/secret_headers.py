@@ -6,13 +6,40 @@ from collections.abc import Iterable, Sequence
 from rolecall.applications.model import same_header
 
 _ANYWHERE = ("password", "passwd", "passphrase", "apikey", "privatekey", "secretkey", "accesstoken", "kennwort")
-_WORDS = {"pwd", "secret", "secrets", "token", "tokens", "hash", "ssn", "pass", "unicodepwd", "passwort", "otp"}
+_WORDS = {
+    "credential",
+    "credentials",
+    "pwd",
+    "secret",
+    "secrets",
+    "token",
+    "tokens",
+    "hash",
+    "ssn",
+    "pass",
+    "unicodepwd",
+    "passwort",
+    "otp",
+}
 # Headers about a password that do not hold it: when it was changed, whether it expires.
 _ABOUT = (
     "lastset", "lastused", "change", "expir", "never", "notrequired", "policy", "attempt", "rotation", "reversible",
-    "cannot", "enabled", "badpassword", "badpwd", "replicat",
+    "cannot", "enabled", "badpassword", "badpwd", "replicat", "required", "blockcredential", "profile",
 )  # fmt: skip
-_ABOUT_WORDS = {"age", "set", "date", "time", "count", "last", "used", "status", "length", "strength"}
+_ABOUT_WORDS = {
+    "has",
+    "provider",
+    "age",
+    "set",
+    "date",
+    "time",
+    "count",
+    "last",
+    "used",
+    "status",
+    "length",
+    "strength",
+}
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 

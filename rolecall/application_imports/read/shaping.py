@@ -1,5 +1,6 @@
 """Apply the keys of a shape that change the rows or columns of a table. Whole columns at a time, with polars."""
 
+import csv
 import re
 from collections.abc import Iterable, Mapping
 
@@ -8,6 +9,7 @@ import polars as pl
 
 from rolecall.application_imports.read.broken_file import BrokenFile
 from rolecall.application_imports.read.columns import listed
+from rolecall.application_imports.read.dates import are_past
 from rolecall.application_imports.read.names import halves_of
 from rolecall.application_imports.read.table import Table
 from rolecall.applications.field_words import NO_ACCESS
@@ -32,6 +34,7 @@ def columns_named(shape: FileShape, columns: Iterable[str]) -> set[str]:
         *shape.split,
         *shape.dates,
         *shape.keep,
+        *shape.fill_down,
         *(condition.column for condition in shape.skip_rows_where),
         *(part.column for part in placeholders),
         *conditions,
@@ -97,6 +100,9 @@ class ShapedTable:
         for condition in conditions:
             position = self.at(condition.column, "skipRowsWhere")
             self.ragged = [each for each in self.ragged if not _is_skipped(each.row, int(position), condition)]
+            if condition.is_past:
+                self.frame = self.frame.filter(~are_past(self.frame.get_column(position), condition.is_past))
+                continue
             cell = pl.col(position).str.strip_chars().str.to_lowercase()
             wanted = condition.is_ or condition.is_not
             matches = pl.lit(False)
@@ -110,6 +116,13 @@ class ShapedTable:
             for word in (text.strip().lower() for text in condition.ends_with):
                 matches = matches | cell.str.ends_with(word)
             self.frame = self.frame.filter(matches if condition.is_not else ~matches)
+
+    def fill_down(self, columns: Iterable[str]) -> None:
+        """Fill blank cells with the value above."""
+        for column in columns:
+            cell = pl.col(self.at(column, "fillDown"))
+            filled = pl.when(cell.str.strip_chars() != "").then(cell).forward_fill().fill_null("")
+            self.frame = self.frame.with_columns(filled.alias(cell.meta.output_name()))
 
     def split(self, separators: Mapping[str, str]) -> None:
         for column, separator in separators.items():
@@ -197,11 +210,17 @@ class ShapedTable:
                 return pl.coalesce(text.str.extract(f"(?s)^(.*?){re.escape(argument)}"), text)
             case "after":
                 return pl.coalesce(text.str.extract(f"(?s)^.*?{re.escape(argument)}(.*)$"), text)
+            case "past":
+                return text.map_batches(lambda cells: _past_dates(cells, argument), return_dtype=pl.String)
             case "starting":
                 return pl.when(text.str.starts_with(argument)).then(text).otherwise(pl.lit(""))
         column, _, wanted = argument.partition("=")
         other = pl.col(self.at(column.strip(), "join")).str.strip_chars().str.to_lowercase()
         return pl.when(other == wanted.strip().lower()).then(text).otherwise(pl.lit(""))
+
+
+def _past_dates(cells: pl.Series, format: str) -> pl.Series:
+    return pl.select(pl.when(are_past(cells, format)).then(cells).otherwise(pl.lit(""))).to_series()
 
 
 def _is_skipped(row: list[str], position: int, condition: RowCondition) -> bool:
@@ -232,6 +251,9 @@ def _parts_of_json(cells: pl.Series, _: str) -> pl.Series:
 
 def _elements(cell: str) -> list[str]:
     text = cell.strip()
+    if text.startswith("{") and text.endswith("}"):
+        # PostgreSQL and PowerShell write lists in braces.
+        return [each for part in next(csv.reader([text[1:-1]], skipinitialspace=True), []) if (each := part.strip())]
     if not text.startswith("["):
         return [text] if text else []
     try:
@@ -252,6 +274,7 @@ def shaped(table: Table, shape: FileShape, columns: Mapping[str, str], content: 
     # A condition on a column of lists is about each of their values.
     later = [each for each in shape.skip_rows_where if each.column in shape.split]
     work.skip_rows(each for each in shape.skip_rows_where if each not in later)
+    work.fill_down(shape.fill_down)
     work.split(shape.split)
     work.skip_rows(later)
     if shape.unpivot:

@@ -155,7 +155,10 @@ class Pipeline:
         return list(reversed(by_line.values()))
 
     def settings(self, group: InputGroup) -> str:
-        return settings_of(group, self.run.connector, self.job.timezone)
+        """Return what decides how files are read: with other settings they are read again."""
+        settings = settings_of(group, self.run.connector, self.job.timezone)
+        today = f" {clock.now():%Y-%m-%d}" if group.shape and group.shape.depends_on_date else ""
+        return f"{settings}{today}"
 
     async def log(self, db: Db, message: str) -> None:
         await actions.log_line(db, self.run.id, message, clock.now())
