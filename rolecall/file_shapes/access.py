@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from rolecall.applications.field_words import ACCESS, NO_ACCESS
+from rolecall.applications.file_shape import ANY_OTHER, JSON
 from rolecall.applications.model import Content
 from rolecall.core.text import fold
 from rolecall.file_shapes.directory import groups_in, people_in, placeholders
@@ -128,6 +129,25 @@ def _levels(view: View) -> list[Profile]:
     return found if len(levels) <= _MOST_LEVELS else []
 
 
+def find_postgres_roles(view: View) -> list[Part]:
+    """Roles of PostgreSQL as `\\du` of psql prints them: those that can log in are accounts, and others groups."""
+    names = {name: each for each in view.profiles for name in names_of(each.header)}
+    if not {"rolename", "attributes", "memberof"} <= names.keys():
+        return []
+    why = "the columns are those of psql"
+    username = Meaning(names["rolename"].header, "Username", 0.9, why)
+    about, groups = names["attributes"], names["memberof"]
+    closed = [value for value in about.distinct if "cannot login" in value.lower()]
+    users = Part(Content.USERS, {"Username": username}, {}, 0.9, [f"{about.header} says who can log in: {why}"])
+    if closed:
+        users.fields["Active"] = Meaning(about.header, "Active", 0.9, "it says which roles cannot log in")
+        users.shape["values"] = {"Active": {**dict.fromkeys(closed, "No"), ANY_OTHER: "Yes"}}
+    shape = {"split": {groups.header: JSON}}
+    fields = {"Username": username, "Group": Meaning(groups.header, "Group", 0.9, why)}
+    users.ignore([groups.header])
+    return [users, Part(Content.MEMBERSHIPS, fields, shape, 0.9, [f"{groups.header} lists roles in braces"])]
+
+
 def find_sap_authorizations(view: View) -> list[Part]:
     names = {name: each.header for each in view.profiles for name in names_of(each.header)}
     role = names.get("role") or names.get("agrname")
@@ -196,6 +216,9 @@ def find_permissions(view: View) -> list[Part]:
         fields.pop("Group")
     if group and group is not fields.get("Group"):
         _use_as_section(fields, group)
+    if (object := view.named(["identity"])) and not {"Header", "Section"} & fields.keys():
+        # Exchange calls the mailbox the identity.
+        _use_as_section(fields, Meaning(object.header, "Section", 0.6, "it names what the permission is for"))
     if (level := fields.get("Access")) and not view.by_header[level.header].ticks:
         # Words such as Full and Read are the extent of a grant.
         fields.setdefault("Value", msgspec.structs.replace(fields.pop("Access"), field="Value"))
@@ -219,7 +242,8 @@ def _use_name_of_account(view: View, fields: dict[str, Meaning]) -> None:
 def _use_as_section(fields: dict[str, Meaning], name: Meaning) -> None:
     """Read a column `name` beside the holder of a permission as what the permission is for."""
     taken = {meaning.header for meaning in fields.values()}
-    if "name" in names_of(name.header)[:1] and "Section" not in fields and name.header not in taken:
+    is_plain = names_of(name.header)[:1] in (["name"], ["identity"])
+    if is_plain and "Section" not in fields and name.header not in taken:
         fields["Section"] = Meaning(name.header, "Section", 0.6, "it names what the permission is for")
 
 

@@ -28,6 +28,7 @@ def parts_of(view: View, content: Content | None = None) -> list[Part]:
 _RULES: tuple[Callable[[View], list[Part]], ...] = (
     holders.find_people,
     access.find_matrix,
+    access.find_postgres_roles,
     access.find_sap_authorizations,
     access.find_groups_with_members,
     access.find_permissions,
@@ -51,6 +52,8 @@ def _finished(view: View, part: Part) -> Part:
     part.skip_rows(*skipped)
     add_dates(view, part)
     add_words(view, part)
+    if part.content == Content.USERS:
+        part.ignore(source for path, source in view.table.paths.items() if path == f"{source}[0]")
     if part.content in (Content.USERS, Content.GROUPS):
         useless = [profile.header for profile in view.profiles if profile.is_useless]
         if useless:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from rolecall.application_imports.read.csv_text import FORMULA
 from rolecall.application_imports.read.header_lines import DELIMITERS, separator_line
 from rolecall.file_shapes.headers import Numbered, lay_out_rows, width_of
 from rolecall.file_shapes.last_lines import MOST_FOOTERS
@@ -59,13 +60,19 @@ def _parse(text: str, delimiter: str) -> Numbered:
     quote = "'" if text.lstrip().startswith("'") else '"'
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, quotechar=quote)
     rows, begins = [], 1
+    has_formulas = FORMULA.decode() in text
     try:
         for row in reader:
-            rows.append((begins, row))
+            rows.append((begins, [_without_formula(cell) for cell in row] if has_formulas else row))
             begins = reader.line_num + 1
     except csv.Error:
         pass
     return rows
+
+
+def _without_formula(cell: str) -> str:
+    text = cell.strip()
+    return text[2:-1] if len(text) > 2 and text.startswith('="') and text.endswith('"') else cell
 
 
 def first_rows(text: str, delimiter: str, lines: int) -> str:

@@ -102,6 +102,8 @@ def find_users(view: View) -> list[Part]:
         rest = ", ".join(each.header for each in lists[1:])
         evidence.append(f"Memberships come from {lists[0].header} alone; {rest} is kept as it is")
     parts = [part, *(_listed_memberships(part, each) for each in lists[:1] if key)]
+    # The memberships say it better than a text that changes with each of them.
+    part.ignore(each.header for each in lists[:1] if key)
     for each in parts:
         each.skip_rows(*conditions)
         skip_groups(view, each)

@@ -231,8 +231,9 @@ _FEATURES = {
     "password",
     "pwd",
     "mfa",
-    "2fa",
-    "2sv",
+    "fa",
+    "sv",
+    "factor",
     "tfa",
     "otp",
     "saml",
@@ -261,7 +262,8 @@ def _by_tokens(field: str, profile: Profile) -> Iterable[Meaning]:
     if field == "Active" and words & (_FEATURES | _WHEN):
         return
     # A header that is known as a whole says what it is; its words alone do not.
-    if names_of(profile.header)[:1] and names_of(profile.header)[0] in _KNOWN - _known_for(field):
+    known = names_of(profile.header)[:1]
+    if field in ("Username", "Group", "Permission") and _KNOWN.difference(_known_for(field)).intersection(known):
         return
     # IsGroup says whether a row is about a group, and names none.
     if field in ("Username", "Group", "Permission") and profile.ticks and is_flag(profile.header):

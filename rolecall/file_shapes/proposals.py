@@ -79,6 +79,7 @@ def propose(
         _choose_others(files)
         every = [each for file in files for each in (file, *file.others)]
         _agree_on_usernames(every)
+        _agree_on_groups(every)
         _leave_out_repeats(every)
         groups = _groups(files)
     connector = {"name": "Files", "vendor": template.vendor if template else "", "files": groups}
@@ -195,6 +196,27 @@ def _usernames(file: ReadFile, part: Part) -> set[str]:
     if "|rdn" in (origin or ""):
         return {value.partition("=")[2].partition(",")[0] for value in values}
     return {value.partition(":")[2] if "after(:)" in (origin or "") else value.strip() for value in values}
+
+
+def _agree_on_groups(files: Sequence[ReadFile]) -> None:
+    """Read as names of groups the column whose values the memberships name, such as a path."""
+    named = {
+        value
+        for file in files
+        for part in file.parts
+        if part.content == Content.MEMBERSHIPS and "Group" in part.fields and file.view
+        for value in file.view.by_header[part.fields["Group"].header].distinct
+    }
+    for file in files:
+        for part in file.parts:
+            if part.content != Content.GROUPS or file.view is None or not named or "Group" not in part.fields:
+                continue
+            group = part.fields["Group"]
+            fits = [each for each in file.view.profiles if each.is_unique and named.intersection(each.distinct)]
+            if fits and not named.intersection(file.view.by_header[group.header].distinct):
+                why = "the memberships name its values"
+                part.fields = {field: each for field, each in part.fields.items() if each.header != fits[0].header}
+                part.fields["Group"] = msgspec.structs.replace(group, header=fits[0].header, evidence=why)
 
 
 def _follow_username(users: Part, other: Part) -> None:

@@ -84,11 +84,12 @@ def _add_locks(view: View, part: Part) -> None:
         if column.numbers == 1 and any(fold(word) not in WORDS["Locked"] for word in column.distinct):
             # SAP writes the reasons of a lock as a number.
             values["Locked"] = {"0": "No", ANY_OTHER: "Yes"}
-    elif (active := part.fields.get("Active")) is not None and part.content == Content.USERS:
-        if words := [word for word in view.by_header[active.header].distinct if _LOCKED.search(word)]:
-            part.shape.setdefault("join", {})["Locked"] = f"{{{active.header}}}"
-            values["Locked"] = {**dict.fromkeys(words, "Yes"), ANY_OTHER: "No"}
-            part.evidence.append(f"{', '.join(words[:3])} in {active.header} means that the account is locked")
+    active = part.fields.get("Active") if part.content == Content.USERS and locked is None else None
+    words = [word for word in view.by_header[active.header].distinct if _LOCKED.search(word)] if active else []
+    if active and words:
+        part.shape.setdefault("join", {})["Locked"] = f"{{{active.header}}}"
+        values["Locked"] = {**dict.fromkeys(words, "Yes"), ANY_OTHER: "No"}
+        part.evidence.append(f"{', '.join(words[:3])} in {active.header} means that the account is locked")
     if not values:
         del part.shape["values"]
 

@@ -124,7 +124,7 @@ async def test_shape_is_exported_planned_and_applied(client: httpx2.AsyncClient,
         ({"headerLine": 2, "headers": ["a"]}, "headerLine or headers, not both"),
         ({"contents": [{"content": "users"}]}, "Two file groups contain users"),
         ({"contents": [{"content": "identities"}]}, "must be the content of the file group itself"),
-        ({"skipRowsWhere": [{"column": "a"}]}, "needs is, isNot, startsWith or endsWith"),
+        ({"skipRowsWhere": [{"column": "a"}]}, "needs is, isNot, startsWith, endsWith or isPast"),
     ],
 )
 async def test_malformed_shape_is_refused(client: httpx2.AsyncClient, shape: dict[str, Any], message: str) -> None:

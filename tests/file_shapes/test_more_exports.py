@@ -183,18 +183,6 @@ def test_workday_report(tmp_path: Path) -> None:
     assert found.rows("identities", "supervisor_id") == ["1003", "1001", ""]
 
 
-def test_aligned_listing_without_a_header_is_refused(tmp_path: Path) -> None:
-    text = (
-        "User accounts for \\\\SERVER\n\n-----------------------------------------------------\n"
-        "Administrator            ada                      bob\nGuest                    krbtgt\n"
-        "The command completed successfully.\n"
-    )
-
-    (file,) = proposed(tmp_path, users=text).files
-
-    assert file.problem == "the columns are aligned with spaces, below no header; export the list as CSV"
-
-
 def test_oracle_roles_are_no_matrix(tmp_path: Path) -> None:
     found = imported(
         tmp_path,

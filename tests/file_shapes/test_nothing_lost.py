@@ -204,7 +204,7 @@ def test_codes_of_statuses_become_questions(tmp_path: Path) -> None:
 
     assert found.rows("identities", "status", "supervisor_id") == [("Active", "3"), ("Disabled", "1"), ("Active", "")]
     asked = [question.text for question in proposed(tmp_path, people=text).files[0].contents[0].questions]
-    assert "Employment Status: what does T mean? Proposed: Disabled." in asked
+    assert "Employment Status: what does T mean? Proposed: not active." in asked
 
 
 def test_rows_that_become_one_are_named(tmp_path: Path) -> None:

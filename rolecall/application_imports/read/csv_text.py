@@ -94,7 +94,16 @@ def read_csv(source: CsvText, *, merge_extra: bool = False) -> Table:
     if frame is None:
         check_utf8(text)
         return _read_exactly(source, dialect, merge_extra=merge_extra)
-    return Table(headers, frame.with_row_index("line", offset=source.first_row), [], is_by_line=True)
+    lined = frame.with_row_index("line", offset=source.first_row)
+    return Table(headers, _without_formulas(lined) if FORMULA in text else lined, [], is_by_line=True)
+
+
+# Spreadsheets write ="0012" to keep leading zeros.
+FORMULA = b'="'
+
+
+def _without_formulas(frame: pl.DataFrame) -> pl.DataFrame:
+    return frame.with_columns(pl.exclude("line").str.replace(r'^\s*="(.*)"\s*$', "${1}"))
 
 
 def _headers(line: str, dialect: Dialect) -> list[str]:
@@ -186,7 +195,8 @@ def _read_exactly(source: CsvText, dialect: Dialect, *, merge_extra: bool) -> Ta
     headers = stripped(rows[0][1])
     if merge_extra:
         rows = [(line, _merged(row, len(headers), dialect.delimiter)) for line, row in rows]
-    return table_of(headers, rows[1:], is_by_line=is_by_line)
+    table = table_of(headers, rows[1:], is_by_line=is_by_line)
+    return table._replace(frame=_without_formulas(table.frame)) if FORMULA in text else table
 
 
 def _merged(row: list[str], width: int, delimiter: str) -> list[str]:

@@ -24,7 +24,7 @@ _WORDS = {
 # Headers about a password that do not hold it: when it was changed, whether it expires.
 _ABOUT = (
     "lastset", "lastused", "change", "expir", "never", "notrequired", "policy", "attempt", "rotation", "reversible",
-    "cannot", "enabled", "badpassword", "badpwd", "replicat", "required", "blockcredential", "profile",
+    "cannot", "enabled", "badpassword", "badpwd", "replicat", "strongpassword", "blockcredential",
 )  # fmt: skip
 _ABOUT_WORDS = {
     "has",

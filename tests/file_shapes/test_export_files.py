@@ -1,0 +1,114 @@
+"""The files in `exports`: realistic exports of many systems, each read as its proposal says, without a change.
+
+`expected.yaml` says what must come out of each: accounts, memberships, permissions as holder, kind, place, name and
+access, people, and the questions that a person is asked.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.application_imports.reading import Outcome
+from tests.file_shapes.test_exports import imported, proposed
+
+FOLDER = Path(__file__).parent / "exports"
+EXPECTED: dict[str, dict[str, Any]] = yaml.safe_load((FOLDER / "expected.yaml").read_text())
+
+
+def test_every_file_has_an_expectation() -> None:
+    assert {path.name for path in FOLDER.iterdir()} == {*EXPECTED, "expected.yaml"}
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_export_is_read_as_proposed(tmp_path: Path, name: str) -> None:
+    text = (FOLDER / name).read_bytes().decode()
+
+    found = outcome(imported(tmp_path, export=text))
+    asked = [question.text for part in proposed(tmp_path, export=text).files[0].contents for question in part.questions]
+
+    assert {**found, **({"questions": asked} if asked else {})} == EXPECTED[name]
+
+
+def outcome(found: Outcome) -> dict[str, Any]:
+    """Return what was read, in the form of `expected.yaml`."""
+    outcome: dict[str, Any] = {}
+    if "users" in found.deltas:
+        outcome |= {"active": sorted(found.active), "inactive": sorted(found.inactive)}
+        locked = [username for username, is_locked in found.rows("users", "username", "is_locked") if is_locked]
+        outcome |= {"locked": sorted(locked)} if locked else {}
+    if "memberships" in found.deltas:
+        outcome["memberships"] = sorted(map(list, found.memberships))
+    if "groups" in found.deltas:
+        outcome["groups"] = sorted(found.groups)
+    if "permissions" in found.deltas:
+        columns = ("username", "group", "header", "section", "permission", "access")
+        outcome["permissions"] = sorted(map(_permission, found.rows("permissions", *columns)))
+    if "identities" in found.deltas:
+        people = found.rows("identities", "employee_id", "first_name", "last_name", "status")
+        outcome["people"] = sorted(map(list, people))
+    return outcome
+
+
+def _permission(row: tuple[str, ...]) -> list[str]:
+    username, group, header, section, permission, access = row
+    place = [part for part in (header, section) if part]
+    return [username or group, "user" if username else "group", *place, permission, access]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (
+            "\nUser accounts for \\\\DC01\n\n---\nada     bob\nThe command completed successfully.\n",
+            "output of net user",
+        ),
+        ("Defaults  env_reset\nroot  ALL=(ALL:ALL) ALL\n%wheel  ALL=(ALL) ALL\n", "a list of sudo rules"),
+        ("username ada privilege 15 secret 9 $9$x\nusername bob privilege 1 password 7 08\n", "which holds secrets"),
+        (
+            'config system admin\n    edit "ada"\n        set password ENC SH2abc\n    next\nend\n',
+            "which holds secrets",
+        ),
+        (
+            "type=USER_LOGIN msg=audit(1762070122.1:4): pid=1\ntype=USER_END msg=audit(1762070122.2:5): pid=1\n",
+            "audit log",
+        ),
+        ("GRANT SELECT ON hr.* TO 'ada'@'%';\nGRANT ALL ON pay.* TO 'bob'@'%';\n", "a script of SQL"),
+        ('when: "now"\nwho: "ada"\nwhat = everything\n', "text without columns, such as"),
+        (
+            "username,name\nada,Ada Byron\nbob,Bob Kahn\n\ngroup,description\nstaff,All staff\n",
+            "line 5 looks like the header of a second table (group, description); save each table as a file of its own",
+        ),
+    ],
+    ids=["net user", "sudoers", "cisco", "fortinet", "auditd", "sql", "text", "two tables"],
+)
+def test_text_that_is_no_table_is_refused(tmp_path: Path, text: str, problem: str) -> None:
+    (file,) = proposed(tmp_path, export=text).files
+
+    assert problem in str(file.problem)
+    assert file.contents == []
+
+
+@pytest.mark.parametrize("status", ["Pending", "2", "Q"])
+def test_unknown_status_is_asked_for_and_never_guessed(tmp_path: Path, status: str) -> None:
+    text = f"login,name,status\nada,Ada Byron,1\nbob,Bob Kahn,0\ncy,Cy Dee,{status}\n"
+
+    with pytest.raises(Exception, match=f"Active is {status}: expected"):
+        imported(tmp_path, users=text)
+    (question,) = proposed(tmp_path, users=text).files[0].contents[0].questions
+    assert question.text == f"status: what does {status} mean?"
+
+
+def test_names_are_usernames_only_with_a_question(tmp_path: Path) -> None:
+    text = "Employee,Branch\nAda Byron,Main\nBob Kahn,Main\n"
+
+    (question,) = proposed(tmp_path, users=text).files[0].contents[0].questions
+
+    assert "its values look like names of people. Does it name the account?" in question.text
+
+
+def test_secrets_inside_records_are_not_kept(tmp_path: Path) -> None:
+    found = imported(tmp_path, realm=(FOLDER / "keycloak-realm.json").read_text())
+
+    assert "secretData" not in str(found.rows("users", "metadata"))
