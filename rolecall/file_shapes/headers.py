@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from itertools import islice
+from itertools import islice, pairwise
 
 from rolecall.application_imports.read.table import MOST_COLUMNS
 from rolecall.file_shapes.last_lines import find_rows, without_blank_end
@@ -133,7 +133,10 @@ def _differs(header: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
 
 def _check_one_table(header: Sequence[str], below: Numbered) -> None:
     """Refuse a second table with a header of its own: its rows would be read as rows of the first."""
-    for line, row in below:
+    for (before, above), (line, row) in pairwise(below):
+        # A title or a blank line is above a second table.
+        if line == before + 1 and len(without_blank_end(above)) > 1:
+            continue
         cells = without_blank_end(row)
         is_header = len(cells) > 1 and cells != header and known_words(cells) == len(cells)
         if is_header and not set(cells) & set(header) and not _has_values(row, [other for _, other in below]):

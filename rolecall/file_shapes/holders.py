@@ -168,12 +168,13 @@ def choose_username(
         if not known and not (profile.is_unique and profile.is_filled):
             continue
         other = next((field for field, meaning in fields.items() if meaning.header == header), None)
-        fields.pop("Username", None)
+        named = fields.pop("Username", None)
+        because = f"{named.evidence}, and " if named and named.header == header else ""
         if other not in (None, "Username"):
             shape.setdefault("join", {})["Username"] = f"{{{header}}}"
             evidence.append(f"{header} is unique and serves as the username too")
         else:
-            fields["Username"] = Meaning(header, "Username", 0.9, "it is filled and different in every row")
+            fields["Username"] = Meaning(header, "Username", 0.9, f"{because}it is filled and different in every row")
             if profile.emails == 1 and "Email" not in fields:
                 shape.setdefault("join", {})["Email"] = f"{{{header}}}"
                 evidence.append(f"The usernames in {header} are e-mail addresses")

@@ -74,7 +74,7 @@ def _sorted_lists(document: Any) -> dict[str, list[dict[str, Any]]]:
     outer = sorted(_lists(document), key=lambda each: (_is_about_accounts(each[0]), len(each[1])), reverse=True)
     lists = dict(outer)
     for path, records in outer[:MOST_LISTS]:
-        for name in _inner_lists(records[:_LOOKED_AT]):
+        for name in _inner_lists(records[:_LOOKED_AT])[:MOST_LISTS]:
             inner = f"{path}[].{name}[]"
             lists[inner] = [dict(record) for record in inner_records(document, inner)]
     return lists
@@ -110,7 +110,7 @@ def _has_kind(entry: object) -> bool:
 def _object(line: str) -> dict[str, Any]:
     try:
         return msgspec.json.decode(line, type=dict)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return {}
 
 
@@ -118,13 +118,13 @@ def _document(text: str, sample: Sample) -> Any:
     if sample.is_whole or sample.size <= MOST_WHOLE:
         try:
             return msgspec.json.decode(sample.whole().removeprefix(codecs.BOM_UTF8))
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, RecursionError) as error:
             raise Unreadable(f"the file begins as JSON, but is not: {error}") from None
     for end in reversed([match.start() + 1 for match in _RECORD.finditer(text)][-50:]):
         for closing in ("]", "]}", "]}}"):
             try:
                 return msgspec.json.decode(text[:end] + closing)
-            except msgspec.DecodeError:
+            except (msgspec.DecodeError, RecursionError):
                 continue
     raise Unreadable("the file is JSON whose records are not found in its first half megabyte; write one per line")
 

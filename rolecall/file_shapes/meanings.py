@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from functools import cache
+from functools import cache, lru_cache
 
 import msgspec
 
@@ -107,6 +107,7 @@ WORDS: dict[Content, dict[str, str]] = {
         "Status": "status,employmentstatus,state,active,employeestatus,workerstatus,statut,estado",
     },
 }
+_ABOUT_PERSON = {word for each in (_USERNAME, *_PERSON.values()) for word in each.split(",")}
 _CERTAIN = 0.9
 _MOST_CODES = 4
 _KNOWN = {word for words in WORDS.values() for each in words.values() for word in each.split(",")}
@@ -124,6 +125,7 @@ class Meaning(msgspec.Struct, frozen=True):
     evidence: str
 
 
+@lru_cache(maxsize=65_536)
 def names_of(header: str) -> list[str]:
     """Return the names that a header may have: `Block sign in (Yes/No) [accountEnabled]` has two."""
     header = header.replace("(s)", "s")
@@ -159,8 +161,7 @@ def is_flag(header: str) -> bool:
 
 def is_about_person(header: str) -> bool:
     """Return whether a header names something that a person has once: a login, a name, an address."""
-    words = {word for each in (_USERNAME, *_PERSON.values()) for word in each.split(",")}
-    return any(name in words for name in names_of(header))
+    return any(name in _ABOUT_PERSON for name in names_of(header))
 
 
 def is_feature(header: str) -> bool:
@@ -263,7 +264,7 @@ def _by_tokens(field: str, profile: Profile) -> Iterable[Meaning]:
         return
     # A header that is known as a whole says what it is; its words alone do not.
     known = names_of(profile.header)[:1]
-    if field in ("Username", "Group", "Permission") and _KNOWN.difference(_known_for(field)).intersection(known):
+    if field in ("Username", "Group", "Permission") and _known_for_others(field).intersection(known):
         return
     # IsGroup says whether a row is about a group, and names none.
     if field in ("Username", "Group", "Permission") and profile.ticks and is_flag(profile.header):
@@ -280,6 +281,12 @@ def _known_for(field: str) -> frozenset[str]:
     return frozenset(word for words in WORDS.values() for word in words.get(field, "").split(","))
 
 
+@cache
+def _known_for_others(field: str) -> frozenset[str]:
+    return frozenset(_KNOWN - _known_for(field))
+
+
+@lru_cache(maxsize=65_536)
 def _words(header: str) -> set[str]:
     return {word.lower() for word in _WORD.findall(without_accents(_BRACKETED.sub(" ", header)))}
 

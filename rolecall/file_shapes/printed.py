@@ -14,6 +14,7 @@ from rolecall.file_shapes.sample_table import SampleTable, Unreadable
 FORMAT = "Aligned text"
 _ALIGNED = re.compile(r"\S {2,}\S")
 _MOST_TITLES = 20
+_MOST_COLUMNS = 500
 _MOST_STACKED = 2
 _OFTEN, _MOSTLY = 0.3, 0.6
 _NEARLY_ALL = 0.9
@@ -58,11 +59,11 @@ def _aligned_header(lines: Sequence[str], chosen: int | None) -> int | None:
     top = [n for n in range(min(_MOST_TITLES, len(lines))) if lines[n].strip()]
     for n in top:
         below = lines[n + 1] if n + 1 < len(lines) else ""
-        if aligned.is_rule(below) and len(aligned.columns_of(lines[n], below).starts) > 1:
+        if aligned.is_rule(below) and 1 < len(aligned.columns_of(lines[n], below).starts) < _MOST_COLUMNS:
             return n + 1
     starts = {n: aligned.columns_of(lines[n], "").starts for n in top}
     # A title such as USER LIST   PAGE 1 has a known word too, but the rows do not fit its columns.
-    known = {n: known_words(aligned.cut(lines[n], starts[n])) for n in top if len(starts[n]) > 1}
+    known = {n: known_words(aligned.cut(lines[n], starts[n])) for n in top if 1 < len(starts[n]) < _MOST_COLUMNS}
     fitting = [n for n in known if known[n] and _fit(lines[n + 1 :], starts[n])]
     return max(fitting, key=lambda n: known[n]) + 1 if fitting else None
 

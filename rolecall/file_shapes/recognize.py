@@ -86,7 +86,7 @@ _TEXTS = {
     "secrets; export its accounts as CSV",
     r"^config system admin": "the configuration of a firewall, which holds secrets; export its accounts as CSV",
     r"^type=[A-Z_]{1,40} msg=audit\(": "an audit log; export a list of accounts",
-    r"^(?:GRANT|CREATE USER|CREATE ROLE|ALTER USER|INSERT INTO) [^\n]{1,2000};?$": "a script of SQL; export the "
+    r"^(?:GRANT [^\n]{1,2000} TO|INSERT INTO [^\n]{1,2000} VALUES) ": "a script of SQL; export the "
     "tables of users and grants as CSV",
 }
 

@@ -6,12 +6,14 @@ from typing import Any
 
 import msgspec
 
+from rolecall.application_imports.read.table import MOST_COLUMNS
 from rolecall.core.json_paths import flattened, value_at
 from rolecall.file_shapes.meanings import is_about_person
 
 MOST_ROWS = 2_000
 RAW_LINES = 12
 _MOST_PATHS = 200
+_LONGEST_NAME = 256
 LONGEST_RAW = 400
 
 
@@ -79,6 +81,10 @@ def from_records(format: str, records: Sequence[dict[str, Any]], evidence: list[
         record |= {path: value_at(record, path) for path in paths}
     replaced = {name for path, name in paths.items() if path == f"{name}[0]"}
     headers = [name for name in dict.fromkeys(name for record in flat for name in record) if name not in replaced]
+    if len(headers) > MOST_COLUMNS:
+        raise Unreadable(
+            f"the records have more than {MOST_COLUMNS:,} members together; set shape.records to a list of them"
+        )
     lists = [name for name in headers if any(isinstance(record.get(name), list) for record in flat)]
     rows = [[_plain(record.get(header)) for header in headers] for record in flat]
     raw = [msgspec.json.encode(record).decode()[:LONGEST_RAW] for record in records[:RAW_LINES]]
@@ -109,6 +115,8 @@ def _paths(flat: Sequence[dict[str, Any]]) -> dict[str, str]:
     singles = _singles(flat)
     for record in flat:
         for name, value in record.items():
+            if len(name) > _LONGEST_NAME:
+                continue
             if name in singles:
                 paths[f"{name}[0]"] = name
             elif isinstance(value, list) and value and isinstance(value[0], dict):

@@ -14,7 +14,8 @@ _DASHES = re.compile(r"[-=]+")
 _TITLE = re.compile(r"\S+(?: \S+)*")
 _BARS = "|\u2502\u2503\u2551"
 # Lines above, between and below the rows of a box: dashes, plus signs, and the box drawing characters of Unicode.
-_BOX_RULE = re.compile(r"\s*[-=+|:\u2500-\u257f]*[-=\u2500\u2501\u2550][-=+|:\u2500-\u257f]*\s*")
+_DASH = set("-=\u2500\u2501\u2550")
+_BOX = {*_DASH, *"+|: ", *map(chr, range(0x2500, 0x2580))}
 
 
 class Columns(NamedTuple):
@@ -30,7 +31,8 @@ def is_rule(line: str) -> bool:
 
 
 def is_box_rule(line: str) -> bool:
-    return _BOX_RULE.fullmatch(line) is not None
+    signs = set(line.strip())
+    return signs <= _BOX and bool(signs & _DASH)
 
 
 def is_boxed(line: str) -> bool:

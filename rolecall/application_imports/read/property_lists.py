@@ -39,19 +39,19 @@ def _properties(block: list[str]) -> dict[str, str] | None:
     at, name = first.find(":", 0, _LONGEST_NAME), ""
     if _RECORD_LINE.fullmatch(first.strip()):
         at = min((n for n in (block[1].find(":"), block[1].find("|")) if n >= 0), default=-1) if block[1:] else -1
-    record: dict[str, str] = {}
+    record: dict[str, list[str]] = {}
     for line in block:
         if _RECORD_LINE.fullmatch(line.strip()) or _COUNT.fullmatch(line.strip()):
             continue
         if name and not line[: at + 1].strip():
             # A long value continues on the next line, indented.
-            record[name] += line.strip()
+            record[name].append(line.strip())
             continue
         name = line[: max(at, 0)].strip()
         if line[at : at + 1] not in (":", "|") or not name or name in record or line[at + 1 : at + 2].strip():
             return None
-        record[name] = line[at + 1 :].strip()
-    return record
+        record[name] = [line[at + 1 :].strip()]
+    return {name: "".join(texts) for name, texts in record.items()}
 
 
 def _blocks(text: str) -> Iterator[tuple[int, list[str]]]:

@@ -253,7 +253,11 @@ def _elements(cell: str) -> list[str]:
     text = cell.strip()
     if text.startswith("{") and text.endswith("}"):
         # PostgreSQL and PowerShell write lists in braces.
-        return [each for part in next(csv.reader([text[1:-1]], skipinitialspace=True), []) if (each := part.strip())]
+        try:
+            parts = next(csv.reader([text[1:-1]], skipinitialspace=True), [])
+        except csv.Error as error:
+            raise BrokenFile(f"{text[:50]} is not a list in braces: {error}") from None
+        return [part.strip() for part in parts if part.strip()]
     if not text.startswith("["):
         return [text] if text else []
     try:
