@@ -74,7 +74,7 @@ async def request_exception(visit: Visit) -> None:
     await page.get_by_label("Compensating control").fill("Every entry is checked the next morning")
     await page.get_by_label("Control owner").fill("grace@example.com")
     await page.get_by_label("Ends").fill((datetime.now(UTC) + timedelta(days=30)).date().isoformat())
-    await visit.press("Ask for exception")
+    await visit.press("Request exception")
 
 
 async def import_access(db: Db, application_id: UUID, person: UUID) -> None:
