@@ -9,28 +9,26 @@ from rolecall.conflicts.shapes import ConflictCarrier, ConflictItem, ConflictSid
 from rolecall.core.db import Db, fetch_rows
 from rolecall.duties import queries as duties
 from rolecall.duties.shapes import DutyAccess, DutyReference
-from rolecall.effective_access.queries import Asked, Given, Reasons, reasons_of
+from rolecall.effective_access.queries import Asked, Given, Reasons, reasons_at
 from rolecall.effective_access.shapes import ImportReason, ModelReason, RequestReason
 from rolecall.entitlements.model import EntitlementKind
 
 
 async def sides_of(db: Db, items: Sequence[ConflictItem], as_of: datetime | None) -> list[list[ConflictSide]]:
-    """Find the access on each side; conflicts that ended at the same time are read together."""
+    """Find the access on each side, now or at a past moment, or at the end of a conflict that has ended."""
     named = await _duties_of(db, {item.rule.id for item in items})
-    together = defaultdict[datetime | None, list[int]](list)
-    for place, item in enumerate(items):
-        together[item.last_moment or as_of].append(place)
-    found: dict[int, list[ConflictSide]] = {}
-    for moment, places in together.items():
-        people = list({items[place].identity.id for place in places})
-        meant = {duty.id for place in places for duty in named[items[place].rule.id]}
-        access = await duties.access_by(db, meant, people, moment)
-        reasons = await reasons_of(db, people, moment)
-        for place in places:
-            item = items[place]
-            held = [(duty, access.get((item.identity.id, duty.id), [])) for duty in named[item.rule.id]]
-            found[place] = [_side(item.identity.id, duty, entries, reasons) for duty, entries in held if entries]
-    return [found[place] for place in range(len(items))]
+    moments = [item.last_moment or as_of for item in items]
+    people = defaultdict[datetime | None, set[UUID]](set)
+    for item, moment in zip(items, moments, strict=True):
+        people[moment].add(item.identity.id)
+    access = await duties.access_at(db, {duty.id for each in named.values() for duty in each}, people)
+    reasons = await reasons_at(db, people)
+
+    def sides(item: ConflictItem, moment: datetime | None) -> list[ConflictSide]:
+        held = [(duty, access[moment].get((item.identity.id, duty.id), [])) for duty in named[item.rule.id]]
+        return [_side(item.identity.id, duty, entries, reasons[moment]) for duty, entries in held if entries]
+
+    return [sides(item, moment) for item, moment in zip(items, moments, strict=True)]
 
 
 async def _duties_of(db: Db, rules: set[UUID]) -> dict[UUID, list[DutyReference]]:

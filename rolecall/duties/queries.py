@@ -1,7 +1,7 @@
 """Read duties with what they match, rules, and who holds what."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -172,29 +172,48 @@ async def holders(db: Db, id: str, page: int, as_of: datetime | None) -> Page[Du
     return await found.completed(db, with_access)
 
 
-async def access_by(
-    db: Db, duties: Iterable[UUID], people: Iterable[UUID], as_of: datetime | None
-) -> dict[tuple[UUID, UUID], list[DutyAccess]]:
+# The access at one moment: with constants the plan is better than with rows of moments.
+_HELD_ONCE = """SELECT 0 AS n, d.* FROM duty_access(
+    %(duties)s, %(people)s::uuid[], (%(moments)s::timestamptz[])[1]) AS d WHERE cardinality(%(places)s::int[]) > 0"""
+_HELD_AT_MOMENTS = """SELECT at.n, d.* FROM (
+        SELECT n, max(moment) AS moment, array_agg(identity_id) AS people
+        FROM unnest(%(places)s::int[], %(moments)s::timestamptz[], %(people)s::uuid[]) AS u (n, moment, identity_id)
+        GROUP BY n) AS at
+    CROSS JOIN LATERAL duty_access(%(duties)s, at.people, at.moment) AS d"""
+HeldAccess = dict[tuple[UUID, UUID], list[DutyAccess]]
+
+
+async def access_by(db: Db, duties: Iterable[UUID], people: Iterable[UUID], as_of: datetime | None) -> HeldAccess:
     """Return the entitlements by which people hold duties, by person and duty; now or at a past moment."""
+    return (await access_at(db, duties, {as_of: people}))[as_of]
+
+
+async def access_at(
+    db: Db, duties: Iterable[UUID], people: Mapping[datetime | None, Iterable[UUID]]
+) -> dict[datetime | None, HeldAccess]:
+    """Return the entitlements by which people hold duties at several moments, by person and duty; None is now."""
+    entries = [(n, moment, id) for n, (moment, ids) in enumerate(people.items()) for id in set(ids)]
+    places, moments, identities = zip(*entries, strict=True) if entries else ((), (), ())
     rows = await fetch_rows(
         db,
-        """SELECT h.identity_id, h.duty_id, e.id, e.kind, o.id, o.name, e.header, e.section, e.name, e.risk_rating,
-                  h.access, a.id, a.username, group_names(h.path), lower(h.during), r.build_end,
+        f"""SELECT h.n, h.identity_id, h.duty_id, e.id, e.kind, o.id, o.name, e.header, e.section, e.name,
+                  e.risk_rating, h.access, a.id, a.username, group_names(h.path), lower(h.during), r.build_end,
                   (SELECT group_header(v.nomenclature) FROM group_versions v WHERE v.group_number = h.path[1]
                    ORDER BY v.from_import DESC LIMIT 1)
-           FROM duty_access(%(duties)s, %(people)s, %(moment)s) AS h
+           FROM ({_HELD_ONCE if len(people) == 1 else _HELD_AT_MOMENTS}) AS h
            JOIN entitlements e ON e.kind = h.kind AND e.number = h.number
            JOIN applications o ON o.id = e.application_id JOIN accounts a ON a.number = h.account
            JOIN application_imports r ON r.number = lower(h.during)
            ORDER BY o.name_key, e.name_key, a.username, h.path""",
         duties=list(set(duties)),
-        people=list(set(people)),
-        moment=as_of,
+        places=list(places),
+        moments=list(moments),
+        people=list(identities),
     )
-    found = defaultdict[tuple[UUID, UUID], list[DutyAccess]](list)
-    for identity_id, duty_id, *columns in rows:
-        found[identity_id, duty_id].append(_an_access(columns))
-    return found
+    found = [defaultdict[tuple[UUID, UUID], list[DutyAccess]](list) for _ in people]
+    for n, identity_id, duty_id, *columns in rows:
+        found[n][identity_id, duty_id].append(_an_access(columns))
+    return dict(zip(people, found, strict=True))
 
 
 def _an_access(row: Sequence[Any]) -> DutyAccess:

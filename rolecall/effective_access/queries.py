@@ -5,9 +5,10 @@ another removes the access, a model while it matches the identity.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import chain, groupby
+from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -251,15 +252,42 @@ class Reasons(msgspec.Struct, frozen=True):
 
 async def reasons_of(db: Db, identity_ids: Sequence[UUID], as_of: datetime | None) -> Reasons:
     """Find the reasons that were valid for these identities then, with two queries for any number of them."""
-    return Reasons(await _requests(db, identity_ids, as_of), await _models(db, identity_ids, as_of))
+    requests = GRANTING_REQUESTS.format(people="r.identity_id = ANY(%(identities)s)")
+    models = GRANTING_MODELS.format(people="identity_id = ANY(%(identities)s)")
+    given = {"identities": list(identity_ids), "as_of": as_of or FOREVER}
+    return Reasons(
+        _by_request(await fetch_rows(db, requests, **given)), _by_model(await fetch_rows(db, models, **given))
+    )
 
 
-async def _requests(
-    db: Db, identity_ids: Sequence[UUID], as_of: datetime | None
-) -> dict[tuple[UUID, Asked], list[_FulfilledRequest]]:
-    """Find the requests that had granted access by then, and their approvers."""
-    sql = GRANTING_REQUESTS.format(people="r.identity_id = ANY(%(identities)s)")
-    rows = await fetch_rows(db, sql, identities=list(identity_ids), as_of=as_of or FOREVER)
+# Apply a query of reasons to several moments, each with its identities.
+_AT_MOMENTS = """SELECT at.n, g.* FROM (
+        SELECT n, max(moment) AS moment, array_agg(identity_id) AS people
+        FROM unnest(%(places)s::int[], %(moments)s::timestamptz[], %(identities)s::uuid[]) AS u (n, moment, identity_id)
+        GROUP BY n) AS at
+    CROSS JOIN LATERAL ({query}) AS g"""
+
+
+async def reasons_at(db: Db, people: Mapping[datetime | None, Iterable[UUID]]) -> dict[datetime | None, Reasons]:
+    """Find the reasons that were valid for identities at several moments, with two queries for all of them."""
+    entries = [(n, moment or FOREVER, id) for n, (moment, ids) in enumerate(people.items()) for id in ids]
+    places, moments, identities = zip(*entries, strict=True) if entries else ((), (), ())
+
+    async def by_moment(sql: str) -> dict[int, list[Sequence[Any]]]:
+        query = _AT_MOMENTS.format(query=sql.replace("%(as_of)s", "at.moment"))
+        found = defaultdict[int, list[Sequence[Any]]](list)
+        rows = await fetch_rows(db, query, places=list(places), moments=list(moments), identities=list(identities))
+        for n, *row in rows:
+            found[n].append(row)
+        return found
+
+    requests = await by_moment(GRANTING_REQUESTS.format(people="r.identity_id = ANY(at.people)"))
+    models = await by_moment(GRANTING_MODELS.format(people="identity_id = ANY(at.people)"))
+    return {moment: Reasons(_by_request(requests[n]), _by_model(models[n])) for n, moment in enumerate(people)}
+
+
+def _by_request(rows: Iterable[Sequence[Any]]) -> dict[tuple[UUID, Asked], list[_FulfilledRequest]]:
+    """Group the requests that had granted access by then, with their approvers."""
     found = defaultdict[tuple[UUID, Asked], list[_FulfilledRequest]](list)
     for identity_id, application_id, header, section, permission, account, *reason, approvals in rows:
         people = msgspec.convert(approvals or [], list[PersonReference])
@@ -268,12 +296,8 @@ async def _requests(
     return found
 
 
-async def _models(
-    db: Db, identity_ids: Sequence[UUID], as_of: datetime | None
-) -> dict[tuple[UUID, Given], list[ModelReason]]:
-    """Find the models that matched the identities then, with the name and the grants of the version of that time."""
-    sql = GRANTING_MODELS.format(people="identity_id = ANY(%(identities)s)")
-    rows = await fetch_rows(db, sql, identities=list(identity_ids), as_of=as_of or FOREVER)
+def _by_model(rows: Iterable[Sequence[Any]]) -> dict[tuple[UUID, Given], list[ModelReason]]:
+    """Group the models that matched the identities then, with the name and the grants of the version of that time."""
     found = defaultdict[tuple[UUID, Given], list[ModelReason]](list)
     for identity_id, application_id, is_group, header, section, permission, id, name in rows:
         found[identity_id, (application_id, is_group, header, section, permission)].append(ModelReason(id, name))

@@ -4,6 +4,7 @@ from typing import Any
 import httpx2
 
 from rolecall.access_requests.model import NewPrivilege
+from rolecall.conflicts import queries
 from rolecall.core.db import Db, execute
 from rolecall.duties.actions import evaluate_waiting
 from tests.builders import an_access_request
@@ -79,6 +80,29 @@ async def carry(db: Db, company: Company) -> None:
     run = await a_finished_import(db, company.ledger)
     await give(db, company.ledger, "Officers", "Release run", run)
     await finish_again(db, run)
+
+
+async def test_conflicts_that_ended_at_different_times_are_read_together_as_they_were(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
+    company = await a_company(db)
+    await join(db, company, "noor", "Approvers")
+    await leave(db, company, "noor", "Approvers")
+    await join(db, company, "noor", "Approvers")
+    await join(db, company, "noor", "Juniors")
+    await leave(db, company, "noor", "Officers")
+    await leave(db, company, "noor", "Juniors")
+    await join(db, company, "noor", "Officers")
+    now = datetime.now(UTC)
+
+    together = await queries.of_identity(db, company.noor, now)
+    items = (await client.get(URL, params={"identityId": str(company.noor)})).json()["items"]
+
+    assert [each.status for each in together] == ["Ended", "Ended", "Open"]
+    assert together == [await queries.get(db, each.id, now) for each in together]
+    paths = [[held.access.path for held in each.sides[0].access] for each in together]
+    assert paths == [[["Officers"]], [["Juniors", "Officers"]], [["Officers"]]]
+    assert [item["id"] for item in items] == [str(each.id) for each in reversed(together)]
 
 
 async def test_conflict_follows_whose_an_account_is(client: httpx2.AsyncClient, db: Db) -> None:
