@@ -174,3 +174,11 @@ async def test_person_who_requested_an_earlier_exception_does_not_withdraw_a_lat
 async def withdraw(db: Db, caller: Caller, cast: Cast) -> None:
     async with db.transaction():
         await actions.withdraw_exception(db, caller, str(cast.conflict), {}, facts())
+
+
+async def test_person_without_a_part_in_the_conflict_requests_no_exception(db: Db) -> None:
+    cast = await a_cast(db)
+
+    with pytest.raises(Conflict, match="can request an exception"):
+        await request(db, await caller_of(db, cast.company.noor), cast)
+    await request(db, await caller_of(db, cast.company.sofia), cast)

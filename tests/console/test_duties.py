@@ -5,12 +5,15 @@ from datetime import UTC, datetime, timedelta
 from html import unescape
 from urllib.parse import parse_qs, urlsplit
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 import httpx2
 
 from rolecall.access_requests.model import NewPrivilege
 from rolecall.accounts.model import Access
+from rolecall.conflicts import queries
 from rolecall.conflicts.overview import waiting_for
+from rolecall.console.conflict_chart import conflict_chart
 from rolecall.core.db import Db, execute, fetch_rows, fetch_value
 from rolecall.settings.policy import RequestAction
 from tests.builders import an_access_request
@@ -202,6 +205,22 @@ async def test_conflict_page_draws_it_over_time_and_names_who_remains(
     # Noor also prepares payments; no other person releases them.
     assert "1 person remains who can prepare payments." in page
     assert "0 people remain who can release payments." in page
+
+
+async def test_chart_shows_the_day_on_which_an_exception_ends_in_the_time_zone(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
+    cast = await a_cast(db)
+    zone = ZoneInfo("America/New_York")
+    now = datetime.now(zone)
+    last = (now + timedelta(days=30)).replace(hour=23)
+    await act(client, cast.conflict, "except", cast.wish(until=last.isoformat()))
+    found = await queries.get(db, cast.conflict, now)
+
+    chart = conflict_chart(found, [], [], now)
+
+    assert last.astimezone(UTC).day != last.day
+    assert f"until {last.day} {last:%b %Y}, requested" in chart
 
 
 async def test_page_of_an_entitlement_shows_the_conflicts_that_it_contributes_to(
