@@ -38,7 +38,7 @@ CHOSEN: dict[str, dict[str, str]] = {
 # Forms that are refused rightly, with the message: the review has an open item when its page is tested, and this page
 # also cancels it before the pages below it are tested.
 REFUSED = {
-    "/reviews/{id}/close": "1 items are not submitted yet and the due date has not passed",
+    "/reviews/{id}/close": "1 item is not submitted yet, and the due date has not passed",
     "/reviews/{id}/edit": "A review that is Canceled cannot be changed",
     "/reviews/{id}/submit": "The review is Canceled; decisions can be made only while it is Open",
 }
