@@ -9,6 +9,7 @@ from rolecall.access_requests.model import AWAITED
 from rolecall.access_requests.requirements import ADMINISTRATORS
 from rolecall.accounts.model import GROUP_HEADER
 from rolecall.audit.model import CHAINS
+from rolecall.carriers import model as carriers
 from rolecall.conflicts.model import EXCEPTION_MOVES
 from rolecall.core.migrate import migrate
 from rolecall.core.postgres import embedded
@@ -56,6 +57,7 @@ def constants() -> str:
             str(FAILURES_UNTIL_PROBED),
             "int",
         ),
+        _constant("carriers_channel", "carriers/model.py CHANNEL", _text(carriers.CHANNEL)),
         _constant("notifications_channel", "notifications/model.py CHANNEL", _text(notifications.CHANNEL)),
         _constant("personnel_events_channel", "personnel_events/model.py CHANNEL", _text(personnel_events.CHANNEL)),
         _constant(

@@ -153,6 +153,7 @@ CREATE TRIGGER note_delete AFTER DELETE ON public.access_requests REFERENCING OL
 CREATE TRIGGER note_insert AFTER INSERT ON public.access_requests REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_access_requests();
 CREATE TRIGGER note_update AFTER UPDATE ON public.access_requests REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_access_requests();
 CREATE TRIGGER notify_of_moved_requests AFTER UPDATE ON public.access_requests REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.notify_of_moved_requests();
+CREATE TRIGGER nudge_carriers AFTER UPDATE ON public.access_requests REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.nudge_carriers();
 ALTER TABLE ONLY public.access_requests ADD CONSTRAINT access_requests_application_id_fkey FOREIGN KEY (application_id) REFERENCES public.applications(id);
 ALTER TABLE ONLY public.access_requests ADD CONSTRAINT access_requests_identity_id_fkey FOREIGN KEY (identity_id) REFERENCES public.identities(id);
 
@@ -364,6 +365,58 @@ CREATE UNLOGGED TABLE public.audit_pending (
 ALTER TABLE public.audit_pending ALTER COLUMN number ADD GENERATED ALWAYS AS IDENTITY ( SEQUENCE NAME public.audit_pending_number_seq START WITH 1 INCREMENT BY 1 NO MINVALUE NO MAXVALUE CACHE 1 );
 ALTER TABLE ONLY public.audit_pending ADD CONSTRAINT audit_pending_pkey PRIMARY KEY (number);
 CREATE CONSTRAINT TRIGGER chain_changes AFTER INSERT ON public.audit_pending DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.chain_changes();
+
+CREATE TABLE public.carried_requests (
+    request_id uuid NOT NULL,
+    application_id uuid NOT NULL,
+    opened_on timestamp with time zone NOT NULL,
+    state text NOT NULL,
+    reason text DEFAULT ''::text NOT NULL,
+    attempts integer DEFAULT 0 NOT NULL,
+    next_on timestamp with time zone NOT NULL,
+    changed_on timestamp with time zone NOT NULL,
+    is_released boolean DEFAULT false NOT NULL,
+    CONSTRAINT carried_requests_state_check CHECK ((state = ANY (ARRAY['Waiting'::text, 'Held'::text, 'Dry Run'::text, 'Left'::text, 'Done'::text])))
+);
+ALTER TABLE ONLY public.carried_requests ADD CONSTRAINT carried_requests_pkey PRIMARY KEY (request_id);
+CREATE INDEX carried_requests_by_state ON public.carried_requests USING btree (application_id, state, changed_on);
+CREATE TRIGGER note_delete AFTER DELETE ON public.carried_requests REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_carried_requests();
+CREATE TRIGGER note_insert AFTER INSERT ON public.carried_requests REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_carried_requests();
+CREATE TRIGGER note_update AFTER UPDATE ON public.carried_requests REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_carried_requests();
+ALTER TABLE ONLY public.carried_requests ADD CONSTRAINT carried_requests_application_id_fkey FOREIGN KEY (application_id) REFERENCES public.applications(id);
+ALTER TABLE ONLY public.carried_requests ADD CONSTRAINT carried_requests_request_id_fkey FOREIGN KEY (request_id) REFERENCES public.access_requests(id);
+
+CREATE TABLE public.carrier_steps (
+    request_id uuid NOT NULL,
+    "position" integer NOT NULL,
+    application_id uuid NOT NULL,
+    step jsonb NOT NULL,
+    is_removal boolean NOT NULL,
+    state text NOT NULL,
+    answer text DEFAULT ''::text NOT NULL,
+    sent_on timestamp with time zone,
+    CONSTRAINT carrier_steps_state_check CHECK ((state = ANY (ARRAY['Planned'::text, 'Sent'::text, 'Done'::text])))
+);
+ALTER TABLE ONLY public.carrier_steps ADD CONSTRAINT carrier_steps_pkey PRIMARY KEY (request_id, "position");
+CREATE INDEX carrier_steps_by_time ON public.carrier_steps USING btree (application_id, sent_on) WHERE (sent_on IS NOT NULL);
+CREATE TRIGGER note_delete AFTER DELETE ON public.carrier_steps REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_carrier_steps();
+CREATE TRIGGER note_insert AFTER INSERT ON public.carrier_steps REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_carrier_steps();
+CREATE TRIGGER note_update AFTER UPDATE ON public.carrier_steps REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_carrier_steps();
+ALTER TABLE ONLY public.carrier_steps ADD CONSTRAINT carrier_steps_application_id_fkey FOREIGN KEY (application_id) REFERENCES public.applications(id);
+ALTER TABLE ONLY public.carrier_steps ADD CONSTRAINT carrier_steps_request_id_fkey FOREIGN KEY (request_id) REFERENCES public.carried_requests(request_id);
+
+CREATE TABLE public.carriers (
+    application_id uuid NOT NULL,
+    definition jsonb NOT NULL,
+    changed_on timestamp with time zone NOT NULL,
+    mode_since timestamp with time zone NOT NULL,
+    unverified_on timestamp with time zone
+);
+ALTER TABLE ONLY public.carriers ADD CONSTRAINT carriers_pkey PRIMARY KEY (application_id);
+CREATE TRIGGER note_delete AFTER DELETE ON public.carriers REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_carriers();
+CREATE TRIGGER note_insert AFTER INSERT ON public.carriers REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_carriers();
+CREATE TRIGGER note_update AFTER UPDATE ON public.carriers REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_carriers();
+ALTER TABLE ONLY public.carriers ADD CONSTRAINT carriers_application_id_fkey FOREIGN KEY (application_id) REFERENCES public.applications(id);
 
 CREATE TABLE public.comments (
     number bigint NOT NULL,
@@ -2292,6 +2345,12 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- d2501ff38393 function note_changes(text)
 -- f08f26e9882f function take_chain()
 
+-- In rolecall/schema/carriers.sql:
+-- 3a2a91e31280 function note_carried_requests()
+-- 5eae98fd0b0e function note_carrier_steps()
+-- 2389e8fce75d function note_carriers()
+-- f0fdabe68e89 function nudge_carriers()
+
 -- In rolecall/schema/conflicts.sql:
 -- 4f9f8b2628e3 function end_exceptions(uuid[], text, text, timestamp with time zone)
 -- 6fba8e34a6a5 function end_exceptions_of_duty()
@@ -2318,6 +2377,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 1fe59acd5703 function audit_chains()
 -- 9ba56880eddc function awaited_statuses()
 -- 5194940598e4 function awaited_type(text)
+-- e119b8f39686 function carriers_channel()
 -- b62098ec782b function conflict_moves()
 -- f30a2172565d function default_group_header()
 -- 2abf66c0de71 function deliveries_channel()

@@ -15,6 +15,7 @@ from rolecall.application_imports.routes import rollbacks
 from rolecall.application_imports.routes import router as application_imports
 from rolecall.applications.routes import router as applications
 from rolecall.audit.routes import router as audit
+from rolecall.carriers.routes import router as carriers
 from rolecall.configuration.routes import router as configuration_files
 from rolecall.conflicts.routes import router as conflicts
 from rolecall.conflicts.routes import simulations
@@ -109,6 +110,7 @@ ROUTERS = [
     dry_runs_of_applications,
     sources,
     source_tests,
+    carriers,
 ]
 
 

@@ -30,6 +30,8 @@ from rolecall.application_imports.run.finish import FINISHED_CHANNEL
 from rolecall.application_imports.run.next_dry_run import run_next_dry_run
 from rolecall.application_imports.run.next_import import run_next_import
 from rolecall.application_imports.run.schedule import fire_schedules, import_pushes
+from rolecall.carriers.carrying import carry_out_next
+from rolecall.carriers.model import CHANNEL as CARRIERS_CHANNEL
 from rolecall.conflicts.actions import expire_exceptions
 from rolecall.console import sign_in_mail
 from rolecall.console.actions import delete_old_sessions
@@ -68,6 +70,8 @@ _BATCH = 1000
 _LAST_TURN_SECONDS = 8.0
 # Imports of different applications; those of one application run in sequence.
 _IMPORTS_AT_ONCE = 2
+# Carriers of different applications, so that a slow system delays no other.
+_CARRIERS_AT_ONCE = 2
 
 
 class Loop(msgspec.Struct, frozen=True):
@@ -241,6 +245,7 @@ LOOPS = [
     Loop("matching", match_accounts, every=1),
     Loop("conflicts", evaluate_conflicts, every=1),
     Loop("access requests", open_due_requests),
+    *[Loop("carriers", carry_out_next, every=5, channel=CARRIERS_CHANNEL) for _ in range(_CARRIERS_AT_ONCE)],
     Loop("reminders", remind_and_escalate),
     Loop("finished imports", close_loops, channel=FINISHED_CHANNEL),
     Loop("personnel events", follow_events, channel=PERSONNEL_EVENTS_CHANNEL),

@@ -9,6 +9,7 @@ from rolecall import worker
 from rolecall.application_imports.actions import CHANNEL as IMPORTS
 from rolecall.application_imports.dry_runs.model import CHANNEL as DRY_RUNS
 from rolecall.application_imports.run.finish import FINISHED_CHANNEL
+from rolecall.carriers.model import CHANNEL as CARRIERS
 from rolecall.console.sign_in_mail import CHANNEL as SIGN_IN_MAILS
 from rolecall.core import schema
 from rolecall.core.db import Db, fetch_rows
@@ -84,6 +85,7 @@ def test_every_channel_that_the_worker_listens_to_has_a_notifier() -> None:
         DRY_RUNS: "nudge(db, CHANNEL)",
         REPORTS: "nudge(db, CHANNEL)",
         REVIEWS: "pg_notify(reviews_channel(), '')",
+        CARRIERS: "pg_notify(carriers_channel(), '')",
         SIGN_IN_MAILS: "nudge(db, CHANNEL)",
         DELIVERIES: "pg_notify(deliveries_channel(), '')",
     }
@@ -101,6 +103,7 @@ def test_channels_are_named_in_one_place() -> None:
 
     assert notified == {
         "personnel_events_channel()",
+        "carriers_channel()",
         "deliveries_channel()",
         "notifications_channel()",
         "reviews_channel()",

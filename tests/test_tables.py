@@ -41,6 +41,7 @@ OWNERS = {
     "access_requests": "access_request_events access_requests past_resolutions privileges related_items"
     " request_conflicts responses"
     " waiting_requests",
+    "carriers": "carried_requests carrier_steps carriers",
     "reviews": "imports_to_review reasons_to_list review_acceptances review_bulks review_changes review_decisions"
     " review_events review_item_reasons review_items review_moves review_news review_populations review_scopes"
     " review_submissions review_templates reviews",

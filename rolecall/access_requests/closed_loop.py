@@ -4,7 +4,7 @@ A finished import verifies the resolved requests that its data proves and reopen
 reappears after a completed removal is reported as drift.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 from uuid import UUID
 
@@ -14,11 +14,12 @@ from rolecall.access_requests.permitted import carried_out_among
 from rolecall.access_requests.shapes import AccessRequestDetail
 from rolecall.applications.model import Content
 from rolecall.core.caller import SYSTEM
-from rolecall.core.db import Db, fetch_rows
+from rolecall.core.db import Db, execute, fetch_rows
 from rolecall.work_items.actions import record_activity_of
 
 DRIFT = "Drift"
 NOT_VERIFIED = "Not Verified"
+BY_IMPORT = "An import of the live source must show the access"
 _BATCH = 500
 
 
@@ -41,6 +42,23 @@ async def close_loop(db: Db, import_id: UUID, now: datetime) -> None:
         await _verify_or_reopen(db, requests, state, now)
     async for requests, state in _with_state(db, run, await _completed_and_changed(db, run)):
         await _report_drift(db, requests, state, now)
+
+
+async def ask_import_to_verify(db: Db, ids: Sequence[UUID]) -> None:
+    """Require that an import shows the access of these open requests before they are completed.
+
+    People are not asked, but those who may verify a request still may, if no import can decide.
+    """
+    await execute(
+        db,
+        """INSERT INTO responses (request_id, type, rule, position, reason, reviewer_id, reviewer_name, response, asked)
+           SELECT request_id, 'Verify', max(rule) + 1, 0, %(reason)s, %(id)s, %(name)s, 'Pending', false
+           FROM responses WHERE request_id = ANY(%(ids)s) GROUP BY request_id""",
+        ids=list(ids),
+        reason=BY_IMPORT,
+        id=SYSTEM.id,
+        name=SYSTEM.name,
+    )
 
 
 async def _claim(db: Db, import_id: UUID) -> FinishedImport | None:

@@ -32,8 +32,8 @@ _COMMANDS = {
 }
 # Clients of the HTTP API; `verbs/` lists their commands.
 _NOUNS = (
-    "app", "source", "import", "dry-run", "identity", "event", "request", "hook", "delivery", "notify", "stand-in",
-    "model", "entitlements", "accounts", "reports", "duty", "rule", "conflict", "review", "review-item",
+    "app", "source", "carrier", "import", "dry-run", "identity", "event", "request", "hook", "delivery", "notify",
+    "stand-in", "model", "entitlements", "accounts", "reports", "duty", "rule", "conflict", "review", "review-item",
     "review-template",
 )  # fmt: skip
 _EXIT_CODES: dict[type[Exception], int] = {

@@ -12,10 +12,13 @@ from rolecall.cli.serve import port_option
 if TYPE_CHECKING:
     from rolecall.core.config import Config
     from rolecall.core.db import Db
+    from rolecall.demo.scim_peer import ScimPeer
 
 _TOKEN_FILE = "demo-token"  # noqa: S105
 _LINK_FILE = "demo-sign-in"
 _UNFINISHED = "demo-unfinished"
+_PEER_FILE = "demo-peer.json"
+_PEER_NETWORK = "127.0.0.1/32"
 _ADMINISTRATOR = "demo@halden.example"
 _SUPERVISOR = "carla.abadi@halden.example"
 _NOTE = """
@@ -27,6 +30,8 @@ Rolecall runs at {url} with a sample company. Ctrl-C stops it.
 Everyone in the company can sign in. As an accountant's supervisor, for example:
 
   rolecall demo sign-in {supervisor} --data-dir {folder}
+
+Approve the request for Team Chat there: the carrier creates the account and an import proves it, in some seconds.
 
 Try:
 
@@ -76,7 +81,9 @@ def _run(port: int, data_dir: Path | None) -> None:
 
     from rolecall.cli.supervisor import ProcessPlan, run_service
     from rolecall.core import config, logs
+    from rolecall.demo.scim_peer import ScimPeer, serving
 
+    _allow_peer()
     settings = config.load()
     logs.configure(settings.log)
     plan = ProcessPlan(host="127.0.0.1", port=port, workers=1)
@@ -85,7 +92,21 @@ def _run(port: int, data_dir: Path | None) -> None:
         _check(folder)
         # Never load the sample company into an existing database.
         settings = msgspec.structs.replace(settings, data_dir=folder, database_url=None)
-        run_service(settings, plan, prepare=_prepare, announce=lambda: _announce(plan.url, folder))
+        with serving(ScimPeer(folder / _PEER_FILE)) as peer:
+            run_service(
+                settings,
+                plan,
+                prepare=lambda config: _prepare(config, peer),
+                announce=lambda: _announce(plan.url, folder),
+            )
+
+
+def _allow_peer() -> None:
+    """Let the service and its processes connect to the SCIM server of the sample company, on loopback."""
+    import os
+
+    hosts = os.environ.get("ROLECALL_SOURCE_HOSTS", "")
+    os.environ["ROLECALL_SOURCE_HOSTS"] = ",".join(filter(None, [hosts, _PEER_NETWORK]))
 
 
 def _check(folder: Path) -> None:
@@ -112,7 +133,7 @@ def _wipe(folder: Path) -> None:
             shutil.rmtree(folder / name, ignore_errors=True)
 
 
-def _prepare(config: "Config") -> None:
+def _prepare(config: "Config", peer: "ScimPeer") -> None:
     if not (config.data_dir / _TOKEN_FILE).exists():
         import asyncio
 
@@ -120,9 +141,21 @@ def _prepare(config: "Config") -> None:
 
         click.echo("Creating the sample company; this takes some seconds", err=True)
         (config.data_dir / _UNFINISHED).touch()
-        _keep(config.data_dir / _TOKEN_FILE, asyncio.run(make_company(config, _ADMINISTRATOR)))
+        peer.clear()
+        _keep(config.data_dir / _TOKEN_FILE, asyncio.run(make_company(config, _ADMINISTRATOR, peer)))
         (config.data_dir / _UNFINISHED).unlink()
+    else:
+        in_transaction(config, lambda config, db: _reconnect(config, db, peer))
     _keep(config.data_dir / _LINK_FILE, in_transaction(config, _invite))
+
+
+async def _reconnect(config: "Config", db: "Db", peer: "ScimPeer") -> None:
+    from rolecall.core import clock
+    from rolecall.core.caller import SYSTEM
+    from rolecall.core.checking import Facts
+    from rolecall.demo.live import reconnect
+
+    await reconnect(db, SYSTEM, peer, Facts(now=clock.now(), zone=config.timezone), config)
 
 
 async def _invite(config: "Config", db: "Db") -> str:

@@ -14,6 +14,8 @@ from psycopg import Rollback
 from rolecall.access_models import actions as access_models
 from rolecall.access_models import queries as model_queries
 from rolecall.applications import actions as applications
+from rolecall.carriers import actions as carriers
+from rolecall.carriers import queries as carrier_queries
 from rolecall.configuration import queries, review_templates
 from rolecall.configuration.naming import Naming, in_entry, names_in
 from rolecall.configuration.shapes import (
@@ -159,23 +161,33 @@ class _Applying:
 
         async def write(given: Json) -> None:
             archived = {"isArchived": given.pop("isArchived", None)}
-            source = {"source": given.pop("source")} if "source" in given else {}
+            parts = {part: given.pop(part) for part in ("source", "carrier") if part in given}
             id = known or await applications.create_application(self.db, given, self.facts, self.caller)
             if known or archived["isArchived"]:
                 await applications.change_application(self.db, id, {**given, **archived}, self.facts, self.caller)
-            if source:
-                await self._write_source(id, source["source"])
+            for part, content in parts.items():
+                await self._write_part(id, part, content)
 
         await self._write_entry(place, name, entry, write, lambda: self._one(queries.application_entries, name))
 
-    async def _write_source(self, id: UUID, given: Json | None) -> None:
+    async def _write_part(self, id: UUID, part: str, given: Json | None) -> None:
+        write = {"source": self._write_source, "carrier": self._write_carrier}[part]
         try:
-            if given is not None:
-                await sources.put_source(self.db, self.caller, id, given, self.facts, self.config)
-            elif await source_queries.find(self.db, id):
-                await sources.delete_source(self.db, self.caller, id, self.facts.now)
+            await write(id, given)
         except Invalid as error:
-            raise Invalid(*(Problem(f"source.{each.field}", each.message) for each in error.problems)) from None
+            raise Invalid(*(Problem(f"{part}.{each.field}", each.message) for each in error.problems)) from None
+
+    async def _write_source(self, id: UUID, given: Json | None) -> None:
+        if given is not None:
+            await sources.put_source(self.db, self.caller, id, given, self.facts, self.config)
+        elif await source_queries.find(self.db, id):
+            await sources.delete_source(self.db, self.caller, id, self.facts.now)
+
+    async def _write_carrier(self, id: UUID, given: Json | None) -> None:
+        if given is not None:
+            await carriers.put_carrier(self.db, id, given, self.facts, self.config)
+        elif await carrier_queries.find(self.db, id):
+            await carriers.delete_carrier(self.db, id)
 
     async def model(self, place: str, entry: Json) -> None:
         name = entry["name"]

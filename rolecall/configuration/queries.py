@@ -7,6 +7,8 @@ import msgspec
 from rolecall.access_models.model import Definition
 from rolecall.applications import queries as applications
 from rolecall.applications.shapes import ApplicationConfiguration
+from rolecall.carriers import queries as carriers
+from rolecall.carriers.model import Carrier
 from rolecall.configuration import review_templates
 from rolecall.configuration.people import names_of
 from rolecall.configuration.shapes import (
@@ -72,11 +74,14 @@ async def settings_entry(db: Db) -> SettingsEntry:
 async def application_entries(db: Db, name: str | None = None) -> list[ApplicationEntry]:
     found = await applications.configurations(db, name=name)
     names = await names_of(db, [id for each in found for id in (each.owner_id, *each.provisioner_ids)])
-    live = await sources.by_application(db, [each.id for each in found])
-    return [_application(each, names, live.get(each.id)) for each in found]
+    ids = [each.id for each in found]
+    live, carrying = await sources.by_application(db, ids), await carriers.by_application(db, ids)
+    return [_application(each, names, live.get(each.id), carrying.get(each.id)) for each in found]
 
 
-def _application(found: ApplicationConfiguration, names: Names, source: Source | None) -> ApplicationEntry:
+def _application(
+    found: ApplicationConfiguration, names: Names, source: Source | None, carrier: Carrier | None
+) -> ApplicationEntry:
     return ApplicationEntry(
         found.name,
         found.priority,
@@ -90,6 +95,7 @@ def _application(found: ApplicationConfiguration, names: Names, source: Source |
         found.review_every_months,
         found.surprise_reviews,
         source,
+        carrier,
     )
 
 

@@ -14,6 +14,8 @@ from rolecall.applications.shapes import (
     ConnectorConfiguration,
     Schedule,
 )
+from rolecall.carriers.model import Carrier
+from rolecall.carriers.shapes import CarrierDefinition
 from rolecall.core.checking import (
     Body,
     Flag,
@@ -79,6 +81,7 @@ class ApplicationEntry(msgspec.Struct, rename="camel"):
     review_every_months: int | None
     surprise_reviews: bool
     source: Source | None = None
+    carrier: Carrier | None = None
 
 
 class GrantsEntry(msgspec.Struct):
@@ -211,6 +214,7 @@ class ApplicationEntryBody(ApplicationFields):
     owner: OptionalName256 | None = None
     provisioners: Annotated[list[Name256], Field(max_length=MOST_PROVISIONERS)] | None = None
     source: SourceDefinition | None = None
+    carrier: CarrierDefinition | None = None
 
 
 class GrantsEntryBody(GrantsBody):

@@ -9,6 +9,7 @@ from rolecall.console.screens import (
     accounts,
     applications,
     audit,
+    carriers,
     conflicts,
     drafts,
     duties,
@@ -37,6 +38,7 @@ from rolecall.console.screens import (
 SCREENS = (
     signing_in,
     sources,
+    carriers,
     home,
     requests,
     request_work,

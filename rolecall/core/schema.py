@@ -41,6 +41,7 @@ PACKAGES: tuple[str, ...] = (
     "work_items",
     "stand_ins",
     "access_requests",
+    "carriers",
     "conflicts",
     "reviews",
     "personnel_events",

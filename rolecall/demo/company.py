@@ -20,7 +20,7 @@ from rolecall.core.checking import Facts, Json
 from rolecall.core.config import Config
 from rolecall.core.db import Db, Pool, fetch_rows, make_pool
 from rolecall.core.files import Upload, UploadedFile, Writing
-from rolecall.demo import reviewing, separation, story
+from rolecall.demo import live, reviewing, separation, story
 from rolecall.demo.applications import (
     APPLICATIONS,
     FINANCE_LEDGER,
@@ -36,6 +36,7 @@ from rolecall.demo.hooks import Hooks, receiving
 from rolecall.demo.mail import keep_mail, send_mail
 from rolecall.demo.people import Employee, roster
 from rolecall.demo.requesting import Requesting
+from rolecall.demo.scim_peer import ScimPeer
 from rolecall.demo.signing import signed
 from rolecall.demo.story import AwayPeriod, Description, Model, Request, StoryEvent, Who
 from rolecall.entitlements import actions as entitlements
@@ -55,12 +56,12 @@ _MAKE = {
 }
 
 
-async def make_company(config: Config, administrator: str) -> str:
+async def make_company(config: Config, administrator: str, peer: ScimPeer) -> str:
     """Create the company with this administrator (by e-mail); return the secret of a token with all scopes."""
     async with make_pool(config) as pool:
         try:
             async with receiving(config, pool) as hooks:
-                return await _Company(config, pool, hooks).live(administrator)
+                return await _Company(config, pool, hooks).live(administrator, peer)
         finally:
             clock.travel_home()
 
@@ -77,7 +78,7 @@ class _Company:
         self.requesting = Requesting(pool, config, self.midnight, self.ids, self.application_ids)
         self.chance = random.Random(1905)  # noqa: S311
 
-    async def live(self, administrator: str) -> str:
+    async def live(self, administrator: str, peer: ScimPeer) -> str:
         self._travel(story.FIRST_DAY, 7)
         secret, self.clerk = await self._token("demo")
         await self._set_up()
@@ -103,6 +104,7 @@ class _Company:
         await separation.except_lead(self._by_clerk, self.clerk, self._facts(), self.ids)
         for away in story.STAND_INS:
             await self._stand_in(away)
+        await self._chat(peer)
         await self._let_in(administrator)
         await send_mail(self.pool, self.config)
         return secret
@@ -126,6 +128,21 @@ class _Company:
         engineer = await self.requesting.person(Who("IT Operations", 1))
         reviewers = reviewing.Reviewing(self.pool, self.config, self.clerk, self._by_clerk, self._travel)
         await reviewers.carry_out(id, engineer)
+
+    async def _chat(self, peer: ScimPeer) -> None:
+        """Create the live application; a person asks for an account, which the supervisor has yet to approve."""
+        asker = self._team(live.ASKER.department)[live.ASKER.position]
+        live.fill(peer, self._here(), asker)
+        people = {
+            "ownerId": self.ids[Who("IT Operations", 0)],
+            "provisionerIds": [self.ids[Who("IT Operations", 1)]],
+        }
+        async with self._by_clerk("create_application") as db:
+            id = await live.create(db, self.clerk, people, peer, self._facts(), self.config)
+        async with self._by_clerk("stage_import") as db:
+            await imports.stage_import(db, self.clerk, {"applicationId": str(id)}, self._facts())
+        await self._work()
+        await self.requesting.ask_for(id, live.ASKER, live.GROUP, "I need to reach my team")
 
     async def _let_in(self, administrator: str) -> None:
         """Assign roles last, so that requests that only an administrator can decide are still waiting."""

@@ -81,6 +81,15 @@ class Requesting(msgspec.Struct):
         for step in request.steps:
             detail = await self._step(detail, step)
 
+    async def ask_for(self, application_id: UUID, who: Who, group: str, comment: str) -> None:
+        """Ask for an account in a group; the request waits for approval."""
+        privileges = [{"header": "Group", "permission": group}]
+        raw: Json = {"action": "Add", "applicationId": str(application_id), "privileges": privileges}
+        raw |= {"identityId": self.ids[who], "comment": comment}
+        asker = await self.person(who)
+        async with signed(self.pool, asker, "create_access_request") as db:
+            await actions.request_access(db, asker, raw, self._facts())
+
     async def _step(self, detail: AccessRequestDetail, step: str) -> AccessRequestDetail:
         if step in _ANSWERS:
             return await self._answer(detail, *_ANSWERS[step])

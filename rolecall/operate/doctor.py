@@ -12,6 +12,7 @@ from uuid import UUID
 from rolecall.access_requests.queries import leftovers
 from rolecall.application_imports.queries import failing_schedules
 from rolecall.audit import queries as audit
+from rolecall.carriers import health as carriers
 from rolecall.core import clock, migrate, sealing
 from rolecall.core.config import MIB, Config
 from rolecall.core.db import Db, fetch_rows, fetch_value
@@ -42,7 +43,7 @@ async def examine(db: Db, config: Config) -> list[CheckResult]:
     if version.state is CheckState.OK:
         findings += [await check.result(db) for check in _CHECKS]
         findings += [await _unmatched(db), await _audit(db), await _secrets(db, config)]
-        findings += [await _sources(db, config), await _pushes(db)]
+        findings += [await _sources(db, config), await _pushes(db), await _carriers(db, config)]
     return findings
 
 
@@ -205,6 +206,17 @@ async def _pushes(db: Db) -> CheckResult:
         _some(found),
         "create another token (`rolecall source create-token APPLICATION NAME`), enter it at the identity provider, and"
         " revoke the old one",
+    )
+
+
+async def _carriers(db: Db, config: Config) -> CheckResult:
+    if not (found := await carriers.problems(db, config)):
+        return fine("carriers", "their hosts are allowed, their secrets can be read and no brake holds a request")
+    return trouble(
+        "carriers",
+        _some(found),
+        "set ROLECALL_SOURCE_HOSTS and the secrets as docs/carriers.md says; look at what a brake holds with"
+        " `rolecall carrier show APPLICATION`, then `rolecall carrier release APPLICATION`",
     )
 
 

@@ -10,6 +10,7 @@ import msgspec
 
 from rolecall import __version__
 from rolecall.application_imports import queries as imports
+from rolecall.carriers import health as carriers
 from rolecall.core.db import Db
 from rolecall.core.heartbeat import living_workers
 from rolecall.core.paging import totals_by
@@ -57,8 +58,14 @@ async def gather(db: Db, now: datetime) -> list[Metric]:
         *await _imports(db, now),
         await _statuses(db, "access_requests", "Unfinished access requests, by status."),
         await _statuses(db, "personnel_events", "Unfinished personnel events, by status."),
+        await _carriers(db),
         *await _reviews(db, now),
     ]
+
+
+async def _carriers(db: Db) -> Metric:
+    help = "Open requests that a carrier took up, by state."
+    return _by("carrier_requests", help, "state", await carriers.open_by_state(db))
 
 
 async def _reviews(db: Db, now: datetime) -> Iterator[Metric]:

@@ -80,6 +80,10 @@ CREATE OR REPLACE FUNCTION deliveries_channel() RETURNS text LANGUAGE sql IMMUTA
 CREATE OR REPLACE FUNCTION failures_until_probed() RETURNS int LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN
     16;
 
+-- carriers/model.py CHANNEL
+CREATE OR REPLACE FUNCTION carriers_channel() RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN
+    'carriers';
+
 -- notifications/model.py CHANNEL
 CREATE OR REPLACE FUNCTION notifications_channel() RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN
     'notifications';

@@ -1,6 +1,6 @@
 """Set and remove the source of an application."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from uuid import UUID
 
@@ -22,7 +22,7 @@ from rolecall.sources.model import Authentication, Paging, Source, SourceKind
 from rolecall.sources.peers import listing_problem
 from rolecall.sources.queries import FETCHING, SourcedApplication
 from rolecall.sources.references import SEALED
-from rolecall.sources.shapes import SourceBody, SourceContentBody
+from rolecall.sources.shapes import PeerBody, SourceBody, SourceContentBody
 from rolecall.sources.sql import is_inside_roots, sqlite_path
 
 _FIELDS = frozenset(field.encode_name for field in msgspec.structs.fields(Source))
@@ -43,7 +43,7 @@ async def put_source(db: Db, caller: Caller, application_id: UUID, raw: Json, fa
         definition=Jsonb(msgspec.to_builtins(source)),
         now=facts.now,
     )
-    await _keep_secret(db, application_id, source, body.secret, facts.now, config)
+    await keep_secret(db, application_id, FETCHING, source, body.secret, facts.now, config)
     if source.kind is SourceKind.SCIM_PUSH:
         await begin_push(db, application_id, facts.now)
     else:
@@ -54,7 +54,7 @@ def checked_source(
     application: SourcedApplication, raw: Json, facts: Facts, config: Config
 ) -> tuple[SourceBody, Source]:
     """Check a body against its application and the limits of this service; return it with the source to store."""
-    body = check(SourceBody, raw, facts, [*_url_problems(raw, config), *_group_problems(raw, application)])
+    body = check(SourceBody, raw, facts, [*url_problems(raw, config), *_group_problems(raw, application)])
     problems = list(_key_problems(raw, body))
     if problems:
         check(SourceBody, raw, facts, problems)
@@ -65,7 +65,7 @@ async def delete_source(db: Db, caller: Caller, application_id: UUID, now: datet
     """Remove the source with its secret, or with its SCIM tokens and what was pushed; imported data stays."""
     require_right(caller, await queries.application(db, application_id))
     await end_push(db, application_id, now)
-    await execute(db, "DELETE FROM source_secrets WHERE application_id = %(id)s AND name = %(name)s", id=application_id, name=FETCHING)  # fmt: skip # noqa: E501
+    await delete_secret(db, application_id, FETCHING)
     if not await execute(db, "DELETE FROM sources WHERE application_id = %(id)s", id=application_id):
         raise NotFound("Source of application", application_id)
 
@@ -76,32 +76,38 @@ def require_right(caller: Caller, application: SourcedApplication) -> None:
         raise Forbidden(Scope.IDENTITIES_WRITE)
 
 
-async def _keep_secret(
-    db: Db, application_id: UUID, source: Source, secret: str | None, now: datetime, config: Config
+async def keep_secret(
+    db: Db, application_id: UUID, name: str, source: Source, secret: str | None, now: datetime, config: Config
 ) -> None:
+    """Store a secret that was sent; one that was stored before is kept only while the host stays the same."""
     host = host_of(source.url)
     kept = [host] if source.secret_ref == SEALED and secret is None else []
-    await execute(
-        db,
-        "DELETE FROM source_secrets WHERE application_id = %(id)s AND name = %(name)s AND host <> ALL(%(kept)s)",
-        id=application_id,
-        name=FETCHING,
-        kept=kept,
-    )
+    await delete_secret(db, application_id, name, kept)
     if secret is not None and source.secret_ref == SEALED:
         await execute(
             db,
             """INSERT INTO source_secrets (application_id, name, host, sealed, set_on)
                VALUES (%(id)s, %(name)s, %(host)s, %(sealed)s, %(now)s)""",
             id=application_id,
-            name=FETCHING,
+            name=name,
             host=host,
             sealed=sealing.seal(sealing.load_key(config), secret.encode(), application_id),
             now=now,
         )
 
 
-def _url_problems(raw: Json, config: Config) -> Iterator[Problem]:
+async def delete_secret(db: Db, application_id: UUID, name: str, kept_hosts: Sequence[str] = ()) -> None:
+    await execute(
+        db,
+        "DELETE FROM source_secrets WHERE application_id = %(id)s AND name = %(name)s AND host <> ALL(%(kept)s)",
+        id=application_id,
+        name=name,
+        kept=list(kept_hosts),
+    )
+
+
+def url_problems(raw: Json, config: Config) -> Iterator[Problem]:
+    """Check the URL of a source or a carrier by its kind."""
     url, kind = raw.get("url") or "", _kind(raw)
     if not isinstance(url, str) or kind is None:
         return
@@ -167,7 +173,11 @@ def _key_problems(raw: Json, body: SourceBody) -> Iterator[Problem]:
             yield Problem(f"contents.{group}.{name}", f"{body.kind} does not use {name}")
         for name in sorted(kind.required - given.keys()):
             yield Problem(f"contents.{group}.{name}", f"{body.kind} needs {name}")
+    yield from credential_problems(body, body.secret)
+
+
+def credential_problems(body: PeerBody, secret: str | None) -> Iterator[Problem]:
     if body.authentication is Authentication.HEADER and not body.header:
         yield Problem("header", "Header is required")
-    if body.authentication is not Authentication.NONE and not (body.secret_ref or body.secret):
+    if body.authentication is not Authentication.NONE and not (body.secret_ref or secret):
         yield Problem("secretRef", "Secret ref is required; or send the secret itself")

@@ -36,6 +36,7 @@ _HEADERS = {
     "Accept-Encoding": "identity",
     "User-Agent": "Rolecall-Sources/1",
 }
+_SENT = {"Content-Type": "application/scim+json"}
 
 
 class JsonAnswer(NamedTuple):
@@ -43,6 +44,13 @@ class JsonAnswer(NamedTuple):
     # The values of the Link header.
     links: list[str]
     url: URL
+
+
+class SentAnswer(NamedTuple):
+    """The response to a change; `value` is its JSON, or None without a body."""
+
+    status: int
+    value: Any
 
 
 class _Refused(Exception):
@@ -99,6 +107,23 @@ class SourceHttp:
                 return JsonAnswer(_decoded(await _whole(answer)), answer.headers.getall("Link", []), url)
         except (aiohttp.ClientError, OSError, ValueError) as error:
             raise self._unreachable(error) from error
+
+    async def send(self, method: str, url: URL, body: object = None) -> SentAnswer:
+        """Send a change once, follow no redirect, and return the response.
+
+        Raise SourceFailed if there is none, or if the server is too busy, at fault or refuses the credentials.
+        """
+        content = None if body is None else msgspec.json.encode(body)
+        try:
+            async with self._session.request(method, url, data=content, headers=_SENT, allow_redirects=False) as answer:
+                if answer.status in (*_REDIRECTS, *_WAIT, *_CREDENTIALS) or answer.status >= 500:
+                    raise _refusal(answer)
+                said = await _whole(answer)
+                return SentAnswer(answer.status, _decoded(said) if said else None)
+        except _Refused as refused:
+            raise SourceFailed(f"{url.path}: {refused}") from None
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            raise SourceFailed(f"{url.path}: {self._unreachable(error)}") from error
 
     def _unreachable(self, error: Exception) -> _Refused:
         host = self.root.host

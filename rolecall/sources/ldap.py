@@ -101,6 +101,10 @@ class LdapConnection:
         except self._bonsai.errors.LDAPError as error:
             raise SourceFailed(_reason(self._bonsai, error)) from None
 
+    async def call(self, function: Callable[[Any, Any], T]) -> T:
+        """Call a function with the library and its connection, in the connection's thread."""
+        return await self.run(function, self._bonsai, self._connection)
+
     def close(self) -> None:
         self._connection.close()
 

@@ -22,7 +22,7 @@ from rolecall.sources.references import reference_problem
 
 MOST_CONTENTS = 50
 LONGEST_QUERY = 20_000
-_SECRET_NAME = re.compile(r"passw|pwd|secret|token$|api.?key|authori[sz]ation|cookie|credential", re.IGNORECASE)
+SECRET_NAME = re.compile(r"passw|pwd|secret|token$|api.?key|authori[sz]ation|cookie|credential", re.IGNORECASE)
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _FIXED_HEADERS = ("host", "content-length", "transfer-encoding", "connection", "accept-encoding")
 
@@ -56,7 +56,7 @@ def _is_reference(text: str) -> str:
 
 def _without_secrets(given: dict[str, str]) -> dict[str, str]:
     for name in given:
-        if _SECRET_NAME.search(name):
+        if SECRET_NAME.search(name):
             raise broken(f"{name} looks like a secret; set authentication to Header and name the secret in secretRef")
     return given
 
@@ -101,14 +101,10 @@ class SourceContentBody(Body):
     nested: Flag = False
 
 
-class SourceDefinition(Body):
-    """The source of an application, without a secret of its own."""
+class PeerBody(Body):
+    """How to connect to the system of an application, for a source or a carrier."""
 
-    kind: Annotated[SourceKind, one_of(SourceKind)]
     url: Annotated[Text, STRIPPED, Field(max_length=2048)] = ""
-    contents: Annotated[
-        dict[Annotated[str, STRIPPED], SourceContentBody], Field(min_length=1, max_length=MOST_CONTENTS)
-    ]
     username: Text256 = ""
     secret_ref: Annotated[Maybe[Text256], AfterValidator(_is_reference)] | None = None
     authentication: Maybe[Annotated[Authentication, one_of(Authentication)]] = Authentication.NONE
@@ -118,10 +114,22 @@ class SourceDefinition(Body):
     timeout_seconds: Annotated[int, Field(ge=1, le=3600)] = 60
 
 
+class SourceDefinition(PeerBody):
+    """The source of an application, without a secret of its own."""
+
+    kind: Annotated[SourceKind, one_of(SourceKind)]
+    contents: Annotated[
+        dict[Annotated[str, STRIPPED], SourceContentBody], Field(min_length=1, max_length=MOST_CONTENTS)
+    ]
+
+
+Secret = Annotated[Text, Field(max_length=10_000)]
+
+
 class SourceBody(SourceDefinition):
     """The source of an application. `secret` is stored encrypted and never shown; it means `secretRef: sealed`."""
 
-    secret: Annotated[Text, Field(max_length=10_000)] | None = None
+    secret: Secret | None = None
 
     def as_source(self, secret_ref: str) -> Source:
         """Return the source to store, without the secret."""

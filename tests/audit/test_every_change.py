@@ -9,9 +9,9 @@ from rolecall.app import create_app
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute, fetch_rows, fetch_value
 from rolecall.web.openapi import routes_of
-from tests.access_requests.walking import TOMORROW, a_cast
+from tests.access_requests.walking import TOMORROW, Cast, a_cast
 from tests.application_imports.running import Imports
-from tests.builders import an_application, an_import
+from tests.builders import an_access_request, an_application, an_import
 from tests.duties.separating import Company, a_company, conflict_of
 from tests.holdings import an_account
 
@@ -21,6 +21,7 @@ CHANGE_NOTHING = {
     ("POST", "/api/access-models/{id}/simulate"),
     ("POST", "/api/duty-rules/{id}/simulate"),
     ("POST", "/api/configuration/plan"),
+    ("POST", "/api/applications/{id}/carrier/preview"),
     ("POST", "/api/applications/{id}/dry-run"),
     ("POST", "/api/notification-settings/preview"),
     ("POST", "/api/file-shapes/propose"),
@@ -103,6 +104,17 @@ class Calls:
         is_json = answer.headers.get("content-type") == "application/json"
         answered: dict[str, Any] = answer.json() if is_json else {}
         return answered
+
+
+async def _carrier(call: Calls, db: Db, directory: UUID, cast: Cast) -> None:
+    carrier = {"kind": "SCIM", "url": "http://127.0.0.1:9/scim", "mode": "On"}
+    await call("PUT", "/api/applications/{id}/carrier", directory, carrier)
+    request = await an_access_request(db, "Remove", application_id=directory, identity_id=cast.ada_id, privileges=[])
+    named = {"accessRequestId": str(request)}
+    await call("POST", "/api/applications/{id}/carrier/carry-out", directory, named)
+    await execute(db, "UPDATE carried_requests SET state = 'Held'")
+    await call("POST", "/api/applications/{id}/carrier/release", directory)
+    await call("DELETE", "/api/applications/{id}/carrier", directory)
 
 
 async def _review(call: Calls, client: httpx2.AsyncClient, company: Company) -> None:
@@ -195,6 +207,8 @@ async def test_every_route_that_changes_something_leaves_an_entry(
     await call("PUT", "/api/applications/{id}/source", directory, {**PUSHED, "contents": {"Users": {"path": "Users"}}})
     token = await call("POST", "/api/applications/{id}/scim/tokens", directory, {"name": "Okta"})
     await call("DELETE", "/api/scim-tokens/{id}", token["id"])
+
+    await _carrier(call, db, directory, cast)
 
     saved = {"applicationId": str(crm), "name": "Export"}
     template = (await call("POST", "/api/connector-templates", json=saved))["id"]

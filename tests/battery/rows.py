@@ -111,6 +111,15 @@ ROWS = [
         ci_seconds=30,
     ),
     Row(
+        "carriers",
+        "kill -9 at every named point of a carrier, against slapd",
+        "nothing twice, nothing lost, the directory equals the approved access",
+        ("tests/carriers/test_endure.py",),
+        full={"ROLECALL_CARRIER_KILLS": "224"},
+        ci={"ROLECALL_CARRIER_KILLS": "28"},
+        ci_seconds=45,
+    ),
+    Row(
         "kill",
         "kill -9 of API, worker and database under load",
         "0 acknowledged writes lost, 0 moves doubled, ready again in under 3 s",

@@ -30,9 +30,11 @@ OF_A_COMMAND = {f"restore.{step}" for step in ("old-set-aside", "database-in-pla
 OF_A_DOWNLOAD = {"export.before-commit", "export.after-commit"}
 # Reached by a scheduled report; tests/reports/test_kill.py covers them.
 OF_A_REPORT = {"report.before-rename", "report.after-rename", "report.before-commit", "report.after-commit"}
+# Reached by a carrier; tests/carriers/test_endure.py covers them.
+OF_A_CARRIER = {"carrier.before-send", "carrier.after-send"}
 # Reached when a worker stops.
 AT_THE_END = {"deliveries-rest.before-commit", "deliveries-rest.after-commit"}
-ELSEWHERE = OF_A_COMMAND | OF_A_DOWNLOAD | OF_A_REPORT
+ELSEWHERE = OF_A_COMMAND | OF_A_DOWNLOAD | OF_A_REPORT | OF_A_CARRIER
 
 
 def points() -> set[str]:

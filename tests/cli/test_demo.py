@@ -66,7 +66,7 @@ def test_sample_company_has_every_kind_of_record(client: httpx2.Client) -> None:
     assert {event["type"] for event in events} == {"Onboard", "Offboard", "Role Transition", "Absence"}
     assert {"Completed", "Scheduled", "Canceled"} <= {event["status"] for event in events}
     assert {run["status"] for run in imports} == {"Finished", "Failed", "Canceled", "Running"}
-    assert len({run["application"]["id"] for run in imports}) == 6
+    assert len({run["application"]["id"] for run in imports}) == 7
     deliveries = all_of(client, "/api/webhook-deliveries")
     assert {one["status"] for one in deliveries} == {"Delivered", "Failed", "Pending", "Parked"}
 

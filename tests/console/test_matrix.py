@@ -120,6 +120,8 @@ CLOSED = {
     ("GET", "/applications/{id:str}/source"),
     *(("POST", f"/applications/{{id:str}}/source{verb}") for verb in ("", "/test", "/remove", "/tokens")),
     ("POST", "/scim-tokens/{id:str}/revoke"),
+    ("GET", "/applications/{id:str}/carrier"),
+    *(("POST", f"/applications/{{id:str}}/carrier{verb}") for verb in ("", "/remove", "/release", "/carry-out")),
     ("POST", "/applications/{id:str}/archive"),
     ("POST", "/accounts/{id:str}/match"),
     ("POST", "/accounts/{id:str}/unpin"),

@@ -117,6 +117,7 @@ WHOLE: dict[str, Callable[[Any], Any]] = {
     # The host must be in the allow-list, and which keys apply depends on the kind.
     "putSource": lambda _: dict(A_SOURCE),
     "testSource": lambda _: {"source": dict(A_SOURCE)},
+    "putCarrier": lambda _: {"kind": "SCIM", "url": "https://hooks.example.com/scim", "mode": "Off"},
     # The application must have a connector of files.
     "saveConnectorTemplate": lambda _: {"applicationId": RECORDS["applications"][0], "name": another(None)},
     # Filters and columns depend on the list, a schedule on the settings of the process.

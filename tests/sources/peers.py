@@ -31,6 +31,7 @@ include /etc/ldap/schema/inetorgperson.schema
 modulepath /usr/lib/ldap
 moduleload back_mdb
 moduleload memberof
+moduleload auditlog
 pidfile {folder}/slapd.pid
 {tls}
 database mdb
@@ -81,15 +82,33 @@ class Directory(msgspec.Struct, frozen=True):
         command = ["ldapadd", "-x", "-H", self.url, "-D", ADMIN, "-w", PASSWORD]
         subprocess.run(command, input=ldif.encode(), check=True, capture_output=True)
 
+    def changes(self) -> list[str]:
+        """Return each change that the directory made, as LDIF, oldest first."""
+        log = self.folder / "changes.ldif"
+        text = log.read_text() if log.exists() else ""
+        return [record.strip() for record in text.split("\n\n") if "changetype:" in record]
+
+    def find(self, test: str) -> list[dict[str, list[str]]]:
+        """Return the entries that pass a filter, each with its values by attribute."""
+        search = ["ldapsearch", "-x", "-H", self.url, "-D", ADMIN, "-w", PASSWORD, "-b", SUFFIX, "-LLL"]
+        done = subprocess.run([*search, "-o", "ldif-wrap=no", test], capture_output=True, check=True, text=True)
+        entries = []
+        for lines in filter(None, done.stdout.split("\n\n")):
+            entry: dict[str, list[str]] = {}
+            for name, _, value in (line.partition(": ") for line in lines.splitlines()):
+                entry.setdefault(name, []).append(value)
+            entries.append(entry)
+        return entries
+
 
 @contextmanager
 def a_directory(
     folder: Path, ldif: str, certificate: Path | None = None, *, member_of: bool = True
 ) -> Iterator[Directory]:
-    """Start slapd with these entries, and stop it at the end."""
+    """Start slapd with these entries, and stop it at the end; it logs the changes it makes."""
     (folder / "data").mkdir()
     tls = _TLS.format(folder=folder, file=certificate) if certificate else ""
-    overlay = "overlay memberof" if member_of else ""
+    overlay = f"overlay auditlog\nauditlog {folder}/changes.ldif\n" + ("overlay memberof" if member_of else "")
     settings = _SLAPD.format(
         folder=folder, suffix=SUFFIX, admin=ADMIN, password=f'"{PASSWORD}"', tls=tls, overlay=overlay
     )

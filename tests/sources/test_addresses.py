@@ -1,18 +1,22 @@
-"""Sources connect to no private or special address, in no spelling, unless the operator lists its network."""
+"""Sources and carriers connect to no special address, in no spelling, unless the operator lists its network."""
 
 from types import SimpleNamespace
 from typing import Any
+from uuid import UUID
 
 import httpx2
 import msgspec
 import pytest
 from psycopg.types.json import Jsonb
 
+from rolecall.carriers.model import Carrier, CarrierKind, Step, StepVerb
+from rolecall.carriers.targets import open_target
 from rolecall.core import dialing
 from rolecall.core.config import AllowedHosts, Config
-from rolecall.core.db import Db, execute
+from rolecall.core.db import Db, execute, make_pool
 from rolecall.sources.kinds import connect
 from rolecall.sources.model import Source, SourceAccess, SourceContent, SourceFailed, SourceKind
+from tests.carriers.carrying import LDAP, SCIM
 from tests.figures import measured
 from tests.sources.sourcing import a_sourced_application
 from tests.webhooks.test_addresses import SPELLINGS, names
@@ -83,6 +87,42 @@ async def test_forbidden_addresses_are_never_contacted(config: Config, connectio
 
     measured(f"{len(CASES):,} URLs of sources, {len(connections.made)} connections")
     assert refused == len(CASES)
+    assert connections.made == []
+
+
+CARRIED = [(CarrierKind(kind), url) for kind, url in CASES if kind in (SourceKind.SCIM, SourceKind.LDAP)]
+
+
+async def test_carriers_of_forbidden_spellings_cannot_be_saved(
+    client: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
+    sourcing = await a_sourced_application(client, db, config)
+    saved = []
+    for kind, url in CARRIED:
+        body = {**(LDAP if kind is CarrierKind.LDAP else SCIM), "url": url}
+        answer = await client.put(f"/api/applications/{sourcing.id}/carrier", json=body)
+        assert [each["field"] for each in answer.json()["errors"]] == ["url"]
+        saved += [url] if answer.status_code != 400 else []
+
+    assert saved == []
+
+
+@pytest.mark.usefixtures("names")
+async def test_carriers_never_contact_forbidden_addresses(config: Config, connections: Connections) -> None:
+    hosts = frozenset(host.strip("[]").rstrip(".").lower() for host in SPELLINGS)
+    listing = msgspec.structs.replace(config, source_hosts=AllowedHosts(hosts))
+    refused = 0
+    async with make_pool(listing) as pool:
+        for kind, url in CARRIED:
+            carrier = Carrier(kind, url, username="ada", timeout_seconds=1, accounts_path="x", account_attribute="uid")
+            try:
+                async with open_target(pool, listing, UUID(int=1), carrier) as target:
+                    await target.carry_out(Step(StepVerb.DELETE, "ada"))
+            except (SourceFailed, AssertionError, ValueError):
+                refused += 1
+
+    measured(f"{len(CARRIED):,} URLs of carriers, {len(connections.made)} connections")
+    assert refused == len(CARRIED)
     assert connections.made == []
 
 

@@ -48,6 +48,20 @@ NOUNS = {
             "revoke-token": Verb(calls.revoke_push_token, f"rolecall source revoke-token {EXAMPLE_ID}"),
         },
     ),
+    "carrier": Noun(
+        "Carriers: carry out the approved requests of an application by SCIM or LDAP.",
+        {
+            "show": Verb(calls.get_carrier, "rolecall carrier show Payroll"),
+            "set": Verb(
+                calls.put_carrier,
+                "rolecall carrier set Payroll SCIM https://idp.example.com/scim/v2 --mode 'Dry Run'",
+            ),
+            "remove": Verb(calls.delete_carrier, "rolecall carrier remove Payroll"),
+            "preview": Verb(calls.preview_carrier, f"rolecall carrier preview Payroll {EXAMPLE_ID}"),
+            "release": Verb(calls.release_carrier, "rolecall carrier release Payroll"),
+            "carry-out": Verb(calls.carry_out, f"rolecall carrier carry-out Payroll {EXAMPLE_ID}"),
+        },
+    ),
     "import": Noun(
         "Imports: upload files, follow the log, list the changes.",
         {

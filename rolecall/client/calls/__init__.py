@@ -6,6 +6,7 @@ The positional parameters name the record. In a change, an omitted field keeps i
 from rolecall.client.calls.access import *  # noqa: F403
 from rolecall.client.calls.administration import *  # noqa: F403
 from rolecall.client.calls.applications import *  # noqa: F403
+from rolecall.client.calls.carriers import *  # noqa: F403
 from rolecall.client.calls.describe import *  # noqa: F403
 from rolecall.client.calls.requests import *  # noqa: F403
 from rolecall.client.calls.reviews import *  # noqa: F403

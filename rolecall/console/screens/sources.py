@@ -12,6 +12,7 @@ from rolecall.console.answers import HtmlPage, SeeOther
 from rolecall.console.forms import first, integer, problems_by_field, shown
 from rolecall.console.frame import screen
 from rolecall.console.inputs import Form, plain_form
+from rolecall.console.peer_forms import as_json, current_peer, json_object, peer_body, problems_by_part
 from rolecall.core import clock
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts, Json
@@ -33,7 +34,6 @@ from rolecall.web.services import Services
 
 _HERE = "/applications/{id:str}/source"
 _SCOPE = Scope.CONFIG_MANAGE
-_TEXTS = ("kind", "url", "username", "authentication", "header", "secretRef", "secret")
 
 
 @screen("GET", _HERE, scope=_SCOPE)
@@ -48,7 +48,7 @@ async def put_source(db: Db, caller: Caller, id: str, form: Form, facts: Facts, 
         async with db.transaction():
             await actions.put_source(db, caller, application_id, _body(form), facts, config)
     except Invalid as error:
-        return await _page(db, application_id, config, facts.now, form, _by_field(error))
+        return await _page(db, application_id, config, facts.now, form, problems_by_part(error))
     is_push = fold(first(form, "kind")) == fold(SourceKind.SCIM_PUSH)
     advice = "Create a token for the identity provider." if is_push else "Test the connection before you import."
     return SeeOther(f"/applications/{id}/source", f"The source was saved. {advice}")
@@ -139,54 +139,13 @@ async def _page(
 def _current(source: SourceDetail | None, groups: dict[str, bool]) -> dict[str, str]:
     if source is None:
         needed = {name: {"path": name.lower()} for name, is_optional in groups.items() if not is_optional}
-        return {"kind": SourceKind.REST, "contents": _json(needed), "timeoutSeconds": "60"}
-    return {
-        "kind": source.kind,
-        "url": source.url,
-        "username": source.username,
-        "authentication": source.authentication,
-        "header": source.header,
-        "secretRef": source.secret_ref,
-        "startTls": "yes" if source.start_tls else "",
-        "timeoutSeconds": str(source.timeout_seconds),
-        "headers": _json(source.headers) if source.headers else "",
-        "contents": _json(source.contents),
-    }
-
-
-def _json(value: object) -> str:
-    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+        return {"kind": SourceKind.REST, "contents": as_json(needed), "timeoutSeconds": "60"}
+    return {**current_peer(source), "contents": as_json(source.contents)}
 
 
 def _body(form: Form) -> Json:
     """Convert the form to the body of the API."""
-    body: Json = {name: first(form, name) or None for name in _TEXTS}
-    seconds = first(form, "timeoutSeconds")
-    body["timeoutSeconds"] = int(seconds) if seconds.isdecimal() else seconds or None
-    body["startTls"] = first(form, "startTls") == "yes"
-    for name in ("contents", "headers"):
-        body[name] = _object(name, first(form, name))
-    # A new secret replaces the one that the reference names.
-    return body | ({"secretRef": None} if body["secret"] else {})
-
-
-def _object(name: str, text: str) -> Json | None:
-    if not text.strip():
-        return None
-    try:
-        return msgspec.json.decode(text, type=dict)
-    except msgspec.DecodeError as error:
-        raise Invalid.on(name, f"{name.capitalize()} must be a JSON object: {error}") from None
-
-
-def _by_field(error: Invalid) -> dict[str, str]:
-    """Show problems of a content beside the field of all contents, with their place."""
-    found: dict[str, str] = {}
-    for field, message in problems_by_field(error).items():
-        name, _, place = field.partition(".")
-        said = f"{place}: {message}" if place else message
-        found[name] = f"{found[name]}. {said}" if name in found else said
-    return found
+    return {**peer_body(form), "contents": json_object("contents", first(form, "contents"))}
 
 
 HANDLERS: list[HTTPRouteHandler] = [

@@ -1,0 +1,167 @@
+"""Carry out the requests of one application after the other, on the side of the worker.
+
+A worker holds an advisory lock of the application's carrier meanwhile, so that two workers never carry out the same
+request. If it dies, PostgreSQL releases the lock, and another worker continues at the first step without an answer.
+"""
+
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from datetime import datetime
+from typing import Self, TypeVar
+from uuid import UUID
+
+import structlog
+
+from rolecall.application_imports.actions import create_import
+from rolecall.application_imports.model import ImportType
+from rolecall.application_imports.run.job import build_lock
+from rolecall.application_imports.run.next_import import locked
+from rolecall.carriers import queries, recording
+from rolecall.carriers.model import CannotCarryOut, CarriedState, Carrier, CarrierMode, RecordedStep, TargetConnection
+from rolecall.carriers.recording import NotNow
+from rolecall.carriers.targets import open_target
+from rolecall.core import clock
+from rolecall.core.authors import by_system, written_by
+from rolecall.core.caller import SYSTEM
+from rolecall.core.config import Config
+from rolecall.core.db import Db, Pool, execute, fetch_value
+from rolecall.core.faults import fault
+from rolecall.sources.model import SourceFailed
+
+log = structlog.get_logger("rolecall.carriers")
+
+_AT_ONCE = 50
+T = TypeVar("T")
+
+
+def carrier_lock(application_id: UUID) -> int:
+    """Return the key of the advisory lock that a worker holds while it carries out requests of an application."""
+    return build_lock(application_id) ^ (1 << 62)
+
+
+async def carry_out_next(pool: Pool, config: Config, now: datetime) -> bool:
+    """Carry out what is due in one application; return whether more may be due."""
+    async with pool.connection() as db:
+        for application_id in await queries.applications_with_work(db, now):
+            async with locked(db, carrier_lock(application_id)) as is_mine:
+                if is_mine and await _carry_out_requests(pool, config, application_id):
+                    return True
+    return False
+
+
+async def _carry_out_requests(pool: Pool, config: Config, application_id: UUID) -> bool:
+    """Carry out a batch of an application's requests, then have an import verify them."""
+    async with pool.connection() as db:
+        carrier = await queries.find(db, application_id)
+        due = await queries.due_requests(db, application_id, clock.now(), _AT_ONCE)
+    if carrier and due:
+        async with _Connection(pool, config, application_id, carrier) as connection:
+            for request_id in due:
+                await _carry_out(pool, connection, request_id)
+    await _write(pool, _stage_verification, application_id)
+    return len(due) == _AT_ONCE
+
+
+class _Connection:
+    """Connect to the application when the first step needs it, and again after a failure."""
+
+    def __init__(self, pool: Pool, config: Config, application_id: UUID, carrier: Carrier) -> None:
+        self.application_id, self.carrier = application_id, carrier
+        self._pool, self._config = pool, config
+        self._target: TargetConnection | None = None
+        self._stack = AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def target(self) -> TargetConnection:
+        if self._target is None:
+            opening = open_target(self._pool, self._config, self.application_id, self.carrier)
+            self._target = await self._stack.enter_async_context(opening)
+        return self._target
+
+    async def close(self) -> None:
+        self._target = None
+        await self._stack.aclose()
+        self._stack = AsyncExitStack()
+
+
+async def _carry_out(pool: Pool, connection: _Connection, request_id: UUID) -> None:
+    try:
+        await _write(pool, recording.begin, connection.application_id, connection.carrier, request_id)
+        if connection.carrier.mode is CarrierMode.ON:
+            await _take_steps(pool, connection, request_id)
+    except NotNow:
+        return
+    except CannotCarryOut as refused:
+        await _close(pool, recording.leave, request_id, str(refused))
+    except SourceFailed as failed:
+        await connection.close()
+        await _close(pool, recording.postpone, request_id, str(failed))
+    except Exception as error:
+        log.error("work failed", work="carry out", id=str(request_id), exc_info=error)
+        await connection.close()
+        await _close(pool, recording.postpone, request_id, "an error in Rolecall; its log has the reason")
+
+
+async def _take_steps(pool: Pool, connection: _Connection, request_id: UUID) -> None:
+    async with pool.connection() as db:
+        steps = await queries.unfinished_steps(db, request_id)
+        carried = await queries.carried(db, request_id)
+    if carried is None or carried.state != CarriedState.WAITING:
+        return
+    for recorded in steps:
+        if not await _take_step(pool, connection, request_id, recorded):
+            return
+    await _write(pool, recording.finish, connection.application_id, request_id)
+
+
+async def _take_step(pool: Pool, connection: _Connection, request_id: UUID, recorded: RecordedStep) -> bool:
+    """Record a step, send it, record the answer; return False if it must wait."""
+    target = await connection.target()
+    if not await _write(
+        pool, recording.begin_step, connection.application_id, connection.carrier, request_id, recorded
+    ):
+        return False
+    fault("carrier.before-send")
+    answer = await target.carry_out(recorded.step)
+    fault("carrier.after-send")
+    await _write(pool, recording.end_step, request_id, recorded, answer)
+    return True
+
+
+async def _close(pool: Pool, act: Callable[..., Awaitable[None]], request_id: UUID, reason: str) -> None:
+    try:
+        await _write(pool, act, request_id, reason)
+    except NotNow:
+        return
+
+
+async def _write(pool: Pool, act: Callable[..., Awaitable[T]], *args: object) -> T:
+    """Run an action in a transaction of its own; its fault points have the action's name."""
+    now = clock.now()
+    name = act.__name__.strip("_").replace("_", "-")
+    async with pool.connection() as db, written_by(db, f"carrier-{name}", by_system("carry_out_request", now)):
+        return await act(db, *args, now)
+
+
+async def _stage_verification(db: Db, application_id: UUID, now: datetime) -> None:
+    """Stage an import of the live source, unless one is pending that will show what was done."""
+    wanted = await fetch_value(
+        db,
+        "SELECT unverified_on FROM carriers WHERE application_id = %(id)s AND unverified_on IS NOT NULL FOR UPDATE",
+        id=application_id,
+    )
+    if wanted is None:
+        return
+    pending = await fetch_value(
+        db,
+        "SELECT EXISTS (SELECT FROM application_imports WHERE application_id = %(id)s AND status = 'Pending')",
+        id=application_id,
+    )
+    if not pending:
+        await create_import(db, application_id, SYSTEM, type=ImportType.SCHEDULED, now=now)
+    await execute(db, "UPDATE carriers SET unverified_on = NULL WHERE application_id = %(id)s", id=application_id)

@@ -1,0 +1,214 @@
+"""Change entries and memberships in an LDAP directory or Active Directory.
+
+Each step looks first what is so already, because the answer to an earlier attempt may have been lost.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from rolecall.carriers.model import (
+    ACCOUNT_CONTROL,
+    CannotCarryOut,
+    Carrier,
+    MemberValue,
+    Step,
+    StepVerb,
+    TargetConnection,
+)
+from rolecall.sources import ldap
+from rolecall.sources.ldap import LdapConnection
+from rolecall.sources.model import SourceAccess
+
+_DISABLED_BIT = 2
+
+
+@asynccontextmanager
+async def connect(access: SourceAccess, carrier: Carrier) -> AsyncIterator[TargetConnection]:
+    async with ldap.connect(access) as directory:
+        assert isinstance(directory, LdapConnection)
+        yield LdapTarget(directory, carrier)
+
+
+class LdapTarget:
+    def __init__(self, directory: LdapConnection, carrier: Carrier) -> None:
+        self._directory, self._carrier = directory, carrier
+
+    async def carry_out(self, step: Step) -> str:
+        def make(bonsai: Any, connection: Any) -> str:
+            return _Change(bonsai, connection, self._carrier).make(step)
+
+        return await self._directory.call(make)
+
+
+class _Change:
+    """One step, in the thread of the connection."""
+
+    def __init__(self, bonsai: Any, connection: Any, carrier: Carrier) -> None:
+        self._bonsai, self._connection, self._carrier = bonsai, connection, carrier
+        self._seconds = carrier.timeout_seconds
+
+    def make(self, step: Step) -> str:
+        entry = self._found(self._carrier.accounts_path, self._carrier.account_attribute, step.account)
+        match step.verb:
+            case StepVerb.CREATE:
+                return self._create(step, entry)
+            case StepVerb.CHANGE:
+                return self._change(step, _required(entry, step))
+            case StepVerb.ENABLE:
+                return self._set_active(_required(entry, step), active=True)
+            case StepVerb.DISABLE:
+                return self._set_active(entry, active=False) if entry else "the account is gone already"
+            case StepVerb.DELETE:
+                return self._delete(entry) if entry else "the account was gone already"
+            case StepVerb.ADD_MEMBER:
+                return self._add_member(step, _required(entry, step))
+            case StepVerb.REMOVE_MEMBER:
+                return self._remove_member(step, entry)
+
+    def _found(self, base: str, attribute: str, name: str) -> Any:
+        """Return the entry with exactly this name, or None."""
+        wanted = [attribute, *self._carrier.attributes, *filter(None, [self._carrier.active_attribute])]
+        scope = self._bonsai.LDAPSearchScope.SUBTREE
+        test = f"({attribute}={self._bonsai.escape_filter_exp(name)})"
+        try:
+            found = self._connection.search(base, scope, test, wanted, timeout=self._seconds)
+        except self._bonsai.errors.NoSuchObjectError:
+            raise CannotCarryOut(f"the directory has no entry {base}") from None
+        if len(found) > 1:
+            raise CannotCarryOut(f"the directory has {len(found)} entries with the {attribute} {name}")
+        return found[0] if found else None
+
+    def _create(self, step: Step, entry: Any) -> str:
+        if entry is None:
+            carrier = self._carrier
+            first = carrier.name_attribute or carrier.account_attribute
+            value = self._bonsai.escape_attribute_value(step.attributes.get(first, step.account))
+            name = f"{first}={value},{carrier.accounts_path}"
+            made = self._bonsai.LDAPEntry(name)
+            made["objectClass"] = carrier.object_classes
+            for attribute, value in {**self._initial(), **step.attributes}.items():
+                made[attribute] = value
+            made[carrier.account_attribute] = step.account
+            try:
+                self._connection.add(made, timeout=self._seconds)
+            except self._bonsai.errors.AlreadyExists:
+                raise CannotCarryOut(f"the directory has another entry with the name {name}") from None
+            except self._refusals as error:
+                raise _refused(error) from None
+            return f"created as {name}"
+        if self._is_disabled(entry):
+            raise CannotCarryOut(f"the account {step.account} exists and is disabled; a person must look whose it is")
+        if not all(value in _texts(entry, name) for name, value in step.attributes.items()):
+            raise CannotCarryOut(f"the account {step.account} exists with other attributes; it may be another person's")
+        return "it existed already, with these attributes"
+
+    def _initial(self) -> dict[str, str]:
+        """Return the attribute that makes an account active."""
+        name, value = self._carrier.active_attribute, self._carrier.active_value
+        return {name: value} if name and value else {}
+
+    def _change(self, step: Step, entry: Any) -> str:
+        different = {name: value for name, value in step.attributes.items() if _texts(entry, name) != [value]}
+        if not different:
+            return "nothing to change"
+        for name, value in different.items():
+            entry.change_attribute(name, self._operations.REPLACE, value)
+        self._modify(entry)
+        return f"changed {', '.join(sorted(different))}"
+
+    def _set_active(self, entry: Any, *, active: bool) -> str:
+        state = "enabled" if active else "disabled"
+        if self._is_disabled(entry) is not active:
+            return f"it was {state} already"
+        name = self._carrier.active_attribute
+        value = self._carrier.active_value if active else self._carrier.inactive_value
+        if name == ACCOUNT_CONTROL:
+            number = _control(entry)
+            value = str(number & ~_DISABLED_BIT if active else number | _DISABLED_BIT)
+        if value:
+            entry.change_attribute(name, self._operations.REPLACE, value)
+        else:
+            entry.change_attribute(name, self._operations.DELETE)
+        self._modify(entry)
+        return state
+
+    def _is_disabled(self, entry: Any) -> bool:
+        name = self._carrier.active_attribute
+        if not name:
+            return False
+        if name == ACCOUNT_CONTROL:
+            return bool(_control(entry) & _DISABLED_BIT)
+        held = _texts(entry, name)
+        return self._carrier.inactive_value in held if self._carrier.inactive_value else not held
+
+    def _delete(self, entry: Any) -> str:
+        try:
+            self._connection.delete(entry.dn, timeout=self._seconds)
+        except self._bonsai.errors.NoSuchObjectError:
+            return "the account was gone already"
+        except self._refusals as error:
+            raise _refused(error) from None
+        return "deleted"
+
+    def _add_member(self, step: Step, entry: Any) -> str:
+        group = self._found(self._carrier.groups_path, self._carrier.group_attribute, step.group)
+        if group is None:
+            raise CannotCarryOut(f"the directory has no group {step.group}")
+        group.change_attribute(self._carrier.member_attribute, self._operations.ADD, self._member(step, entry))
+        try:
+            self._modify(group)
+        except self._bonsai.errors.TypeOrValueExists:
+            return "it was a member already"
+        return "added"
+
+    def _remove_member(self, step: Step, entry: Any) -> str:
+        group = self._found(self._carrier.groups_path, self._carrier.group_attribute, step.group)
+        if group is None:
+            return "the group was gone already"
+        if entry is None and self._carrier.member_value is MemberValue.DN:
+            return "the account was gone already"
+        group.change_attribute(self._carrier.member_attribute, self._operations.DELETE, self._member(step, entry))
+        try:
+            self._modify(group)
+        except self._bonsai.errors.NoSuchAttribute:
+            return "it was no member already"
+        return "removed"
+
+    def _member(self, step: Step, entry: Any) -> str:
+        return str(entry.dn) if self._carrier.member_value is MemberValue.DN else step.account
+
+    def _modify(self, entry: Any) -> None:
+        try:
+            entry.modify(timeout=self._seconds)
+        except self._refusals as error:
+            raise _refused(error) from None
+
+    @property
+    def _operations(self) -> Any:
+        return self._bonsai.LDAPModOp
+
+    @property
+    def _refusals(self) -> tuple[type[Exception], ...]:
+        """Return the errors by which a directory refuses a change for good."""
+        errors = self._bonsai.errors
+        return (errors.ObjectClassViolation, errors.InsufficientAccess, errors.NotAllowedOnNonleaf)
+
+
+def _required(entry: Any, step: Step) -> Any:
+    if entry is None:
+        raise CannotCarryOut(f"the directory has no account {step.account}")
+    return entry
+
+
+def _refused(error: Exception) -> CannotCarryOut:
+    return CannotCarryOut(f"the directory refuses the change: {error}")
+
+
+def _texts(entry: Any, name: str) -> list[str]:
+    return [str(value) for value in entry.get(name, [])]
+
+
+def _control(entry: Any) -> int:
+    (number,) = _texts(entry, ACCOUNT_CONTROL) or ["0"]
+    return int(number)

@@ -1,0 +1,58 @@
+"""Fill templates such as `{firstName}.{lastName|lower}` with the fields of a person."""
+
+import re
+from collections.abc import Callable, Mapping
+
+from rolecall.carriers.model import Inexpressible
+
+# The fields of an identity, in the order in which they are read.
+STORED = (
+    "identityId",
+    "firstName",
+    "lastName",
+    "email",
+    "employeeId",
+    "type",
+    "title",
+    "company",
+    "division",
+    "department",
+    "office",
+)
+FIELDS = (*STORED, "username")
+_FORMS: dict[str, Callable[[str], str]] = {
+    "lower": str.lower,
+    "upper": str.upper,
+    "first": lambda text: text[:1],
+    "local": lambda text: text.partition("@")[0],
+}
+_PLACE = re.compile(r"\{([^{}|]*)((?:\|[^{}|]*)*)\}")
+_LONGEST = 1024
+
+
+def template_problem(template: str) -> str | None:
+    """Return what is wrong with a template."""
+    for field, forms in _PLACE.findall(template):
+        if field not in FIELDS:
+            return f"{{{field}}} is unknown; use one of {', '.join(FIELDS)}"
+        for form in filter(None, forms.split("|")):
+            if form not in _FORMS:
+                return f"|{form} is unknown; use one of {', '.join(_FORMS)}"
+    return "Braces must enclose the name of a field" if set(_PLACE.sub("", template)) & set("{}") else None
+
+
+def filled(template: str, person: Mapping[str, str]) -> str:
+    """Return the template with the person's fields; an empty field leaves the request to a person."""
+
+    def value(place: re.Match[str]) -> str:
+        text = person[place[1]].strip()
+        if not text:
+            raise Inexpressible(f"the person has no {place[1]}, which the carrier needs for {template}")
+        for form in filter(None, place[2].split("|")):
+            text = _FORMS[form](text)
+        return text
+
+    made = _PLACE.sub(value, template).strip()
+    if not made or not made.isprintable() or len(made) > _LONGEST:
+        raise Inexpressible(f"{template} gives a value that cannot be used")
+    return made

@@ -1,0 +1,151 @@
+"""Plan the steps of a request. They follow from its approved access alone; what they cannot express is left to people.
+
+A request that a carrier can express only in part is left to people as a whole.
+"""
+
+from collections.abc import Iterator, Mapping
+
+import msgspec
+
+from rolecall.access_requests.model import TargetType
+from rolecall.access_requests.shapes import AccessRequestDetail, Privilege
+from rolecall.accounts.model import GROUP_HEADER, Access
+from rolecall.carriers.model import Carrier, Inexpressible, RemovalWay, Step, StepVerb
+from rolecall.carriers.naming import filled
+from rolecall.settings.policy import RequestAction
+
+_GIVES, _TAKES = frozenset({StepVerb.ADD_MEMBER}), frozenset({StepVerb.REMOVE_MEMBER})
+
+
+class KnownAccount(msgspec.Struct, frozen=True):
+    """The account of a request, as last imported; `holds` are its privileges by header, section and permission."""
+
+    username: str
+    is_active: bool
+    is_of_person: bool
+    holds: frozenset[tuple[str, str, str]]
+
+
+class RequestFacts(msgspec.Struct, frozen=True):
+    """What planning needs besides the request: the person's fields, the account, and the headers of its groups."""
+
+    person: Mapping[str, str]
+    is_active_person: bool
+    account: KnownAccount | None
+    group_headers: Mapping[str, frozenset[str]]
+
+
+def plan(request: AccessRequestDetail, carrier: Carrier, facts: RequestFacts) -> list[Step]:
+    """Return the steps in order; raise Inexpressible if a part of the request cannot be expressed."""
+    if request.target.type == TargetType.GROUP:
+        raise Inexpressible("the request is about a group; a carrier changes accounts and their memberships")
+    steps = _steps(request, carrier, facts)
+    if not steps:
+        raise Inexpressible("the approved access asks for no change that a carrier can make")
+    return steps
+
+
+def _steps(request: AccessRequestDetail, carrier: Carrier, facts: RequestFacts) -> list[Step]:
+    name = request.target.name
+    match RequestAction(request.action):
+        case RequestAction.ADD:
+            username = facts.account.username if facts.account else filled(carrier.account_name, facts.person)
+            return [*_created(username, carrier, facts), *_memberships(request, username, facts, _GIVES)]
+        case RequestAction.CHANGE:
+            return [*_changed(name, carrier, facts), *_memberships(request, name, facts, _GIVES | _TAKES)]
+        case RequestAction.RESTORE:
+            _require_disabling(carrier)
+            return [Step(StepVerb.ENABLE, name), *_memberships(request, name, facts, _GIVES)]
+        case RequestAction.SUSPEND:
+            _require_disabling(carrier)
+            return [Step(StepVerb.DISABLE, request.target.name)]
+        case RequestAction.REMOVE:
+            return _removed(request, carrier, facts)
+
+
+def _created(username: str, carrier: Carrier, facts: RequestFacts) -> Iterator[Step]:
+    """Create the account, unless the application has it."""
+    if facts.account is None:
+        yield Step(StepVerb.CREATE, username, attributes=_attributes(carrier, carrier.attributes, facts, username))
+    elif not facts.account.is_of_person:
+        raise Inexpressible(f"the account {username} exists and is not known to be the person's; match it first")
+    elif not facts.account.is_active:
+        raise Inexpressible(f"the account {username} is disabled; request a Restore, or enable it by hand")
+
+
+def _changed(name: str, carrier: Carrier, facts: RequestFacts) -> Iterator[Step]:
+    """Write the attributes that follow the person; only an account that is known to be theirs is changed so."""
+    if carrier.changed_attributes and facts.account and facts.account.is_of_person:
+        attributes = _attributes(carrier, carrier.changed_attributes, facts, name)
+        yield Step(StepVerb.CHANGE, name, attributes=attributes)
+
+
+def _attributes(
+    carrier: Carrier, names: Mapping[str, str] | list[str], facts: RequestFacts, username: str
+) -> dict[str, str]:
+    person = {**facts.person, "username": username}
+    return {name: filled(carrier.attributes[name], person) for name in names}
+
+
+def _removed(request: AccessRequestDetail, carrier: Carrier, facts: RequestFacts) -> list[Step]:
+    """Remove the listed access, or the account if the request takes all that the account holds."""
+    name = request.target.name
+    if not _takes_all(request, facts):
+        return _memberships(request, name, facts, _TAKES)
+    memberships = [
+        Step(StepVerb.REMOVE_MEMBER, name, each.permission.permission)
+        for each in request.target.privileges
+        if _is_membership(each, facts)
+    ]
+    if carrier.on_remove is RemovalWay.DELETE:
+        return [*memberships, Step(StepVerb.DELETE, name)]
+    _require_disabling(carrier)
+    return [Step(StepVerb.DISABLE, name), *memberships]
+
+
+def _takes_all(request: AccessRequestDetail, facts: RequestFacts) -> bool:
+    """Return whether the request is for the account as a whole; that of a person who left always is."""
+    privileges = request.target.privileges
+    taken = {_key(each) for each in privileges if each.approved_access == Access.NONE}
+    if len(taken) < len(privileges):
+        return False
+    return not taken or not facts.is_active_person or facts.account is None or facts.account.holds <= taken
+
+
+def _memberships(
+    request: AccessRequestDetail, name: str, facts: RequestFacts, allowed: frozenset[StepVerb]
+) -> list[Step]:
+    """Return a step for each group: an Add only gives, a Remove only takes."""
+    steps = [_membership(each, name, facts) for each in request.target.privileges]
+    return [step for step in steps if step and step.verb in allowed]
+
+
+def _membership(privilege: Privilege, name: str, facts: RequestFacts) -> Step | None:
+    group = privilege.permission.permission
+    if not _is_membership(privilege, facts):
+        if privilege.approved_access == privilege.initial_access:
+            return None
+        words = " ".join(filter(None, _key(privilege)))
+        raise Inexpressible(f"{words} is not a group, so a carrier cannot give or take it")
+    match privilege.approved_access:
+        case Access.GRANT:
+            return Step(StepVerb.ADD_MEMBER, name, group)
+        case Access.NONE:
+            return Step(StepVerb.REMOVE_MEMBER, name, group)
+        case Access.UNRESTRICTED | Access.DENY | Access.MODIFY:
+            raise Inexpressible(f"a carrier cannot give the access {privilege.approved_access} to the group {group}")
+
+
+def _is_membership(privilege: Privilege, facts: RequestFacts) -> bool:
+    what = privilege.permission
+    return not what.section and what.header in facts.group_headers.get(what.permission, frozenset({GROUP_HEADER}))
+
+
+def _key(privilege: Privilege) -> tuple[str, str, str]:
+    what = privilege.permission
+    return what.header, what.section, what.permission
+
+
+def _require_disabling(carrier: Carrier) -> None:
+    if not carrier.can_disable:
+        raise Inexpressible("the carrier cannot disable or enable accounts: it has no activeAttribute")

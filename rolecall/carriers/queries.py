@@ -1,0 +1,285 @@
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from uuid import UUID
+
+import msgspec
+
+from rolecall.access_requests import queries as access_requests
+from rolecall.access_requests.enrichment import held_privileges
+from rolecall.access_requests.shapes import AccessRequestDetail
+from rolecall.accounts.model import GROUP_HEADER
+from rolecall.carriers.model import (
+    CARRYING,
+    REMOVALS,
+    CarriedRequest,
+    CarriedState,
+    Carrier,
+    Inexpressible,
+    RecordedStep,
+    Step,
+    StepState,
+)
+from rolecall.carriers.naming import STORED
+from rolecall.carriers.planning import KnownAccount, RequestFacts, plan
+from rolecall.carriers.shapes import CarriedItem, CarrierBrake, CarrierDetail, CarrierPreview, CarrierStepItem
+from rolecall.core.config import Config
+from rolecall.core.db import Db, fetch_one, fetch_rows, fetch_value
+from rolecall.core.errors import NotFound
+from rolecall.settings.policy import RequestAction
+from rolecall.sources import queries as sources
+from rolecall.sources.model import SourceKind
+from rolecall.sources.references import file_date
+
+HOUR = timedelta(hours=1)
+_SHOWN = 20
+# Requests that a carrier `c` takes up: opened since its mode is in effect, or waiting for their time.
+_DUE = """
+    carriers c JOIN applications a ON a.id = c.application_id AND NOT a.is_archived
+    JOIN access_requests r ON r.application_id = c.application_id AND r.status = 'Open'
+    LEFT JOIN carried_requests k ON k.request_id = r.id
+    WHERE c.definition ->> 'mode' IN ('On', 'Dry Run')
+      AND CASE WHEN k.request_id IS NULL THEN r.status_since >= c.mode_since
+               WHEN k.state = 'Waiting' THEN k.next_on <= %(now)s AND (c.definition ->> 'mode' = 'On')
+               ELSE k.opened_on <> r.status_since END"""
+
+
+async def find(db: Db, application_id: UUID) -> Carrier | None:
+    stored = await fetch_value(db, "SELECT definition FROM carriers WHERE application_id = %(id)s", id=application_id)
+    return msgspec.convert(stored, Carrier) if stored else None
+
+
+async def by_application(db: Db, ids: Iterable[UUID]) -> dict[UUID, Carrier]:
+    rows = await fetch_rows(
+        db, "SELECT application_id, definition FROM carriers WHERE application_id = ANY(%(ids)s)", ids=list(ids)
+    )
+    return {id: msgspec.convert(stored, Carrier) for id, stored in rows}
+
+
+async def applications_with_work(db: Db, now: datetime) -> list[UUID]:
+    """List the applications whose carrier has requests to take up or to have verified."""
+    rows = await fetch_rows(
+        db,
+        f"""SELECT DISTINCT c.application_id FROM {_DUE}
+            UNION SELECT application_id FROM carriers WHERE unverified_on IS NOT NULL""",
+        now=now,
+    )
+    return [id for (id,) in rows]
+
+
+async def due_requests(db: Db, application_id: UUID, now: datetime, most: int) -> list[UUID]:
+    rows = await fetch_rows(
+        db,
+        f"SELECT r.id FROM {_DUE} AND c.application_id = %(id)s ORDER BY r.number LIMIT %(most)s",
+        id=application_id,
+        now=now,
+        most=most,
+    )
+    return [id for (id,) in rows]
+
+
+async def carried(db: Db, request_id: UUID) -> CarriedRequest | None:
+    return await fetch_one(
+        db,
+        CarriedRequest,
+        "SELECT opened_on, state, attempts, is_released FROM carried_requests WHERE request_id = %(id)s",
+        id=request_id,
+    )
+
+
+async def unfinished_steps(db: Db, request_id: UUID) -> list[RecordedStep]:
+    rows = await fetch_rows(
+        db,
+        """SELECT position, step, state FROM carrier_steps WHERE request_id = %(id)s AND state <> 'Done'
+           ORDER BY position""",
+        id=request_id,
+    )
+    return [RecordedStep(position, msgspec.convert(step, Step), StepState(state)) for position, step, state in rows]
+
+
+async def removals_since(db: Db, application_id: UUID, since: datetime) -> int:
+    """Count the removals that were sent or are about to be sent."""
+    count: int = await fetch_value(
+        db,
+        """SELECT count(*) FROM carrier_steps s JOIN carried_requests k USING (request_id)
+           WHERE s.application_id = %(id)s AND s.is_removal
+             AND (s.sent_on > %(since)s OR s.sent_on IS NULL AND k.state = 'Waiting')""",
+        id=application_id,
+        since=since,
+    )
+    return count
+
+
+async def nth_last_sent(db: Db, application_id: UUID, n: int) -> datetime | None:
+    """Return when the n-th last step was sent."""
+    found: datetime | None = await fetch_value(
+        db,
+        """SELECT sent_on FROM carrier_steps WHERE application_id = %(id)s AND sent_on IS NOT NULL
+           ORDER BY sent_on DESC OFFSET %(before)s LIMIT 1""",
+        id=application_id,
+        before=n - 1,
+    )
+    return found
+
+
+async def facts_of(db: Db, request: AccessRequestDetail) -> RequestFacts:
+    """Read what planning needs to know about the person, the account and the groups of a request."""
+    identity = request.target.affected_identity
+    return RequestFacts(
+        await _person(db, identity.id, request.target.name) if identity else {},
+        identity is not None and identity.status == "Active",
+        await _account(db, request),
+        await _group_headers(db, request),
+    )
+
+
+async def _person(db: Db, id: UUID, target_name: str) -> dict[str, str]:
+    (row,) = await fetch_rows(
+        db,
+        """SELECT id::text, first_name, last_name, email_address, coalesce(employee_id, ''), type, title, company,
+                  division, department, office FROM identities WHERE id = %(id)s""",
+        id=id,
+    )
+    return {**dict(zip(STORED, row, strict=True)), "username": target_name}
+
+
+async def _account(db: Db, request: AccessRequestDetail) -> KnownAccount | None:
+    """Find the account by name; an Add also finds another account of the person."""
+    identity = request.target.affected_identity
+    rows = await fetch_rows(
+        db,
+        """SELECT a.id, a.username, v.is_active AND NOT v.is_locked, a.identity_id IS NOT DISTINCT FROM %(identity)s
+           FROM accounts a JOIN account_versions v ON v.account_number = a.number AND v.until_import IS NULL
+           WHERE a.application_id = %(application)s
+             AND (a.username = %(name)s OR %(by_person)s AND a.identity_id = %(identity)s)
+           ORDER BY a.username <> %(name)s, v.is_active DESC, a.username LIMIT 1""",
+        application=request.target.application.id,
+        name=request.target.name,
+        identity=identity.id if identity else None,
+        by_person=request.action == RequestAction.ADD,
+    )
+    if not rows:
+        return None
+    id, username, is_active, is_of_person = rows[0]
+    held = (await held_privileges(db, [id])).get(id, [])
+    holds = frozenset((each.header, each.section, each.permission) for each in held)
+    return KnownAccount(username, is_active, is_of_person and identity is not None, holds)
+
+
+async def _group_headers(db: Db, request: AccessRequestDetail) -> dict[str, frozenset[str]]:
+    """Map known groups to the headers that a privilege of them may have."""
+    rows = await fetch_rows(
+        db,
+        """SELECT g.name, array_agg(DISTINCT group_header(v.nomenclature))
+           FROM groups g JOIN group_versions v ON v.group_number = g.number AND v.until_import IS NULL
+           WHERE g.application_id = %(application)s AND g.name = ANY(%(names)s) GROUP BY 1""",
+        application=request.target.application.id,
+        names=[each.permission.permission for each in request.target.privileges],
+    )
+    return {name: frozenset({*headers, GROUP_HEADER}) for name, headers in rows}
+
+
+async def covers(db: Db, application_id: UUID, *, memberships: bool) -> bool:
+    """Return whether an import can fetch accounts from the live source, and memberships if those were changed."""
+    source = await sources.find(db, application_id)
+    if source is None or source.kind is SourceKind.SCIM_PUSH:
+        return False
+    rows = await fetch_rows(
+        db,
+        """SELECT g.content FROM file_groups g JOIN connectors c ON c.id = g.connector_id
+           WHERE c.application_id = %(id)s AND g.name = ANY(%(names)s)""",
+        id=application_id,
+        names=list(source.contents),
+    )
+    shown = {content for (content,) in rows}
+    return {"users", "memberships"} <= shown if memberships else "users" in shown
+
+
+async def get(db: Db, application_id: UUID, config: Config, now: datetime) -> CarrierDetail:
+    rows = await fetch_rows(
+        db,
+        """SELECT c.definition, c.changed_on, c.mode_since, k.set_on FROM carriers c
+           LEFT JOIN source_secrets k ON k.application_id = c.application_id AND k.name = %(name)s
+           WHERE c.application_id = %(id)s""",
+        id=application_id,
+        name=CARRYING,
+    )
+    if not rows:
+        await sources.application(db, application_id)
+        raise NotFound("Carrier of application", application_id)
+    stored, changed_on, mode_since, set_on = rows[0]
+    carrier = msgspec.convert(stored, Carrier)
+    return CarrierDetail(
+        **msgspec.structs.asdict(carrier),
+        changed_date=changed_on,
+        mode_date=mode_since,
+        secret_date=set_on or file_date(carrier.secret_ref, config),
+        brake=CarrierBrake(
+            await removals_since(db, application_id, now - HOUR),
+            carrier.removals_per_hour,
+            await _requests_in(db, application_id, CarriedState.HELD),
+        ),
+        waiting=await _requests_in(db, application_id, CarriedState.WAITING),
+        left=await _requests_in(db, application_id, CarriedState.LEFT),
+        last_steps=await _last_steps(db, application_id),
+    )
+
+
+async def _requests_in(db: Db, application_id: UUID, state: CarriedState) -> list[CarriedItem]:
+    """List the last requests that are still open and in this state."""
+    rows = await fetch_rows(
+        db,
+        """SELECT r.id, r.number, r.action, r.target_name, k.reason, k.changed_on, k.next_on
+           FROM carried_requests k JOIN access_requests r ON r.id = k.request_id AND r.status = 'Open'
+           WHERE k.application_id = %(id)s AND k.state = %(state)s
+           ORDER BY k.changed_on DESC, r.number LIMIT %(most)s""",
+        id=application_id,
+        state=state,
+        most=_SHOWN,
+    )
+    return [CarriedItem(*row) for row in rows]
+
+
+async def _last_steps(db: Db, application_id: UUID) -> list[CarrierStepItem]:
+    rows = await fetch_rows(
+        db,
+        """SELECT r.id, r.number, s.step, s.state, s.answer, s.sent_on FROM carrier_steps s
+           JOIN access_requests r ON r.id = s.request_id
+           WHERE s.application_id = %(id)s AND s.sent_on IS NOT NULL ORDER BY s.sent_on DESC, s.position DESC
+           LIMIT %(most)s""",
+        id=application_id,
+        most=_SHOWN,
+    )
+    return [
+        CarrierStepItem(id, number, msgspec.convert(step, Step).described(), state, answer, sent_on)
+        for id, number, step, state, answer, sent_on in rows
+    ]
+
+
+async def previewed(db: Db, carrier: Carrier, request: AccessRequestDetail) -> CarrierPreview:
+    """Plan a request without recording or sending anything."""
+    try:
+        steps = plan(request, carrier, await facts_of(db, request))
+    except Inexpressible as why:
+        return CarrierPreview(request.id, [], 0, str(why))
+    removals = sum(step.verb in REMOVALS for step in steps)
+    return CarrierPreview(request.id, [step.described() for step in steps], removals, None)
+
+
+async def open_requests(db: Db, application_id: UUID) -> list[AccessRequestDetail]:
+    """Return the oldest open requests of an application."""
+    rows = await fetch_rows(
+        db,
+        """SELECT id FROM access_requests WHERE application_id = %(id)s AND status = 'Open'
+           ORDER BY status_since, number LIMIT %(most)s""",
+        id=application_id,
+        most=_SHOWN,
+    )
+    return await access_requests.details(db, [id for (id,) in rows])
+
+
+async def request_of(db: Db, application_id: UUID, request_id: UUID) -> AccessRequestDetail:
+    """Return a request of this application."""
+    request = await access_requests.get(db, request_id)
+    if request.target.application.id != application_id:
+        raise NotFound("AccessRequest", request_id)
+    return request

@@ -1,0 +1,281 @@
+"""Record what a carrier is about to do, what it did and how a request ended, each in a transaction of its own."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from rolecall.access_requests import moving
+from rolecall.access_requests import queries as access_requests
+from rolecall.access_requests.closed_loop import ask_import_to_verify
+from rolecall.access_requests.model import ASSIGN
+from rolecall.access_requests.shapes import AccessRequestDetail
+from rolecall.carriers import queries
+from rolecall.carriers.model import (
+    CARRIER,
+    REMOVALS,
+    RETRY_PAUSES,
+    CarriedRequest,
+    CarriedState,
+    Carrier,
+    CarrierMode,
+    Inexpressible,
+    RecordedStep,
+    Step,
+    StepState,
+    StepVerb,
+)
+from rolecall.carriers.planning import plan
+from rolecall.core.db import Db, execute, fetch_rows, fetch_value, insert_rows
+from rolecall.core.errors import Conflict
+from rolecall.work_items.actions import record_activity
+from rolecall.work_items.model import WorkStatus
+
+CARRIED_OUT, LEFT, HELD, DRY_RUN = "Carried Out", "Left To Person", "Held", "Dry Run"
+_MINUTE = timedelta(minutes=1)
+_MEMBERSHIPS = frozenset({StepVerb.ADD_MEMBER, StepVerb.REMOVE_MEMBER})
+
+
+class NotNow(Exception):
+    """The request is not to be carried out now: it is held, left, done, canceled or must wait."""
+
+
+async def lock_open(db: Db, request_id: UUID) -> datetime:
+    """Lock a request and return since when it is Open; raise NotNow if it is not."""
+    rows = await fetch_rows(
+        db, "SELECT status, status_since FROM access_requests WHERE id = %(id)s FOR UPDATE", id=request_id
+    )
+    if not rows or rows[0][0] != WorkStatus.OPEN:
+        raise NotNow
+    since: datetime = rows[0][1]
+    return since
+
+
+async def begin(db: Db, application_id: UUID, carrier: Carrier, request_id: UUID, now: datetime) -> None:
+    """Take up a request: plan and record its steps, unless it is held, left to a person or a dry run."""
+    opened_on = await lock_open(db, request_id)
+    known = await queries.carried(db, request_id)
+    is_new = known is None or known.opened_on != opened_on
+    if is_new:
+        await _take_up(db, application_id, request_id, opened_on, now)
+    elif await queries.unfinished_steps(db, request_id):
+        return
+    (request,) = await access_requests.details(db, [request_id])
+    try:
+        if is_new:
+            _require_free(request, known)
+        steps = plan(request, carrier, await queries.facts_of(db, request))
+    except Inexpressible as why:
+        await leave(db, request_id, str(why), now)
+        return
+    is_released = known is not None and not is_new and known.is_released
+    if carrier.mode is CarrierMode.DRY_RUN:
+        await _record_dry_run(db, request, steps, now)
+    elif is_released or not await _is_held(db, application_id, carrier, request_id, steps, now):
+        await _record_plan(db, application_id, request_id, steps)
+
+
+def _require_free(request: AccessRequestDetail, known: CarriedRequest | None) -> None:
+    """Leave to people what they have taken up, and what was carried out and reopened."""
+    if known and known.state == CarriedState.DONE:
+        raise Inexpressible("it was carried out and then reopened, so a person must look why")
+    if request.assignee:
+        raise Inexpressible(f"it is assigned to {request.assignee.name}")
+
+
+async def take_up_again(db: Db, application_id: UUID, request_id: UUID, opened_on: datetime, now: datetime) -> None:
+    """Let the carrier start again with a request, even one that is assigned to a person or was carried out before."""
+    known = await queries.carried(db, request_id)
+    if known and known.opened_on == opened_on and known.state in (CarriedState.WAITING, CarriedState.HELD):
+        raise Conflict(f"The carrier has this request already; it is {known.state}")
+    await _take_up(db, application_id, request_id, opened_on, now)
+
+
+async def _take_up(db: Db, application_id: UUID, request_id: UUID, opened_on: datetime, now: datetime) -> None:
+    """Start anew for this opening; steps that were not sent are dropped."""
+    await execute(
+        db,
+        """INSERT INTO carried_requests (request_id, application_id, opened_on, state, next_on, changed_on)
+           VALUES (%(id)s, %(application)s, %(opened)s, 'Waiting', %(now)s, %(now)s)
+           ON CONFLICT (request_id) DO UPDATE SET opened_on = EXCLUDED.opened_on, state = 'Waiting', reason = '',
+               attempts = 0, next_on = EXCLUDED.next_on, changed_on = EXCLUDED.changed_on, is_released = false""",
+        id=request_id,
+        application=application_id,
+        opened=opened_on,
+        now=now,
+    )
+    await drop_planned(db, request_id)
+
+
+async def drop_planned(db: Db, request_id: UUID) -> None:
+    """Delete the steps that were not sent; what was sent stays as history."""
+    await execute(db, "DELETE FROM carrier_steps WHERE request_id = %(id)s AND state = 'Planned'", id=request_id)
+    await execute(
+        db,
+        "UPDATE carrier_steps SET state = 'Done', answer = 'not known' WHERE request_id = %(id)s AND state = 'Sent'",
+        id=request_id,
+    )
+
+
+async def _record_dry_run(db: Db, request: AccessRequestDetail, steps: Sequence[Step], now: datetime) -> None:
+    would = "; ".join(step.described() for step in steps)
+    await set_state(db, request.id, CarriedState.DRY_RUN, would, now)
+    await _say(db, request.id, DRY_RUN, f"Dry run: the carrier would {would}", now)
+
+
+async def _is_held(
+    db: Db, application_id: UUID, carrier: Carrier, request_id: UUID, steps: Sequence[Step], now: datetime
+) -> bool:
+    """Hold a request whose removals exceed the limit of the brake."""
+    removals = sum(step.verb in REMOVALS for step in steps)
+    before = await queries.removals_since(db, application_id, now - queries.HOUR)
+    if not removals or before + removals <= carrier.removals_per_hour:
+        return False
+    why = (
+        f"{before:,} removals in the last hour and {removals:,} more would exceed the limit of "
+        f"{carrier.removals_per_hour:,}; a person must release it"
+    )
+    await set_state(db, request_id, CarriedState.HELD, why, now)
+    await _say(db, request_id, HELD, f"Held by the brake of the carrier: {why}", now)
+    return True
+
+
+async def _record_plan(db: Db, application_id: UUID, request_id: UUID, steps: Sequence[Step]) -> None:
+    first = await fetch_value(
+        db, "SELECT coalesce(max(position) + 1, 0) FROM carrier_steps WHERE request_id = %(id)s", id=request_id
+    )
+    rows = [
+        {
+            "request_id": request_id,
+            "position": position,
+            "application_id": application_id,
+            "step": step,
+            "is_removal": step.verb in REMOVALS,
+            "state": StepState.PLANNED,
+        }
+        for position, step in enumerate(steps, first)
+    ]
+    await insert_rows(db, "carrier_steps", rows)
+
+
+async def begin_step(
+    db: Db, application_id: UUID, carrier: Carrier, request_id: UUID, recorded: RecordedStep, now: datetime
+) -> bool:
+    """Record a step as sent; return False if the rate limit is reached, so that it must not be sent now.
+
+    Raise NotNow if the request is no longer open, or the carrier was changed or switched off.
+    """
+    await lock_open(db, request_id)
+    if await queries.find(db, application_id) != carrier:
+        raise NotNow
+    full = await queries.nth_last_sent(db, application_id, carrier.steps_per_minute)
+    if full and full + _MINUTE > now:
+        await wait_until(db, request_id, full + _MINUTE, "the rate limit is reached", now)
+        return False
+    await execute(
+        db,
+        """UPDATE carrier_steps SET state = 'Sent', sent_on = %(now)s
+           WHERE request_id = %(id)s AND position = %(position)s AND state <> 'Done'""",
+        id=request_id,
+        position=recorded.position,
+        now=now,
+    )
+    return True
+
+
+async def end_step(db: Db, request_id: UUID, recorded: RecordedStep, answer: str, now: datetime) -> None:
+    """Record the answer to a step, once."""
+    done = await execute(
+        db,
+        """UPDATE carrier_steps SET state = 'Done', answer = %(answer)s
+           WHERE request_id = %(id)s AND position = %(position)s AND state = 'Sent'""",
+        id=request_id,
+        position=recorded.position,
+        answer=answer,
+    )
+    if done:
+        words = recorded.step.described()
+        await _say(db, request_id, CARRIED_OUT, f"{words[:1].upper()}{words[1:]}: {answer}", now)
+
+
+async def finish(db: Db, application_id: UUID, request_id: UUID, now: datetime) -> None:
+    """Resolve a request whose steps are done; an import of the live source must verify it, if there is one."""
+    await lock_open(db, request_id)
+    await set_state(db, request_id, CarriedState.DONE, "", now)
+    rows = await fetch_rows(
+        db, "SELECT DISTINCT step ->> 'verb' FROM carrier_steps WHERE request_id = %(id)s", id=request_id
+    )
+    verbs = {StepVerb(verb) for (verb,) in rows}
+    if await queries.covers(db, application_id, memberships=bool(verbs & _MEMBERSHIPS)):
+        await ask_import_to_verify(db, [request_id])
+        await execute(
+            db,
+            "UPDATE carriers SET unverified_on = %(now)s WHERE application_id = %(id)s",
+            id=application_id,
+            now=now,
+        )
+    await moving.resolve(db, [request_id], CARRIER, now, "The carrier provisioned the access")
+
+
+async def leave(db: Db, request_id: UUID, reason: str, now: datetime) -> None:
+    """Leave a request to a person: record why, and assign the provisioner if it has no assignee."""
+    await lock_open(db, request_id)
+    await set_state(db, request_id, CarriedState.LEFT, reason, now)
+    ((finished, planned),) = await fetch_rows(
+        db,
+        "SELECT count(*) FILTER (WHERE state = 'Done'), count(*) FROM carrier_steps WHERE request_id = %(id)s",
+        id=request_id,
+    )
+    progress = f"; {finished} of {planned} steps are done" if planned else ""
+    await _say(db, request_id, LEFT, f"Not carried out, a person must do it: {reason}{progress}", now)
+    provisioners = await fetch_rows(
+        db,
+        """SELECT p.reviewer_id, p.reviewer_name FROM responses p JOIN identities i ON i.id = p.reviewer_id
+           JOIN access_requests r ON r.id = p.request_id AND r.assignee_id IS NULL
+           WHERE p.request_id = %(id)s AND p.type = 'Resolve' AND p.asked AND i.status = 'Active'
+           ORDER BY p.rule, p.position LIMIT 1""",
+        id=request_id,
+    )
+    for id, name in provisioners:
+        text = f"Assigned to {name}, because the carrier left it to a person"
+        await moving.move(db, ASSIGN, [request_id], CARRIER, now, text, assignee_id=id, assignee_name=name)
+
+
+async def postpone(db: Db, request_id: UUID, reason: str, now: datetime) -> None:
+    """Take a request up again after a pause; after the last one leave it to a person."""
+    await lock_open(db, request_id)
+    known = await queries.carried(db, request_id)
+    if known is None:
+        return
+    if known.attempts >= len(RETRY_PAUSES):
+        await leave(db, request_id, reason, now)
+        return
+    await execute(db, "UPDATE carried_requests SET attempts = attempts + 1 WHERE request_id = %(id)s", id=request_id)
+    await wait_until(db, request_id, now + RETRY_PAUSES[known.attempts], reason, now)
+
+
+async def wait_until(db: Db, request_id: UUID, moment: datetime, reason: str, now: datetime) -> None:
+    await execute(
+        db,
+        """UPDATE carried_requests SET next_on = %(moment)s, reason = %(reason)s, changed_on = %(now)s
+           WHERE request_id = %(id)s AND state = 'Waiting'""",
+        id=request_id,
+        moment=moment,
+        reason=reason,
+        now=now,
+    )
+
+
+async def set_state(db: Db, request_id: UUID, state: CarriedState, reason: str, now: datetime) -> None:
+    await execute(
+        db,
+        """UPDATE carried_requests SET state = %(state)s, reason = %(reason)s, changed_on = %(now)s
+           WHERE request_id = %(id)s""",
+        id=request_id,
+        state=state,
+        reason=reason,
+        now=now,
+    )
+
+
+async def _say(db: Db, request_id: UUID, action: str, content: str, now: datetime) -> None:
+    await record_activity(db, request_id, author=CARRIER.name, action=action, content=content, now=now)

@@ -1,0 +1,189 @@
+"""Change accounts and memberships on a SCIM 2.0 server (RFC 7644).
+
+Each step looks first what is so already, because the answer to an earlier attempt may have been lost.
+"""
+
+import json
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from yarl import URL
+
+from rolecall.carriers.model import CannotCarryOut, Carrier, Step, StepVerb, TargetConnection
+from rolecall.core.json_paths import value_at
+from rolecall.core.text import in_one_line
+from rolecall.sources.http_client import SentAnswer, SourceHttp, open_http
+from rolecall.sources.model import SourceAccess, SourceFailed
+from rolecall.sources.rest import endpoint
+from rolecall.sources.scim import resources_in
+
+_USER = "urn:ietf:params:scim:schemas:core:2.0:User"
+_PATCH = "urn:ietf:params:scim:api:messages:2.0:PatchOp"
+_SELECTED = re.compile(r"([^\[\]]+)\[([^=\]]+)=([^\]]*)\](?:\.(.+))?")
+_GONE, _EXISTS = 404, 409
+Resource = dict[str, Any]
+
+
+@asynccontextmanager
+async def connect(access: SourceAccess, carrier: Carrier) -> AsyncIterator[TargetConnection]:
+    async with open_http(access) as http:
+        yield ScimTarget(http, carrier)
+
+
+class ScimTarget:
+    def __init__(self, http: SourceHttp, carrier: Carrier) -> None:
+        self._http, self._carrier = http, carrier
+        self._users = endpoint(http.root, carrier.accounts_path or "Users")
+        self._groups = endpoint(http.root, carrier.groups_path or "Groups")
+        self._username = carrier.account_attribute or "userName"
+        self._group_name = carrier.group_attribute or "displayName"
+
+    async def carry_out(self, step: Step) -> str:
+        user = await self._found(self._users, self._username, step.account)
+        match step.verb:
+            case StepVerb.CREATE:
+                return await self._create(step, user)
+            case StepVerb.CHANGE:
+                return await self._change(step, _required(user, step))
+            case StepVerb.ENABLE:
+                return await self._set_active(_required(user, step), active=True)
+            case StepVerb.DISABLE:
+                return await self._set_active(user, active=False) if user else "the account is gone already"
+            case StepVerb.DELETE:
+                return await self._delete(user) if user else "the account was gone already"
+            case StepVerb.ADD_MEMBER:
+                return await self._add_member(step, _required(user, step))
+            case StepVerb.REMOVE_MEMBER:
+                return await self._remove_member(step, user) if user else "the account was gone already"
+
+    async def _found(self, url: URL, attribute: str, name: str) -> Resource | None:
+        """Return the resource with exactly this name. A server may ignore filters, so its answer is checked."""
+        query = {"filter": f"{attribute} eq {json.dumps(name)}", "excludedAttributes": "members"}
+        resources, total = resources_in((await self._http.get(url, query)).value)
+        found = [each for each in resources if str(value_at(each, attribute)).casefold() == name.casefold()]
+        if len(found) > 1 or (not found and total > 0):
+            raise CannotCarryOut(f"the server does not tell which of its resources has the {attribute} {name}")
+        if found and not isinstance(found[0].get("id"), str):
+            raise CannotCarryOut(f"the server returns {name} without an id")
+        return found[0] if found else None
+
+    async def _create(self, step: Step, user: Resource | None) -> str:
+        if user is None:
+            answer = await self._http.send("POST", self._users, self._new_user(step))
+            if answer.status != _EXISTS:
+                _require_success(answer)
+                return f"created with the id {_id_in(answer)}"
+            user = _required(await self._found(self._users, self._username, step.account), step)
+        if not user.get("active", True):
+            raise CannotCarryOut(f"the account {step.account} exists and is disabled; a person must look whose it is")
+        if not all(str(value_at(user, name)) == value for name, value in step.attributes.items()):
+            raise CannotCarryOut(f"the account {step.account} exists with other attributes; it may be another person's")
+        return "it existed already, with these attributes"
+
+    def _new_user(self, step: Step) -> Resource:
+        made: Resource = {"schemas": [_USER], "active": True}
+        for path, value in {self._username: step.account, **step.attributes}.items():
+            put_value(made, path, value)
+        return made
+
+    async def _change(self, step: Step, user: Resource) -> str:
+        different = {name: value for name, value in step.attributes.items() if value_at(user, name) != value}
+        if not different:
+            return "nothing to change"
+        operations = [{"op": "replace", "path": scim_path(name), "value": value} for name, value in different.items()]
+        await self._patch(self._users / user["id"], operations)
+        return f"changed {', '.join(sorted(different))}"
+
+    async def _set_active(self, user: Resource, *, active: bool) -> str:
+        state = "enabled" if active else "disabled"
+        if user.get("active", True) is active:
+            return f"it was {state} already"
+        await self._patch(self._users / user["id"], [{"op": "replace", "path": "active", "value": active}])
+        return state
+
+    async def _delete(self, user: Resource) -> str:
+        answer = await self._http.send("DELETE", self._users / user["id"])
+        if answer.status == _GONE:
+            return "the account was gone already"
+        _require_success(answer)
+        return "deleted"
+
+    async def _add_member(self, step: Step, user: Resource) -> str:
+        group = await self._found(self._groups, self._group_name, step.group)
+        if group is None:
+            raise CannotCarryOut(f"the server has no group {step.group}")
+        if await self._is_member(group, user):
+            return "it was a member already"
+        member = {"value": user["id"], "display": step.account}
+        await self._patch(self._groups / group["id"], [{"op": "add", "path": "members", "value": [member]}])
+        return "added"
+
+    async def _remove_member(self, step: Step, user: Resource) -> str:
+        group = await self._found(self._groups, self._group_name, step.group)
+        if group is None:
+            return "the group was gone already"
+        if not await self._is_member(group, user):
+            return "it was no member already"
+        path = f"members[value eq {json.dumps(user['id'])}]"
+        await self._patch(self._groups / group["id"], [{"op": "remove", "path": path}])
+        return "removed"
+
+    async def _is_member(self, group: Resource, user: Resource) -> bool:
+        answer = (await self._http.get(self._groups / group["id"], {"attributes": "members"})).value
+        members = answer.get("members") if isinstance(answer, dict) else None
+        return any(isinstance(each, dict) and each.get("value") == user["id"] for each in members or ())
+
+    async def _patch(self, url: URL, operations: list[Resource]) -> None:
+        _require_success(await self._http.send("PATCH", url, {"schemas": [_PATCH], "Operations": operations}))
+
+
+def _required(user: Resource | None, step: Step) -> Resource:
+    if user is None:
+        raise CannotCarryOut(f"the server has no account {step.account}")
+    return user
+
+
+def _require_success(answer: SentAnswer) -> None:
+    if answer.status >= 300:
+        said = answer.value.get("detail") if isinstance(answer.value, dict) else None
+        words = f": {in_one_line(str(said))[:200]}" if said else ""
+        raise CannotCarryOut(f"the server refuses the change ({answer.status}){words}")
+
+
+def _id_in(answer: SentAnswer) -> str:
+    id = answer.value.get("id") if isinstance(answer.value, dict) else None
+    if not isinstance(id, str):
+        raise SourceFailed("the server does not say the id of the new account")
+    return id
+
+
+def put_value(record: Resource, path: str, value: str) -> None:
+    """Set a value at a path such as `name.givenName`, `emails[type=work].value` or `urn:…:User:department`."""
+    if path.startswith("urn:"):
+        schema, _, name = path.rpartition(":")
+        record.setdefault(schema, {})[name] = value
+        if schema not in record["schemas"]:
+            record["schemas"].append(schema)
+    elif selected := _SELECTED.fullmatch(path):
+        name, key, wanted, rest = selected.groups()
+        entries = record.setdefault(name, [])
+        entry = next((each for each in entries if each.get(key) == wanted), None)
+        if entry is None:
+            entries.append(entry := {key: wanted})
+        entry[rest or "value"] = value
+    else:
+        *outer, last = path.split(".")
+        for name in outer:
+            record = record.setdefault(name, {})
+        record[last] = value
+
+
+def scim_path(path: str) -> str:
+    """Write a path as SCIM does: `emails[type=work].value` becomes `emails[type eq "work"].value`."""
+    selected = _SELECTED.fullmatch(path)
+    if path.startswith("urn:") or not selected:
+        return path
+    name, key, wanted, rest = selected.groups()
+    return f"{name}[{key} eq {json.dumps(wanted)}].{rest or 'value'}"

@@ -1,0 +1,29 @@
+"""Open a connection to the application of a carrier, by its kind."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from uuid import UUID
+
+from rolecall.carriers import ldap, scim
+from rolecall.carriers.model import CARRYING, Carrier, CarrierKind, TargetConnection
+from rolecall.core.config import Config
+from rolecall.core.db import Pool
+from rolecall.sources.kinds import host_of
+from rolecall.sources.model import SourceAccess
+from rolecall.sources.secrets import find_secret
+
+# The total time that a server may ask us to wait; requests that need longer are taken up again later.
+_PATIENCE_SECONDS = 30.0
+_CONNECT = {CarrierKind.SCIM: scim.connect, CarrierKind.LDAP: ldap.connect}
+
+
+@asynccontextmanager
+async def open_target(
+    pool: Pool, config: Config, application_id: UUID, carrier: Carrier
+) -> AsyncIterator[TargetConnection]:
+    host = host_of(carrier.url)
+    async with pool.connection() as db:
+        secret = await find_secret(db, config, carrier.secret_ref, application_id, CARRYING, host)
+    access = SourceAccess(carrier.as_source(), secret.text, config, _PATIENCE_SECONDS)
+    async with _CONNECT[carrier.kind](access, carrier) as target:
+        yield target

@@ -1,0 +1,104 @@
+"""The live application of the sample company: fetched from a SCIM server, and changed there by a carrier.
+
+An approved request for it is carried out and proven without a person.
+"""
+
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from rolecall.applications import actions as applications
+from rolecall.carriers import actions as carriers
+from rolecall.carriers import queries as carrier_queries
+from rolecall.core.caller import Caller
+from rolecall.core.checking import Facts, Json
+from rolecall.core.config import Config
+from rolecall.core.db import Db, fetch_value
+from rolecall.demo.people import Employee
+from rolecall.demo.scim_peer import Record, ScimPeer
+from rolecall.demo.story import Who
+from rolecall.sources import actions as sources
+from rolecall.sources import queries as source_queries
+
+NAME = "Team Chat"
+# The person who asks for an account.
+ASKER = Who("Accounting", 8)
+GROUP = "Accounting"
+CONNECTOR: Json = {
+    "name": "SCIM",
+    "vendor": "Parlando",
+    "files": [
+        {
+            "name": "Users",
+            "content": "users",
+            "columns": {
+                "userName": "Username",
+                "displayName": "Name",
+                "emails[type=work].value": "Email",
+                "active": "Active",
+            },
+            "shape": {"ignore": ["id", "schemas", "emails"]},
+        },
+        {
+            "name": "Memberships",
+            "content": "memberships",
+            "isOptional": True,
+            "columns": {"members.display": "Username", "displayName": "Group"},
+            "shape": {"ignore": ["id", "schemas"]},
+        },
+    ],
+}
+_CONNECTION: Json = {"kind": "SCIM", "authentication": "Bearer", "timeoutSeconds": 10}
+_SOURCE: Json = {
+    **_CONNECTION,
+    "contents": {"Users": {"path": "Users"}, "Memberships": {"path": "Groups", "each": "members"}},
+}
+_CARRIER: Json = {
+    **_CONNECTION,
+    "mode": "On",
+    "accountName": "{email|local}",
+    "attributes": {"displayName": "{firstName} {lastName}", "emails[type=work].value": "{email}"},
+    "removalsPerHour": 5,
+}
+
+
+def fill(peer: ScimPeer, people: list[Employee], without: Employee) -> None:
+    """Give everyone an account in the chat and in the group of their department, except the person who asks for one."""
+    here = [person for person in people if person != without and person.type != "Service Account"]
+    groups: dict[str, list[str]] = {}
+    for person in here:
+        groups.setdefault(person.department, []).append(person.username)
+    peer.fill([_user(person) for person in here], groups)
+
+
+def _user(person: Employee) -> Record:
+    emails = [{"type": "work", "value": person.email}]
+    return {
+        "userName": person.username,
+        "displayName": f"{person.first} {person.last}",
+        "active": True,
+        "emails": emails,
+    }
+
+
+async def create(db: Db, caller: Caller, people: dict[str, Any], peer: ScimPeer, facts: Facts, config: Config) -> UUID:
+    """Create the application with its source and carrier; `people` are its owner and provisioners."""
+    raw = {"name": NAME, "priority": "Low", "connector": CONNECTOR, **people}
+    id = await applications.create_application(db, raw, facts)
+    secret = {"url": peer.url, "secret": peer.state.token}
+    await sources.put_source(db, caller, id, {**_SOURCE, **secret}, facts, config)
+    await carriers.put_carrier(db, id, {**_CARRIER, **secret}, facts, config)
+    return id
+
+
+async def reconnect(db: Db, caller: Caller, peer: ScimPeer, facts: Facts, config: Config) -> None:
+    """Point source and carrier to the peer, which listens on another port after each start."""
+    id = await fetch_value(db, "SELECT id FROM applications WHERE name = %(name)s", name=NAME)
+    if id is None:
+        return
+    if source := await source_queries.find(db, id):
+        body = {**msgspec.to_builtins(source), "url": peer.url}
+        await sources.put_source(db, caller, id, body, facts, config)
+    if carrier := await carrier_queries.find(db, id):
+        await carriers.put_carrier(db, id, {**msgspec.to_builtins(carrier), "url": peer.url}, facts, config)

@@ -1,0 +1,39 @@
+-- Carriers: how approved requests of an application are carried out, as configured.
+CREATE TABLE carriers (
+    application_id uuid PRIMARY KEY REFERENCES applications,
+    definition     jsonb NOT NULL,
+    changed_on     timestamptz NOT NULL,
+    -- Since when the mode is in effect: requests that opened before are left to people.
+    mode_since     timestamptz NOT NULL,
+    -- An import must verify what was carried out since then.
+    unverified_on  timestamptz
+);
+
+-- What became of a request that a carrier took up.
+CREATE TABLE carried_requests (
+    request_id     uuid PRIMARY KEY REFERENCES access_requests,
+    application_id uuid NOT NULL REFERENCES applications,
+    opened_on      timestamptz NOT NULL,
+    state          text NOT NULL CHECK (state IN ('Waiting', 'Held', 'Dry Run', 'Left', 'Done')),
+    reason         text NOT NULL DEFAULT '',
+    attempts       int NOT NULL DEFAULT 0,
+    next_on        timestamptz NOT NULL,
+    changed_on     timestamptz NOT NULL,
+    -- A person released it from the brake.
+    is_released    boolean NOT NULL DEFAULT false
+);
+CREATE INDEX carried_requests_by_state ON carried_requests (application_id, state, changed_on);
+
+-- The steps of a request, each recorded before it is sent.
+CREATE TABLE carrier_steps (
+    request_id     uuid NOT NULL REFERENCES carried_requests,
+    position       int NOT NULL,
+    application_id uuid NOT NULL REFERENCES applications,
+    step           jsonb NOT NULL,
+    is_removal     boolean NOT NULL,
+    state          text NOT NULL CHECK (state IN ('Planned', 'Sent', 'Done')),
+    answer         text NOT NULL DEFAULT '',
+    sent_on        timestamptz,
+    PRIMARY KEY (request_id, position)
+);
+CREATE INDEX carrier_steps_by_time ON carrier_steps (application_id, sent_on) WHERE sent_on IS NOT NULL;

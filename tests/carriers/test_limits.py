@@ -1,0 +1,213 @@
+"""What a carrier does not do: dry runs, the brake, the rate limit, and requests that are not its own."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from rolecall.carriers.carrying import carry_out_next
+from rolecall.core import clock
+from rolecall.core.config import Config
+from rolecall.core.db import Db, execute, fetch_rows, fetch_value, make_pool
+from tests.access_requests.walking import done
+from tests.carriers.carrying import LDAP, Carrying
+from tests.carriers.test_ldap import account, members
+from tests.sources.peers import Directory
+
+NOON = datetime(2026, 11, 2, 12, tzinfo=UTC)
+NOWHERE = "ldap://127.0.0.1:1"
+
+
+@pytest.fixture(autouse=True)
+def noon() -> None:
+    clock.travel_to(NOON)
+
+
+async def a_removal(carrying: Carrying, name: str) -> str:
+    return await carrying.request("Remove", await carrying.account(name), target_name=name, privileges=[])
+
+
+async def test_dry_run_says_what_it_would_do_and_does_nothing(carrying: Carrying, directory: Directory) -> None:
+    await carrying.put(directory.url, LDAP, mode="Dry Run")
+    id = await carrying.request("Add", await carrying.person("dry1"), gives=("Staff",))
+
+    await carrying.work()
+    await carrying.work()
+
+    assert await carrying.said(id) == [
+        ("Dry Run", "Dry run: the carrier would create the account dry1; add dry1 to the group Staff")
+    ]
+    assert (await carrying.detail(id))["status"] == "Open"
+    assert account(directory, "dry1") is None
+
+
+async def test_carrier_that_is_off_or_was_off_then_leaves_requests_alone(
+    carrying: Carrying, directory: Directory
+) -> None:
+    await carrying.put(directory.url, LDAP, mode="Off")
+    id = await carrying.request("Add", await carrying.person("off1"), gives=("Staff",))
+    await carrying.work()
+    clock.travel_to(NOON + timedelta(minutes=1))
+    await carrying.put(directory.url, LDAP)
+
+    await carrying.work()
+
+    assert await carrying.said(id) == []
+    assert account(directory, "off1") is None
+
+
+async def test_person_gives_an_earlier_request_to_the_carrier(carrying: Carrying, directory: Directory) -> None:
+    await carrying.put(directory.url, LDAP, mode="Dry Run")
+    id = await carrying.request("Add", await carrying.person("given1"), gives=("Staff",))
+    await carrying.work()
+    refused = await carrying.post("carry-out", accessRequestId=id)
+    await carrying.put(directory.url, LDAP)
+
+    given = await carrying.post("carry-out", accessRequestId=id)
+    await carrying.work()
+
+    assert (refused.status_code, given.status_code) == (409, 200)
+    assert (await carrying.detail(id))["status"] == "Completed"
+    assert (await carrying.post("carry-out", accessRequestId=id)).status_code == 409
+
+
+async def test_brake_holds_removals_until_a_person_releases_them(carrying: Carrying, directory: Directory) -> None:
+    await carrying.put(directory.url, LDAP, removalsPerHour=2)
+    ids = [await a_removal(carrying, f"held{n}") for n in range(4)]
+
+    await carrying.work()
+
+    held = (await carrying.get())["brake"]
+    assert (held["removalsInLastHour"], held["limit"], len(held["held"])) == (2, 2, 2)
+    assert "a person must release it" in (await carrying.said(ids[2]))[0][1]
+    assert [account(directory, f"held{n}")["employeeType"] for n in range(4)] == [["No"]] * 2 + [["Yes"]] * 2  # type: ignore[index]
+
+    released = await carrying.post("release", accessRequestIds=[ids[2]])
+    await carrying.work()
+    later = await a_removal(carrying, "held4")
+    clock.travel_to(NOON + timedelta(hours=2))
+    await carrying.work()
+
+    assert released.status_code == 200
+    assert (await carrying.detail(ids[2]))["status"] == "Completed"
+    assert (await carrying.detail(ids[3]))["status"] == "Open"
+    assert (await carrying.detail(later))["status"] == "Completed"
+    actions = [each["action"] for each in (await carrying.detail(ids[2]))["activity"]]
+    assert actions[-3:] == ["Released", "Carried Out", "Resolved"]
+
+
+async def test_nothing_to_release_is_a_conflict(carrying: Carrying) -> None:
+    await carrying.put(NOWHERE, LDAP)
+
+    assert (await carrying.post("release")).status_code == 409
+
+
+async def test_brake_does_not_hold_what_gives_access(carrying: Carrying, directory: Directory) -> None:
+    await carrying.put(directory.url, LDAP, removalsPerHour=0)
+    id = await carrying.request("Add", await carrying.person("brake1"), gives=("Staff",))
+
+    await carrying.work()
+
+    assert (await carrying.detail(id))["status"] == "Completed"
+
+
+async def test_rate_limit_pauses_in_the_middle_of_a_request(carrying: Carrying, directory: Directory) -> None:
+    await carrying.put(directory.url, LDAP, stepsPerMinute=2)
+    id = await carrying.request("Add", await carrying.person("rate1"), gives=("Staff", "Clerks"))
+    await carrying.work()
+    before = (await carrying.get())["waiting"][0]["reason"]
+    clock.travel_to(NOON + timedelta(seconds=50))
+    await carrying.work()
+    early = members(directory, "Clerks")
+    clock.travel_to(NOON + timedelta(minutes=5))
+
+    await carrying.work()
+
+    assert before == "the rate limit is reached"
+    assert "rate1" not in early
+    assert "rate1" in members(directory, "Clerks")
+    assert (await carrying.detail(id))["status"] == "Completed"
+
+
+async def test_system_out_of_reach_is_left_to_a_person_after_some_attempts(carrying: Carrying) -> None:
+    await carrying.put(NOWHERE, LDAP)
+    id = await carrying.request("Add", await carrying.person("lost1"), gives=("Staff",))
+    states: list[Any] = []
+    for minutes in (0, 1, 3, 9):
+        clock.travel_to(NOON + timedelta(minutes=minutes))
+        await carrying.work()
+        states += await fetch_rows(carrying.db, "SELECT state, attempts FROM carried_requests")
+
+    assert states == [("Waiting", 1), ("Waiting", 2), ("Waiting", 3), ("Left", 3)]
+    assert (await carrying.detail(id))["assignee"]["name"] == "Peter Naur"
+    assert "no connection to the directory" in (await carrying.said(id))[0][1]
+
+
+async def test_request_of_a_person_is_left_to_them(carrying: Carrying) -> None:
+    await carrying.put(NOWHERE, LDAP)
+    id = await carrying.request("Add", await carrying.person("mine1"), gives=("Staff",))
+    await done(carrying.client, id, "assign", assigneeId=carrying.cast.peter)
+
+    await carrying.work()
+
+    assert (await carrying.said(id))[0][1] == "Not carried out, a person must do it: it is assigned to Peter Naur"
+
+
+async def test_reopened_request_is_left_to_a_person(carrying: Carrying, directory: Directory, db: Db) -> None:
+    await execute(db, "UPDATE applications SET priority = 'High'")
+    await carrying.put(directory.url, LDAP)
+    id = await carrying.request("Add", await carrying.person("again1"), gives=("Staff",))
+    await carrying.work()
+    clock.travel_to(NOON + timedelta(minutes=1))
+    await done(carrying.client, id, "reopen")
+
+    await carrying.work()
+
+    assert "carried out and then reopened" in (await carrying.said(id))[-2][1]
+
+
+async def test_canceled_request_is_not_continued(carrying: Carrying, directory: Directory) -> None:
+    await carrying.put(directory.url, LDAP, stepsPerMinute=1)
+    id = await carrying.request("Add", await carrying.person("cancel1"), gives=("Staff",))
+    await carrying.work()
+    await done(carrying.client, id, "cancel")
+    clock.travel_to(NOON + timedelta(minutes=2))
+
+    await carrying.work()
+
+    assert "cancel1" not in members(directory, "Staff")
+
+
+async def test_two_workers_at_once_do_nothing_twice(carrying: Carrying, directory: Directory, config: Config) -> None:
+    await carrying.put(directory.url, LDAP)
+    ids = [await carrying.request("Add", await carrying.person(f"two{n}"), gives=("Staff",)) for n in range(5)]
+
+    async with make_pool(config) as one, make_pool(config) as other:
+        for _ in range(3):
+            await asyncio.gather(*(carry_out_next(pool, config, clock.now()) for pool in (one, other)))
+
+    for n, id in enumerate(ids):
+        assert [action for action, _ in await carrying.said(id)] == ["Carried Out", "Carried Out", "Resolved"]
+        assert len(directory.find(f"(uid=two{n})")) == 1
+    assert await fetch_value(carrying.db, "SELECT count(*) FROM carrier_steps") == 10
+
+
+async def test_step_without_an_answer_is_looked_up_and_not_repeated(
+    carrying: Carrying, directory: Directory, db: Db
+) -> None:
+    """The worker died after it had sent the steps: they are recorded, without an answer."""
+    await carrying.put(directory.url, LDAP)
+    id = await carrying.request("Add", await carrying.person("died1"), gives=("Staff",))
+    await carrying.work()
+    await execute(db, "DELETE FROM activity WHERE author = 'Carrier'")
+    await execute(db, "UPDATE carrier_steps SET state = 'Sent', answer = ''")
+    await execute(db, "UPDATE carried_requests SET state = 'Waiting'")
+    await execute(db, "UPDATE access_requests SET status = 'Open' WHERE id = %(id)s", id=id)
+
+    await carrying.work()
+
+    assert [text for _, text in await carrying.said(id)][:2] == [
+        "Create the account died1: it existed already, with these attributes",
+        "Add died1 to the group Staff: it was a member already",
+    ]

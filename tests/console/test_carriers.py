@@ -1,0 +1,113 @@
+"""The screen of a carrier: save it, see what it would do and did, release its brake, remove it."""
+
+from html import unescape
+from uuid import UUID
+
+import httpx2
+import pytest
+
+from rolecall.core.config import Config
+from rolecall.core.db import Db, fetch_rows, fetch_value
+from tests.access_requests.walking import a_cast
+from tests.builders import an_application
+from tests.carriers.carrying import LDAP, SCIM, Carrying
+from tests.sources.sourcing import allowing
+
+URL = "http://127.0.0.1:9/scim/v2"
+
+
+@pytest.fixture
+def config(config: Config) -> Config:
+    return allowing(config)
+
+
+@pytest.fixture
+async def carrying(client: httpx2.AsyncClient, db: Db, config: Config) -> Carrying:
+    cast = await a_cast(db)
+    id = await an_application(db, "Ledger", provisionerIds=[cast.peter])
+    return Carrying(client, db, config, id, cast)
+
+
+def form_of(settings: dict[str, object], **fields: str) -> dict[str, str]:
+    texts = {name: value for name, value in settings.items() if isinstance(value, str)}
+    return {"mode": "On", "stepsPerMinute": "60", "removalsPerHour": "20", "timeoutSeconds": "5", **texts, **fields}
+
+
+async def page(browser: httpx2.AsyncClient, id: UUID) -> str:
+    return unescape((await browser.get(f"/applications/{id}/carrier")).text)
+
+
+async def test_application_links_to_its_carrier(administrator: httpx2.AsyncClient, carrying: Carrying) -> None:
+    linked = (await administrator.get(f"/applications/{carrying.id}")).text
+    empty = await page(administrator, carrying.id)
+
+    assert f'href="/applications/{carrying.id}/carrier"' in linked
+    assert "This application has no carrier. People carry out its requests." in empty
+
+
+async def test_carrier_is_saved_and_shown_again(administrator: httpx2.AsyncClient, carrying: Carrying, db: Db) -> None:
+    attributes = {"attributes": '{"cn": "{firstName} {lastName}", "title": "{title}"}', "changedAttributes": "title"}
+    fields = form_of(LDAP, url="ldap://127.0.0.1:9", objectClasses="inetOrgPerson, person", **attributes)
+
+    saved = await administrator.post(f"/applications/{carrying.id}/carrier", data=fields)
+
+    assert saved.status_code == 303, saved.text
+    (stored,) = await fetch_rows(db, "SELECT definition FROM carriers")
+    assert stored[0]["objectClasses"] == ["inetOrgPerson", "person"]
+    assert stored[0]["attributes"] == {"cn": "{firstName} {lastName}", "title": "{title}"}
+    shown = await page(administrator, carrying.id)
+    assert "inetOrgPerson, person" in shown
+    assert "directory secret" not in shown
+    again = await administrator.post(f"/applications/{carrying.id}/carrier", data={**fields, "secretRef": "sealed"})
+    assert again.status_code == 303
+
+
+async def test_mistakes_are_shown_beside_their_fields(administrator: httpx2.AsyncClient, carrying: Carrying) -> None:
+    fields = form_of(SCIM, url="http://elsewhere.example.com", accountName="{salary}", attributes="[")
+
+    broken = await administrator.post(f"/applications/{carrying.id}/carrier", data=fields)
+    wrong = await administrator.post(f"/applications/{carrying.id}/carrier", data={**fields, "attributes": ""})
+
+    assert "Attributes must be a JSON object" in unescape(broken.text)
+    assert wrong.status_code == 400
+    assert "not in ROLECALL_SOURCE_HOSTS" in unescape(wrong.text)
+    assert "{salary} is unknown" in unescape(wrong.text)
+
+
+async def test_plans_and_the_brake_are_shown_and_released(
+    administrator: httpx2.AsyncClient, carrying: Carrying, db: Db
+) -> None:
+    await carrying.put(URL, SCIM, removalsPerHour=0)
+    id = await carrying.request("Remove", await carrying.account("ada"), target_name="ada", privileges=[])
+    planned = await page(administrator, carrying.id)
+    await carrying.work()
+    held = await page(administrator, carrying.id)
+
+    released = await administrator.post(f"/applications/{carrying.id}/carrier/release", data={"accessRequestId": id})
+
+    assert "Disable the account ada" in planned
+    assert "Held by the brake" in held
+    assert "a person must release it" in held
+    assert released.status_code == 303
+    assert await fetch_value(db, "SELECT state FROM carried_requests") == "Waiting"
+    assert "Held by the brake" not in await page(administrator, carrying.id)
+
+
+async def test_request_is_given_to_the_carrier(administrator: httpx2.AsyncClient, carrying: Carrying, db: Db) -> None:
+    id = await carrying.request("Remove", await carrying.account("ada"), target_name="ada", privileges=[])
+    await carrying.put(URL, SCIM)
+
+    given = await administrator.post(f"/applications/{carrying.id}/carrier/carry-out", data={"accessRequestId": id})
+    await carrying.work()
+
+    assert given.status_code == 303
+    assert "cannot be reached" in await page(administrator, carrying.id)
+
+
+async def test_carrier_is_removed(administrator: httpx2.AsyncClient, carrying: Carrying, db: Db) -> None:
+    await carrying.put(URL, SCIM)
+
+    removed = await administrator.post(f"/applications/{carrying.id}/carrier/remove")
+
+    assert removed.status_code == 303
+    assert await fetch_value(db, "SELECT count(*) FROM carriers") == 0
