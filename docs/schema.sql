@@ -5,7 +5,8 @@ CREATE TABLE public.absences (
     event_id uuid NOT NULL,
     identity_id uuid NOT NULL,
     starts_on timestamp with time zone NOT NULL,
-    ends_on timestamp with time zone
+    ends_on timestamp with time zone,
+    entered_by uuid
 );
 ALTER TABLE ONLY public.absences ADD CONSTRAINT absences_pkey PRIMARY KEY (event_id);
 CREATE INDEX absences_identity_id_idx ON public.absences USING btree (identity_id);
@@ -461,6 +462,7 @@ CREATE UNIQUE INDEX one_current_exception ON public.conflict_exceptions USING bt
 CREATE TRIGGER note_delete AFTER DELETE ON public.conflict_exceptions REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_conflict_exceptions();
 CREATE TRIGGER note_insert AFTER INSERT ON public.conflict_exceptions REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_conflict_exceptions();
 CREATE TRIGGER note_update AFTER UPDATE ON public.conflict_exceptions REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_conflict_exceptions();
+CREATE TRIGGER notify_of_decided_exception AFTER UPDATE OF status ON public.conflict_exceptions FOR EACH ROW WHEN (((new.status = ANY (ARRAY['Approved'::text, 'Withdrawn'::text])) AND (old.status = 'Pending'::text))) EXECUTE FUNCTION public.notify_of_exception();
 CREATE TRIGGER notify_of_ended_exception AFTER UPDATE OF status ON public.conflict_exceptions FOR EACH ROW WHEN (((new.status = ANY (ARRAY['Expired'::text, 'Outgrown'::text])) AND (old.status <> new.status))) EXECUTE FUNCTION public.notify_of_exception();
 CREATE TRIGGER notify_of_new_exception AFTER INSERT ON public.conflict_exceptions FOR EACH ROW EXECUTE FUNCTION public.notify_of_exception();
 CREATE TRIGGER refuse_move BEFORE UPDATE OF status ON public.conflict_exceptions FOR EACH ROW WHEN (((new.status <> old.status) AND (((old.status || ' > '::text) || new.status) <> ALL (public.exception_moves())))) EXECUTE FUNCTION public.refuse_move('An exception');
@@ -799,6 +801,7 @@ ALTER TABLE ONLY public.exception_approvals ADD CONSTRAINT exception_approvals_p
 CREATE TRIGGER note_delete AFTER DELETE ON public.exception_approvals REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_exception_approvals();
 CREATE TRIGGER note_insert AFTER INSERT ON public.exception_approvals REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_exception_approvals();
 CREATE TRIGGER note_update AFTER UPDATE ON public.exception_approvals REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_exception_approvals();
+CREATE TRIGGER notify_of_approval AFTER INSERT ON public.exception_approvals FOR EACH ROW EXECUTE FUNCTION public.notify_of_approval();
 ALTER TABLE ONLY public.exception_approvals ADD CONSTRAINT exception_approvals_exception_id_fkey FOREIGN KEY (exception_id) REFERENCES public.conflict_exceptions(id);
 
 CREATE TABLE public.exports (
@@ -1757,6 +1760,7 @@ CREATE INDEX review_moves_review_id_number_idx ON public.review_moves USING btre
 CREATE TRIGGER note_delete AFTER DELETE ON public.review_moves REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_review_moves();
 CREATE TRIGGER note_insert AFTER INSERT ON public.review_moves REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_review_moves();
 CREATE TRIGGER note_update AFTER UPDATE ON public.review_moves REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_review_moves();
+CREATE TRIGGER notify_of_moved_items AFTER INSERT ON public.review_moves REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.notify_of_moved_items();
 ALTER TABLE ONLY public.review_moves ADD CONSTRAINT review_moves_review_id_fkey FOREIGN KEY (review_id) REFERENCES public.reviews(id);
 
 CREATE TABLE public.review_news (
@@ -1815,6 +1819,7 @@ ALTER TABLE ONLY public.review_submissions ADD CONSTRAINT review_submissions_pke
 CREATE INDEX review_submissions_review_id_number_idx ON public.review_submissions USING btree (review_id, number);
 CREATE TRIGGER note_delete AFTER DELETE ON public.review_submissions REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_review_submissions();
 CREATE TRIGGER note_insert AFTER INSERT ON public.review_submissions REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_review_submissions();
+CREATE TRIGGER note_submitted_review AFTER INSERT ON public.review_submissions FOR EACH ROW EXECUTE FUNCTION public.note_submitted_review();
 CREATE TRIGGER note_update AFTER UPDATE ON public.review_submissions REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_review_submissions();
 ALTER TABLE ONLY public.review_submissions ADD CONSTRAINT review_submissions_review_id_fkey FOREIGN KEY (review_id) REFERENCES public.reviews(id);
 
@@ -2263,6 +2268,11 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 413beed846ee view access_model_privileges
 
 -- In rolecall/schema/access_requests.sql:
+-- e4220c697e71 function done_by(uuid)
+-- 38edbe6e64bc function with_token_owners(uuid[])
+-- d87daf8082b8 function carried_out_by(uuid, text)
+-- 300d4d97d43f function excluded_from(public.access_requests, text)
+-- e350d682d09e function excluded_stand_ins(public.access_requests, text, uuid)
 -- 32fedd9c6160 function is_unshown(public.access_requests)
 -- a22e68191ca4 function keep_access_requests_on_delete()
 -- 7a33dbfb2eb9 function keep_access_requests_on_insert()
@@ -2489,31 +2499,39 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 13bb7e3862b0 function note_notification_secrets()
 -- af1ac8bb9564 function note_notification_settings()
 -- b0d02bced01c function note_notification_zones()
+-- 2ce5c6068c3e function note_submitted_review()
+-- 32f7f1ceb959 function notify_people(uuid[], text, text, uuid, text)
+-- 4bebf28c7336 function people_to_notify(uuid)
+-- ea8bb0af5dd9 function people_who_may_respond(public.access_requests, text, uuid)
+-- 1e6e17e0bfad function notify_further_reviewer(uuid, text, uuid)
 -- baf2e3c1fcd9 function notify_of_acting_owners()
+-- 0ee02e70d069 function notify_of_approval()
 -- eb2445b1e589 function notify_of_assigned_event()
 -- c69d50ff39c1 function notify_of_conflicts()
 -- 291e69908cc9 function notify_of_ending_exceptions(timestamp with time zone)
--- 220b6260643e function notify_of_exception()
+-- 5b2ae44060a2 function notify_of_exception()
 -- 9cab86c2cf17 function notify_of_failed_import()
 -- 202c0f735988 function notify_of_failing_channel()
 -- 631620bc74ea function notify_of_failing_webhook()
 -- 74a69de636e8 function notify_of_held_import()
+-- 0f6f5e861a93 function notify_of_leaves(timestamp with time zone)
+-- 23122610c18d function notify_of_moved_items()
 -- 9e8458b99b0f function notify_of_moved_requests()
--- 676336c24ea3 function notify_of_personnel_events()
--- 32f7f1ceb959 function notify_people(uuid[], text, text, uuid, text)
--- 4bebf28c7336 function people_to_notify(uuid)
+-- c9c21cd903ad function notify_of_personnel_events()
 -- 2cd8efd87cee function person_or_administrators(uuid)
 -- c9a65c8e0d2b function notify_of_report(uuid, uuid, boolean)
 -- bc0b52647adb function notify_of_request_events()
--- e33459211eb6 function notify_of_review_events()
+-- 956d70316ee5 function notify_of_review_events()
 -- 30e7a2f57de1 function notify_of_stand_in()
--- 77cc27fedc28 function notify_reviewers(uuid[], text)
+-- fadbca51d6f1 function notify_reviewers(uuid[], text)
 -- 77349459b596 function people_of_rule(uuid)
+-- 75824abf358d function people_who_approve(uuid)
 -- 502c4a453547 function people_who_respond(uuid, text)
--- 8e1b9b0c472e function people_who_approve_for_rule(uuid, uuid[])
+-- 5557cef493a5 function people_with_items(uuid, uuid[])
+-- 7124f1d685df function remind_approvers(uuid)
 
 -- In rolecall/schema/personnel_events.sql:
--- dde59e4e14e2 function keep_absences()
+-- 78443940ee8d function keep_absences()
 -- f97637fabe5c function keep_personnel_events_on_delete()
 -- 48ee201a75cd function keep_personnel_events_on_insert()
 -- 1278c07c7655 function keep_personnel_events_on_update()
@@ -2563,13 +2581,16 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- ac9e8bc8023d function note_sources()
 
 -- In rolecall/schema/stand_ins.sql:
+-- f2dc02429896 function entered_leave_of(uuid, uuid)
 -- ced8248223b4 function is_absent(uuid, timestamp with time zone)
 -- e00a7a96cd4f function may_decide(uuid)
--- 85cb5cab3f3d function stand_in_of(uuid, text, timestamp with time zone)
--- 77f8f06456d4 function stand_ins_for(uuid, text, timestamp with time zone)
--- e6d1ced6d890 function can_be_answered(uuid, text, timestamp with time zone, uuid[])
+-- ed1abc2cdad6 function automatic_stand_in(uuid, timestamp with time zone)
+-- ff36ab8b9108 function stand_in_of(uuid, text, timestamp with time zone)
+-- 3a03a3ae9986 function eligible_stand_ins(uuid, text, timestamp with time zone, uuid[])
+-- 3afdf740fb7f function can_be_answered(uuid, text, timestamp with time zone, uuid[])
 -- 6b6e759d0ab2 function note_stand_ins()
--- 60d78988478d function responds_for(uuid, timestamp with time zone)
+-- 77f8f06456d4 function stand_ins_for(uuid, text, timestamp with time zone)
+-- 2bc1f9e99336 function responds_for(uuid, timestamp with time zone)
 -- 434be673876f function stand_ins_between(uuid, uuid, text, timestamp with time zone)
 
 -- In rolecall/schema/tokens.sql:

@@ -248,11 +248,15 @@ async def _stand_in(
 async def _is_chosen_by_party(
     db: Db, locked: _LockedRequest, type: RequirementType, reviewer_id: UUID, stand_in: Caller
 ) -> bool:
-    """Tell whether a person who must not decide is in the chain of stand-ins, and so chose who decides."""
-    excluded = {*locked.standing.parties}
-    if type is RequirementType.VERIFY:
-        excluded |= {*locked.standing.carried_out_by}
-    return bool(excluded & await between(db, reviewer_id, stand_in, type, locked.now))
+    """Return whether a person who must not decide is in the chain of stand-ins, and so chose who decides."""
+    excluded = await fetch_value(
+        db,
+        "SELECT excluded_stand_ins(r, %(type)s, %(reviewer)s) FROM access_requests r WHERE r.id = %(id)s",
+        id=locked.id,
+        type=type,
+        reviewer=reviewer_id,
+    )
+    return bool({*excluded} & await between(db, reviewer_id, stand_in, type, locked.now))
 
 
 def _said(body: RespondBody, reviewer: _Reviewer, caller: Caller, stand_in: Caller | None) -> str:

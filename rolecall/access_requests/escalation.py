@@ -7,14 +7,12 @@ from uuid import UUID
 import msgspec
 
 from rolecall.access_requests.model import AWAITED
-from rolecall.access_requests.permitted import CARRIED_OUT_BY
 from rolecall.access_requests.requirements import ADMINISTRATORS
 from rolecall.core.db import Db, fetch_rows, insert_rows
 from rolecall.identities import administrators
 
-# The people who must not decide on a request.
-_EXCLUDED = f"""array_remove(ARRAY[r.reporter_id, r.identity_id], NULL)
-                || CASE WHEN p.type = 'Verify' THEN {CARRIED_OUT_BY} ELSE '{{}}' END"""
+# The people who must not decide on a request, or respond to it already.
+_EXCLUDED = "excluded_stand_ins(r, p.type, NULL)"
 # Unmet rules of requests, with everyone who was asked, their active supervisors and who must not be asked.
 _SILENT = f"""
     SELECT p.request_id, p.type, p.rule, max(p.position), p.reason, array_agg(p.reviewer_id),
@@ -24,10 +22,12 @@ _SILENT = f"""
     JOIN responses p ON p.request_id = r.id AND p.type = each.type AND p.asked
     LEFT JOIN identities i ON i.id = p.reviewer_id
     LEFT JOIN identities s ON s.id = i.supervisor_id AND may_decide(s.id) AND NOT is_absent(s.id, %(now)s)
+        AND NOT entered_leave_of(s.id, i.id)
     WHERE r.id = ANY(%(ids)s)
     GROUP BY r.id, p.request_id, p.type, p.rule, p.reason HAVING bool_and(p.response = 'Pending')"""
 # Every reviewer of a rule is on leave, and the people who stand in, if any, must not decide on the request `r`.
-_UNANSWERABLE = f"NOT bool_or(can_be_answered(p.reviewer_id, p.type, %(now)s, {_EXCLUDED}))"
+_UNANSWERABLE = """
+    NOT bool_or(can_be_answered(p.reviewer_id, p.type, %(now)s, excluded_stand_ins(r, p.type, p.reviewer_id)))"""
 _ABSENT = f"{_SILENT} AND {_UNANSWERABLE}"
 # SQL for a waiting request `r` with such a rule.
 HAS_UNANSWERABLE_RULE = f"""

@@ -25,7 +25,6 @@ from rolecall.access_requests.model import (
     RequestEvent,
     gives_access,
 )
-from rolecall.access_requests.permitted import DONE_BY, with_owners
 from rolecall.access_requests.requirements import ADMINISTRATORS
 from rolecall.access_requests.shapes import AccessRequestDetail
 from rolecall.core.caller import SYSTEM, Caller
@@ -120,16 +119,16 @@ async def resolve(db: Db, ids: Ids, caller: Caller, now: datetime, text: Text | 
 
 async def _ask_others_to_verify(db: Db, ids: Ids, caller: Caller) -> None:
     """Ask administrators to verify where every verifier also provisioned the request, so that someone can respond."""
-    done_by = f"array_remove(ARRAY[%(caller)s, r.assignee_id], NULL) || {DONE_BY}"
     rules = await fetch_rows(
         db,
-        f"""SELECT v.request_id, v.rule, v.last, v.reason,
-                   array_remove(ARRAY[r.reporter_id, r.identity_id], NULL) || c.by
+        """SELECT v.request_id, v.rule, v.last, v.reason,
+                  array_remove(ARRAY[r.reporter_id, r.identity_id], NULL) || c.by
             FROM (SELECT request_id, rule, reason, max(position) AS last, array_agg(reviewer_id) AS asked
                   FROM responses WHERE request_id = ANY(%(ids)s) AND type = 'Verify'
                   GROUP BY request_id, rule, reason) v
             JOIN access_requests r ON r.id = v.request_id
-            CROSS JOIN LATERAL (SELECT {with_owners(done_by)} AS by) c
+            CROSS JOIN LATERAL (SELECT with_token_owners(
+                array_remove(ARRAY[%(caller)s, r.assignee_id], NULL) || done_by(r.id)) AS by) c
             WHERE v.asked <@ c.by""",
         ids=list(ids),
         caller=caller.id,

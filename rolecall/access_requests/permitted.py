@@ -36,6 +36,9 @@ PROVISIONED_IT = "The person who provisioned the access cannot verify it; anothe
 ALONE = "Give the reason why you decide alone: it is recorded in the activity"
 NOT_STANDING_IN = "You do not stand in for this reviewer now"
 CHOSEN_BY_THEM = "You stand in through a person who must not decide on this request, so another person must decide"
+SECOND_RESPONSE = (
+    "You respond to this request yourself or for another reviewer; another person must respond for this one"
+)
 ONLY_YOURSELF = "Stand-in ID must be yours: only a token records the response of another person"
 NOT_INVOLVED = "Only people involved in this request, operators and administrators can do this"
 
@@ -63,8 +66,9 @@ class Standing(msgspec.Struct, frozen=True):
     `asked`: the types of response that the caller is asked for. `carried_out_by`: everyone who resolved the request, or
     was its assignee at that time, including before it was reopened, and the owners of tokens among them.
     `owner_carried_out`: the caller is a token whose owner did so in person. `latest`: the time of the last activity.
-    `parties`: the reporter and the affected identity. `is_alone`: the setting `singleHanded` is on, the caller is the
-    only active administrator and no other active person is asked to respond now.
+    `parties`: the reporter and the affected identity. `responds_as`: the reviewers of the awaited type as whom the
+    caller is asked or has responded. `is_alone`: the setting `singleHanded` is on, the caller is the only active
+    administrator and no other active person is asked to respond now.
     """
 
     caller_id: UUID
@@ -80,6 +84,7 @@ class Standing(msgspec.Struct, frozen=True):
     latest: datetime
     is_alone: bool = False
     parties: list[UUID] = []
+    responds_as: list[UUID] = []
 
     @property
     def relations(self) -> frozenset[PersonRelation]:
@@ -98,6 +103,10 @@ class Standing(msgspec.Struct, frozen=True):
         people = {reviewer_id} | ({self.caller_id} if self.is_person else set())
         is_own = self.is_person and (self.is_reporter or self.is_affected)
         return not is_own and not self.owner_carried_out and not people & {*self.carried_out_by}
+
+    def responds_for_others(self, reviewer_id: UUID) -> bool:
+        """Return whether the caller takes the part of another reviewer: one person does not meet two rules for two."""
+        return not self.is_alone and bool({*self.responds_as} - {reviewer_id})
 
     @property
     def reach(self) -> frozenset[str]:
@@ -120,6 +129,8 @@ def response_refusal(standing: Standing, caller: Caller, type: RequirementType, 
     is_administrator = standing.role == Role.ADMINISTRATOR and reviewer_id == ADMINISTRATORS.id
     if caller.is_person and reviewer_id != caller.id and not is_administrator and not stands_in:
         return NOT_STANDING_IN
+    if type is not RequirementType.RESOLVE and not is_administrator and standing.responds_for_others(reviewer_id):
+        return SECOND_RESPONSE
     return refusal(standing, DECIDED[type], reviewer_id, stands_in=stands_in)
 
 
@@ -144,23 +155,9 @@ def refusal(standing: Standing, move: Move, reviewer_id: UUID | None = None, *, 
     return None
 
 
-# SQL for a request `r`. Read the assignee from the event of the move, because a verifier may be assigned later.
-DONE_BY = """
-    array(SELECT unnest(array_remove(ARRAY[p.reviewer_id, p.stand_in_id], NULL)) FROM responses p
-          WHERE p.request_id = r.id AND p.type = 'Resolve' AND p.response = 'Approved')
-    || array(SELECT unnest(array_remove(ARRAY[e.caller_id, (e.request #>> '{assignee,id}')::uuid], NULL))
-             FROM access_request_events e WHERE e.request_id = r.id AND e.name = 'AccessRequestResolved')"""
-_DONE_BY = f"CASE WHEN r.status = 'Resolved' THEN {DONE_BY} ELSE '{{}}' END"
-
-
-def with_owners(ids: str) -> str:
-    """Return SQL that adds the owners of the tokens among an array of ids."""
-    return f"""(SELECT done.by || array(SELECT t.owner_id FROM tokens t
-                                     WHERE t.id = ANY(done.by) AND t.owner_id IS NOT NULL)
-                FROM (SELECT {ids} AS by) AS done)"""
-
-
-CARRIED_OUT_BY = f"{with_owners(_DONE_BY)}::uuid[]"
+# SQL for a request `r`; schema/access_requests.sql defines the functions.
+CARRIED_OUT_BY = "carried_out_by(r.id, r.status)"
+_DONE_BY = "CASE WHEN r.status = 'Resolved' THEN done_by(r.id) ELSE '{}' END"
 # Whether the token %(caller)s belongs to a person who carried out the request `r` in person.
 _OWNER_CARRIED_OUT = f"coalesce((SELECT owner_id FROM tokens WHERE id = %(caller)s) = ANY({_DONE_BY}), false)"
 _IS_PERSON = "EXISTS (SELECT FROM identities WHERE id = %(caller)s)"
@@ -190,7 +187,10 @@ async def standing_of(db: Db, caller_id: UUID, request_id: UUID) -> Standing:
                    %(caller)s = ANY(a.provisioner_ids) AS is_provisioner,
                    {CARRIED_OUT_BY} AS carried_out_by, {_OWNER_CARRIED_OUT} AS owner_carried_out,
                    (SELECT max(t.created_date) FROM activity t WHERE t.item_id = r.id) AS latest,
-                   {_IS_ALONE} AS is_alone, array_remove(ARRAY[r.reporter_id, r.identity_id], NULL) AS parties
+                   {_IS_ALONE} AS is_alone, array_remove(ARRAY[r.reporter_id, r.identity_id], NULL) AS parties,
+                   array(SELECT DISTINCT p.reviewer_id FROM responses p
+                         WHERE p.request_id = r.id AND p.type = awaited_type(r.status)
+                           AND (p.reviewer_id = %(caller)s AND p.asked OR p.stand_in_id = %(caller)s)) AS responds_as
             FROM access_requests r JOIN applications a ON a.id = r.application_id WHERE r.id = %(id)s""",
         caller=caller_id,
         id=request_id,

@@ -97,6 +97,7 @@ async def approve_exception(db: Db, caller: Caller, id: str, raw: Json, facts: F
         raise Conflict("No exception for this conflict is waiting for approval")
     _require_current(conflict)
     approver = await approving.approver_of(db, caller, conflict, requested, body, facts.now)
+    # Fires notify_of_approval, schema/notifications.sql.
     await execute(
         db,
         """INSERT INTO exception_approvals (exception_id, position, part, approver_id, approver_name, approved_on,
@@ -182,6 +183,7 @@ def _require_current(conflict: ConflictDetail) -> None:
 
 async def _move(db: Db, exception: ConflictException, to: ExceptionStatus, now: datetime) -> None:
     moment = "approved_on" if to is ExceptionStatus.APPROVED else "ended_on"
+    # Fires notify_of_decided_exception, schema/notifications.sql.
     moved = await execute(
         db,
         f"""UPDATE conflict_exceptions SET status = %(to)s, {moment} = %(now)s

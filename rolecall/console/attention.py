@@ -54,7 +54,8 @@ async def notifications_to_look_at(db: Db, now: datetime) -> list[Attention]:
     found = await health.problems(db, now)
     counted = [
         Attention(len(found.failing), "Channels that cannot send notifications", "/settings/notifications"),
-        Attention(len(found.refused), "Addresses that refused notifications", "/settings/outbox?outcome=refused"),
+        Attention(len(found.refused), "Addresses that refused notifications", "/settings/outbox"),
+        Attention(found.unsendable, "People without e-mail: no mail server is set up", "/settings/notifications"),
         Attention(len(found.broken_templates), "Notification templates with errors", "/settings/notifications"),
     ]
     return [each for each in counted if each.count]

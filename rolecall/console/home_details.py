@@ -8,19 +8,30 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from rolecall.access_requests import queries as requests
+from rolecall.access_requests.enrichment import enrich
 from rolecall.access_requests.model import AWAITED, Response
 from rolecall.access_requests.shapes import AccessRequestDetail, AccessRequestItem
+from rolecall.accounts.model import Access
+from rolecall.applications import queries as applications
+from rolecall.console.queries import EventOfDay
 from rolecall.core.db import Db, fetch_rows
 from rolecall.effective_access.shapes import ApplicationAccess
 from rolecall.notifications import queries as notifications
 from rolecall.notifications.model import EscalateTo, counted_after
-from rolecall.settings.policy import RequirementType
+from rolecall.personnel_events import queries as events
+from rolecall.personnel_events.planning import EventDates, planned_requests
+from rolecall.personnel_events.situations import situation_of
+from rolecall.settings.policy import EventType, RequestAction, RequirementType
 
 _TO = {
     RequirementType.APPROVE: "to approve it",
     RequirementType.RESOLVE: "to provision it",
     RequirementType.VERIFY: "to verify it",
 }
+
+
+_TAKING = (RequestAction.REMOVE, RequestAction.SUSPEND)
+_NO_ACCESS = (Access.NONE, Access.DENY)
 
 
 class ResponseDeadline(msgspec.Struct, frozen=True):
@@ -72,20 +83,31 @@ async def open_conflicts(db: Db, ids: Sequence[UUID]) -> dict[UUID, int]:
     return dict(rows)
 
 
+# An entitlement as its name and its application.
+_Named = tuple[str, str]
+
+
+class MoveChanges(msgspec.Struct, frozen=True):
+    """What a change of role gives and takes; `is_planned` if its requests are not created yet."""
+
+    gets: list[_Named]
+    loses: list[_Named]
+    is_planned: bool
+
+
 class OwnMove(msgspec.Struct, frozen=True):
-    """A coming change of role: what the person keeps, gets and loses, each as name and application."""
+    """A coming change of role, and what the person keeps."""
 
     id: UUID
     number: int
     needed_on: datetime
     department: str
-    keeps: list[tuple[str, str]]
-    gets: list[tuple[str, str]]
-    loses: list[tuple[str, str]]
+    keeps: list[_Named]
+    changes: MoveChanges
 
 
 async def own_move(db: Db, person_id: UUID, held: Sequence[ApplicationAccess], now: datetime) -> OwnMove | None:
-    """Return the person's next change of role with the access of its requests."""
+    """Return the person's next change of role with what it changes."""
     found = await fetch_rows(
         db,
         """SELECT e.id, e.number, e.needed_on, coalesce(e.changes ->> 'department', '') AS department
@@ -97,6 +119,21 @@ async def own_move(db: Db, person_id: UUID, held: Sequence[ApplicationAccess], n
     )
     if not found:
         return None
+    id, number, needed_on, department = found[0]
+    changes = await move_changes(db, id, person_id, needed_on)
+    # Access through a group ends with the membership.
+    keeps = {
+        (entry.permission or entry.section, there.application.name)
+        for there in held
+        for account in there.accounts
+        for entry in account.access
+        if not any((group, there.application.name) in changes.loses for group in entry.path)
+    }
+    return OwnMove(id, number, needed_on, department, sorted(keeps - {*changes.loses}), changes)
+
+
+async def move_changes(db: Db, event_id: UUID, person_id: UUID, needed_on: datetime) -> MoveChanges:
+    """Return what a change of role gives and takes: its requests, or those that it would create now."""
     rows = await fetch_rows(
         db,
         """SELECT DISTINCT r.action IN ('Remove', 'Suspend') OR p.requested_access IN ('None', 'Deny'),
@@ -104,15 +141,49 @@ async def own_move(db: Db, person_id: UUID, held: Sequence[ApplicationAccess], n
            FROM related_items l JOIN access_requests r ON r.id = l.request_id AND r.status <> 'Canceled'
            JOIN applications a ON a.id = r.application_id JOIN privileges p ON p.request_id = r.id
            WHERE l.item_id = %(id)s ORDER BY 3, 2""",
-        id=found[0][0],
+        id=event_id,
     )
-    loses = [(name, application) for is_taken, name, application in rows if is_taken]
-    gets = [(name, application) for is_taken, name, application in rows if not is_taken]
-    has = {
-        (entry.permission or entry.section, there.application.name)
-        for there in held
-        for account in there.accounts
-        for entry in account.access
+    created = [(bool(is_taken), (name, application)) for is_taken, name, application in rows]
+    changes = created or await _planned(db, event_id, person_id, needed_on)
+    gets, loses = ([named for is_taken, named in changes if is_taken is taken] for taken in (False, True))
+    return MoveChanges(gets, loses, is_planned=not created)
+
+
+async def _planned(db: Db, event_id: UUID, person_id: UUID, needed_on: datetime) -> list[tuple[bool, _Named]]:
+    """Plan the requests of a change of role without creating them; return what each privilege gives or takes."""
+    type = EventType.ROLE_TRANSITION
+    situation = await situation_of(db, type, person_id, *await events.changes_of(db, event_id))
+    planned = planned_requests(type, person_id, EventDates(needed_on, None), situation)
+    names = await applications.summaries(db, {request.application_id for request in planned})
+    found = {
+        (
+            request.action in _TAKING or privilege.requested_access in _NO_ACCESS,
+            (privilege.permission or privilege.section, names[request.application_id].name),
+        )
+        for request in await enrich(db, planned)
+        for privilege in request.privileges
     }
-    id, number, needed_on, department = found[0]
-    return OwnMove(id, number, needed_on, department, sorted(has - {*loses}), gets, loses)
+    return sorted(found, key=lambda each: (each[1][1], each[1][0]))
+
+
+async def moves_of(db: Db, coming: Sequence[EventOfDay]) -> dict[UUID, str]:
+    """Say for each coming change of role what it takes and gives."""
+    return {
+        event.id: _said(await move_changes(db, event.id, event.identity_id, event.needed_on))
+        for event in coming
+        if event.type == EventType.ROLE_TRANSITION
+    }
+
+
+def _said(changes: MoveChanges) -> str:
+    parts = [
+        f"{verb} {_some([name for name, _ in named])}"
+        for verb, named in (("loses", changes.loses), ("gets", changes.gets))
+        if named
+    ]
+    said = ", ".join(parts) or "access stays the same"
+    return f"{said[0].upper()}{said[1:]}"
+
+
+def _some(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"

@@ -22,12 +22,16 @@ TROUBLE_LASTS = timedelta(days=7)
 CHART_DAYS = 30
 
 # Pending responses of a person, and of those for whom they stand in. Requests about the person or made by them are left
-# out, and for verification also those that either of the two provisioned.
+# out, for verification also those that either of the two provisioned, and those to which the person responds otherwise.
 _ASKED = f"""
     FROM responses p JOIN access_requests r ON r.id = p.request_id
     WHERE p.reviewer_id = ANY(%(me)s) AND p.response = 'Pending' AND p.asked AND p.type = %(type)s
       AND r.status = %(status)s AND r.reporter_id <> %(own)s AND r.identity_id IS DISTINCT FROM %(own)s
       AND NOT ARRAY[%(own)s, p.reviewer_id] && {CARRIED_OUT_BY}
+      AND (p.reviewer_id IN (%(own)s, administrators_id()) OR p.type = 'Resolve' OR NOT EXISTS (
+               SELECT FROM responses o
+               WHERE o.request_id = p.request_id AND o.type = p.type AND o.reviewer_id <> p.reviewer_id
+                 AND (o.reviewer_id = %(own)s AND o.asked OR o.stand_in_id = %(own)s)))
       AND NOT EXISTS (SELECT FROM responses met WHERE met.request_id = p.request_id AND met.type = p.type
                                                   AND met.rule = p.rule AND met.response = 'Approved')"""
 

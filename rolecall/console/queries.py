@@ -296,6 +296,7 @@ class EventOfDay(msgspec.Struct, frozen=True):
     number: int
     type: str
     status: str
+    identity_id: UUID
     name: str
     needed_on: datetime
 
@@ -307,7 +308,8 @@ async def events_between(db: Db, first: datetime, end: datetime, caller: Caller)
     return await fetch_all(
         db,
         EventOfDay,
-        f"""SELECT e.id, e.number, e.type, e.status, i.first_name || ' ' || i.last_name AS name, e.needed_on
+        f"""SELECT e.id, e.number, e.type, e.status, i.id AS identity_id, i.first_name || ' ' || i.last_name AS name,
+                  e.needed_on
            FROM personnel_events e JOIN identities i ON i.id = e.identity_id
            WHERE e.list_key >= time_key(%(first)s, 0) AND e.list_key < time_key(%(end)s, 0) {limited}
            ORDER BY e.list_key LIMIT 1000""",

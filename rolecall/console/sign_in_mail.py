@@ -111,7 +111,7 @@ async def _claim(db: Db, delivery: Delivery, config: Config, now: datetime) -> l
 
 
 async def _has_fresh_link(db: Db, person_id: UUID, now: datetime) -> bool:
-    """Tell whether the person got a link by e-mail a moment ago that is unused; links by administrators last longer."""
+    """Return whether an unused link was mailed to the person a moment ago; links by administrators last longer."""
     return bool(
         await fetch_value(
             db,
@@ -140,7 +140,8 @@ def _message(person: Person, link: str, config: Config, id: UUID | None = None) 
         link,
         "Sign in",
     )
-    written = write([note], person.name, config.base_url, is_digest=False)
+    about = "Anyone who has the link can sign in with it once. Do not forward it."
+    written = write([note], person.name, config.base_url, is_digest=False, about_link=about)
     known = id or new_id()
     return OutgoingMessage(
         known, known, Channel.EMAIL, person.name, person.email, written, [note], known, clock.now(), 1

@@ -185,7 +185,7 @@ async def meant(db: Db, words: str) -> list[Candidate]:
 async def bearers(db: Db, email: str) -> list[Candidate]:
     """Return the people with this e-mail. One that is not confirmed does not count; the previous one does.
 
-    Whoever may change an e-mail without confirming it must not take over what was meant for its former owner.
+    Otherwise a person who enters the e-mail of another could receive what belongs to that person.
     """
     return await fetch_all(
         db,

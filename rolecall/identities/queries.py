@@ -8,6 +8,7 @@ import msgspec
 
 from rolecall.core.batching import get_one
 from rolecall.core.checking import Facts, Json, mentioned_ids
+from rolecall.core.cycles import cycles
 from rolecall.core.db import Db, fetch_all, fetch_rows, fetch_value
 from rolecall.core.errors import NotFound
 from rolecall.core.paging import Listing, Page, fetch_listed
@@ -94,6 +95,20 @@ async def departments(db: Db) -> list[str]:
             ) SELECT name FROM found LIMIT {_MOST_DEPARTMENTS}""",
     )
     return [name for (name,) in rows]
+
+
+async def supervisor_cycles(db: Db) -> list[list[str]]:
+    """Return the names of active people who supervise each other, one list for each cycle."""
+    rows = await fetch_rows(
+        db,
+        """SELECT i.id, i.supervisor_id, i.first_name || ' ' || i.last_name FROM identities i
+           WHERE i.status = 'Active' AND i.supervisor_id IS NOT NULL
+             AND EXISTS (SELECT FROM identities r WHERE r.supervisor_id = i.id AND r.status = 'Active')
+           ORDER BY i.list_key""",
+    )
+    names = {id: name for id, _, name in rows}
+    found = cycles({id: supervisor for id, supervisor, _ in rows})
+    return [[names[id] for id in each] for each in found]
 
 
 async def existing(db: Db, ids: Sequence[UUID]) -> frozenset[UUID]:

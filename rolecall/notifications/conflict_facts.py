@@ -1,9 +1,12 @@
 """Read the facts of notifications about conflicts and their exceptions."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from uuid import UUID
 
-from rolecall.core.db import Db, fetch_rows
+import msgspec
+
+from rolecall.core.db import Db, fetch_all, fetch_rows
 from rolecall.notifications.model import FactContext, NotificationFacts
 
 
@@ -28,7 +31,7 @@ async def of_conflicts(db: Db, ids: Sequence[UUID], _: FactContext) -> dict[UUID
         others = f" and {count - 1} more" if count > 1 else ""
         found[id] = NotificationFacts(
             person=f"{newest}{others}" if newest else "",
-            what=rule,
+            what=f"Rule {rule}",
             result=f"{count} open conflict{'' if count == 1 else 's'}",
             why="You own the rule" if is_owner else "You are an administrator and the rule has no active owner",
             silence="The conflicts stay open",
@@ -40,47 +43,92 @@ async def of_conflicts(db: Db, ids: Sequence[UUID], _: FactContext) -> dict[UUID
 
 _EXCEPTION_RESULTS = {
     "Pending": "waits for your approval",
+    "Approved": "was approved until {}",
+    "Withdrawn": "was rejected",
     "Expired": "has expired, and the conflict is open again",
     "Outgrown": "has ended, because the conflict grew beyond it, and the conflict is open again",
     "Ending": "ends on {}; renew it or have the access removed",
 }
+_EXCEPTION_SILENCE = {
+    "Ending": "The conflict is open again then",
+    "Approved": "",
+    "Withdrawn": "The conflict stays open",
+}
+_STAYS_OPEN = "The conflict stays open"
+# The owners for whom a person n.identity_id approves exceptions of the conflict: of the rule, or of an application.
+_OWNED = """
+    SELECT o.id, o.what FROM (
+        SELECT (r.definition ->> 'ownerId')::uuid AS id, 'the rule' AS what
+        UNION ALL
+        SELECT i.owner_id, i.name FROM duty_access(
+            ARRAY(SELECT d.duty_id FROM duty_rule_duties d WHERE d.rule_id = e.rule_id AND NOT d.is_control),
+            ARRAY[e.identity_id], NULL) AS h
+        JOIN accounts c ON c.number = h.account JOIN applications i ON i.id = c.application_id) AS o"""
+
+
+class _ExceptionRow(msgspec.Struct, frozen=True):
+    id: UUID
+    part: str
+    conflict_id: UUID
+    person: str
+    rule: str
+    until: datetime
+    is_current: bool
+    owns_control: bool
+    has_requested: bool
+    requested_by: str
+    owned: str | None
+    represented: str | None
+    represented_owns: str | None
 
 
 async def of_exceptions(db: Db, ids: Sequence[UUID], context: FactContext) -> dict[UUID, NotificationFacts]:
-    rows = await fetch_rows(
+    rows = await fetch_all(
         db,
-        """SELECT n.id, n.part, e.conflict_id, i.first_name || ' ' || i.last_name, r.name, e.until,
-                  e.status = CASE n.part WHEN 'Ending' THEN 'Approved' ELSE n.part END
-                  AND (n.part NOT IN ('Expired', 'Outgrown') OR EXISTS (
-                      SELECT FROM conflicts c WHERE c.rule_id = e.rule_id AND c.identity_id = e.identity_id
-                      AND c.status = 'Open')),
-                  e.control_owner_id = n.identity_id, e.requester_id = n.identity_id, o.first_name || ' ' || o.last_name
-           FROM notifications n JOIN conflict_exceptions e ON e.id = n.item_id JOIN duty_rules r ON r.id = e.rule_id
-           JOIN identities i ON i.id = e.identity_id
-           LEFT JOIN stand_ins_for((r.definition ->> 'ownerId')::uuid, 'Approve', written_on()) AS s (id)
-                  ON s.id = n.identity_id
-           LEFT JOIN identities o ON o.id = (r.definition ->> 'ownerId')::uuid AND s.id IS NOT NULL
-           WHERE n.id = ANY(%(ids)s) AND n.item_kind = 'Exception'""",
+        _ExceptionRow,
+        f"""SELECT n.id, n.part, e.conflict_id, i.first_name || ' ' || i.last_name AS person, r.name AS rule, e.until,
+                   CASE n.part WHEN 'Pending' THEN n.identity_id IN (SELECT people_who_approve(e.id))
+                               WHEN 'Ending' THEN e.status = 'Approved'
+                               ELSE e.status = n.part END
+                   AND (n.part NOT IN ('Expired', 'Outgrown') OR EXISTS (
+                       SELECT FROM conflicts c WHERE c.rule_id = e.rule_id AND c.identity_id = e.identity_id
+                       AND c.status = 'Open')) AS is_current,
+                   e.control_owner_id = n.identity_id AS owns_control, e.requester_id = n.identity_id AS has_requested,
+                   e.requested_by_name AS requested_by, own.what AS owned, other.name AS represented,
+                   other.what AS represented_owns
+            FROM notifications n JOIN conflict_exceptions e ON e.id = n.item_id JOIN duty_rules r ON r.id = e.rule_id
+            JOIN identities i ON i.id = e.identity_id
+            LEFT JOIN LATERAL (SELECT o.what FROM ({_OWNED}) AS o WHERE o.id = n.identity_id LIMIT 1) AS own ON true
+            LEFT JOIN LATERAL (
+                SELECT o.what, p.first_name || ' ' || p.last_name AS name FROM ({_OWNED}) AS o
+                JOIN identities p ON p.id = o.id
+                WHERE n.identity_id IN (SELECT stand_ins_for(o.id, 'Approve', written_on())) LIMIT 1) AS other ON true
+            WHERE n.id = ANY(%(ids)s) AND n.item_kind = 'Exception'""",
         ids=list(ids),
     )
-    found = {}
-    for id, part, conflict_id, person, rule, until, is_current, owns_control, has_requested, represented in rows:
-        day = until.astimezone(context.zone)
-        found[id] = NotificationFacts(
-            person=person,
-            what=f"the exception of {rule}",
-            result=_EXCEPTION_RESULTS[part].format(f"{day.day} {day:%B %Y}"),
-            why=_why(represented, owns_control=owns_control, has_requested=has_requested),
-            silence="The conflict is open again then" if part == "Ending" else "The conflict stays open",
-            link=f"/conflicts/{conflict_id}",
-            is_current=is_current,
-        )
-    return found
+    return {row.id: _exception(row, context) for row in rows}
 
 
-def _why(represented: str | None, *, owns_control: bool, has_requested: bool) -> str:
-    if represented:
-        return f"You stand in for {represented}, who owns the rule"
-    if owns_control:
-        return "You own its control"
-    return "You requested it" if has_requested else "You own the rule or are an administrator"
+def _exception(row: _ExceptionRow, context: FactContext) -> NotificationFacts:
+    day = row.until.astimezone(context.zone)
+    return NotificationFacts(
+        person=row.person,
+        what=f"Exception of {row.rule}",
+        by=row.requested_by if row.part == "Pending" else "",
+        result=_EXCEPTION_RESULTS[row.part].format(f"{day.day} {day:%B %Y}"),
+        why=_why(row),
+        silence=_EXCEPTION_SILENCE.get(row.part, _STAYS_OPEN),
+        link=f"/conflicts/{row.conflict_id}",
+        is_current=row.is_current,
+    )
+
+
+def _why(row: _ExceptionRow) -> str:
+    """Return the relation of the recipient to the exception."""
+    reasons = {
+        "You requested it": row.has_requested,
+        f"You own {row.owned}": row.owned,
+        "You own its control": row.owns_control,
+        f"You stand in for {row.represented}, who owns {row.represented_owns}": row.represented,
+    }
+    return next((reason for reason, holds in reasons.items() if holds), "You are an administrator")

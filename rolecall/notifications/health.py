@@ -7,7 +7,8 @@ import msgspec
 
 from rolecall.core.db import Db, fetch_all, fetch_rows, fetch_value
 from rolecall.core.paging import totals_by
-from rolecall.notifications.model import Channel, MessageOutcome
+from rolecall.notifications import queries
+from rolecall.notifications.model import ALWAYS_CONSOLE, SCHEDULE, Channel, MessageOutcome, Transport
 
 # While a worker runs, a message is claimed within a second of its due time.
 _OVERDUE_AFTER = timedelta(minutes=5)
@@ -26,12 +27,16 @@ class RefusedAddress(msgspec.Struct, frozen=True):
 
 
 class NotificationProblems(msgspec.Struct, frozen=True):
-    """What keeps messages from arriving; `refused` are addresses of the last days, newest first."""
+    """What keeps messages from arriving; `refused` are addresses of the last days, newest first.
+
+    `unsendable` counts people who were notified in the console only, because no mail server is set up.
+    """
 
     failing: Sequence[FailingChannel]
     overdue_since: datetime | None
     refused: Sequence[RefusedAddress]
     broken_templates: Sequence[str]
+    unsendable: int
 
 
 class NotificationNumbers(msgspec.Struct, frozen=True):
@@ -56,8 +61,26 @@ async def problems(db: Db, now: datetime) -> NotificationProblems:
     )
     broken = await fetch_rows(db, "SELECT kind FROM notification_template_faults ORDER BY kind")
     return NotificationProblems(
-        await failing_channels(db), overdue, await _refused(db, now), [kind for (kind,) in broken]
+        await failing_channels(db),
+        overdue,
+        await _refused(db, now),
+        [kind for (kind,) in broken],
+        await _unsendable(db, now),
     )
+
+
+async def _unsendable(db: Db, now: datetime) -> int:
+    """Count people who were not sent notifications of the last days, if e-mail is turned off."""
+    if (await queries.policy(db)).email.transport is not Transport.OFF:
+        return 0
+    count: int = await fetch_value(
+        db,
+        """SELECT count(DISTINCT identity_id) FROM notifications
+           WHERE status = 'Console' AND kind <> ALL(%(own)s) AND list_key >= time_key(%(since)s, 0)""",
+        own=list(ALWAYS_CONSOLE),
+        since=now - REFUSED_WITHIN,
+    )
+    return count
 
 
 async def failing_channels(db: Db) -> list[FailingChannel]:
@@ -75,8 +98,11 @@ async def _refused(db: Db, now: datetime) -> list[RefusedAddress]:
         db,
         RefusedAddress,
         """SELECT DISTINCT ON (address) address, coalesce(response, '') AS response FROM notification_messages
-           WHERE outcome = 'refused' AND list_key >= time_key(%(since)s, 0) ORDER BY address, list_key DESC""",
+           WHERE outcome IN ('refused', 'deferred', 'unknown') AND list_key >= time_key(%(since)s, 0)
+             AND (outcome = 'refused' OR attempt >= %(last)s)
+           ORDER BY address, list_key DESC""",
         since=now - REFUSED_WITHIN,
+        last=len(SCHEDULE),
     )
 
 

@@ -34,7 +34,7 @@ _FACTS = {
     "person": "Person",
     "what": "What",
     "by": "By",
-    "why": "Reason",
+    "why": "Why you",
     "due": "Due",
     "silence": "Without a response",
 }
@@ -50,6 +50,7 @@ _OPENS = {
     NotificationKind.REPORT: "Open the report",
     NotificationKind.OWNERSHIP: "Open the catalogue",
     NotificationKind.STAND_IN: "Open the stand-ins",
+    NotificationKind.REVIEW: "Open the review",
 }
 DEFAULTS = {
     NotificationKind.WAITING: (
@@ -68,31 +69,42 @@ DEFAULTS = {
         "Assigned to you: {{ what }} for {{ person }}",
         "{{ by }} created it.",
     ),
-    NotificationKind.DECIDED: ("Your request was {{ result }}: {{ what }} for {{ person }}", "{{ by }} decided it."),
+    NotificationKind.DECIDED: (
+        "Your request was {{ result }}: {{ what }} for {{ person }}",
+        "{{ by }} {{ result }} it.",
+    ),
     NotificationKind.PERSONNEL_EVENT: ("{{ person }}: {{ what }} was {{ result }}", "{{ by }} entered this event."),
-    NotificationKind.IMPORT_FAILED: ("{{ what }} failed", "The reason: {{ result }}"),
+    NotificationKind.IMPORT_FAILED: ("{{ what }} failed", "Reason: {{ result }}"),
     NotificationKind.IMPORT_HELD: (
         "{{ what }} is held",
         "The guard holds the import: {{ result }}\n\nContinue it if the change is right, or cancel it.",
     ),
-    NotificationKind.SCHEDULE_FAILED: ("Scheduled: {{ what }} failed", "The reason: {{ result }}"),
-    NotificationKind.WEBHOOK_FAILING: ("{{ what }} is failing", "{{ what }}: {{ result }}."),
-    NotificationKind.CHANNEL_FAILING: ("{{ what }} cannot be sent", "The reason: {{ result }}"),
+    NotificationKind.SCHEDULE_FAILED: ("Scheduled: {{ what }} failed", "Reason: {{ result }}"),
+    NotificationKind.WEBHOOK_FAILING: (
+        "{{ what }}: {{ result }}",
+        "Check the receiver. The webhook lists each attempt.",
+    ),
+    NotificationKind.CHANNEL_FAILING: ("{{ what }} cannot be sent", "Reason: {{ result }}"),
     NotificationKind.CONFLICT_OPENED: (
         "{{ what }}: {{ result }}",
         "{{ person }} can do what the rule keeps apart. Remove the access or ask for an exception.",
     ),
-    NotificationKind.CONFLICT_EXCEPTION: ("{{ person }}: {{ what }} {{ result }}", "{{ what }} {{ result }}."),
+    NotificationKind.CONFLICT_EXCEPTION: ("{{ what }} for {{ person }} {{ result }}", "{{ by }} requested it."),
     NotificationKind.REPORT: ("{{ what }} {{ result }}", "{{ what }} {{ result }}."),
     NotificationKind.OWNERSHIP: (
         "You act as the owner of {{ what }}",
         "{{ person }} owned {{ what }} and is no longer active. Choose another owner, or keep them yourself.",
     ),
-    NotificationKind.REVIEW: ("Review {{ what }}", "{{ what }}. {{ by }} made the review."),
-    NotificationKind.STAND_IN: ("{{ result }}", "{{ result }}.\n{{ by }} set it."),
+    NotificationKind.REVIEW: (
+        "{{ asked }} {{ what }}: {{ result }}",
+        "{{ by }} made the review. Please decide and submit by {{ due }}.",
+    ),
+    NotificationKind.STAND_IN: ("{{ result }}", "{{ by }} named the stand-in."),
 }
+_ABOUT_LINK = "The link asks you to sign in; nothing is decided by opening it."
 # No optional white space beside the name: matching a line of blanks would take cubic time.
 _NAME = re.compile(r"{{([^{}]*)}}")
+_SCHEME = re.compile(r"(\w)://")
 _BRACE = re.compile(r"{{|}}|{%|%}")
 _environment = Environment(
     loader=PackageLoader("rolecall.notifications"),
@@ -167,7 +179,7 @@ def note_of(template: MessageTemplate, about: NotificationFacts, recipient: str,
     """Fill in a template; raise TemplateFault if it is broken."""
     if problems := template_problems(template):
         raise TemplateFault(f"{problems[0].field}: {problems[0].message}")
-    values = {**{name: getattr(about, name, "") for name in EXAMPLES}, "recipient": recipient}
+    values = {**{name: _plain(getattr(about, name, "")) for name in EXAMPLES}, "recipient": _plain(recipient)}
     body = [line for line in template.body.split("\n") if _is_said(line, values)]
     paragraphs = [_one_line(part) for part in re.split(r"\n\s*\n", _filled("\n".join(body), values)) if part.strip()]
     facts = [(label, values[name]) for name, label in _FACTS.items() if values[name]]
@@ -188,6 +200,11 @@ def _filled(text: str, values: dict[str, str]) -> str:
     return _NAME.sub(lambda found: values[found[1].strip()], text)
 
 
+def _plain(value: str) -> str:
+    """Return a value as one line without a link: names come from imports, and mail programs link addresses."""
+    return _SCHEME.sub(r"\1[:]//", _one_line(value))
+
+
 def _one_line(text: str) -> str:
     """Collapse white space, so that no name can add a header or a line."""
     plain = " ".join(text.split())
@@ -198,8 +215,10 @@ def subject_of(notes: Sequence[Note]) -> str:
     return notes[0].subject if len(notes) == 1 else f"{len(notes)} notifications from Rolecall"
 
 
-def write(notes: Sequence[Note], recipient: str, base_url: str, *, is_digest: bool) -> WrittenMessage:
-    """Write a message with one or more notes as plain text and as HTML."""
+def write(
+    notes: Sequence[Note], recipient: str, base_url: str, *, is_digest: bool, about_link: str = _ABOUT_LINK
+) -> WrittenMessage:
+    """Write a message with one or more notes as plain text and as HTML; `about_link` explains its link."""
     subject = subject_of(notes)
     values = {
         "subject": subject,
@@ -207,6 +226,7 @@ def write(notes: Sequence[Note], recipient: str, base_url: str, *, is_digest: bo
         "recipient": recipient,
         "settings": f"{base_url}/notifications",
         "is_digest": is_digest,
+        "about_link": about_link,
     }
     text, html = (_environment.get_template(f"message.{form}").render(values) for form in ("txt", "html"))
     return WrittenMessage(subject, text, html)

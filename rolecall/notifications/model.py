@@ -8,8 +8,16 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
+from rolecall.settings.policy import RequirementType
+
 # Also notified by the triggers of schema/notifications.sql.
 CHANNEL = "notifications"
+# What a reviewer is asked to do.
+ASKED_TO = {
+    RequirementType.APPROVE: "Approve",
+    RequirementType.RESOLVE: "Provision",
+    RequirementType.VERIFY: "Verify",
+}
 # The kind of a message that contains a link to sign in.
 SIGN_IN_LINK = "Sign-In Link"
 
@@ -165,6 +173,18 @@ MEANINGS = {
 # A message about a failing channel would have to go through it.
 ALWAYS_CONSOLE = frozenset({NotificationKind.CHANNEL_FAILING})
 
+# The facts of these kinds say whether the record still concerns the recipient.
+RELATION_IN_FACTS = frozenset(
+    {
+        NotificationKind.WAITING,
+        NotificationKind.DUE,
+        NotificationKind.ESCALATED,
+        NotificationKind.ASSIGNED,
+        NotificationKind.DECIDED,
+        NotificationKind.PERSONNEL_EVENT,
+    }
+)
+
 # Retry schedule of a message: the delay of each attempt after the end of the previous one.
 SCHEDULE = (
     timedelta(0),
@@ -261,7 +281,7 @@ class FactContext(msgspec.Struct, frozen=True):
 
 
 class Claimed(msgspec.Struct, frozen=True):
-    """A notification leased to this worker."""
+    """A notification leased to this worker; `is_active` says whether its recipient still is."""
 
     id: UUID
     identity_id: UUID
@@ -271,6 +291,7 @@ class Claimed(msgspec.Struct, frozen=True):
     step: int
     recipient: str
     address: str
+    is_active: bool
 
 
 def next_digest(now: datetime, zone: ZoneInfo) -> datetime:

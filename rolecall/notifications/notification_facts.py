@@ -15,6 +15,7 @@ from rolecall.access_requests.requirements import ADMINISTRATORS
 from rolecall.core.db import Db, fetch_rows
 from rolecall.notifications.conflict_facts import of_conflicts, of_exceptions
 from rolecall.notifications.model import (
+    ASKED_TO,
     EscalateTo,
     FactContext,
     NotificationFacts,
@@ -23,16 +24,11 @@ from rolecall.notifications.model import (
     counted_after,
 )
 from rolecall.notifications.review_facts import of_reviews
+from rolecall.notifications.stand_in_facts import of_leaves, of_stand_ins
 from rolecall.settings.policy import RequirementType
 
 __all__ = ["ASKED_TO", "FactContext", "NotificationFacts", "facts_of"]
 
-# What a reviewer is asked to do.
-ASKED_TO = {
-    RequirementType.APPROVE: "Approve",
-    RequirementType.RESOLVE: "Provision",
-    RequirementType.VERIFY: "Verify",
-}
 _DECISIONS = {
     "AccessRequestApproved": "approved",
     "AccessRequestCanceled": "canceled",
@@ -69,11 +65,14 @@ _REQUESTS = f"""
         FROM privileges WHERE request_id = r.id) AS held ON true
     LEFT JOIN LATERAL (
         SELECT p.reason, CASE WHEN s.id IS NOT NULL THEN p.reviewer_name END AS represented,
-               p.response = 'Pending' AND NOT {_MET} AND each.status IS NOT NULL AS waits
+               p.response = 'Pending' AND NOT {_MET} AND each.status IS NOT NULL
+               AND n.identity_id <> ALL (excluded_from(r, p.type)) AS waits
         FROM responses p
         LEFT JOIN unnest(%(types)s::text[], %(statuses)s::text[]) AS each (type, status)
                ON each.type = p.type AND each.status = r.status
-        LEFT JOIN stand_ins_for(p.reviewer_id, p.type, written_on()) AS s (id) ON s.id = n.identity_id
+        LEFT JOIN eligible_stand_ins(
+            p.reviewer_id, p.type, written_on(), excluded_stand_ins(r, p.type, p.reviewer_id)) AS s (id)
+               ON s.id = n.identity_id
         WHERE p.request_id = r.id AND p.type = n.part AND p.asked
           AND (p.reviewer_id = n.identity_id OR s.id IS NOT NULL OR p.reviewer_id = %(administrators)s AND EXISTS (
                    SELECT FROM console_roles c WHERE c.identity_id = n.identity_id AND c.role = 'Administrator'))
@@ -165,28 +164,39 @@ def _silence(reminders: Reminders) -> str:
     return f"After {days} {to} can respond too; until someone does, nothing changes"
 
 
+_EVENTS = {
+    "Onboard": "Onboarding",
+    "Offboard": "Offboarding",
+    "Role Transition": "Change of role",
+    "Absence": "Leave of absence",
+}
+
+
+_OWN = "The event is about you"
+
+
 async def _of_events(db: Db, ids: Sequence[UUID], context: FactContext) -> dict[UUID, NotificationFacts]:
     rows = await fetch_rows(
         db,
         """SELECT n.id, n.kind, n.part, e.id, e.type, e.needed_on, e.reporter_name, i.first_name || ' ' || i.last_name,
                   e.assignee_id IS NOT DISTINCT FROM n.identity_id AND e.status NOT IN ('Completed', 'Canceled'),
-                  i.supervisor_id IS NOT DISTINCT FROM n.identity_id
+                  i.supervisor_id IS NOT DISTINCT FROM n.identity_id, i.id = n.identity_id
            FROM notifications n JOIN personnel_events e ON e.id = n.item_id JOIN identities i ON i.id = e.identity_id
-           WHERE n.id = ANY(%(ids)s) AND n.item_kind = 'Personnel Event'""",
+           WHERE n.id = ANY(%(ids)s) AND n.item_kind = 'Personnel Event' AND n.kind <> 'Stand-In'""",
         ids=list(ids),
     )
     found = {}
-    for id, kind, part, event_id, type, needed_on, reporter, person, is_assigned, is_supervisor in rows:
+    for id, kind, part, event_id, type, needed_on, reporter, person, is_assigned, is_supervisor, is_own in rows:
         is_assignment = kind == NotificationKind.ASSIGNED
         day = needed_on.astimezone(context.zone)
         found[id] = NotificationFacts(
             person=person,
-            what=f"{type} on {day.day} {day:%B %Y}",
+            what=f"{_EVENTS[type]} on {day.day} {day:%B %Y}",
             by=reporter,
             result="canceled" if part == "Canceled" else "planned",
-            why="The event is assigned to you" if is_assignment else f"You are the supervisor of {person}",
+            why="The event is assigned to you" if is_assignment else _OWN if is_own else f"You supervise {person}",
             link=f"/events/{event_id}",
-            is_current=is_assigned if is_assignment else is_supervisor,
+            is_current=is_assigned if is_assignment else is_supervisor or is_own,
         )
     return found
 
@@ -233,7 +243,7 @@ async def _of_webhooks(db: Db, ids: Sequence[UUID], _: FactContext) -> dict[UUID
     return {
         id: NotificationFacts(
             what=f"Webhook {name}",
-            result=f"{failures} attempts in a row failed" if enabled else "it was disabled after too many failures",
+            result=f"{failures} attempts in a row failed" if enabled else "disabled after too many failures",
             why="You are an administrator",
             silence="Deliveries are tried for 5 days, then the webhook is disabled" if enabled else "It stays disabled",
             link=f"/webhooks/{webhook_id}",
@@ -262,33 +272,6 @@ async def _of_channels(db: Db, ids: Sequence[UUID], _: FactContext) -> dict[UUID
         )
         for id, channel, error, is_failing in rows
     }
-
-
-async def _of_stand_ins(db: Db, ids: Sequence[UUID], context: FactContext) -> dict[UUID, NotificationFacts]:
-    rows = await fetch_rows(
-        db,
-        """SELECT n.id, n.part, s.starts_on, s.ends_on, s.type, s.created_by, s.identity_id = n.identity_id,
-                  i.first_name || ' ' || i.last_name, d.first_name || ' ' || d.last_name, s.ends_on > written_on()
-           FROM notifications n JOIN stand_ins s ON s.id = n.item_id JOIN identities i ON i.id = s.identity_id
-           JOIN identities d ON d.id = s.stand_in_id WHERE n.id = ANY(%(ids)s) AND n.item_kind = 'Stand-In'""",
-        ids=list(ids),
-    )
-    found = {}
-    for id, part, starts_on, ends_on, type, by, is_own, person, stand_in, is_running in rows:
-        days = [f"{day.day} {day:%B %Y}" for day in (each.astimezone(context.zone) for each in (starts_on, ends_on))]
-        who = f"{stand_in} stands in for you" if is_own else f"You stand in for {person}"
-        ended = f"{stand_in} no longer stands in for you" if is_own else f"You no longer stand in for {person}"
-        work = f"{ASKED_TO[RequirementType(type)]} requests" if type else "Respond to every type of request"
-        found[id] = NotificationFacts(
-            person=person,
-            what=f"{work} that wait for {'you' if is_own else person}",
-            by="" if part == "Ended" else by,
-            result=ended if part == "Ended" else f"{who} from {days[0]} until {days[1]}",
-            why="You are the person" if is_own else "You are the stand-in",
-            link="/stand-ins",
-            is_current=is_running != (part == "Ended"),
-        )
-    return found
 
 
 async def _of_reports(db: Db, ids: Sequence[UUID], _: FactContext) -> dict[UUID, NotificationFacts]:
@@ -347,7 +330,8 @@ _READERS = (
     of_conflicts,
     of_exceptions,
     of_reviews,
-    _of_stand_ins,
+    of_stand_ins,
+    of_leaves,
     _of_reports,
     _of_owned_entitlements,
 )

@@ -28,6 +28,7 @@ from rolecall.notifications.model import (
     LEASE,
     MOST_IN_A_DIGEST,
     PAUSES,
+    RELATION_IN_FACTS,
     Channel,
     Claimed,
     MessageOutcome,
@@ -37,6 +38,7 @@ from rolecall.notifications.model import (
 )
 from rolecall.notifications.notification_facts import FactContext, NotificationFacts, facts_of
 from rolecall.notifications.routing import Routing
+from rolecall.notifications.visibility import hidden_from
 
 
 class OutgoingMessage(msgspec.Struct, frozen=True):
@@ -100,13 +102,13 @@ _CLAIM = f"""
     SELECT c.id, c.identity_id, c.kind, c.channel, c.bundle, c.step,
            i.first_name || ' ' || i.last_name AS recipient,
            coalesce(nullif(r.email, ''), (SELECT u.sign_in_email FROM unconfirmed_emails u WHERE u.identity_id = i.id),
-                    i.email_address) AS address
+                    i.email_address) AS address, i.status = 'Active' AS is_active
     FROM claimed c JOIN identities i ON i.id = c.identity_id LEFT JOIN console_roles r ON r.identity_id = c.identity_id
     ORDER BY c.number"""
 
 
 async def claim(db: Db, routing: Routing, rooms: Mapping[Channel, int], now: datetime) -> list[OutgoingMessage]:
-    """Lease due notifications, withdraw those whose work is done, and write the others as messages."""
+    """Lease due notifications, withdraw those that no longer matter to the recipient, and write the others."""
     if not rooms:
         return []
     lease = uuid4()
@@ -117,15 +119,25 @@ async def claim(db: Db, routing: Routing, rooms: Mapping[Channel, int], now: dat
         return []
     context = FactContext(routing.policy.reminders, routing.zone)
     about = await facts_of(db, [each.id for each in claimed], context)
+    hidden = await _hidden(db, claimed, now)
     bundles: dict[str, list[Claimed]] = {}
     for each in claimed:
-        if each.id in about and about[each.id].is_current:
+        if each.is_active and each.id in about and about[each.id].is_current and each.id not in hidden:
             bundles.setdefault(each.bundle, []).append(each)
     sent = {each.id for rows in bundles.values() for each in rows}
     await _withdraw(db, [each.id for each in claimed if each.id not in sent])
     messages = [(await _message(db, routing, rows, about, (lease, now)), rows) for rows in bundles.values()]
     await _begin(db, messages, now)
     return [message for message, _ in messages]
+
+
+async def _hidden(db: Db, claimed: Sequence[Claimed], now: datetime) -> set[UUID]:
+    """Return notifications about records that their recipients may not see now."""
+    by_person: dict[UUID, list[UUID]] = {}
+    for each in claimed:
+        if each.kind not in RELATION_IN_FACTS:
+            by_person.setdefault(each.identity_id, []).append(each.id)
+    return {id for person, ids in by_person.items() for id in await hidden_from(db, person, ids, now)}
 
 
 async def _withdraw(db: Db, ids: Sequence[UUID]) -> None:

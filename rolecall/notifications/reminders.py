@@ -1,4 +1,4 @@
-"""Remind reviewers who did not respond, then escalate to others. Each step is an activity entry of the request."""
+"""Remind reviewers who did not respond, then escalate to others. Each step is an activity entry of the record."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -14,8 +14,10 @@ from rolecall.notifications.model import (
     EscalateTo,
     NotificationKind,
     Reminders,
+    counted_after,
     counted_before,
 )
+from rolecall.reviews.events import DUE, record_notice, to_remind
 from rolecall.work_items.actions import record_activity_of
 
 _BATCH = 200
@@ -25,6 +27,9 @@ async def remind_and_escalate(db: Db, zone: ZoneInfo, now: datetime) -> bool:
     """Remind and escalate a batch of requests; return whether more may be due."""
     reminders = (await queries.policy(db)).reminders
     await execute(db, "SELECT notify_of_ending_exceptions(%(moment)s)", moment=now + EXCEPTION_ENDS_WITHIN)
+    await execute(db, "SELECT notify_of_leaves(%(now)s)", now=now)
+    await _remind_of_reviews(db, reminders, zone, now)
+    await _remind_of_exceptions(db, reminders, zone, now)
     reminded = await _remind(db, reminders, zone, now)
     absent = await _escalate_absent(db, now)
     return await _escalate(db, reminders, zone, now) or reminded or absent
@@ -38,6 +43,40 @@ async def _remind(db: Db, reminders: Reminders, zone: ZoneInfo, now: datetime) -
     contents = {id: f"{', '.join(names)} {text}" for id, names in reminded.items()}
     await _record(db, "Reminded", contents, now)
     return len(ids) == _BATCH
+
+
+async def _remind_of_reviews(db: Db, reminders: Reminders, zone: ZoneInfo, now: datetime) -> None:
+    """Remind the reviewers of reviews that are due soon or overdue, and again after as many days."""
+    days = reminders.remind_after_days
+    if not days:
+        return
+    soon, since = counted_after(now, days, reminders, zone), counted_before(now, days, reminders, zone)
+    ids = await to_remind(db, due_by=soon, silent_since=since)
+    for id in ids:
+        await record_notice(db, DUE, id, now)
+    await _record(db, "Reminded", dict.fromkeys(ids, "The reviewers who have items left were reminded"), now)
+
+
+async def _remind_of_exceptions(db: Db, reminders: Reminders, zone: ZoneInfo, now: datetime) -> None:
+    """Remind the people who can approve an exception, and again after as many days."""
+    days = reminders.remind_after_days
+    if not days:
+        return
+    rows = await fetch_rows(
+        db,
+        """SELECT e.id, e.conflict_id FROM conflict_exceptions e
+           WHERE e.status = 'Pending' AND e.created_at <= %(since)s
+             AND NOT EXISTS (SELECT FROM exception_approvals p
+                             WHERE p.exception_id = e.id AND p.approved_on > %(since)s)
+             AND NOT EXISTS (SELECT FROM activity a WHERE a.item_id = e.conflict_id AND a.action = 'Reminded'
+                                                      AND a.created_date > %(since)s)
+           ORDER BY e.number FOR UPDATE SKIP LOCKED""",
+        since=counted_before(now, days, reminders, zone),
+    )
+    for id, _ in rows:
+        await execute(db, "SELECT remind_approvers(%(id)s)", id=id)
+    said = "The people who can approve the exception were reminded"
+    await _record(db, "Reminded", {conflict_id: said for _, conflict_id in rows}, now)
 
 
 async def _escalate(db: Db, reminders: Reminders, zone: ZoneInfo, now: datetime) -> bool:
@@ -69,11 +108,10 @@ async def _notify_further(
     for each in asked:
         await execute(
             db,
-            "SELECT notify_people(ARRAY[%(id)s::uuid], %(kind)s, 'Access Request', %(request)s, %(type)s)",
-            id=each.id,
-            kind=NotificationKind.ESCALATED,
+            "SELECT notify_further_reviewer(%(request)s, %(type)s, %(id)s)",
             request=each.request_id,
             type=each.type,
+            id=each.id,
         )
     await _record(db, "Escalated", contents, now)
 

@@ -1,46 +1,95 @@
 """Read the facts of notifications about access reviews."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from uuid import UUID
 
-from rolecall.core.db import Db, fetch_rows
+import msgspec
+
+from rolecall.core.db import Db, fetch_all
 from rolecall.notifications.model import FactContext, NotificationFacts
+from rolecall.reviews.model import OnSilence
 
 # What the owner of a review is notified of.
 _OWNED = {
-    "ReviewItemReopened": "removed access came back",
-    "ReviewOverdue": "it is overdue and waits for decisions",
+    "ReviewItemReopened": "removed access was imported again",
+    "ReviewOverdue": "overdue, decisions are missing",
     "ReviewRemovalCanceled": "a request to remove access was canceled",
     "ReviewAcceptanceEnded": "the acceptance of flagged access has ended",
 }
+_REMINDERS = ("ReviewDue", "ReviewReminded")
+# What happens to items without a decision after the due date.
+_SILENCE = {
+    OnSilence.ESCALATE: "After the due date the owner of the review is notified; the items stay undecided",
+    OnSilence.FLAG: "After the due date access without a decision is flagged for removal",
+    OnSilence.APPROVE: "After the due date access without a decision is kept",
+}
+
+
+class _ReviewRow(msgspec.Struct, frozen=True):
+    id: UUID
+    part: str
+    review_id: UUID
+    name: str
+    due_on: datetime
+    is_open: bool
+    created_by: str
+    on_silence: str
+    is_reviewer: bool
+    is_owner: bool
+    left: int
+    represented: str | None
 
 
 async def of_reviews(db: Db, ids: Sequence[UUID], context: FactContext) -> dict[UUID, NotificationFacts]:
-    """Return what a reviewer has to decide by when, or which removed access came back."""
-    rows = await fetch_rows(
+    """Return what a reviewer has to decide by when, or what happened in a review that the person owns."""
+    rows = await fetch_all(
         db,
-        """SELECT n.id, n.part, r.id, r.name, r.due_on, r.status = 'Open', r.created_by,
-                  (SELECT count(*) FROM review_items c
-                   WHERE c.review_id = r.id AND c.submission_id IS NULL AND c.status <> 'Withdrawn'
-                     AND c.reviewer_id IN (
-                         SELECT w.reviewer_id FROM (SELECT DISTINCT x.reviewer_id FROM review_items x
-                                                    WHERE x.review_id = r.id) AS w
-                         WHERE n.identity_id IN (SELECT people_who_respond(w.reviewer_id, 'Approve'))))
+        _ReviewRow,
+        """SELECT n.id, n.part, r.id AS review_id, r.name, r.due_on, r.status = 'Open' AS is_open, r.created_by,
+                  r.on_silence, coalesce(held.is_reviewer, false) AS is_reviewer,
+                  coalesce(r.owner_id = n.identity_id, false) AS is_owner, held.left, held.represented
            FROM notifications n JOIN reviews r ON r.id = n.item_id
+           CROSS JOIN LATERAL (
+               SELECT coalesce(sum(c.left), 0)::int AS left, bool_or(c.reviewer_id = n.identity_id) AS is_reviewer,
+                      string_agg(p.first_name || ' ' || p.last_name, ', ' ORDER BY p.list_key)
+                          FILTER (WHERE p.id <> n.identity_id) AS represented
+               FROM (SELECT reviewer_id, count(*) AS left FROM review_items
+                     WHERE review_id = r.id AND submission_id IS NULL AND status <> 'Withdrawn'
+                     GROUP BY reviewer_id) AS c LEFT JOIN identities p ON p.id = c.reviewer_id
+               WHERE n.identity_id IN (SELECT people_who_respond(c.reviewer_id, 'Approve'))) AS held
            WHERE n.id = ANY(%(ids)s) AND n.item_kind = 'Review'""",
         ids=list(ids),
     )
-    found = {}
-    for id, part, review_id, name, due_on, is_open, by, left in rows:
-        owned = _OWNED.get(part)
-        day = due_on.astimezone(context.zone)
-        found[id] = NotificationFacts(
-            what=f"{name}: {owned or f'{left} items to review'}",
-            asked="" if owned else "Review",
-            by=by,
-            why="You own the review" if owned else "You are a reviewer, or stand in for one",
-            due="" if owned else f"{day:%A}, {day.day} {day:%B %Y}",
-            link=f"/reviews/{review_id}",
-            is_current=owned is not None or (is_open and left > 0),
+    return {row.id: _review(row, context) for row in rows}
+
+
+def _review(row: _ReviewRow, context: FactContext) -> NotificationFacts:
+    owned = _OWNED.get(row.part)
+    day = row.due_on.astimezone(context.zone)
+    if owned:
+        return NotificationFacts(
+            what=row.name,
+            asked="Review",
+            result=owned,
+            why="You own the review" if row.is_owner else "You are an administrator and the review has no active owner",
+            link=f"/reviews/{row.review_id}",
+            is_current=row.part != "ReviewOverdue" or row.is_open,
         )
-    return found
+    return NotificationFacts(
+        what=row.name,
+        asked="Reminder: review" if row.part in _REMINDERS else "Review",
+        result=f"{row.left} {'item waits' if row.left == 1 else 'items wait'} for your decision",
+        by=row.created_by,
+        why=_why(row),
+        due=f"{day:%A}, {day.day} {day:%B %Y}",
+        silence=_SILENCE[OnSilence(row.on_silence)],
+        link=f"/reviews/{row.review_id}/work",
+        is_current=row.is_open and row.left > 0,
+    )
+
+
+def _why(row: _ReviewRow) -> str:
+    if row.is_reviewer:
+        return "You review access"
+    return f"You stand in for {row.represented}" if row.represented else "You are an administrator"

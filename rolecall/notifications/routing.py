@@ -37,8 +37,9 @@ async def route(db: Db, routing: Routing, now: datetime) -> int:
     rows = await fetch_rows(
         db,
         f"""SELECT n.id, n.kind, n.item_kind, n.item_id, n.part, n.identity_id, p.channel, p.rhythm, z.zone,
-                  coalesce(nullif(c.email, ''), i.email_address) <> '' AS has_address
+                  coalesce(nullif(c.email, ''), u.sign_in_email, i.email_address) <> '' AS has_address
            FROM notifications n JOIN identities i ON i.id = n.identity_id
+           LEFT JOIN unconfirmed_emails u ON u.identity_id = n.identity_id
            LEFT JOIN console_roles c ON c.identity_id = n.identity_id
            LEFT JOIN notification_preferences p ON p.identity_id = n.identity_id AND p.kind = n.kind
            LEFT JOIN notification_zones z ON z.identity_id = n.identity_id

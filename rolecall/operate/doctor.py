@@ -18,6 +18,7 @@ from rolecall.core.config import MIB, Config
 from rolecall.core.db import Db, fetch_rows, fetch_value
 from rolecall.core.heartbeat import some_worker_lives
 from rolecall.core.sealing import KEY_FILE
+from rolecall.identities import queries as identities
 from rolecall.notifications import health as notifications
 from rolecall.notifications.queries import sealed_secrets
 from rolecall.operate.check_results import CheckResult, CheckState, DatabaseCheck, fine, trouble
@@ -239,7 +240,9 @@ async def _refused_addresses(db: Db) -> str:
     found = await notifications.problems(db, clock.now())
     said = [f"{each.address} ({each.response})" for each in found.refused]
     said += [f"the template of {kind}" for kind in found.broken_templates]
-    return f"refused or replaced: {_some(said)}" if said else ""
+    if found.unsendable:
+        said.insert(0, f"{found.unsendable:,} people are notified in the console only: no mail server is set up")
+    return f"not sent as intended: {_some(said)}" if said else ""
 
 
 async def _waiting_imports(db: Db) -> str:
@@ -298,6 +301,11 @@ async def _unmatched(db: Db) -> CheckResult:
     )
 
 
+async def _supervisors(db: Db) -> str:
+    said = [" → ".join([*each, each[0]]) for each in await identities.supervisor_cycles(db)]
+    return f"people supervise each other: {_some(said)}" if said else ""
+
+
 async def _leftovers(db: Db) -> str:
     found = await leftovers(db, 1)
     if not found.total_count:
@@ -345,8 +353,8 @@ _CHECKS = [
     DatabaseCheck(
         "messages",
         _refused_addresses,
-        "no address was refused in the last 7 days, and every template can be used",
-        "correct the address at its source, or the template; see `rolecall notify messages --outcome refused`",
+        "every message of the last 7 days was accepted, and every template can be used",
+        "set up a mail server, or correct the address at its source or the template; see `rolecall notify messages`",
         CheckState.WARNING,
     ),
     DatabaseCheck(
@@ -372,6 +380,13 @@ _CHECKS = [
         _failing_reports,
         "the last scheduled run of every report succeeded",
         "correct the location, the owner or the filters, then write the file (`rolecall reports write`)",
+    ),
+    DatabaseCheck(
+        "supervisors",
+        _supervisors,
+        "no person is the supervisor of their own supervisor",
+        "correct the supervisor of one of them in the identity source; requests that wait for them go to others",
+        CheckState.WARNING,
     ),
     DatabaseCheck(
         "accounts of leavers",

@@ -49,10 +49,10 @@ async def onboard(db: Db, caller: Caller, raw: Json, facts: Facts) -> UUID:
     body = check(OnboardBody, raw, facts)
     await permitted.require_own_people(db, caller, None, body.identity)
     email = body.identity.email or ""
-    is_taken = Scope.IDENTITIES_WRITE not in caller.scopes and bool(email and await active_with_email(db, email))
+    is_taken = bool(email and await active_with_email(db, email))
     identity_id = await identities.create_identity(db, body.identity, facts.now)
-    if is_taken:
-        # An e-mail of two people signs in neither of them, so the new person cannot sign in with it.
+    # An e-mail of two people signs in neither of them. One that a person entered could be their own second address.
+    if Scope.IDENTITIES_WRITE not in caller.scopes and (is_taken or (email and caller.is_person)):
         await identities.withhold_email(db, identity_id, "", facts.now)
     return await _create_event(db, caller, facts, EventType.ONBOARD, identity_id, body)
 

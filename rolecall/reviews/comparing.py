@@ -6,7 +6,6 @@ from uuid import UUID
 
 import msgspec
 
-from rolecall.access_requests.permitted import DONE_BY, with_owners
 from rolecall.core.caller import SYSTEM
 from rolecall.core.db import Db, execute, fetch_rows, fetch_value
 from rolecall.reviews import queries
@@ -88,9 +87,9 @@ async def _compared(db: Db, application_id: UUID, number: int) -> ComparedImport
     )
     rows = await fetch_rows(
         db,
-        f"""SELECT DISTINCT r.id FROM review_items c JOIN access_requests r ON r.id = c.request_id
-            WHERE c.application_id = %(id)s AND c.status IN ('Flagged', 'Remediated')
-              AND %(supplier)s = ANY({with_owners(f"{DONE_BY} || r.assignee_id")}::uuid[])""",
+        """SELECT DISTINCT r.id FROM review_items c JOIN access_requests r ON r.id = c.request_id
+           WHERE c.application_id = %(id)s AND c.status IN ('Flagged', 'Remediated')
+             AND %(supplier)s = ANY(with_token_owners(done_by(r.id) || r.assignee_id))""",
         id=application_id,
         supplier=supplier,
     )

@@ -341,6 +341,7 @@ async def move_items(
         "people": [new.reviewer_id for new in news],
         "reasons": [new.moved for new in news],
     }
+    # Fires notify_of_moved_items, schema/notifications.sql.
     await execute(
         db,
         """INSERT INTO review_moves (review_id, item_id, from_id, to_id, stage, reason, moved_by_name, moved_on)

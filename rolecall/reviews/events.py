@@ -39,7 +39,7 @@ async def record_item_events(db: Db, event: ReviewEvent, item_ids: Sequence[UUID
 
 
 # Events for notifications alone; webhooks cannot name them.
-REMINDED, REOPENED, OVERDUE = "ReviewReminded", "ReviewItemReopened", "ReviewOverdue"
+DUE, REMINDED, REOPENED, OVERDUE = "ReviewDue", "ReviewReminded", "ReviewItemReopened", "ReviewOverdue"
 REMOVAL_CANCELED, ACCEPTANCE_ENDED = "ReviewRemovalCanceled", "ReviewAcceptanceEnded"
 
 
@@ -50,8 +50,24 @@ async def record_reminder(db: Db, review_id: UUID, reviewer_ids: Sequence[UUID],
 
 
 async def record_notice(db: Db, notice: str, review_id: UUID, now: datetime) -> None:
-    """Notify the owner of a review of what happened in it."""
+    """Notify reviewers that a review is due soon, or its owner of what happened in it."""
     await _record(db, notice, review_id, b"{}", now)
+
+
+async def to_remind(db: Db, *, due_by: datetime, silent_since: datetime) -> list[UUID]:
+    """Lock and return open reviews due by a moment whose reviewers were not notified since another one."""
+    rows = await fetch_rows(
+        db,
+        """SELECT r.id FROM reviews r
+           WHERE r.status = 'Open' AND r.due_on <= %(due_by)s AND r.opened_on <= %(since)s AND NOT EXISTS (
+               SELECT FROM review_events e
+               WHERE e.review_id = r.id AND e.name = ANY(%(names)s) AND e.created_at > %(since)s)
+           ORDER BY r.number FOR UPDATE SKIP LOCKED""",
+        due_by=due_by,
+        since=silent_since,
+        names=[DUE, REMINDED],
+    )
+    return [id for (id,) in rows]
 
 
 async def _record(db: Db, event: str, review_id: UUID, subject: bytes, now: datetime) -> None:

@@ -103,6 +103,7 @@ async def _sign(
         "submitted_by_name": caller.name,
         "submitted_on": now,
     }
+    # Fires note_submitted_review, schema/notifications.sql.
     await insert_rows(db, "review_submissions", [row])
     # Fires show_review_items, schema/reviews.sql.
     sql = "UPDATE review_items SET submission_id = %(submission)s WHERE id = ANY(%(ids)s)"

@@ -3,6 +3,33 @@
 -- INSERT (access_requests/creation.py) and UPDATE (access_requests/moving.py) of access_requests fire `keep_waiting_on_…`, an UPDATE also `keep_past`. The
 -- events that access_requests/moving.py records fire triggers of personnel_events.sql and webhooks.sql.
 
+-- Add the owners of the tokens among these callers.
+CREATE OR REPLACE FUNCTION with_token_owners(callers uuid[]) RETURNS uuid[] STABLE LANGUAGE sql RETURN
+    callers || ARRAY(SELECT t.owner_id FROM tokens t WHERE t.id = ANY (callers) AND t.owner_id IS NOT NULL);
+
+-- Who provisioned a request, by a response or by a move. The assignee is read from the event of the move, because a verifier may be assigned later.
+CREATE OR REPLACE FUNCTION done_by(which uuid) RETURNS uuid[] STABLE LANGUAGE sql RETURN
+    ARRAY(SELECT unnest(array_remove(ARRAY[p.reviewer_id, p.stand_in_id], NULL)) FROM responses p
+          WHERE p.request_id = which AND p.type = 'Resolve' AND p.response = 'Approved')
+    || ARRAY(SELECT unnest(array_remove(ARRAY[e.caller_id, (e.request #>> '{assignee,id}')::uuid], NULL))
+             FROM access_request_events e WHERE e.request_id = which AND e.name = 'AccessRequestResolved');
+
+-- Who carried out a request that waits to be verified, and the owners of tokens among them.
+CREATE OR REPLACE FUNCTION carried_out_by(request uuid, status text) RETURNS uuid[] STABLE LANGUAGE sql RETURN
+    CASE WHEN status = 'Resolved' THEN with_token_owners(done_by(request)) ELSE '{}'::uuid[] END;
+
+-- The people who must not respond to a request: they made it, it is about them, or they carried out what is to be verified.
+CREATE OR REPLACE FUNCTION excluded_from(request access_requests, response_type text) RETURNS uuid[] STABLE LANGUAGE sql RETURN
+    array_remove(ARRAY[request.reporter_id, request.identity_id], NULL)
+    || CASE WHEN response_type = 'Verify' THEN carried_out_by(request.id, request.status) ELSE '{}'::uuid[] END;
+
+-- The people who must not respond for a reviewer: one person does not approve or verify twice, as a reviewer and for another one.
+CREATE OR REPLACE FUNCTION excluded_stand_ins(request access_requests, response_type text, reviewer uuid) RETURNS uuid[] STABLE LANGUAGE sql RETURN
+    excluded_from(request, response_type) || ARRAY(
+        SELECT person FROM responses p CROSS JOIN LATERAL unnest(ARRAY[p.reviewer_id, p.stand_in_id]) AS person
+        WHERE p.request_id = request.id AND p.type = response_type AND p.type <> 'Resolve' AND (p.asked OR p.response = 'Approved')
+          AND person IS NOT NULL AND person IS DISTINCT FROM reviewer);
+
 -- Keep waiting_requests equal to the requests that wait for a person's response.
 CREATE OR REPLACE FUNCTION keep_waiting_requests() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE

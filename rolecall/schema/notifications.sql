@@ -2,10 +2,10 @@
 --
 -- INSERT INTO access_request_events and UPDATE of access_requests (access_requests/moving.py), INSERT and UPDATE of personnel_events
 -- (personnel_events/actions.py), UPDATE of application_imports and import_runs (application_imports/run/next_import.py) and of webhooks
--- (webhooks/outbox.py), INSERT and UPDATE of conflict_exceptions (conflicts/actions.py), INSERT of conflicts (refresh_conflicts, schema/duties.sql), INSERT and
--- UPDATE of stand_ins (stand_ins/actions.py) and UPDATE of identities fire the triggers. notifications/reminders.py calls `notify_reviewers` and
--- `notify_of_ending_exceptions`, reports/running.py calls `notify_of_report` themselves. INSERT of
--- review_events (reviews/events.py) fires `notify_of_review_events`.
+-- (webhooks/outbox.py), INSERT and UPDATE of conflict_exceptions and INSERT of exception_approvals (conflicts/actions.py), INSERT of conflicts
+-- (refresh_conflicts, schema/duties.sql), INSERT and UPDATE of stand_ins (stand_ins/actions.py), INSERT of review_events (reviews/events.py),
+-- review_moves (reviews/deciding.py) and review_submissions (reviews/submitting.py), and UPDATE of identities fire the triggers. notifications/reminders.py calls `notify_reviewers`,
+-- `notify_further_reviewer`, `remind_approvers`, `notify_of_ending_exceptions` and `notify_of_leaves`, reports/running.py calls `notify_of_report`.
 
 -- The person or token that writes this transaction, or NULL.
 CREATE OR REPLACE FUNCTION author_id() RETURNS uuid STABLE LANGUAGE sql RETURN
@@ -22,6 +22,12 @@ END;
 -- The active people who can respond: the people behind a reviewer and those who stand in for them.
 CREATE OR REPLACE FUNCTION people_who_respond(reviewer uuid, response_type text) RETURNS SETOF uuid STABLE ROWS 1 LANGUAGE sql BEGIN ATOMIC
     SELECT people_to_notify(reviewer) UNION SELECT stand_ins_for(reviewer, response_type, written_on());
+END;
+
+-- The active people who may respond to a request: the people behind a reviewer and those who stand in for them.
+CREATE OR REPLACE FUNCTION people_who_may_respond(request access_requests, response_type text, reviewer uuid) RETURNS SETOF uuid STABLE ROWS 1 LANGUAGE sql BEGIN ATOMIC
+    SELECT person FROM people_to_notify(reviewer) AS person WHERE person <> ALL (excluded_from(request, response_type))
+    UNION SELECT eligible_stand_ins(reviewer, response_type, written_on(), excluded_stand_ins(request, response_type, reviewer));
 END;
 
 -- The person if active, otherwise the administrators.
@@ -41,7 +47,7 @@ BEGIN
     END IF;
 END $$;
 
--- Notify the reviewers whose responses are pending, except the reporter, the affected person, and rules that another reviewer met.
+-- Notify the people who may give the pending responses, except of rules that another reviewer met.
 CREATE OR REPLACE FUNCTION notify_reviewers(requests uuid[], kind_of_notification text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO notifications (id, identity_id, kind, item_kind, item_id, part, created_date, next_attempt_on)
@@ -49,14 +55,19 @@ BEGIN
     FROM (SELECT DISTINCT r.id, p.type, to_notify.person
           FROM access_requests r
           JOIN responses p ON p.request_id = r.id AND p.type = awaited_type(r.status) AND p.asked AND p.response = 'Pending'
-          CROSS JOIN LATERAL people_who_respond(p.reviewer_id, p.type) AS to_notify (person)
-          WHERE r.id = ANY (requests) AND to_notify.person <> r.reporter_id AND to_notify.person IS DISTINCT FROM r.identity_id
-            AND NOT EXISTS (SELECT FROM responses met WHERE met.request_id = p.request_id AND met.type = p.type
-                                                        AND met.rule = p.rule AND met.response = 'Approved')) AS asked;
+          CROSS JOIN LATERAL people_who_may_respond(r, p.type, p.reviewer_id) AS to_notify (person)
+          WHERE r.id = ANY (requests) AND NOT EXISTS (
+              SELECT FROM responses met WHERE met.request_id = p.request_id AND met.type = p.type AND met.rule = p.rule AND met.response = 'Approved')) AS asked;
     IF FOUND THEN
         PERFORM pg_notify(notifications_channel(), '');
     END IF;
 END $$;
+
+-- A request was escalated to a further reviewer: notify them and the people who stand in for them.
+CREATE OR REPLACE FUNCTION notify_further_reviewer(request uuid, response_type text, reviewer uuid) RETURNS void LANGUAGE sql BEGIN ATOMIC
+    SELECT notify_people(ARRAY(SELECT people_who_may_respond(r, response_type, reviewer)),
+                         'Escalated', 'Access Request', r.id, response_type) FROM access_requests r WHERE r.id = request;
+END;
 
 -- A request was created: notify its reviewers. Assigned: its assignee. Decided: its reporter.
 CREATE OR REPLACE FUNCTION notify_of_request_events() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -94,11 +105,13 @@ END $$;
 CREATE OR REPLACE TRIGGER notify_of_moved_requests AFTER UPDATE ON access_requests REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION notify_of_moved_requests();
 
--- A personnel event was created or canceled: notify the supervisor of the person, unless they did it.
+-- A personnel event was created or canceled: notify the supervisor of the person, and of a leave the person, unless they did it.
 CREATE OR REPLACE FUNCTION notify_of_personnel_events() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    PERFORM notify_people(ARRAY(SELECT people_to_notify(i.supervisor_id) FROM identities i
-                    WHERE i.id = NEW.identity_id AND i.supervisor_id IS DISTINCT FROM author_id()), 'Personnel Event', 'Personnel Event', NEW.id, NEW.status);
+    PERFORM notify_people(ARRAY(
+        SELECT person FROM identities i CROSS JOIN LATERAL unnest(ARRAY[i.supervisor_id, CASE WHEN NEW.type = 'Absence' THEN i.id END]) AS each
+        CROSS JOIN LATERAL people_to_notify(each) AS person
+        WHERE i.id = NEW.identity_id AND person IS DISTINCT FROM author_id()), 'Personnel Event', 'Personnel Event', NEW.id, NEW.status);
     RETURN NULL;
 END $$;
 CREATE OR REPLACE TRIGGER notify_of_new_event AFTER INSERT ON personnel_events FOR EACH ROW EXECUTE FUNCTION notify_of_personnel_events();
@@ -151,28 +164,72 @@ CREATE OR REPLACE FUNCTION people_of_rule(rule uuid) RETURNS SETOF uuid STABLE R
     UNION SELECT stand_ins_for((r.definition ->> 'ownerId')::uuid, 'Approve', written_on()) FROM duty_rules r WHERE r.id = rule;
 END;
 
--- The people who can approve a requested exception in place of the rule's owner: the owner and their stand-ins or, if the owner cannot decide
--- or takes part otherwise, the administrators.
-CREATE OR REPLACE FUNCTION people_who_approve_for_rule(rule uuid, involved uuid[]) RETURNS SETOF uuid STABLE ROWS 1 LANGUAGE sql BEGIN ATOMIC
-    SELECT p.person FROM duty_rules r CROSS JOIN LATERAL (SELECT (r.definition ->> 'ownerId')::uuid AS id) AS owner
-    CROSS JOIN LATERAL people_who_respond(
-        CASE WHEN may_decide(owner.id) AND owner.id <> ALL (involved) THEN owner.id ELSE administrators_id() END, 'Approve') AS p (person)
-    WHERE r.id = rule AND p.person <> ALL (involved);
+-- The people who can give the missing approval of an exception: the rule's owner, then an owner of an application on either side, and their stand-ins;
+-- the administrators where no owner may decide. conflicts/approving.py has the same rules.
+CREATE OR REPLACE FUNCTION people_who_approve(exception uuid) RETURNS SETOF uuid STABLE ROWS 1 LANGUAGE sql BEGIN ATOMIC
+    WITH requested AS MATERIALIZED (
+        SELECT e.rule_id, e.identity_id, (r.definition ->> 'ownerId')::uuid AS owner_id, given.parts,
+               ARRAY[e.identity_id, e.requested_by, e.requester_id] || given.people AS excluded
+        FROM conflict_exceptions e JOIN duty_rules r ON r.id = e.rule_id CROSS JOIN LATERAL (
+            SELECT coalesce(array_agg(p.part), '{}') AS parts,
+                   array_remove(array_agg(p.approver_id) || array_agg(p.stand_in_id) || array_agg(p.recorder_id), NULL) AS people
+            FROM exception_approvals p WHERE p.exception_id = e.id) AS given
+        WHERE e.id = exception AND e.status = 'Pending' AND cardinality(given.parts) < 2
+    ), owners AS MATERIALIZED (
+        SELECT o.id, a.excluded FROM requested a CROSS JOIN LATERAL (
+            SELECT a.owner_id AS id WHERE 'Rule Owner' <> ALL (a.parts)
+            UNION
+            SELECT i.owner_id FROM duty_access(ARRAY(SELECT d.duty_id FROM duty_rule_duties d WHERE d.rule_id = a.rule_id AND NOT d.is_control), ARRAY[a.identity_id], NULL) AS h
+            JOIN accounts c ON c.number = h.account JOIN applications i ON i.id = c.application_id WHERE 'Rule Owner' = ANY (a.parts)) AS o
+        WHERE may_decide(o.id) AND o.id <> ALL (a.excluded)
+    ), able AS MATERIALIZED (SELECT o.id FROM owners o UNION SELECT eligible_stand_ins(o.id, 'Approve', written_on(), o.excluded) FROM owners o)
+    SELECT id FROM able
+    UNION
+    SELECT person FROM requested a CROSS JOIN LATERAL people_to_notify(administrators_id()) AS person
+    WHERE NOT EXISTS (SELECT FROM able) AND person <> ALL (a.excluded);
 END;
 
--- An exception for a conflict was requested: notify the people who approve for the rule's owner. It expired or was outgrown: notify the owners
--- of the rule and of the control.
+-- An exception for a conflict was requested: notify the people who approve first. It was approved or rejected: notify the person who requested it. It
+-- expired or was outgrown: notify the owners of the rule and of the control, and the person who requested it.
 CREATE OR REPLACE FUNCTION notify_of_exception() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    is_decided CONSTANT boolean := NEW.status IN ('Approved', 'Withdrawn');
 BEGIN
-    PERFORM notify_people(ARRAY(
-        SELECT people_who_approve_for_rule(NEW.rule_id, ARRAY[NEW.identity_id, NEW.requester_id]) WHERE NEW.status = 'Pending'
-        UNION SELECT person FROM people_of_rule(NEW.rule_id) AS person WHERE NEW.status <> 'Pending' AND person <> NEW.identity_id
-        UNION SELECT people_to_notify(NEW.control_owner_id) WHERE NEW.status <> 'Pending'), 'Conflict Exception', 'Exception', NEW.id, NEW.status);
+    IF NEW.status = 'Pending' THEN
+        PERFORM notify_people(ARRAY(SELECT people_who_approve(NEW.id)), 'Conflict Exception', 'Exception', NEW.id, NEW.status);
+    ELSE
+        UPDATE notifications SET is_read = true WHERE item_id = NEW.id AND NOT is_read AND part = 'Pending';
+        PERFORM notify_people(ARRAY(
+            SELECT person FROM people_to_notify(NEW.requester_id) AS person WHERE person IS DISTINCT FROM author_id()
+            UNION SELECT person FROM people_of_rule(NEW.rule_id) AS person WHERE NOT is_decided AND person <> NEW.identity_id
+            UNION SELECT people_to_notify(NEW.control_owner_id) WHERE NOT is_decided), 'Conflict Exception', 'Exception', NEW.id, NEW.status);
+    END IF;
     RETURN NULL;
 END $$;
 CREATE OR REPLACE TRIGGER notify_of_new_exception AFTER INSERT ON conflict_exceptions FOR EACH ROW EXECUTE FUNCTION notify_of_exception();
+CREATE OR REPLACE TRIGGER notify_of_decided_exception AFTER UPDATE OF status ON conflict_exceptions FOR EACH ROW
+    WHEN (NEW.status IN ('Approved', 'Withdrawn') AND OLD.status = 'Pending') EXECUTE FUNCTION notify_of_exception();
 CREATE OR REPLACE TRIGGER notify_of_ended_exception AFTER UPDATE OF status ON conflict_exceptions FOR EACH ROW
     WHEN (NEW.status IN ('Expired', 'Outgrown') AND OLD.status <> NEW.status) EXECUTE FUNCTION notify_of_exception();
+
+-- The first approval was given: mark the notifications of people who cannot give the other one as read. After the rule's owner, notify those who can.
+CREATE OR REPLACE FUNCTION notify_of_approval() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    approvers CONSTANT uuid[] := ARRAY(SELECT people_who_approve(NEW.exception_id));
+BEGIN
+    UPDATE notifications SET is_read = true
+    WHERE item_id = NEW.exception_id AND NOT is_read AND part = 'Pending' AND identity_id <> ALL (approvers);
+    IF NEW.part = 'Rule Owner' THEN
+        PERFORM notify_people(approvers, 'Conflict Exception', 'Exception', NEW.exception_id, 'Pending');
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER notify_of_approval AFTER INSERT ON exception_approvals FOR EACH ROW EXECUTE FUNCTION notify_of_approval();
+
+-- An exception still waits: notify the people who can approve it.
+CREATE OR REPLACE FUNCTION remind_approvers(exception uuid) RETURNS void LANGUAGE sql BEGIN ATOMIC
+    SELECT notify_people(ARRAY(SELECT people_who_approve(exception)), 'Conflict Exception', 'Exception', exception, 'Pending');
+END;
 
 -- A scheduled report was written: notify its recipients. It failed: notify its owner, or else the administrators.
 CREATE OR REPLACE FUNCTION notify_of_report(report uuid, run uuid, has_failed boolean) RETURNS void LANGUAGE sql BEGIN ATOMIC
@@ -227,7 +284,7 @@ END $$;
 CREATE OR REPLACE TRIGGER notify_of_conflicts AFTER INSERT ON conflicts REFERENCING NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION notify_of_conflicts();
 
--- A stand-in was named or ended early: notify both people, except the one who did it. At most ten an hour, so that no one can flood a colleague.
+-- A stand-in was named or ended early: notify both people, except the one who did it. At most ten an hour, to limit the messages that a person can cause.
 CREATE OR REPLACE FUNCTION notify_of_stand_in() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM notify_people(ARRAY(SELECT i.id FROM identities i WHERE i.id IN (NEW.stand_in_id, NEW.identity_id) AND i.status = 'Active'
@@ -240,6 +297,17 @@ END $$;
 CREATE OR REPLACE TRIGGER notify_of_new_stand_in AFTER INSERT ON stand_ins FOR EACH ROW EXECUTE FUNCTION notify_of_stand_in();
 CREATE OR REPLACE TRIGGER notify_of_ended_stand_in AFTER UPDATE OF ends_on ON stand_ins FOR EACH ROW
     WHEN (NEW.ends_on < OLD.ends_on) EXECUTE FUNCTION notify_of_stand_in();
+
+-- Leaves that began in the last 30 days: notify the person, and who stands in unless they were named, once.
+CREATE OR REPLACE FUNCTION notify_of_leaves(moment timestamptz) RETURNS void LANGUAGE sql BEGIN ATOMIC
+    SELECT notify_people(ARRAY[l.stand_in_id, l.identity_id], 'Stand-In', 'Personnel Event', l.event_id, 'Leave')
+    FROM (SELECT a.event_id, a.identity_id, automatic_stand_in(a.identity_id, moment) AS stand_in_id FROM absences a
+          WHERE a.starts_on <= moment AND a.starts_on > moment - interval '30 days' AND (a.ends_on IS NULL OR a.ends_on > moment)) AS l
+    WHERE EXISTS (SELECT FROM unnest(ARRAY['Approve', 'Resolve', 'Verify']) AS each WHERE stand_in_of(l.identity_id, each, moment) = l.stand_in_id)
+      AND NOT EXISTS (SELECT FROM stand_ins s WHERE s.identity_id = l.identity_id AND s.stand_in_id = l.stand_in_id AND s.ends_on > moment)
+      AND NOT EXISTS (SELECT FROM notifications n WHERE n.identity_id = l.stand_in_id AND n.list_key >= time_key(moment - interval '31 days', 0)
+                                                    AND n.item_id = l.event_id AND n.part = 'Leave');
+END;
 
 -- A channel cannot send: notify the administrators in the console.
 CREATE OR REPLACE FUNCTION notify_of_failing_channel() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -257,28 +325,50 @@ CALL keep_audit('notification_secrets', '''Notification Settings''', $$'00000000
 CALL keep_audit('notification_preferences', '''Notification Preferences''', 'r.identity_id', $$jsonb_build_object('channel', r.channel, 'rhythm', r.rhythm)$$, $$'kinds.' || r.kind$$);
 CALL keep_audit('notification_zones', '''Notification Preferences''', 'r.identity_id', $$jsonb_build_object('zone', r.zone)$$, $$'zone'$$);
 
--- A review was opened, or someone reminds its reviewers: notify those who have items left. Removed access came back, or the review is
--- overdue: notify its owner.
+-- The people who decide items of a review that are left; of these reviewers only, unless `reviewers` is null.
+CREATE OR REPLACE FUNCTION people_with_items(review uuid, reviewers uuid[]) RETURNS SETOF uuid STABLE LANGUAGE sql BEGIN ATOMIC
+    SELECT DISTINCT person FROM (
+        SELECT DISTINCT i.reviewer_id FROM review_items i
+        WHERE i.review_id = review AND i.submission_id IS NULL AND i.status <> 'Withdrawn' AND (reviewers IS NULL OR i.reviewer_id = ANY (reviewers))) AS c
+    CROSS JOIN LATERAL people_who_respond(c.reviewer_id, 'Approve') AS person;
+END;
+
+-- A review was opened or is due, or someone reminds its reviewers: notify those who have items left. It is overdue, or removed
+-- access came back, will not be removed, or is accepted no longer: notify its owner.
 CREATE OR REPLACE FUNCTION notify_of_review_events() RETURNS trigger LANGUAGE plpgsql AS $$
-DECLARE
-    happened record;
 BEGIN
-    FOR happened IN SELECT * FROM new_rows WHERE name IN ('ReviewOpened', 'ReviewReminded', 'ReviewItemReopened', 'ReviewOverdue',
-                                                           'ReviewRemovalCanceled', 'ReviewAcceptanceEnded') LOOP
-        IF happened.name NOT IN ('ReviewOpened', 'ReviewReminded') THEN
-            PERFORM notify_people(ARRAY(SELECT person_or_administrators(r.owner_id) FROM reviews r WHERE r.id = happened.review_id),
-                                  'Review', 'Review', happened.review_id, happened.name);
-        ELSE
-            PERFORM notify_people(ARRAY(
-                SELECT people_who_respond(c.reviewer_id, 'Approve') FROM (
-                    SELECT DISTINCT i.reviewer_id FROM review_items i
-                    WHERE i.review_id = happened.review_id AND i.submission_id IS NULL AND i.status <> 'Withdrawn'
-                      AND (happened.subject -> 'reviewerIds' IS NULL
-                           OR i.reviewer_id IN (SELECT json_array_elements_text(happened.subject -> 'reviewerIds')::uuid))) AS c),
-                'Review', 'Review', happened.review_id, happened.name);
-        END IF;
-    END LOOP;
+    PERFORM notify_people(
+        CASE WHEN n.name NOT IN ('ReviewOpened', 'ReviewDue', 'ReviewReminded') THEN ARRAY(SELECT person_or_administrators(r.owner_id))
+             ELSE ARRAY(SELECT people_with_items(r.id, CASE WHEN n.subject -> 'reviewerIds' IS NOT NULL THEN
+                                                                ARRAY(SELECT json_array_elements_text(n.subject -> 'reviewerIds')::uuid) END)) END,
+        'Review', 'Review', r.id, n.name)
+    FROM new_rows n JOIN reviews r ON r.id = n.review_id
+    WHERE n.name IN ('ReviewOpened', 'ReviewDue', 'ReviewReminded', 'ReviewItemReopened', 'ReviewOverdue', 'ReviewRemovalCanceled', 'ReviewAcceptanceEnded');
     RETURN NULL;
 END $$;
 CREATE OR REPLACE TRIGGER notify_of_review_events AFTER INSERT ON review_events REFERENCING NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION notify_of_review_events();
+
+-- Items went to other reviewers: notify those, at most once a day until they have read it. The next stage gives items one submission at a time.
+CREATE OR REPLACE FUNCTION notify_of_moved_items() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM notify_people(ARRAY(
+        SELECT person FROM people_who_respond(moved.to_id, 'Approve') AS person
+        WHERE person IS DISTINCT FROM author_id() AND NOT EXISTS (
+            SELECT FROM notifications n WHERE n.item_id = moved.review_id AND n.identity_id = person AND n.part = 'ReviewItemsMoved' AND NOT n.is_read
+                                          AND n.created_date > written_on() - interval '1 day')),
+        'Review', 'Review', moved.review_id, 'ReviewItemsMoved')
+    FROM (SELECT DISTINCT review_id, to_id FROM new_rows WHERE to_id <> from_id OR stage > 1) AS moved;
+    RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER notify_of_moved_items AFTER INSERT ON review_moves REFERENCING NEW TABLE AS new_rows
+    FOR EACH STATEMENT EXECUTE FUNCTION notify_of_moved_items();
+
+-- A reviewer submitted all items that they had left: mark their notifications of the review as read.
+CREATE OR REPLACE FUNCTION note_submitted_review() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE notifications SET is_read = true
+    WHERE item_id = NEW.review_id AND NOT is_read AND identity_id = NEW.reviewer_id AND part IN ('ReviewOpened', 'ReviewDue', 'ReviewReminded', 'ReviewItemsMoved');
+    RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER note_submitted_review AFTER INSERT ON review_submissions FOR EACH ROW EXECUTE FUNCTION note_submitted_review();

@@ -25,7 +25,9 @@ BEGIN
     IF NEW.status IN ('Completed', 'Canceled') THEN
         DELETE FROM absences WHERE event_id = NEW.id;
     ELSE
-        INSERT INTO absences (event_id, identity_id, starts_on, ends_on) VALUES (NEW.id, NEW.identity_id, NEW.needed_on, NEW.needed_until)
+        INSERT INTO absences (event_id, identity_id, starts_on, ends_on, entered_by)
+        VALUES (NEW.id, NEW.identity_id, NEW.needed_on, NEW.needed_until,
+                coalesce((SELECT t.owner_id FROM tokens t WHERE t.id = NEW.reporter_id), NEW.reporter_id))
         ON CONFLICT (event_id) DO UPDATE SET starts_on = EXCLUDED.starts_on, ends_on = EXCLUDED.ends_on;
     END IF;
     RETURN NULL;

@@ -9,14 +9,25 @@ CREATE OR REPLACE FUNCTION may_decide(person uuid) RETURNS boolean STABLE LANGUA
     EXISTS (SELECT FROM identities i WHERE i.id = person AND i.status = 'Active')
     AND NOT EXISTS (SELECT FROM console_roles c WHERE c.identity_id = person AND c.role = 'Auditor');
 
--- The person who responds for a person: the one named for this type, else for every type; otherwise, during a leave, the supervisor. An
+-- Whether a person entered a current or coming leave of another.
+CREATE OR REPLACE FUNCTION entered_leave_of(author uuid, person uuid) RETURNS boolean STABLE LANGUAGE sql RETURN
+    EXISTS (SELECT FROM absences a WHERE a.identity_id = person AND a.entered_by = author);
+
+-- The person who stands in during a leave: the supervisor, or the supervisor's supervisor if the supervisor entered the leave. Otherwise a
+-- supervisor could take over the authority of a person by sending them on leave.
+CREATE OR REPLACE FUNCTION automatic_stand_in(person uuid, moment timestamptz) RETURNS uuid STABLE LANGUAGE sql RETURN
+    (SELECT above.id FROM identities p LEFT JOIN identities s ON s.id = p.supervisor_id
+     CROSS JOIN LATERAL (SELECT CASE WHEN entered_leave_of(p.supervisor_id, p.id) THEN s.supervisor_id ELSE p.supervisor_id END AS id) AS above
+     WHERE p.id = person AND above.id <> p.id AND NOT entered_leave_of(above.id, p.id) AND is_absent(person, moment) AND may_decide(above.id));
+
+-- The person who responds for a person: the one named for this type, else for every type, else the one who stands in during a leave. An
 -- inactive person has none: the authority to decide ended with their own.
 CREATE OR REPLACE FUNCTION stand_in_of(person uuid, response_type text, moment timestamptz) RETURNS uuid STABLE LANGUAGE sql RETURN
     (SELECT coalesce(
         (SELECT s.stand_in_id FROM stand_ins s
          WHERE s.identity_id = person AND may_decide(s.stand_in_id) AND (s.type IS NULL OR s.type = response_type) AND s.starts_on <= moment AND s.ends_on > moment
          ORDER BY s.type NULLS LAST, s.number LIMIT 1),
-        (SELECT p.supervisor_id WHERE p.supervisor_id <> p.id AND is_absent(person, moment) AND may_decide(p.supervisor_id)))
+        automatic_stand_in(person, moment))
      FROM identities p WHERE p.id = person AND p.status = 'Active');
 
 -- Everyone who responds for a person, directly or through others. UNION ends at a cycle.
@@ -44,15 +55,26 @@ CREATE OR REPLACE FUNCTION responds_for(person uuid, moment timestamptz) RETURNS
         SELECT found.id, r.type FROM represented r CROSS JOIN LATERAL (
             SELECT s.identity_id AS id FROM stand_ins s WHERE s.stand_in_id = r.id AND s.starts_on <= moment AND s.ends_on > moment
             UNION
-            SELECT b.id FROM (SELECT i.id FROM identities i WHERE i.supervisor_id = r.id OFFSET 0) AS b
+            SELECT b.id FROM (SELECT i.id FROM identities i WHERE i.supervisor_id = r.id
+                              UNION SELECT i.id FROM identities s JOIN identities i ON i.supervisor_id = s.id WHERE s.supervisor_id = r.id
+                              OFFSET 0) AS b
             JOIN absences a ON a.identity_id = b.id AND a.starts_on <= moment AND (a.ends_on IS NULL OR a.ends_on > moment)) AS found
         WHERE found.id <> person AND stand_in_of(found.id, r.type, moment) = r.id)
     SELECT r.id, r.type FROM represented r WHERE r.id <> person;
 END;
 
+-- Everyone who may decide for a person; `excluded` are the people who must not decide. An excluded person does not choose who decides either, so
+-- the chain ends there.
+CREATE OR REPLACE FUNCTION eligible_stand_ins(person uuid, response_type text, moment timestamptz, excluded uuid[]) RETURNS SETOF uuid STABLE ROWS 1 LANGUAGE sql BEGIN ATOMIC
+    WITH RECURSIVE chain AS (
+        SELECT stand_in_of(person, response_type, moment) AS id WHERE person <> ALL (excluded)
+        UNION SELECT stand_in_of(c.id, response_type, moment) FROM chain c WHERE c.id <> person AND c.id <> ALL (excluded))
+    SELECT c.id FROM chain c WHERE c.id <> person AND c.id <> ALL (excluded);
+END;
+
 -- Whether a reviewer, or a person who stands in for them, can respond; `excluded` are the people who must not decide.
 CREATE OR REPLACE FUNCTION can_be_answered(reviewer uuid, response_type text, moment timestamptz, excluded uuid[]) RETURNS boolean STABLE LANGUAGE sql RETURN
-    NOT is_absent(reviewer, moment)
-    OR EXISTS (SELECT FROM stand_ins_for(reviewer, response_type, moment) AS s WHERE s <> ALL (excluded) AND NOT is_absent(s, moment));
+    reviewer <> ALL (excluded) AND NOT is_absent(reviewer, moment)
+    OR EXISTS (SELECT FROM eligible_stand_ins(reviewer, response_type, moment, excluded) AS s WHERE NOT is_absent(s, moment));
 
 CALL keep_audit('stand_ins', '''Stand-In''', 'r.id', $$to_jsonb(r) - '{id,number}'::text[]$$);

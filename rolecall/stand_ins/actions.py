@@ -44,7 +44,8 @@ async def create_stand_in(db: Db, caller: Caller, raw: Json, facts: Facts) -> St
         person=person,
         stand_in=body.stand_in_id,
         type=body.type,
-        starts=body.starts_on or facts.now,
+        # A stand-in must not seem to cover earlier decisions.
+        starts=max(body.starts_on or facts.now, facts.now),
         ends=body.ends_on,
         comment=body.comment,
         now=facts.now,

@@ -11,6 +11,7 @@ import httpx2
 import msgspec
 import pytest
 
+from rolecall.conflicts import actions as conflicts
 from rolecall.console import actions as console
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.config import Config
@@ -27,15 +28,20 @@ from tests.working import let_the_worker_work
 
 NOBODY, EVERYONE = (
     frozenset[str](),
-    frozenset({"self", "supervisor", "far", "owner", "provisioner", "asked", "stand-in", "stranger"}),
+    frozenset(
+        {"self", "supervisor", "far", "owner", "owner's stand-in", "provisioner", "asked", "stand-in", "stranger"}
+    ),
 )
 LINE = frozenset({"supervisor", "far"})
 SUPERVISORS = LINE
-REQUEST = frozenset({"self", "supervisor", "far", "owner", "provisioner", "asked", "stand-in"})
+# Olga is asked to verify the request.
+REQUEST = frozenset({"self", "supervisor", "far", "owner", "owner's stand-in", "provisioner", "asked", "stand-in"})
 APPLICATION = frozenset({"owner", "provisioner"})
 # Nils reviews the item, and Dora stands in for Nils; the owner of the application sees the item too.
 REVIEW = frozenset({"asked", "stand-in"})
 ITEM = REVIEW | {"owner"}
+# An exception waits for Olga, who owns the rule, so Vera, who stands in for her, sees the conflict.
+CONFLICT = LINE | {"self", "owner", "owner's stand-in"}
 # For each screen that limited people may open: who gets an answer other than 403 and 404 for the company's record.
 MATRIX: dict[tuple[str, str], frozenset[str]] = {
     ("GET", "/"): EVERYONE,
@@ -84,10 +90,10 @@ MATRIX: dict[tuple[str, str], frozenset[str]] = {
     ("POST", "/imports/{id:str}/rollback"): NOBODY,
     ("GET", "/access/{id:str}"): APPLICATION,
     ("GET", "/access-models/{id:str}"): frozenset({"owner"}),
-    ("GET", "/conflicts/{id:str}"): LINE | {"self", "owner"},
-    ("POST", "/conflicts/{id:str}/except"): LINE | {"self", "owner"},
-    ("POST", "/conflicts/{id:str}/approve"): LINE | {"self", "owner"},
-    ("POST", "/conflicts/{id:str}/withdraw"): LINE | {"self", "owner"},
+    ("GET", "/conflicts/{id:str}"): CONFLICT,
+    ("POST", "/conflicts/{id:str}/except"): CONFLICT,
+    ("POST", "/conflicts/{id:str}/approve"): CONFLICT,
+    ("POST", "/conflicts/{id:str}/withdraw"): CONFLICT,
     ("GET", "/reviews"): EVERYONE,
     ("GET", "/reviews/{id:str}"): REVIEW,
     ("GET", "/reviews/{id:str}/work"): REVIEW,
@@ -145,9 +151,9 @@ def is_closed(key: tuple[str, str]) -> bool:
 
 
 class Firm(msgspec.Struct):
-    """Ada reports to Grace, who reports to Rosa. Olga owns Payroll and its model, Peter provisions it.
+    """Ada reports to Grace, who reports to Rosa. Olga owns Payroll, its model and a rule, Peter provisions it.
 
-    Nils is asked to approve the request, and Dora stands in for Nils; Sam has nothing to do with any of it.
+    Nils is asked to approve the request. Dora stands in for Nils and Vera for Olga; Sam has no relation to any record.
     """
 
     people: dict[str, UUID]
@@ -159,8 +165,8 @@ async def firm(administrator: httpx2.AsyncClient, db: Db, config: Config) -> Fir
     rosa = await an_identity(db, "Rosa", "Far", email="rosa@example.com")
     grace = await an_identity(db, "Grace", "Near", email="grace@example.com", supervisorId=str(rosa))
     ada = await an_identity(db, "Ada", "Own", email="ada@example.com", supervisorId=str(grace))
-    olga, peter, nils, dora, sam = [
-        await an_identity(db, name, "Else") for name in ("Olga", "Peter", "Nils", "Dora", "Sam")
+    olga, vera, peter, nils, dora, sam = [
+        await an_identity(db, name, "Else") for name in ("Olga", "Vera", "Peter", "Nils", "Dora", "Sam")
     ]
     application = await an_application(
         db, "Payroll", ownerId=str(olga), provisionerIds=[str(peter)], guard={"minCount": 1}
@@ -188,6 +194,8 @@ async def firm(administrator: httpx2.AsyncClient, db: Db, config: Config) -> Fir
         rule=rule,
         ada=ada,
     )
+    asked = {"reason": "Leave", "control": "Checked", "controlOwnerId": str(olga), "until": tomorrow}
+    await conflicts.request_exception(db, clerk, str(conflict), asked, facts())
     event = await events.begin_absence(db, clerk, {"identityId": str(ada), "effectiveDate": tomorrow}, facts())
     values = {
         "accounts": "SELECT id FROM accounts LIMIT 1",
@@ -196,7 +204,9 @@ async def firm(administrator: httpx2.AsyncClient, db: Db, config: Config) -> Fir
     }
     found = {name: await fetch_value(db, query) for name, query in values.items()}
     away = await a_stand_in(db, nils, dora)
+    await a_stand_in(db, olga, vera)
     people = {"self": ada, "supervisor": grace, "far": rosa, "owner": olga, "provisioner": peter, "asked": nils}
+    people["owner's stand-in"] = vera
     ids = {"identities": ada, "requests": request, "events": event, "applications": application, "imports": run}
     ids["stand-ins"] = away.id
     ids["conflicts"] = conflict

@@ -17,6 +17,7 @@ from rolecall.personnel_events import actions as events
 from tests.builders import an_access_model, an_access_request, an_application, an_identity, facts
 from tests.conflicts.test_exceptions import a_cast, act
 from tests.console.test_matrix import sign_in
+from tests.duties.separating import a_company as a_separated_company
 from tests.holdings import an_account
 from tests.stand_ins.standing_in import CLERK, a_stand_in
 from tests.working import let_the_worker_work
@@ -185,8 +186,12 @@ async def test_employee_sees_what_a_change_of_role_gives_and_takes(
     administrator: httpx2.AsyncClient, db: Db, config: Config, team: Team
 ) -> None:
     access = [{"applicationId": str(team.payroll), "permissions": [{"header": "", "section": "", "permission": "Pay"}]}]
-    conditions = [[{"field": "department", "operator": "is", "value": "Treasury"}]]
-    await an_access_model(db, "Treasury", conditions=conditions, access=access)
+    posting = [{"applicationId": str(team.payroll), "permissions": [
+        {"header": "Ledger", "section": "", "permission": "Post entries"}]}]  # fmt: skip
+    for department, given in (("Treasury", access), ("Accounting", posting)):
+        conditions = [[{"field": "department", "operator": "is", "value": department}]]
+        await an_access_model(db, department, conditions=conditions, access=given)
+    await execute(db, "UPDATE identities SET department = 'Accounting' WHERE id = %(id)s", id=team.ada)
     body = {
         "identityId": str(team.ada),
         "effectiveDate": IN_THREE_DAYS,
@@ -198,8 +203,28 @@ async def test_employee_sees_what_a_change_of_role_gives_and_takes(
 
     shown = await home(administrator, db, team.ada)
 
-    assert "Its requests for access are not created yet" in before["move"]
-
-    assert shown["move"].startswith("You move to Treasury on ")
+    for panel in (before["move"], shown["move"]):
+        assert panel.startswith("You move to Treasury on ")
+        assert "You keep" in panel
+        assert "You get Pay Payroll You lose Post entries Payroll" in panel
+    assert "This is planned" in before["move"]
+    assert "This is planned" not in shown["move"]
+    seen = await home(administrator, db, team.grace)
+    assert "Ada Lovelace Changes role, in 3 days. Loses Post entries, gets Pay" in seen["coming"]
     assert f'href="/events/{event}"' in shown["page"]
-    assert "You get Pay Payroll" in shown["move"]
+
+
+async def test_access_through_a_group_is_not_kept_when_the_group_is_lost(
+    administrator: httpx2.AsyncClient, db: Db
+) -> None:
+    company = await a_separated_company(db)
+    await an_access_model(db, "Finance", access=[{"applicationId": str(company.ledger), "groups": ["Approvers"]}])
+    await execute(db, "UPDATE identities SET department = 'Finance' WHERE id = %(id)s", id=company.sofia)
+    to_sales = {"firstName": "Sofia", "lastName": "Dubois", "department": "Sales"}
+    body = {"identityId": str(company.sofia), "effectiveDate": IN_THREE_DAYS, "identity": to_sales}
+    await events.transition_role(db, CLERK, body, facts())
+
+    keeps, loses = (await home(administrator, db, company.sofia))["move"].split("You get Nothing You lose ")
+
+    assert loses.startswith("Approvers Finance Ledger")
+    assert ("Prepare run" in keeps, "Release run" in keeps) == (True, False)

@@ -11,7 +11,9 @@ from rolecall.console.actions import set_role
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute, fetch_rows
 from rolecall.identities.authority import Role
-from tests.builders import a_token, an_identity
+from rolecall.personnel_events import actions as events
+from tests.builders import a_token, an_identity, facts
+from tests.stand_ins.standing_in import caller_of
 from tests.working import let_the_worker_work
 
 TODAY = datetime.now(UTC).date().isoformat()
@@ -103,6 +105,19 @@ async def test_newcomer_with_a_new_e_mail_signs_in_with_it(client: httpx2.AsyncC
 
     await client.post("/api/personnel-events/onboard", json=body, headers=await headers(db))
 
+    assert await signs_in(db, "new@example.com") is not None
+
+
+async def test_newcomer_of_a_supervisor_signs_in_after_the_e_mail_is_confirmed(db: Db, ada: UUID) -> None:
+    """Ada could enter a second address of her own, and decide as another person."""
+    await an_identity(db, "Bob", "Builder", supervisorId=str(ada))
+    caller = await caller_of(db, ada)
+    newcomer = {"firstName": "New", "lastName": "Comer", "email": "new@example.com", "supervisorId": str(ada)}
+
+    await events.onboard(db, caller, {"identity": newcomer, "effectiveDate": TODAY}, facts())
+
+    assert await signs_in(db, "new@example.com") is None
+    await execute(db, "DELETE FROM unconfirmed_emails")
     assert await signs_in(db, "new@example.com") is not None
 
 

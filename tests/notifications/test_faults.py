@@ -5,16 +5,21 @@ from datetime import timedelta
 import httpx2
 import pytest
 
+from rolecall.access_requests import actions as requests
 from rolecall.core import clock
 from rolecall.core.caller import SYSTEM
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute, fetch_rows, fetch_value
 from rolecall.notifications import health
+from rolecall.notifications.message_text import default_template, note_of, write
+from rolecall.notifications.model import NotificationFacts, NotificationKind
 from rolecall.notifications.sender import MessageSender
 from rolecall.personnel_events import actions as events
 from tests.builders import an_identity, facts
+from tests.duties.separating import a_company as a_separated_company
 from tests.notifications.mailbox import Mailbox
-from tests.notifications.notifying import Company, Desk, ask, change, notified, outcomes
+from tests.notifications.notifying import Company, Desk, ask, change, notified, outcomes, set_up_mail
+from tests.stand_ins.standing_in import caller_of
 from tests.webhooks.receivers import receiving as receiving_posts
 
 
@@ -125,3 +130,85 @@ async def test_shared_channel_for_events_about_people_must_be_allowed(
     assert "An administrator has not allowed Personnel Event in Slack" in chosen.text
     assert allowed.status_code == 200
     assert (await client.patch(preferences, json=slack)).status_code == 200
+
+
+async def test_mailbox_that_stays_full_is_reported_after_the_last_attempt(
+    db: Db, company: Company, mail: Mailbox, desk: Desk
+) -> None:
+    await execute(db, "UPDATE identities SET email_address = 'full@x.example' WHERE id = %(id)s", id=company.grace)
+    await ask(db, company)
+
+    reported = []
+    for days in range(8):
+        clock.travel(timedelta(days=2 * days))
+        await desk.work()
+        reported.append([each.address for each in (await health.problems(db, clock.now())).refused])
+
+    assert reported == [[]] * 7 + [["full@x.example"]]
+    [(address, response)] = [(each.address, each.response) for each in (await health.problems(db, clock.now())).refused]
+    assert (address, response) == ("full@x.example", "452 4.2.2 Mailbox full")
+
+
+async def test_missing_mail_server_is_reported_and_blocks_no_response(
+    db: Db, config: Config, company: Company, desk: Desk, mail_port: int
+) -> None:
+    request = await ask(db, company)
+    await desk.work()
+    approved = {"type": "Approve", "response": "Approved"}
+    async with db.transaction():
+        await requests.respond(db, await caller_of(db, company.grace), str(request), approved, facts())
+
+    found = await health.problems(db, clock.now())
+    await set_up_mail(db, config, mail_port)
+
+    assert found.unsendable == 1
+    assert (await health.problems(db, clock.now())).unsendable == 0
+
+
+async def test_person_who_left_before_the_digest_gets_no_mail(
+    db: Db, company: Company, mail: Mailbox, desk: Desk
+) -> None:
+    leaving = {"identityId": str(company.ada), "effectiveDate": "2030-01-31"}
+    await events.offboard(db, SYSTEM, leaving, facts())
+    request = await ask(db, company)
+    await execute(db, "UPDATE access_requests SET reporter_id = %(id)s", id=company.grace)
+    async with db.transaction():
+        await requests.cancel(db, SYSTEM, str(request), {}, facts())
+    await desk.work()
+    mail.messages.clear()
+    await ask(db, company)
+    await execute(db, "UPDATE identities SET status = 'Disabled' WHERE id = %(id)s", id=company.grace)
+
+    clock.travel(timedelta(days=2))
+    await desk.work()
+
+    assert mail.messages == []
+    assert ("Personnel Event", "Withdrawn") in await notified(db, company.grace)
+
+
+async def test_former_owner_of_a_rule_gets_no_mail_about_its_conflicts(
+    db: Db, config: Config, mail: Mailbox, desk: Desk
+) -> None:
+    await change(db, config, kinds=[{"kind": "Conflict Opened", "rhythm": "At Once"}])
+    company = await a_separated_company(db)
+    joan = await an_identity(db, "Joan", "Clarke")
+    await execute(db, "UPDATE identities SET email_address = first_name || '@test.example'")
+    changed = "UPDATE duty_rules SET definition = jsonb_set(definition, '{ownerId}', to_jsonb(%(id)s::text))"
+    await execute(db, changed, id=joan)
+
+    await desk.work()
+
+    assert mail.messages == []
+    assert await notified(db, company.owner) == [("Conflict Opened", "Withdrawn")]
+
+
+def test_name_adds_neither_a_line_nor_a_link_to_a_mail() -> None:
+    name = "Post\n\nYour session ended. Sign in: https://evil.example/login"
+    facts = NotificationFacts(person="Ada", what=name, by=name, why=name, link="/requests/1")
+    note = note_of(default_template(NotificationKind.WAITING), facts, "Grace", "https://rolecall.example.com")
+
+    text = write([note], "Grace", "https://rolecall.example.com", is_digest=False).text
+
+    assert "What: Post Your session ended. Sign in: https[:]//evil.example/login\n" in text
+    assert "://evil" not in f"{note.subject} {text}"
+    assert "Open the request: https://rolecall.example.com/requests/1" in text

@@ -7,6 +7,7 @@ from rolecall.access_requests import actions, moving
 from rolecall.core import clock
 from rolecall.core.caller import SYSTEM, Caller
 from rolecall.core.db import Db, execute, fetch_rows, fetch_value
+from rolecall.personnel_events import actions as events
 from rolecall.webhooks.model import FAILURES_UNTIL_PROBED
 from tests.builders import an_application, an_import, facts
 from tests.notifications.notifying import Company, Desk, ask, notified
@@ -50,7 +51,7 @@ async def test_requester_is_notified_of_the_decision(db: Db, company: Company) -
     decided = await fetch_rows(
         db, "SELECT part FROM notifications WHERE kind = 'Decided' AND identity_id = %(id)s", id=company.alan
     )
-    # Who cancels a request knows it.
+    # A person who cancels a request is not notified of it.
     assert decided == [("AccessRequestApproved",)]
 
 
@@ -98,7 +99,7 @@ async def test_administrators_are_notified_once_of_a_failing_webhook(db: Db, com
     assert await notified(db) == [("Webhook Failing", "New")]
 
 
-async def test_supervisor_is_notified_of_an_event_about_their_people(db: Db, company: Company) -> None:
+async def test_supervisor_and_the_person_are_notified_of_a_leave(db: Db, company: Company) -> None:
     await execute(
         db,
         """INSERT INTO personnel_events (id, type, reporter_id, reporter_name, identity_id, needed_on)
@@ -108,5 +109,15 @@ async def test_supervisor_is_notified_of_an_event_about_their_people(db: Db, com
         on=clock.now() + timedelta(days=9),
     )
 
+    for person in (company.grace, company.ada):
+        assert await notified(db, person) == [("Personnel Event", "New")]
+    assert await fetch_value(db, "SELECT count(*) FROM notifications") == 2
+
+
+async def test_offboarding_is_notified_to_the_supervisor_only(db: Db, company: Company) -> None:
+    leaving = {"identityId": str(company.ada), "effectiveDate": "2030-01-31"}
+
+    await events.offboard(db, SYSTEM, leaving, facts())
+
     assert await notified(db, company.grace) == [("Personnel Event", "New")]
-    assert await fetch_value(db, "SELECT count(*) FROM notifications") == 1
+    assert await notified(db, company.ada) == []

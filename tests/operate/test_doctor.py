@@ -161,6 +161,18 @@ async def test_active_accounts_of_leavers_are_reported(db: Db, clean_database: s
     assert "for example ada in Wiki" in found["detail"]
 
 
+async def test_people_who_supervise_each_other_are_reported(db: Db, clean_database: str, tmp_path: Path) -> None:
+    ada, grace, joan = [await an_identity(db, first, "Byron") for first in ("Ada", "Grace", "Joan")]
+    for person, supervisor in ((ada, grace), (grace, joan), (joan, ada)):
+        change = "UPDATE identities SET supervisor_id = %(to)s WHERE id = %(id)s"
+        await execute(db, change, id=person, to=supervisor)
+
+    _, findings = examined(clean_database, tmp_path)
+
+    said = "people supervise each other: Ada Byron → Grace Byron → Joan Byron → Ada Byron"
+    assert (findings["supervisors"]["state"], findings["supervisors"]["detail"]) == ("warning", said)
+
+
 def test_database_of_another_version_is_reported(clean_database: str, tmp_path: Path) -> None:
     with psycopg.connect(clean_database, autocommit=True) as db:
         row = db.execute("DELETE FROM migrations WHERE name LIKE '0012%' RETURNING name, sha256").fetchone()

@@ -46,6 +46,12 @@ async def test_stand_in_is_named_listed_and_ended(client: httpx2.AsyncClient, db
     assert (again.status_code, again.json()["message"]) == (409, "This stand-in has already ended")
 
 
+async def test_stand_in_cannot_be_backdated(client: httpx2.AsyncClient, pair: Pair) -> None:
+    made = (await client.post(PATH, json=pair.body(startsOn=days(-30)))).json()
+
+    assert (made["status"], made["startsOn"]) == ("Current", made["createdDate"])
+
+
 async def test_planned_stand_in_is_deleted_when_it_is_ended(client: httpx2.AsyncClient, pair: Pair) -> None:
     made = (await client.post(PATH, json=pair.body(startsOn=days(2)))).json()
 

@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
+from rolecall.access_requests.actions import respond
 from rolecall.core.authors import AuthorKind, by, by_system, sign
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute, fetch_rows
@@ -11,6 +12,7 @@ from rolecall.notifications import queries
 from rolecall.notifications.message_text import default_template, note_of
 from rolecall.notifications.model import NotificationFacts, NotificationKind
 from rolecall.notifications.reminders import remind_and_escalate
+from rolecall.personnel_events import actions as events
 from rolecall.stand_ins.actions import create_stand_in, end_stand_in
 from tests.builders import an_identity, facts
 from tests.notifications.notifying import a_company, ask, notified
@@ -147,6 +149,21 @@ async def test_administrators_can_respond_at_once_if_the_stand_in_must_not_decid
     ]
 
 
+async def test_stand_in_whom_the_affected_person_chose_does_not_delay_the_escalation(db: Db) -> None:
+    company = await a_company(db)
+    sam = await an_identity(db, "Sam", "Else")
+    await a_leave(db, company.grace)
+    await a_stand_in(db, company.grace, company.ada)
+    await a_stand_in(db, company.ada, sam)
+    await ask(db, company)
+
+    await let_time_pass(db)
+
+    assert await escalations(db) == [
+        "The reviewers are on leave and have no stand-in who may decide, so Alan Turing can respond too"
+    ]
+
+
 async def test_administrators_can_respond_at_once_if_nobody_stands_in(db: Db) -> None:
     company = await a_company(db)
     await execute(db, "UPDATE identities SET supervisor_id = NULL WHERE id = %(id)s", id=company.grace)
@@ -172,6 +189,60 @@ async def test_loop_of_supervisors_on_leave_ends_at_the_administrators(db: Db) -
     assert "Alan Turing" in said or "Rosa Far" in said
 
 
+async def test_loop_of_a_named_stand_in_and_a_leave_ends_at_the_administrators(db: Db) -> None:
+    """Grace named Rosa. Rosa is on leave, so her supervisor Grace stands in, who is on leave too."""
+    company = await a_company(db)
+    rosa = await an_identity(db, "Rosa", "Far", supervisorId=str(company.grace))
+    await a_stand_in(db, company.grace, rosa)
+    await a_leave(db, company.grace)
+    await a_leave(db, rosa)
+    await ask(db, company)
+
+    await let_time_pass(db)
+
+    assert await escalations(db) == [
+        "The reviewers are on leave and have no stand-in who may decide, so Alan Turing can respond too"
+    ]
+
+
+async def test_leave_that_the_supervisor_entered_is_escalated_past_the_supervisor(db: Db) -> None:
+    """Rosa, who has no supervisor, sends Grace on leave."""
+    company = await a_company(db)
+    rosa = await an_identity(db, "Rosa", "Far")
+    await execute(db, "UPDATE identities SET supervisor_id = %(rosa)s WHERE id = %(id)s", rosa=rosa, id=company.grace)
+    today = datetime.now(UTC).date().isoformat()
+    away = {"identityId": str(company.grace), "effectiveDate": today}
+    await events.begin_absence(db, await caller_of(db, rosa), away, facts())
+    await ask(db, company)
+
+    await let_time_pass(db)
+    await let_time_pass(db, timedelta(days=20))
+
+    said = await escalations(db)
+    assert said[0].endswith("so Alan Turing can respond too")
+    assert not any("Rosa" in each for each in said)
+
+
+async def test_reviewer_who_approved_is_not_asked_again_for_another_reviewer(db: Db) -> None:
+    company = await a_company(db)
+    emre = await an_identity(db, "Emre", "Berg", supervisorId=str(company.grace))
+    request = await ask(db, company)
+    await execute(
+        db,
+        """INSERT INTO responses (request_id, type, rule, position, reason, reviewer_id, reviewer_name, asked)
+           SELECT request_id, type, max(rule) + 1, 0, 'Second rule', %(id)s, 'Emre Berg', true FROM responses
+           WHERE type = 'Approve' GROUP BY request_id, type""",
+        id=emre,
+    )
+    async with db.transaction():
+        approved = {"type": "Approve", "response": "Approved"}
+        await respond(db, await caller_of(db, company.grace), str(request), approved, facts())
+
+    await let_time_pass(db, timedelta(days=20))
+
+    assert (await escalations(db))[0].endswith("so Alan Turing can respond too")
+
+
 def test_message_about_an_ended_stand_in_names_no_author() -> None:
     ended = NotificationFacts(
         person="Ada Lovelace", result="You no longer stand in for Ada Lovelace", link="/stand-ins"
@@ -179,4 +250,4 @@ def test_message_about_an_ended_stand_in_names_no_author() -> None:
 
     note = note_of(default_template(NotificationKind.STAND_IN), ended, "Sam Else", "https://rolecall.example.com")
 
-    assert note.paragraphs == ["You no longer stand in for Ada Lovelace."]
+    assert (note.subject, note.paragraphs) == ("You no longer stand in for Ada Lovelace", [])

@@ -1,6 +1,7 @@
 """Test who may respond for whom, and what is recorded."""
 
 from datetime import UTC, datetime, timedelta
+from uuid import UUID
 
 import httpx2
 import pytest
@@ -12,10 +13,12 @@ from rolecall.access_requests.permitted import (
     ONLY_YOURSELF,
     OWN_REQUEST,
     PROVISIONED_IT,
+    SECOND_RESPONSE,
 )
 from rolecall.core.caller import SYSTEM
 from rolecall.core.db import Db, execute, fetch_rows
 from rolecall.core.errors import Conflict, Invalid
+from rolecall.personnel_events import actions as events
 from rolecall.stand_ins.actions import end_stand_in
 from tests.builders import an_identity, facts
 from tests.stand_ins.office import APPROVED, Office, approve
@@ -236,3 +239,61 @@ async def test_system_and_tokens_respond_as_before(db: Db, office: Office) -> No
     detail = await actions.respond(db, SYSTEM, str(request), body, facts())
 
     assert "Grace Hopper approved, recorded by System" in [entry.content for entry in detail.activity]
+
+
+async def a_second_rule(db: Db, reviewer: UUID, name: str) -> None:
+    await execute(
+        db,
+        """INSERT INTO responses (request_id, type, rule, position, reason, reviewer_id, reviewer_name, asked)
+           SELECT request_id, type, max(rule) + 1, 0, 'Second rule', %(id)s, %(name)s, true FROM responses
+           WHERE type = 'Approve' GROUP BY request_id, type""",
+        id=reviewer,
+        name=name,
+    )
+
+
+async def test_reviewer_does_not_respond_for_another_reviewer_too(db: Db, office: Office) -> None:
+    request = await office.request(db)
+    await a_second_rule(db, office.rosa, "Rosa Far")
+    await a_stand_in(db, office.rosa, office.grace)
+
+    first = await approve(db, office.grace, request, office.rosa)
+    await approve_partly(db, office.grace, request, office.grace)
+    again = await approve(db, office.grace, request, office.rosa)
+
+    assert (first, again) == (SECOND_RESPONSE, SECOND_RESPONSE)
+    assert await approve(db, office.rosa, request, office.rosa) == "Rosa Far approved"
+
+
+async def test_one_stand_in_does_not_respond_for_two_reviewers(db: Db, office: Office) -> None:
+    request = await office.request(db)
+    await a_second_rule(db, office.rosa, "Rosa Far")
+    for reviewer in (office.grace, office.rosa):
+        await a_stand_in(db, reviewer, office.sam)
+
+    first = await approve_partly(db, office.sam, request, office.grace)
+    second = await approve(db, office.sam, request, office.rosa)
+
+    assert (first, second) == ("Sam Else approved, standing in for Grace Hopper", SECOND_RESPONSE)
+
+
+async def approve_partly(db: Db, person: UUID, request: UUID, reviewer: UUID) -> str:
+    """Respond where another rule is still unmet; return the text of the activity entry."""
+    async with db.transaction():
+        detail = await actions.respond(
+            db, await caller_of(db, person), str(request), {**APPROVED, "reviewerId": str(reviewer)}, facts()
+        )
+    return next(entry.content for entry in detail.activity if entry.action == "Response")
+
+
+async def test_supervisor_who_entered_the_leave_does_not_stand_in(db: Db, office: Office) -> None:
+    """Grace owns Payroll. Rosa, her supervisor, sends her on leave; Rosa's supervisor stands in."""
+    top = await an_identity(db, "Tina", "Top")
+    await execute(db, "UPDATE identities SET supervisor_id = %(top)s WHERE id = %(id)s", top=top, id=office.rosa)
+    request = await office.request(db)
+    today = datetime.now(UTC).date().isoformat()
+    rosa = await caller_of(db, office.rosa)
+    await events.begin_absence(db, rosa, {"identityId": str(office.grace), "effectiveDate": today}, facts())
+
+    assert await approve(db, office.rosa, request, office.grace) == NOT_STANDING_IN
+    assert await approve(db, top, request, office.grace) == "Tina Top approved, standing in for Grace Hopper"

@@ -23,10 +23,14 @@ PEOPLE = 6
 
 
 class World(msgspec.Struct):
-    """People by number: who is active and on leave, who supervises them, and who was named for which type."""
+    """People by number: who is active and on leave, who supervises them, and who was named for which type.
+
+    `entered`: the supervisor entered the leave.
+    """
 
     active: list[bool]
     absent: list[bool]
+    entered: list[bool]
     supervisor: list[int | None]
     named: dict[int, dict[RequirementType | None, int]]
 
@@ -38,6 +42,9 @@ class World(msgspec.Struct):
             if each is not None and self.active[each]:
                 return each
         boss = self.supervisor[person]
+        if boss is not None and self.entered[person]:
+            above = self.supervisor[boss]
+            boss = None if above == boss else above
         if self.absent[person] and boss is not None and boss != person and self.active[boss]:
             return boss
         return None
@@ -64,6 +71,7 @@ def a_world(dice: random.Random) -> World:
     return World(
         active=[dice.random() < 0.85 for _ in range(PEOPLE)],
         absent=[dice.random() < 0.4 for _ in range(PEOPLE)],
+        entered=[dice.random() < 0.3 for _ in range(PEOPLE)],
         supervisor=[dice.choice([None, *range(PEOPLE)]) for _ in range(PEOPLE)],
         named=named,
     )
@@ -84,9 +92,10 @@ async def build(db: Db, world: World, now: datetime) -> list[UUID]:
         if world.absent[person]:
             await execute(
                 db,
-                """INSERT INTO absences (event_id, identity_id, starts_on, ends_on)
-                   VALUES (gen_random_uuid(), %(id)s, %(since)s, %(until)s)""",
+                """INSERT INTO absences (event_id, identity_id, starts_on, ends_on, entered_by)
+                   VALUES (gen_random_uuid(), %(id)s, %(since)s, %(until)s, %(author)s)""",
                 id=id,
+                author=ids[boss] if world.entered[person] and boss is not None else None,
                 **period,
             )
         for type, stand_in in world.named.get(person, {}).items():
@@ -152,6 +161,26 @@ async def test_exactly_the_people_of_the_model_can_respond(db: Db, seed: int) ->
 
     may = {reviewer} | world.chain(reviewer, RequirementType.APPROVE, excluded=affected)
     assert decided == {person for person in may if world.active[person]}
+
+
+@pytest.mark.parametrize("seed", range(WORLDS))
+async def test_request_can_be_answered_if_a_person_of_the_model_is_present(db: Db, seed: int) -> None:
+    dice = random.Random(seed)
+    world, now = a_world(dice), datetime.now(UTC)
+    ids = await build(db, world, now)
+    for type in RequirementType:
+        for reviewer in range(PEOPLE):
+            excluded = dice.randrange(PEOPLE)
+            answered = await fetch_value(
+                db,
+                "SELECT can_be_answered(%(reviewer)s, %(type)s, %(now)s, ARRAY[%(excluded)s::uuid])",
+                reviewer=ids[reviewer],
+                type=type,
+                now=now,
+                excluded=ids[excluded],
+            )
+            may = {reviewer} | world.chain(reviewer, type, excluded=excluded) if reviewer != excluded else set()
+            assert answered == any(not world.absent[person] for person in may), (type, reviewer, excluded)
 
 
 async def can_approve(db: Db, person: UUID, request: UUID, reviewer: UUID, now: datetime) -> bool:

@@ -84,6 +84,8 @@ async def _own_home(db: Db, person: Person, now: datetime, config: Config) -> Ht
     exceptions = await conflicts.waiting_for(db, person.caller())
     own = await own_home.requests_of(db, person)
     access = (await access_of(db, person.id, None)).applications
+    coming = await console.events_between(db, now, now + _COMING, person.caller())
+    coming = [event for event in coming if event.status != WorkStatus.CANCELED][:_MOST_NAMED]
     values = {
         "today": now.astimezone(config.timezone),
         "waiting": waiting,
@@ -93,7 +95,8 @@ async def _own_home(db: Db, person: Person, now: datetime, config: Config) -> Ht
         "beside": await overview.beside(db, [request.id for _, request in waiting]),
         "verbs": _VERBS,
         "reviews": await reviews.waiting_for(db, person.id, person.reviews_as()[1:]),
-        "coming": (await console.events_between(db, now, now + _COMING, person.caller()))[:_MOST_NAMED],
+        "coming": coming,
+        "moves": await home_details.moves_of(db, coming),
         "me": await identities.get(db, str(person.id)),
         "own": own,
         "waits_for": await home_details.waits_of(db, own.items[:5]),
