@@ -8,7 +8,7 @@ import msgspec
 from rolecall.accounts.queries import spellings
 from rolecall.console import record_access
 from rolecall.core.caller import Caller
-from rolecall.core.db import Db, fetch_rows
+from rolecall.core.db import Db, fetch_all, fetch_rows
 from rolecall.core.errors import Invalid
 from rolecall.core.ids import guid
 from rolecall.identities import finding
@@ -99,7 +99,11 @@ async def _search(db: Db, words: str) -> list[SearchResult]:
         *numbered,
         *await _named(db, said),
         *await _configured(db, said),
-        *await _entitlements_and_accounts(db, said),
+        *(
+            SearchResult(one.kind, one.name, one.application, f"/access/{one.id}")
+            for one in await entitlements_like(db, said)
+        ),
+        *await _accounts(db, said),
     ]
 
 
@@ -126,29 +130,59 @@ async def _configured(db: Db, words: str) -> list[SearchResult]:
     return [SearchResult(*row) for row in rows]
 
 
-async def _entitlements_and_accounts(db: Db, words: str) -> list[SearchResult]:
+async def _accounts(db: Db, words: str) -> list[SearchResult]:
     if not words:
         return []
     rows = await fetch_rows(
         db,
-        f"""(SELECT e.kind, coalesce(nullif(e.display_name, ''), nullif(e.name, ''), e.section), a.name,
-                    '/access/' || e.id
-             FROM entitlements e JOIN applications a ON a.id = e.application_id
-             WHERE e.is_present AND e.name_key >= username_key(%(words)s)
-               AND e.name_key < username_key(%(words)s) || chr(1114111) ORDER BY e.name_key LIMIT {_MOST_PEOPLE})
-            UNION ALL
-            (SELECT 'Account', x.username, concat_ws(', ', a.name, i.first_name || ' ' || i.last_name),
-                    '/accounts/' || x.id
-             FROM applications a CROSS JOIN unnest(%(beginnings)s::text[]) AS b (beginning) CROSS JOIN LATERAL (
-                 SELECT id, username, identity_id FROM accounts
-                 WHERE application_id = a.id AND username >= b.beginning AND username < b.beginning || chr(1114111)
-                 ORDER BY username LIMIT {_MOST_PEOPLE}) AS x
-             LEFT JOIN identities i ON i.id = x.identity_id
-             WHERE NOT a.is_archived ORDER BY x.username, a.list_key LIMIT {_MOST_PEOPLE})""",
-        words=words,
+        f"""SELECT 'Account', x.username, concat_ws(', ', a.name, i.first_name || ' ' || i.last_name),
+                   '/accounts/' || x.id
+            FROM applications a CROSS JOIN unnest(%(beginnings)s::text[]) AS b (beginning) CROSS JOIN LATERAL (
+                SELECT id, username, identity_id FROM accounts
+                WHERE application_id = a.id AND username >= b.beginning AND username < b.beginning || chr(1114111)
+                ORDER BY username LIMIT {_MOST_PEOPLE}) AS x
+            LEFT JOIN identities i ON i.id = x.identity_id
+            WHERE NOT a.is_archived ORDER BY x.username, a.list_key LIMIT {_MOST_PEOPLE}""",
         beginnings=spellings(words),
     )
     return [SearchResult(*row) for row in rows]
+
+
+class EntitlementMatch(msgspec.Struct, frozen=True):
+    id: UUID
+    kind: str
+    name: str
+    application: str
+
+    @property
+    def label(self) -> str:
+        return f"{self.name} ({self.application})"
+
+
+_SHOWN_NAME = "coalesce(nullif(e.display_name, ''), nullif(e.name, ''), e.section)"
+_MATCHES = f"""SELECT e.id, e.kind, {_SHOWN_NAME} AS name, a.name AS application
+               FROM entitlements e JOIN applications a ON a.id = e.application_id"""
+
+
+async def entitlements_like(db: Db, words: str) -> list[EntitlementMatch]:
+    """Find entitlements by their label, or by a part of their names; names that begin with the words come first."""
+    if not words.strip():
+        return []
+    return await fetch_all(
+        db,
+        EntitlementMatch,
+        f"""{_MATCHES} CROSS JOIN (SELECT username_key(%(words)s) AS key) AS asked
+            WHERE e.is_present AND (username_key({_SHOWN_NAME} || ' (' || a.name || ')') = asked.key
+                  OR strpos(username_key(concat_ws(chr(1), {_SHOWN_NAME}, e.name)), asked.key) > 0)
+            ORDER BY starts_with(e.name_key, asked.key) DESC, e.list_key LIMIT {_MOST_PEOPLE}""",
+        words=" ".join(words.split()),
+    )
+
+
+async def label_of_entitlement(db: Db, id: UUID) -> str:
+    """Return the label of an entitlement, or an empty text."""
+    found = await fetch_all(db, EntitlementMatch, f"{_MATCHES} WHERE e.id = %(id)s", id=id)
+    return found[0].label if found else ""
 
 
 async def _named(db: Db, words: str) -> list[SearchResult]:

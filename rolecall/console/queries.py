@@ -145,16 +145,16 @@ async def import_ids(db: Db, numbers: Sequence[int]) -> dict[int, UUID]:
     return dict(rows)
 
 
-class ApplicationChoice(msgspec.Struct, frozen=True):
+class RecordChoice(msgspec.Struct, frozen=True):
     id: UUID
     name: str
 
 
-async def live_applications(db: Db) -> list[ApplicationChoice]:
+async def live_applications(db: Db) -> list[RecordChoice]:
     """List applications that are not archived, by name, for a select field."""
     return await fetch_all(
         db,
-        ApplicationChoice,
+        RecordChoice,
         "SELECT id, name FROM applications WHERE NOT is_archived ORDER BY list_key LIMIT 1000",
     )
 

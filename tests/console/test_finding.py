@@ -2,10 +2,11 @@ import pytest
 
 from rolecall.console import finding
 from rolecall.core.caller import SYSTEM
-from rolecall.core.db import Db
+from rolecall.core.db import Db, execute
 from rolecall.core.errors import Invalid
 from rolecall.identities import finding as people
 from tests.builders import an_application, an_identity
+from tests.holdings import an_account
 
 PEOPLE = {
     ("Ada", "Lovelace"): "ada@example.com",
@@ -77,6 +78,23 @@ async def test_search_finds_reviews_by_name_and_number(company: Db) -> None:
 
     assert [(each.kind, each.name, each.about) for each in named] == [("Review", "Finance systems", "#1, Draft")]
     assert [(each.kind, each.name) for each in numbered] == [("Review", "#1 Finance systems")]
+
+
+async def test_search_finds_entitlements_by_a_part_of_either_name(company: Db) -> None:
+    ledger = await an_application(company, "Ledger")
+    permissions = (("Wires", "PMT_APPR", "Grant", "High"), ("Wires", "Enter wires", "Grant", "Low"))
+    await an_account(company, ledger, "ada", None, permissions=permissions)
+    await execute(company, "UPDATE entitlements SET display_name = 'Approve wires' WHERE name = 'PMT_APPR'")
+
+    found = {words: await finding.search(company, words, SYSTEM) for words in ("wires", "approve", "appr", "enter w")}
+
+    names = {words: [one.name for one in results if one.kind == "Permission"] for words, results in found.items()}
+    assert names == {
+        "wires": ["Approve wires", "Enter wires"],
+        "approve": ["Approve wires"],
+        "appr": ["Approve wires"],
+        "enter w": ["Enter wires"],
+    }
 
 
 async def test_suggestions_are_limited_and_contain_only_active_people(company: Db) -> None:

@@ -183,14 +183,17 @@ async def test_entitlement_form_joins_a_renamed_group(administrator: httpx2.Asyn
     assert await fetch_value(db, "SELECT same_as FROM curations WHERE entitlement_id = %(id)s", id=id) == former
 
 
-@pytest.mark.parametrize("path", ["/events/new", "/identities"])
+@pytest.mark.parametrize(
+    "path",
+    ["/events/new", "/identities", "/reviews/new", "/review-templates/new", "/reports/new?list=search-identities"],
+)
 async def test_departments_are_suggested(administrator: httpx2.AsyncClient, db: Db, path: str) -> None:
     for n, department in enumerate(["Treasury", "Finance", "finance", ""]):
         await an_identity(db, f"First{n}", f"Last{n}", department=department)
 
     page = (await administrator.get(path)).text
 
-    suggested = re.findall(r'<datalist id="departments">(.*?)</datalist>', page, re.S)[0]
+    suggested = re.findall(r'<datalist id="[\w.]*departments?(?:-known)?">(.*?)</datalist>', page, re.S)[0]
     assert [name.lower() for name in re.findall(r'<option value="([^"]*)">', suggested)] == ["finance", "treasury"]
 
 
@@ -227,3 +230,17 @@ async def test_duty_form_offers_the_nearest_names_of_a_search_that_finds_nothing
     assert "Choose the application first" in without
     assert "did you mean" in unescape(nearest)
     assert "*: group Clerks" in nearest
+
+
+async def test_review_keeps_each_department_that_was_chosen(administrator: httpx2.AsyncClient, db: Db) -> None:
+    await an_identity(db, "Ada", "Byron", department="Sales, north")
+    form = {"name": "All", "type": "Supervisor", "stage1": "Supervisor", "dueOn": "2099-01-01"}
+
+    made = await administrator.post("/reviews/new", data={**form, "departments": ["Sales, north", "", "Finance"]})
+
+    assert made.status_code == 303, made.text
+    page = (await administrator.get(f"{made.headers['location']}/edit")).text
+    assert [value for value in re.findall(r'name="departments"[^>]* value="([^"]*)"', page) if value] == [
+        "Sales, north",
+        "Finance",
+    ]

@@ -4,9 +4,12 @@ from html import unescape
 import httpx2
 import pytest
 
+from rolecall.console.report_filters import filter_fields
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute, fetch_rows
-from tests.builders import an_identity
+from rolecall.reports.lists import known_lists
+from tests.builders import an_application, an_identity
+from tests.holdings import an_account
 
 
 async def saved(client: httpx2.AsyncClient, **fields: str) -> httpx2.Response:
@@ -99,3 +102,49 @@ async def test_administrators_see_failed_schedules(administrator: httpx2.AsyncCl
 
     assert "The last scheduled run failed: The disk is full" in (await administrator.get(where)).text
     assert "Failed scheduled reports" in (await administrator.get("/")).text
+
+
+# Records that are too many to choose from: they have no names, and a report about one of them is made from its page.
+UNNAMED = {"audit-events entityId", "webhook-deliveries accessRequestId"} | {
+    f"{name} id" for name in ("changes", "rejects", "dry-run-changes", "dry-run-rejects")
+}
+
+
+async def test_filters_that_name_people_and_records_are_chosen_by_name(db: Db) -> None:
+    typed = set()
+    for source in known_lists().values():
+        named = {name for name, reader in source.filters.items() if reader.schema.get("format") == "uuid"} | {"id"}
+        fields = [one for one in await filter_fields(db, source) if one.name in named]
+        typed |= {f"{source.name} {one.name}" for one in fields if one.records is None and not one.is_person}
+
+    assert typed - {"holders id", "holder-history id"} == UNNAMED
+
+
+async def test_report_about_the_holders_of_an_entitlement_is_made_by_its_name(
+    administrator: httpx2.AsyncClient, db: Db
+) -> None:
+    ledger = await an_application(db, "Ledger")
+    permissions = (("Wires", "Approve wires", "Grant", "High"), ("Wires", "Approve refunds", "Grant", "Low"))
+    await an_account(db, ledger, "ada", None, permissions=permissions)
+    form = {"name": "Approvers", "list": "holders", "period": "Now", "format": "csv"}
+
+    several = await administrator.post("/reports/new", data={**form, "filters.id": "approve"})
+    none = await administrator.post("/reports/new", data={**form, "filters.id": "release"})
+    made = await administrator.post("/reports/new", data={**form, "filters.id": "wires"})
+    page = unescape((await administrator.get(made.headers["location"])).text)
+    again = await administrator.post(
+        made.headers["location"], data={**form, "filters.id": "Approve wires (Ledger)", **version(page)}
+    )
+    run = await administrator.get(f"{made.headers['location']}/run?format=csv")
+
+    assert "approve matches several groups and permissions; enter one of them: Approve refunds (Ledger)" in several.text
+    assert "No group or permission matches release" in none.text
+    assert 'value="Approve wires (Ledger)"' in page
+    assert again.status_code == 303
+    assert "ada" in run.text
+
+
+def version(page: str) -> dict[str, str]:
+    found = re.search(r'name="version" value="([^"]*)"', page)
+    assert found
+    return {"version": found[1]}

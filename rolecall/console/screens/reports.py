@@ -1,7 +1,6 @@
 from datetime import datetime
 from typing import Any
 
-import msgspec
 from litestar.handlers import HTTPRouteHandler
 from litestar.response.base import ASGIResponse
 
@@ -18,11 +17,11 @@ from rolecall.console.forms import (
     problems_by_field,
     shown,
     version_of,
-    with_people,
 )
 from rolecall.console.frame import screen
 from rolecall.console.inputs import Form, some_words
 from rolecall.console.model import Person, Session
+from rolecall.console.report_filters import FILTER, current_filters, filter_fields, with_ids
 from rolecall.console.screens.exports import is_from_here, sign_as
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts, Json
@@ -31,7 +30,7 @@ from rolecall.core.cron import next_time
 from rolecall.core.db import Db
 from rolecall.core.errors import Forbidden, Invalid, NotFound
 from rolecall.core.formats.formats import Format
-from rolecall.core.ids import guid, known_guid
+from rolecall.core.ids import known_guid
 from rolecall.exports import queries as exports
 from rolecall.reports import actions, planning, queries, running
 from rolecall.reports.authority import authority_of
@@ -41,34 +40,10 @@ from rolecall.reports.shapes import ReportDetail
 from rolecall.web import exporting
 from rolecall.web.bodies import AnyRequest
 from rolecall.web.exporting import a_format
-from rolecall.web.lists import RECORD, ListSource
+from rolecall.web.lists import ListSource
 
 _READ, _CHANGE = Scope.APPLICATIONS_READ, Scope.CONFIG_MANAGE
-# The names of filter fields in a form begin with this, because a filter may be called `name`.
-_FILTER = "filters."
 _SHOWN_RUNS = 20
-# Fields that name a person.
-_PEOPLE = ("ownerId", f"{_FILTER}identityId")
-
-
-class FilterField(msgspec.Struct, frozen=True):
-    """A filter of a list as a field of a form; `options` are its values, if they are few."""
-
-    name: str
-    options: list[str]
-    required: bool
-
-
-def _fields(source: ListSource) -> list[FilterField]:
-    record = [FilterField(RECORD, [], True)] if source.is_below_record else []
-    return record + [
-        FilterField(
-            name,
-            ["true", "false"] if reader.schema.get("type") == "boolean" else reader.schema.get("enum", []),
-            reader.required and not has_past(source.filters.keys()),
-        )
-        for name, reader in source.filters.items()
-    ]
 
 
 @screen("GET", "/reports", scope=_READ)
@@ -97,21 +72,20 @@ async def _form(db: Db, source: ListSource, form: Form, problems: dict[str, str]
     values = {
         "form": shown(form),
         "problems": problems,
-        "fields": _fields(source),
+        "fields": await filter_fields(db, source),
         "columns": [column.name for column in source.columns],
         "chosen": form.get("columns", []),
         "recipients": filled(form, "recipientIds"),
         "periods": list(ReportPeriod) if has_past(source.filters.keys()) else [ReportPeriod.NOW],
         "formats": list(Format),
-        "applications": await console.live_applications(db),
     }
     return HtmlPage("report_form.html", values, 400 if problems else 200)
 
 
-async def _body(db: Db, entered: Form) -> Json:
-    form = await with_people(db, entered, *_PEOPLE)
+async def _body(db: Db, source: ListSource, entered: Form) -> Json:
+    form = await with_ids(db, source, entered)
     schedule = given(form, "schedule.cron", "schedule.location").get("schedule")
-    filters = {name.removeprefix(_FILTER): first(form, name) for name in form if name.startswith(_FILTER)}
+    filters = {name.removeprefix(FILTER): first(form, name) for name in form if name.startswith(FILTER)}
     return {
         **given(form, "name", "list", "period", "format"),
         "description": first(form, "description"),
@@ -135,7 +109,7 @@ async def create_report(db: Db, form: Form, caller: Caller, facts: Facts, config
     source = _source_of(form)
     try:
         async with db.transaction():
-            body = await _body(db, form)
+            body = await _body(db, source, form)
             id = await actions.create_report(db, caller, body, facts, config)
     except Invalid as error:
         return await _form(db, source, form, problems_by_field(error))
@@ -155,13 +129,8 @@ async def _current(db: Db, report: ReportDetail) -> Form:
         "schedule.location": [report.schedule.location if report.schedule else ""],
         "ownerId": [await finding.label_of(db, report.owner.id) if report.owner else ""],
         "recipientIds": [await finding.label_of(db, person.id) for person in report.recipients],
-        **{f"{_FILTER}{name}": [await _shown_filter(db, name, text)] for name, text in report.filters.items()},
+        **await current_filters(db, report),
     }
-
-
-async def _shown_filter(db: Db, name: str, text: str) -> str:
-    known = guid(text) if name == "identityId" else None
-    return await finding.label_of(db, known) if known else text
 
 
 @screen("GET", "/reports/{id:str}", scope=_READ)
@@ -207,7 +176,7 @@ async def change_report(
         return await _page(db, report, {**form, "version": [late.version]}, caller, facts.now, config, late=late)
     try:
         async with db.transaction():
-            body = await _body(db, form)
+            body = await _body(db, _source_of(form), form)
             await actions.change_report(db, caller, report.id, body, facts, config)
     except Invalid as error:
         return await _page(db, report, form, caller, facts.now, config, problems_by_field(error))

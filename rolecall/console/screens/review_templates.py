@@ -44,12 +44,10 @@ async def show_new_template(db: Db, now: datetime, config: Config) -> HtmlPage:
 
 async def _form(db: Db, form: Form, problems: dict[str, str], found: ReviewTemplate | None = None) -> HtmlPage:
     values = {
-        "form": {name: texts[0] for name, texts in form.items() if texts},
-        "chosen": form.get("applicationIds", []),
         "problems": problems,
         "repeated": found,
         "action": f"{_PLACE}/{found.id}/edit" if found else f"{_PLACE}/new",
-        **await form_choices(db),
+        **await form_choices(db, form),
     }
     return HtmlPage("review_template_form.html", values, 400 if problems else 200)
 
@@ -95,7 +93,7 @@ def _fields_of(found: ReviewTemplate, config: Config) -> Form:
         "opens": ["yes" if found.opens else ""],
         "applicationIds": [str(one) for one in scope.get("applicationIds", [])],
         "minRisk": [str(scope.get("minRisk") or "")],
-        "departments": [", ".join(scope.get("departments", []))],
+        "departments": list(scope.get("departments", [])),
         "stagePerson": [next((one["identityId"] for one in review.get("stages", []) if "identityId" in one), "")],
     }
 

@@ -10,7 +10,8 @@ from rolecall.console import queries as console
 from rolecall.console import review_words
 from rolecall.console.answers import HtmlPage, SeeOther
 from rolecall.console.charts import Burndown, burndown
-from rolecall.console.forms import first, given, problems_by_field, with_people
+from rolecall.console.finding import label_of
+from rolecall.console.forms import filled, first, given, problems_by_field, with_people
 from rolecall.console.frame import OWN, screen
 from rolecall.console.inputs import Form
 from rolecall.console.model import Person
@@ -20,7 +21,9 @@ from rolecall.core.checking import Facts, Json
 from rolecall.core.config import Config
 from rolecall.core.db import Db
 from rolecall.core.errors import Conflict, Invalid
+from rolecall.core.ids import guid
 from rolecall.identities.authority import RecordType
+from rolecall.identities.queries import departments
 from rolecall.reviews import actions, closing, item_queries, new_access, queries, reminding, workspace
 from rolecall.reviews.model import ItemFact, ReviewItemStatus, ReviewStage, ReviewStatus, ReviewType, StageReviewer
 from rolecall.reviews.quality import quality_of_reviewers
@@ -72,19 +75,23 @@ async def show_new_review(db: Db, now: datetime) -> HtmlPage:
 
 async def _form(db: Db, form: Form, problems: dict[str, str], found: ReviewDetail | None = None) -> HtmlPage:
     values = {
-        "form": {name: texts[0] for name, texts in form.items() if texts},
-        "chosen": form.get("applicationIds", []),
         "problems": problems,
         "review": found,
         "action": f"/reviews/{found.id}/edit" if found else "/reviews/new",
-        **await form_choices(db),
+        **await form_choices(db, form),
     }
     return HtmlPage("review_form.html", values, 400 if problems else 200)
 
 
-async def form_choices(db: Db) -> dict[str, Any]:
-    """Return what the form of a review or a template offers."""
+async def form_choices(db: Db, form: Form) -> dict[str, Any]:
+    """Return what the form of a review or a template shows and offers."""
+    named = guid(first(form, "stagePerson"))
+    person = {"stagePerson": await label_of(db, named)} if named else {}
     return {
+        "form": {name: texts[0] for name, texts in form.items() if texts} | person,
+        "chosen": form.get("applicationIds", []),
+        "chosen_departments": filled(form, "departments"),
+        "departments": await departments(db),
         "types": review_words.TYPES,
         "applications": await console.live_applications(db),
         "risks": [level for level in Level if level is not Level.NONE],
@@ -99,7 +106,7 @@ def body_of(form: Form) -> Json:
     stages = [_stage(words, first(form, "stagePerson")) for n in (1, 2) if (words := first(form, f"stage{n}"))]
     scope = {
         "applicationIds": form.get("applicationIds", []),
-        "departments": [part.strip() for part in first(form, "departments").split(",") if part.strip()],
+        "departments": filled(form, "departments"),
         **given(form, "minRisk"),
     }
     return {
@@ -158,7 +165,7 @@ def _fields_of(found: ReviewDetail, config: Config) -> Form:
         "type": [found.type],
         "applicationIds": [str(one) for one in found.scope.application_ids],
         "minRisk": [found.scope.min_risk or ""],
-        "departments": [", ".join(found.scope.departments)],
+        "departments": list(found.scope.departments),
         "explained": [found.explained],
         "onSilence": [found.on_silence],
         "statement": [found.statement],

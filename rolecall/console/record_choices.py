@@ -1,0 +1,34 @@
+"""Records of which a company has few, for select fields."""
+
+from enum import StrEnum
+
+from rolecall.console.queries import RecordChoice
+from rolecall.core.db import Db, fetch_all
+
+
+class RecordKind(StrEnum):
+    APPLICATION = "Application"
+    MODEL = "Access model"
+    DUTY = "Duty"
+    RULE = "Rule"
+    REVIEW = "Review"
+    REPORT = "Report"
+    WEBHOOK = "Webhook"
+
+
+_RECORDS = {
+    RecordKind.APPLICATION: "applications WHERE NOT is_archived",
+    RecordKind.MODEL: "access_models",
+    RecordKind.DUTY: "duties",
+    RecordKind.RULE: "duty_rules",
+    RecordKind.REVIEW: "reviews",
+    RecordKind.REPORT: "reports WHERE deleted_on IS NULL",
+    RecordKind.WEBHOOK: "webhooks WHERE deleted_on IS NULL",
+}
+
+
+async def records_of(db: Db, kind: RecordKind) -> list[RecordChoice]:
+    """List the records of a kind by name."""
+    return await fetch_all(
+        db, RecordChoice, f"SELECT id, name FROM {_RECORDS[kind]} ORDER BY lower(name), id LIMIT 1000"
+    )
