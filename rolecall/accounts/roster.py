@@ -29,8 +29,9 @@ from rolecall.core.paging import (
 
 # An account `x` of application `a` as its version `v` shows it, with its identity `i`.
 _COLUMNS = f"""x.id, {SUMMARY_COLUMNS}, x.username, v.name, v.email, v.is_active, v.is_locked,
-    nullif(v.last_login, '') AS last_login, i.id, i.first_name || ' ' || i.last_name, i.status, x.match, x.matched_on"""
-_WIDTH = 1 + SUMMARY_WIDTH + 11
+    nullif(v.last_login, '') AS last_login, i.id, i.first_name || ' ' || i.last_name, i.status,
+    i.inactivated_date, x.match, x.matched_on"""
+_WIDTH = 1 + SUMMARY_WIDTH + 12
 
 
 class RosterFilters(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,18 +45,19 @@ class RosterFilters(msgspec.Struct, frozen=True, kw_only=True):
     leaver: bool | None = None
     dormant_days: int | None = None
     privileged: bool | None = None
+    never_used: bool | None = None
 
     def are_versioned(self) -> bool:
         """Return whether each application's part of the list changes only with an import or a matching."""
-        others = (self.identity_id, self.search, self.leaver, self.dormant_days, self.privileged)
+        others = (self.identity_id, self.search, self.leaver, self.dormant_days, self.privileged, self.never_used)
         return all(value is None for value in others)
 
 
 def from_row(row: Sequence[Any]) -> RosterItem:
     id, *rest = row
     summary, rest = rest[:SUMMARY_WIDTH], rest[SUMMARY_WIDTH:]
-    *plain, identity_id, name, status, match, matched_on = rest
-    identity = AccountIdentity(identity_id, name, status) if identity_id else None
+    *plain, identity_id, name, status, left_on, match, matched_on = rest
+    identity = AccountIdentity(identity_id, name, status, left_on) if identity_id else None
     return RosterItem(*(id, summary_from_row(summary), *plain, identity, match, matched_on))
 
 
@@ -114,7 +116,8 @@ async def _one_after_the_other(db: Db, page: int, filters: RosterFilters) -> Pag
     return Page(items, total, page, PAGE_SIZE, -(-total // PAGE_SIZE))
 
 
-# The last import of each application at that time, and the accounts with privileged entitlements after it.
+# The last import of each application at that time, the accounts with privileged entitlements after it, and the
+# applications that report logins.
 _GIVEN = """WITH last AS MATERIALIZED (
         SELECT r.application_id, max(r.number)::int AS number FROM application_imports r
         WHERE r.status = 'Finished' AND r.build_end <= %(moment)s GROUP BY 1
@@ -122,6 +125,9 @@ _GIVEN = """WITH last AS MATERIALIZED (
         SELECT DISTINCT h.account FROM entitlements e JOIN last USING (application_id)
         CROSS JOIN LATERAL holdings_of(e.id, last.number) AS h
         WHERE e.is_privileged AND %(privileged)s::boolean IS NOT NULL
+    ), with_logins AS MATERIALIZED (
+        SELECT DISTINCT y.application_id FROM account_versions l JOIN accounts y ON y.number = l.account_number
+        WHERE l.last_login <> '' AND %(never_used)s::boolean IS NOT NULL
     )"""
 _ROWS = """FROM applications a JOIN last ON last.application_id = a.id
     JOIN accounts x ON x.application_id = a.id
@@ -139,6 +145,7 @@ _CONDITIONS = {
     "leaver": """(i.id IS NOT NULL AND i.status <> 'Active'
                   AND coalesce(i.inactivated_date <= %(moment)s, true)) = %(leaver)s""",
     "dormant_days": "v.last_login <> '' AND v.last_login < %(oldest)s",
+    "never_used": "(v.last_login = '' AND a.id IN (SELECT application_id FROM with_logins)) = %(never_used)s",
     "privileged": "(x.number IN (SELECT account FROM privileged)) = %(privileged)s",
 }
 

@@ -115,6 +115,7 @@ _ROSTER: dict[str, tuple[str, Reader]] = {
     "leaver": ("leaver", a_flag),
     "dormantDays": ("dormant_days", a_number_of_days),
     "privileged": ("privileged", a_flag),
+    "neverUsed": ("never_used", a_flag),
 }
 
 
@@ -128,7 +129,8 @@ async def list_all_accounts(db: Db, query: dict[str, Any], config: Config, now: 
     """List accounts across applications by application and username, now or as of a time or an import.
 
     `leaver` finds accounts whose identity is no longer active, `dormantDays` those whose last login is older,
-    `privileged` those that hold a privileged entitlement.
+    `privileged` those that hold a privileged entitlement, `neverUsed` those without a login in an application that
+    reports logins.
     """
     as_of = await moment_of(db, query.get("asOf"), config, now)
     given = {field: query.get(name) for name, (field, _) in _ROSTER.items()}

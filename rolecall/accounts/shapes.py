@@ -29,12 +29,13 @@ class AccountItem(msgspec.Struct, rename="camel"):
     matched_on: datetime
 
 
-class AccountIdentity(msgspec.Struct, frozen=True):
-    """The identity behind an account; `status` is its current status."""
+class AccountIdentity(msgspec.Struct, frozen=True, rename="camel"):
+    """The identity behind an account; `status` is its current status, and `inactivatedDate` since when it has left."""
 
     id: UUID
     name: str
     status: IdentityStatus
+    inactivated_date: datetime | None
 
 
 class RosterItem(msgspec.Struct, rename="camel"):

@@ -6,7 +6,7 @@ from rolecall.console.queries import RecordChoice
 from rolecall.core.db import Db, fetch_all
 
 
-class RecordKind(StrEnum):
+class NamedRecord(StrEnum):
     APPLICATION = "Application"
     MODEL = "Access model"
     DUTY = "Duty"
@@ -17,17 +17,17 @@ class RecordKind(StrEnum):
 
 
 _RECORDS = {
-    RecordKind.APPLICATION: "applications WHERE NOT is_archived",
-    RecordKind.MODEL: "access_models",
-    RecordKind.DUTY: "duties",
-    RecordKind.RULE: "duty_rules",
-    RecordKind.REVIEW: "reviews",
-    RecordKind.REPORT: "reports WHERE deleted_on IS NULL",
-    RecordKind.WEBHOOK: "webhooks WHERE deleted_on IS NULL",
+    NamedRecord.APPLICATION: "applications WHERE NOT is_archived",
+    NamedRecord.MODEL: "access_models",
+    NamedRecord.DUTY: "duties",
+    NamedRecord.RULE: "duty_rules",
+    NamedRecord.REVIEW: "reviews",
+    NamedRecord.REPORT: "reports WHERE deleted_on IS NULL",
+    NamedRecord.WEBHOOK: "webhooks WHERE deleted_on IS NULL",
 }
 
 
-async def records_of(db: Db, kind: RecordKind) -> list[RecordChoice]:
+async def records_of(db: Db, kind: NamedRecord) -> list[RecordChoice]:
     """List the records of a kind by name."""
     return await fetch_all(
         db, RecordChoice, f"SELECT id, name FROM {_RECORDS[kind]} ORDER BY lower(name), id LIMIT 1000"

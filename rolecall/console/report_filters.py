@@ -6,7 +6,7 @@ from rolecall.console import finding
 from rolecall.console.forms import first, with_people
 from rolecall.console.inputs import Form
 from rolecall.console.queries import RecordChoice
-from rolecall.console.record_choices import RecordKind, records_of
+from rolecall.console.record_choices import NamedRecord, records_of
 from rolecall.core.db import Db
 from rolecall.core.errors import Invalid
 from rolecall.core.ids import guid
@@ -19,20 +19,20 @@ from rolecall.web.lists import RECORD, ListSource
 FILTER = "filters."
 _PEOPLE = ("identityId", "ownerId", "reviewerId", "standInId", "callerId")
 _RECORDS = {
-    "applicationId": RecordKind.APPLICATION,
-    "ruleId": RecordKind.RULE,
-    "webhookId": RecordKind.WEBHOOK,
+    "applicationId": NamedRecord.APPLICATION,
+    "ruleId": NamedRecord.RULE,
+    "webhookId": NamedRecord.WEBHOOK,
 }
 # The kind of record that these lists belong to.
 _BELOW = {
-    "accounts": RecordKind.APPLICATION,
-    "groups": RecordKind.APPLICATION,
-    "permissions": RecordKind.APPLICATION,
-    "access-model-members": RecordKind.MODEL,
-    "duty-holders": RecordKind.DUTY,
-    "new-access": RecordKind.REVIEW,
-    "report-runs": RecordKind.REPORT,
-    "review-items": RecordKind.REVIEW,
+    "accounts": NamedRecord.APPLICATION,
+    "groups": NamedRecord.APPLICATION,
+    "permissions": NamedRecord.APPLICATION,
+    "access-model-members": NamedRecord.MODEL,
+    "duty-holders": NamedRecord.DUTY,
+    "new-access": NamedRecord.REVIEW,
+    "report-runs": NamedRecord.REPORT,
+    "review-items": NamedRecord.REVIEW,
 }
 _BELOW_ENTITLEMENTS = ("holders", "holder-history")
 

@@ -217,20 +217,27 @@ GRANTING_REQUESTS = """
     ORDER BY g.list_key"""
 
 
-# The models that matched people then, with the name and the grants of the version of that time.
+# The models that matched people then, with the name and the grants of the version of that time. The grants of a model
+# are read once, not once for each person.
 GRANTING_MODELS = """
-    SELECT x.identity_id, given.application_id, given.is_group, given.header, given.section, given.permission,
-           m.id, at_the_time.definition ->> 'name' AS name
-    FROM (SELECT identity_id, model_id FROM access_model_members WHERE {people} AND since <= %(as_of)s
-          UNION
-          SELECT identity_id, model_id FROM past_model_members
-          WHERE {people} AND since <= %(as_of)s AND until > %(as_of)s) AS x
-    JOIN access_models m ON m.id = x.model_id
-    CROSS JOIN LATERAL (SELECT v.definition FROM access_model_versions v
-                        WHERE v.model_id = m.id AND v.committed_at <= %(as_of)s
-                        ORDER BY v.version DESC LIMIT 1) AS at_the_time
-    CROSS JOIN LATERAL access_model_grants_in(at_the_time.definition -> 'access') AS given
-    ORDER BY m.name_key, m.id"""
+    WITH matched AS MATERIALIZED (
+        SELECT identity_id, model_id FROM access_model_members WHERE {people} AND since <= %(as_of)s
+        UNION
+        SELECT identity_id, model_id FROM past_model_members
+        WHERE {people} AND since <= %(as_of)s AND until > %(as_of)s
+    ), granted AS MATERIALIZED (
+        SELECT m.id, m.name_key, at_the_time.definition ->> 'name' AS name, given.application_id, given.is_group,
+               given.header, given.section, given.permission
+        FROM access_models m
+        CROSS JOIN LATERAL (SELECT v.definition FROM access_model_versions v
+                            WHERE v.model_id = m.id AND v.committed_at <= %(as_of)s
+                            ORDER BY v.version DESC LIMIT 1) AS at_the_time
+        CROSS JOIN LATERAL access_model_grants_in(at_the_time.definition -> 'access') AS given
+        WHERE m.id IN (SELECT model_id FROM matched)
+    )
+    SELECT x.identity_id, g.application_id, g.is_group, g.header, g.section, g.permission, g.id, g.name
+    FROM granted g JOIN matched x ON x.model_id = g.id
+    ORDER BY g.name_key, g.id"""
 
 
 class Reasons(msgspec.Struct, frozen=True):

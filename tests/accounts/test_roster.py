@@ -68,6 +68,9 @@ async def company(client: httpx2.AsyncClient, db: Db) -> UUID:
         ({"dormantDays": "90"}, ["ada.l"]),
         ({"dormantDays": "200"}, []),
         ({"privileged": "true"}, ["ada"]),
+        # Bank reports no logins.
+        ({"neverUsed": "true"}, ["batch"]),
+        ({"neverUsed": "false"}, ["ada", "bo", "ada.l"]),
         ({"search": "ADA"}, ["ada", "ada.l"]),
         ({"page": "2"}, []),
     ],

@@ -73,6 +73,7 @@ class AccountIdentity(Answer):
     id: UUID
     name: str
     status: str
+    inactivated_date: datetime | None
 
 
 class RosterAccount(Answer):

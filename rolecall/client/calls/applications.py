@@ -101,10 +101,11 @@ def list_all_accounts(
     leaver: bool | None = None,
     dormant_days: int | None = None,
     privileged: bool | None = None,
+    never_used: bool | None = None,
     as_of: When | int | None = None,
 ) -> Call[Page[answers.RosterAccount]]:
     """List accounts across applications, now or as of a time or an import number."""
-    flags = {"is_active": active, "leaver": leaver, "privileged": privileged}
+    flags = {"is_active": active, "leaver": leaver, "privileged": privileged, "never_used": never_used}
     return describe.get(
         Page[answers.RosterAccount],
         "/api/accounts",

@@ -23,6 +23,7 @@ _QUERY = {
     "isActive": a_flag,
     "leaver": a_flag,
     "privileged": a_flag,
+    "neverUsed": a_flag,
     "dormantDays": a_number_of_days,
 }
 
@@ -37,6 +38,7 @@ async def show_accounts(db: Db, query: dict[str, Any], facts: Facts) -> HtmlPage
         leaver=query.get("leaver"),
         dormant_days=query.get("dormantDays"),
         privileged=query.get("privileged"),
+        never_used=query.get("neverUsed"),
     )
     return HtmlPage(
         "accounts.html",
