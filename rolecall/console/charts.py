@@ -237,22 +237,30 @@ def _marks(
     levels: Sequence[ChartLevel], places: Sequence[tuple[float, float]], start: float, width: int
 ) -> list[Markup]:
     """Mark each step, and label those that have room, newest first."""
-    drawn, free = [], float(width)
-    for level, (x, y) in reversed(list(zip(levels, places, strict=True))):
+    drawn, free, after = [], float(width), float(width)
+    befores = [start, *(x for x, _ in places)]
+    for level, (x, y), before in reversed(list(zip(levels, places, befores[:-1], strict=True))):
         if x <= start or not level.label:
             continue
         drawn.append(Markup('<circle class="dot" cx="{:.1f}" cy="{:.1f}" r="3.5"></circle>').format(x, y))
-        if x <= free and x - start >= _LABEL:
-            words = Markup('<tspan class="who-changed"> {}</tspan>').format(level.who) if level.who else ""
-            # Labels are drawn outside the step: above a rise, below a fall.
-            height = y + 16 if level.label.startswith("−") else max(y - 6, 14)
-            drawn.append(
-                Markup('<text class="on" x="{:.1f}" y="{:.1f}" text-anchor="end">{}{}</text>').format(
-                    x - 8, height, level.label, words
-                )
-            )
-            free = x - _LABEL
+        is_right = x - before < _LABEL <= min(after, free) - x
+        if is_right or (x <= free and x - start >= _LABEL):
+            # Between close steps there is room for the number only; the table below has the names.
+            who = level.who if is_right or x - before >= _LABEL else ""
+            drawn.append(_step_label(level.label, who, x, y, is_right=is_right))
+            free = x - (0 if is_right else _LABEL)
+        after = x
     return drawn
+
+
+def _step_label(label: str, who: str, x: float, y: float, *, is_right: bool) -> Markup:
+    """Label a step on its left, or on its right if another step is close before it; above a rise, below a fall."""
+    words = Markup('<tspan class="who-changed"> {}</tspan>').format(who) if who else ""
+    height = y + 16 if label.startswith("−") else max(y - 6, 14)
+    place, anchor = (x + 8, "start") if is_right else (x - 8, "end")
+    return Markup('<text class="on" x="{:.1f}" y="{:.1f}" text-anchor="{}">{}{}</text>').format(
+        place, height, anchor, label, words
+    )
 
 
 def _grid(top: int, unit: str, width: int = _WIDTH) -> Markup:

@@ -1,0 +1,34 @@
+"""Charts draw labels where they do not cross a step."""
+
+import re
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from rolecall.console.charts import ChartLevel, step_line
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("day", "expected"),
+    [
+        (320, ["end −1 Yara", "end +3 Ada"]),
+        # Another step is close before it: on its right.
+        (180, ["start −1 Yara", "end +3 Ada"]),
+    ],
+)
+def test_label_is_drawn_on_the_side_that_has_room(day: int, expected: list[str]) -> None:
+    assert labels((150, 5, "+3", "Ada"), (day, 4, "−1", "Yara")) == expected
+
+
+def test_label_between_close_steps_has_no_name() -> None:
+    assert labels((290, 5, "+3", "Ada"), (330, 4, "−1", "Yara")) == ["end −1"]
+
+
+def labels(*steps: tuple[int, int, str, str]) -> list[str]:
+    levels = [ChartLevel(START + timedelta(days=day), *rest, "#2") for day, *rest in steps]
+    first = ChartLevel(START, 2, "", "", "#1")
+    drawn = step_line("Holders", "accounts", [first, *levels], START, START + timedelta(days=365))
+    found = re.findall(r'<text class="on"[^>]*text-anchor="(\w+)">(.*?)</text>', drawn)
+    return [f"{anchor} {re.sub('<[^>]+>', '', text)}" for anchor, text in found]
