@@ -27,7 +27,7 @@ def test_label_between_close_steps_has_no_name() -> None:
 
 
 def labels(*steps: tuple[int, int, str, str]) -> list[str]:
-    levels = [ChartLevel(START + timedelta(days=day), *rest, "#2") for day, *rest in steps]
+    levels = [ChartLevel(START + timedelta(days=day), value, text, who, "#2") for day, value, text, who in steps]
     first = ChartLevel(START, 2, "", "", "#1")
     drawn = step_line("Holders", "accounts", [first, *levels], START, START + timedelta(days=365))
     found = re.findall(r'<text class="on"[^>]*text-anchor="(\w+)">(.*?)</text>', drawn)
