@@ -8,7 +8,7 @@ import msgspec
 from rolecall.carriers.model import CARRYING, CarriedState, Carrier, CarrierKind, CarrierMode
 from rolecall.core.config import Config
 from rolecall.core.db import Db, fetch_rows
-from rolecall.sources.kinds import host_of
+from rolecall.sources.kinds import host_of, origin_of
 from rolecall.sources.ldap import NOT_INSTALLED
 from rolecall.sources.model import SourceFailed
 from rolecall.sources.peers import listing_problem
@@ -53,7 +53,7 @@ async def _problem(db: Db, config: Config, id: UUID, carrier: Carrier) -> str | 
     if carrier.kind is CarrierKind.LDAP and importlib.util.find_spec("bonsai") is None:
         return NOT_INSTALLED
     try:
-        await find_secret(db, config, carrier.secret_ref, id, CARRYING, host)
+        await find_secret(db, config, carrier.secret_ref, id, CARRYING, origin_of(carrier.url))
     except SourceFailed as failed:
         return str(failed)
     return None

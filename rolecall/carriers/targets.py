@@ -8,7 +8,7 @@ from rolecall.carriers import ldap, scim
 from rolecall.carriers.model import CARRYING, Carrier, CarrierKind, TargetConnection
 from rolecall.core.config import Config
 from rolecall.core.db import Pool
-from rolecall.sources.kinds import host_of
+from rolecall.sources.kinds import origin_of
 from rolecall.sources.model import SourceAccess
 from rolecall.sources.secrets import find_secret
 
@@ -21,9 +21,8 @@ _CONNECT = {CarrierKind.SCIM: scim.connect, CarrierKind.LDAP: ldap.connect}
 async def open_target(
     pool: Pool, config: Config, application_id: UUID, carrier: Carrier
 ) -> AsyncIterator[TargetConnection]:
-    host = host_of(carrier.url)
     async with pool.connection() as db:
-        secret = await find_secret(db, config, carrier.secret_ref, application_id, CARRYING, host)
+        secret = await find_secret(db, config, carrier.secret_ref, application_id, CARRYING, origin_of(carrier.url))
     access = SourceAccess(carrier.as_source(), secret.text, config, _PATIENCE_SECONDS)
     async with _CONNECT[carrier.kind](access, carrier) as target:
         yield target

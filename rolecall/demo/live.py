@@ -86,9 +86,8 @@ async def create(db: Db, caller: Caller, people: dict[str, Any], peer: ScimPeer,
     """Create the application with its source and carrier; `people` are its owner and provisioners."""
     raw = {"name": NAME, "priority": "Low", "connector": CONNECTOR, **people}
     id = await applications.create_application(db, raw, facts)
-    secret = {"url": peer.url, "secret": peer.state.token}
-    await sources.put_source(db, caller, id, {**_SOURCE, **secret}, facts, config)
-    await carriers.put_carrier(db, id, {**_CARRIER, **secret}, facts, config)
+    await sources.put_source(db, caller, id, {**_SOURCE, **_secret(peer)}, facts, config)
+    await carriers.put_carrier(db, id, {**_CARRIER, **_secret(peer)}, facts, config)
     return id
 
 
@@ -98,7 +97,11 @@ async def reconnect(db: Db, caller: Caller, peer: ScimPeer, facts: Facts, config
     if id is None:
         return
     if source := await source_queries.find(db, id):
-        body = {**msgspec.to_builtins(source), "url": peer.url}
-        await sources.put_source(db, caller, id, body, facts, config)
+        await sources.put_source(db, caller, id, {**msgspec.to_builtins(source), **_secret(peer)}, facts, config)
     if carrier := await carrier_queries.find(db, id):
-        await carriers.put_carrier(db, id, {**msgspec.to_builtins(carrier), "url": peer.url}, facts, config)
+        await carriers.put_carrier(db, id, {**msgspec.to_builtins(carrier), **_secret(peer)}, facts, config)
+
+
+def _secret(peer: ScimPeer) -> Json:
+    """Return where the peer listens, with its token: a stored secret is bound to the port too."""
+    return {"url": peer.url, "secret": peer.state.token, "secretRef": None}

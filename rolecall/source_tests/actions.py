@@ -17,7 +17,7 @@ from rolecall.file_shapes.proposing import UnderstoodRows, read_in_child
 from rolecall.source_tests.shapes import SourceTest, SourceTestBody, TestedContent, UnderstoodContent
 from rolecall.sources import actions as sources
 from rolecall.sources import queries
-from rolecall.sources.kinds import connect, host_of
+from rolecall.sources.kinds import connect, origin_of
 from rolecall.sources.model import (
     FetchedRecord,
     Source,
@@ -42,7 +42,7 @@ async def test_source(pool: Pool, application_id: UUID, raw: Json, facts: Facts,
         source, sent = await _source(db, application_id, raw, facts, config)
         groups = await groups_of(db, application_id)
         try:
-            name, host = queries.FETCHING, host_of(source.url)
+            name, host = queries.FETCHING, origin_of(source.url)
             secret = sent or await find_secret(db, config, source.secret_ref, application_id, name, host)
         except SourceFailed as failed:
             return SourceTest(False, str(failed), None, None, [])

@@ -17,7 +17,7 @@ from rolecall.core.text import fold
 from rolecall.scim_server.actions import begin_push, end_push
 from rolecall.scim_server.schema import ENDPOINTS
 from rolecall.sources import queries
-from rolecall.sources.kinds import KINDS, host_of
+from rolecall.sources.kinds import KINDS, host_of, origin_of
 from rolecall.sources.model import Authentication, Paging, Source, SourceKind
 from rolecall.sources.peers import listing_problem
 from rolecall.sources.queries import FETCHING, SourcedApplication
@@ -80,7 +80,7 @@ async def keep_secret(
     db: Db, application_id: UUID, name: str, source: Source, secret: str | None, now: datetime, config: Config
 ) -> None:
     """Store a secret that was sent; one that was stored before is kept only while the host stays the same."""
-    host = host_of(source.url)
+    host = origin_of(source.url)
     kept = [host] if source.secret_ref == SEALED and secret is None else []
     await delete_secret(db, application_id, name, kept)
     if secret is not None and source.secret_ref == SEALED:

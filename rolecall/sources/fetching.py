@@ -11,7 +11,7 @@ from rolecall.core.config import Config
 from rolecall.core.db import Pool
 from rolecall.core.files import UploadedFile, Writing
 from rolecall.sources import queries
-from rolecall.sources.kinds import connect, host_of
+from rolecall.sources.kinds import connect, host_of, origin_of
 from rolecall.sources.model import (
     FetchedRecord,
     Source,
@@ -46,7 +46,9 @@ class FetchedFile(msgspec.Struct, frozen=True):
 
 async def accessed(pool: Pool, config: Config, application_id: UUID, source: Source, max_wait: float) -> SourceAccess:
     async with pool.connection() as db:
-        secret = await find_secret(db, config, source.secret_ref, application_id, queries.FETCHING, host_of(source.url))
+        secret = await find_secret(
+            db, config, source.secret_ref, application_id, queries.FETCHING, origin_of(source.url)
+        )
     return SourceAccess(source, secret.text, config, max_wait, pool, application_id)
 
 

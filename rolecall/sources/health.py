@@ -7,7 +7,7 @@ import msgspec
 
 from rolecall.core.config import Config
 from rolecall.core.db import Db, fetch_rows
-from rolecall.sources.kinds import host_of
+from rolecall.sources.kinds import host_of, origin_of
 from rolecall.sources.ldap import NOT_INSTALLED
 from rolecall.sources.model import Source, SourceFailed, SourceKind
 from rolecall.sources.peers import listing_problem
@@ -40,7 +40,7 @@ async def _problem(db: Db, config: Config, id: UUID, source: Source) -> str | No
     if source.kind is SourceKind.LDAP and importlib.util.find_spec("bonsai") is None:
         return NOT_INSTALLED
     try:
-        await find_secret(db, config, source.secret_ref, id, FETCHING, host)
+        await find_secret(db, config, source.secret_ref, id, FETCHING, origin_of(source.url))
     except SourceFailed as failed:
         return str(failed)
     return None

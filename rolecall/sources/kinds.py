@@ -82,6 +82,12 @@ async def connect(access: SourceAccess) -> AsyncIterator[SourceConnection]:
         yield connection
 
 
+def origin_of(url: str) -> str:
+    """Return scheme, host and port: a stored secret is sent to this place only."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.lower()}" if parts.hostname else ""
+
+
 def host_of(url: str) -> str:
     """Return the host of a source, or an empty text for a file."""
     return urlsplit(url).hostname or ""

@@ -19,7 +19,7 @@ async def test_carrier_is_shown_without_its_secret(carrying: Carrying, db: Db) -
 
     assert (shown["mode"], shown["secretRef"], shown["removalsPerHour"]) == ("Dry Run", "sealed", 5)
     assert "scim-token" not in str(shown)
-    assert await fetch_rows(db, "SELECT name, host FROM source_secrets") == [("carrier", "127.0.0.1")]
+    assert await fetch_rows(db, "SELECT name, host FROM source_secrets") == [("carrier", "http://127.0.0.1:9")]
     audited = str((await carrying.client.get("/api/audit-events")).json())
     assert "removalsPerHour" in audited
     assert "scim-token" not in audited

@@ -50,6 +50,24 @@ def all_of(client: httpx2.Client, path: str) -> list[dict[str, Any]]:
     return [item for page in (first, *pages) for item in page["items"]]
 
 
+def test_approved_request_of_the_live_application_is_done_and_proven(client: httpx2.Client) -> None:
+    (chat,) = [each for each in all_of(client, "/api/applications") if each["name"] == "Team Chat"]
+    (asked,) = all_of(client, f"/api/access-requests?applicationId={chat['id']}")
+    path = f"/api/access-requests/{asked['id']}"
+    rules = [
+        rule for each in client.get(path).json()["requirements"] if each["type"] == "Approve" for rule in each["rules"]
+    ]
+    for rule in rules:
+        reviewer = rule["responses"][0]["reviewer"]["id"]
+        client.post(f"{path}/respond", json={"type": "Approve", "response": "Approved", "reviewerId": reviewer})
+
+    eventually(lambda: client.get(path).json()["status"] == "Completed")
+
+    actions = [each["action"] for each in client.get(path).json()["activity"]]
+    assert actions[-5:] == ["Provisioning", "Carried Out", "Carried Out", "Resolved", "Verified"]
+    assert len(rules) == 1
+
+
 def test_sample_company_has_every_kind_of_record(client: httpx2.Client) -> None:
     people = all_of(client, "/api/identities")
     requests = all_of(client, "/api/access-requests")
