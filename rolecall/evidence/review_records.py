@@ -50,7 +50,12 @@ _MOVES = """
         'movedOn', v.moved_on)::text
     FROM review_moves v JOIN review_items i ON i.id = v.item_id WHERE v.review_id = %(id)s ORDER BY v.number"""
 ITEMS = "items.jsonl"
-LINES = {ITEMS: _ITEMS, "decisions.jsonl": _DECISIONS, "moves.jsonl": _MOVES}
+_CHANGES = """
+    SELECT json_build_object('number', c.number, 'change', c.change, 'reason', c.reason,
+        'importNumber', c.import_number, 'items', c.items, 'itemCount', c.item_count, 'digest', c.digest,
+        'changedOn', c.changed_on)::text
+    FROM review_changes c WHERE c.review_id = %(id)s ORDER BY c.number"""
+LINES = {ITEMS: _ITEMS, "decisions.jsonl": _DECISIONS, "moves.jsonl": _MOVES, "changes.jsonl": _CHANGES}
 _RECORDS = {
     "bulks.json": """SELECT json_build_object('number', b.number, 'reviewerId', b.reviewer_id, 'selection', b.selection,
         'decision', b.decision, 'comment', b.comment, 'itemCount', b.item_count, 'digest', b.digest,
@@ -75,7 +80,8 @@ RECORDS = tuple(_RECORDS)
 # The pinned imports, and those that removed or returned access.
 _IMPORTS = """SELECT import_number FROM review_populations WHERE review_id = %(id)s
               UNION SELECT remediated_import FROM review_items WHERE review_id = %(id)s
-              UNION SELECT reopened_import FROM review_items WHERE review_id = %(id)s"""
+              UNION SELECT reopened_import FROM review_items WHERE review_id = %(id)s
+              UNION SELECT import_number FROM review_changes WHERE review_id = %(id)s"""
 # Audit entries of the review, its items, the requests that it made and the imports that prove it.
 ENTRIES = f"""entity_id = %(id)s
     OR entity_id IN (SELECT id FROM review_items WHERE review_id = %(id)s)
@@ -90,7 +96,8 @@ _REVIEW = """
         'onSilence', r.on_silence, 'statement', r.statement, 'ownerId', r.owner_id,
         'owner', (SELECT i.first_name || ' ' || i.last_name FROM identities i WHERE i.id = r.owner_id),
         'createdBy', r.created_by, 'createdAt', r.created_at, 'openedOn', r.opened_on, 'closedOn', r.closed_on,
-        'completedOn', r.completed_on, 'canceledOn', r.canceled_on, 'digest', r.digest, 'itemCount', r.item_count)
+        'completedOn', r.completed_on, 'canceledOn', r.canceled_on, 'digest', r.digest, 'itemCount', r.item_count,
+        'decisionCount', r.decision_count, 'moveCount', r.move_count, 'closedDueOn', r.closed_due_on)
     FROM reviews r WHERE r.id = %(id)s"""
 # The equation of each application: file rows, accounts, what they hold, items and what is excluded by reason.
 _POPULATION = """

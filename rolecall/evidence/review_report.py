@@ -33,6 +33,7 @@ EXCEPTION_WORDS = {
     "standIn": "Items that a stand-in or a token decided for the reviewer",
     "late": "Items decided after the due date",
     "silent": "Items that no person decided before the review was closed",
+    "unsigned": "Items whose decision no reviewer signed before the review was closed",
     "bulk": "Items decided together with others",
     "carried": "Items whose decision was carried over from the last review",
     "moved": "Items that went to another reviewer than the stage names, for independence or absence",

@@ -7,7 +7,8 @@ python verify.py … --head head.json  compare also with heads of the audit chai
 
 Without a seal, a bundle rewritten with all its digests looks intact where the audit chains do not cover it: the report,
 the access and the requests. In the bundle of a review the population is covered by the digest that was stored when the
-review was opened; decisions, statements and reassignments are covered by their audit entries.
+review was opened; decisions, statements, reassignments and what the service changed by itself are covered by their
+audit entries. A forger can change this file too: check with a copy from another place.
 """
 
 from __future__ import annotations
@@ -170,7 +171,7 @@ def check_imports(bundle: Bundle) -> Iterator[str]:
 
 # Parts of a review and of its items that are audited one by one, and the member with their records.
 PARTS = {name: f"{name}.json" for name in ("bulks", "submissions", "acceptances")}
-PARTS.update({name: f"{name}.jsonl" for name in ("decisions", "moves")})
+PARTS.update({name: f"{name}.jsonl" for name in ("decisions", "moves", "changes")})
 SYSTEM = "00000000-0000-0000-0000-000000000000"
 DECIDED = {"Keep": "Approved", "Keep Until": "Approved", "Change": "Flagged", "Revoke": "Flagged"}
 
@@ -198,8 +199,13 @@ class Review:
                 self.acts.setdefault(move["fromId"], []).append((move["movedOn"], move["itemId"], None))
         for acts in self.acts.values():
             acts.sort(key=lambda act: act[0])
+        # What the service changed by itself, by item number and in order.
+        self.changes: dict[int, list[dict[str, Any]]] = {}
+        for change in sorted(self.parts["changes"], key=lambda change: change["number"]):
+            for number in change["items"]:
+                self.changes.setdefault(number, []).append(change)
         self.audited: dict[str, dict[str, Any]] = {}
-        for entry in entries_of(bundle):
+        for entry in sorted(entries_of(bundle), key=lambda entry: entry["number"]):
             fields = self.audited.setdefault(entry["entry"]["entity"]["id"], {})
             fields.update(dict.fromkeys(entry["entry"]["before"] or {}))
             fields.update(entry["entry"]["after"] or {})
@@ -212,9 +218,9 @@ def records_of(bundle: Bundle, member: str) -> list[dict[str, Any]]:
 
 def check_review(bundle: Bundle) -> Iterator[str]:
     review = Review(bundle)
-    for check_part in (check_settings, check_population, check_parts, check_bulks, check_decisions):
+    for check_part in (check_settings, check_population, check_parts, check_bulks, check_changes, check_decisions):
         yield from check_part(review)
-    for check_part in (check_submissions, check_remediation, check_exceptions):
+    for check_part in (check_reviewers, check_submissions, check_remediation, check_exceptions):
         yield from check_part(review)
 
 
@@ -227,12 +233,22 @@ def check_settings(review: Review) -> Iterator[str]:
     for field, value in sorted(review.about.items()):
         if field in audited and audited[field] != value and (audited[field] or value):
             yield f"the {field} of the review differs from its audit entries"
+    # Counted when the review ended, so that none of them can be left out together with its audit entry.
+    about = review.about
+    if about["closedOn"] or about["canceledOn"]:
+        counted = {"decisionCount": "decisions", "moveCount": "moves"}
+        for field, part in counted.items():
+            if about[field] is not None and about[field] != len(review.parts[part]):
+                yield f"the review had {about[field]} {part} when it ended, the bundle has {len(review.parts[part])}"
+    if about["closedDueOn"] and about["closedDueOn"] != about["dueOn"]:
+        yield "the review was closed with another due date"
 
 
 def population_line(item: dict[str, Any]) -> str:
     """Write an item as the digest of the population does."""
     access, place = (item[name] and item[name]["id"] for name in ("entitlement", "application"))
-    parts = (item["holder"]["id"], access, item["subject"], place, item["access"], item["sinceImport"])
+    person = item["person"] and item["person"]["id"]
+    parts = (item["holder"]["id"], access, item["subject"], place, item["access"], item["sinceImport"], person)
     return "\t".join("" if part is None else str(part) for part in parts)
 
 
@@ -243,6 +259,7 @@ def check_population(review: Review) -> Iterator[str]:
     lines = sorted(population_line(item).encode() for item in items)
     if sha256(b"\n".join(lines)) != review.about["digest"]:
         yield "the items do not match the digest of the population"
+    yield from check_equation(review)
     for place in review.population:
         name = place["application"]["name"] if place["application"] else "the models"
         here = [item for item in items if item["application"] == place["application"]]
@@ -254,6 +271,19 @@ def check_population(review: Review) -> Iterator[str]:
             yield f"import {place['importNumber']}, to which {name} is pinned, is missing"
     if len(items) != review.about["itemCount"]:
         yield "the number of items differs from the review"
+
+
+def check_equation(review: Review) -> Iterator[str]:
+    """Compare the equation of each application with its audit entry."""
+    audited = review.audited.get(review.about["id"], {})
+    said = {name: value for name, value in audited.items() if name.startswith("populations.") and value}
+    if len(said) != len(review.population):
+        yield "the audit has another number of applications than the population"
+    for position, place in enumerate(review.population):
+        shown = {**place, "applicationId": place["application"] and place["application"]["id"]}
+        entry = said.get(f"populations.{position}", {})
+        if not entry or any(shown.get(name) != value for name, value in entry.items()):
+            yield f"the population at position {position} differs from its audit entry"
 
 
 def check_parts(review: Review) -> Iterator[str]:
@@ -292,45 +322,93 @@ def check_bulks(review: Review) -> Iterator[str]:
             yield f"a decision of bulk {bulk['number']} differs from it"
 
 
+def check_changes(review: Review) -> Iterator[str]:
+    """Compute the digest of every change by the service again, and compare it with the items."""
+    for change in review.parts["changes"]:
+        numbers = "\n".join(str(number) for number in sorted(change["items"]))
+        if len(change["items"]) != change["itemCount"] or sha256(numbers.encode()) != change["digest"]:
+            yield f"the items of change {change['number']} do not match its digest"
+    for item in review.items:
+        withdrawn = last_change(review, item, "Withdrawn", "Restored")
+        if (item["status"] == "Withdrawn") != (withdrawn is not None and withdrawn["change"] == "Withdrawn"):
+            yield f"item {item['number']} is {item['status']}, which does not follow from what the service recorded"
+        if (item["reopenedOn"] is not None) != (last_change(review, item, "Reopened") is not None):
+            yield f"item {item['number']} is reopened or not, against what the service recorded"
+        silent = last_change(review, item, "No Response")
+        if silent and item["decidedBy"] != SYSTEM:
+            yield f"item {item['number']} shows a decision although there was no response"
+
+
+def last_change(review: Review, item: dict[str, Any], *kinds: str) -> dict[str, Any] | None:
+    """Return the last change of an item among these kinds."""
+    return next((each for each in reversed(review.changes.get(item["number"], [])) if each["change"] in kinds), None)
+
+
 def check_decisions(review: Review) -> Iterator[str]:
-    """Check that every item shows its last decision, and a status that follows from it."""
+    """Check that every item shows the last decision of its stage, and a status that follows from it."""
     last = {one["itemId"]: one for one in sorted(review.parts["decisions"], key=lambda one: one["number"])}
     for item in review.items:
         made = last.get(item["id"])
+        # The decision of an earlier stage is only part of the history.
+        made = made if made and made["stage"] == item["stage"] else None
         shown = ("decision", "until", "newAccess", "comment", "decidedOn", "decidedBy")
         if made and made["decision"] in DECIDED and any(item[name] != made[name] for name in shown):
             yield f"item {item['number']} shows another decision than the last one that was made"
-        allowed = {DECIDED.get(item["decision"] or "", "Pending"), "Withdrawn"}
-        if "Flagged" in allowed:
-            allowed.add("Remediated")
-        if item["status"] not in allowed:
+        if item["status"] not in {*allowed_statuses(review, item), "Withdrawn"}:
             yield f"item {item['number']} is {item['status']}, which does not follow from its decision"
         is_made = made is not None and made["decision"] is not None
         if item["decision"] in DECIDED and not is_made and not is_by_system(item, review):
             yield f"item {item['number']} has a decision that was never made"
 
 
+def allowed_statuses(review: Review, item: dict[str, Any]) -> set[str]:
+    decided = DECIDED.get(item["decision"] or "", "Pending")
+    # The removal of access that was to be kept for a while was canceled.
+    if item["decision"] == "Keep Until" and last_change(review, item, "Flagged"):
+        decided = "Flagged"
+    return {decided, "Remediated"} if decided == "Flagged" else {decided}
+
+
 def is_by_system(item: dict[str, Any], review: Review) -> bool:
-    """Return whether the service decided: carried over at opening, or for lack of a decision at closing."""
-    carried = item["isCarried"] and review.about["explained"] == "carry over"
-    silent = review.about["onSilence"] in ("flag", "approve") and review.about["closedOn"] is not None
-    moment = review.about["openedOn"] if carried else review.about["closedOn"]
-    return item["decidedBy"] == SYSTEM and (carried or silent) and item["decidedOn"] == moment
+    """Return whether the service decided: by carrying over when it was opened, or without a response at the end."""
+    return item["decidedBy"] == SYSTEM and last_change(review, item, "Carried Over", "No Response") is not None
+
+
+def check_reviewers(review: Review) -> Iterator[str]:
+    """Check that every item names the reviewer whom it was given last, or who decided it, and its acceptance."""
+    given: dict[str, tuple[str, str]] = {}
+    for move in review.parts["moves"]:
+        given[move["itemId"]] = max(given.get(move["itemId"], ("", "")), (move["movedOn"], move["toId"]))
+    for made in review.parts["decisions"]:
+        if made["itemId"] not in given or made["decidedOn"] > given[made["itemId"]][0]:
+            given[made["itemId"]] = (made["decidedOn"], made["reviewerId"])
+    accepted = {one["itemId"]: one["until"] for one in review.parts["acceptances"]}
+    for item in review.items:
+        named = reviewer_of(item)
+        if item["id"] in given and named is not None and named != given[item["id"]][1]:
+            yield f"item {item['number']} names another reviewer than its decisions and reassignments"
+        if item["acceptedUntil"] is not None and item["acceptedUntil"] != accepted.get(item["id"]):
+            yield f"item {item['number']} is accepted until another day than its acceptance says"
 
 
 def check_submissions(review: Review) -> Iterator[str]:
     """Compute the digest of every statement again from the decisions that it signs."""
-    withdrawn = {item["id"] for item in review.items if item["status"] == "Withdrawn"}
+    carried = {item["id"] for item in review.items if last_change(review, item, "Carried Over")}
+    # Submitting moves kept items to the next stage, at the same moment.
+    passed: dict[tuple[str, str], set[str]] = {}
+    for move in review.parts["moves"]:
+        passed.setdefault((move["fromId"], move["movedOn"]), set()).add(move["itemId"])
     signed_until: dict[str, str] = {}
     for one in sorted(review.parts["submissions"], key=lambda one: one["number"]):
         own = {item["id"]: item["decision"] for item in review.items if item["submission"] == one["number"]}
         own = {id: decision for id, decision in own.items() if id not in review.decided_ids}
+        own.update(dict.fromkeys(carried & passed.get((one["reviewerId"], one["submittedOn"]), set()), "Keep"))
         for moment, id, decision in review.acts.get(one["reviewerId"], ()):
             if signed_until.get(one["reviewerId"], "") < moment <= one["submittedOn"]:
                 own.pop(id, None)
                 if decision in DECIDED:
                     own[id] = decision
-        lines = sorted(f"{id}\t{decision}" for id, decision in own.items() if id not in withdrawn)
+        lines = sorted(f"{id}\t{decision}" for id, decision in own.items())
         if sha256("\n".join(lines).encode()) != one["digest"] or sum(one["counts"].values()) != len(lines):
             yield f"statement {one['number']} does not match the decisions that it signs"
         signed_until[one["reviewerId"]] = one["submittedOn"]
@@ -349,11 +427,20 @@ def check_remediation(review: Review) -> Iterator[str]:
             yield f"item {item['number']} names another request than the list of requests"
         if item["status"] != "Remediated":
             continue
-        proof = item["remediatedImport"]
-        if proof is None and not (request and request["status"] == "Completed"):
+        proof, change = item["remediatedImport"], last_change(review, item, "Remediated", "Reopened", "Flagged")
+        if not change or change["change"] != "Remediated" or change["importNumber"] != proof:
+            yield f"item {item['number']} is Remediated, against what the service recorded"
+        elif proof is None and item["subject"] != "Model":
             yield f"item {item['number']} is Remediated without a proof"
-        if proof is not None and (proof not in review.imports or proof <= (pins.get(item["application"]["id"]) or 0)):
+        if proof is not None and not is_proof(review, item, proof, pins):
             yield f"item {item['number']} names import {proof}, which does not prove its removal"
+
+
+def is_proof(review: Review, item: dict[str, Any], number: int, pins: dict[str, int]) -> bool:
+    """Return whether an import of the item's application came after the one that the review is pinned to."""
+    run = review.imports.get(number)
+    place = item["application"]
+    return run is not None and run["application"] == place["name"] and number > (pins.get(place["id"]) or 0)
 
 
 def reviewer_of(item: dict[str, Any]) -> Any:
@@ -370,6 +457,12 @@ EXCEPTIONS: dict[str, Callable[[dict[str, Any], dict[str, Any]], bool]] = {
         and item["status"] != "Withdrawn"
         and item["decidedBy"] in (None, SYSTEM)
         and not item["isCarried"]
+    ),
+    "unsigned": lambda item, review: (
+        review["closedOn"] is not None
+        and item["submission"] is None
+        and item["status"] != "Withdrawn"
+        and item["decidedBy"] not in (None, SYSTEM)
     ),
     "bulk": lambda item, _: item["bulk"] is not None,
     "carried": lambda item, _: bool(item["isCarried"]),

@@ -104,9 +104,28 @@ async def _decide_unanswered(db: Db, caller: Caller, review: ReviewDetail, now: 
 
 
 async def _close(db: Db, review: ReviewDetail, now: datetime) -> ReviewDetail:
-    await move_review(db, review, ReviewStatus.CLOSED, "closed", closed_on=now, held=None)
+    counts = await _counts(db, review.id)
+    await move_review(
+        db, review, ReviewStatus.CLOSED, "closed", closed_on=now, held=None, closed_due_on=review.due_on, **counts
+    )
     await complete_if_done(db, review.id, now)
     return await queries.get(db, review.id)
+
+
+async def _cancel(db: Db, review: ReviewDetail, now: datetime) -> None:
+    counts = await _counts(db, review.id)
+    await move_review(db, review, ReviewStatus.CANCELED, "canceled", canceled_on=now, held=None, **counts)
+
+
+async def _counts(db: Db, review_id: UUID) -> dict[str, int]:
+    """Count decisions and reassignments; none can follow when the review has ended."""
+    [row] = await fetch_rows(
+        db,
+        """SELECT (SELECT count(*) FROM review_decisions WHERE review_id = %(id)s),
+                  (SELECT count(*) FROM review_moves WHERE review_id = %(id)s)""",
+        id=review_id,
+    )
+    return dict(zip(("decision_count", "move_count"), row, strict=True))
 
 
 async def close_if_done(db: Db, review_id: UUID, now: datetime) -> None:
@@ -117,7 +136,7 @@ async def close_if_done(db: Db, review_id: UUID, now: datetime) -> None:
     if await _has_decisions(db, review_id):
         await _close(db, review, now)
     else:
-        await move_review(db, review, ReviewStatus.CANCELED, "canceled", canceled_on=now, held=None)
+        await _cancel(db, review, now)
 
 
 async def _has_decisions(db: Db, review_id: UUID) -> bool:
@@ -145,7 +164,7 @@ async def complete_if_done(db: Db, review_id: UUID, now: datetime) -> None:
 async def cancel_review(db: Db, caller: Caller, id: str, now: datetime) -> ReviewDetail:
     """Cancel a review; what is not decided is withdrawn, and requests that were made stay."""
     review = await queries.plan_of(db, id, lock=True)
-    await move_review(db, review, ReviewStatus.CANCELED, "canceled", canceled_on=now, held=None)
+    await _cancel(db, review, now)
     # Fires show_review_items, schema/reviews.sql.
     rows = await fetch_rows(
         db,

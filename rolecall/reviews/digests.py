@@ -7,7 +7,8 @@ from rolecall.reviews.model import ItemSubject
 
 # One line per item: ids and what imports say, so that the text can be made again, with or without a database.
 _LINE = """concat_ws(E'\\t', coalesce({holder}::text, ''), coalesce({row}.entitlement_id::text, ''), {subject},
-    coalesce({row}.application_id::text, ''), {row}.access, coalesce({row}.since_import::text, ''))"""
+    coalesce({row}.application_id::text, ''), {row}.access, coalesce({row}.since_import::text, ''),
+    coalesce({row}.identity_id::text, ''))"""
 _DIGEST = """
     SELECT encode(sha256(convert_to(coalesce(string_agg(line, E'\\n' ORDER BY line COLLATE "C"), ''), 'UTF8')), 'hex')
     FROM ({lines}) AS lines (line)"""

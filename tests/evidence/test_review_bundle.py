@@ -160,6 +160,13 @@ def reopen_the_request(forgery: Forgery) -> None:
     alter(forgery, "remediation.json", lambda requests: requests[0].update(status="Open"))
 
 
+def drop_the_first_decisions(forgery: Forgery) -> None:
+    """Leave out a decision and its undo, in the decisions and in the audit entries."""
+    dropped = [made["number"] for made in map(json.loads, forgery.members["decisions.jsonl"].decode().splitlines()[:2])]
+    alter(forgery, "decisions.jsonl", lambda made: made.__delitem__(slice(0, 2)))
+    forgery.lines = [line for line in forgery.lines if not any(f'"decisions.{number}"' in line for number in dropped)]
+
+
 # Each forgery with all digests of members computed again, and what the script says about it.
 FORGERIES: dict[str, tuple[Callable[[Forgery], None], str]] = {
     "an item is removed": (
@@ -239,6 +246,38 @@ FORGERIES: dict[str, tuple[Callable[[Forgery], None], str]] = {
     "a removal is proven by the wrong import": (name_the_wrong_import, "which does not prove its removal"),
     "a request is hidden": (unlink_the_request, "names another request than the list of requests"),
     "the status of a request is changed": (reopen_the_request, "differs from its audit entries"),
+    "exclusions are hidden on both sides": (
+        lambda f: alter(f, "population.json", lambda places: places[0].update(excluded={}, held=places[0]["items"])),
+        "the population at position 0 differs from its audit entry",
+    ),
+    "the token that decided becomes the reviewer": (
+        lambda f: alter(f, "items.jsonl", lambda items: kept(items)["reviewer"].update(id=kept(items)["decidedBy"])),
+        "names another reviewer than its decisions and reassignments",
+    ),
+    "the person of an item is replaced": (
+        lambda f: alter(f, "items.jsonl", lambda items: items[0]["person"].update(id=items[-1]["id"])),
+        "the items do not match the digest of the population",
+    ),
+    "a withdrawn decision is left out with its audit entries": (
+        drop_the_first_decisions,
+        "decisions when it ended, the bundle has",
+    ),
+    "the import of another application proves a removal": (
+        lambda f: alter(f, "imports.json", lambda runs: runs[1].update(application="Badges")),
+        "names import 2, which does not prove its removal",
+    ),
+    "a kept item is withdrawn": (
+        lambda f: alter(f, "items.jsonl", lambda items: kept(items).update(status="Withdrawn")),
+        "which does not follow from what the service recorded",
+    ),
+    "a change by the service is left out": (
+        lambda f: alter(f, "changes.jsonl", lambda changes: changes.clear()),
+        "is in the audit but not in the bundle",
+    ),
+    "a change by the service gets another item": (
+        lambda f: alter(f, "changes.jsonl", lambda changes: changes[0].update(items=[1])),
+        "do not match its digest",
+    ),
     "an exception is hidden": (
         lambda f: alter(f, "exceptions.json", lambda found: found.update(bulk=[])),
         "the exceptions of kind bulk are not those of the items",

@@ -1,0 +1,121 @@
+"""Bundles of reviews that went unusual ways must verify: an auditor must not read "tampered" about true data."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from uuid import UUID
+
+import httpx2
+
+from rolecall.core.db import Db, execute
+from rolecall.evidence import verify
+from rolecall.evidence.review_bundle import write_review_bundle
+from tests.builders import an_access_model
+from tests.reviews.reviewing import (
+    Reviewed,
+    a_reviewed_company,
+    an_open_review,
+    decide,
+    follow,
+    give_back,
+    items_of,
+    post,
+    submit_all,
+    take_away,
+)
+from tests.reviews.test_following import RISKY, change_model, decide_all
+
+STAGES = [{"reviewer": "Supervisor"}, {"reviewer": "Application Owner"}]
+
+
+async def problems(db: Db, review: str, folder: Path) -> list[str]:
+    place = folder / "review.zip"
+    with place.open("wb") as file:
+        await write_review_bundle(db, file, UUID(review), datetime.now(UTC))
+    return verify.check(verify.Bundle(place))
+
+
+async def keep_pending(client: httpx2.AsyncClient, review: str) -> None:
+    """Keep what is pending, and submit for every reviewer to whom no item was passed meanwhile."""
+    for item in await items_of(client, review, status="Pending"):
+        await decide(client, item, "Keep")
+    for each in (await client.get(f"/api/reviews/{review}")).json()["progress"]["reviewers"]:
+        await client.post(f"/api/reviews/{review}/submit", json={"reviewerId": each["reviewer"]["id"]})
+
+
+async def a_model(db: Db, company: Reviewed) -> UUID:
+    granted = [{"applicationId": str(company.ledger), "groups": ["Bookkeeper"]}]
+    return await an_access_model(db, "Accounting", access=granted, ownerId=str(company.greta))
+
+
+async def test_second_stage_of_which_some_items_wait(client: httpx2.AsyncClient, db: Db, tmp_path: Path) -> None:
+    await a_reviewed_company(db)
+    review = await an_open_review(client, stages=STAGES)
+    await keep_pending(client, review)
+
+    assert {item["stage"] for item in await items_of(client, review, status="Pending")} == {2}
+    assert await problems(db, review, tmp_path) == []
+
+
+async def test_second_stage_without_a_response(client: httpx2.AsyncClient, db: Db, tmp_path: Path) -> None:
+    await a_reviewed_company(db)
+    review = await an_open_review(client, stages=STAGES, onSilence="approve")
+    await keep_pending(client, review)
+    await execute(db, "UPDATE reviews SET due_on = now() - interval '1 hour'")
+    await follow(db)
+
+    assert (await client.get(f"/api/reviews/{review}")).json()["status"] == "Completed"
+    assert await problems(db, review, tmp_path) == []
+
+
+async def test_review_canceled_after_a_statement(client: httpx2.AsyncClient, db: Db, tmp_path: Path) -> None:
+    company = await a_reviewed_company(db)
+    review = await an_open_review(client)
+    for item in await items_of(client, review, reviewerId=str(company.carla)):
+        await decide(client, item, "Keep")
+    await post(client, f"/api/reviews/{review}/submit", {"reviewerId": str(company.carla)})
+    await post(client, f"/api/reviews/{review}/cancel")
+
+    assert await problems(db, review, tmp_path) == []
+
+
+async def test_model_that_was_changed(client: httpx2.AsyncClient, db: Db, tmp_path: Path) -> None:
+    company = await a_reviewed_company(db)
+    model = await a_model(db, company)
+    review = await an_open_review(client, "Model")
+    [item] = await items_of(client, review)
+    await decide(client, item, "Revoke")
+    await submit_all(client, review)
+    await change_model(db, model, {"access": [{"applicationId": str(company.ledger), "groups": ["Approvers"]}]})
+    await follow(db)
+
+    assert (await items_of(client, review))[0]["status"] == "Remediated"
+    assert await problems(db, review, tmp_path) == []
+
+
+async def test_carried_over_items_in_two_stages(client: httpx2.AsyncClient, db: Db, tmp_path: Path) -> None:
+    company = await a_reviewed_company(db)
+    await a_model(db, company)
+    await keep_pending(client, await an_open_review(client))
+    review = await an_open_review(client, explained="carry over", stages=STAGES)
+    for _ in range(2):
+        await keep_pending(client, review)
+
+    assert await problems(db, review, tmp_path) == []
+
+
+async def test_access_that_was_withdrawn_restored_removed_and_returned(
+    client: httpx2.AsyncClient, db: Db, tmp_path: Path
+) -> None:
+    company = await a_reviewed_company(db)
+    review = await an_open_review(client)
+    for change in (take_away, give_back):
+        await change(db, company, "joana", RISKY)
+        await follow(db)
+    await decide_all(client, review, "Revoke")
+    for change in (take_away, give_back):
+        await change(db, company, "joana", RISKY)
+        await follow(db)
+
+    [returned] = await items_of(client, review, status="Flagged")
+    assert returned["reopenedImport"] is not None
+    assert await problems(db, review, tmp_path) == []
