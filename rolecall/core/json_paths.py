@@ -4,14 +4,15 @@ import re
 from collections.abc import Iterator, Mapping
 
 Record = Mapping[str, object]
+_DEEPEST = 20
 _STEP = re.compile(r"(.*?)((?:\[[^\]]*\])*)")
 
 
-def flattened(record: Record, prefix: str = "") -> Iterator[tuple[str, object]]:
-    """Yield nested objects as dotted names; lists stay as they are."""
+def flattened(record: Record, prefix: str = "", depth: int = _DEEPEST) -> Iterator[tuple[str, object]]:
+    """Yield nested objects as dotted names; lists, and what is nested deeper than `depth`, stay as they are."""
     for name, value in record.items():
-        if isinstance(value, dict) and value:
-            yield from flattened(value, f"{prefix}{name}.")
+        if isinstance(value, dict) and value and depth:
+            yield from flattened(value, f"{prefix}{name}.", depth - 1)
         else:
             yield f"{prefix}{name}", value
 

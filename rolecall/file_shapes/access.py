@@ -15,7 +15,7 @@ from rolecall.file_shapes.ending import ask_for_ended
 from rolecall.file_shapes.holders import about_people, agree_on_username, find_users, is_about_users, repeated_users
 from rolecall.file_shapes.kinds import find_bindings, kind_column, share_column, skip_groups
 from rolecall.file_shapes.meanings import Meaning, is_flag, is_inverted, is_known_header, is_state, names_of
-from rolecall.file_shapes.parts import Part, View, add_list, said, without_prefix
+from rolecall.file_shapes.parts import Part, View, add_list, separated_by, without_prefix
 from rolecall.file_shapes.profiles import Profile
 from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
 
@@ -35,7 +35,7 @@ _PERSON = re.compile(r"[A-Z][\w'-]+(?: [A-Z][\w'.-]*){1,3}|[^@\s]{1,64}@[^@\s]{1
 
 
 def find_matrix(view: View) -> list[Part]:
-    """A matrix: most columns are ticked or not, and the others name the rows."""
+    """Recognize a matrix: most columns hold ticks or blanks, and the others name the rows."""
     ticked = [each for each in view.profiles if _is_ticked(each)]
     ticked = ticked if len(ticked) >= _LEAST_TICKED else _levels(view)
     # Columns such as is_admin, admin_option and mfa_enabled are about an account or a grant.
@@ -130,7 +130,7 @@ def _levels(view: View) -> list[Profile]:
 
 
 def find_postgres_roles(view: View) -> list[Part]:
-    """Roles of PostgreSQL as `\\du` of psql prints them: those that can log in are accounts, and others groups."""
+    """Recognize roles of PostgreSQL as `\\du` of psql prints them: with the roles that each is in."""
     names = {name: each for each in view.profiles for name in names_of(each.header)}
     if not {"rolename", "attributes", "memberof"} <= names.keys():
         return []
@@ -161,7 +161,7 @@ def find_sap_authorizations(view: View) -> list[Part]:
 
 
 def find_groups_with_members(view: View) -> list[Part]:
-    """Groups with a column that lists their members."""
+    """Recognize groups with a column that lists their members."""
     everything, (view, conditions) = view, groups_in(view)
     members, naming = view.named(_MEMBERS), view.named(_NAMING)
     if members is None or naming is None or naming is members or members.separator is None:
@@ -177,7 +177,7 @@ def find_groups_with_members(view: View) -> list[Part]:
         shape["join"] = {"Username": f"{{{members.header}|rdn}}"}
     else:
         fields["Username"] = Meaning(members.header, "Username", 0.9, "it lists members")
-    evidence = [f"{members.header} lists the members of {naming.header}, {said(separator)}"]
+    evidence = [f"{members.header} lists the members of {naming.header}, {separated_by(separator)}"]
     listing = Part(Content.GROUPS, groups, {"ignore": [members.header]}, 0.85, list(evidence))
     pairs = Part(Content.MEMBERSHIPS, fields, shape, 0.85, evidence)
     for part in (listing, pairs):
@@ -225,7 +225,7 @@ def find_permissions(view: View) -> list[Part]:
     permission = view.by_header[fields["Permission"].header]
     if separator := ("," if view.table.merges and permission is view.profiles[-1] else permission.separator):
         shape["split"] = {permission.header: separator}
-        evidence.append(f"{permission.header} lists several, {said(separator)}")
+        evidence.append(f"{permission.header} lists several, {separated_by(separator)}")
     without_prefix(view, fields, shape, evidence)
     return _with_users(view, Part(Content.PERMISSIONS, fields, shape, 0.85, evidence))
 
@@ -240,7 +240,7 @@ def _use_name_of_account(view: View, fields: dict[str, Meaning]) -> None:
 
 
 def _use_as_section(fields: dict[str, Meaning], name: Meaning) -> None:
-    """Read a column `name` beside the holder of a permission as what the permission is for."""
+    """Read a column `name` beside the holder of a permission as the object of the permission."""
     taken = {meaning.header for meaning in fields.values()}
     is_plain = names_of(name.header)[:1] in (["name"], ["identity"])
     if is_plain and "Section" not in fields and name.header not in taken:
@@ -259,7 +259,7 @@ def _with_users(view: View, part: Part) -> list[Part]:
 
 
 def _name_unread(view: View, part: Part) -> None:
-    """Name the columns that alone tell some rows apart, because these rows become one."""
+    """Mention unread columns if rows differ only in them: such rows are merged."""
     origins = [part.origin(field) or "" for field in ("Username", "Group", "Header", "Section", "Permission")]
     read = [each for each in view.profiles if any(f"{{{each.header}" in origin for origin in origins)]
     rows = len(read[0].cells) if read else 0
@@ -297,7 +297,7 @@ _MOST_COLUMNS_OF_MEMBERS = 50
 
 
 def find_group_columns(view: View) -> list[Part]:
-    """A column for each group, with its members below: the same logins occur in several columns."""
+    """Recognize a column for each group, with its members below: the same logins occur in several columns."""
     columns = [each for each in view.profiles if each.values]
     if not 1 < len(columns) <= _MOST_COLUMNS_OF_MEMBERS or view.table.header_line is None:
         return []
@@ -325,7 +325,7 @@ def _scope_of_roles(view: View, fields: dict[str, Meaning]) -> Profile | None:
 
 
 def _roles_in_scopes(view: View, fields: dict[str, Meaning], scope: Profile) -> list[Part]:
-    """Roles of the same name in several applications are different permissions."""
+    """Read roles as permissions, because roles of the same name in several applications differ."""
     role = fields["Group"].header
     chosen = {
         "Username": fields["Username"],
@@ -359,7 +359,7 @@ def find_groups(view: View) -> list[Part]:
 
 
 def _names_something_else(view: View, group: str) -> bool:
-    """Return whether a column of names, beside that of groups, names what each row is about."""
+    """Return whether rows are about another named thing, such as an account, and the group is an attribute of it."""
     named = view.named(["name", "login", "username", "displayname"])
     is_other = named is not None and named.header != group and named.is_unique and named.is_filled
     return is_other and names_of(group)[:1] != ["groupname"]

@@ -41,7 +41,7 @@ def written_lines(lines: Sequence[str]) -> list[str]:
 
 
 def _delimiter(lines: Sequence[str]) -> str:
-    """Choose the delimiter that cuts most lines into the same number of fields, and into most."""
+    """Choose the delimiter by which most lines have the same number of fields; of equal ones, that with most fields."""
     if lines and (found := separator_line(lines[0])):
         return found
 

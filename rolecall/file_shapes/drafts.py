@@ -60,7 +60,7 @@ async def draft_upload(
     template = await _template(db, "".join(upload.values("template")))
     if problems:
         raise Invalid(*problems)
-    # Names tell files of a proposal apart.
+    # Files of a proposal are identified by name.
     for position, file in enumerate(files):
         if any(other.name == file.name for other in files[:position]):
             raise Invalid.on("files", f"Two files are named {file.name}; rename one")
@@ -93,7 +93,7 @@ async def propose_again(db: Db, caller: Caller, id: UUID, store: Store, chosen: 
 
 
 def _of_new_place(file: FileProposal, decided: Json) -> Json:
-    """Decide nothing about the rows of a sheet or list that a person has just chosen; the form is about another one."""
+    """Drop decisions about rows if a person has chosen another sheet or list: the form was about the old one."""
     current = file.records or WHOLE
     if (decided.get("sheet") or file.sheet) == file.sheet and (decided.get("records") or current) == current:
         return decided

@@ -1,4 +1,4 @@
-"""Find the last day of accounts, people and grants, and read those that have ended as such."""
+"""Find end dates of accounts, people and grants, and treat those in the past as ended."""
 
 import re
 

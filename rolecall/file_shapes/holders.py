@@ -40,7 +40,7 @@ _EMPLOYED = {"Created", "Type", "Supervisor ID", "Office", "Title"}
 
 
 def find_people(view: View) -> list[Part]:
-    """The people of an HR system: an employee ID, a name, and what only employers know."""
+    """Recognize the people of an HR system: an employee ID, a name, and facts that only employers have."""
     fields = view.fields(Content.IDENTITIES)
     login = view.fields(Content.USERS).get("Username")
     employee = fields.get("Employee ID")
@@ -183,7 +183,7 @@ def choose_username(
 
 
 def _repeats_users(view: View, fields: dict[str, Meaning]) -> bool:
-    """Return whether the column of usernames surely is one, but names some accounts several times."""
+    """Return whether the header surely says Username, but some accounts occur in several rows."""
     username = fields.get("Username")
     if username is None or username.score < _CERTAIN:
         return False
@@ -234,7 +234,7 @@ def _listed_memberships(users: Part, groups: Profile) -> Part:
 
 
 def _use_strictest_status(view: View, part: Part) -> None:
-    """Of several columns that say who is active, use the one that has all inactive accounts; ask if there is none."""
+    """Choose the status column with most inactive accounts; ask if another one marks further accounts as inactive."""
     found = [each for each in meanings(Content.USERS, view.profiles) if each.field == "Active" and each.score > _WEAK]
     if len(found) < 2 or "Active" not in part.fields:
         return
@@ -293,7 +293,7 @@ def _cut_names(view: View, fields: dict[str, Meaning], shape: dict[str, Any], ev
 
 
 def repeated_users(view: View, username: str) -> Part | None:
-    """Return the users of a file that repeats them, with their names and states, for each thing that they hold."""
+    """Return the users of a file that has a row for each thing that a user holds."""
     key = view.by_header[username]
     person = view.fields(Content.USERS, [username])
     known = [meaning.header for field, meaning in person.items() if field in _PERSON and meaning.score > 0.5]
@@ -322,7 +322,7 @@ _OVERLAP = 0.5
 
 
 def agree_on_username(view: View, users: Part, named: set[str]) -> bool:
-    """Read as username the column whose values are `named` elsewhere; return whether that is another one."""
+    """Switch to the username column whose values other contents name; return whether it changed."""
     shares = {each.header: _overlap(each, named) for each in view.profiles}
     best = max(shares, key=lambda header: shares[header], default=None)
     if best is None or shares[best] < _OVERLAP or users.origin("Username") == f"{{{best}}}":

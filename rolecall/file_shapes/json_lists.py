@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from rolecall.application_imports.read.json_records import inner_records
+from rolecall.application_imports.read.json_records import TOO_DEEP, inner_records
 from rolecall.core.text import fold
 from rolecall.file_shapes.sample import MOST_WHOLE, Sample
 from rolecall.file_shapes.sample_table import MOST_ROWS, SampleTable, Unreadable, from_records
@@ -92,7 +92,7 @@ def _inner_lists(records: Iterable[dict[str, Any]]) -> list[str]:
 
 
 def _best(lists: Mapping[str, list[dict[str, Any]]]) -> str:
-    """Return the first list, or one inside it whose entries say themselves whether they are users or groups."""
+    """Return the first list, or an inner list of it whose entries have a kind: user or group."""
     first = next(iter(lists))
     for path, records in lists.items():
         name = path.removeprefix(f"{first}[].").removesuffix("[]")
@@ -118,7 +118,9 @@ def _document(text: str, sample: Sample) -> Any:
     if sample.is_whole or sample.size <= MOST_WHOLE:
         try:
             return msgspec.json.decode(sample.whole().removeprefix(codecs.BOM_UTF8))
-        except (msgspec.DecodeError, RecursionError) as error:
+        except RecursionError:
+            raise Unreadable(TOO_DEEP) from None
+        except msgspec.DecodeError as error:
             raise Unreadable(f"the file begins as JSON, but is not: {error}") from None
     for end in reversed([match.start() + 1 for match in _RECORD.finditer(text)][-50:]):
         for closing in ("]", "]}", "]}}"):

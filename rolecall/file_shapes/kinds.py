@@ -1,4 +1,4 @@
-"""Tell users and groups apart that one column names: another column says which they are, or a prefix does."""
+"""Distinguish users and groups that share a column, by another column or by a prefix."""
 
 import re
 from functools import cached_property
@@ -24,7 +24,7 @@ _SEVERAL = re.compile(r"group|domain|project|principalSet", re.IGNORECASE)
 
 
 class Kinds(Profile):
-    """A column that says what its rows name."""
+    """A column with the kind of each row: user or group."""
 
     @property
     def groups(self) -> list[str]:
@@ -51,7 +51,7 @@ class Kinds(Profile):
 
 
 def kind_column(view: View) -> Kinds | None:
-    """Return the column of kinds, if its words are kinds of users and groups; one with both first."""
+    """Return the column with the kinds of rows, preferably one that has users and groups."""
     found = [Kinds(each.header, each.position, each.cells) for each in view.profiles if _names_kinds(each)]
     known = [kinds for kinds in found if _are_kinds(kinds)]
     return max(known, key=lambda kinds: bool(kinds.users), default=None)
@@ -73,7 +73,7 @@ def _are_kinds(kinds: Kinds) -> bool:
 
 
 def share_column(view: View, fields: dict[str, Meaning], shape: dict[str, Any], evidence: list[str]) -> None:
-    """Users and groups in one column: another column says which of the two a row names."""
+    """Read a shared column as Username or Group, depending on the column of kinds."""
     holder, kind = fields.get("Username") or fields.get("Group"), kind_column(view)
     if holder is None or kind is None or holder.header == kind.header:
         return
@@ -116,7 +116,7 @@ def skip_groups(view: View, part: Part) -> None:
 
 
 def find_bindings(naming: Profile, members: Profile, separator: str) -> Part | None:
-    """Roles whose members begin with their kinds, such as `user:ada@example.com`: permissions of users and groups."""
+    """Recognize roles whose members have prefixes such as `user:`, and read them as permissions."""
     values = members.distinct if separator == JSON else [
         part.strip() for value in members.distinct for part in value.split(separator)
     ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Decide which field a column is: by the words of its header, then by what its values look like."""
+"""Score which field each column contains: by the words of its header, then by its values."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -317,7 +317,7 @@ def _judged(meaning: Meaning, profile: Profile) -> Meaning:
             score *= 0.45 if profile.names > 0.5 else 1
             # GUIDs and paths identify a row rather than name an account.
             score *= 0.5 if profile.is_opaque and profile.numbers < 1 else 1
-            # Words for yes, no or a status name nobody.
+            # Words for yes, no or a status are not usernames.
             score *= 0.1 if profile.ticks or profile.statuses == 1 else 1
         case "Email":
             score *= 0.3 + 0.7 * profile.emails

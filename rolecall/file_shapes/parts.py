@@ -1,4 +1,4 @@
-"""One content of a file as it is proposed, and the view of a file that the rules decide by."""
+"""The proposal for one content of a file, and the view of the file that rules use."""
 
 import re
 from collections.abc import Iterable
@@ -40,7 +40,7 @@ class Part(msgspec.Struct):
         return {meaning.header: field for field, meaning in self.fields.items()}
 
     def origin(self, field: str) -> str | None:
-        """Return the pattern or the column that gives a field."""
+        """Return the pattern that a field is built from; for a mapped column its name in braces."""
         pattern = self.shape.get("join", {}).get(field)
         return pattern or (f"{{{self.fields[field].header}}}" if field in self.fields else None)
 
@@ -89,7 +89,7 @@ def add_list(groups: Profile, fields: dict[str, Meaning], shape: dict[str, Any],
     if separator := groups.separator:
         shape["split"] = {groups.header: separator}
         example = next((value for value in groups.values if separator in value), groups.values[0])[:40]
-        evidence.append(f"Several in one cell, {said(separator)}: {example}")
+        evidence.append(f"Several in one cell, {separated_by(separator)}: {example}")
     if groups.distinguished_names > 0.5:
         fields.pop("Group")
         shape.setdefault("join", {})["Group"] = f"{{{groups.header}|rdn}}"
@@ -107,6 +107,6 @@ def without_prefix(view: View, fields: dict[str, Meaning], shape: dict[str, Any]
         evidence.append(f"{holder.header} begins with a kind, such as {values[0]}: the name follows the colon")
 
 
-def said(separator: str) -> str:
+def separated_by(separator: str) -> str:
     names = {";": "a semicolon", ",": "a comma", "#": "#", "|": "a bar", "\n": "a line break"}
     return f"separated by {names[separator]}" if separator in names else "as a list"

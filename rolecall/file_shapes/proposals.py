@@ -41,7 +41,7 @@ _NOT_SHOWN = {"line", "file", "metadata"}
 
 
 class ReadFile(msgspec.Struct):
-    """A file while the connector is made."""
+    """The working state of one file while a connector is proposed."""
 
     sample: Sample
     view: View | None = None

@@ -12,6 +12,8 @@ from rolecall.file_shapes.sample import MOST_WHOLE, sample_of
 from rolecall.file_shapes.sample_table import MOST_ROWS, Unreadable
 from tests.file_shapes.test_exports import proposed
 
+TOO_DEEP = "the file is JSON that is nested too deeply; export a list of records"
+
 
 def archive() -> bytes:
     made = io.BytesIO()
@@ -31,9 +33,14 @@ def archive() -> bytes:
             "line 1 has more than 20,000 columns; set shape.delimiter if it is another one, or split the file",
         ),
         (b"Username,Name\n", "there is a header but no row; export the file with its data"),
+        (b"[" * 100_000, TOO_DEEP),
+        (
+            b'[{"a": ' * 5000 + b"1" + b"}]" * 5000,
+            "the file is JSON that is nested too deeply; export a list of records",
+        ),
         (b'{"a": 1}', "the file is JSON without a list of objects; set shape.records to the path of the records"),
     ],
-    ids=["empty", "pdf", "zip", "columns", "header", "json"],
+    ids=["empty", "pdf", "zip", "columns", "header", "brackets", "deep", "json"],
 )
 def test_unreadable_file_says_what_was_found(tmp_path: Path, content: bytes, problem: str) -> None:
     (file,) = proposed(tmp_path, file=content).files
@@ -49,8 +56,28 @@ def test_unreadable_file_says_what_was_found(tmp_path: Path, content: bytes, pro
         b" \n" * 22 + b"x",
         b"Username,Email\nada,a@" + b"." * 50_000 + b" x\n",
         b"Username," + b"[" * 50_000 + b"\nada,x\n",
+        b"|" + b"-" * 400_000 + b"x|\n" + b"-" * 100_000 + b"x\n",
+        b"a  " * 100_000 + b"\n" + b"b  " * 100_000 + b"\n",
+        b'[{"user": "ada", "' + b"[" * 100_000 + b'": [{"name": "x"}]}]',
+        b'[{"user": "ada", "' + b"." * 100_000 + b'": [{"name": "x"}]}]',
+        b'[{"a": ' + b'{"a": ' * 400 + b"1" + b"}" * 400 + b"}]",
+        b"Name : a\nRole : b\n\nName : c\n" + b"       x\n" * 100_000,
+        b"username,name\nada,x\n" + b"\ngroup\n" * 20_000,
+        ",".join(f"user name {n}" for n in range(19_000)).encode() + b"\n" + b"x," * 19_000,
     ],
-    ids=["blank lines", "dots", "brackets"],
+    ids=[
+        "blank lines",
+        "dots",
+        "brackets",
+        "dashes",
+        "titles",
+        "long name",
+        "dots in a name",
+        "deep objects",
+        "long property",
+        "short lines",
+        "columns",
+    ],
 )
 def test_hostile_file_is_answered(tmp_path: Path, content: bytes) -> None:
     (file,) = proposed(tmp_path, file=content).files

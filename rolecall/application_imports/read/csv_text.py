@@ -8,6 +8,7 @@ import codecs
 import csv
 import io
 import re
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import polars as pl
@@ -16,6 +17,15 @@ from rolecall.application_imports.read.broken_file import BrokenFile
 from rolecall.application_imports.read.encodings import detected, wide
 from rolecall.application_imports.read.header_lines import CsvText, delimiter_of
 from rolecall.application_imports.read.table import MAX_FIELD, MIB, Table, check_width, stripped, table_of
+
+# Long texts are parsed in pieces of this size.
+PIECE = 32 * MIB
+# Called with the number of bytes that are read so far.
+OnRead = Callable[[int], None]
+
+
+def ignore(read: int) -> None:
+    """Report nothing."""
 
 
 class DecodedText(NamedTuple):
@@ -76,7 +86,7 @@ class Dialect(NamedTuple):
     quote: str
 
 
-def read_csv(source: CsvText, *, merge_extra: bool = False) -> Table:
+def read_csv(source: CsvText, *, merge_extra: bool = False, on_read: OnRead = ignore) -> Table:
     """Parse a text with its header first; `merge_extra` adds fields beyond the header to the last column."""
     csv.field_size_limit(MAX_FIELD)
     text = source.text
@@ -88,7 +98,7 @@ def read_csv(source: CsvText, *, merge_extra: bool = False) -> Table:
     dialect = _dialect(first_line.decode(), source.delimiter)
     headers = _headers(first_line.decode(), dialect)
     try:
-        frame = _quick_frame(text, first_line, dialect)
+        frame = _quick_frame(text, first_line, dialect, on_read)
     except pl.exceptions.PolarsError:
         frame = None
     if frame is None:
@@ -121,7 +131,7 @@ def _dialect(header: str, delimiter: str | None) -> Dialect:
     return Dialect(delimiter or delimiter_of(header), "'" if header.startswith("'") else '"')
 
 
-def _quick_frame(text: bytes, header: bytes, dialect: Dialect) -> pl.DataFrame | None:
+def _quick_frame(text: bytes, header: bytes, dialect: Dialect, on_read: OnRead) -> pl.DataFrame | None:
     """Parse ordinary CSV; return None unless each row is a line with as many fields as the header."""
     delimiter, quote = dialect.delimiter.encode(), dialect.quote.encode()
     if b"\r" in text and text.count(b"\r") != text.count(b"\r\n"):
@@ -140,17 +150,33 @@ def _quick_frame(text: bytes, header: bytes, dialect: Dialect) -> pl.DataFrame |
     # With several columns the count of delimiters has found blank lines already.
     if width is None or (width == 1 and (b"\n\n" in text or b"\n\r\n" in text)):
         return None
-    frame = pl.read_csv(
-        text,
-        has_header=False,
-        skip_lines=1,
-        schema={str(i): pl.String for i in range(width)},
-        separator=dialect.delimiter,
-        quote_char=dialect.quote if is_quoted else None,
-        empty_string_is_null=False,
-    )
+    frames, read = [], 0
+    for piece in _pieces(text):
+        frames.append(
+            pl.read_csv(
+                piece,
+                has_header=False,
+                skip_lines=0 if frames else 1,
+                schema={str(i): pl.String for i in range(width)},
+                separator=dialect.delimiter,
+                quote_char=dialect.quote if is_quoted else None,
+                empty_string_is_null=False,
+            )
+        )
+        read += len(piece)
+        on_read(read)
+    frame = pl.concat(frames) if len(frames) > 1 else frames[0]
     longest = max(frame.select(pl.all().str.len_bytes().max()).row(0))
     return frame if longest <= MAX_FIELD and frame.height == rows else None
+
+
+def _pieces(text: bytes) -> Iterator[bytes]:
+    """Cut a text between lines, so that reading a long one can report how far it is."""
+    begin = 0
+    while len(text) - begin > 2 * PIECE and (end := text.find(b"\n", begin + PIECE) + 1):
+        yield text[begin:end]
+        begin = end
+    yield text[begin:] if begin else text
 
 
 def _width_of_quoted_lines(text: bytes, dialect: Dialect) -> int | None:

@@ -14,6 +14,7 @@ from rolecall.application_imports.model import RejectedRow
 from rolecall.application_imports.read import csv_text, formats, hints, lines, rows, shaping
 from rolecall.application_imports.read.broken_file import BrokenFile
 from rolecall.application_imports.read.columns import header_below, lay_out
+from rolecall.application_imports.read.csv_text import OnRead, ignore
 from rolecall.application_imports.read.header_lines import CsvText, with_header_first
 from rolecall.application_imports.read.rows import FileRows, RejectedLine
 from rolecall.application_imports.read.sources import InputFile, InputGroup
@@ -99,13 +100,22 @@ FileDeltas = Mapping[Content, FileDelta]
 
 
 def read_whole(
-    group: InputGroup, files: Sequence[InputFile], store: Store, zone: ZoneInfo, reader: Reader | None
+    group: InputGroup,
+    files: Sequence[InputFile],
+    store: Store,
+    zone: ZoneInfo,
+    reader: Reader | None,
+    on_read: OnRead = ignore,
 ) -> FileDelta:
-    tables, parts, rows_read = [], [], []
+    """Read all rows; `on_read` is called with the bytes so far: half of a file when parsed, all when its rows are."""
+    tables, parts, rows_read, before = [], [], [], 0
     for file in files:
         try:
-            raw = _table(group, store.read(file.location), reader)
+            raw = _table(group, store.read(file.location), reader, lambda read, at=before: on_read(at + read // 2))
+            on_read(before + file.size // 2)
             table, part = _shaped_rows(group, raw, zone)
+            before += file.size
+            on_read(before)
             _check_has_rows(group.content, table)
         except BrokenFile as broken:
             broken.file = file.name
@@ -133,9 +143,9 @@ def _shaped_rows(group: InputGroup, raw: Table, zone: ZoneInfo) -> tuple[Table, 
         raise
 
 
-def _table(group: InputGroup, content: bytes, reader: Reader | None) -> Table:
+def _table(group: InputGroup, content: bytes, reader: Reader | None, on_read: OnRead = ignore) -> Table:
     if reader is None:
-        return formats.read(content, group.encoding, group.shape, group.columns)
+        return formats.read(content, group.encoding, group.shape, group.columns, on_read)
     return formats.read_records(enumerate(reader(content, group.content), 1))
 
 

@@ -8,7 +8,7 @@ import msgspec
 import polars as pl
 
 from rolecall.application_imports.read.broken_file import BrokenFile
-from rolecall.application_imports.read.csv_text import NotUtf8, check_utf8, decode, read_csv
+from rolecall.application_imports.read.csv_text import NotUtf8, OnRead, check_utf8, decode, ignore, read_csv
 from rolecall.application_imports.read.header_lines import with_header_first
 from rolecall.application_imports.read.json_records import read_json, with_paths
 from rolecall.application_imports.read.ldif import is_ldif, read_ldif
@@ -33,7 +33,11 @@ SIGNATURES = {
 
 
 def read(
-    content: bytes, encoding: str | None = None, shape: FileShape | None = None, columns: Iterable[str] = ()
+    content: bytes,
+    encoding: str | None = None,
+    shape: FileShape | None = None,
+    columns: Iterable[str] = (),
+    on_read: OnRead = ignore,
 ) -> Table:
     """Read a file; in JSON and LDIF, `columns` of the mapping may be paths to nested values."""
     if not content or content.isspace():
@@ -47,15 +51,15 @@ def read(
             raise BrokenFile(f"the file is {what}")
     text, found = decode(content, encoding)
     try:
-        table = _read_text(text, shape, columns)
+        table = _read_text(text, shape, columns, on_read)
     except NotUtf8:
         text, found = decode(content, encoding, is_exact=True)
-        table = _read_text(text, shape, columns)
+        table = _read_text(text, shape, columns, on_read)
     notes = (f"it is read as {found}; set encoding if names look wrong",) if found else ()
     return without_blank_columns(table._replace(notes=(*notes, *table.notes)))
 
 
-def _read_text(text: bytes, shape: FileShape | None, columns: Iterable[str]) -> Table:
+def _read_text(text: bytes, shape: FileShape | None, columns: Iterable[str], on_read: OnRead) -> Table:
     paths = columns_named(shape, columns) if shape else ()
     if _is_json(text, shape):
         check_utf8(text)
@@ -69,7 +73,7 @@ def _read_text(text: bytes, shape: FileShape | None, columns: Iterable[str]) -> 
     source = with_header_first(text, shape)
     if not source.text or source.text.isspace():
         raise BrokenFile("the file is empty")
-    return read_csv(source, merge_extra=shape is not None and shape.merge_extra_fields)
+    return read_csv(source, merge_extra=shape is not None and shape.merge_extra_fields, on_read=on_read)
 
 
 # Formats of one property a line, by how they are recognized.

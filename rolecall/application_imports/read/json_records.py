@@ -11,6 +11,7 @@ from rolecall.core.json_paths import Record, flattened, value_at
 # The members in which common APIs wrap their records.
 _ENVELOPES = ("resources", "value", "users", "members", "data", "items", "results", "records", "entries", "groups")
 _MOST_NAMED = 10
+TOO_DEEP = "the file is JSON that is nested too deeply; export a list of records"
 
 
 class Records(NamedTuple):
@@ -27,7 +28,9 @@ def read_json(text: bytes, path: str | None) -> Records:
             return Records(by_line)
     try:
         document = msgspec.json.decode(text)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except RecursionError:
+        raise BrokenFile(TOO_DEEP) from None
+    except msgspec.DecodeError as error:
         if path is None and text.lstrip().startswith(b"{") and lines[0].rstrip().endswith(b"}"):
             raise _not_objects(text) from None
         raise BrokenFile(f"the file begins as JSON, but is not: {error}") from None

@@ -4,6 +4,7 @@ Files are compared by line where possible. If a comparison returns a `Doubt`, it
 again.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 from uuid import UUID
@@ -36,6 +37,8 @@ from rolecall.core import clock
 from rolecall.core.db import Db
 
 Found = TypeVar("Found")
+# How often the progress of a long file is recorded.
+_PROGRESS_SECONDS = 0.5
 
 
 class Pipeline:
@@ -126,7 +129,7 @@ class Pipeline:
         if source and source.is_by_line and not source.is_stale and self.reader is None:
             delta = file_delta.read_lines(group, files, source.locations, self.job.store, zone)
         if delta is None:
-            delta = file_delta.read_whole(group, files, self.job.store, zone, self.reader)
+            delta = await self._read_whole(db, group, files)
         self.deltas[content] = delta
         await self._record_progress(db, content)
         how = f"{delta.after.height:,} rows" if delta.is_whole else f"{delta.after.height:,} changed lines"
@@ -135,12 +138,26 @@ class Pipeline:
         for note in delta.notes:
             await self.log(db, f"{group.name}: {note}")
 
+    async def _read_whole(self, db: Db, group: InputGroup, files: list[InputFile]) -> FileDelta:
+        """Read files in a thread, and meanwhile record how much of them is read."""
+        read = [0]
+        zone = ZoneInfo(self.job.timezone)
+        arguments = (group, files, self.job.store, zone, self.reader, read.append)
+        reading = asyncio.create_task(asyncio.to_thread(file_delta.read_whole, *arguments))
+        while not (await asyncio.wait({reading}, timeout=_PROGRESS_SECONDS))[0]:
+            await self._record_read(db, read[-1])
+        return reading.result()
+
     async def _record_progress(self, db: Db, content: Content) -> None:
-        """Record the bytes that are read; a file that feeds several contents is read once for each."""
+        """Record that a content is read; a file that feeds several contents is read once for each."""
         self.contents_read.add(content)
+        await self._record_read(db, 0)
+
+    async def _record_read(self, db: Db, more: int) -> None:
+        """Record the bytes of the contents that are read, and `more` of the one that is being read."""
         sizes = {content: sum(file.size for file in files) for content, files in self.files.items()}
-        read = sum(size for content, size in sizes.items() if content in self.contents_read)
-        await record_progress(db, self.run.id, read, sum(sizes.values()), clock.now())
+        read = sum(size for content, size in sizes.items() if content in self.contents_read) + more
+        await record_progress(db, self.run.id, min(read, sum(sizes.values())), sum(sizes.values()), clock.now())
 
     def check_rejects(self) -> None:
         """Fail on a malformed row unless its file group allows rejects; call it after all files are read."""
