@@ -150,7 +150,8 @@ def _quick_frame(text: bytes, header: bytes, dialect: Dialect, on_read: OnRead) 
     # With several columns the count of delimiters has found blank lines already.
     if width is None or (width == 1 and (b"\n\n" in text or b"\n\r\n" in text)):
         return None
-    frames, read = [], 0
+    frames: list[pl.DataFrame] = []
+    read = 0
     for piece in _pieces(text):
         frames.append(
             pl.read_csv(

@@ -111,7 +111,7 @@ def read_whole(
     tables, parts, rows_read, before = [], [], [], 0
     for file in files:
         try:
-            raw = _table(group, store.read(file.location), reader, lambda read, at=before: on_read(at + read // 2))
+            raw = _table(group, store.read(file.location), reader, _half(on_read, before))
             on_read(before + file.size // 2)
             table, part = _shaped_rows(group, raw, zone)
             before += file.size
@@ -131,6 +131,11 @@ def read_whole(
     delta.tables = tables
     delta.rows = rows_read
     return delta
+
+
+def _half(on_read: OnRead, before: int) -> OnRead:
+    """Report half of the bytes of a file, behind those of the files before it."""
+    return lambda read: on_read(before + read // 2)
 
 
 def _shaped_rows(group: InputGroup, raw: Table, zone: ZoneInfo) -> tuple[Table, FileRows]:
