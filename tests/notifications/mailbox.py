@@ -30,7 +30,9 @@ class Mailbox:
     """Accept messages and keep them; count what was asked of the server."""
 
     def __init__(self) -> None:
-        self.messages: list[EmailMessage] = []
+        # Parsed when they are read: parsing takes longer than receiving.
+        self._contents: list[bytes] = []
+        self._messages: list[EmailMessage] = []
         self.asked = Counter[str]()
         self.password = ""
         self.senders_refused = False
@@ -61,13 +63,23 @@ class Mailbox:
             return "554 5.7.1 Message rejected as spam"
         content = envelope.content
         assert isinstance(content, bytes)
-        message = message_from_bytes(content, policy=default)
-        assert isinstance(message, EmailMessage)
-        self.messages.append(message)
+        self._contents.append(content)
         if address.startswith("lost") and self.asked[address] == 1:
             _hang_up(server)
         await asyncio.sleep(self.late_seconds)
         return "250 2.0.0 Queued"
+
+    @property
+    def count(self) -> int:
+        return len(self._messages) + len(self._contents)
+
+    @property
+    def messages(self) -> list[EmailMessage]:
+        while self._contents:
+            message = message_from_bytes(self._contents.pop(0), policy=default)
+            assert isinstance(message, EmailMessage)
+            self._messages.append(message)
+        return self._messages
 
     def authenticate(
         self, server: SMTP, session: Session, envelope: Envelope, mechanism: str, given: Any

@@ -124,7 +124,7 @@ async def kill_while_sending(mail: Mailbox, workers: list[Worker]) -> None:
 
 
 async def arrived(mail: Mailbox, number: int) -> bool:
-    return len(mail.messages) >= number
+    return mail.count >= number
 
 
 async def notifications(db: Db) -> dict[str, Sent]:
