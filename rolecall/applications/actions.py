@@ -91,6 +91,7 @@ class Current(msgspec.Struct, frozen=True):
     guard: Guard = Guard()
     groups: "Groups" = {}
     located: frozenset[str] = frozenset()
+    has_source: bool = False
 
 
 async def _current(db: Db, id: UUID) -> Current:
@@ -99,16 +100,17 @@ async def _current(db: Db, id: UUID) -> Current:
         """SELECT a.is_identity_source, a.guard,
                   (SELECT jsonb_object_agg(g.name, jsonb_build_array(g.content, g.is_optional))
                    FROM file_groups g JOIN connectors c ON c.id = g.connector_id WHERE c.application_id = a.id),
-                  (SELECT s.locations FROM schedules s WHERE s.application_id = a.id)
+                  (SELECT s.locations FROM schedules s WHERE s.application_id = a.id),
+                  EXISTS (SELECT FROM sources s WHERE s.application_id = a.id)
            FROM applications a WHERE a.id = %(id)s FOR UPDATE OF a""",
         id=id,
     )
     if not rows:
         raise NotFound("Application", id)
-    is_identity_source, guard, groups, locations = rows[0]
+    is_identity_source, guard, groups, locations, has_source = rows[0]
     guard = msgspec.convert(guard, Guard) if guard else (await settings.get(db)).guard
     known = {name: Group(*group) for name, group in (groups or {}).items()}
-    return Current(id, is_identity_source, guard, known, frozenset(locations or ()))
+    return Current(id, is_identity_source, guard, known, frozenset(locations or ()), has_source)
 
 
 async def _rules_across(db: Db, raw: Json, current: Current) -> list[Problem]:
@@ -121,6 +123,8 @@ async def _rules_across(db: Db, raw: Json, current: Current) -> list[Problem]:
             problems.append(Problem(f"schedule.locations.{name}", "Unknown file group"))
         else:
             problems.append(Problem("connector", f"The schedule has a location for {name}"))
+    if located and current.has_source:
+        problems.append(Problem("schedule.locations", "The records come from a live source; leave out the locations"))
     # A schedule without locations is allowed as unfinished.
     if located and ("schedule" in raw or "connector" in raw):
         problems += [

@@ -162,6 +162,9 @@ class _Applying:
         async def write(given: Json) -> None:
             archived = {"isArchived": given.pop("isArchived", None)}
             parts = {part: given.pop(part) for part in ("source", "carrier") if part in given}
+            if known and parts.get("source", known) is None:
+                # Before the application, whose schedule may have locations in its place.
+                await self._write_source(known, None)
             id = known or await applications.create_application(self.db, given, self.facts, self.caller)
             if known or archived["isArchived"]:
                 await applications.change_application(self.db, id, {**given, **archived}, self.facts, self.caller)

@@ -17,6 +17,7 @@ from rolecall.file_shapes.proposing import UnderstoodRows, read_in_child
 from rolecall.source_tests.shapes import SourceTest, SourceTestBody, TestedContent, UnderstoodContent
 from rolecall.sources import actions as sources
 from rolecall.sources import queries
+from rolecall.sources.fetching import NO_RECORDS
 from rolecall.sources.kinds import connect, origin_of
 from rolecall.sources.model import (
     FetchedRecord,
@@ -106,7 +107,7 @@ async def _tested(
     except SourceFailed as failed:
         return TestedContent(group, snapshot.count, snapshot.total, False, [], [], str(failed))
     names = list(dict.fromkeys(name for record in records for name, _ in flattened(record)))
-    problem = None if records else "the source has no records"
+    problem = None if records else NO_RECORDS
     understood = await _understood(records[:MOST_RECORDS], group, groups, config) if records else []
     return TestedContent(group, snapshot.count, snapshot.total, is_complete, names[:_MOST_FIELDS], understood, problem)
 

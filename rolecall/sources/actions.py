@@ -31,6 +31,8 @@ _COMMON = frozenset({"kind", "url", "contents", "secret"})
 
 async def put_source(db: Db, caller: Caller, application_id: UUID, raw: Json, facts: Facts, config: Config) -> None:
     """Set the source. A stored secret is kept only while the host stays the same."""
+    # Locked, because a schedule with locations and a source exclude each other.
+    await execute(db, "SELECT FROM applications WHERE id = %(id)s FOR NO KEY UPDATE", id=application_id)
     application = await queries.application(db, application_id)
     require_right(caller, application)
     body, source = checked_source(application, raw, facts, config)
@@ -79,7 +81,7 @@ def require_right(caller: Caller, application: SourcedApplication) -> None:
 async def keep_secret(
     db: Db, application_id: UUID, name: str, source: Source, secret: str | None, now: datetime, config: Config
 ) -> None:
-    """Store a secret that was sent; one that was stored before is kept only while the host stays the same."""
+    """Store a secret that was sent; one that was stored before is kept only for the same origin."""
     host = origin_of(source.url)
     kept = [host] if source.secret_ref == SEALED and secret is None else []
     await delete_secret(db, application_id, name, kept)
@@ -149,7 +151,9 @@ def _content_problems(kind: SourceKind, group: str, content: SourceContentBody) 
     """Check keys of a content that depend on each other."""
     place = f"contents.{group}"
     if kind is SourceKind.REST and content.paging in (Paging.CURSOR, Paging.NEXT) and not content.next:
-        yield Problem(f"{place}.next", f"Paging {content.paging} needs next, the path to it in the answer")
+        yield Problem(
+            f"{place}.next", f"Next is required for paging {content.paging}: the path of the next page in the response"
+        )
     if kind is SourceKind.SCIM_PUSH and content.path not in ENDPOINTS:
         yield Problem(f"{place}.path", f"Path must be {' or '.join(ENDPOINTS)}")
     if kind is SourceKind.SCIM and content.paging not in (Paging.NONE, Paging.CURSOR):
@@ -157,7 +161,10 @@ def _content_problems(kind: SourceKind, group: str, content: SourceContentBody) 
     if (content.resolve or content.nested) and not content.each:
         yield Problem(f"{place}.each", "Each is required: the attribute with the members")
     if content.resolve and set(content.resolve) != {content.each}:
-        yield Problem(f"{place}.resolve", "Resolve must name the attribute of each, and what its values stand for")
+        yield Problem(
+            f"{place}.resolve",
+            "Resolve must have one entry: the attribute that each names, and what to read of the entries it refers to",
+        )
 
 
 def _key_problems(raw: Json, body: SourceBody) -> Iterator[Problem]:

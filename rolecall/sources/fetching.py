@@ -13,7 +13,7 @@ from rolecall.core.files import UploadedFile, Writing
 from rolecall.sources import queries
 from rolecall.sources.kinds import connect, host_of, origin_of
 from rolecall.sources.model import (
-    FetchedRecord,
+    RecordPage,
     Source,
     SourceAccess,
     SourceChanged,
@@ -28,7 +28,7 @@ from rolecall.sources.snapshot import complete
 _ATTEMPTS = 3
 # The total time that servers may ask us to wait during one fetch.
 MAX_WAIT_SECONDS = 1800.0
-_LINES = msgspec.json.Encoder().encode_lines
+NO_RECORDS = "the source returned no records; an empty list would remove everything, so it is not imported"
 
 
 class FetchedFile(msgspec.Struct, frozen=True):
@@ -83,11 +83,11 @@ async def fetch_file(
     raise AssertionError("unreachable")
 
 
-async def _write(writing: Writing, pages: AsyncIterator[list[FetchedRecord]], most_bytes: int) -> int:
+async def _write(writing: Writing, pages: AsyncIterator[RecordPage], most_bytes: int) -> int:
     count, held = 0, b""
-    async for records in pages:
-        count += len(records)
-        held += _LINES(records)
+    async for page in pages:
+        count += len(page)
+        held += page.lines()
         if count > 1:
             await writing.write(held)
             held = b""
@@ -97,7 +97,7 @@ async def _write(writing: Writing, pages: AsyncIterator[list[FetchedRecord]], mo
                 "fetch fewer attributes, or raise the limit"
             )
     if not count:
-        raise SourceFailed("the source has no records")
+        raise SourceFailed(NO_RECORDS)
     if held:
         # One object alone would be read as an envelope if it has a list of groups or members.
         await writing.write(b"[" + held.rstrip() + b"]\n")

@@ -7,7 +7,7 @@ a page that still fails then fails the fetch.
 import asyncio
 import base64
 import ssl
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
@@ -61,6 +61,10 @@ class _Refused(Exception):
         self.is_final, self.pause = is_final, pause
 
 
+# Decodes a response; `decoded` says what is wrong with one that is not JSON.
+Decode = Callable[[bytes], Any]
+
+
 class SourceHttp:
     """Request JSON from one server."""
 
@@ -69,13 +73,13 @@ class SourceHttp:
         self._wait_left = access.max_wait_seconds
         self.root = URL(access.source.url)
 
-    async def get(self, url: URL, query: Mapping[str, str] | None = None) -> JsonAnswer:
+    async def get(self, url: URL, query: Mapping[str, str] | None = None, decode: Decode | None = None) -> JsonAnswer:
         """Return the JSON at a URL of this server; wait and repeat as the server asks."""
         target = url.update_query(dict(query)) if query else url
         pauses = list(RETRY_PAUSES)
         while True:
             try:
-                return await self._follow(target)
+                return await self._follow(target, decode or decoded)
             except _Refused as refused:
                 pause = refused.pause or (pauses.pop(0) if pauses else 0.0)
                 if refused.is_final or not pause or not self._may_wait(pause):
@@ -86,17 +90,17 @@ class SourceHttp:
         self._wait_left -= seconds
         return seconds <= _MOST_WAIT and self._wait_left >= 0
 
-    async def _follow(self, url: URL) -> JsonAnswer:
+    async def _follow(self, url: URL, decode: Decode) -> JsonAnswer:
         for _ in range(_MOST_HOPS):
             if url.origin() != self.root.origin():
                 raise _Refused(f"the server refers to another host, {url.host}, which is not asked")
-            answer = await self._ask(url)
+            answer = await self._ask(url, decode)
             if not isinstance(answer, URL):
                 return answer
             url = answer
         raise _Refused(f"the server redirects more than {_MOST_HOPS} times")
 
-    async def _ask(self, url: URL) -> JsonAnswer | URL:
+    async def _ask(self, url: URL, decode: Decode) -> JsonAnswer | URL:
         """Send one request; return the response, or the target of a redirect."""
         try:
             async with self._session.get(url, allow_redirects=False) as answer:
@@ -104,7 +108,7 @@ class SourceHttp:
                     return url.join(URL(target))
                 if answer.status != 200:
                     raise _refusal(answer)
-                return JsonAnswer(_decoded(await _whole(answer)), answer.headers.getall("Link", []), url)
+                return JsonAnswer(decode(await _whole(answer)), answer.headers.getall("Link", []), url)
         except (aiohttp.ClientError, OSError, ValueError) as error:
             raise self._unreachable(error) from error
 
@@ -119,7 +123,7 @@ class SourceHttp:
                 if answer.status in (*_REDIRECTS, *_WAIT, *_CREDENTIALS) or answer.status >= 500:
                     raise _refusal(answer)
                 said = await _whole(answer)
-                return SentAnswer(answer.status, _decoded(said) if said else None)
+                return SentAnswer(answer.status, decoded(said) if said else None)
         except _Refused as refused:
             raise SourceFailed(f"{url.path}: {refused}") from None
         except (aiohttp.ClientError, OSError, ValueError) as error:
@@ -172,7 +176,7 @@ async def _whole(answer: aiohttp.ClientResponse) -> bytes:
     return bytes(content)
 
 
-def _decoded(content: bytes) -> Any:
+def decoded(content: bytes) -> Any:
     try:
         return msgspec.json.decode(content)
     except (msgspec.DecodeError, RecursionError):

@@ -62,14 +62,20 @@ async def connect(access: SourceAccess) -> AsyncIterator[SourceConnection]:
     peer = peer_of(source.url, PORTS)
     assert peer
     encrypted = source.start_tls or urlsplit(source.url).scheme == "ldaps"
-    await checked_addresses(peer.host, access.config.source_hosts, encrypted=encrypted)
+    addresses = await checked_addresses(peer.host, access.config.source_hosts, encrypted=encrypted)
+    # Without TLS no name is verified, so that the library gets the checked address and resolves nothing.
+    url = source.url if encrypted else url_of(addresses[0], peer.port)
     # The library's own asyncio support polls without a pause, which would slow down everything else in the worker.
     with ThreadPoolExecutor(1, thread_name_prefix="ldap") as thread:
-        directory = await LdapConnection.open(bonsai, access, thread)
+        directory = await LdapConnection.open(bonsai, access, url, thread)
         try:
             yield directory
         finally:
             await directory.run(directory.close)
+
+
+def url_of(address: str, port: int) -> str:
+    return f"ldap://{f'[{address}]' if ':' in address else address}:{port}"
 
 
 class LdapConnection:
@@ -81,9 +87,9 @@ class LdapConnection:
         self._bonsai, self._connection, self._seconds, self._thread = bonsai, connection, seconds, thread
 
     @classmethod
-    async def open(cls, bonsai: Any, access: SourceAccess, thread: ThreadPoolExecutor) -> Self:
+    async def open(cls, bonsai: Any, access: SourceAccess, url: str, thread: ThreadPoolExecutor) -> Self:
         source = access.source
-        client = bonsai.LDAPClient(source.url, source.start_tls)
+        client = bonsai.LDAPClient(url, source.start_tls)
         client.set_cert_policy("demand")
         if access.config.source_ca:
             client.set_ca_cert(str(access.config.source_ca))

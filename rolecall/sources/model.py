@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 from enum import StrEnum
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 from uuid import UUID
 
 import msgspec
@@ -91,11 +91,53 @@ class Source(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 FetchedRecord = dict[str, Any]
 
 
-class RecordPage(NamedTuple):
+class RecordPage:
     """Records in the order of the source, and how many it says there are in all."""
 
-    records: list[FetchedRecord]
-    total: int | None = None
+    def __init__(self, records: list[FetchedRecord], total: int | None = None) -> None:
+        self._records, self.total = records, total
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    @property
+    def records(self) -> list[FetchedRecord]:
+        return self._records
+
+    def ids(self) -> list[object]:
+        return [record.get("id") for record in self._records]
+
+    def lines(self) -> bytes:
+        """Return the records as lines of JSON."""
+        return _LINES(self.records)
+
+
+class EncodedPage(RecordPage):
+    """A page whose records are written as they came, one a line, and decoded only if something needs them."""
+
+    def __init__(self, encoded: list[msgspec.Raw], ids: list[object], total: int | None) -> None:
+        super().__init__([], total)
+        self._encoded, self._ids = encoded, ids
+
+    def __len__(self) -> int:
+        return len(self._encoded)
+
+    @property
+    def records(self) -> list[FetchedRecord]:
+        if not self._records:
+            self._records = [msgspec.json.decode(each) for each in self._encoded]
+        return self._records
+
+    def ids(self) -> list[object]:
+        return self._ids
+
+    def lines(self) -> bytes:
+        joined = b"\n".join(self._encoded) + b"\n" if self._encoded else b""
+        # A server may write its JSON over several lines.
+        return joined if joined.count(b"\n") == len(self._encoded) else super().lines()
+
+
+_LINES = msgspec.json.Encoder().encode_lines
 
 
 class SourceConnection(Protocol):

@@ -1,15 +1,65 @@
 """Read users, groups and other resources of a SCIM 2.0 server (RFC 7644), by index or by cursor (RFC 9865)."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from rolecall.sources.http_client import SourceHttp, open_http
-from rolecall.sources.model import Paging, RecordPage, SourceAccess, SourceConnection, SourceContent, SourceFailed
+import msgspec
+from yarl import URL
+
+from rolecall.sources.http_client import SourceHttp, decoded, open_http
+from rolecall.sources.model import (
+    EncodedPage,
+    Paging,
+    RecordPage,
+    SourceAccess,
+    SourceConnection,
+    SourceContent,
+    SourceFailed,
+)
 from rolecall.sources.rest import endpoint, records_in
 
 _PAGE = 200
 _PROVIDER = "ServiceProviderConfig"
+
+
+class ScimPage(msgspec.Struct, frozen=True):
+    records: RecordPage
+    next_cursor: str | None
+
+
+class ListedResources(msgspec.Struct, rename={"total": "totalResults", "resources": "Resources", "next": "nextCursor"}):
+    total: int
+    resources: list[msgspec.Raw] = []
+    next: str | None = None
+
+
+class KnownResource(msgspec.Struct):
+    id: str | None = None
+
+
+class KnownResources(msgspec.Struct, rename={"resources": "Resources"}):
+    resources: list[KnownResource] = []
+
+
+_LISTED = msgspec.json.Decoder(ListedResources)
+_KNOWN = msgspec.json.Decoder(KnownResources)
+
+
+def _decoded_page(content: bytes) -> ScimPage:
+    """Find the resources of a page and their ids without decoding the rest of them."""
+    try:
+        # Skipped texts are not checked by the decoder.
+        content.decode()
+        listed, known = _LISTED.decode(content), _KNOWN.decode(content).resources
+        ids: list[object] = [each.id for each in known]
+        return ScimPage(EncodedPage(listed.resources, ids, listed.total), listed.next)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        answer = decoded(content)
+        records, total = resources_in(answer)
+        following = answer.get("nextCursor")
+        return ScimPage(RecordPage(records, total), str(following) if following else None)
 
 
 @asynccontextmanager
@@ -28,13 +78,25 @@ class ScimConnection:
         url = endpoint(self._http.root, content.path)
         query = _asked(content)
         place: dict[str, str] | None = {"cursor": ""} if content.paging is Paging.CURSOR else {"startIndex": "1"}
-        read = 0
-        while place is not None:
-            answer = (await self._http.get(url, {**query, **place})).value
-            records, total = resources_in(answer)
-            read += len(records)
-            yield RecordPage(records, total)
-            place = _next_place(answer, place, read, total, is_empty=not records)
+        read, ahead = 0, None
+        try:
+            while place is not None:
+                page = await (ahead or self._page(url, {**query, **place}))
+                read += len(page.records)
+                following = _next_place(page, place, read)
+                # Read ahead while the page is written; not after the first one, which may be all that is asked for.
+                is_first = place.get("cursor", "") == "" and read == len(page.records)
+                place, ahead = following, None
+                if place is not None and not is_first:
+                    ahead = asyncio.create_task(self._page(url, {**query, **place}))
+                yield page.records
+        finally:
+            if ahead:
+                ahead.cancel()
+
+    async def _page(self, url: URL, query: dict[str, str]) -> ScimPage:
+        found: ScimPage = (await self._http.get(url, query, _decoded_page)).value
+        return found
 
     async def login(self) -> str:
         """Name the authentication schemes of the server; SCIM has no request that says who asks."""
@@ -66,12 +128,9 @@ def resources_in(answer: Any) -> tuple[list[Any], int]:
     return records_in(answer, "Resources") if "Resources" in answer else [], total
 
 
-def _next_place(
-    answer: dict[str, Any], place: dict[str, str], read: int, total: int, *, is_empty: bool
-) -> dict[str, str] | None:
+def _next_place(page: ScimPage, place: dict[str, str], read: int) -> dict[str, str] | None:
     if "cursor" in place:
-        following = answer.get("nextCursor")
-        if following and following == place["cursor"]:
+        if page.next_cursor and page.next_cursor == place["cursor"]:
             raise SourceFailed("the server refers to the same page again and again")
-        return {"cursor": str(following)} if following else None
-    return None if is_empty or read >= total else {"startIndex": str(read + 1)}
+        return {"cursor": page.next_cursor} if page.next_cursor else None
+    return None if not page.records or read >= (page.records.total or 0) else {"startIndex": str(read + 1)}

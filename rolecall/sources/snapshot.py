@@ -40,8 +40,8 @@ class Snapshot:
 
     def add(self, page: RecordPage) -> None:
         self.pages += 1
-        self.count += len(page.records)
-        self._empty = 0 if page.records else self._empty + 1
+        self.count += len(page)
+        self._empty = 0 if len(page) else self._empty + 1
         if self.pages > MOST_PAGES or self._empty > _MOST_EMPTY:
             raise SourceFailed(f"the list does not end after {self.pages:,} pages and {self.count:,} records")
         if page.total is not None and self.total not in (None, page.total):
@@ -52,39 +52,50 @@ class Snapshot:
         if self.total is not None and self.count > self.total:
             raise SourceChanged(f"the source announced {self.total:,} records and sent more")
         if not self._is_snapshot:
-            self._check_new(page.records)
+            self._check_new(page)
 
-    def _check_new(self, records: list[FetchedRecord]) -> None:
-        """Refuse a repeated record, or without a key a repeated page."""
-        path = self._content.key or "id"
-        if not self._content.key:
-            keys: list[object] = [record.get(path) for record in records]
-        else:
-            keys = [_ENCODE(record) if path == WHOLE else value_at(record, path) for record in records]
-        if any(key is None for key in keys):
-            if self._content.key:
+    def _check_new(self, page: RecordPage) -> None:
+        """Refuse a repeated record; where some have no id, also a repeated page."""
+        path = self._content.key
+        keys = page.ids() if not path else [_key(record, path) for record in page.records]
+        if None in keys:
+            if path:
                 raise SourceFailed(f"a record has no {path}, which key names")
-            marks, seen = [hash(_ENCODE(records))], self._pages
-        else:
-            marks, seen = [hash(str(key)) for key in keys], self._keys
-        for place, mark in enumerate(marks):
-            if mark in seen:
-                named = f"the record with {path} {keys[place]}" if path != WHOLE else "a record"
-                what = f"page {self.pages:,}" if seen is self._pages else named
-                raise SourceChanged(f"{what} came twice; the list changed while it was read, or a page was repeated")
-            seen.add(mark)
+            mark = hash(page.lines())
+            if mark in self._pages:
+                raise _repeated(f"page {self.pages:,}")
+            self._pages.add(mark)
+        texts = [str(key) for key in keys if key is not None]
+        marks = set(map(hash, texts))
+        if len(marks) < len(texts) or not self._keys.isdisjoint(marks):
+            raise _repeated(
+                f"the record with {path or 'id'} {self._first_known(texts)}" if path != WHOLE else "a record"
+            )
+        self._keys |= marks
+
+    def _first_known(self, texts: list[str]) -> str:
+        return next(each for place, each in enumerate(texts) if hash(each) in self._keys or each in texts[:place])
 
     def finish(self) -> None:
         if self.total is not None and self.count != self.total:
             raise SourceChanged(f"the list ended after {self.count:,} of {self.total:,} records")
 
 
-async def complete(connection: SourceConnection, content: SourceContent) -> AsyncIterator[list[FetchedRecord]]:
+def _key(record: FetchedRecord, path: str) -> object:
+    return _ENCODE(record) if path == WHOLE else value_at(record, path)
+
+
+def _repeated(what: str) -> SourceChanged:
+    return SourceChanged(f"{what} came twice; the list changed while it was read, or a page was repeated")
+
+
+async def complete(connection: SourceConnection, content: SourceContent) -> AsyncIterator[RecordPage]:
     """Yield the records of each page, shaped; raise SourceFailed if the list is not complete."""
     snapshot = Snapshot(content, is_snapshot=connection.is_snapshot)
+    is_shaped = bool(content.attributes or content.each)
     async for page in connection.pages(content):
         snapshot.add(page)
-        yield list(shaped(page.records, content))
+        yield RecordPage(list(shaped(page.records, content))) if is_shaped else page
     snapshot.finish()
 
 

@@ -4,6 +4,7 @@ All queries of a source see the same state of the database, so that it cannot ch
 """
 
 import asyncio
+import re
 import sqlite3
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -32,6 +33,8 @@ PORTS = {"postgresql": 5432}
 SQLITE = "sqlite"
 _ROWS = 1000
 _STEPS = 10_000
+# EXPLAIN checks that a query is one statement; EXPLAIN ANALYZE would run it.
+_IS_QUERY = re.compile(r"(?:\s|--[^\n]*\n|\()*(?:select|with|values|table)\b", re.IGNORECASE)
 # What a query may do in SQLite: read tables and call functions.
 _MAY = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE)
 
@@ -86,6 +89,8 @@ class PostgresConnection:
 
     async def pages(self, content: SourceContent) -> AsyncIterator[RecordPage]:
         query = content.query.strip().rstrip(";")
+        if not _IS_QUERY.match(query):
+            raise SourceFailed("the query must begin with SELECT, WITH, VALUES or TABLE")
         try:
             # Parse the query alone first: with binary results it must be one statement, which cannot end the COPY.
             await self._db.execute(f"EXPLAIN {query}", binary=True)

@@ -109,7 +109,7 @@ async def test_secret_of_a_file_is_used_with_its_date(sourcing: Sourcing, server
         ({"contents": {"Nobody": {}}}, "contents.Nobody", "Unknown file group"),
         ({"contents": {}}, "contents", "must have at least 1 entries"),
         ({"contents": {"Users": {"query": "SELECT 1"}}}, "contents.Users.query", "REST does not use query"),
-        ({"contents": {"Users": {"paging": "Cursor"}}}, "contents.Users.next", "Paging Cursor needs next"),
+        ({"contents": {"Users": {"paging": "Cursor"}}}, "contents.Users.next", "Next is required for paging Cursor"),
         ({"contents": {"Users": {"parameters": {"api_key": "x"}}}}, "contents.Users.parameters", "looks like a secret"),
         ({"headers": {"Authorization": "Bearer x"}}, "headers", "looks like a secret"),
         ({"headers": {"Host": "evil"}}, "headers", "not a header that can be set"),

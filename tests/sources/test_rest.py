@@ -138,7 +138,7 @@ FAULTS: dict[str, tuple[Fault, str]] = {
         _on_page(1, lambda: web.Response(status=302, headers={"Location": "/cursor"})),
         "redirects more than 5 times",
     ),
-    "no records": (_on_page(1, lambda: web.json_response({"items": []})), "the source has no records"),
+    "no records": (_on_page(1, lambda: web.json_response({"items": []})), "the source returned no records"),
 }
 
 
