@@ -42,12 +42,13 @@ async def test_source_is_stored_and_shown_without_its_secret(sourcing: Sourcing,
     assert SECRET not in str([put.text, shown.text, everything])
 
 
-async def test_secret_stays_for_the_same_host_only(sourcing: Sourcing, db: Db) -> None:
+async def test_secret_stays_for_the_same_host_and_port_only(sourcing: Sourcing, db: Db) -> None:
     await sourcing.put(URL, CONTENTS["None"], authentication="Bearer", secret=SECRET)
     same = await sourcing.put(f"{URL}/other", CONTENTS["None"], authentication="Bearer", secretRef="sealed")
     assert same.json()["secretDate"] is not None
 
-    other = await sourcing.put("http://127.0.0.2:9/", CONTENTS["None"], authentication="Bearer", secretRef="sealed")
+    # Another port may belong to somebody else.
+    other = await sourcing.put("http://127.0.0.1:10/", CONTENTS["None"], authentication="Bearer", secretRef="sealed")
 
     assert other.json()["secretDate"] is None
     assert await fetch_value(db, "SELECT count(*) FROM source_secrets") == 0
@@ -191,3 +192,17 @@ async def test_no_host_is_allowed_by_default(client: httpx2.AsyncClient, db: Db,
     run = await sourcing.fetch()
 
     assert "127.0.0.1 is not in ROLECALL_SOURCE_HOSTS" in run["log"]
+
+
+async def test_locations_are_refused_when_the_application_has_a_source(sourcing: Sourcing) -> None:
+    await sourcing.put(URL, CONTENTS["None"])
+    path = f"/api/applications/{sourcing.id}"
+    schedule = {"cron": "0 6 * * *", "locations": {"Users": "/srv/users.csv"}}
+
+    refused = await sourcing.client.patch(path, json={"schedule": schedule})
+    allowed = await sourcing.client.patch(path, json={"schedule": {"cron": "0 6 * * *"}})
+
+    assert refused.json()["errors"] == [
+        {"field": "schedule.locations", "message": "The records come from a live source; leave out the locations"}
+    ]
+    assert allowed.status_code == 200

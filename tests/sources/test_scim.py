@@ -172,3 +172,29 @@ async def test_answer_that_is_no_list_is_named(sourcing: Sourcing, server: RestS
     await put(sourcing, server.url, {"Users": {"path": "Users"}})
 
     assert "it has no totalResults" in (await sourcing.fetch())["log"]
+
+
+async def test_pretty_printed_pages_and_other_ids_are_read(sourcing: Sourcing, server: RestServer) -> None:
+    users = [{"id": number, "userName": f"user{number}", "displayName": "U"} for number in range(3)]
+    texts = [json.dumps({"totalResults": 3, "Resources": part}, indent=2) for part in (users[:2], users[2:])]
+    server.before = lambda server, _: web.Response(text=texts[(len(server.asked) - 1) % 2])
+    await put(sourcing, server.url, {"Users": {"path": "Users"}})
+
+    run = await sourcing.fetch()
+    for user in users:
+        user["id"] = f"u{user['id']}"
+    texts[:] = [json.dumps({"totalResults": 3, "Resources": part}, indent=2) for part in (users[:2], users[2:])]
+    again = await sourcing.fetch()
+
+    assert (run["status"], again["status"]) == ("Finished", "Finished"), run["log"]
+    assert await sourcing.usernames() == ["user0", "user1", "user2"]
+
+
+async def test_record_that_repeats_beside_one_without_an_id_is_noticed(sourcing: Sourcing, server: RestServer) -> None:
+    pages = [[{"id": "a", "userName": "a"}, {"userName": "b"}], [{"id": "a", "userName": "a"}, {"userName": "c"}]]
+    server.before = lambda server, _: web.json_response(
+        {"totalResults": 4, "Resources": pages[(len(server.asked) - 1) % 2]}
+    )
+    await put(sourcing, server.url, {"Users": {"path": "Users"}})
+
+    assert "the record with id a came twice" in (await sourcing.fetch())["log"]

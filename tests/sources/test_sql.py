@@ -90,7 +90,9 @@ async def test_sqlite_rows_arrive_as_they_are(config: Config, sqlite_url: str) -
 @pytest.mark.parametrize(
     ("query", "reason"),
     [
-        ("DELETE FROM people", "permission denied"),
+        ("DELETE FROM people", "must begin with SELECT"),
+        ("ANALYZE SELECT pg_sleep(9)", "must begin with SELECT"),
+        ("(ANALYZE) SELECT 1", "must begin with SELECT"),
         ("SELECT 1; DELETE FROM people", "cannot insert multiple commands"),
         ("SELECT 1) AS r) TO PROGRAM 'true' --", "syntax error"),
         ("SELECT pg_sleep(30)", "statement timeout"),
