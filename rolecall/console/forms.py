@@ -76,7 +76,7 @@ def put(raw: Json, name: str, value: object) -> None:
 
 
 # A slash between spaces; at the start or the end of a line it stands for a part that is empty.
-_SLASH = re.compile(r"(?:^|\s+)/(?:\s+|$)")
+_SLASH = re.compile(r"(?:^|(?<=\s))/(?=\s|$)")
 
 
 def permission_in(line: str) -> Json:

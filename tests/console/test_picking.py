@@ -25,6 +25,18 @@ def test_a_line_is_read_as_it_was_written(line: str) -> None:
     assert line_of(PermissionName(**permission_in(line))).strip() == line
 
 
+def test_section_that_is_left_empty_between_two_slashes_is_read_as_empty() -> None:
+    """The form of a model writes it so."""
+    assert permission_in("Wires /  / Approve") == {"header": "Wires", "section": "", "permission": "Approve"}
+
+
+def test_line_of_many_spaces_is_read() -> None:
+    """A pattern that is matched again from each space would take minutes."""
+    name = f"a{' ' * 50_000}b"
+
+    assert permission_in(name) == {"header": "", "section": "", "permission": name}
+
+
 def test_picked_lines_are_added_once() -> None:
     assert with_lines("Clerks\n\n", ["Wires / Approve", "Clerks"]) == "Clerks\nWires / Approve"
 
