@@ -321,6 +321,7 @@ async def _lower_access(db: Db, locked: _LockedRequest, body: RespondBody) -> No
         positions=[standing[name][1] for name in names],
         access=[lowered.access for lowered in body.approved_access],
     )
+    await separation.refuse_new_conflicts(db, locked.id)
 
 
 async def _record_response(

@@ -9,8 +9,8 @@ from rolecall.access_requests import open_access
 from rolecall.access_requests.model import NewPrivilege, NewRequest, raises
 from rolecall.access_requests.open_access import OpenChange
 from rolecall.accounts.model import Access
-from rolecall.core.db import Db
-from rolecall.core.errors import Problem
+from rolecall.core.db import Db, fetch_rows
+from rolecall.core.errors import Invalid, Problem
 from rolecall.duties import prevention
 from rolecall.duties.model import RuleResponse
 from rolecall.duties.prevention import AccessProposal, FoundConflict, PotentialConflict, ProposedAccess
@@ -73,6 +73,49 @@ async def conflicts_created(db: Db, news: Sequence[NewRequest]) -> list[list[Fou
                 joined = {"gains": known.gains | each.gains, "losses": known.losses | each.losses}
                 found[place][each.conflict.rule_id] = msgspec.structs.replace(known, **joined)
     return [list(by_rule.values()) for by_rule in found]
+
+
+async def refuse_new_conflicts(db: Db, request_id: UUID) -> None:
+    """Refuse lowered access that would create a conflict which the request did not have, as without its control duty.
+
+    The rule's owner was not asked about it; a rule that only warns refuses nothing.
+    """
+    recorded = await fetch_rows(db, "SELECT rule_id FROM request_conflicts WHERE request_id = %(id)s", id=request_id)
+    (found,) = await conflicts_created(db, [await _with_lowered_access(db, request_id)])
+    for each in shown(found):
+        if each.response is not RuleResponse.WARN and (each.rule_id,) not in recorded:
+            raise Invalid.on(
+                "approvedAccess",
+                f"With this access the request would create a conflict by the rule {each}:"
+                " also lower the access that creates it, or reject the request",
+            )
+
+
+async def _with_lowered_access(db: Db, request_id: UUID) -> NewRequest:
+    """Read a request as if it were made anew with the access that reviewers left."""
+    rows = await fetch_rows(
+        db,
+        """SELECT r.action, r.application_id, r.identity_id, r.target_name, r.scheduled_start, p.header, p.section,
+                  p.permission, p.initial_access, coalesce(p.lowered_access, p.requested_access)
+           FROM access_requests r JOIN privileges p ON p.request_id = r.id WHERE r.id = %(id)s ORDER BY p.position""",
+        id=request_id,
+    )
+    action, application_id, identity_id, target_name, start = rows[0][:5]
+    names = "header", "section", "permission"
+    privileges = [
+        NewPrivilege(
+            **dict(zip(names, row[5:8], strict=True)), initial_access=Access(row[8]), requested_access=Access(row[9])
+        )
+        for row in rows
+    ]
+    return NewRequest(
+        action=RequestAction(action),
+        application_id=application_id,
+        identity_id=identity_id,
+        target_name=target_name,
+        privileges=privileges,
+        scheduled_start=start,
+    )
 
 
 async def _people_concerned(db: Db, checked: Sequence[_CheckedRequest]) -> list[list[UUID]]:

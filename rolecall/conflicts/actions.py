@@ -3,6 +3,7 @@
 from datetime import datetime
 from uuid import UUID
 
+import msgspec
 from psycopg import Rollback
 
 from rolecall.accounts.matching import take_turn
@@ -96,14 +97,16 @@ async def approve_exception(db: Db, caller: Caller, id: str, raw: Json, facts: F
     if not requested:
         raise Conflict("No exception for this conflict is waiting for approval")
     _require_current(conflict)
+    requested = await _without_invalid_approvals(db, conflict, requested, facts.now)
     approver = await approving.approver_of(db, caller, conflict, requested, body, facts.now)
     # Fires notify_of_approval, schema/notifications.sql.
     await execute(
         db,
         """INSERT INTO exception_approvals (exception_id, position, part, approver_id, approver_name, approved_on,
-                                            stand_in_id, stand_in_name, recorder_id)
+                                            stand_in_id, stand_in_name, recorder_id, through_ids)
            VALUES (%(id)s, %(position)s, %(part)s, %(approver)s, %(name)s, %(now)s, %(stand_in)s, %(stand_in_name)s,
-                   %(recorder)s)""",
+                   %(recorder)s, %(through)s)""",
+        through=sorted(approver.through),
         recorder=await own_id(db, caller),
         id=requested.id,
         position=len(requested.approvals),
@@ -118,6 +121,27 @@ async def approve_exception(db: Db, caller: Caller, id: str, raw: Json, facts: F
         await _put_in_force(db, conflict, requested, facts.now)
     await _record(db, conflict.id, caller, _approved(approver, caller), body.comment, facts.now)
     return await queries.get(db, conflict.id, facts.now)
+
+
+async def _without_invalid_approvals(
+    db: Db, conflict: ConflictDetail, requested: ConflictException, now: datetime
+) -> ConflictException:
+    """Remove approvals of people who could not give them now: they left, or own the rule or application no longer."""
+    people = await approving.approvers_for(db, conflict)
+    invalid = [each for each in requested.approvals if not people.may_take(each.approver.id, each.part)]
+    if not invalid:
+        return requested
+    await execute(
+        db,
+        "DELETE FROM exception_approvals WHERE exception_id = %(id)s AND part = ANY(%(parts)s)",
+        id=requested.id,
+        parts=[each.part for each in invalid],
+    )
+    for each in invalid:
+        said = f"The approval by {each.approver.name} does not count any more: they cannot give it now"
+        await record_activity(db, conflict.id, author="System", action="Exception", content=said, now=now)
+    kept = [each for each in requested.approvals if each not in invalid]
+    return msgspec.structs.replace(requested, approvals=kept)
 
 
 _PARTS = {ApprovalPart.RULE_OWNER: "the rule's owner", ApprovalPart.SECOND: "the second approver"}

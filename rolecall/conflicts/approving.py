@@ -21,12 +21,13 @@ _APPROVE = RequirementType.APPROVE
 
 
 class Approver(msgspec.Struct, frozen=True):
-    """The person whose approval is recorded; `stand_in` is the person who gave it for them."""
+    """The person whose approval is recorded; `stand_in` gave it for them, `through` the people between the two."""
 
     id: UUID
     name: str
     part: ApprovalPart
     stand_in: Caller | None = None
+    through: frozenset[UUID] = frozenset()
 
 
 class Approvers(msgspec.Struct, frozen=True):
@@ -50,6 +51,10 @@ class Approvers(msgspec.Struct, frozen=True):
         if id in self.seconds and ApprovalPart.SECOND not in taken:
             return Approver(id, self.seconds[id], ApprovalPart.SECOND)
         return None
+
+    def may_take(self, id: UUID, part: ApprovalPart) -> bool:
+        """Return whether a person could approve in a part now, if it were not taken."""
+        return id in (self.rule_owners if part is ApprovalPart.RULE_OWNER else self.seconds)
 
     def represented_by(self, caller: Caller) -> list[UUID]:
         """Return the owners for whom a caller decides now, first the owner of the rule."""
@@ -154,10 +159,10 @@ async def approver_of(
     elif body.stand_in_id:
         stand_in = await acting_for(db, body.stand_in_id, given, _APPROVE, now)
     both = {given} | ({stand_in.id} if stand_in else set())
-    through = await between(db, given, stand_in, _APPROVE, now) if stand_in else set()
+    through = frozenset(await between(db, given, stand_in, _APPROVE, now) if stand_in else ())
     await require_uninvolved(db, caller, conflict, requested, both | through)
     if (not stand_in or given in people.owners) and (found := people.part_of(given, requested)):
-        return msgspec.structs.replace(found, stand_in=stand_in)
+        return msgspec.structs.replace(found, stand_in=stand_in, through=through)
     taken = {each.part for each in requested.approvals}
     missing = "the rule's owner" if ApprovalPart.SECOND in taken else SECOND_APPROVERS
     raise Conflict(f"The missing approval must come from {missing}")

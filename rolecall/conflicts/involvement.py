@@ -13,7 +13,7 @@ from rolecall.tokens.queries import own_id
 
 
 class Parties(msgspec.Struct, frozen=True):
-    """Who requested an exception and who recorded its approvals: people, or tokens without an owner."""
+    """Who requested an exception, and who gave, passed on or recorded its approvals: people, or ownerless tokens."""
 
     requester: UUID
     recorders: frozenset[UUID]
@@ -28,7 +28,9 @@ async def parties_of(db: Db, exceptions: Sequence[ConflictException]) -> list[Pa
     """Return the parties of each exception. A token acts for its owner."""
     rows = await fetch_rows(
         db,
-        """SELECT e.id, e.requester_id, ARRAY(SELECT recorder_id FROM exception_approvals p WHERE p.exception_id = e.id)
+        """SELECT e.id, e.requester_id, ARRAY(
+                      SELECT unnest(p.recorder_id || p.through_ids) FROM exception_approvals p
+                      WHERE p.exception_id = e.id)
            FROM conflict_exceptions e WHERE e.id = ANY(%(ids)s)""",
         ids=[each.id for each in exceptions],
     )

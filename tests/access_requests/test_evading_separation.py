@@ -11,7 +11,7 @@ from rolecall.access_requests import actions
 from rolecall.access_requests.model import NewPrivilege, NewRequest
 from rolecall.access_requests.separation import conflicts_created
 from rolecall.accounts.model import Access
-from rolecall.core.db import Db, execute, fetch_value
+from rolecall.core.db import Db, execute, fetch_rows, fetch_value
 from rolecall.duties.prevention import ProposedAccess, duties_given
 from rolecall.settings.policy import RequestAction
 from tests.access_requests.test_separation import BOTH, URL, approvers, ask, conflicts
@@ -327,3 +327,29 @@ async def test_control_of_another_application_counts_if_the_same_leave_gives_it_
         found = await conflicts_created(db, [of(company.ledger, "Approvers"), of(crm, "Reviewers")])
 
     assert [len(each) for each in found] == [count, 0]
+
+
+async def test_approver_does_not_lower_the_control_duty_of_the_access_beside_it(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
+    company = await a_company(db, response="Block")
+    await some_groups(db, company.ledger, {"Reviewers": ""}, company.run)
+    review = await a_duty(db, "Review", {"group": "Reviewers"})
+    await client.patch(f"/api/duty-rules/{company.rule}", json={"without": str(review)})
+    await client.post(f"/api/duty-rules/{company.rule}/commit")
+    made = (await ask(client, company, company.noor, "Reviewers", "Approvers")).json()
+    (reviewer,) = await fetch_rows(
+        db, "SELECT reviewer_id FROM responses WHERE request_id = %(id)s AND type = 'Approve' LIMIT 1", id=made["id"]
+    )
+
+    async def lower(*groups: str) -> httpx2.Response:
+        lowered = [{"header": "Group", "permission": group, "access": "None"} for group in groups]
+        body = {"type": "Approve", "response": "Approved", "reviewerId": str(reviewer[0]), "approvedAccess": lowered}
+        return await client.post(f"{URL}/{made['id']}/respond", json=body)
+
+    refused = await lower("Reviewers")
+    both = await lower("Reviewers", "Approvers")
+
+    assert refused.status_code == 400, refused.text
+    assert refused.json()["errors"][0]["message"].startswith("With this access the request would create a conflict")
+    assert both.status_code == 200, both.text

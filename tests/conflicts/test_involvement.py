@@ -12,10 +12,10 @@ from rolecall.core.caller import Caller, Scope
 from rolecall.core.db import Db, execute
 from rolecall.core.errors import Conflict
 from rolecall.core.ids import new_id
-from tests.builders import a_token, facts
+from tests.builders import a_token, an_identity, facts
 from tests.conflicts.test_exceptions import Cast, a_cast, act, approve, owner_of_ledger
 from tests.notifications.notifying import notified
-from tests.stand_ins.standing_in import caller_of
+from tests.stand_ins.standing_in import a_stand_in, caller_of
 
 _REQUESTED = "The person who requested an exception, or their token, cannot approve it; another must decide"
 _RECORDED = "The same person or token recorded the other approval; another one must record this one"
@@ -182,3 +182,41 @@ async def test_person_without_a_part_in_the_conflict_requests_no_exception(db: D
     with pytest.raises(Conflict, match="can request an exception"):
         await request(db, await caller_of(db, cast.company.noor), cast)
     await request(db, await caller_of(db, cast.company.sofia), cast)
+
+
+async def change_owner(client: httpx2.AsyncClient, cast: Cast, owner: UUID) -> None:
+    await client.patch(f"/api/duty-rules/{cast.company.rule}", json={"ownerId": str(owner)})
+    assert (await client.post(f"/api/duty-rules/{cast.company.rule}/commit")).status_code == 200
+
+
+async def test_approval_of_a_former_owner_of_the_rule_does_not_count(client: httpx2.AsyncClient, db: Db) -> None:
+    """Otherwise a person who writes rules could own one for the time of an approval."""
+    cast = await a_cast(db)
+    await act(client, cast.conflict, "except", cast.wish())
+
+    await change_owner(client, cast, cast.una)
+    await approve(client, db, cast.conflict, cast.una)
+    await change_owner(client, cast, cast.company.owner)
+    second = (await approve(client, db, cast.conflict, await owner_of_ledger(db))).json()
+    last = (await approve(client, db, cast.conflict, cast.company.owner)).json()
+
+    assert (second["status"], last["status"]) == ("Open", "Excepted")
+    said = "The approval by Una Schmidt does not count any more: they cannot give it now"
+    assert said in [entry["content"] for entry in second["activity"]]
+
+
+async def test_people_who_chose_the_stand_in_of_one_approval_do_not_give_the_other(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
+    cast = await a_cast(db)
+    await act(client, cast.conflict, "except", cast.wish())
+    chief, zed = UUID(await owner_of_ledger(db)), await an_identity(db, "Zed", "Last")
+    for owner in (cast.company.owner, chief):
+        await a_stand_in(db, owner, cast.una)
+    standing = await a_stand_in(db, cast.una, zed)
+
+    first = await refusal(db, await caller_of(db, zed), cast, cast.company.owner)
+    await execute(db, "DELETE FROM stand_ins WHERE id = %(id)s", id=standing.id)
+    second = await refusal(db, await caller_of(db, cast.una), cast, chief)
+
+    assert (first, second) == ("", _RECORDED)
