@@ -795,6 +795,7 @@ CREATE TABLE public.exception_approvals (
     stand_in_id uuid,
     stand_in_name text,
     recorder_id uuid NOT NULL,
+    through_ids uuid[] DEFAULT '{}'::uuid[] NOT NULL,
     CONSTRAINT stand_in_has_a_name CHECK (((stand_in_id IS NULL) = (stand_in_name IS NULL)))
 );
 ALTER TABLE ONLY public.exception_approvals ADD CONSTRAINT exception_approvals_pkey PRIMARY KEY (exception_id, "position");
