@@ -52,7 +52,7 @@ _EXCEPTION_RESULTS = {
 _EXCEPTION_SILENCE = {
     "Ending": "The conflict is open again then",
     "Approved": "",
-    "Withdrawn": "The conflict stays open",
+    "Withdrawn": "",
 }
 _STAYS_OPEN = "The conflict stays open"
 # The owners for whom a person n.identity_id approves exceptions of the conflict: of the rule, or of an application.
