@@ -53,11 +53,8 @@ async def request_exception(db: Db, caller: Caller, id: str, raw: Json, facts: F
     """Request to keep a conflict for a while, under a control. Two people must approve."""
     conflict = await _locked(db, id, facts.now)
     facts = await with_mentioned_identities(db, facts, raw)
-    problems = []
-    if valid_fields(shapes.NewException, raw, facts).get("control_owner_id") == conflict.identity.id:
-        said = "Control owner must be a person other than the one in conflict"
-        problems.append(Problem("controlOwnerId", said))
-    body = check(shapes.NewException, raw, facts, problems)
+    owner = valid_fields(shapes.NewException, raw, facts).get("control_owner_id")
+    body = check(shapes.NewException, raw, facts, await _problems_of_control(db, conflict, owner))
     _require_current(conflict)
     await approving.require_may_request(db, caller, conflict)
     if conflict.pending:
@@ -87,6 +84,13 @@ async def request_exception(db: Db, caller: Caller, id: str, raw: Json, facts: F
     said = f"Requested an exception until {body.until:%Y-%m-%d}"
     await record_activity(db, conflict.id, author=caller.name, action="Exception", content=said, now=facts.now)
     return await queries.get(db, conflict.id, facts.now)
+
+
+async def _problems_of_control(db: Db, conflict: ConflictDetail, owner: UUID | None) -> list[Problem]:
+    if owner == conflict.identity.id:
+        return [Problem("controlOwnerId", "Control owner must be a person other than the one in conflict")]
+    is_valid = owner is None or await queries.is_active(db, owner)
+    return [] if is_valid else [Problem("controlOwnerId", "Control owner must be an active person")]
 
 
 async def approve_exception(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> ConflictDetail:

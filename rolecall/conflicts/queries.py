@@ -20,7 +20,7 @@ from rolecall.conflicts.shapes import (
     Through,
 )
 from rolecall.conflicts.sides import carriers_of, sides_of, through_of
-from rolecall.core.db import Db, fetch_all, fetch_rows, json_rows
+from rolecall.core.db import Db, fetch_all, fetch_rows, fetch_value, json_rows
 from rolecall.core.errors import NotFound
 from rolecall.core.ids import known_guid
 from rolecall.core.paging import Listing, Page, fetch_listed, fetch_page
@@ -224,6 +224,12 @@ async def removal_requests(db: Db, identity_id: UUID) -> list[RemovalRequest]:
              AND (p.request_id IS NOT NULL OR r.action IN ('Remove', 'Suspend')) ORDER BY r.number""",
         id=identity_id,
     )
+
+
+async def is_active(db: Db, identity_id: UUID) -> bool:
+    sql = "SELECT EXISTS (SELECT FROM identities WHERE id = %(id)s AND status = 'Active')"
+    active: bool = await fetch_value(db, sql, id=identity_id)
+    return active
 
 
 async def people_in_conflict(db: Db, rule_id: UUID) -> set[UUID]:

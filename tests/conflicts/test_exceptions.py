@@ -225,6 +225,17 @@ async def test_nobody_approves_or_controls_their_own_exception(client: httpx2.As
     assert refused.json()["message"] == "You cannot approve your own exception; another person must decide"
 
 
+async def test_owner_of_the_control_is_active(client: httpx2.AsyncClient, db: Db) -> None:
+    cast = await a_cast(db)
+    await execute(db, "UPDATE identities SET status = 'Removed' WHERE id = %(id)s", id=cast.una)
+
+    refused = await act(client, cast.conflict, "except", cast.wish())
+
+    assert refused.json()["errors"] == [
+        {"field": "controlOwnerId", "message": "Control owner must be an active person"}
+    ]
+
+
 async def test_exception_without_reason_control_or_end_is_refused(client: httpx2.AsyncClient, db: Db) -> None:
     cast = await a_cast(db)
 

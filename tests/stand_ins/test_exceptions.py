@@ -146,7 +146,9 @@ async def test_owner_of_the_control_sees_the_conflict(
 
     shown = await administrator.get(f"/conflicts/{cast.conflict}")
     await administrator.post(f"/conflicts/{cast.conflict}/approve")
+    await act(client, cast.conflict, "withdraw")
+    after = await administrator.get(f"/conflicts/{cast.conflict}")
 
-    assert shown.status_code == 200
+    assert (shown.status_code, after.status_code) == (200, 404)
     assert "An exception waits for your approval" not in shown.text
     assert await fetch_rows(db, "SELECT * FROM exception_approvals") == []
