@@ -18,6 +18,7 @@ _DN = re.compile(r"(?:cn|uid|ou|dc|o)=", re.IGNORECASE)
 _LOGIN = re.compile(r"[^\s,;@]{1,64}")
 _OPAQUE = re.compile(r"-?\d+|[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|/.*=.*|S-1-[\d-]+")
 _DUMPED = re.compile(r"(?:System|Microsoft)\.[\w.]+(?:`\d.*)?")
+_DATE = re.compile(r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}|\d{8}$")
 # Separators of lists inside a cell, the unlikely ones first.
 SEPARATORS = (";", "|", "#", "\n", ",")
 _MOST_LISTED = 200
@@ -152,7 +153,8 @@ def _is_list(cell: str, separator: str) -> bool:
 
 def _parses(*patterns: str) -> Callable[[str], bool]:
     def fits(value: str) -> bool:
-        return any(is_date(value, pattern) for pattern in patterns)
+        # Parsing is slow, and a file may have thousands of columns.
+        return bool(_DATE.match(value)) and any(is_date(value, pattern) for pattern in patterns)
 
     return fits
 
