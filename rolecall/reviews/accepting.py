@@ -87,9 +87,7 @@ async def _accepting(db: Db, caller: Caller, item: ReviewItemDetail, given: UUID
     if not caller.is_person and given is None:
         raise Invalid.on("identityId", "Identity ID is required: a token records the acceptance of a person")
     person = given or caller.id
-    if item.reviewer.id in (person, await own_id(db, caller)) or any(
-        entry.reviewer.id == person for entry in item.decisions
-    ):
+    if await _has_decided(db, item, [person, await own_id(db, caller)]):
         raise Conflict(
             "The reviewer who decided an item cannot accept it. Ask the owner of the application or an administrator"
         )
@@ -105,3 +103,18 @@ async def _accepting(db: Db, caller: Caller, item: ReviewItemDetail, given: UUID
     if person == owner or (owner in (None, item.reviewer.id) and await administrators.is_one(db, person)):
         return person
     raise Conflict("Only the owner of the application can accept flagged access, or an administrator if it has none")
+
+
+async def _has_decided(db: Db, item: ReviewItemDetail, people: list[UUID]) -> bool:
+    """Return whether one of these people decided the item, as its reviewer, as a stand-in or through a token."""
+    found: bool = await fetch_value(
+        db,
+        """SELECT c.reviewer_id = ANY(%(people)s) OR EXISTS (
+               SELECT FROM review_decisions d LEFT JOIN tokens t ON t.id = d.decided_by
+               WHERE d.item_id = c.id AND (d.reviewer_id = ANY(%(people)s)
+                                           OR coalesce(t.owner_id, d.decided_by) = ANY(%(people)s)))
+           FROM review_items c WHERE c.id = %(id)s""",
+        id=item.id,
+        people=people,
+    )
+    return found

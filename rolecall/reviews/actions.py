@@ -14,7 +14,7 @@ from rolecall.core.db import Db, execute, fetch_value
 from rolecall.core.errors import Conflict, Invalid
 from rolecall.core.ids import new_id
 from rolecall.identities.queries import with_mentioned_identities
-from rolecall.reviews import digests, opening, population, queries
+from rolecall.reviews import digests, moving, opening, population, queries
 from rolecall.reviews.bodies import NewReview, ReviewChanges, ReviewFields
 from rolecall.reviews.events import record_review_event
 from rolecall.reviews.model import (
@@ -118,6 +118,8 @@ async def change_review(db: Db, caller: Caller, id: str, raw: Json, facts: Facts
     }
     if review.status is ReviewStatus.OPEN and columns.keys() - {"due_on"}:
         raise Conflict("Of a review that is Open only the due date can be changed")
+    if review.status is ReviewStatus.OPEN and body.due_on and body.due_on < review.due_on:
+        raise Invalid.on("dueOn", "The due date of an open review can only be moved to a later date")
     if review.status not in (ReviewStatus.DRAFT, ReviewStatus.OPEN):
         raise Conflict(_LIVE.format(review.status, "changed"))
     if columns:
@@ -154,6 +156,8 @@ async def open_review(db: Db, caller: Caller, id: str | UUID, now: datetime) -> 
         digest=taken.digest,
         item_count=population.total(taken.equation),
     )
+    if review.explained is Explained.BY_MODEL:
+        await moving.release_obstructed(db, caller, review.id, None, now)
     opened = await queries.get(db, review.id)
     await record_review_event(db, ReviewEvent.OPENED, opened, now)
     return opened

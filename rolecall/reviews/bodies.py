@@ -1,10 +1,11 @@
 """What comes in: the bodies of the operations on reviews, items and templates."""
 
+import re
 from datetime import datetime
 from typing import Annotated
 from uuid import UUID
 
-from pydantic import AfterValidator, Field, ValidationInfo, field_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator
 
 from rolecall.accounts.model import Access
 from rolecall.applications.shapes import LiveApplicationId
@@ -27,6 +28,7 @@ from rolecall.core.checking import (
 from rolecall.identities.model import IdentityType
 from rolecall.reviews.model import (
     LONGEST_ACCEPTANCE,
+    LONGEST_KEEP,
     Decision,
     Explained,
     ItemFact,
@@ -91,7 +93,14 @@ def _is_ahead(moment: datetime, info: ValidationInfo) -> datetime:
     return moment
 
 
-DueDate = Annotated[Moment, AfterValidator(_is_ahead)]
+def _end_of_day(value: object) -> object:
+    """Return the end of a day that is given without a time."""
+    return f"{value}T23:59:59" if isinstance(value, str) and _DAY.fullmatch(value) else value
+
+
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
+FutureMoment = Annotated[Moment, AfterValidator(_is_ahead)]
+DueDate = Annotated[FutureMoment, BeforeValidator(_end_of_day)]
 Stages = Annotated[list[ReviewStageBody], Field(min_length=1, max_length=5)]
 
 
@@ -138,7 +147,7 @@ class CommentedBody(Body):
 
 class _DecisionFields(Body):
     decision: Annotated[Decision, one_of(Decision)]
-    until: Maybe[DueDate | None] = Field(None, validate_default=True)
+    until: Maybe[FutureMoment | None] = Field(None, validate_default=True)
     access: Maybe[Annotated[Access, one_of(Access)] | None] = Field(None, validate_default=True)
     comment: Text2048 = Field("")
     reviewer_id: Maybe[IdentityId | None] = None
@@ -148,6 +157,8 @@ class _DecisionFields(Body):
     def only_for_keep_until(cls, until: datetime | None, info: ValidationInfo) -> datetime | None:
         if (info.data.get("decision") is Decision.KEEP_UNTIL) != (until is not None):
             raise broken("{name} is required for the decision Keep Until, and for no other")
+        if until and until > facts_of(info).now + LONGEST_KEEP:
+            raise broken("{name} must be at most five years from now")
         return until
 
     @field_validator("access")

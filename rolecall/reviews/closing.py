@@ -27,9 +27,10 @@ async def close_review(db: Db, caller: Caller, id: str | UUID, confirm: bool, no
         raise Conflict(f"{_unsubmitted(left)}, and the due date has not passed")
     if left and review.on_silence is OnSilence.ESCALATE:
         raise Conflict(f"{_unsubmitted(left)}. Remind the reviewers, or reassign the items")
-    if left and not confirm:
+    if left:
         held = await _too_many(db, review)
-        if held:
+        # Only what a person could read is confirmed.
+        if held and not (confirm and review.held == held):
             await execute(db, "UPDATE reviews SET held = %(held)s WHERE id = %(id)s", held=held, id=review.id)
             return await queries.get(db, review.id)
     if left:

@@ -1,4 +1,4 @@
-"""Decide about items, one or several at once, withdraw decisions, and pass items on to other people."""
+"""Decide about items, one or several at once, and withdraw decisions."""
 
 import hashlib
 from collections.abc import Sequence
@@ -12,21 +12,19 @@ from rolecall.access_models.model import RANK
 from rolecall.accounts.model import Access
 from rolecall.core.caller import Caller
 from rolecall.core.checking import Facts, Json, check
-from rolecall.core.db import Db, execute, fetch_rows, fetch_value, insert_rows
+from rolecall.core.db import Db, execute, fetch_rows
 from rolecall.core.errors import Conflict, Invalid
 from rolecall.core.ids import new_id
+from rolecall.core.text import is_blank
 from rolecall.entitlements.model import EntitlementKind
-from rolecall.identities import queries as identities
 from rolecall.identities.queries import with_mentioned_identities
-from rolecall.reviews import item_queries, permitted, queries
-from rolecall.reviews.bodies import DecideBody, DecideSeveralBody, ReassignBody, UndoBody
+from rolecall.reviews import item_queries, moving, permitted, queries
+from rolecall.reviews.bodies import DecideBody, DecideSeveralBody, UndoBody
 from rolecall.reviews.item_queries import BulkFilters
-from rolecall.reviews.model import DECIDED, KEPT, Decision, ItemSubject, ReviewItemStatus, ReviewStatus
-from rolecall.reviews.reviewers import NewReviewer, reviewers_for
-from rolecall.reviews.shapes import BulkDecision, BulkOutcome, ReviewDetail, ReviewItemDetail
-from rolecall.tokens.queries import own_id
+from rolecall.reviews.model import DECIDED, KEPT, LEFT_TO_DECIDE, Decision, ItemSubject, ReviewItemStatus
+from rolecall.reviews.permitted import ActingFor
+from rolecall.reviews.shapes import BulkDecision, BulkOutcome, ReviewItemDetail
 
-_LEFT = (ReviewItemStatus.PENDING, ReviewItemStatus.APPROVED, ReviewItemStatus.FLAGGED)
 _AGAINST = "A comment is required, because the recommendation is {}"
 
 
@@ -42,27 +40,19 @@ class DecisionMade(msgspec.Struct, frozen=True, kw_only=True):
     bulk_id: UUID | None = None
 
 
-async def lock_open(db: Db, review_id: UUID) -> None:
-    """Keep a review from being closed or canceled while decisions are made; refuse if it is not open."""
-    sql = "SELECT status FROM reviews WHERE id = %(id)s FOR SHARE"
-    status = await fetch_value(db, sql, id=review_id)
-    if status != ReviewStatus.OPEN:
-        raise Conflict(f"The review is {status}; decisions can be made only while it is Open")
-
-
 async def decide(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> ReviewItemDetail:
     """Decide about one item. The decision can be changed until the reviewer submits."""
-    await lock_open(db, await item_queries.review_of(db, id))
+    await moving.lock_open(db, await item_queries.review_of(db, id))
     item = await item_queries.get_item(db, id, lock=True)
-    body = check(DecideBody, raw, await with_mentioned_identities(db, facts, raw))
-    reviewer_id = await _require_may_decide(db, caller, item, body.reviewer_id)
+    body = check(DecideBody, raw, await _with_people(db, facts, raw))
+    acting = await _require_may_decide(db, caller, item, body.reviewer_id, facts.now)
     if body.decision in (Decision.NOT_MINE, Decision.UNSURE):
-        await _pass_on(db, caller, item, body, facts.now)
+        await moving.pass_on(db, caller, item, body, facts.now)
         return await item_queries.get_item(db, item.id)
     _require_fitting(item, body)
     decided = DecisionMade(
         review_id=item.review_id,
-        reviewer_id=reviewer_id,
+        reviewer_id=acting.reviewer_id,
         decision=body.decision,
         until=body.until,
         new_access=body.access,
@@ -70,30 +60,31 @@ async def decide(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> Re
     )
     await store(db, caller, decided, [item.id], facts.now)
     if item.subject is ItemSubject.MODEL:
+        await moving.release_obstructed(db, caller, item.review_id, acting.people, facts.now, item.id)
         await _decide_below(db, caller, decided, item, facts.now)
     return await item_queries.get_item(db, item.id)
 
 
-async def _require_may_decide(db: Db, caller: Caller, item: ReviewItemDetail, given: UUID | None) -> UUID:
-    """Return the item's reviewer if the caller decides for them, else refuse."""
+async def _with_people(db: Db, facts: Facts, raw: Json) -> Facts:
+    return permitted.with_administrators(await with_mentioned_identities(db, facts, raw))
+
+
+async def _require_may_decide(
+    db: Db, caller: Caller, item: ReviewItemDetail, given: UUID | None, now: datetime
+) -> ActingFor:
+    """Return whom the caller decides for if that is the item's reviewer, else refuse."""
     if caller.is_person and given is None and await permitted.may_act_for(db, caller, item.reviewer.id):
         given = item.reviewer.id
-    reviewer_id = await permitted.acting_reviewer(db, caller, given)
-    if item.reviewer.id != reviewer_id:
+    acting = await permitted.acting_for(db, caller, given, now)
+    if item.reviewer.id != acting.reviewer_id:
         raise Conflict(f"{item.reviewer.name} reviews this item. Ask them to pass it on, or reassign it")
     if item.is_submitted:
         raise Conflict("The decision was submitted and cannot be changed any more")
-    if item.status not in _LEFT:
+    if item.status not in LEFT_TO_DECIDE:
         raise Conflict(f"An item that is {item.status} cannot be decided")
-    above = await fetch_value(
-        db,
-        "SELECT m.number FROM review_items c JOIN review_items m ON m.id = c.under_id WHERE c.id = %(id)s",
-        id=item.id,
-    )
-    if above:
-        raise Conflict(f"Item #{above} decides about the model that explains this access. Decide that item instead")
-    await permitted.require_independent(db, caller, item.id, reviewer_id)
-    return reviewer_id
+    await moving.require_not_below(db, item.id)
+    await permitted.require_independent(db, [item.id], acting.people)
+    return acting
 
 
 def _require_fitting(item: ReviewItemDetail, body: DecideBody) -> None:
@@ -104,7 +95,7 @@ def _require_fitting(item: ReviewItemDetail, body: DecideBody) -> None:
         if RANK[body.access] == 0 or RANK[body.access] >= RANK[item.access]:
             raise Invalid.on("access", f"Access must be lower than {item.access} and not None; revoke it instead")
     verdict = item.recommendation.verdict
-    if not body.comment.strip() and verdict and _is_against(body.decision, verdict):
+    if is_blank(body.comment) and verdict and _is_against(body.decision, verdict):
         raise Invalid.on("comment", _AGAINST.format(verdict))
 
 
@@ -141,7 +132,7 @@ async def store(db: Db, caller: Caller, decided: DecisionMade, ids: Sequence[UUI
            SELECT review_id, id, stage, reviewer_id, %(decision)s, %(until)s, %(access)s, %(comment)s, %(caller)s,
                   %(name)s, %(now)s, %(bulk)s FROM changed ORDER BY list_key""",
         ids=list(ids),
-        left=list(_LEFT),
+        left=list(LEFT_TO_DECIDE),
         **values,
     )
 
@@ -152,7 +143,7 @@ async def _decide_below(db: Db, caller: Caller, decided: DecisionMade, item: Rev
         db,
         "SELECT id FROM review_items WHERE under_id = %(id)s AND submission_id IS NULL AND status = ANY(%(left)s)",
         id=item.id,
-        left=list(_LEFT),
+        left=list(LEFT_TO_DECIDE),
     )
     ids = [id for (id,) in rows]
     if ids:
@@ -189,10 +180,10 @@ async def _store_bulk(
 
 async def undo_decision(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> ReviewItemDetail:
     """Withdraw a decision that was not submitted; the item is to be decided again."""
-    await lock_open(db, await item_queries.review_of(db, id))
+    await moving.lock_open(db, await item_queries.review_of(db, id))
     item = await item_queries.get_item(db, id, lock=True)
-    body = check(UndoBody, raw, await with_mentioned_identities(db, facts, raw))
-    reviewer_id = await _require_may_decide(db, caller, item, body.reviewer_id)
+    body = check(UndoBody, raw, await _with_people(db, facts, raw))
+    reviewer_id = (await _require_may_decide(db, caller, item, body.reviewer_id, facts.now)).reviewer_id
     if item.status is ReviewItemStatus.PENDING:
         raise Conflict("The item has no decision that could be withdrawn")
     below = await fetch_rows(db, "SELECT id FROM review_items WHERE under_id = %(id)s", id=item.id)
@@ -220,24 +211,24 @@ async def undo_decision(db: Db, caller: Caller, id: str, raw: Json, facts: Facts
 async def decide_several(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> BulkDecision:
     """Decide about several items of one reviewer; others that cannot be decided are left, and counted by reason."""
     review_id = await queries.get_id(db, id)
-    await lock_open(db, review_id)
-    body = check(DecideSeveralBody, raw, await with_mentioned_identities(db, facts, raw))
+    await moving.lock_open(db, review_id)
+    body = check(DecideSeveralBody, raw, await _with_people(db, facts, raw))
     if (body.item_ids is None) == (body.filters is None):
         raise Invalid.on("itemIds", "Either item IDs or filters are required, not both")
     if body.decision in (Decision.NOT_MINE, Decision.UNSURE, Decision.CHANGE):
         raise Invalid.on(
             "decision", "Several items can be decided Keep, Keep Until or Revoke; decide others one by one"
         )
-    reviewer_id = await permitted.acting_reviewer(db, caller, body.reviewer_id)
+    acting = await permitted.acting_for(db, caller, body.reviewer_id, facts.now)
     decided = DecisionMade(
         review_id=review_id,
-        reviewer_id=reviewer_id,
+        reviewer_id=acting.reviewer_id,
         decision=body.decision,
         until=body.until,
         new_access=None,
         comment=body.comment,
     )
-    found = await _selected(db, caller, decided, body)
+    found = await _selected(db, acting.people, decided, body)
     ids = [item_id for item_id, why in found if why is None]
     counts = dict[str, int]()
     for _, why in found:
@@ -256,12 +247,13 @@ _WHY_NOT = f"""CASE
     WHEN c.status <> ALL(%(left)s) THEN c.status
     WHEN c.under_id IS NOT NULL THEN 'Decided with its model'
     WHEN c.subject = 'Model' THEN 'Models are decided one by one'
+    WHEN c.is_sample THEN 'Samples of carried-over items are decided one by one'
     WHEN %(is_bare)s AND c.recommendation = %(against)s THEN 'A comment is required against the recommendation'
     ELSE {permitted.OBSTACLE} END"""
 
 
 async def _selected(
-    db: Db, caller: Caller, decided: DecisionMade, body: DecideSeveralBody
+    db: Db, people: Sequence[UUID], decided: DecisionMade, body: DecideSeveralBody
 ) -> list[tuple[UUID, str | None]]:
     """Lock the selected items in order; return for each the reason why it cannot be decided, or None."""
     against = Decision.REVOKE if decided.decision in KEPT else Decision.KEEP
@@ -279,104 +271,13 @@ async def _selected(
             ORDER BY c.list_key FOR UPDATE OF c""",
         review=decided.review_id,
         reviewer=decided.reviewer_id,
-        people=[decided.reviewer_id, await own_id(db, caller)],
-        left=list(_LEFT),
-        is_bare=not decided.comment.strip(),
+        people=list(people),
+        left=list(LEFT_TO_DECIDE),
+        is_bare=is_blank(decided.comment),
         against=against,
         **given,
     )
     return [(id, why) for id, why in rows]
-
-
-async def _pass_on(db: Db, caller: Caller, item: ReviewItemDetail, body: DecideBody, now: datetime) -> None:
-    """Give the item to the named person, to the next stage, or to the fallback, and record the decision."""
-    review = await queries.plan_of(db, item.review_id)
-    stage = item.stage
-    if body.decision is Decision.NOT_MINE and body.identity_id:
-        await require_can_review(db, item, body.identity_id, now)
-        moved = f"{item.reviewer.name} passed it on"
-        new = NewReviewer(item.id, body.identity_id, f"{moved}: {body.comment}" if body.comment else moved)
-    else:
-        unsure = body.decision is Decision.UNSURE and stage < len(review.stages)
-        stage += unsure
-        (new,) = await reviewers_for(db, [item.id], review.stages[stage - 1] if unsure else None, review.fallback, now)
-    await _record_passing(db, caller, item, body, now)
-    await move_items(db, caller, review, [new], stage, now)
-
-
-async def _record_passing(db: Db, caller: Caller, item: ReviewItemDetail, body: DecideBody, now: datetime) -> None:
-    row = {
-        "review_id": item.review_id,
-        "item_id": item.id,
-        "stage": item.stage,
-        "reviewer_id": item.reviewer.id,
-        "decision": body.decision,
-        "comment": body.comment,
-        "decided_by": caller.id,
-        "decided_by_name": caller.name,
-        "decided_on": now,
-    }
-    await insert_rows(db, "review_decisions", [row])
-
-
-async def require_can_review(db: Db, item: ReviewItemDetail, person_id: UUID, now: datetime) -> None:
-    """Refuse a reviewer who is unavailable or not independent."""
-    person = await identities.get(db, str(person_id))
-    name = f"{person.first_name} {person.last_name}"
-    if person_id == item.reviewer.id:
-        raise Invalid.on("identityId", f"{name} reviews this item already")
-    obstacle = await fetch_value(db, "SELECT review_obstacle(%(id)s, %(now)s)", id=person_id, now=now)
-    if obstacle:
-        raise Invalid.on("identityId", f"{name} {obstacle}; choose another person")
-    if why := await permitted.obstacle_to(db, item.id, [person_id]):
-        raise Invalid.on("identityId", f"{name} cannot decide this item. {why}; choose another person")
-
-
-async def move_items(
-    db: Db, caller: Caller, review: ReviewDetail, news: Sequence[NewReviewer], stage: int, now: datetime
-) -> None:
-    """Give items to other reviewers, undecided, and record where they came from."""
-    given = {
-        "ids": [new.item_id for new in news],
-        "people": [new.reviewer_id for new in news],
-        "reasons": [new.moved for new in news],
-    }
-    # Fires notify_of_moved_items, schema/notifications.sql.
-    await execute(
-        db,
-        """INSERT INTO review_moves (review_id, item_id, from_id, to_id, stage, reason, moved_by_name, moved_on)
-           SELECT c.review_id, c.id, c.reviewer_id, n.person, %(stage)s, n.reason, %(name)s, %(now)s
-           FROM unnest(%(ids)s::uuid[], %(people)s::uuid[], %(reasons)s::text[]) AS n (id, person, reason)
-           JOIN review_items c ON c.id = n.id ORDER BY c.list_key""",
-        stage=stage,
-        name=caller.name,
-        now=now,
-        **given,
-    )
-    # Fires show_review_items, schema/reviews.sql.
-    await execute(
-        db,
-        """UPDATE review_items c SET reviewer_id = n.person, moved = n.reason, stage = %(stage)s, status = 'Pending',
-                  decision = NULL, until = NULL, new_access = NULL, comment = '', decided_on = NULL, decided_by = NULL,
-                  bulk_id = NULL, submission_id = NULL, read_on = NULL
-           FROM unnest(%(ids)s::uuid[], %(people)s::uuid[], %(reasons)s::text[]) AS n (id, person, reason)
-           WHERE c.id = n.id""",
-        stage=stage,
-        **given,
-    )
-
-
-async def reassign(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> ReviewItemDetail:
-    """Give an item to another reviewer, with a reason."""
-    await lock_open(db, await item_queries.review_of(db, id))
-    item = await item_queries.get_item(db, id, lock=True)
-    body = check(ReassignBody, raw, await with_mentioned_identities(db, facts, raw))
-    if item.is_submitted or item.status not in _LEFT:
-        raise Conflict("The item is decided; it cannot be given to another reviewer")
-    await require_can_review(db, item, body.identity_id, facts.now)
-    new = NewReviewer(item.id, body.identity_id, f"{caller.name} reassigned it: {body.comment}")
-    await move_items(db, caller, await queries.plan_of(db, item.review_id), [new], item.stage, facts.now)
-    return await item_queries.get_item(db, item.id)
 
 
 async def mark_opened(db: Db, caller: Caller, item_id: UUID, now: datetime) -> None:

@@ -6,6 +6,7 @@ Everything is computed at once from the temporary tables that `population.py` an
 from datetime import datetime
 from uuid import UUID
 
+from rolecall.core.caller import SYSTEM
 from rolecall.core.db import Db, execute
 from rolecall.reviews.model import (
     COMMON,
@@ -48,13 +49,14 @@ _PEER_HOLDINGS = """
     SELECT g.peers, h.entitlement_id, count(DISTINCT h.identity_id)
     FROM pinned_holdings h JOIN peer_groups g ON g.identity_id = h.identity_id
     WHERE g.size >= %(fewest)s GROUP BY 1, 2"""
-# The last decision about the same access in an earlier review.
+# The last decision of a person about the same access of the same person, in an earlier review.
 _EARLIER = """
     INSERT INTO earlier_items
     SELECT c.place, p.id, p.decision, NOT p.is_carried, p.since_import FROM candidate_items c
     CROSS JOIN LATERAL (
         SELECT p.* FROM review_items p JOIN reviews r ON r.id = p.review_id
         WHERE p.account_number = c.account_number AND p.entitlement_id = c.entitlement_id AND p.review_id <> %(review)s
+          AND p.identity_id IS NOT DISTINCT FROM c.identity_id AND (p.decided_by <> %(system)s OR p.is_carried)
           AND p.decision IS NOT NULL AND r.status IN ('Closed', 'Completed')
         ORDER BY p.decided_on DESC LIMIT 1) AS p
     WHERE EXISTS (SELECT FROM reviews WHERE status IN ('Closed', 'Completed'))"""
@@ -118,7 +120,7 @@ async def find_facts(db: Db, review_id: UUID, subject: ItemSubject, now: datetim
         await execute(db, _PEERS)
         await execute(db, "ANALYZE peer_groups")
         await execute(db, _PEER_HOLDINGS, fewest=FEWEST_PEERS)
-        await execute(db, _EARLIER, review=review_id)
+        await execute(db, _EARLIER, review=review_id, system=SYSTEM.id)
         for table in ("conflicting_access", "peer_holdings", "earlier_items"):
             await execute(db, f"ANALYZE {table}")
     await execute(db, _FACTS, unused=f"{now - UNUSED_AFTER:%Y-%m-%d}")

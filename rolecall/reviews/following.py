@@ -13,7 +13,6 @@ from rolecall.reviews import queries
 from rolecall.reviews.changes import ItemChange, record_change, reviews_of
 from rolecall.reviews.closing import close_if_done, close_review
 from rolecall.reviews.comparing import HELD_NOW, cited, mark_remediated
-from rolecall.reviews.deciding import move_items
 from rolecall.reviews.events import (
     ACCEPTANCE_ENDED,
     OVERDUE,
@@ -21,6 +20,7 @@ from rolecall.reviews.events import (
     record_notice,
 )
 from rolecall.reviews.model import OnSilence, ReviewStatus
+from rolecall.reviews.moving import move_items
 from rolecall.reviews.reviewers import reviewers_for
 from rolecall.work_items.actions import record_activity_of
 
@@ -148,13 +148,14 @@ async def _escalate(db: Db, now: datetime) -> None:
 
 
 async def replace_unavailable(db: Db, now: datetime) -> None:
-    """Give the undecided items of reviewers who left, or may not decide any more, to their fallbacks."""
+    """Give what reviewers have not submitted to their fallbacks, who decide anew, if they left or became auditors."""
     rows = await fetch_rows(
         db,
         """SELECT c.review_id, c.stage, array_agg(c.id) FROM review_items c JOIN reviews r ON r.id = c.review_id
            JOIN identities i ON i.id = c.reviewer_id
            LEFT JOIN console_roles o ON o.identity_id = i.id
-           WHERE r.status = 'Open' AND c.status = 'Pending' AND (i.status <> 'Active' OR o.role = 'Auditor')
+           WHERE r.status = 'Open' AND c.status IN ('Pending', 'Approved', 'Flagged') AND c.submission_id IS NULL
+             AND c.under_id IS NULL AND (i.status <> 'Active' OR o.role = 'Auditor')
            GROUP BY 1, 2""",
     )
     for review_id, stage, ids in rows:

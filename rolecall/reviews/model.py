@@ -12,6 +12,8 @@ from rolecall.settings.policy import Level
 CHANNEL = "reviews"
 # A decision to accept flagged access ends after a year at the latest.
 LONGEST_ACCEPTANCE = timedelta(days=366)
+# A reviewer can keep access until a date at most so far ahead.
+LONGEST_KEEP = timedelta(days=5 * 366)
 # A close that would flag more of an application's accounts than this is held until a person confirms it.
 MOST_FLAGGED = 0.2
 # The share of carried-over items of each reviewer that must be decided by hand.
@@ -61,6 +63,9 @@ class ReviewItemStatus(StrEnum):
     REMEDIATED = "Remediated"
     WITHDRAWN = "Withdrawn"
 
+
+# Items in these states can be decided, and decided again until they are submitted.
+LEFT_TO_DECIDE = (ReviewItemStatus.PENDING, ReviewItemStatus.APPROVED, ReviewItemStatus.FLAGGED)
 
 ITEM_MOVES = {
     # A decision can be withdrawn until it is submitted, and the next stage decides again.

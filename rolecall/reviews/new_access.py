@@ -31,7 +31,11 @@ _FROM = """FROM appeared n JOIN accounts a ON a.number = n.account_number JOIN a
     JOIN entitlements e ON e.id = n.entitlement_id LEFT JOIN identities i ON i.id = a.identity_id
     JOIN application_imports r ON r.number = n.from_import
     WHERE NOT EXISTS (SELECT FROM review_items c WHERE c.review_id = %(review)s AND c.account_number = n.account_number
-                      AND c.entitlement_id = n.entitlement_id)"""
+                      AND c.entitlement_id = n.entitlement_id)
+      AND (%(reviewers)s::uuid[] IS NULL OR EXISTS (
+          SELECT FROM review_items c WHERE c.review_id = %(review)s AND c.reviewer_id = ANY(%(reviewers)s)
+            AND c.application_id = a.application_id
+            AND (c.account_number = a.number OR c.identity_id = a.identity_id)))"""
 _COLUMNS = """o.id, o.name, a.id, a.username, i.id, i.first_name || ' ' || i.last_name, e.id, e.kind, e.header,
     e.section, e.name, e.display_name, e.description, e.risk_rating, e.is_privileged, n.access, r.number, r.build_end"""
 
@@ -48,7 +52,8 @@ def _from_row(row: Sequence[Any]) -> NewAccess:
     )
 
 
-async def new_access(db: Db, review_id: UUID, page: int) -> Page[NewAccess]:
+async def new_access(db: Db, review_id: UUID, page: int, reviewers: Sequence[UUID] | None = None) -> Page[NewAccess]:
+    """List what appeared; with `reviewers`, for the people and applications whose items they review."""
     return await fetch_page(
         db,
         _from_row,
@@ -57,4 +62,5 @@ async def new_access(db: Db, review_id: UUID, page: int) -> Page[NewAccess]:
         total=f"SELECT count(*) {_FROM}",
         items=f"SELECT {_COLUMNS} {_FROM} ORDER BY i.list_key NULLS LAST, o.list_key, a.username, e.name_key",
         review=review_id,
+        reviewers=None if reviewers is None else list(reviewers),
     )

@@ -1,23 +1,48 @@
 """Decide who may see and decide reviews: reviewers, people who stand in for them, and owners; never about oneself."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+import msgspec
+
 from rolecall.access_requests.requirements import ADMINISTRATORS
 from rolecall.core.caller import Caller
+from rolecall.core.checking import Facts
 from rolecall.core.db import Db, fetch_rows, fetch_value
 from rolecall.core.errors import Conflict, Invalid
 from rolecall.identities import administrators
 from rolecall.identities.authority import PersonRelation
 from rolecall.settings.policy import RequirementType
+from rolecall.stand_ins.queries import between
 from rolecall.tokens.queries import own_id
 
 _TOKEN = "Reviewer ID is required: a token records the decision of a person"  # noqa: S105
 
 
-async def acting_reviewer(db: Db, caller: Caller, given: UUID | None) -> UUID:
-    """Return the reviewer for whom a caller decides: themselves, a person they stand in for, or whom a token names."""
+class ActingFor(msgspec.Struct, frozen=True):
+    """The reviewer for whom a caller decides, and the people who must all be independent.
+
+    These are the reviewer, the caller or the owner of the token, and in a chain of stand-ins everyone between: each of
+    them chose the next one.
+    """
+
+    reviewer_id: UUID
+    people: list[UUID]
+
+
+async def acting_for(db: Db, caller: Caller, given: UUID | None, now: datetime) -> ActingFor:
+    """Find whom a caller decides for: themselves, a person they stand in for, or whom a token names."""
+    reviewer_id = await _reviewer(db, caller, given)
+    people = {reviewer_id, await own_id(db, caller)}
+    if caller.is_person and reviewer_id not in (caller.id, ADMINISTRATORS.id):
+        people |= await between(db, reviewer_id, caller, RequirementType.APPROVE, now)
+    await _require_available(db, {reviewer_id, *([caller.id] if caller.is_person else [])}, now)
+    return ActingFor(reviewer_id, sorted(people - {ADMINISTRATORS.id}))
+
+
+async def _reviewer(db: Db, caller: Caller, given: UUID | None) -> UUID:
     if given is None:
         if not caller.is_person:
             raise Invalid.on("reviewerId", _TOKEN)
@@ -27,6 +52,24 @@ async def acting_reviewer(db: Db, caller: Caller, given: UUID | None) -> UUID:
     return given
 
 
+async def _require_available(db: Db, people: Collection[UUID], now: datetime) -> None:
+    """Refuse people who left, cannot sign in or are auditors; an absent reviewer may decide after all."""
+    rows = await fetch_rows(
+        db,
+        """SELECT i.first_name || ' ' || i.last_name, review_obstacle(i.id, %(now)s) FROM identities i
+           WHERE i.id = ANY(%(people)s) AND review_obstacle(i.id, %(now)s) <> 'is absent'""",
+        people=list(people),
+        now=now,
+    )
+    for name, obstacle in rows:
+        raise Conflict(f"{name} {obstacle} and cannot decide. Reassign the items to another person")
+
+
+def with_administrators(facts: Facts) -> Facts:
+    """Let a body name the administrators as the reviewer."""
+    return msgspec.structs.replace(facts, identities=facts.identities | {ADMINISTRATORS.id})
+
+
 async def may_act_for(db: Db, caller: Caller, reviewer_id: UUID) -> bool:
     """Return whether a person may decide what another reviewer should: as their stand-in, or as an administrator."""
     if reviewer_id == caller.id or (reviewer_id, RequirementType.APPROVE) in caller.stands_in_for:
@@ -34,24 +77,43 @@ async def may_act_for(db: Db, caller: Caller, reviewer_id: UUID) -> bool:
     return reviewer_id == ADMINISTRATORS.id and await administrators.is_one(db, caller.id)
 
 
-# SQL for why one of the %(people)s must not decide about a row `c` of review_items; null if they all may.
-OBSTACLE = """CASE
-    WHEN c.identity_id = ANY(%(people)s) THEN 'It is about their own account'
-    WHEN EXISTS (SELECT FROM access_requests r WHERE r.id = ANY(c.request_ids) AND r.reporter_id = ANY(%(people)s))
+# The people behind a caller id in `column`: the person, or the owner of the token.
+_BY = "{column} = ANY(%(people)s) OR {column} IN (SELECT t.id FROM tokens t WHERE t.owner_id = ANY(%(people)s))"
+# SQL for why one of the %(people)s must not decide about a row `c` of review_items; null if they all may. The rules are
+# those of reviewers.py, and beside them what happened since the review was opened.
+OBSTACLE = f"""CASE
+    WHEN c.identity_id = ANY(%(people)s)
+         OR (SELECT a.identity_id FROM accounts a WHERE a.number = c.account_number) = ANY(%(people)s)
+      THEN 'It is about their own account'
+    WHEN EXISTS (SELECT FROM access_requests r
+                 WHERE r.id = ANY(c.request_ids) AND ({_BY.format(column="r.reporter_id")}))
       THEN 'They made the request that gave the access'
-    WHEN EXISTS (SELECT FROM responses s WHERE s.request_id = ANY(c.request_ids) AND s.type <> 'Verify'
+    WHEN EXISTS (SELECT FROM access_requests r WHERE r.id = ANY(c.request_ids) AND r.assignee_id = ANY(%(people)s))
+      OR EXISTS (SELECT FROM responses s WHERE s.request_id = ANY(c.request_ids) AND s.type <> 'Verify'
                  AND s.response = 'Approved' AND (s.reviewer_id = ANY(%(people)s) OR s.stand_in_id = ANY(%(people)s)))
       THEN 'They approved or carried out the request that gave the access'
+    WHEN c.stage > 1 AND EXISTS (
+        SELECT FROM review_decisions d WHERE d.item_id = c.id AND d.stage < c.stage
+          AND (d.reviewer_id = ANY(%(people)s) OR {_BY.format(column="d.decided_by")}))
+      THEN 'They decided it in an earlier stage'
     WHEN c.subject <> 'Model' AND c.under_id IS NULL AND EXISTS (
         SELECT FROM access_models m
         WHERE m.id = ANY(c.model_ids) AND m.definition ->> 'ownerId' = ANY(%(people)s::text[]))
       THEN 'They own the model that explains the access' END"""
 
 
-async def require_independent(db: Db, caller: Caller, item_id: UUID, reviewer_id: UUID) -> None:
-    """Refuse a decision by a person who holds the account or gave the access, also through a token of theirs."""
-    if why := await obstacle_to(db, item_id, [reviewer_id, await own_id(db, caller)]):
-        raise Conflict(f"This person cannot decide the item. {why}; another person must decide")
+async def require_independent(db: Db, item_ids: Sequence[UUID], people: Sequence[UUID]) -> None:
+    """Refuse if one of these people holds an account, gave the access or decided before."""
+    rows = await fetch_rows(
+        db,
+        f"""SELECT o.number, o.why FROM (
+                SELECT c.number, {OBSTACLE} AS why FROM review_items c WHERE c.id = ANY(%(ids)s)) AS o
+            WHERE o.why IS NOT NULL ORDER BY o.number LIMIT 1""",
+        ids=list(item_ids),
+        people=list(people),
+    )
+    for number, why in rows:
+        raise Conflict(f"This person cannot decide item #{number}. {why}; another person must decide")
 
 
 async def obstacle_to(db: Db, item_id: UUID, people: Sequence[UUID]) -> str | None:

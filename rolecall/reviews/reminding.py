@@ -1,5 +1,7 @@
 """Remind reviewers of what they have to decide."""
 
+from datetime import timedelta
+
 from rolecall.core.caller import Caller
 from rolecall.core.checking import Facts, Json, check
 from rolecall.core.db import Db, execute
@@ -7,10 +9,12 @@ from rolecall.core.errors import Conflict
 from rolecall.identities.queries import with_mentioned_identities
 from rolecall.reviews import queries
 from rolecall.reviews.bodies import RemindBody
-from rolecall.reviews.events import record_reminder
+from rolecall.reviews.events import REMINDED, events_of, record_reminder
 from rolecall.reviews.model import ReviewStatus
 from rolecall.reviews.shapes import ReviewDetail
 from rolecall.work_items.actions import record_activity
+
+_MOST_AN_HOUR = 10
 
 
 async def remind(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> ReviewDetail:
@@ -19,6 +23,9 @@ async def remind(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> Re
     body = check(RemindBody, raw, await with_mentioned_identities(db, facts, raw))
     if review.status is not ReviewStatus.OPEN:
         raise Conflict(f"A review that is {review.status} waits for no reviewer")
+    since = facts.now - timedelta(hours=1)
+    if sum(name == REMINDED and on > since for name, on in await events_of(db, review.id)) >= _MOST_AN_HOUR:
+        raise Conflict(f"Reviewers of a review can be reminded {_MOST_AN_HOUR} times an hour. Wait, or reassign items")
     left = [
         each.reviewer
         for each in (await queries.progress_of(db, review.id)).reviewers

@@ -13,6 +13,7 @@ from rolecall.reviews import (
     closing,
     deciding,
     item_queries,
+    moving,
     queries,
     reminding,
     submitting,
@@ -188,7 +189,7 @@ async def undo_review_decision(db: Db, caller: Caller, id: str, raw: Json, facts
 @operation("POST", "/{id:str}/reassign", scope=_WRITE, body=ReassignBody)
 async def reassign_review_item(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> ReviewItemDetail:
     """Give an item to another reviewer, with a reason."""
-    return await deciding.reassign(db, caller, id, raw, facts)
+    return await moving.reassign(db, caller, id, raw, facts)
 
 
 @operation("POST", "/{id:str}/accept", scope=_WRITE, body=AcceptBody)

@@ -8,6 +8,7 @@ from uuid import UUID
 
 import msgspec
 
+from rolecall.access_requests.requirements import ADMINISTRATORS
 from rolecall.core.caller import Caller
 from rolecall.core.checking import Facts, Json, check
 from rolecall.core.db import Db, execute, fetch_rows, insert_rows
@@ -18,9 +19,9 @@ from rolecall.identities.queries import with_mentioned_identities
 from rolecall.reviews import permitted, queries
 from rolecall.reviews.bodies import SubmitBody
 from rolecall.reviews.closing import close_if_done
-from rolecall.reviews.deciding import lock_open, move_items
 from rolecall.reviews.events import record_item_events, record_review_event
 from rolecall.reviews.model import KEPT, Decision, ReviewEvent
+from rolecall.reviews.moving import lock_open, move_items
 from rolecall.reviews.remediating import request_removals
 from rolecall.reviews.reviewers import REVIEWED_BEFORE, reviewers_for
 from rolecall.reviews.shapes import ReviewDetail, SubmissionDetail
@@ -41,14 +42,16 @@ async def submit(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> Su
     """Sign the decisions of a reviewer. They are final then, and requests carry them out."""
     review = await queries.plan_of(db, id, lock=True)
     await lock_open(db, review.id)
-    body = check(SubmitBody, raw, await with_mentioned_identities(db, facts, raw))
-    reviewer_id = await permitted.acting_reviewer(db, caller, body.reviewer_id)
+    body = check(SubmitBody, raw, permitted.with_administrators(await with_mentioned_identities(db, facts, raw)))
+    acting = await permitted.acting_for(db, caller, body.reviewer_id, facts.now)
+    reviewer_id = acting.reviewer_id
     own = await _own_items(db, review, reviewer_id)
     pending = sum(item.decision is None for item in own)
     if pending:
         raise Conflict(f"{pending} of your items {'is' if pending == 1 else 'are'} not decided yet")
     if not own:
         raise Conflict("There is nothing to submit: you have no items in this review, or submitted all of them")
+    await permitted.require_independent(db, [item.id for item in own], acting.people)
     submission = await _sign(db, caller, review, reviewer_id, own, body.statement or review.statement, facts.now)
     ahead = [item.id for item in own if item.is_followed and item.decision in KEPT]
     await _to_next_stage(db, caller, review, ahead, facts.now)
@@ -112,6 +115,8 @@ async def _sign(
 
 
 async def _named(db: Db, reviewer_id: UUID) -> PersonReference:
+    if reviewer_id == ADMINISTRATORS.id:
+        return PersonReference(reviewer_id, ADMINISTRATORS.name)
     found = await identities.get(db, str(reviewer_id))
     return PersonReference(reviewer_id, f"{found.first_name} {found.last_name}")
 

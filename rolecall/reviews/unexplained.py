@@ -14,6 +14,8 @@ from rolecall.reviews.population import Taking
 
 # How long the owner has to decide.
 _DUE_AFTER = timedelta(days=14)
+# If an import shows unexplained access of more people, one review asks about all of them.
+_MOST_SINGLE = 10
 
 
 async def open_unexplained(db: Db, application_id: UUID, import_number: int, now: datetime) -> None:
@@ -38,21 +40,16 @@ async def open_unexplained(db: Db, application_id: UUID, import_number: int, now
                ORDER BY h.identity_id, risk_rank(e.risk_rating) DESC, e.name_key""",
             number=import_number,
         )
-        for identity_id, entitlement_id, entitlement in found:
-            title = f"Unexplained access in {name}: {entitlement}"
-            await _open(db, application_id, identity_id, entitlement_id, title[:256], import_number, now)
+        asked = [([person], [access], what) for person, access, what in found]
+        if len(found) > _MOST_SINGLE:
+            people, access = [each[0] for each in found], sorted({each[1] for each in found})
+            asked = [(people, access, f"{len(found):,} people")]
+        for people, access, what in asked:
+            scope = ReviewScope(application_ids=[application_id], entitlement_ids=access, identity_ids=people)
+            await _open(db, scope, f"Unexplained access in {name}: {what}"[:256], import_number, now)
 
 
-async def _open(
-    db: Db,
-    application_id: UUID,
-    identity_id: UUID,
-    entitlement_id: UUID,
-    title: str,
-    import_number: int,
-    now: datetime,
-) -> None:
-    scope = ReviewScope(application_ids=[application_id], entitlement_ids=[entitlement_id], identity_ids=[identity_id])
+async def _open(db: Db, scope: ReviewScope, title: str, import_number: int, now: datetime) -> None:
     id = new_id()
     await execute(
         db,
@@ -70,6 +67,6 @@ async def _open(
         by=SYSTEM.name,
         now=now,
         number=import_number,
-        application=application_id,
+        application=scope.application_ids[0],
     )
     await actions.open_review(db, SYSTEM, id, now)

@@ -61,6 +61,7 @@ async def test_a_killed_close_leaves_the_review_open_without_requests(
     review = await an_open_review(client, onSilence="flag")
     await execute(db, "UPDATE reviews SET due_on = now() - interval '1 hour'")
 
+    await post(client, f"/api/reviews/{review}/close")
     await kill_during(config, "close", review, company.carla)
     left = (await client.get(f"/api/reviews/{review}")).json()
     requests = (await client.get("/api/access-requests")).json()["totalCount"]

@@ -21,7 +21,7 @@ from rolecall.core.db import Db
 from rolecall.core.errors import Conflict, Invalid, NotFound
 from rolecall.core.ids import known_guid
 from rolecall.identities.authority import RecordType
-from rolecall.reviews import accepting, deciding, item_queries, queries, submitting, workspace
+from rolecall.reviews import accepting, deciding, item_queries, moving, queries, submitting, workspace
 from rolecall.reviews.item_queries import ItemFilters
 from rolecall.reviews.model import ItemFact, ReviewItemStatus, ReviewStatus
 from rolecall.reviews.shapes import ReviewDetail, ReviewItem, ReviewItemDetail
@@ -208,7 +208,7 @@ async def reassign_review_item(db: Db, id: str, form: Form, caller: Caller, fact
     raw = given(form, "comment")
     if words := first(form, "identityId"):
         raw["identityId"] = await finding.the_person(db, "identityId", words)
-    item = await deciding.reassign(db, caller, id, raw, facts)
+    item = await moving.reassign(db, caller, id, raw, facts)
     return SeeOther(f"/review-items/{id}", f"{item.reviewer.name} reviews this item now.")
 
 
@@ -223,7 +223,7 @@ async def reassign_review_items(db: Db, id: str, form: Form, caller: Caller, fac
     for item in await workspace.undecided_items(db, review.id, known_guid("Reviewer", first(form, "reviewerId"))):
         try:
             async with db.transaction():
-                await deciding.reassign(db, caller, str(item), raw, facts)
+                await moving.reassign(db, caller, str(item), raw, facts)
             moved += 1
         except (Invalid, Conflict) as error:
             problems.add(sentence(error))
@@ -244,8 +244,9 @@ async def decide_review_items(db: Db, id: str, form: Form, person: Person, calle
     review = await queries.plan_of(db, id)
     ids = form.get("id", [])
     if entitlement := first(form, "entitlementId"):
-        reviewer = UUID(first(form, "reviewerId")) if first(form, "reviewerId") else person.id
-        holders = await workspace.undecided_holders(db, review.id, [reviewer], UUID(entitlement))
+        reviewer = known_guid("Reviewer", first(form, "reviewerId") or str(person.id))
+        known = known_guid("Entitlement", entitlement)
+        holders = await workspace.undecided_holders(db, review.id, [reviewer], known)
         ids = [str(one) for one in holders if str(one) not in form.get("except", [])]
     if not ids:
         return SeeOther(back, "Select the items to decide first.", "bad")

@@ -221,10 +221,15 @@ async def _preview(db: Db, review: ReviewDetail, now: datetime) -> dict[str, Any
     return {"preview": preview, "refusal": refusal}
 
 
+def _follows(person: Person, review: ReviewDetail) -> bool:
+    """Return whether the person sees the whole review: with a role, or as its owner."""
+    return not person.is_limited or (review.owner is not None and review.owner.id == person.id)
+
+
 async def _progress(db: Db, review: ReviewDetail, person: Person, now: datetime, config: Config) -> dict[str, Any]:
     """Return what happened so far; a limited person who does not own the review sees their own figures only."""
     reviewers = await quality_of_reviewers(db, review.id)
-    is_followed = not person.is_limited or (review.owner is not None and review.owner.id == person.id)
+    is_followed = _follows(person, review)
     if not is_followed:
         reviewers = [one for one in reviewers if one.reviewer_id in person.reviews_as()]
     waiting = [one for one in review.progress.reviewers if one.to_submit]
@@ -326,9 +331,10 @@ async def show_review_items(db: Db, id: str, query: dict[str, Any]) -> HtmlPage:
 
 
 @screen("GET", "/reviews/{id:str}/new-access", scope=_READ, limits=RecordType.REVIEW)
-async def show_new_access(db: Db, id: str, query: dict[str, Any]) -> HtmlPage:
+async def show_new_access(db: Db, id: str, person: Person, query: dict[str, Any]) -> HtmlPage:
     review = await queries.plan_of(db, id)
-    page = await new_access.new_access(db, review.id, query["page"])
+    reviewers = None if _follows(person, review) else person.reviews_as()
+    page = await new_access.new_access(db, review.id, query["page"], reviewers)
     return HtmlPage("review_new_access.html", {"review": review, "page": page, "query": query})
 
 

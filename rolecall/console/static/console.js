@@ -173,7 +173,7 @@ function decide(key) {
   if (!choice) return false;
   choice.click();
   const needed = [...choice.form.querySelectorAll("[data-needed]")].find(
-    (field) => field.dataset.needed === choice.value && !field.value.trim(),
+    (field) => field.dataset.needed.split(",").includes(choice.value) && !field.value.trim(),
   );
   if (needed) needed.focus();
   else choice.form.requestSubmit();

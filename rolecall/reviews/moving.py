@@ -1,0 +1,185 @@
+"""Give items to other reviewers: passed on, reassigned, or released from the decision about a model."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from rolecall.core.caller import Caller
+from rolecall.core.checking import Facts, Json, check
+from rolecall.core.db import Db, execute, fetch_rows, fetch_value, insert_rows
+from rolecall.core.errors import Conflict, Invalid
+from rolecall.core.text import is_blank
+from rolecall.identities import queries as identities
+from rolecall.identities.queries import with_mentioned_identities
+from rolecall.reviews import item_queries, permitted, queries
+from rolecall.reviews.bodies import DecideBody, ReassignBody
+from rolecall.reviews.model import LEFT_TO_DECIDE, Decision, ReviewStatus
+from rolecall.reviews.reviewers import NewReviewer, reviewers_for
+from rolecall.reviews.shapes import ReviewDetail, ReviewItemDetail
+from rolecall.tokens.queries import own_id
+
+
+async def lock_open(db: Db, review_id: UUID) -> None:
+    """Keep a review from being closed or canceled while decisions are made; refuse if it is not open."""
+    sql = "SELECT status FROM reviews WHERE id = %(id)s FOR SHARE"
+    status = await fetch_value(db, sql, id=review_id)
+    if status != ReviewStatus.OPEN:
+        raise Conflict(f"The review is {status}; decisions can be made only while it is Open")
+
+
+async def pass_on(db: Db, caller: Caller, item: ReviewItemDetail, body: DecideBody, now: datetime) -> None:
+    """Give the item to the named person, to the next stage, or to the fallback, and record the decision."""
+    if body.decision is Decision.NOT_MINE and is_blank(body.comment):
+        raise Invalid.on("comment", "A comment is required: say why the item is not yours")
+    review = await queries.plan_of(db, item.review_id)
+    stage = item.stage
+    if body.decision is Decision.NOT_MINE and body.identity_id:
+        await require_can_review(db, item, body.identity_id, now)
+        moved = f"{item.reviewer.name} passed it on"
+        new = NewReviewer(item.id, body.identity_id, f"{moved}: {body.comment}" if body.comment else moved)
+    else:
+        unsure = body.decision is Decision.UNSURE and stage < len(review.stages)
+        stage += unsure
+        (new,) = await reviewers_for(db, [item.id], review.stages[stage - 1] if unsure else None, review.fallback, now)
+    await _record_passing(db, caller, item, body, now)
+    await move_items(db, caller, review, [new], stage, now)
+
+
+async def _record_passing(db: Db, caller: Caller, item: ReviewItemDetail, body: DecideBody, now: datetime) -> None:
+    row = {
+        "review_id": item.review_id,
+        "item_id": item.id,
+        "stage": item.stage,
+        "reviewer_id": item.reviewer.id,
+        "decision": body.decision,
+        "comment": body.comment,
+        "decided_by": caller.id,
+        "decided_by_name": caller.name,
+        "decided_on": now,
+    }
+    await insert_rows(db, "review_decisions", [row])
+
+
+async def require_can_review(db: Db, item: ReviewItemDetail, person_id: UUID, now: datetime) -> None:
+    """Refuse a reviewer who is unavailable or not independent."""
+    person = await identities.get(db, str(person_id))
+    name = f"{person.first_name} {person.last_name}"
+    if person_id == item.reviewer.id:
+        raise Invalid.on("identityId", f"{name} reviews this item already")
+    obstacle = await fetch_value(db, "SELECT review_obstacle(%(id)s, %(now)s)", id=person_id, now=now)
+    if obstacle:
+        raise Invalid.on("identityId", f"{name} {obstacle}; choose another person")
+    if why := await permitted.obstacle_to(db, item.id, [person_id]):
+        raise Invalid.on("identityId", f"{name} cannot decide this item. {why}; choose another person")
+
+
+async def move_items(
+    db: Db, caller: Caller, review: ReviewDetail, news: Sequence[NewReviewer], stage: int, now: datetime
+) -> None:
+    """Give items to other reviewers, undecided, and record where they came from."""
+    given: dict[str, list[Any]] = {
+        "ids": [new.item_id for new in news],
+        "people": [new.reviewer_id for new in news],
+        "reasons": [new.moved for new in news],
+    }
+    # Fires notify_of_moved_items, schema/notifications.sql.
+    await execute(
+        db,
+        """INSERT INTO review_moves (review_id, item_id, from_id, to_id, stage, reason, moved_by_name, moved_on)
+           SELECT c.review_id, c.id, c.reviewer_id, n.person, %(stage)s, n.reason, %(name)s, %(now)s
+           FROM unnest(%(ids)s::uuid[], %(people)s::uuid[], %(reasons)s::text[]) AS n (id, person, reason)
+           JOIN review_items c ON c.id = n.id ORDER BY c.list_key""",
+        stage=stage,
+        name=caller.name,
+        now=now,
+        **given,
+    )
+    # Fires show_review_items, schema/reviews.sql.
+    await execute(
+        db,
+        """UPDATE review_items c SET reviewer_id = n.person, moved = n.reason, stage = %(stage)s, status = 'Pending',
+                  decision = NULL, until = NULL, new_access = NULL, comment = '', decided_on = NULL, decided_by = NULL,
+                  bulk_id = NULL, submission_id = NULL, read_on = NULL, is_carried = false
+           FROM unnest(%(ids)s::uuid[], %(people)s::uuid[], %(reasons)s::text[]) AS n (id, person, reason)
+           WHERE c.id = n.id""",
+        stage=stage,
+        **given,
+    )
+    await _give_below(db, caller, review, given["ids"], now)
+
+
+async def reassign(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> ReviewItemDetail:
+    """Give an item to another reviewer, with a reason."""
+    await lock_open(db, await item_queries.review_of(db, id))
+    item = await item_queries.get_item(db, id, lock=True)
+    body = check(ReassignBody, raw, await with_mentioned_identities(db, facts, raw))
+    if item.is_submitted or item.status not in LEFT_TO_DECIDE:
+        raise Conflict("The item is decided; it cannot be given to another reviewer")
+    await require_not_below(db, item.id)
+    if why := await permitted.obstacle_to(db, item.id, [await own_id(db, caller)]):
+        raise Conflict(f"You cannot choose who decides this item. {why}; ask another administrator")
+    await require_can_review(db, item, body.identity_id, facts.now)
+    new = NewReviewer(item.id, body.identity_id, f"{caller.name} reassigned it: {body.comment}")
+    await move_items(db, caller, await queries.plan_of(db, item.review_id), [new], item.stage, facts.now)
+    return await item_queries.get_item(db, item.id)
+
+
+async def _give_below(db: Db, caller: Caller, review: ReviewDetail, ids: Sequence[UUID], now: datetime) -> None:
+    """Give the items below moved models to their new reviewers, except those that these must not decide."""
+    # Fires show_review_items and keep_item_reasons, schema/reviews.sql.
+    moved = await execute(
+        db,
+        """UPDATE review_items c SET reviewer_id = m.reviewer_id FROM review_items m
+           WHERE m.id = ANY(%(ids)s) AND c.under_id = m.id AND c.submission_id IS NULL AND c.status = ANY(%(left)s)""",
+        ids=list(ids),
+        left=list(LEFT_TO_DECIDE),
+    )
+    if moved:
+        await release_obstructed(db, caller, review.id, None, now)
+
+
+async def require_not_below(db: Db, item_id: UUID) -> None:
+    """Refuse an item that the decision about its model decides."""
+    above = await fetch_value(
+        db,
+        "SELECT m.number FROM review_items c JOIN review_items m ON m.id = c.under_id WHERE c.id = %(id)s",
+        id=item_id,
+    )
+    if above:
+        raise Conflict(f"Item #{above} decides about the model that explains this access. Decide that item instead")
+
+
+async def release_obstructed(
+    db: Db,
+    caller: Caller,
+    review_id: UUID,
+    people: Sequence[UUID] | None,
+    now: datetime,
+    model_item: UUID | None = None,
+) -> None:
+    """Take items out of the decision about their model that its reviewer, or one of these people, must not decide."""
+    rows = await fetch_rows(
+        db,
+        f"""SELECT m.reviewer_id, array_agg(c.id ORDER BY c.list_key) FROM review_items c
+            JOIN review_items m ON m.id = c.under_id
+            CROSS JOIN LATERAL (SELECT {permitted.OBSTACLE.replace("%(people)s", "p.people")} AS why
+                                FROM (SELECT coalesce(%(people)s::uuid[], ARRAY[m.reviewer_id]) AS people) AS p) AS o
+            WHERE c.review_id = %(review)s AND (%(model)s::uuid IS NULL OR m.id = %(model)s)
+              AND c.submission_id IS NULL AND c.status = ANY(%(left)s) AND o.why IS NOT NULL GROUP BY 1""",
+        review=review_id,
+        model=model_item,
+        people=None if people is None else list(people),
+        left=list(LEFT_TO_DECIDE),
+    )
+    for _, ids in rows:
+        review = await queries.plan_of(db, review_id)
+        # Fires show_review_items, schema/reviews.sql.
+        await execute(db, "UPDATE review_items SET under_id = NULL WHERE id = ANY(%(ids)s)", ids=ids)
+        news = await reviewers_for(db, ids, review.stages[0], review.fallback, now, _OF_THE_MODEL)
+        named = [NewReviewer(new.item_id, new.reviewer_id, new.moved or _RELEASED) for new in news]
+        await move_items(db, caller, review, named, 1, now)
+
+
+_OF_THE_MODEL = " decides about the model"
+_RELEASED = "The reviewer of its model must not decide about it"
