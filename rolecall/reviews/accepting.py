@@ -15,6 +15,7 @@ from rolecall.reviews import item_queries, queries
 from rolecall.reviews.bodies import AcceptBody
 from rolecall.reviews.closing import complete_if_done
 from rolecall.reviews.model import ReviewItemStatus, ReviewStatus
+from rolecall.reviews.permitted import DECIDER
 from rolecall.reviews.shapes import ReviewItemDetail
 from rolecall.tokens.queries import own_id
 
@@ -109,10 +110,10 @@ async def _has_decided(db: Db, item: ReviewItemDetail, people: list[UUID]) -> bo
     """Return whether one of these people decided the item, as its reviewer, as a stand-in or through a token."""
     found: bool = await fetch_value(
         db,
-        """SELECT c.reviewer_id = ANY(%(people)s) OR EXISTS (
+        f"""SELECT c.reviewer_id = ANY(%(people)s) OR EXISTS (
                SELECT FROM review_decisions d LEFT JOIN tokens t ON t.id = d.decided_by
                WHERE d.item_id = c.id AND (d.reviewer_id = ANY(%(people)s)
-                                           OR coalesce(t.owner_id, d.decided_by) = ANY(%(people)s)))
+                                           OR {DECIDER} = ANY(%(people)s)))
            FROM review_items c WHERE c.id = %(id)s""",
         id=item.id,
         people=people,

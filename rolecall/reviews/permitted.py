@@ -77,24 +77,26 @@ async def may_act_for(db: Db, caller: Caller, reviewer_id: UUID) -> bool:
     return reviewer_id == ADMINISTRATORS.id and await administrators.is_one(db, caller.id)
 
 
-# The people behind a caller id in `column`: the person, or the owner of the token.
-_BY = "{column} = ANY(%(people)s) OR {column} IN (SELECT t.id FROM tokens t WHERE t.owner_id = ANY(%(people)s))"
+# SQL for the person who made a decision `d`: for a token `t` its owner, if it has one.
+DECIDER = "CASE WHEN t.id IS NULL THEN d.decided_by ELSE t.owner_id END"
 # SQL for why one of the %(people)s must not decide about a row `c` of review_items; null if they all may. The rules are
 # those of reviewers.py, and beside them what happened since the review was opened.
 OBSTACLE = f"""CASE
     WHEN c.identity_id = ANY(%(people)s)
          OR (SELECT a.identity_id FROM accounts a WHERE a.number = c.account_number) = ANY(%(people)s)
       THEN 'It is about their own account'
-    WHEN EXISTS (SELECT FROM access_requests r
-                 WHERE r.id = ANY(c.request_ids) AND ({_BY.format(column="r.reporter_id")}))
+    WHEN EXISTS (SELECT FROM access_requests r LEFT JOIN tokens t ON t.id = r.reporter_id
+                 WHERE r.id = ANY(c.request_ids)
+                   AND (r.reporter_id = ANY(%(people)s) OR t.owner_id = ANY(%(people)s)))
       THEN 'They made the request that gave the access'
     WHEN EXISTS (SELECT FROM access_requests r WHERE r.id = ANY(c.request_ids) AND r.assignee_id = ANY(%(people)s))
       OR EXISTS (SELECT FROM responses s WHERE s.request_id = ANY(c.request_ids) AND s.type <> 'Verify'
                  AND s.response = 'Approved' AND (s.reviewer_id = ANY(%(people)s) OR s.stand_in_id = ANY(%(people)s)))
       THEN 'They approved or carried out the request that gave the access'
     WHEN c.stage > 1 AND EXISTS (
-        SELECT FROM review_decisions d WHERE d.item_id = c.id AND d.stage < c.stage
-          AND (d.reviewer_id = ANY(%(people)s) OR {_BY.format(column="d.decided_by")}))
+        SELECT FROM review_decisions d LEFT JOIN tokens t ON t.id = d.decided_by
+        WHERE d.item_id = c.id AND d.stage < c.stage
+          AND (d.reviewer_id = ANY(%(people)s) OR {DECIDER} = ANY(%(people)s)))
       THEN 'They decided it in an earlier stage'
     WHEN c.subject <> 'Model' AND c.under_id IS NULL AND EXISTS (
         SELECT FROM access_models m

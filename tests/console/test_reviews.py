@@ -266,3 +266,31 @@ async def test_population_is_verified_from_the_page(administrator: httpx2.AsyncC
     await administrator.post(f"/reviews/{review}/verify")
 
     assert "the same digest" in (await administrator.get(f"/reviews/{review}")).text
+
+
+async def test_form_of_a_review_that_is_no_draft_says_why_not(administrator: httpx2.AsyncClient, review: str) -> None:
+    opened = await administrator.get(f"/reviews/{review}/edit")
+    await administrator.post(f"/reviews/{review}/cancel")
+    canceled = await administrator.get(f"/reviews/{review}/edit")
+
+    assert "A review that is Open cannot be edited" in opened.text
+    assert "A review that is Canceled cannot be edited. Draft another review" in canceled.text
+
+
+async def test_workspace_says_who_is_no_reviewer(
+    administrator: httpx2.AsyncClient, company: Reviewed, review: str
+) -> None:
+    own = await administrator.get(f"/reviews/{review}/work")
+    other = await administrator.get(f"/reviews/{review}/work?reviewerId={company.emre}")
+
+    assert "You are not a reviewer of this review" in own.text
+    assert "Emre Berg is not a reviewer of this review" in other.text
+    assert "0 of 0" not in own.text
+
+
+async def test_broken_ids_of_a_bulk_decision_are_not_found(
+    administrator: httpx2.AsyncClient, company: Reviewed, review: str
+) -> None:
+    answer = await administrator.post(f"/reviews/{review}/decide", data={"entitlementId": "zzz", "decision": "Keep"})
+
+    assert answer.status_code == 404
