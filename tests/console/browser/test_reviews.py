@@ -1,5 +1,6 @@
 """Walk a review through the browser: prepared by an administrator, decided by a supervisor, proven to an auditor."""
 
+import asyncio
 import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -10,10 +11,11 @@ from playwright.async_api import Browser, expect
 
 from rolecall.console import actions as console
 from rolecall.core.caller import Caller, Scope
-from rolecall.core.db import Db, fetch_rows, fetch_value
+from rolecall.core.db import Db, execute, fetch_rows, fetch_value
 from rolecall.evidence import verify
 from rolecall.identities.authority import Role
-from tests.builders import an_application, an_identity
+from rolecall.reviews import actions
+from tests.builders import an_application, an_identity, facts
 from tests.console.browser.conftest import Site, Visit, a_visit
 from tests.console.company import upload
 
@@ -153,9 +155,154 @@ async def test_review_is_decided_without_scripts(browser: Browser, site: Site, s
         await box.check()
     await page.locator("#several").get_by_role("button", name="Keep").first.click()
     await supervisor.sees("items decided")
-    await supervisor.go(f"/reviews/{review}/work?tab=all")
-    await page.get_by_role("link", name="Releasers").click()
+    for item in await undecided(site_db, review):
+        await supervisor.go(f"/reviews/{review}/work?selected={item}")
+        await page.locator("#detail [value=Keep]").check()
+        await page.locator("#comment").fill("Needed by the team")
+        await page.get_by_role("button", name="Decide and go to next").click()
+    await supervisor.go(f"/reviews/{review}/submit")
+    await page.get_by_label("I sign this statement").check()
+    await supervisor.press("Sign and submit")
 
-    await supervisor.sees("Releasers")
+    await supervisor.sees("Your 4 decisions were submitted")
     await supervisor.context.close()
     await admin.context.close()
+
+
+async def undecided(db: Db, review: str) -> list[str]:
+    rows = await fetch_rows(
+        db,
+        "SELECT id::text FROM review_items WHERE review_id = %(id)s AND status = 'Pending' ORDER BY list_key",
+        id=UUID(review),
+    )
+    return [id for (id,) in rows]
+
+
+async def an_open_review(db: Db, ledger: Ledger, name: str) -> str:
+    """Open a review without the browser; no item has a recommendation, so that no comment is required."""
+    raw = {
+        "name": f"Review of {name}",
+        "type": "Supervisor",
+        "dueOn": (datetime.now(UTC) + timedelta(days=14)).isoformat(),
+        "scope": {"applicationIds": [str(ledger.application)]},
+    }
+    async with db.transaction():
+        draft = await actions.create_review(db, CLERK, raw, facts())
+        await actions.open_review(db, CLERK, draft.id, facts().now)
+        await execute(db, "UPDATE review_items SET recommendation = NULL WHERE review_id = %(id)s", id=draft.id)
+    return str(draft.id)
+
+
+async def decided(db: Db, item: str) -> str | None:
+    found: str | None = await fetch_value(db, "SELECT decision FROM review_items WHERE id = %(id)s", id=UUID(item))
+    return found
+
+
+async def test_every_key_of_the_workspace(browser: Browser, site: Site, site_db: Db) -> None:
+    ledger = await a_ledger(site_db, site, "gamma")
+    review = await an_open_review(site_db, ledger, "gamma")
+    first, second, third, fourth = await undecided(site_db, review)
+    visit = await a_visit(browser, site, site_db, ledger.supervisor)
+    page, keys = visit.page, visit.page.keyboard
+    await visit.go(f"/reviews/{review}/work")
+    detail = page.locator("#detail")
+
+    await keys.press("j")
+    await expect(detail).to_have_attribute("data-id", second)
+    await keys.press("k")
+    await expect(detail).to_have_attribute("data-id", first)
+    await keys.press("x")
+    await expect(page.locator(f"input[value='{first}']")).to_be_checked()
+    await keys.press("x")
+    await keys.press("?")
+    await expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
+    await keys.press("Escape")
+    await keys.press("a")
+    await visit.sees("1 of 4")
+    # Keep until and change need a value, not mine and against a recommendation a comment: the key asks for it.
+    await keys.press("u")
+    await expect(page.locator("#until")).to_be_focused()
+    await page.locator("#until").fill((datetime.now(UTC) + timedelta(days=30)).date().isoformat())
+    await page.get_by_role("button", name="Keep Until and go to next").click()
+    await visit.sees("2 of 4")
+    await keys.press("c")
+    await expect(page.locator("#access")).to_be_focused()
+    await visit.go(f"/reviews/{review}/work")
+    await keys.press("r")
+    await visit.sees("3 of 4")
+    await keys.press("n")
+    await expect(page.locator("#comment")).to_be_focused()
+    await visit.go(f"/reviews/{review}/work")
+    await keys.press("s")
+    await visit.sees("Nothing left to decide")
+
+    assert [await decided(site_db, item) for item in (first, second, third)] == ["Keep", "Keep Until", "Revoke"]
+    moved = "SELECT reviewer_id <> %(me)s FROM review_items WHERE id = %(id)s"
+    assert await fetch_value(site_db, moved, me=ledger.supervisor, id=UUID(fourth))
+    await visit.go(f"/reviews/{review}/work?tab=kept&selected={first}")
+    await keys.press("z")
+    await visit.sees("was undone")
+    assert await decided(site_db, first) is None
+    await visit.context.close()
+    assert (visit.strays, visit.complaints) == ([], [])
+
+
+async def test_second_tab_of_a_reviewer_shows_what_the_first_one_did(browser: Browser, site: Site, site_db: Db) -> None:
+    ledger = await a_ledger(site_db, site, "delta")
+    review = await an_open_review(site_db, ledger, "delta")
+    first, *others = await undecided(site_db, review)
+    visit = await a_visit(browser, site, site_db, ledger.supervisor)
+    tab = await visit.context.new_page()
+    for page in (visit.page, tab):
+        await page.goto(f"{site.url}/reviews/{review}/work?selected={first}")
+
+    await visit.page.keyboard.press("a")
+    await visit.sees("1 of 4")
+    # The other tab still shows the item; its decision replaces the first one, and both are in the history.
+    await tab.keyboard.press("r")
+    await tab.get_by_text("1 of 4").first.wait_for()
+    for item in others:
+        await visit.go(f"/reviews/{review}/work?selected={item}")
+        await visit.page.keyboard.press("a")
+        await until(site_db, "SELECT status <> 'Pending' FROM review_items WHERE id = %(id)s", UUID(item))
+    await tab.goto(f"{site.url}/reviews/{review}/work?tab=flagged&selected={first}")
+    await visit.go(f"/reviews/{review}/submit")
+    await visit.page.get_by_label("I sign this statement").check()
+    await visit.press("Sign and submit")
+    await visit.sees("Your 4 decisions were submitted")
+    await tab.keyboard.press("a")
+
+    await tab.get_by_text("decisions can be made only while it is Open").first.wait_for()
+    history = await fetch_rows(
+        site_db, "SELECT decision FROM review_decisions WHERE item_id = %(id)s ORDER BY number", id=UUID(first)
+    )
+    assert history == [("Keep",), ("Revoke",)]
+    await visit.context.close()
+
+
+async def test_two_reviewers_decide_at_once(browser: Browser, site: Site, site_db: Db) -> None:
+    ledger = await a_ledger(site_db, site, "epsilon")
+    review = await an_open_review(site_db, ledger, "epsilon")
+    items = await undecided(site_db, review)
+    other = await an_identity(site_db, "Otto", "Lead epsilon")
+    await execute(
+        site_db, "UPDATE review_items SET reviewer_id = %(o)s WHERE id = ANY(%(ids)s)", o=other, ids=items[:2]
+    )
+    visits = [await a_visit(browser, site, site_db, person) for person in (other, ledger.supervisor)]
+    for visit in visits:
+        await visit.go(f"/reviews/{review}/work")
+
+    for count in ("1 of 2", "2 of 2"):
+        await asyncio.gather(*(visit.page.keyboard.press("a") for visit in visits))
+        await asyncio.gather(*(visit.sees(count) for visit in visits))
+    for visit in visits:
+        await visit.go(f"/reviews/{review}/submit")
+        await visit.page.get_by_label("I sign this statement").check()
+    await asyncio.gather(*(visit.press("Sign and submit") for visit in visits))
+    await asyncio.gather(*(visit.sees("Your 2 decisions were submitted") for visit in visits))
+
+    assert await fetch_value(site_db, "SELECT status FROM reviews WHERE id = %(id)s", id=UUID(review)) == "Completed"
+    sql = "SELECT count(*) FROM review_decisions WHERE review_id = %(id)s"
+    assert await fetch_value(site_db, sql, id=UUID(review)) == 4
+    for visit in visits:
+        await visit.context.close()
