@@ -125,9 +125,7 @@ async def test_unexplained_access_of_many_people_is_one_review(client: httpx2.As
     await execute(db, "UPDATE accounts SET matched_on = now() - interval '1 day'")
     await finish_again(db, run)
 
-    for number in await following.imports_to_review(db):
-        async with db.transaction():
-            await following.follow_import(db, number, datetime.now(UTC))
+    await follow(db)
 
     rows = await fetch_rows(db, "SELECT name, item_count FROM reviews")
     assert rows == [("Unexplained access in Finance Ledger: 12 people", 12)]
