@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache
+from weakref import WeakKeyDictionary
 
 import msgspec
 
@@ -183,8 +184,19 @@ def is_inverted(header: str) -> bool:
 
 def meanings(content: Content, profiles: Sequence[Profile]) -> list[Meaning]:
     """Return what each column may mean, the best first."""
-    found = [meaning for profile in profiles for meaning in _meanings(content, profile)]
+    found = [meaning for profile in profiles for meaning in _known_meanings(content, profile)]
     return sorted(found, key=lambda meaning: -meaning.score)
+
+
+def _known_meanings(content: Content, profile: Profile) -> Sequence[Meaning]:
+    """Return what a column may mean; many rules ask, so it is found once."""
+    known = _KNOWN_MEANINGS.setdefault(profile, {})
+    if content not in known:
+        known[content] = tuple(_meanings(content, profile))
+    return known[content]
+
+
+_KNOWN_MEANINGS: WeakKeyDictionary[Profile, dict[Content, tuple[Meaning, ...]]] = WeakKeyDictionary()
 
 
 def _meanings(content: Content, profile: Profile) -> Iterable[Meaning]:

@@ -49,7 +49,6 @@ def test_unreadable_file_says_what_was_found(tmp_path: Path, content: bytes, pro
     assert file.contents == []
 
 
-@pytest.mark.timeout(60)
 @pytest.mark.parametrize(
     "content",
     [
@@ -145,7 +144,6 @@ def test_encoding_is_detected_and_reported(tmp_path: Path) -> None:
     assert file.contents[0].understood[0]["name"] == "Jörg Müller"
 
 
-@pytest.mark.timeout(120)
 def test_matrix_of_a_million_cells_and_a_long_file_are_proposed(tmp_path: Path) -> None:
     matrix = "user," + ",".join(f"p{n}" for n in range(1000)) + "\n"
     matrix += "".join(
