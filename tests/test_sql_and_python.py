@@ -26,7 +26,7 @@ GENERAL = re.compile(r"keep_list_on_|note_(insert|update|delete)$|chain_changes$
 QUIET = (
     "change_hook", "continue_import", "create_application", "create_duty", "create_hook", "delete_duty", "delete_hook",
     "drop_changes", "mark_working", "roll_back", "rotate_secret", "set_return_date", "_move", "_record",
-    "_set_excepted", "_start",
+    "_set_excepted", "_start", "_without_invalid_approvals",
 )  # fmt: skip
 
 
