@@ -287,12 +287,14 @@ CREATE TABLE public.applications (
     list_key text GENERATED ALWAYS AS ((("left"(name_key, 300) || chr(1)) || (id)::text)) STORED COLLATE pg_catalog."C",
     review_every_months integer,
     surprise_reviews boolean DEFAULT false NOT NULL,
+    former_names text[] DEFAULT '{}'::text[] NOT NULL,
     CONSTRAINT priority_is_known CHECK ((priority = ANY (ARRAY['None'::text, 'Low'::text, 'Moderate'::text, 'High'::text, 'Critical'::text]))),
     CONSTRAINT review_every_is_positive CHECK ((review_every_months > 0))
 );
 ALTER TABLE ONLY public.applications ADD CONSTRAINT applications_name_key UNIQUE (name);
 ALTER TABLE ONLY public.applications ADD CONSTRAINT applications_pkey PRIMARY KEY (id);
 CREATE UNIQUE INDEX applications_listed_ ON public.applications USING btree (list_key);
+CREATE TRIGGER keep_former_name BEFORE UPDATE OF name ON public.applications FOR EACH ROW WHEN ((old.name <> new.name)) EXECUTE FUNCTION public.keep_former_name();
 CREATE TRIGGER keep_list_on_delete AFTER DELETE ON public.applications REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_applications_on_delete();
 CREATE TRIGGER keep_list_on_insert AFTER INSERT ON public.applications REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_applications_on_insert();
 CREATE TRIGGER keep_list_on_truncate AFTER TRUNCATE ON public.applications FOR EACH STATEMENT EXECUTE FUNCTION public.empty_list();
@@ -726,6 +728,7 @@ CREATE TABLE public.duty_rules (
 ALTER TABLE ONLY public.duty_rules ADD CONSTRAINT duty_rules_pkey PRIMARY KEY (id);
 CREATE INDEX duty_rules_in_order ON public.duty_rules USING btree (name_key, id);
 CREATE UNIQUE INDEX duty_rules_name_idx ON public.duty_rules USING btree (name);
+CREATE TRIGGER drop_approvals_of_rule AFTER UPDATE OF definition ON public.duty_rules FOR EACH ROW WHEN (((old.definition ->> 'ownerId'::text) IS DISTINCT FROM (new.definition ->> 'ownerId'::text))) EXECUTE FUNCTION public.drop_approvals_of_rule();
 CREATE TRIGGER note_delete AFTER DELETE ON public.duty_rules REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_duty_rules();
 CREATE TRIGGER note_insert AFTER INSERT ON public.duty_rules REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_duty_rules();
 CREATE TRIGGER note_update AFTER UPDATE ON public.duty_rules REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_duty_rules();
@@ -987,6 +990,7 @@ CREATE TRIGGER note_to_match_on_insert AFTER INSERT ON public.identities REFEREN
 CREATE TRIGGER note_to_match_on_update AFTER UPDATE ON public.identities REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_identities_to_match();
 CREATE TRIGGER note_update AFTER UPDATE ON public.identities REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_identities();
 CREATE TRIGGER notify_of_acting_owners AFTER UPDATE ON public.identities REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.notify_of_acting_owners();
+CREATE TRIGGER notify_of_left_control_owners AFTER UPDATE ON public.identities REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.notify_of_left_control_owners();
 CREATE TRIGGER refresh_members_on_insert AFTER INSERT ON public.identities REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.refresh_access_model_members();
 CREATE TRIGGER refresh_members_on_update AFTER UPDATE ON public.identities REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.refresh_access_model_members();
 ALTER TABLE ONLY public.identities ADD CONSTRAINT identities_supervisor_id_fkey FOREIGN KEY (supervisor_id) REFERENCES public.identities(id);
@@ -1301,6 +1305,21 @@ CREATE TABLE public.past_resolutions (
     until timestamp with time zone NOT NULL
 );
 ALTER TABLE ONLY public.past_resolutions ADD CONSTRAINT past_resolutions_pkey PRIMARY KEY (request_id, since);
+
+CREATE TABLE public.past_sides (
+    conflict_id uuid NOT NULL,
+    duty_id uuid NOT NULL,
+    account integer NOT NULL,
+    kind text NOT NULL,
+    number integer NOT NULL,
+    path integer[] NOT NULL,
+    access text NOT NULL,
+    during int4range NOT NULL
+);
+CREATE INDEX past_sides_of_conflicts ON public.past_sides USING btree (conflict_id);
+CREATE INDEX past_sides_of_duties ON public.past_sides USING btree (duty_id);
+ALTER TABLE ONLY public.past_sides ADD CONSTRAINT past_sides_conflict_id_fkey FOREIGN KEY (conflict_id) REFERENCES public.conflicts(id);
+ALTER TABLE ONLY public.past_sides ADD CONSTRAINT past_sides_duty_id_fkey FOREIGN KEY (duty_id) REFERENCES public.duties(id);
 
 CREATE TABLE public.permission_holders (
     permission_number integer NOT NULL,
@@ -2337,7 +2356,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 76c6d5e28f1a function keep_applications_on_delete()
 -- d470f914aae0 function keep_applications_on_insert()
 -- 9d9d4f93280f function keep_applications_on_update()
--- b7eb29f1f038 function note_applications()
+-- 9b5d63ade81a function note_applications()
 -- 64a39115a9c1 function note_connectors()
 -- 240d20930343 function note_file_groups()
 -- af8cf59488c5 function note_schedules()
@@ -2366,12 +2385,15 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- f0fdabe68e89 function nudge_carriers()
 
 -- In rolecall/schema/conflicts.sql:
+-- 54c75d98ba44 function drop_approvals(uuid[], text, timestamp with time zone)
+-- f4a1adbeb8d7 function drop_approvals_of_rule()
 -- 4f9f8b2628e3 function end_exceptions(uuid[], text, text, timestamp with time zone)
 -- 6fba8e34a6a5 function end_exceptions_of_duty()
 -- acabb6faa312 function end_outgrown_exceptions()
 -- 9a36d9c1bdf7 function except_conflicts()
 -- fe1511009f44 function note_conflict_exceptions()
 -- 520c5c44480c function note_exception_approvals()
+-- 162445b0a5d8 function record_ends(uuid[], text, timestamp with time zone)
 -- aca68ab9da46 function refuse_move()
 -- 300d2627f01d function reopen_conflicts(uuid[])
 
@@ -2430,16 +2452,17 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- a3e3464181f7 function is_group_header(integer, text)
 -- bd7323123b06 function is_in_catalogue(uuid, text, text, text)
 -- 5a4a2aec95e1 function like_wildcard(text)
--- 232b7a5bd56d function duties_given(uuid, text, text, text, text)
+-- 4a565c9f2d6f function names_of_applications()
+-- d4ef492014e9 function duties_given(uuid, text, text, text, text)
 -- 1706bcf9591c function duties_given_by(uuid[], text[], text[], text[], text[])
 -- 846ca848f381 function duty_access(uuid[], uuid[], timestamp with time zone)
--- dde4353fe135 function entitlements_matching(jsonb, integer)
+-- 054f8781e85a function entitlements_matching(jsonb, integer)
 -- 9c1bf02aa4cf function entitlements_of_duties(uuid[], integer)
--- 465dd8fa801c function evaluate_duties(uuid[], timestamp with time zone)
--- e2937b15bd6f function evaluate_everything(timestamp with time zone)
+-- 4079b8e5352e function evaluate_duties(uuid[], timestamp with time zone)
+-- 7e49ade775bf function evaluate_everything(timestamp with time zone)
 -- 40d0eee9a9f4 function evaluate_import()
 -- 504205a80b4b function evaluate_people(uuid[], timestamp with time zone, integer)
--- e529e1600932 function evaluate_rules(uuid[], timestamp with time zone)
+-- db798a6c06ad function evaluate_rules(uuid[], timestamp with time zone)
 -- fd2dcd04ca22 function groups_with_duties(uuid[], uuid[])
 -- 8307277fc280 function keep_conflicts_on_delete()
 -- 32bdb2575797 function keep_conflicts_on_insert()
@@ -2447,6 +2470,8 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- e28568d3d25e function keep_duty_holders_on_delete()
 -- f14328d76fa1 function keep_duty_holders_on_insert()
 -- 64a2651b7c1b function keep_duty_holders_on_update()
+-- 73a00b6d99ff function keep_former_name()
+-- e7d750ba6aa0 function keep_sides(uuid[])
 -- acb37d9a5fd5 function match_renamed()
 -- 9bf5882186fc function match_same_entitlements()
 -- 5142eec18ab5 function move_duty_holders()
@@ -2458,6 +2483,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 90ced8d524e1 function refresh_duties(uuid[])
 -- 58e4f0e3a444 function refresh_duty_groups(uuid[], uuid[])
 -- fd1f699fbba5 function refresh_duty_holders(uuid[], uuid[])
+-- 23c76da76026 function refresh_rules(uuid[], timestamp with time zone)
 -- 6d87c80404e2 function rules_concerned(uuid[], uuid[], uuid[])
 -- 26365581cdc5 function take_people_to_evaluate()
 
@@ -2519,6 +2545,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 631620bc74ea function notify_of_failing_webhook()
 -- 74a69de636e8 function notify_of_held_import()
 -- 0f6f5e861a93 function notify_of_leaves(timestamp with time zone)
+-- e6155197774a function notify_of_left_control_owners()
 -- 23122610c18d function notify_of_moved_items()
 -- 9e8458b99b0f function notify_of_moved_requests()
 -- c9c21cd903ad function notify_of_personnel_events()
@@ -2529,7 +2556,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 30e7a2f57de1 function notify_of_stand_in()
 -- fadbca51d6f1 function notify_reviewers(uuid[], text)
 -- 77349459b596 function people_of_rule(uuid)
--- 75824abf358d function people_who_approve(uuid)
+-- 7b8526a22aef function people_who_approve(uuid)
 -- 502c4a453547 function people_who_respond(uuid, text)
 -- 5557cef493a5 function people_with_items(uuid, uuid[])
 -- 7124f1d685df function remind_approvers(uuid)

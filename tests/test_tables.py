@@ -36,7 +36,7 @@ OWNERS = {
     "work_items": "activity comments",
     "stand_ins": "absences stand_ins",
     "duties": "conflicts duties duty_entitlements duty_groups duty_holders duty_rule_duties duty_rule_versions"
-    " duty_rules identities_to_evaluate",
+    " duty_rules identities_to_evaluate past_sides",
     "conflicts": "conflict_exceptions exception_approvals",
     "access_requests": "access_request_events access_requests past_resolutions privileges related_items"
     " request_conflicts responses"

@@ -101,6 +101,7 @@ async def approve_exception(db: Db, caller: Caller, id: str, raw: Json, facts: F
     if not requested:
         raise Conflict("No exception for this conflict is waiting for approval")
     _require_current(conflict)
+    await _require_control_owner(db, requested)
     requested = await _without_invalid_approvals(db, conflict, requested, facts.now)
     approver = await approving.approver_of(db, caller, conflict, requested, body, facts.now)
     # Fires notify_of_approval, schema/notifications.sql.
@@ -125,6 +126,14 @@ async def approve_exception(db: Db, caller: Caller, id: str, raw: Json, facts: F
         await _put_in_force(db, conflict, requested, facts.now)
     await _record(db, conflict.id, caller, _approved(approver, caller), body.comment, facts.now)
     return await queries.get(db, conflict.id, facts.now)
+
+
+async def _require_control_owner(db: Db, requested: ConflictException) -> None:
+    if not await queries.is_active(db, requested.control_owner.id):
+        raise Conflict(
+            f"{requested.control_owner.name}, who owns the control, is not active:"
+            " withdraw the exception and request it again with another owner of the control"
+        )
 
 
 async def _without_invalid_approvals(

@@ -24,7 +24,8 @@ async def relations_to(db: Db, caller: Caller, conflict_id: UUID) -> frozenset[P
                             AND (e.status = 'Pending' OR p.stand_in_id = %(me)s)),
                   EXISTS (SELECT FROM conflict_exceptions e WHERE e.rule_id = c.rule_id
                             AND e.identity_id = c.identity_id AND e.control_owner_id = %(me)s
-                            AND e.status IN ('Pending', 'Approved'))
+                            AND (e.status IN ('Pending', 'Approved')
+                                 OR e.approved_on < coalesce(c.until, 'infinity') AND e.ended_on > c.since))
            FROM conflicts c JOIN duty_rules r ON r.id = c.rule_id WHERE c.id = %(id)s""",
         me=caller.id,
         id=conflict_id,

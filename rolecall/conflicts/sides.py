@@ -15,7 +15,11 @@ from rolecall.entitlements.model import EntitlementKind
 
 
 async def sides_of(db: Db, items: Sequence[ConflictItem], as_of: datetime | None) -> list[list[ConflictSide]]:
-    """Find the access on each side, now or at a past moment, or at the end of a conflict that has ended."""
+    """Find the access on each side, now or at a past moment, or at the end of a conflict that has ended.
+
+    If a duty or the rule has changed since it ended, the sides are those that were kept then.
+    """
+    kept = await duties.kept_access(db, [item.id for item in items])
     named = await _duties_of(db, {item.rule.id for item in items})
     moments = [item.last_moment or as_of for item in items]
     people = defaultdict[datetime | None, set[UUID]](set)
@@ -25,7 +29,8 @@ async def sides_of(db: Db, items: Sequence[ConflictItem], as_of: datetime | None
     reasons = await reasons_at(db, people)
 
     def sides(item: ConflictItem, moment: datetime | None) -> list[ConflictSide]:
-        held = [(duty, access[moment].get((item.identity.id, duty.id), [])) for duty in named[item.rule.id]]
+        today = {duty: access[moment].get((item.identity.id, duty.id), []) for duty in named[item.rule.id]}
+        held = (kept.get(item.id) or today).items()
         return [_side(item.identity.id, duty, entries, reasons[moment]) for duty, entries in held if entries]
 
     return [sides(item, moment) for item, moment in zip(items, moments, strict=True)]

@@ -69,13 +69,15 @@ async def change_duty(db: Db, id: str, raw: Json, facts: Facts) -> DutyDetail:
 
 
 async def delete_duty(db: Db, id: str) -> None:
-    """Delete a duty that no rule names."""
+    """Delete a duty that neither a rule nor the record of a conflict names."""
     known = known_guid("Duty", id)
     await take_turn(db)
     duty = await queries.get(db, known)
     if duty.rules:
         names = ", ".join(rule.name for rule in duty.rules)
         raise Conflict(f"Duty {duty.name} is used by the rules {names}: remove it from them first")
+    if await queries.is_on_record(db, known):
+        raise Conflict(f"Duty {duty.name} is on record in past conflicts: remove its patterns instead")
     # No foreign key: it would take longer than everything else when thousands of people begin to hold a duty.
     await execute(db, "DELETE FROM duty_holders WHERE duty_id = %(id)s", id=known)
     await execute(db, "DELETE FROM duties WHERE id = %(id)s", id=known)
@@ -128,6 +130,7 @@ async def commit_rule(db: Db, caller: Caller, id: str, now: datetime) -> RuleDet
     rule = await _locked(db, id)
     draft = draft_of(rule)
     await _refuse_contradictions(db, rule.id, draft)
+    # A new owner fires drop_approvals_of_rule, schema/conflicts.sql.
     await commit_draft(db, "duty_rules", _ADD_VERSION, rule.id, draft, caller, now)
     await execute(db, "SELECT evaluate_rules(%(ids)s, %(now)s)", ids=[rule.id], now=now)
     return await queries.get_rule(db, rule.id)

@@ -10,7 +10,7 @@ import msgspec
 from psycopg.types.json import Jsonb
 
 from rolecall.accounts.model import Access
-from rolecall.core.db import Db, fetch_all, fetch_rows
+from rolecall.core.db import Db, fetch_all, fetch_rows, fetch_value
 from rolecall.core.errors import NotFound
 from rolecall.core.ids import known_guid
 from rolecall.core.paging import Listing, Page, fetch_listed, fetch_page, totals_by
@@ -100,6 +100,12 @@ async def rules_naming(db: Db, id: UUID) -> list[DutyReference]:
     )
 
 
+async def is_on_record(db: Db, id: UUID) -> bool:
+    """Return whether a conflict of the past names a duty."""
+    found: bool = await fetch_value(db, "SELECT EXISTS (SELECT FROM past_sides WHERE duty_id = %(id)s)", id=id)
+    return found
+
+
 async def names(db: Db) -> list[DutyReference]:
     """Return all duties by name."""
     return await fetch_all(db, DutyReference, "SELECT id, name FROM duties ORDER BY name_key, id")
@@ -180,6 +186,14 @@ _HELD_AT_MOMENTS = """SELECT at.n, d.* FROM (
         FROM unnest(%(places)s::int[], %(moments)s::timestamptz[], %(people)s::uuid[]) AS u (n, moment, identity_id)
         GROUP BY n) AS at
     CROSS JOIN LATERAL duty_access(%(duties)s, at.people, at.moment) AS d"""
+# The columns of a DutyAccess for access `h`.
+_ACCESS = """e.id, e.kind, o.id, o.name, e.header, e.section, e.name, e.risk_rating, h.access, a.id, a.username,
+    group_names(h.path), lower(h.during), r.build_end,
+    (SELECT group_header(v.nomenclature) FROM group_versions v WHERE v.group_number = h.path[1]
+     ORDER BY v.from_import DESC LIMIT 1)"""
+_ACCESS_JOINS = """JOIN entitlements e ON e.kind = h.kind AND e.number = h.number
+    JOIN applications o ON o.id = e.application_id JOIN accounts a ON a.number = h.account
+    JOIN application_imports r ON r.number = lower(h.during)"""
 HeldAccess = dict[tuple[UUID, UUID], list[DutyAccess]]
 
 
@@ -196,14 +210,8 @@ async def access_at(
     places, moments, identities = zip(*entries, strict=True) if entries else ((), (), ())
     rows = await fetch_rows(
         db,
-        f"""SELECT h.n, h.identity_id, h.duty_id, e.id, e.kind, o.id, o.name, e.header, e.section, e.name,
-                  e.risk_rating, h.access, a.id, a.username, group_names(h.path), lower(h.during), r.build_end,
-                  (SELECT group_header(v.nomenclature) FROM group_versions v WHERE v.group_number = h.path[1]
-                   ORDER BY v.from_import DESC LIMIT 1)
-           FROM ({_HELD_ONCE if len(people) == 1 else _HELD_AT_MOMENTS}) AS h
-           JOIN entitlements e ON e.kind = h.kind AND e.number = h.number
-           JOIN applications o ON o.id = e.application_id JOIN accounts a ON a.number = h.account
-           JOIN application_imports r ON r.number = lower(h.during)
+        f"""SELECT h.n, h.identity_id, h.duty_id, {_ACCESS}
+           FROM ({_HELD_ONCE if len(people) == 1 else _HELD_AT_MOMENTS}) AS h {_ACCESS_JOINS}
            ORDER BY o.name_key, e.name_key, a.username, h.path""",
         duties=list(set(duties)),
         places=list(places),
@@ -214,6 +222,21 @@ async def access_at(
     for n, identity_id, duty_id, *columns in rows:
         found[n][identity_id, duty_id].append(_an_access(columns))
     return dict(zip(people, found, strict=True))
+
+
+async def kept_access(db: Db, conflicts: Sequence[UUID]) -> dict[UUID, dict[DutyReference, list[DutyAccess]]]:
+    """Return the access on each side of conflicts that was kept when a duty or the rule changed."""
+    rows = await fetch_rows(
+        db,
+        f"""SELECT h.conflict_id, d.id, d.name, {_ACCESS}
+            FROM past_sides h JOIN duties d ON d.id = h.duty_id {_ACCESS_JOINS}
+            WHERE h.conflict_id = ANY(%(ids)s) ORDER BY d.name_key, o.name_key, e.name_key, a.username, h.path""",
+        ids=list(conflicts),
+    )
+    found = defaultdict[UUID, dict[DutyReference, list[DutyAccess]]](dict)
+    for conflict_id, duty_id, name, *columns in rows:
+        found[conflict_id].setdefault(DutyReference(duty_id, name), []).append(_an_access(columns))
+    return found
 
 
 def _an_access(row: Sequence[Any]) -> DutyAccess:

@@ -23,7 +23,8 @@ async def of_conflicts(db: Db, ids: Sequence[UUID], _: FactContext) -> dict[UUID
            LEFT JOIN console_roles o ON o.identity_id = n.identity_id
            LEFT JOIN conflicts c ON c.rule_id = r.id AND c.status = 'Open'
            LEFT JOIN identities i ON i.id = c.identity_id
-           WHERE n.id = ANY(%(ids)s) AND n.item_kind = 'Duty Rule' GROUP BY n.id, r.id, o.role""",
+           WHERE n.id = ANY(%(ids)s) AND n.item_kind = 'Duty Rule'
+             AND n.kind = 'Conflict Opened' GROUP BY n.id, r.id, o.role""",
         ids=list(ids),
     )
     found = {}
@@ -41,6 +42,33 @@ async def of_conflicts(db: Db, ids: Sequence[UUID], _: FactContext) -> dict[UUID
     return found
 
 
+async def of_ended_conflicts(db: Db, ids: Sequence[UUID], _: FactContext) -> dict[UUID, NotificationFacts]:
+    """Describe the conflicts of each rule that a change of a duty or the rule ended."""
+    rows = await fetch_rows(
+        db,
+        """SELECT n.id, r.name, n.part, c.id, c.author,
+                  coalesce((r.definition ->> 'ownerId')::uuid = n.identity_id, false)
+           FROM notifications n JOIN duty_rules r ON r.id = n.item_id
+           CROSS JOIN LATERAL (
+               SELECT c.id, a.author FROM conflicts c JOIN activity a ON a.item_id = c.id AND a.action = 'Ended'
+               WHERE c.rule_id = r.id
+               ORDER BY abs(extract(epoch FROM a.created_date - n.created_date)), a.number LIMIT 1) AS c
+           WHERE n.id = ANY(%(ids)s) AND n.item_kind = 'Duty Rule' AND n.kind = 'Conflict Ended'""",
+        ids=list(ids),
+    )
+    return {
+        id: NotificationFacts(
+            what=f"Rule {rule}",
+            by=author,
+            result=f"{count} conflict{'' if count == '1' else 's'} ended by a change",
+            why="You own the rule" if is_owner else "You decide for the rule",
+            silence="The conflicts stay ended",
+            link=f"/conflicts/{conflict_id}",
+        )
+        for id, rule, count, conflict_id, author, is_owner in rows
+    }
+
+
 _EXCEPTION_RESULTS = {
     "Pending": "waits for your approval",
     "Approved": "was approved until {}",
@@ -48,10 +76,12 @@ _EXCEPTION_RESULTS = {
     "Expired": "has expired, and the conflict is open again",
     "Outgrown": "has ended, because the conflict grew beyond it, and the conflict is open again",
     "Ending": "ends on {}; renew it or have the access removed",
+    "Control": "has no active owner of its control; request it again with another one",
 }
 _EXCEPTION_SILENCE = {
     "Ending": "The conflict is open again then",
     "Approved": "",
+    "Control": "The exception stays as it is until it ends, but its control may not be carried out",
     "Withdrawn": "",
 }
 _STAYS_OPEN = "The conflict stays open"
@@ -89,6 +119,8 @@ async def of_exceptions(db: Db, ids: Sequence[UUID], context: FactContext) -> di
         f"""SELECT n.id, n.part, e.conflict_id, i.first_name || ' ' || i.last_name AS person, r.name AS rule, e.until,
                    CASE n.part WHEN 'Pending' THEN n.identity_id IN (SELECT people_who_approve(e.id))
                                WHEN 'Ending' THEN e.status = 'Approved'
+                               WHEN 'Control' THEN e.status IN ('Pending', 'Approved') AND NOT EXISTS (
+                                   SELECT FROM identities c WHERE c.id = e.control_owner_id AND c.status = 'Active')
                                ELSE e.status = n.part END
                    AND (n.part NOT IN ('Expired', 'Outgrown') OR EXISTS (
                        SELECT FROM conflicts c WHERE c.rule_id = e.rule_id AND c.identity_id = e.identity_id

@@ -46,6 +46,7 @@ _OPENS = {
     NotificationKind.WEBHOOK_FAILING: "Open the webhook",
     NotificationKind.CHANNEL_FAILING: "Open the settings",
     NotificationKind.CONFLICT_OPENED: "Open the conflicts",
+    NotificationKind.CONFLICT_ENDED: "Open the conflicts",
     NotificationKind.CONFLICT_EXCEPTION: "Open the conflict",
     NotificationKind.REPORT: "Open the report",
     NotificationKind.OWNERSHIP: "Open the catalogue",
@@ -88,6 +89,11 @@ DEFAULTS = {
     NotificationKind.CONFLICT_OPENED: (
         "{{ what }}: {{ result }}",
         "{{ person }} can do what the rule keeps apart. Remove the access or ask for an exception.",
+    ),
+    NotificationKind.CONFLICT_ENDED: (
+        "{{ what }}: {{ result }}",
+        "{{ by }} changed a duty, the rule or a name."
+        " Check that the change is right: the people may still have the access.",
     ),
     NotificationKind.CONFLICT_EXCEPTION: ("{{ what }} for {{ person }} {{ result }}", "{{ by }} requested it."),
     NotificationKind.REPORT: ("{{ what }} {{ result }}", "{{ what }} {{ result }}."),

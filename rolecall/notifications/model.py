@@ -37,6 +37,7 @@ class NotificationKind(StrEnum):
     WEBHOOK_FAILING = "Webhook Failing"
     CHANNEL_FAILING = "Channel Failing"
     CONFLICT_OPENED = "Conflict Opened"
+    CONFLICT_ENDED = "Conflict Ended"
     CONFLICT_EXCEPTION = "Conflict Exception"
     REPORT = "Report"
     OWNERSHIP = "Ownership"
@@ -144,6 +145,7 @@ DEFAULT_RULES = {
         KindRule(NotificationKind.WEBHOOK_FAILING),
         KindRule(NotificationKind.CHANNEL_FAILING, Channel.CONSOLE),
         KindRule(NotificationKind.CONFLICT_OPENED, rhythm=Rhythm.DIGEST, is_chat_allowed=False),
+        KindRule(NotificationKind.CONFLICT_ENDED, is_chat_allowed=False),
         KindRule(NotificationKind.CONFLICT_EXCEPTION),
         KindRule(NotificationKind.REPORT),
         KindRule(NotificationKind.OWNERSHIP, rhythm=Rhythm.DIGEST),
@@ -166,6 +168,7 @@ MEANINGS = {
     NotificationKind.REPORT: "A scheduled report that you receive was written, or one of yours failed",
     NotificationKind.OWNERSHIP: "The owner of groups or permissions left, and you act in their place",
     NotificationKind.CONFLICT_OPENED: "People hold duties that a rule of yours keeps apart",
+    NotificationKind.CONFLICT_ENDED: "A change of a duty or a rule ended conflicts of a rule of yours",
     NotificationKind.CONFLICT_EXCEPTION: "An exception of a conflict waits for your approval, ends soon or has ended",
     NotificationKind.STAND_IN: "You were named as a stand-in, or a stand-in was named for you",
     NotificationKind.REVIEW: "A review waits for your decisions; your review is overdue; or removed access came back",

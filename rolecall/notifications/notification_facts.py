@@ -13,7 +13,7 @@ import msgspec
 from rolecall.access_requests.model import AWAITED
 from rolecall.access_requests.requirements import ADMINISTRATORS
 from rolecall.core.db import Db, fetch_rows
-from rolecall.notifications.conflict_facts import of_conflicts, of_exceptions
+from rolecall.notifications.conflict_facts import of_conflicts, of_ended_conflicts, of_exceptions
 from rolecall.notifications.model import (
     ASKED_TO,
     EscalateTo,
@@ -328,6 +328,7 @@ _READERS = (
     _of_webhooks,
     _of_channels,
     of_conflicts,
+    of_ended_conflicts,
     of_exceptions,
     of_reviews,
     of_stand_ins,

@@ -1,7 +1,7 @@
 -- Applications are a list in order of their names. They are audited with their connector, file groups and schedule as parts of them.
 
 CALL keep_list('applications');
-CALL keep_audit('applications', '''Application''', 'r.id', $$to_jsonb(r) - '{id,name_key,list_key}'::text[]$$);
+CALL keep_audit('applications', '''Application''', 'r.id', $$to_jsonb(r) - '{id,name_key,list_key,former_names}'::text[]$$);
 CALL keep_audit('connectors', '''Application''', 'r.application_id', $$to_jsonb(r) - '{id,application_id}'::text[]$$, $$'connector'$$);
 -- File groups that are deleted with their connector have no application any more, so they are not noted.
 CALL keep_audit('file_groups', '''Application''', '(SELECT c.application_id FROM connectors c WHERE c.id = r.connector_id)',

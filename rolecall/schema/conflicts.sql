@@ -2,7 +2,7 @@
 --
 -- INSERT of conflicts (refresh_conflicts, schema/duties.sql) fires `except_conflicts`. An exception covers the duties that the person held when
 -- it was requested, as they were then. INSERT of duty_holders and duty_rule_duties (schema/duties.sql) and UPDATE of a duty's patterns
--- (duties/actions.py) fire `end_outgrown_…`. conflicts/actions.py calls `end_exceptions` and `reopen_conflicts`. UPDATE of a status to one that
+-- (duties/actions.py) fire `end_outgrown_…`. UPDATE of a rule's owner (commit_draft, core/drafts.py) fires `drop_approvals_of_rule`. conflicts/actions.py calls `end_exceptions` and `reopen_conflicts`. UPDATE of a status to one that
 -- may not follow fires `refuse_move`.
 
 -- Refuse a change of status that the model does not list.
@@ -52,6 +52,49 @@ BEGIN
     FROM conflict_exceptions e LEFT JOIN conflicts c ON c.rule_id = e.rule_id AND c.identity_id = e.identity_id AND c.until IS NULL
     WHERE e.id = ANY (ended) ORDER BY e.number;
 END $$;
+
+-- Record who and what ended conflicts that a change of duties or rules ended, and notify the owners of the rules. The sides of those that go on
+-- are read from the access again.
+CREATE OR REPLACE FUNCTION record_ends(conflicts_before uuid[], said text, moment timestamptz) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    ended uuid[] := ARRAY(SELECT id FROM conflicts WHERE id = ANY (conflicts_before) AND until IS NOT NULL);
+BEGIN
+    DELETE FROM past_sides WHERE conflict_id = ANY (conflicts_before) AND conflict_id <> ALL (ended);
+    INSERT INTO activity (item_id, created_date, author, action, content)
+    SELECT id, moment, coalesce(nullif(current_setting('rolecall.author', true), '')::jsonb #>> '{caller,name}', 'System'), 'Ended',
+           'The conflict ended: ' || said FROM conflicts WHERE id = ANY (ended) ORDER BY number;
+    PERFORM notify_people(ARRAY(SELECT person FROM people_of_rule(e.rule_id) AS person WHERE person IS DISTINCT FROM author_id()),
+                          'Conflict Ended', 'Duty Rule', e.rule_id, e.count::text)
+    FROM (SELECT rule_id, count(*) FROM conflicts WHERE id = ANY (ended) GROUP BY rule_id) AS e;
+END $$;
+
+-- Drop the approval of exceptions that wait, and notify the people who can approve now.
+CREATE OR REPLACE FUNCTION drop_approvals(exceptions uuid[], said text, moment timestamptz) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    dropped record;
+BEGIN
+    FOR dropped IN
+        WITH gone AS (DELETE FROM exception_approvals WHERE exception_id = ANY (exceptions) RETURNING exception_id, approver_name)
+        SELECT e.id, e.number, coalesce(c.id, e.conflict_id) AS conflict_id, string_agg(g.approver_name, ', ') AS names
+        FROM gone g JOIN conflict_exceptions e ON e.id = g.exception_id
+        LEFT JOIN conflicts c ON c.rule_id = e.rule_id AND c.identity_id = e.identity_id AND c.until IS NULL
+        GROUP BY e.id, e.number, c.id ORDER BY e.number
+    LOOP
+        INSERT INTO activity (item_id, created_date, author, action, content)
+        VALUES (dropped.conflict_id, moment, 'System', 'Exception', format('The approval of %s was dropped: %s', dropped.names, said));
+        PERFORM remind_approvers(dropped.id);
+    END LOOP;
+END $$;
+
+-- Another person owns the rule: the approvals of exceptions that wait start again.
+CREATE OR REPLACE FUNCTION drop_approvals_of_rule() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM drop_approvals(ARRAY(SELECT id FROM conflict_exceptions WHERE rule_id = NEW.id AND status = 'Pending'),
+                           'the rule has another owner', written_on());
+    RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER drop_approvals_of_rule AFTER UPDATE OF definition ON duty_rules FOR EACH ROW
+    WHEN (OLD.definition ->> 'ownerId' IS DISTINCT FROM NEW.definition ->> 'ownerId') EXECUTE FUNCTION drop_approvals_of_rule();
 
 -- End exceptions of people who hold a duty of the rule that was not approved.
 CREATE OR REPLACE FUNCTION end_outgrown_exceptions() RETURNS trigger LANGUAGE plpgsql AS $$

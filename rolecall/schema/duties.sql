@@ -3,16 +3,21 @@
 -- UPDATE of application_imports to Finished (application_imports/actions.py) fires `evaluate_import`, after `entitlements`' trigger
 -- `show_entitlements`: triggers fire in order of their names, so this one is called `watch_duties`.
 -- UPDATE of accounts (accounts/matching.py and actions.py) fires `note_to_evaluate`; duties/actions.py evaluates those people within a second.
--- UPDATE of identities fires `move_duty_holders`; UPDATE of an application's name (applications/actions.py) fires `match_renamed`; UPDATE
+-- UPDATE of identities fires `move_duty_holders`; UPDATE of an application's name (applications/actions.py) fires `keep_former_name` and `match_renamed`; UPDATE
 -- of an entitlement's sameAs (entitlements/actions.py) fires `match_same_entitlements`.
 -- duties/actions.py calls evaluate_duties and evaluate_rules. Each statement is for all people at once: one function call for each person
--- would take minutes.
+-- would take minutes. What a change of duties or rules ended is recorded by `record_ends`, schema/conflicts.sql.
 
 -- Convert a pattern with `*` to a LIKE pattern for text in any case; null matches everything.
 CREATE OR REPLACE FUNCTION like_wildcard(wildcard text) RETURNS text IMMUTABLE PARALLEL SAFE LANGUAGE sql RETURN
     coalesce(replace(replace(replace(replace(in_any_case(wildcard), '\', '\\'), '%', '\%'), '_', '\_'), '*', '%'), '%');
 
--- Return the entitlements that patterns match by a current or former name (sameAs), with the place of the pattern: all entitlements, or those
+-- Return the current and former names of applications.
+CREATE OR REPLACE FUNCTION names_of_applications() RETURNS TABLE (id uuid, name text) STABLE LANGUAGE sql BEGIN ATOMIC
+    SELECT a.id, in_any_case(n) FROM applications a CROSS JOIN LATERAL unnest(a.former_names || a.name) AS n;
+END;
+
+-- Return the entitlements that patterns match by a current or former name of the entitlement (sameAs) and of its application, with the place of the pattern: all entitlements, or those
 -- that an import showed first. Names without `*` are joined by equality, so that a hash join serves hundreds of patterns and thousands of names.
 CREATE OR REPLACE FUNCTION entitlements_matching(patterns jsonb, shown_first int)
 RETURNS TABLE (place int, kind text, number int, lowest int) STABLE LANGUAGE sql BEGIN ATOMIC
@@ -25,9 +30,9 @@ RETURNS TABLE (place int, kind text, number int, lowest int) STABLE LANGUAGE sql
                access_rank(coalesce(p ->> 'access', 'Grant')) AS lowest
         FROM jsonb_array_elements(patterns) WITH ORDINALITY AS e (p, n)
     ), named AS MATERIALIZED (
-        SELECT e.id, e.kind, in_any_case(o.name) AS application, in_any_case(e.header) AS header, in_any_case(e.section) AS section,
+        SELECT e.id, e.kind, o.name AS application, in_any_case(e.header) AS header, in_any_case(e.section) AS section,
                in_any_case(e.name) AS name
-        FROM entitlements e JOIN applications o ON o.id = e.application_id WHERE shown_first IS NULL OR e.first_import = shown_first
+        FROM entitlements e JOIN names_of_applications() AS o ON o.id = e.application_id WHERE shown_first IS NULL OR e.first_import = shown_first
     ), found AS (
         SELECT a.place, a.lowest, a.application AS there, a.header AS above, a.section AS within, n.* FROM asked a
         JOIN named n ON n.kind = a.kind AND n.name = a.exact
@@ -357,15 +362,43 @@ BEGIN
     PERFORM refresh_duty_holders(NULL, which);
 END $$;
 
+-- Keep the sides of the conflicts of these rules before duties or rules change, except of those that have them already; return the current ones.
+CREATE OR REPLACE FUNCTION keep_sides(rules uuid[]) RETURNS uuid[] LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO past_sides (conflict_id, duty_id, account, kind, number, path, access, during)
+    SELECT c.id, h.duty_id, h.account, h.kind, h.number, h.path, h.access, h.during
+    FROM (SELECT rule_id, until, array_agg(identity_id) AS people FROM conflicts c
+          WHERE rule_id = ANY (rules) AND NOT EXISTS (SELECT FROM past_sides p WHERE p.conflict_id = c.id) GROUP BY rule_id, until) AS m
+    CROSS JOIN LATERAL duty_access(ARRAY(SELECT d.duty_id FROM duty_rule_duties d WHERE d.rule_id = m.rule_id AND NOT d.is_control),
+                                   m.people, m.until - interval '1 microsecond') AS h
+    JOIN conflicts c ON c.rule_id = m.rule_id AND c.identity_id = h.identity_id AND c.until IS NOT DISTINCT FROM m.until;
+    RETURN ARRAY(SELECT id FROM conflicts WHERE rule_id = ANY (rules) AND until IS NULL);
+END $$;
+
 -- Evaluate after duties changed.
 CREATE OR REPLACE FUNCTION evaluate_duties(which uuid[], moment timestamptz) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    rules uuid[] := ARRAY(SELECT DISTINCT rule_id FROM duty_rule_duties WHERE duty_id = ANY (which));
+    before uuid[] := keep_sides(rules);
+    names text := (SELECT string_agg(d.name, ', ' ORDER BY d.name_key) FROM duties d WHERE d.id = ANY (which));
 BEGIN
     PERFORM refresh_duties(which);
-    PERFORM refresh_conflicts(NULL, ARRAY(SELECT DISTINCT rule_id FROM duty_rule_duties WHERE duty_id = ANY (which)), moment, NULL);
+    PERFORM refresh_conflicts(NULL, rules, moment, NULL);
+    PERFORM record_ends(before, CASE cardinality(which) WHEN 1 THEN format('what the duty %s covers was changed', names)
+                                                        ELSE 'an application or entitlement has another name' END, moment);
 END $$;
 
 -- Evaluate after rules were committed.
 CREATE OR REPLACE FUNCTION evaluate_rules(rules uuid[], moment timestamptz) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    before uuid[] := keep_sides(rules);
+BEGIN
+    PERFORM refresh_rules(rules, moment);
+    PERFORM record_ends(before, 'a new version of the rule was committed', moment);
+END $$;
+
+-- Update which duties these rules name, and who is in conflict.
+CREATE OR REPLACE FUNCTION refresh_rules(rules uuid[], moment timestamptz) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     DELETE FROM duty_rule_duties WHERE rule_id = ANY (rules);
     INSERT INTO duty_rule_duties (rule_id, duty_id, is_control)
@@ -383,7 +416,7 @@ BEGIN
     PERFORM lock_matching();
     PERFORM take_people_to_evaluate();
     PERFORM refresh_duties(ARRAY(SELECT id FROM duties));
-    PERFORM evaluate_rules(ARRAY(SELECT id FROM duty_rules), moment);
+    PERFORM refresh_rules(ARRAY(SELECT id FROM duty_rules), moment);
 END $$;
 
 -- Queue the people whose accounts were matched to another person.
@@ -413,7 +446,16 @@ END $$;
 CREATE OR REPLACE TRIGGER move_duty_holders AFTER UPDATE ON identities REFERENCING NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION move_duty_holders();
 
--- Match all patterns again after an application was renamed.
+-- Keep the former name of an application: patterns still match by it, so that a new name ends no conflict.
+CREATE OR REPLACE FUNCTION keep_former_name() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    NEW.former_names := array_append(array_remove(array_remove(OLD.former_names, NEW.name), OLD.name), OLD.name);
+    RETURN NEW;
+END $$;
+CREATE OR REPLACE TRIGGER keep_former_name BEFORE UPDATE OF name ON applications FOR EACH ROW
+    WHEN (OLD.name <> NEW.name) EXECUTE FUNCTION keep_former_name();
+
+-- Match all patterns again after an application was renamed: the new name may match more.
 CREATE OR REPLACE FUNCTION match_renamed() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM lock_matching();
@@ -483,7 +525,7 @@ STABLE LANGUAGE sql BEGIN ATOMIC
     UNION
     SELECT d.id FROM duties d CROSS JOIN LATERAL jsonb_array_elements(d.patterns) AS p
     WHERE NOT is_in_catalogue(application, duties_given.header, duties_given.section, duties_given.name)
-          AND in_any_case((SELECT a.name FROM applications a WHERE a.id = application)) LIKE like_wildcard(p ->> 'application')
+          AND EXISTS (SELECT FROM names_of_applications() AS o WHERE o.id = application AND o.name LIKE like_wildcard(p ->> 'application'))
           AND in_any_case(duties_given.name) LIKE like_wildcard(coalesce(p ->> 'group', p ->> 'permission'))
           AND (p ->> 'group' IS NOT NULL OR duties_given.header IS NOT NULL AND in_any_case(duties_given.header) LIKE like_wildcard(p ->> 'header')
                AND in_any_case(duties_given.section) LIKE like_wildcard(p ->> 'section')

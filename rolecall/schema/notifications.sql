@@ -171,9 +171,9 @@ CREATE OR REPLACE FUNCTION people_who_approve(exception uuid) RETURNS SETOF uuid
         SELECT e.rule_id, e.identity_id, (r.definition ->> 'ownerId')::uuid AS owner_id, given.parts,
                ARRAY[e.identity_id, e.requested_by, e.requester_id] || given.people AS excluded
         FROM conflict_exceptions e JOIN duty_rules r ON r.id = e.rule_id CROSS JOIN LATERAL (
-            SELECT coalesce(array_agg(p.part), '{}') AS parts,
-                   array_remove(array_agg(p.approver_id) || array_agg(p.stand_in_id) || array_agg(p.recorder_id), NULL) AS people
-            FROM exception_approvals p WHERE p.exception_id = e.id) AS given
+            SELECT coalesce(array_agg(DISTINCT p.part), '{}') AS parts, coalesce(array_agg(each) FILTER (WHERE each IS NOT NULL), '{}') AS people
+            FROM exception_approvals p CROSS JOIN LATERAL unnest(ARRAY[p.approver_id, p.stand_in_id, p.recorder_id] || p.through_ids) AS each
+            WHERE p.exception_id = e.id) AS given
         WHERE e.id = exception AND e.status = 'Pending' AND cardinality(given.parts) < 2
     ), owners AS MATERIALIZED (
         SELECT o.id, a.excluded FROM requested a CROSS JOIN LATERAL (
@@ -268,6 +268,21 @@ BEGIN
                               'Conflict Exception', 'Exception', ending.id, 'Ending');
     END LOOP;
 END $$;
+
+-- The owner of a control left while its exception waits or is in force: notify the owner of the rule, or else the administrators.
+CREATE OR REPLACE FUNCTION notify_of_left_control_owners() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF EXISTS (SELECT FROM conflict_exceptions WHERE status IN ('Pending', 'Approved')) THEN
+        PERFORM notify_people(ARRAY(SELECT person FROM people_of_rule(e.rule_id) AS person WHERE person <> e.identity_id),
+                              'Conflict Exception', 'Exception', e.id, 'Control')
+        -- EXCEPT instead of a join: see note_acting_owners.
+        FROM (SELECT id FROM new_rows WHERE status <> 'Active' EXCEPT SELECT id FROM old_rows WHERE status <> 'Active') AS n
+        JOIN conflict_exceptions e ON e.control_owner_id = n.id AND e.status IN ('Pending', 'Approved');
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER notify_of_left_control_owners AFTER UPDATE ON identities REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
+    FOR EACH STATEMENT EXECUTE FUNCTION notify_of_left_control_owners();
 
 -- Conflicts began: notify the owner of the rule, or else the administrators, once until they have read it.
 CREATE OR REPLACE FUNCTION notify_of_conflicts() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -201,7 +201,7 @@ async def test_approval_of_a_former_owner_of_the_rule_does_not_count(client: htt
     last = (await approve(client, db, cast.conflict, cast.company.owner)).json()
 
     assert (second["status"], last["status"]) == ("Open", "Excepted")
-    said = "The approval by Una Schmidt does not count any more: they cannot give it now"
+    said = "The approval of Una Schmidt was dropped: the rule has another owner"
     assert said in [entry["content"] for entry in second["activity"]]
 
 

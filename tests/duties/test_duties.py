@@ -105,14 +105,6 @@ async def test_least_access_and_case_decide_what_counts(client: httpx2.AsyncClie
     assert changed.json()["holders"] == 2
 
 
-async def test_renaming_an_application_matches_again(client: httpx2.AsyncClient, db: Db) -> None:
-    company = await a_company(db)
-
-    await client.patch(f"/api/applications/{company.ledger}", json={"name": "Books"})
-
-    assert (await client.get(f"{URL}/{company.release}")).json()["holders"] == 0
-
-
 async def test_duty_in_use_is_not_deleted_and_the_answer_says_where(client: httpx2.AsyncClient, db: Db) -> None:
     company = await a_company(db)
     spare = await a_duty(db, "Spare")

@@ -181,6 +181,11 @@ async def _outgrown_exception(office: MailOffice) -> None:
     await leave(office.db, cast.company, "noor", "Approvers")
 
 
+async def _ended_conflicts(office: MailOffice) -> None:
+    nothing = {"patterns": [{"permission": "Nothing"}]}
+    await office.client.patch(f"/api/duties/{office.cast.company.prepare}", json=nothing)
+
+
 async def _reports(office: MailOffice) -> None:
     await execute(office.db, "INSERT INTO console_roles VALUES (%(id)s, 'Auditor')", id=office.company.grace)
     schedule = {"cron": "0 6 * * *", "location": str(office.folder)}
@@ -274,6 +279,7 @@ OCCURRENCES: dict[str, Callable[[MailOffice], Awaitable[None]]] = {
     "conflict": _conflict,
     "exceptions": _exceptions,
     "outgrown exception": _outgrown_exception,
+    "ended conflicts": _ended_conflicts,
     "ownership": _ownership,
     "leave of a reviewer": _leave_of_a_reviewer,
     "sign-in link": _sign_in_link,

@@ -1,0 +1,87 @@
+"""A change of a duty or a rule ends conflicts: who and what ended them is recorded, and their sides are kept."""
+
+from typing import Any
+from uuid import UUID
+
+import httpx2
+
+from rolecall.core.db import Db, execute, fetch_rows
+from tests.conflicts.test_exceptions import told
+from tests.duties.separating import a_company, a_duty, conflict_of, leave
+
+BOTH = ["Prepare payments", "Release payments"]
+NOTHING = {"patterns": [{"permission": "Nothing"}]}
+
+
+async def read(client: httpx2.AsyncClient, id: UUID) -> dict[str, Any]:
+    found: dict[str, Any] = (await client.get(f"/api/conflicts/{id}")).json()
+    return found
+
+
+def sides(conflict: dict[str, Any]) -> list[str]:
+    assert all(side["access"] for side in conflict["sides"])
+    return [side["duty"]["name"] for side in conflict["sides"]]
+
+
+async def test_change_of_a_duty_that_ends_a_conflict_is_recorded(client: httpx2.AsyncClient, db: Db) -> None:
+    company = await a_company(db)
+    id = await conflict_of(db, company.sofia)
+    before = await read(client, id)
+
+    await client.patch(f"/api/duties/{company.release}", json=NOTHING)
+
+    conflict = await read(client, id)
+    assert (conflict["status"], conflict["sides"]) == ("Ended", before["sides"])
+    [entry] = conflict["activity"]
+    said = "The conflict ended: what the duty Release payments covers was changed"
+    assert (entry["action"], entry["content"], entry["author"] != "System") == ("Ended", said, True)
+    rows = await fetch_rows(db, "SELECT identity_id FROM notifications WHERE kind = 'Conflict Ended'")
+    assert rows == [(company.owner,)]
+    assert await told(db, "Conflict Ended") == [("", "1 conflict ended by a change", True)]
+
+
+async def test_ended_conflict_keeps_its_sides_when_the_rule_names_other_duties(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
+    company = await a_company(db)
+    id = await conflict_of(db, company.sofia)
+    others = [await a_duty(db, "X", {"group": "Nope"}), await a_duty(db, "Y", {"group": "Juniors"})]
+    rule = f"/api/duty-rules/{company.rule}"
+
+    await client.patch(rule, json={"conflicts": [str(other) for other in others]})
+    await client.post(f"{rule}/commit")
+    deleted = [await client.delete(f"/api/duties/{duty}") for duty in (company.prepare, company.release)]
+
+    conflict = await read(client, id)
+    assert (conflict["status"], sides(conflict)) == ("Ended", BOTH)
+    assert [each["content"] for each in conflict["activity"]] == [
+        "The conflict ended: a new version of the rule was committed"
+    ]
+    assert [each.status_code for each in deleted] == [409, 409]
+
+
+async def test_conflict_that_an_import_ended_keeps_its_sides_when_a_duty_changes(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
+    company = await a_company(db)
+    id = await conflict_of(db, company.sofia)
+    await leave(db, company, "sofia", "Approvers")
+
+    await client.patch(f"/api/duties/{company.release}", json=NOTHING)
+
+    conflict = await read(client, id)
+    assert (sides(conflict), conflict["activity"]) == (BOTH, [])
+    assert await fetch_rows(db, "SELECT FROM notifications WHERE kind = 'Conflict Ended'") == []
+
+
+async def test_sides_of_a_conflict_that_goes_on_follow_the_access(client: httpx2.AsyncClient, db: Db) -> None:
+    company = await a_company(db)
+    id = await conflict_of(db, company.sofia)
+
+    patterns = [{"permission": "Release run"}, {"group": "Approvers"}]
+    await client.patch(f"/api/duties/{company.release}", json={"patterns": patterns})
+
+    conflict = await read(client, id)
+    assert (conflict["status"], [len(side["access"]) for side in conflict["sides"]]) == ("Open", [1, 2])
+    await execute(db, "SELECT evaluate_everything(now())")
+    assert (await read(client, id))["activity"] == []
