@@ -81,7 +81,7 @@ async def test_blocking_rule_refuses_the_request_with_its_name(client: httpx2.As
 
     [problem] = refused.json()["errors"]
     assert (refused.status_code, problem["field"]) == (400, "privileges.0.permission")
-    assert problem["message"].startswith("The rule Prepare and release (Prepare payments and Release payments) refuses")
+    assert problem["message"].startswith("The rule Prepare and release (Prepare payments and Release payments) blocks")
 
 
 async def test_open_requests_count_for_each_other(client: httpx2.AsyncClient, db: Db) -> None:
