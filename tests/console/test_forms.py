@@ -106,8 +106,7 @@ async def test_every_form_can_be_submitted(administrator: httpx2.AsyncClient, co
 async def _next_form(client: httpx2.AsyncClient, url: str, sent: set[tuple[str, ...]]) -> Form | None:
     """Open the page again for each form, because submitting one may change what the page offers."""
     page = await client.get(url)
-    # A record that is gone, or a draft that another form opened.
-    if page.status_code == 404 or "cannot be edited" in page.text:
+    if page.status_code == 404:
         return None
     assert page.status_code in (200, 303), (url, page.text)
     # A regression: a template confused this value with a macro of the same name.

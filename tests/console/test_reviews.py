@@ -275,6 +275,7 @@ async def test_form_of_a_review_that_is_no_draft_says_why_not(administrator: htt
 
     assert "A review that is Open cannot be edited" in opened.text
     assert "A review that is Canceled cannot be edited. Draft another review" in canceled.text
+    assert 'name="dueOn"' not in canceled.text
 
 
 async def test_workspace_says_who_is_no_reviewer(

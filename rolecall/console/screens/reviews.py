@@ -151,8 +151,6 @@ async def create_review(db: Db, form: Form, caller: Caller, facts: Facts) -> Htm
 @screen("GET", "/reviews/{id:str}/edit", scope=_WRITE)
 async def show_review_form(db: Db, id: str, config: Config) -> HtmlPage:
     found = await queries.get(db, id)
-    if found.status is not ReviewStatus.DRAFT:
-        raise Conflict(f"A review that is {found.status} cannot be edited. Draft another review")
     return await _form(db, _fields_of(found, config), {}, found)
 
 
