@@ -122,8 +122,15 @@ BUGS = [
         "notifications",
         "work that is done is notified",
         "notifications/outbox.py",
-        "if each.id in about and about[each.id].is_current:",
-        "if each.id in about:",
+        "each.id in about and about[each.id].is_current and",
+        "each.id in about and",
+    ),
+    Bug(
+        "carriers",
+        "a step whose answer was lost is refused when it is sent again",
+        "carriers/ldap.py",
+        '            return "it was a member already"\n',
+        '            raise CannotCarryOut("it was a member already") from None\n',
     ),
     Bug(
         "tampering",
