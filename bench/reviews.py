@@ -71,7 +71,7 @@ async def copied(db: Db, review_id: UUID) -> float:
 
 
 async def medians(*works: Callable[[], Awaitable[Any]]) -> list[float]:
-    """Return the median seconds of each; they take turns, so that other programs slow them down alike."""
+    """Return the median seconds of each; they run in turns, so that other programs slow down both."""
     took: list[list[float]] = [[] for _ in works]
     for _ in range(ROUNDS):
         for times, work in zip(took, works, strict=True):

@@ -92,7 +92,7 @@ async def refuse_new_conflicts(db: Db, request_id: UUID) -> None:
 
 
 async def _with_lowered_access(db: Db, request_id: UUID) -> NewRequest:
-    """Read a request as if it were made anew with the access that reviewers left."""
+    """Return the request as it would be if only the access that reviewers approved had been requested."""
     rows = await fetch_rows(
         db,
         """SELECT r.action, r.application_id, r.identity_id, r.target_name, r.scheduled_start, p.header, p.section,

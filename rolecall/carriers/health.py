@@ -1,18 +1,11 @@
 """Find carriers that cannot work with the settings of this process, without connecting to them."""
 
-import importlib.util
-from uuid import UUID
-
 import msgspec
 
 from rolecall.carriers.model import CARRYING, CarriedState, Carrier, CarrierKind, CarrierMode
 from rolecall.core.config import Config
 from rolecall.core.db import Db, fetch_rows
-from rolecall.sources.kinds import host_of, origin_of
-from rolecall.sources.ldap import NOT_INSTALLED
-from rolecall.sources.model import SourceFailed
-from rolecall.sources.peers import listing_problem
-from rolecall.sources.secrets import find_secret
+from rolecall.sources.health import SecretOf, connection_problem
 
 
 async def problems(db: Db, config: Config) -> list[str]:
@@ -28,7 +21,9 @@ async def problems(db: Db, config: Config) -> list[str]:
     found = []
     for id, name, stored, held in rows:
         carrier = msgspec.convert(stored, Carrier)
-        if carrier.mode is not CarrierMode.OFF and (problem := await _problem(db, config, id, carrier)):
+        secret, is_ldap = SecretOf(carrier.url, carrier.secret_ref, CARRYING), carrier.kind is CarrierKind.LDAP
+        problem = await connection_problem(db, config, id, secret, is_ldap=is_ldap)
+        if problem and carrier.mode is not CarrierMode.OFF:
             found.append(f"{name}: {problem}")
         if held:
             found.append(f"{name}: the brake holds {held:,} requests")
@@ -44,16 +39,3 @@ async def open_by_state(db: Db) -> dict[str, int]:
     )
     counts: dict[str, int] = {state: 0 for state in CarriedState if state is not CarriedState.DONE}
     return counts | dict(rows)
-
-
-async def _problem(db: Db, config: Config, id: UUID, carrier: Carrier) -> str | None:
-    host = host_of(carrier.url)
-    if problem := listing_problem(host, config.source_hosts):
-        return problem
-    if carrier.kind is CarrierKind.LDAP and importlib.util.find_spec("bonsai") is None:
-        return NOT_INSTALLED
-    try:
-        await find_secret(db, config, carrier.secret_ref, id, CARRYING, origin_of(carrier.url))
-    except SourceFailed as failed:
-        return str(failed)
-    return None

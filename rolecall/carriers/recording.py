@@ -91,7 +91,7 @@ async def take_up_again(db: Db, application_id: UUID, request_id: UUID, opened_o
 
 
 async def _take_up(db: Db, application_id: UUID, request_id: UUID, opened_on: datetime, now: datetime) -> None:
-    """Start anew for this opening; steps that were not sent are dropped."""
+    """Plan the steps again because the request was opened again; drop those that were not sent."""
     await execute(
         db,
         """INSERT INTO carried_requests (request_id, application_id, opened_on, state, next_on, changed_on)

@@ -98,8 +98,8 @@ class Naming:
         fits, name = await finding.meant_by_confirmed(self.db, name), name.strip()
         if len(fits) == 1:
             return str(fits[0].id)
-        nobody = f"No identity has the name, e-mail or employee ID {name}"
-        self.problems.append(Problem(place, finding.several(name, fits) if fits else nobody))
+        unknown = f"No identity has the name, e-mail or employee ID {name}"
+        self.problems.append(Problem(place, finding.several(name, fits) if fits else unknown))
         return None
 
     async def _named(self, place: str, section: str, what: str, name: object) -> str | None:

@@ -103,7 +103,7 @@ def _propose(samples: list[Sample], chosen: dict[str, Json], template: Json | No
 
 def _read(groups: list[tuple[InputGroup, bytes]], zone: str) -> _Answer:
     from rolecall.application_imports.read.broken_file import BrokenFile
-    from rolecall.file_shapes.proposals import first_understood
+    from rolecall.file_shapes.understood import first_understood
 
     answer = _Answer()
     for group, text in groups:
@@ -115,7 +115,7 @@ def _read(groups: list[tuple[InputGroup, bytes]], zone: str) -> _Answer:
 
 
 def _understand(readings: list[Reading]) -> _Answer:
-    from rolecall.file_shapes.proposals import understood_by
+    from rolecall.file_shapes.understood import understood_by
 
     return _Answer(
         understood=[

@@ -1,12 +1,6 @@
 """Checks of a service with advice for each problem; `docs/operating.md` explains them at length."""
 
-import os
-import shutil
-import stat
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
-from urllib.parse import urlsplit
 from uuid import UUID
 
 from rolecall.access_requests.queries import leftovers
@@ -14,20 +8,19 @@ from rolecall.application_imports.queries import failing_schedules
 from rolecall.audit import queries as audit
 from rolecall.carriers import health as carriers
 from rolecall.core import clock, migrate, sealing
-from rolecall.core.config import MIB, Config
+from rolecall.core.config import Config
 from rolecall.core.db import Db, fetch_rows, fetch_value
 from rolecall.core.heartbeat import some_worker_lives
-from rolecall.core.sealing import KEY_FILE
 from rolecall.identities import queries as identities
 from rolecall.notifications import health as notifications
 from rolecall.notifications.queries import sealed_secrets
 from rolecall.operate.check_results import CheckResult, CheckState, DatabaseCheck, fine, trouble
+from rolecall.operate.folder_checks import disks, permissions
 from rolecall.reports import queries as reports
 from rolecall.scim_server import health as pushes
 from rolecall.sources import health as sources
 
 MOST_SKEW = timedelta(seconds=5)
-LEAST_FREE_PERCENT, LEAST_FREE_BYTES = 10, 1024 * MIB
 MOST_UNMATCHED_PERCENT = 10
 # An attempt takes at most 15 s and a lease 45 s, so a delivery that is overdue for longer has no worker.
 DELIVERIES_LATE = timedelta(minutes=5)
@@ -39,12 +32,12 @@ async def examine(db: Db, config: Config) -> list[CheckResult]:
     """Run all checks; those that need tables run last and only on the current schema."""
     findings = [await _clock(db)]
     if config.data_dir.exists():
-        findings += [*_disks(config), *_permissions(config)]
+        findings += [*disks(config), *permissions(config)]
     findings += [_signing_in(config), version := await _version(db)]
     if version.state is CheckState.OK:
         findings += [await check.result(db) for check in _CHECKS]
         findings += [await _unmatched(db), await _audit(db), await _secrets(db, config)]
-        findings += [await _sources(db, config), await _pushes(db), await _carriers(db, config)]
+        findings += await _connections(db, config)
     return findings
 
 
@@ -101,45 +94,6 @@ async def _clock(db: Db) -> CheckResult:
     return trouble("clock", f"this machine and the database are {seconds} apart", "synchronise both clocks by NTP")
 
 
-def _disks(config: Config) -> Iterator[CheckResult]:
-    """Check each disk once, even if several folders are on it."""
-    folders = [config.data_dir, config.data_dir / "postgres", config.store.folder]
-    if config.files_url:
-        place = urlsplit(config.files_url)
-        folders += [Path(place.path)] if place.scheme in ("", "file") else []
-    by_disk = {folder.stat().st_dev: folder for folder in reversed(folders) if folder.exists()}
-    for folder in reversed(by_disk.values()):
-        yield from _disk(folder)
-
-
-def _disk(folder: Path) -> Iterator[CheckResult]:
-    usage = shutil.disk_usage(folder)
-    percent = 100 * usage.free // usage.total
-    detail = f"{percent} % free ({usage.free // MIB:,} MiB) under {folder}"
-    if percent >= LEAST_FREE_PERCENT and usage.free >= LEAST_FREE_BYTES:
-        yield fine("disk", detail)
-    else:
-        state = CheckState.TROUBLE if usage.free < LEAST_FREE_BYTES else CheckState.WARNING
-        yield CheckResult("disk", state, detail, "free some space or enlarge the disk; a full disk stops every write")
-
-
-def _permissions(config: Config) -> Iterator[CheckResult]:
-    """Check that other users can neither read the database, files and key nor hold the locks."""
-    problems = []
-    locks = [(name, 0o600) for name in ("serve.lock", "postgres.lock", "postgres.users")]
-    for name, most in (("postgres", 0o700), ("files", 0o700), (KEY_FILE, 0o600), *locks):
-        path = config.data_dir / name
-        if path.exists() and (mode := stat.S_IMODE(path.stat().st_mode)) & ~most:
-            problems.append(trouble("permissions", f"{path} has mode {mode:o}", f"run `chmod {most:o} {path}`"))
-    if stat.S_IMODE(config.data_dir.stat().st_mode) & stat.S_IWOTH:
-        problems.append(
-            trouble("permissions", f"any user may write to {config.data_dir}", "remove that permission: chmod o-w")
-        )
-    if not os.access(config.data_dir, os.W_OK):
-        problems.append(trouble("permissions", f"{config.data_dir} cannot be written", "run as the user who owns it"))
-    yield from problems or [fine("permissions", f"only the owner can read {config.data_dir}")]
-
-
 async def _hooks(db: Db) -> str:
     rows = await fetch_rows(
         db,
@@ -188,37 +142,35 @@ async def _secrets(db: Db, config: Config) -> CheckResult:
     )
 
 
-async def _sources(db: Db, config: Config) -> CheckResult:
-    if not (found := await sources.problems(db, config)):
-        return fine("live sources", "their hosts are allowed and their secrets can be read")
-    return trouble(
-        "live sources",
-        _some(found),
-        "set ROLECALL_SOURCE_HOSTS and ROLECALL_SOURCE_SECRETS as docs/sources.md says, for this command and for the"
-        " worker; then `rolecall source test APPLICATION`",
-    )
+async def _connections(db: Db, config: Config) -> list[CheckResult]:
+    """Check live sources, SCIM pushes and carriers, without connecting to them."""
+    return [
+        _of_problems(
+            "live sources",
+            await sources.problems(db, config),
+            "their hosts are allowed and their secrets can be read",
+            "set ROLECALL_SOURCE_HOSTS and ROLECALL_SOURCE_SECRETS as docs/sources.md says, for this command and for"
+            " the worker; then `rolecall source test APPLICATION`",
+        ),
+        _of_problems(
+            "SCIM pushes",
+            await pushes.problems(db, clock.now()),
+            "their tokens are valid for a month or more",
+            "create another token (`rolecall source create-token APPLICATION NAME`), enter it at the identity"
+            " provider, and revoke the old one",
+        ),
+        _of_problems(
+            "carriers",
+            await carriers.problems(db, config),
+            "their hosts are allowed, their secrets can be read and no brake holds a request",
+            "set ROLECALL_SOURCE_HOSTS and the secrets as docs/carriers.md says; look at what a brake holds with"
+            " `rolecall carrier show APPLICATION`, then `rolecall carrier release APPLICATION`",
+        ),
+    ]
 
 
-async def _pushes(db: Db) -> CheckResult:
-    if not (found := await pushes.problems(db, clock.now())):
-        return fine("SCIM pushes", "their tokens are valid for a month or more")
-    return trouble(
-        "SCIM pushes",
-        _some(found),
-        "create another token (`rolecall source create-token APPLICATION NAME`), enter it at the identity provider, and"
-        " revoke the old one",
-    )
-
-
-async def _carriers(db: Db, config: Config) -> CheckResult:
-    if not (found := await carriers.problems(db, config)):
-        return fine("carriers", "their hosts are allowed, their secrets can be read and no brake holds a request")
-    return trouble(
-        "carriers",
-        _some(found),
-        "set ROLECALL_SOURCE_HOSTS and the secrets as docs/carriers.md says; look at what a brake holds with"
-        " `rolecall carrier show APPLICATION`, then `rolecall carrier release APPLICATION`",
-    )
+def _of_problems(name: str, found: list[str], well: str, advice: str) -> CheckResult:
+    return trouble(name, _some(found), advice) if found else fine(name, well)
 
 
 def _opens(key: bytes | None, sealed: bytes, owner: UUID) -> bool:

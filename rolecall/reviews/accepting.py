@@ -60,7 +60,7 @@ async def accept(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> Re
 
 
 async def _is_closed(db: Db, review_id: UUID) -> bool:
-    """Return whether the review is closed: then items that nobody decided count as decided."""
+    """Return whether the review is closed, so that items without a decision were decided by its rules."""
     sql = "SELECT status IN ('Closed', 'Completed') FROM reviews WHERE id = %(id)s"
     return bool(await fetch_value(db, sql, id=review_id))
 

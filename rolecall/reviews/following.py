@@ -148,7 +148,7 @@ async def _escalate(db: Db, now: datetime) -> None:
 
 
 async def replace_unavailable(db: Db, now: datetime) -> None:
-    """Give what reviewers have not submitted to their fallbacks, who decide anew, if they left or became auditors."""
+    """Give items that are not submitted to the fallbacks of reviewers who left or became auditors."""
     rows = await fetch_rows(
         db,
         """SELECT c.review_id, c.stage, array_agg(c.id) FROM review_items c JOIN reviews r ON r.id = c.review_id

@@ -1,6 +1,7 @@
 """Find sources that cannot be fetched with the settings of this process, without connecting to them."""
 
 import importlib.util
+from typing import NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -31,16 +32,31 @@ async def problems(db: Db, config: Config) -> list[str]:
 async def _problem(db: Db, config: Config, id: UUID, source: Source) -> str | None:
     if source.kind is SourceKind.SCIM_PUSH:
         return None
-    host = host_of(source.url)
-    if not host:
+    if not host_of(source.url):
         inside = is_inside_roots(sqlite_path(source.url), config)
         return None if inside else f"{sqlite_path(source.url)} is outside of ROLECALL_IMPORT_ROOTS"
-    if problem := listing_problem(host, config.source_hosts):
+    is_ldap = source.kind is SourceKind.LDAP
+    return await connection_problem(db, config, id, SecretOf(source.url, source.secret_ref, FETCHING), is_ldap=is_ldap)
+
+
+class SecretOf(NamedTuple):
+    """A URL to connect to, the reference to its secret, and the name that the application stores the secret by."""
+
+    url: str
+    reference: str
+    name: str
+
+
+async def connection_problem(
+    db: Db, config: Config, application_id: UUID, secret: SecretOf, *, is_ldap: bool
+) -> str | None:
+    """Return why a system could not be connected to: its host, a missing library or its secret."""
+    if problem := listing_problem(host_of(secret.url), config.source_hosts):
         return problem
-    if source.kind is SourceKind.LDAP and importlib.util.find_spec("bonsai") is None:
+    if is_ldap and importlib.util.find_spec("bonsai") is None:
         return NOT_INSTALLED
     try:
-        await find_secret(db, config, source.secret_ref, id, FETCHING, origin_of(source.url))
+        await find_secret(db, config, secret.reference, application_id, secret.name, origin_of(secret.url))
     except SourceFailed as failed:
         return str(failed)
     return None

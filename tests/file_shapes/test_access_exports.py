@@ -1,4 +1,4 @@
-"""Exports of roles, grants and bindings: users and groups are told apart, and nothing becomes a wrong name."""
+"""Exports of roles, grants and bindings: users and groups are read as what they are, under their own names."""
 
 import json
 from pathlib import Path

@@ -15,7 +15,7 @@ from rolecall.core.config import Config
 from rolecall.core.db import Db, execute
 from rolecall.core.ids import new_id
 from rolecall.core.sealing import new_key
-from rolecall.operate import doctor
+from rolecall.operate import doctor, folder_checks
 from rolecall.operate.check_results import CheckState
 from rolecall.webhooks import outbox
 from tests.application_imports.running import Imports
@@ -40,7 +40,7 @@ async def test_healthy_service_has_no_findings(db: Db, clean_database: str, tmp_
 
     code, findings = examined(clean_database, tmp_path)
 
-    roomy = disk.free >= doctor.LEAST_FREE_BYTES
+    roomy = disk.free >= folder_checks.LEAST_FREE_BYTES
     assert (code, findings.keys() - {"disk"}) == (0 if roomy else 1, set())
 
 
@@ -142,8 +142,8 @@ def test_disk_shared_by_folders_is_checked_once(tmp_path: Path) -> None:
     elsewhere = Path("/dev/shm")
     disks = {path.stat().st_dev for path in (tmp_path, elsewhere) if path.exists()}
 
-    (here,) = doctor._disks(Config(data_dir=tmp_path))
-    found = list(doctor._disks(Config(data_dir=tmp_path, files_url=f"file://{elsewhere}")))
+    (here,) = folder_checks.disks(Config(data_dir=tmp_path))
+    found = list(folder_checks.disks(Config(data_dir=tmp_path, files_url=f"file://{elsewhere}")))
 
     assert here.detail.endswith(f"under {tmp_path}")
     assert len(found) == len(disks)
@@ -208,7 +208,7 @@ def test_filling_disk_is_reported_before_it_is_full(
     usage = type(shutil.disk_usage(tmp_path))(100 << 30, (100 << 30) - free, free)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
 
-    assert [found.state for found in doctor._disk(tmp_path)] == [state]
+    assert [found.state for found in folder_checks._disk(tmp_path)] == [state]
 
 
 async def test_operating_page_documents_every_check(db: Db, config: Config) -> None:

@@ -77,6 +77,7 @@ async def _form(db: Db, form: Form, problems: dict[str, str], found: ReviewDetai
     values = {
         "problems": problems,
         "review": found,
+        "is_fixed": found is not None and found.status is not ReviewStatus.DRAFT,
         "action": f"/reviews/{found.id}/edit" if found else "/reviews/new",
         **await form_choices(db, form),
     }
