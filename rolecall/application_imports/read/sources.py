@@ -15,6 +15,9 @@ from rolecall.applications.file_shape import ContentShape, FileShape, GroupShape
 from rolecall.applications.model import Content
 from rolecall.core.db import Db, fetch_rows, fetch_value
 
+# Raise it when files are read in another way: files that have not changed are then read again.
+_READING = 2
+
 
 class InputGroup(msgspec.Struct, frozen=True):
     id: UUID
@@ -55,7 +58,7 @@ Sources = dict[Content, ContentSource]
 def settings_of(group: InputGroup, connector: str, zone: str) -> str:
     """Hash the settings that decide how a file is read; other settings give other rows."""
     shape = (msgspec.to_builtins(group.shape), group.is_derived)
-    settings = (connector, group.content, sorted(group.columns.items()), group.encoding, zone, shape)
+    settings = (_READING, connector, group.content, sorted(group.columns.items()), group.encoding, zone, shape)
     return hashlib.sha256(msgspec.json.encode(settings)).hexdigest()[:16]
 
 

@@ -109,6 +109,26 @@ def test_log_names_lists_of_groups(tmp_path: Path, separator: str) -> None:
         ("unicodePwd", True), ("SSN", True), ("api_key", True), ("Account Password", True), ("pwd_hash", True),
         ("manager_token", True), ("PasswordLastSet", False), ("password_enabled", False), ("pwdLastSet", False),
         ("PasswordNeverExpires", False), ("badPwdCount", False), ("Hashtag", False), ("session", False),
+        # Databases and SAP.
+        ("BCODE", True), ("OCOD3", True), ("PASSCODE", True), ("PWDSALTEDHASH", True), ("PWDHISTORY", True),
+        ("authentication_string", True), ("SPARE4", True), ("rolpassword", True), ("USERPASS", True),
+        ("PWDCHGDATE", False), ("PWDSTATE", False), ("PWDINITIAL", False), ("CODVN", False),
+        ("password_expired", False),
+        # Directories.
+        ("krbPrincipalKey", True), ("krbExtraData", True), ("sambaNTPassword", True), ("ipaNTHash", True),
+        ("authPassword", True), ("ms-Mcs-AdmPwd", True), ("pwdHistory", True), ("supplementalCredentials", True),
+        ("krbPrincipalName", False), ("krbPasswordExpiration", False), ("pwdAccountLockedTime", False),
+        # Web applications.
+        ("reset_password_token", True), ("unlock_token", True), ("otp_seed", True), ("totp_secret", True),
+        ("recovery_codes", True), ("private_key", True), ("apikey", True), ("pin", True), ("salt", True),
+        ("user_activation_key", True), ("One-Time Password", True), ("Last password", True), ("ExchangePassword", True),
+        ("credentials.password", True), ("credentials.userName", False), ("token_expires_at", False),
+        ("reset_password_sent_at", False), ("totp_enabled", False), ("Spinning", False), ("Passport country", False),
+        # Other languages.
+        ("Kennwort", True), ("Initialpasswort", True), ("mot de passe", True), ("Contraseña", True), ("Senha", True),
+        ("Wachtwoord", True), ("Hasło", True), ("Şifre", True), ("Пароль", True), ("パスワード", True), ("密码", True),
+        ("비밀번호", True), ("Kennwort läuft ab", False), ("Letzte Kennwortänderung", False),
+        ("Date de modification du mot de passe", False), ("Último cambio de contraseña", False),
     ],
 )  # fmt: skip
 def test_secret_columns_are_not_kept(tmp_path: Path, header: str, secret: bool) -> None:
