@@ -28,6 +28,9 @@ _TOO_MUCH = f"Reading the files needs more memory than a proposal may take; {_LE
 _TOO_LONG = f"Reading the files takes longer than a proposal may take; {_LESS}"
 _FAULT = "The files cannot be read: an internal error; see the log of the service"
 
+# A reader that cannot allocate memory aborts.
+_DEATHS: dict[int, str] = {signal.SIGXCPU: _TOO_LONG, signal.SIGABRT: _TOO_MUCH}
+
 
 class Reading(msgspec.Struct, frozen=True):
     """How one content of a file is read, to show its first rows."""
@@ -79,7 +82,7 @@ async def _ask(target: object, *args: object) -> _Answer:
     except TimeoutError:
         raise Invalid.on("files", _TOO_LONG) from None
     except ChildDied as died:
-        raise Invalid.on("files", _TOO_LONG if died.code == -signal.SIGXCPU else _FAULT) from None
+        raise Invalid.on("files", _DEATHS.get(-died.code, _FAULT)) from None
     answer = msgspec.json.decode(sent, type=_Answer)
     if answer.problem:
         raise Invalid.on("files", answer.problem)

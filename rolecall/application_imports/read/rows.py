@@ -1,7 +1,7 @@
 """Turn a table of text into typed rows; malformed rows are rejected with a reason."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -92,6 +92,9 @@ FIELDS = {
 _MOMENTS = {"last_login", "password_changed", "created", "updated"}
 LENGTHS = {"department": 128, **{f"custom_field_{n}": 2048 for n in CUSTOM_FIELDS}}
 _LENGTH = 256
+# What spreadsheets write in place of a value that they cannot compute, and the fields that must not be one.
+_ERRORS = ["#N/A", "#REF!", "#NAME?", "#VALUE!", "#DIV/0!", "#NULL!", "#NUM!", "#SPILL!", "#NV", "#BEZUG!", "#WERT!"]
+_NAMING = ("Username", "Group", "Permission", "Employee ID")
 # The same rule as `core.text.is_blank`.
 _BLANK = f"^[{CONTROL}{INVISIBLE}]*$"
 
@@ -119,7 +122,7 @@ def parse_rows(
     read = texts.with_columns(_read(name, field, texts, layout, shape) for name, field in named.items())
     if content == Content.USERS and (texts.get_column("Name") == "").any():
         read = read.with_columns(_full_name().alias("name"))
-    reason = pl.coalesce(*_blank_keys(content), *_misread(content, named), pl.lit(None, pl.String))
+    reason = pl.coalesce(*_blank_keys(content), *_errors(named), *_misread(content, named), pl.lit(None, pl.String))
     checked = read.with_columns(reason.alias("reason"))
     bad = checked.filter(pl.col("reason").is_not_null())
     if bad.height and (blank := _blank_lines(table, bad)):
@@ -229,6 +232,16 @@ def _blank_keys(content: Content) -> list[pl.Expr]:
                     pl.lit("Permission and Section are blank; one is needed")
                 ),
             ]
+
+
+def _errors(named: Iterable[str]) -> list[pl.Expr]:
+    return [
+        pl.when(pl.col(name).is_in(_ERRORS)).then(
+            pl.format("{} is {}, an error of the spreadsheet; correct the cell", pl.lit(name), pl.col(name))
+        )
+        for name in _NAMING
+        if name in named
+    ]
 
 
 def _misread(content: Content, named: Mapping[str, _Field]) -> list[pl.Expr]:

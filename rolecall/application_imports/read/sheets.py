@@ -11,6 +11,7 @@ import fastexcel
 import polars as pl
 
 from rolecall.application_imports.read.broken_file import BrokenFile
+from rolecall.application_imports.read.sheet_cells import SheetScan, with_error_texts
 from rolecall.application_imports.read.table import MIB
 
 MAX_INFLATED = 512 * MIB
@@ -21,8 +22,6 @@ _MOST_NAMED = 10
 _SHEET = re.compile(r"<(?:\w{1,20}:)?sheet\s([^<>]*)>")
 _RELATION = re.compile(r"<(?:\w{1,20}:)?Relationship\s([^<>]*)>")
 _ATTRIBUTE = re.compile(r"([\w:]{1,40})\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
-# A formula without a cached value: the program that wrote the file never computed it.
-_UNCOMPUTED = re.compile(rb'<c r="([A-Z]+)(\d+)"[^<>]*><f[^<>]*(?:/>|>[^<]*</f>)(?:<v\s*/>|<v></v>)?</c>')
 
 
 class Sheet(NamedTuple):
@@ -33,69 +32,61 @@ class Sheet(NamedTuple):
     others: list[str]
 
 
-class _Member(NamedTuple):
-    """A sheet as a file of the archive."""
-
-    has_rows: bool
-    # The first cell with a formula that was not computed, as column and line.
-    uncomputed: tuple[str, int] | None
-
-
 def read_sheet(content: bytes, name: str | None = None) -> Sheet:
     """Read the sheet with this name, or the first."""
     names, members = _members(content)
     if name is not None and name not in names:
         raise BrokenFile(f"there is no sheet {name}; shape.sheet may be {', '.join(list(names)[:_MOST_NAMED])}")
     chosen = name if name is not None else next(iter(names), None)
-    member = members.get(names.get(chosen or "", ""))
-    if member and member.uncomputed:
-        cell, line = member.uncomputed
-        raise BrokenFile(f"cell {cell}{line} holds a formula without a value", line=line)
-    try:
-        workbook = fastexcel.read_excel(content)
-        frame = _loaded(workbook, chosen or 0)
-    except (fastexcel.FastExcelError, pl.exceptions.PolarsError, ValueError) as error:
-        raise BrokenFile(f"the XLSX file cannot be read: {first_line(error)}") from None
+    path = names.get(chosen or "", "")
+    if (scan := members.get(path)) is not None:
+        scan.check()
+        content = with_error_texts(content, path) if scan.has_errors else content
+    workbook, frame = _loaded(content, chosen or 0)
     if not frame.height:
         raise BrokenFile(f"the sheet {chosen} is empty" if name else "the first sheet is empty")
     others = [each for each, path in names.items() if each != chosen and path in members and members[path].has_rows]
     return Sheet(chosen or workbook.sheet_names[0], frame, others)
 
 
-def _loaded(workbook: fastexcel.ExcelReader, sheet: str | int) -> pl.DataFrame:
-    return workbook.load_sheet(sheet, header_row=None, dtypes="string").to_polars().select(pl.all().fill_null(""))
+def _loaded(content: bytes, sheet: str | int) -> tuple[fastexcel.ExcelReader, pl.DataFrame]:
+    try:
+        workbook = fastexcel.read_excel(content)
+        frame = workbook.load_sheet(sheet, header_row=None, dtypes="string").to_polars()
+        return workbook, frame.select(pl.all().fill_null(""))
+    except (fastexcel.FastExcelError, pl.exceptions.PolarsError, ValueError) as error:
+        raise BrokenFile(f"the XLSX file cannot be read: {first_line(error)}") from None
+    except BaseException as error:
+        # The reader is written in Rust; its panics are no exceptions of Python.
+        if type(error).__name__ != "PanicException":
+            raise
+        raise BrokenFile(f"the XLSX file cannot be read: {first_line(error)}; save it again, or as CSV") from None
 
 
-def _members(content: bytes) -> tuple[dict[str, str], dict[str, _Member]]:
+def _members(content: bytes) -> tuple[dict[str, str], dict[str, SheetScan]]:
     """Return the paths of sheets by name, and what each path has.
 
     Refuse zip bombs by inflating in pieces: the sizes that an archive declares cannot be trusted.
     """
     inflated = 0
     limit = min(MAX_INFLATED, max(MAX_INFLATION * len(content), MIB))
-    found: dict[str, _Member] = {}
+    found: dict[str, SheetScan] = {}
     texts = {_WORKBOOK: b"", _RELATIONS: b""}
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             _check_workbook(archive.namelist())
             for member in archive.infolist():
+                if member.filename.startswith("xl/worksheets/"):
+                    found[member.filename] = SheetScan()
                 with archive.open(member) as file:
-                    rest, has_rows, uncomputed = b"", False, None
-                    is_sheet = member.filename.startswith("xl/worksheets/")
                     while piece := file.read(MIB):
                         inflated += len(piece)
                         if inflated > limit:
                             raise BrokenFile(f"the XLSX file inflates to more than {limit // MIB} MiB; it is refused")
                         if member.filename in texts:
                             texts[member.filename] += piece
-                        if is_sheet:
-                            joined = rest + piece
-                            has_rows = has_rows or b"<c " in joined
-                            if uncomputed is None and (cell := _UNCOMPUTED.search(joined)):
-                                uncomputed = cell[1].decode(), int(cell[2])
-                            rest = piece[-4096:]
-                    if is_sheet:
-                        found[member.filename] = _Member(has_rows, uncomputed)
+                        if member.filename in found:
+                            found[member.filename].add(piece)
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
         raise BrokenFile(f"the XLSX file is damaged or cut short: {first_line(error)}") from None
     return _paths(texts), found

@@ -104,6 +104,27 @@ BROKEN: dict[str, tuple[bytes, str]] = {
         xlsx(HEADER + row(2, "ada", '<c r="B2"><f>1+1</f></c>')),
         "line 2: cell B2 holds a formula without a value",
     ),
+    "far cell": (
+        xlsx(HEADER + '<row r="1048576"><c r="XFD1048576" t="n"><v>1</v></c></row>'),
+        "cell XFD1048576 is far",
+    ),
+    "cell beyond a sheet": (
+        xlsx(HEADER + '<row r="2"><c r="ZZZZZ99999999999" t="n"><v>1</v></c></row>'),
+        "cell ZZZZZ99999999 is beyond the last cell of a sheet, XFD1048576",
+    ),
+    "line beyond a sheet": (
+        xlsx(HEADER + '<row r="2"><c r="A99999999999" t="n"><v>1</v></c></row>'),
+        "cell A99999999 is beyond the last cell of a sheet",
+    ),
+    "error in a status": (
+        xlsx(row(1, "Username", "Active") + row(2, "ada", '<c r="B2" t="e"><f>VLOOKUP(A2,C:D,2)</f><v>#N/A</v></c>')),
+        "line 2: Active is #N/A: expected",
+    ),
+    "error in a username": (
+        xlsx(HEADER + row(2, "<c r='A2' t='e'><v>#REF!</v></c>", "Ada")),
+        "line 2: Username is #REF!, an error of the spreadsheet; correct the cell",
+    ),
+    "error saved as CSV": (b"Username,Name\n#N/A,Ada\n", "line 2: Username is #N/A, an error of the spreadsheet"),
     "cells that never end": (xlsx(HEADER + '<c r="A1" ' * 50_000), "the XLSX file cannot be read"),
     "zip bomb": (xlsx(HEADER, bomb=b"\x00" * 200 * MIB), "the XLSX file inflates to more than"),
     "truncated Parquet": (parquet(Username=["ada"])[:-6], "the Parquet file cannot be read"),
