@@ -1821,6 +1821,25 @@ CREATE TABLE public.review_scopes (
 ALTER TABLE ONLY public.review_scopes ADD CONSTRAINT review_scopes_pkey PRIMARY KEY (review_id, kind, id);
 ALTER TABLE ONLY public.review_scopes ADD CONSTRAINT review_scopes_review_id_fkey FOREIGN KEY (review_id) REFERENCES public.reviews(id);
 
+CREATE TABLE public.review_steps (
+    number bigint NOT NULL,
+    review_id uuid NOT NULL,
+    step text NOT NULL,
+    detail text NOT NULL,
+    own_items bigint[] NOT NULL,
+    done_by uuid NOT NULL,
+    done_by_name text NOT NULL,
+    done_on timestamp with time zone NOT NULL,
+    CONSTRAINT step_is_known CHECK ((step = ANY (ARRAY['Extended'::text, 'Hold Confirmed'::text, 'Closed'::text, 'Canceled'::text])))
+);
+ALTER TABLE public.review_steps ALTER COLUMN number ADD GENERATED ALWAYS AS IDENTITY ( SEQUENCE NAME public.review_steps_number_seq START WITH 1 INCREMENT BY 1 NO MINVALUE NO MAXVALUE CACHE 1 );
+ALTER TABLE ONLY public.review_steps ADD CONSTRAINT review_steps_pkey PRIMARY KEY (number);
+CREATE INDEX review_steps_review_id_number_idx ON public.review_steps USING btree (review_id, number);
+CREATE TRIGGER note_delete AFTER DELETE ON public.review_steps REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_review_steps();
+CREATE TRIGGER note_insert AFTER INSERT ON public.review_steps REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_review_steps();
+CREATE TRIGGER note_update AFTER UPDATE ON public.review_steps REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_review_steps();
+ALTER TABLE ONLY public.review_steps ADD CONSTRAINT review_steps_review_id_fkey FOREIGN KEY (review_id) REFERENCES public.reviews(id);
+
 CREATE TABLE public.review_submissions (
     id uuid NOT NULL,
     number bigint NOT NULL,
@@ -1895,6 +1914,7 @@ CREATE TABLE public.reviews (
     decision_count integer,
     move_count integer,
     closed_due_on timestamp with time zone,
+    first_due_on timestamp with time zone,
     CONSTRAINT explained_is_known CHECK ((explained = ANY (ARRAY['each'::text, 'by model'::text, 'carry over'::text]))),
     CONSTRAINT on_silence_is_known CHECK ((on_silence = ANY (ARRAY['escalate'::text, 'flag'::text, 'approve'::text]))),
     CONSTRAINT opened_reviews_are_pinned CHECK (((opened_on IS NULL) = (digest IS NULL))),
@@ -2552,7 +2572,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 2cd8efd87cee function person_or_administrators(uuid)
 -- c9a65c8e0d2b function notify_of_report(uuid, uuid, boolean)
 -- bc0b52647adb function notify_of_request_events()
--- 956d70316ee5 function notify_of_review_events()
+-- def14d7b3e16 function notify_of_review_events()
 -- 30e7a2f57de1 function notify_of_stand_in()
 -- fadbca51d6f1 function notify_reviewers(uuid[], text)
 -- 77349459b596 function people_of_rule(uuid)
@@ -2594,6 +2614,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 868e59d08478 function note_review_decisions()
 -- 65b1bf060d69 function note_review_moves()
 -- 836d9f9e9bdc function note_review_populations()
+-- eda8eeb67545 function note_review_steps()
 -- 84a699734b9b function note_review_submissions()
 -- 670ac3a0dc20 function note_review_templates()
 -- 523acb241b5b function note_reviews()

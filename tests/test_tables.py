@@ -44,7 +44,7 @@ OWNERS = {
     "carriers": "carried_requests carrier_steps carriers",
     "reviews": "imports_to_review reasons_to_list review_acceptances review_bulks review_changes review_decisions"
     " review_events review_item_reasons review_items review_moves review_news review_populations review_scopes"
-    " review_submissions review_templates reviews",
+    " review_steps review_submissions review_templates reviews",
     "personnel_events": "event_news personnel_events stages",
     "webhooks": "webhook_attempts webhook_callbacks webhook_deliveries webhook_tallies webhooks",
     "reports": "report_firings reports",

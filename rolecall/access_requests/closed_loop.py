@@ -62,11 +62,13 @@ async def ask_import_to_verify(db: Db, ids: Sequence[UUID]) -> None:
 
 
 async def _claim(db: Db, import_id: UUID) -> FinishedImport | None:
+    """Take an import that is not reconciled yet; a rollback restores old data, which shows nothing about requests."""
     rows = await fetch_rows(
         db,
         """WITH taken AS (DELETE FROM finished_imports WHERE import_id = %(id)s RETURNING import_id)
            SELECT r.id, r.number, r.application_id, r.created_at, r.created_by, r.supplied_by FROM taken
-           JOIN application_imports r ON r.id = taken.import_id""",
+           JOIN application_imports r ON r.id = taken.import_id
+           WHERE NOT EXISTS (SELECT FROM import_runs u WHERE u.import_id = r.id AND u.rollback_to IS NOT NULL)""",
         id=import_id,
     )
     if not rows:

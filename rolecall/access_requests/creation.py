@@ -7,7 +7,14 @@ from uuid import UUID
 
 from rolecall.access_requests import separation
 from rolecall.access_requests.enrichment import enrich, granting_models
-from rolecall.access_requests.model import APPROVE, NewPrivilege, NewRequest, RequestEvent, TargetType
+from rolecall.access_requests.model import (
+    APPROVE,
+    NewPrivilege,
+    NewRequest,
+    RelatedItem,
+    RequestEvent,
+    TargetType,
+)
 from rolecall.access_requests.moving import approve, record_events
 from rolecall.access_requests.requirements import RuleReviewers, people_for, reviewers_of
 from rolecall.access_requests.shapes import AccessModelReference
@@ -145,18 +152,23 @@ def _conflict_rows(id: UUID, conflicts: Sequence[PotentialConflict]) -> list[dic
 
 
 def _related_rows(id: UUID, new: NewRequest) -> list[dict[str, Any]]:
-    return [
-        {
-            "request_id": id,
-            "item_id": item.id,
-            "kind": item.kind,
-            "number": item.number,
-            "status": item.status,
-            "stage": item.stage,
-        }
-        for item in (new.related, *new.also_related)
-        if item
-    ]
+    return [_related_row(id, item) for item in (new.related, *new.also_related) if item]
+
+
+def _related_row(id: UUID, item: RelatedItem) -> dict[str, Any]:
+    return {
+        "request_id": id,
+        "item_id": item.id,
+        "kind": item.kind,
+        "number": item.number,
+        "status": item.status,
+        "stage": item.stage,
+    }
+
+
+async def relate_to(db: Db, request_id: UUID, items: Sequence[RelatedItem]) -> None:
+    """Add items to those that a request carries out."""
+    await insert_rows(db, "related_items", [_related_row(request_id, item) for item in items])
 
 
 def _comment_rows(id: UUID, new: NewRequest, caller: Caller, now: datetime) -> list[dict[str, Any]]:

@@ -32,7 +32,8 @@ async def _gather(db: Db, id: UUID, now: datetime, bundle: BundleWriter | None) 
     review = await records.review_row(db, id)
     if review["openedOn"] is None:
         raise Conflict(NOT_OPENED)
-    exceptions, printed = ExceptionsFound(review), list[dict[str, Any]]()
+    found = {member: await records.records(db, member, id) for member in records.RECORDS}
+    exceptions, printed = ExceptionsFound(review, found["steps.json"]), list[dict[str, Any]]()
     for member in records.LINES:
         await _write_lines(db, id, member, bundle, exceptions, printed)
     heads = await audit.heads(db)
@@ -41,7 +42,7 @@ async def _gather(db: Db, id: UUID, now: datetime, bundle: BundleWriter | None) 
         population=await records.population_rows(db, id),
         items=printed,
         exceptions=exceptions.found(),
-        records={member: await records.records(db, member, id) for member in records.RECORDS},
+        records=found,
         imports=await records.imports_of_review(db, id),
         quality=await quality_of_reviewers(db, id),
         head=seal_of(heads),

@@ -65,6 +65,9 @@ _RECORDS = {
         'reviewerName', s.reviewer_name, 'statement', s.statement, 'counts', s.counts, 'digest', s.digest,
         'submittedBy', s.submitted_by, 'submittedByName', s.submitted_by_name, 'submittedOn', s.submitted_on) AS one
         FROM review_submissions s WHERE s.review_id = %(id)s ORDER BY s.number""",
+    "steps.json": """SELECT json_build_object('number', p.number, 'step', p.step, 'detail', p.detail,
+        'ownItems', p.own_items, 'doneBy', p.done_by, 'doneByName', p.done_by_name, 'doneOn', p.done_on) AS one
+        FROM review_steps p WHERE p.review_id = %(id)s ORDER BY p.number""",
     "acceptances.json": """SELECT json_build_object('number', c.number, 'item', i.number, 'itemId', i.id,
         'reason', c.reason, 'until', c.until, 'acceptedBy', c.accepted_by, 'acceptedByName', c.accepted_by_name,
         'acceptedOn', c.accepted_on) AS one
@@ -92,8 +95,8 @@ ENTRIES = f"""entity_id = %(id)s
 _REVIEW = """
     SELECT json_build_object('id', r.id, 'number', r.number, 'name', r.name, 'description', r.description,
         'type', r.type, 'status', r.status, 'scope', r.scope, 'stages', r.stages, 'fallback', r.fallback,
-        'dueOn', r.due_on, 'periodFrom', r.period_from, 'periodUntil', r.period_until, 'explained', r.explained,
-        'onSilence', r.on_silence, 'statement', r.statement, 'ownerId', r.owner_id,
+        'dueOn', r.due_on, 'firstDueOn', r.first_due_on, 'periodFrom', r.period_from, 'periodUntil', r.period_until,
+        'explained', r.explained, 'onSilence', r.on_silence, 'statement', r.statement, 'ownerId', r.owner_id,
         'owner', (SELECT i.first_name || ' ' || i.last_name FROM identities i WHERE i.id = r.owner_id),
         'createdBy', r.created_by, 'createdAt', r.created_at, 'openedOn', r.opened_on, 'closedOn', r.closed_on,
         'completedOn', r.completed_on, 'canceledOn', r.canceled_on, 'digest', r.digest, 'itemCount', r.item_count,

@@ -20,6 +20,7 @@ _QUALITY = (
     *("Reviewer", "Items", "Decided", "Kept", "Flagged", "In bulk", "Median time", "Median of others"),
     *("Longest run", "Details opened", "Wrongly kept"),
 )
+_STEP = ("Step", "By", "When", "Detail", "Items about their own access")
 _REQUEST = ("Request", "Action", "Status", "Items", "Completed")
 _ACCEPTANCE = ("Item", "Accepted by", "Until", "Reason")
 _ITEM = (
@@ -31,9 +32,12 @@ EXCEPTION_WORDS = {
     "self": "Items that a person decided about their own access",
     "single": "Applications that one person decided alone",
     "standIn": "Items that a stand-in or a token decided for the reviewer",
-    "late": "Items decided after the due date",
+    "late": "Items decided after the due date that the review had when it was opened",
     "silent": "Items that no person decided before the review was closed",
     "unsigned": "Items whose decision no reviewer signed before the review was closed",
+    "unread": "Samples of carried-over access that were decided without opening the details",
+    "discarded": "Items whose removal was decided but not carried out, because the review was canceled",
+    "interested": "Steps of people whose own access the review contains",
     "bulk": "Items decided together with others",
     "carried": "Items whose decision was carried over from the last review",
     "moved": "Items that went to another reviewer than the stage names, for independence or absence",
@@ -64,6 +68,7 @@ def review_report(report: ReviewReport) -> str:
         ("Population", _POPULATION, [_place(one) for one in report.population]),
         ("Statements", _STATEMENT, [_statement(one) for one in submissions]),
         ("Exceptions", ("What", "Number", "Which"), list(_exceptions(report.exceptions))),
+        ("How the review was run", _STEP, [_step(one) for one in report.records["steps.json"]]),
         ("How reviewers decided", _QUALITY, [_quality(one) for one in report.quality]),
         ("Requests", _REQUEST, [_request(one) for one in report.records["remediation.json"]]),
         ("Accepted risks", _ACCEPTANCE, [_acceptance(one) for one in report.records["acceptances.json"]]),
@@ -94,9 +99,9 @@ def _facts(report: ReviewReport) -> list[Row]:
     review = report.review
     names = {
         "Type": "type", "Status": "status", "Owner": "owner", "Prepared by": "createdBy", "Opened": "openedOn",
-        "Due": "dueOn", "Closed": "closedOn", "Completed": "completedOn", "Period from": "periodFrom",
-        "Period until": "periodUntil", "Explained access": "explained", "Without a decision": "onSilence",
-        "Items": "itemCount", "SHA-256 of the population": "digest",
+        "First due": "firstDueOn", "Due": "dueOn", "Closed": "closedOn", "Completed": "completedOn",
+        "Period from": "periodFrom", "Period until": "periodUntil", "Explained access": "explained",
+        "Without a decision": "onSilence", "Items": "itemCount", "SHA-256 of the population": "digest",
     }  # fmt: skip
     stages = ", then ".join(stage["reviewer"] for stage in review["stages"])
     known = [(words, _text(review[name])) for words, name in names.items() if review[name] is not None]
@@ -125,6 +130,11 @@ def _statement(one: dict[str, Any]) -> Row:
     counts = ", ".join(f"{decision} {count}" for decision, count in one["counts"].items())
     signed = (one["reviewerName"], one["submittedByName"], _text(one["submittedOn"]))
     return *signed, one["statement"], counts, one["digest"]
+
+
+def _step(one: dict[str, Any]) -> Row:
+    own = ", ".join(f"#{number}" for number in one["ownItems"])
+    return one["step"], one["doneByName"], _text(one["doneOn"]), one["detail"], own
 
 
 def _exceptions(found: Mapping[str, Sequence[object]]) -> Iterable[Row]:

@@ -170,7 +170,7 @@ def check_imports(bundle: Bundle) -> Iterator[str]:
 
 
 # Parts of a review and of its items that are audited one by one, and the member with their records.
-PARTS = {name: f"{name}.json" for name in ("bulks", "submissions", "acceptances")}
+PARTS = {name: f"{name}.json" for name in ("bulks", "submissions", "acceptances", "steps")}
 PARTS.update({name: f"{name}.jsonl" for name in ("decisions", "moves", "changes")})
 SYSTEM = "00000000-0000-0000-0000-000000000000"
 DECIDED = {"Keep": "Approved", "Keep Until": "Approved", "Change": "Flagged", "Revoke": "Flagged"}
@@ -242,6 +242,9 @@ def check_settings(review: Review) -> Iterator[str]:
                 yield f"the review had {about[field]} {part} when it ended, the bundle has {len(review.parts[part])}"
     if about["closedDueOn"] and about["closedDueOn"] != about["dueOn"]:
         yield "the review was closed with another due date"
+    extended = any(step["step"] == "Extended" for step in review.parts["steps"])
+    if about["firstDueOn"] and about["firstDueOn"] < about["dueOn"] and not extended:
+        yield "the due date was extended, but no step of the review says so"
 
 
 def population_line(item: dict[str, Any]) -> str:
@@ -443,6 +446,10 @@ def is_proof(review: Review, item: dict[str, Any], number: int, pins: dict[str, 
     return run is not None and run["application"] == place["name"] and number > (pins.get(place["id"]) or 0)
 
 
+def is_decided_by_hand(item: dict[str, Any]) -> bool:
+    return item["decidedBy"] not in (None, SYSTEM)
+
+
 def reviewer_of(item: dict[str, Any]) -> Any:
     return item["reviewer"] and item["reviewer"]["id"]
 
@@ -451,7 +458,11 @@ def reviewer_of(item: dict[str, Any]) -> Any:
 EXCEPTIONS: dict[str, Callable[[dict[str, Any], dict[str, Any]], bool]] = {
     "self": lambda item, _: bool(item["person"]) and item["person"]["id"] in (item["decidedBy"], reviewer_of(item)),
     "standIn": lambda item, _: item["decidedBy"] not in (None, SYSTEM, reviewer_of(item)),
-    "late": lambda item, review: item["decidedOn"] is not None and item["decidedOn"] > review["dueOn"],
+    "late": lambda item, review: (
+        item["decidedOn"] is not None and item["decidedOn"] > (review["firstDueOn"] or review["dueOn"])
+    ),
+    "unread": lambda item, _: bool(item["isSample"]) and is_decided_by_hand(item) and item["readOn"] is None,
+    "discarded": lambda item, _: item["status"] == "Withdrawn" and item["decision"] in ("Revoke", "Change"),
     "silent": lambda item, review: (
         review["closedOn"] is not None
         and item["status"] != "Withdrawn"
@@ -462,7 +473,7 @@ EXCEPTIONS: dict[str, Callable[[dict[str, Any], dict[str, Any]], bool]] = {
         review["closedOn"] is not None
         and item["submission"] is None
         and item["status"] != "Withdrawn"
-        and item["decidedBy"] not in (None, SYSTEM)
+        and is_decided_by_hand(item)
     ),
     "bulk": lambda item, _: item["bulk"] is not None,
     "carried": lambda item, _: bool(item["isCarried"]),
@@ -475,8 +486,9 @@ EXCEPTIONS: dict[str, Callable[[dict[str, Any], dict[str, Any]], bool]] = {
 class ExceptionsFound:
     """Collect what auditors ask for, item by item: numbers by kind, and applications that one person decided alone."""
 
-    def __init__(self, review: dict[str, Any]) -> None:
+    def __init__(self, review: dict[str, Any], steps: Iterable[dict[str, Any]]) -> None:
         self.review = review
+        self.interested = [f"{step['step']} by {step['doneByName']}" for step in steps if step["ownItems"]]
         self.numbers: dict[str, list[int]] = {name: [] for name in EXCEPTIONS}
         self.deciders: dict[str, set[str]] = {}
 
@@ -484,16 +496,16 @@ class ExceptionsFound:
         for name, is_one in EXCEPTIONS.items():
             if is_one(item, self.review):
                 self.numbers[name].append(item["number"])
-        if item["application"] and item["decidedBy"] not in (None, SYSTEM):
+        if item["application"] and is_decided_by_hand(item):
             self.deciders.setdefault(item["application"]["name"], set()).add(item["decidedBy"])
 
     def found(self) -> dict[str, list[Any]]:
         single = sorted(name for name, people in self.deciders.items() if len(people) == 1)
-        return {**self.numbers, "single": single}
+        return {**self.numbers, "single": single, "interested": self.interested}
 
 
 def check_exceptions(review: Review) -> Iterator[str]:
-    exceptions = ExceptionsFound(review.about)
+    exceptions = ExceptionsFound(review.about, review.parts["steps"])
     for item in review.items:
         exceptions.note(item)
     for name, which in exceptions.found().items():

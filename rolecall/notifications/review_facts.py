@@ -8,6 +8,7 @@ import msgspec
 
 from rolecall.core.db import Db, fetch_all
 from rolecall.notifications.model import FactContext, NotificationFacts
+from rolecall.reviews.events import RECORDED
 from rolecall.reviews.model import OnSilence
 
 # What the owner of a review is notified of.
@@ -16,6 +17,8 @@ _OWNED = {
     "ReviewOverdue": "overdue, decisions are missing",
     "ReviewRemovalCanceled": "a request to remove access was canceled",
     "ReviewAcceptanceEnded": "the acceptance of flagged access has ended",
+    "ReviewStepByHolder": "extended, closed or canceled by a person whose own access it reviews",
+    "ReviewCanceled": "canceled, and decisions to revoke access were not carried out",
 }
 _REMINDERS = ("ReviewDue", "ReviewReminded")
 # What happens to items without a decision after the due date.
@@ -67,6 +70,14 @@ async def of_reviews(db: Db, ids: Sequence[UUID], context: FactContext) -> dict[
 def _review(row: _ReviewRow, context: FactContext) -> NotificationFacts:
     owned = _OWNED.get(row.part)
     day = row.due_on.astimezone(context.zone)
+    if row.part == RECORDED:
+        return NotificationFacts(
+            what=row.name,
+            asked="Review",
+            result="a token submitted decisions in your name",
+            why="You review access. If you did not decide this, notify the owner of the review",
+            link=f"/reviews/{row.review_id}/work?tab=all",
+        )
     if owned:
         return NotificationFacts(
             what=row.name,

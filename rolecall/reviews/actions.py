@@ -31,6 +31,7 @@ from rolecall.reviews.model import (
 )
 from rolecall.reviews.population import Taking
 from rolecall.reviews.shapes import PopulationCheck, ReviewDetail, ReviewPreview
+from rolecall.reviews.steps import ReviewStep, record_step
 from rolecall.tokens.queries import own_id
 
 STATEMENT = "I reviewed the access listed here and decided on each item to the best of my knowledge."
@@ -126,6 +127,9 @@ async def change_review(db: Db, caller: Caller, id: str, raw: Json, facts: Facts
         # A later due date lifts the hold; closing looks again.
         changes = ", ".join(["held = NULL", *(f"{name} = %({name})s" for name in columns)])
         await execute(db, f"UPDATE reviews SET {changes} WHERE id = %(id)s", **{**columns, "id": review.id})
+    if review.status is ReviewStatus.OPEN and body.due_on:
+        said = f"From {review.due_on:%Y-%m-%d} to {body.due_on:%Y-%m-%d}"
+        await record_step(db, caller, review.id, ReviewStep.EXTENDED, said, facts.now)
     return await queries.get(db, review.id)
 
 
@@ -137,15 +141,20 @@ async def preview_review(db: Db, id: str, now: datetime) -> ReviewPreview:
     return await opening.preview(db, review, now)
 
 
-async def open_review(db: Db, caller: Caller, id: str | UUID, now: datetime) -> ReviewDetail:
-    """Take the population, pinned to import numbers, and store its items with their reviewers."""
+async def open_review(
+    db: Db, caller: Caller, id: str | UUID, now: datetime, *, is_collected: bool = False
+) -> ReviewDetail:
+    """Take the population, pinned to import numbers, and store its items with their reviewers.
+
+    `is_collected`: this transaction has taken the whole population of the applications already.
+    """
     review = await queries.plan_of(db, id, lock=True)
     if review.status is not ReviewStatus.DRAFT:
         raise Conflict(_LIVE.format(review.status, "opened"))
     if review.due_on <= now:
         raise Conflict("The due date has passed. Set a later one, then open the review")
     await opening.require_sources(db, review)
-    taken = await opening.take_items(db, review, now)
+    taken = await opening.take_items(db, review, now, is_collected=is_collected)
     await opening.store_items(db, review, taken, now)
     await move_review(
         db,
@@ -153,6 +162,7 @@ async def open_review(db: Db, caller: Caller, id: str | UUID, now: datetime) -> 
         ReviewStatus.OPEN,
         "opened",
         opened_on=now,
+        first_due_on=review.due_on,
         digest=taken.digest,
         item_count=population.total(taken.equation),
     )

@@ -6,6 +6,7 @@ from typing import Annotated
 from uuid import UUID
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator
+from pydantic.alias_generators import to_camel
 
 from rolecall.accounts.model import Access
 from rolecall.applications.shapes import LiveApplicationId
@@ -14,6 +15,7 @@ from rolecall.core.checking import (
     Flag,
     Guid,
     IdentityId,
+    Json,
     Maybe,
     Moment,
     Name256,
@@ -25,6 +27,7 @@ from rolecall.core.checking import (
     facts_of,
     one_of,
 )
+from rolecall.core.errors import Invalid
 from rolecall.identities.model import IdentityType
 from rolecall.reviews.model import (
     LONGEST_ACCEPTANCE,
@@ -176,12 +179,24 @@ class DecideBody(_DecisionFields):
 
 
 class ItemFilterFields(Body):
+    """Filters of items. An unknown name is refused, because ignoring it would select everything."""
+
     status: Maybe[Annotated[ReviewItemStatus, one_of(ReviewItemStatus)] | None] = None
     application_id: Maybe[Guid | None] = None
     identity_id: Maybe[Guid | None] = None
     entitlement_id: Maybe[Guid | None] = None
     reason: Maybe[Annotated[ItemFact, one_of(ItemFact)] | None] = None
     recommendation: Maybe[Annotated[Decision, one_of(Decision)] | None] = None
+
+
+def require_known_filters(raw: Json) -> None:
+    """Refuse names of filters that do not exist."""
+    known = {to_camel(name) for name in ItemFilterFields.model_fields}
+    given = raw.get("filters")
+    unknown = sorted(given.keys() - known) if isinstance(given, dict) else []
+    if unknown:
+        names = ", ".join(sorted(known))
+        raise Invalid.on("filters", f"There is no filter named {', '.join(unknown)}; choose from {names}")
 
 
 MOST_IDS = 10_000
@@ -219,7 +234,7 @@ class AcceptBody(Body):
 
 
 class SubmitBody(Body):
-    """Sign the decisions. A token names the reviewer; `statement` defaults to that of the review."""
+    """Sign the decisions. A token names the reviewer; `statement`, if given, must be that of the review."""
 
     reviewer_id: Maybe[IdentityId | None] = None
     statement: Text2048 | None = None

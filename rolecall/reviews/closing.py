@@ -13,6 +13,7 @@ from rolecall.reviews.events import record_item_events, record_review_event
 from rolecall.reviews.model import MOST_FLAGGED, Decision, OnSilence, ReviewEvent, ReviewStatus
 from rolecall.reviews.remediating import request_removals
 from rolecall.reviews.shapes import ReviewDetail
+from rolecall.reviews.steps import NO_PERSON, ReviewStep, is_by_person, record_step
 
 _NO_RESPONSE = "No decision by {:%Y-%m-%d}. {} as the review says"
 
@@ -33,9 +34,17 @@ async def close_review(db: Db, caller: Caller, id: str | UUID, confirm: bool, no
         if held and not (confirm and review.held == held):
             await execute(db, "UPDATE reviews SET held = %(held)s WHERE id = %(id)s", held=held, id=review.id)
             return await queries.get(db, review.id)
-    if left:
+        await _record_close(db, caller, review, held, now)
         await _decide_unanswered(db, caller, review, now)
     return await _close(db, review, now)
+
+
+async def _record_close(db: Db, caller: Caller, review: ReviewDetail, held: str | None, now: datetime) -> None:
+    """Record who closes a review before all decisions are submitted; only a person lifts the hold."""
+    if held and not await is_by_person(db, caller):
+        raise Conflict(NO_PERSON)
+    step = ReviewStep.HOLD_CONFIRMED if held else ReviewStep.CLOSED
+    await record_step(db, caller, review.id, step, held or "", now)
 
 
 def _unsubmitted(left: int) -> str:
@@ -166,6 +175,7 @@ async def cancel_review(db: Db, caller: Caller, id: str, now: datetime) -> Revie
     """Cancel a review; what is not decided is withdrawn, and requests that were made stay."""
     review = await queries.plan_of(db, id, lock=True)
     await _cancel(db, review, now)
+    await _record_cancel(db, caller, review, now)
     # Fires show_review_items, schema/reviews.sql.
     rows = await fetch_rows(
         db,
@@ -176,3 +186,15 @@ async def cancel_review(db: Db, caller: Caller, id: str, now: datetime) -> Revie
     )
     await record_change(db, ItemChange.WITHDRAWN, rows, "The review was canceled", now)
     return await queries.get(db, review.id)
+
+
+async def _record_cancel(db: Db, caller: Caller, review: ReviewDetail, now: datetime) -> None:
+    """Record who cancels a review, and notify its owner if decisions to revoke access are dropped."""
+    dropped: int = await fetch_value(
+        db,
+        """SELECT count(*) FROM review_items
+           WHERE review_id = %(id)s AND status = 'Flagged' AND request_id IS NULL""",
+        id=review.id,
+    )
+    said = f"Decisions to revoke or change access that were not carried out: {dropped:,}" if dropped else ""
+    await record_step(db, caller, review.id, ReviewStep.CANCELED, said, now, is_notified=dropped > 0)

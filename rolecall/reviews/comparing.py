@@ -73,9 +73,20 @@ async def follow_import(db: Db, import_number: int, now: datetime) -> None:
         # Of several imports only the last shows what is held now, and can be cited.
         if import_number == await _last_import(db, application_id):
             run = await _compared(db, application_id, import_number)
-            for step in (_restore_returned, _withdraw_gone, _remediate_gone, _reopen_returned):
+            for step in _ROLLBACK_STEPS if await _is_rollback(db, import_number) else _STEPS:
                 await step(db, run, now)
         await open_unexplained(db, application_id, import_number, now)
+
+
+async def _is_rollback(db: Db, import_number: int) -> bool:
+    return bool(
+        await fetch_value(
+            db,
+            """SELECT true FROM application_imports r JOIN import_runs u ON u.import_id = r.id
+               WHERE r.number = %(number)s AND u.rollback_to IS NOT NULL""",
+            number=import_number,
+        )
+    )
 
 
 async def _compared(db: Db, application_id: UUID, number: int) -> ComparedImport:
@@ -208,6 +219,11 @@ async def _reopen_returned(db: Db, run: ComparedImport, now: datetime) -> None:
         review = await queries.plan_of(db, review_id)
         await request_removals(db, SYSTEM, review, [id for id, its in rows if its == review_id], now)
         await record_notice(db, REOPENED, review_id, now)
+
+
+# Old data that a rollback restores proves no removal, but what it shows again must be decided or removed.
+_ROLLBACK_STEPS = (_restore_returned, _reopen_returned)
+_STEPS = (_restore_returned, _withdraw_gone, _remediate_gone, _reopen_returned)
 
 
 async def mark_remediated(

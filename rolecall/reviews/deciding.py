@@ -12,14 +12,14 @@ from rolecall.access_models.model import RANK
 from rolecall.accounts.model import Access
 from rolecall.core.caller import Caller
 from rolecall.core.checking import Facts, Json, check
-from rolecall.core.db import Db, execute, fetch_rows
+from rolecall.core.db import Db, execute, fetch_rows, fetch_value
 from rolecall.core.errors import Conflict, Invalid
 from rolecall.core.ids import new_id
 from rolecall.core.text import is_blank
 from rolecall.entitlements.model import EntitlementKind
 from rolecall.identities.queries import with_mentioned_identities
 from rolecall.reviews import item_queries, moving, permitted, queries
-from rolecall.reviews.bodies import DecideBody, DecideSeveralBody, UndoBody
+from rolecall.reviews.bodies import DecideBody, DecideSeveralBody, UndoBody, require_known_filters
 from rolecall.reviews.item_queries import BulkFilters
 from rolecall.reviews.model import DECIDED, KEPT, LEFT_TO_DECIDE, Decision, ItemSubject, ReviewItemStatus
 from rolecall.reviews.permitted import ActingFor
@@ -46,6 +46,7 @@ async def decide(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> Re
     item = await item_queries.get_item(db, id, lock=True)
     body = check(DecideBody, raw, await _with_people(db, facts, raw))
     acting = await _require_may_decide(db, caller, item, body.reviewer_id, facts.now)
+    await _require_read(db, caller, item, body)
     if body.decision in (Decision.NOT_MINE, Decision.UNSURE):
         await moving.pass_on(db, caller, item, body, facts.now)
         return await item_queries.get_item(db, item.id)
@@ -85,6 +86,18 @@ async def _require_may_decide(
     await moving.require_not_below(db, item.id)
     await permitted.require_independent(db, [item.id], acting.people)
     return acting
+
+
+async def _require_read(db: Db, caller: Caller, item: ReviewItemDetail, body: DecideBody) -> None:
+    """Refuse a decision about a sample that was not looked at; a token says what the reviewer saw."""
+    if not item.is_sample or body.decision in (Decision.NOT_MINE, Decision.UNSURE):
+        return
+    if caller.is_person and not await fetch_value(
+        db, "SELECT read_on IS NOT NULL FROM review_items WHERE id = %(id)s", id=item.id
+    ):
+        raise Conflict("This item is a sample that must be looked at. Open its details, then decide")
+    if not caller.is_person and is_blank(body.comment):
+        raise Invalid.on("comment", "A comment is required for a sample: say what the reviewer looked at")
 
 
 def _require_fitting(item: ReviewItemDetail, body: DecideBody) -> None:
@@ -212,6 +225,7 @@ async def decide_several(db: Db, caller: Caller, id: str, raw: Json, facts: Fact
     """Decide about several items of one reviewer; others that cannot be decided are left, and counted by reason."""
     review_id = await queries.get_id(db, id)
     await moving.lock_open(db, review_id)
+    require_known_filters(raw)
     body = check(DecideSeveralBody, raw, await _with_people(db, facts, raw))
     if (body.item_ids is None) == (body.filters is None):
         raise Invalid.on("itemIds", "Either item IDs or filters are required, not both")
@@ -236,9 +250,16 @@ async def decide_several(db: Db, caller: Caller, id: str, raw: Json, facts: Fact
     outcomes = [BulkOutcome(reason, count) for reason, count in sorted(counts.items())]
     if not ids:
         return BulkDecision(None, 0, "", outcomes)
-    selection = raw.get("filters") if body.item_ids is None else {"itemIds": len(body.item_ids)}
-    bulk_id, digest = await _store_bulk(db, caller, decided, ids, {**(selection or {})}, facts.now)
+    bulk_id, digest = await _store_bulk(db, caller, decided, ids, _selection(body), facts.now)
     return BulkDecision(bulk_id, len(ids), digest, outcomes)
+
+
+def _selection(body: DecideSeveralBody) -> Json:
+    """Return the selection as it was applied, for the audit and the evidence."""
+    if body.item_ids is not None:
+        return {"itemIds": len(body.item_ids)}
+    assert body.filters
+    return body.filters.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
 _WHY_NOT = f"""CASE
@@ -280,13 +301,12 @@ async def _selected(
     return [(id, why) for id, why in rows]
 
 
-async def mark_opened(db: Db, caller: Caller, item_id: UUID, now: datetime) -> None:
-    """Record when the reviewer first read the details of an item."""
+async def mark_opened(db: Db, item_id: UUID, now: datetime) -> None:
+    """Record when the reviewer, or a person who stands in for them, first read the details of an item."""
     # Fires show_review_items, schema/reviews.sql.
     await execute(
         db,
-        "UPDATE review_items SET read_on = %(now)s WHERE id = %(id)s AND reviewer_id = %(me)s AND read_on IS NULL",
+        "UPDATE review_items SET read_on = %(now)s WHERE id = %(id)s AND read_on IS NULL",
         id=item_id,
-        me=caller.id,
         now=now,
     )

@@ -41,6 +41,7 @@ async def record_item_events(db: Db, event: ReviewEvent, item_ids: Sequence[UUID
 # Events for notifications alone; webhooks cannot name them.
 DUE, REMINDED, REOPENED, OVERDUE = "ReviewDue", "ReviewReminded", "ReviewItemReopened", "ReviewOverdue"
 REMOVAL_CANCELED, ACCEPTANCE_ENDED = "ReviewRemovalCanceled", "ReviewAcceptanceEnded"
+STEP_BY_HOLDER, CANCELED, RECORDED = "ReviewStepByHolder", "ReviewCanceled", "ReviewRecorded"
 
 
 async def record_reminder(db: Db, review_id: UUID, reviewer_ids: Sequence[UUID], now: datetime) -> None:
@@ -49,9 +50,17 @@ async def record_reminder(db: Db, review_id: UUID, reviewer_ids: Sequence[UUID],
     await _record(db, REMINDED, review_id, subject, now)
 
 
-async def record_notice(db: Db, notice: str, review_id: UUID, now: datetime) -> None:
-    """Notify reviewers that a review is due soon, or its owner of what happened in it."""
-    await _record(db, notice, review_id, b"{}", now)
+async def record_notice(db: Db, notice: str, review_id: UUID, now: datetime, by: UUID | None = None) -> None:
+    """Notify reviewers that a review is due soon, or its owner of what happened in it.
+
+    If that is what the owner did (`by`), administrators are notified.
+    """
+    await _record(db, notice, review_id, msgspec.json.encode({"byId": by} if by else {}), now)
+
+
+async def record_submission_by_token(db: Db, review_id: UUID, reviewer_id: UUID, now: datetime) -> None:
+    """Notify a reviewer in whose name a token submitted decisions."""
+    await _record(db, RECORDED, review_id, msgspec.json.encode({"reviewerIds": [reviewer_id]}), now)
 
 
 async def to_remind(db: Db, *, due_by: datetime, silent_since: datetime) -> list[UUID]:

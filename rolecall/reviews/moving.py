@@ -36,6 +36,7 @@ async def pass_on(db: Db, caller: Caller, item: ReviewItemDetail, body: DecideBo
     stage = item.stage
     if body.decision is Decision.NOT_MINE and body.identity_id:
         await require_can_review(db, item, body.identity_id, now)
+        await _require_not_passed_on(db, item, body.identity_id)
         moved = f"{item.reviewer.name} passed it on"
         new = NewReviewer(item.id, body.identity_id, f"{moved}: {body.comment}" if body.comment else moved)
     else:
@@ -44,6 +45,21 @@ async def pass_on(db: Db, caller: Caller, item: ReviewItemDetail, body: DecideBo
         (new,) = await reviewers_for(db, [item.id], review.stages[stage - 1] if unsure else None, review.fallback, now)
     await _record_passing(db, caller, item, body, now)
     await move_items(db, caller, review, [new], stage, now)
+
+
+async def _require_not_passed_on(db: Db, item: ReviewItemDetail, person_id: UUID) -> None:
+    """Refuse a person who passed the item on in this stage, so that it does not go back and forth."""
+    name = await fetch_value(
+        db,
+        """SELECT i.first_name || ' ' || i.last_name FROM review_decisions d JOIN identities i ON i.id = d.reviewer_id
+           WHERE d.item_id = %(item)s AND d.stage = %(stage)s AND d.decision = %(passed)s AND i.id = %(person)s""",
+        item=item.id,
+        stage=item.stage,
+        passed=Decision.NOT_MINE,
+        person=person_id,
+    )
+    if name:
+        raise Invalid.on("identityId", f"{name} passed this item on; choose another person, or none for the fallback")
 
 
 async def _record_passing(db: Db, caller: Caller, item: ReviewItemDetail, body: DecideBody, now: datetime) -> None:

@@ -32,9 +32,9 @@ class TakenItems(msgspec.Struct, frozen=True):
     digest: str
 
 
-async def take_items(db: Db, review: ReviewDetail, now: datetime) -> TakenItems:
+async def take_items(db: Db, review: ReviewDetail, now: datetime, *, is_collected: bool = False) -> TakenItems:
     """Take the population and fill `candidate_items`, `assigned_items` and `item_facts`."""
-    what = Taking(type=review.type, scope=review.scope, moment=now)
+    what = Taking(type=review.type, scope=review.scope, moment=now, is_collected=is_collected)
     await population.take(db, what)
     equation = await population.equation(db)
     if not population.total(equation):

@@ -37,6 +37,8 @@ class Taking(msgspec.Struct, frozen=True):
     scope: ReviewScope
     moment: datetime
     review_id: UUID | None = None
+    # The temporary tables contain the whole of the applications already, for reviews of parts of them.
+    is_collected: bool = False
 
     @property
     def subject(self) -> ItemSubject:
@@ -45,6 +47,21 @@ class Taking(msgspec.Struct, frozen=True):
 
 async def take(db: Db, what: Taking) -> None:
     """Fill the temporary tables; they are dropped when the transaction ends."""
+    if not what.is_collected:
+        await _collect(db, what)
+    else:
+        await _start_again(db)
+    await _leave_out(db, what)
+    await _exclude_by_scope(db, what)
+    await execute(db, "ANALYZE pinned_holdings")
+    if what.subject is ItemSubject.ACCESS:
+        if not what.is_collected:
+            await explain(db, what.moment)
+        await _exclude_by_type(db, what)
+
+
+async def _collect(db: Db, what: Taking) -> None:
+    """Read the accounts and what they held."""
     for table in ("pinned_imports", "pinned_accounts", "out_of_scope", "pinned_holdings", "pinned_models"):
         await execute(db, f"DROP TABLE IF EXISTS {table}")
     await execute(db, "DROP TABLE IF EXISTS pinned_requests")
@@ -54,13 +71,19 @@ async def take(db: Db, what: Taking) -> None:
     # Sorts and joins of a million rows; for this transaction.
     await execute(db, "SELECT set_config('work_mem', '128MB', true)")
     await _pin(db, what)
-    await _leave_out(db, what)
     await execute(db, _HELD[what.subject], moment=what.moment)
-    await _exclude_by_scope(db, what)
-    await execute(db, "ANALYZE pinned_holdings")
-    if what.subject is ItemSubject.ACCESS:
-        await explain(db, what.moment)
-        await _exclude_by_type(db, what)
+
+
+async def _start_again(db: Db) -> None:
+    """Include everything that was collected again, to take another part of it."""
+    await execute(db, "DELETE FROM out_of_scope")
+    await execute(
+        db,
+        """UPDATE pinned_holdings h SET excluded = CASE WHEN NOT a.is_active THEN %(inactive)s END
+           FROM pinned_accounts a WHERE a.number = h.holder
+             AND h.excluded IS DISTINCT FROM CASE WHEN NOT a.is_active THEN %(inactive)s END""",
+        inactive=Exclusion.INACTIVE,
+    )
 
 
 async def _pin(db: Db, what: Taking) -> None:
@@ -313,8 +336,9 @@ async def _exclude_by_type(db: Db, what: Taking) -> None:
         await execute(
             db,
             f"""UPDATE pinned_holdings h SET excluded = %(reason)s FROM ({LAST_REVIEWS}) AS last
-                WHERE h.excluded IS NULL AND last.application_id = h.application_id
-                  AND h.since_import <= last.import_number""",
+                JOIN accounts a ON a.application_id = last.application_id
+                WHERE h.excluded IS NULL AND a.number = h.holder AND h.since_import <= last.import_number
+                  AND h.identity_id IS NOT DISTINCT FROM matched_then(a, last.opened_on)""",
             reason=Exclusion.UNCHANGED,
             moment=what.moment,
             scope=msgspec.json.encode(what.scope).decode(),
@@ -327,9 +351,9 @@ IS_WHOLE = """NOT EXISTS (SELECT FROM jsonb_each(r.scope) AS part
 # SQL for a review `r` and its population `p`: no item was left undecided because the application was archived.
 WAS_SEEN = """NOT EXISTS (SELECT FROM review_items w WHERE w.review_id = r.id AND w.application_id = p.application_id
     AND w.status = 'Withdrawn' AND w.withdrawn_import IS NULL)"""
-# The import that the last completed review of the same scope saw, by application.
+# The import that the last completed review of the same scope saw, and when it was opened, by application.
 LAST_REVIEWS = f"""
-    SELECT DISTINCT ON (p.application_id) p.application_id, p.import_number
+    SELECT DISTINCT ON (p.application_id) p.application_id, p.import_number, r.opened_on
     FROM reviews r JOIN review_populations p ON p.review_id = r.id
     WHERE r.status = 'Completed' AND r.completed_on <= %(moment)s AND p.import_number IS NOT NULL
       AND r.type IN ('Application', 'Supervisor', 'Entitlement', 'Changed') AND {WAS_SEEN}

@@ -1,6 +1,6 @@
 """Carry out the decisions of a review: one request per account, approved by the review."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from itertools import groupby
 from typing import Any
@@ -9,13 +9,13 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
-from rolecall.access_requests.creation import create_requests
+from rolecall.access_requests.creation import create_requests, relate_to
 from rolecall.access_requests.model import NewPrivilege, NewRequest, PriorApproval, RelatedItem
 from rolecall.accounts import matching
 from rolecall.accounts.model import Access, Match
 from rolecall.core.caller import Caller
 from rolecall.core.checking import Facts
-from rolecall.core.db import Db, execute, fetch_all
+from rolecall.core.db import Db, execute, fetch_all, fetch_rows
 from rolecall.identities.actions import create_identity
 from rolecall.identities.model import IdentityType
 from rolecall.identities.shapes import NewIdentity
@@ -23,6 +23,7 @@ from rolecall.reviews.model import Decision, ItemSubject
 from rolecall.reviews.queries import NAME
 from rolecall.reviews.shapes import ReviewDetail
 from rolecall.settings.policy import RequestAction
+from rolecall.work_items.actions import add_comment
 
 UTC = ZoneInfo("UTC")
 # An account without a person gets an identity of this first name, so that a request can name one.
@@ -76,27 +77,61 @@ async def request_removals(
             ORDER BY c.list_key""",
         ids=list(item_ids),
     )
+    found = await _join_requests(db, caller, review, found, now)
     known = await _with_people(db, found, now)
     groups = [list(alike) for _, alike in groupby(sorted(known, key=lambda each: each.key), lambda each: each.key)]
     ids = await create_requests(db, caller, [_request(review, alike) for alike in groups], now)
-    pairs = [(item.id, id) for id, alike in zip(ids, groups, strict=True) for item in alike]
+    await _store_requests(db, {item.id: id for id, alike in zip(ids, groups, strict=True) for item in alike})
+
+
+async def _store_requests(db: Db, requests: Mapping[UUID, UUID]) -> None:
     # Fires show_review_items, schema/reviews.sql.
     await execute(
         db,
         """UPDATE review_items c SET request_id = n.request_id
            FROM unnest(%(items)s::uuid[], %(requests)s::uuid[]) AS n (id, request_id) WHERE c.id = n.id""",
-        items=[item for item, _ in pairs],
-        requests=[request for _, request in pairs],
+        items=list(requests),
+        requests=list(requests.values()),
     )
+
+
+async def _join_requests(
+    db: Db, caller: Caller, review: ReviewDetail, found: Sequence[_Removal], now: datetime
+) -> list[_Removal]:
+    """Give items to requests of other reviews that remove the same access already; return the other items."""
+    rows = await fetch_rows(
+        db,
+        """SELECT DISTINCT ON (c.id) c.id, q.id FROM review_items c
+           JOIN review_items o ON o.account_number = c.account_number AND o.review_id <> c.review_id
+                AND o.entitlement_id IS NOT DISTINCT FROM c.entitlement_id AND o.decision = c.decision
+           JOIN access_requests q ON q.id = o.request_id AND q.status IN ('Pending', 'Open', 'Resolved')
+           WHERE c.id = ANY(%(ids)s) AND c.decision = %(revoke)s ORDER BY c.id, q.number""",
+        ids=[item.id for item in found],
+        revoke=Decision.REVOKE,
+    )
+    joined: dict[UUID, UUID] = dict(rows)
+    for request_id in dict.fromkeys(joined.values()):
+        items = [item for item in found if joined.get(item.id) == request_id]
+        await relate_to(db, request_id, _related(items))
+        said = "; ".join(_reasons(review, items))
+        await add_comment(db, request_id, author=caller.name, content=said, now=now)
+    await _store_requests(db, joined)
+    return [item for item in found if item.id not in joined]
+
+
+def _related(items: Sequence[_Removal]) -> list[RelatedItem]:
+    return [RelatedItem(id=item.id, kind="Review Item", number=item.number, status=item.status) for item in items]
+
+
+def _reasons(review: ReviewDetail, items: Sequence[_Removal]) -> list[str]:
+    return [f"Review #{review.number}, item #{item.number}: {item.reviewer} decided {item.decision}" for item in items]
 
 
 def _request(review: ReviewDetail, items: Sequence[_Removal]) -> NewRequest:
     first = items[0]
     has_changes = any(item.decision == Decision.CHANGE for item in items)
     is_whole = any(item.subject == ItemSubject.ACCOUNT for item in items)
-    reasons = [
-        f"Review #{review.number}, item #{item.number}: {item.reviewer} decided {item.decision}" for item in items
-    ]
+    reasons = _reasons(review, items)
     by_reviewer = {item.reviewer_id: item.reviewer for item in items}
     approvals = [
         PriorApproval(
@@ -104,7 +139,6 @@ def _request(review: ReviewDetail, items: Sequence[_Removal]) -> NewRequest:
         )
         for id, name in by_reviewer.items()
     ]
-    related = [RelatedItem(id=item.id, kind="Review Item", number=item.number, status=item.status) for item in items]
     return NewRequest(
         action=RequestAction.CHANGE if has_changes and not is_whole else RequestAction.REMOVE,
         application_id=first.application_id,
@@ -113,7 +147,7 @@ def _request(review: ReviewDetail, items: Sequence[_Removal]) -> NewRequest:
         privileges=() if is_whole else [_privilege(item) for item in items],
         scheduled_start=first.until if first.decision == Decision.KEEP_UNTIL else None,
         approvals=approvals,
-        also_related=related,
+        also_related=_related(items),
         comment=f"Decided in review #{review.number}, {review.name}",
     )
 

@@ -18,7 +18,7 @@ CANDIDATES = """
     CREATE TEMP TABLE candidate_items (
         place int, item_id uuid, subject text, application_id uuid, account_number int, group_number int,
         entitlement_id uuid, model_id uuid, identity_id uuid, access text, since_import int, request_ids uuid[],
-        model_ids uuid[], under_model uuid, first_id uuid, passed_by uuid) ON COMMIT DROP"""
+        model_ids uuid[], under_model uuid, first_id uuid, passed_by uuid[]) ON COMMIT DROP"""
 
 # SQL for the person whom a stage names, over an identity i, an application o, an entitlement e and a model m.
 NAMED_BY = {
@@ -86,8 +86,8 @@ _PROBLEMS = f"""
         SELECT c.place, 3, {_NAME.format("s.actual_id")} || ' holds the account' FROM candidate_items c
         JOIN reviewer_states s ON s.id = c.first_id WHERE s.actual_id = c.identity_id
         UNION ALL
-        SELECT c.place, 4, {_NAME.format("c.passed_by")} || %(passed)s FROM candidate_items c
-        JOIN reviewer_states s ON s.id = c.first_id WHERE s.actual_id = c.passed_by
+        SELECT c.place, 4, {_NAME.format("s.actual_id")} || %(passed)s FROM candidate_items c
+        JOIN reviewer_states s ON s.id = c.first_id WHERE s.actual_id = ANY(c.passed_by)
         UNION ALL
         SELECT c.place, 5, {_NAME.format("t.person")} || ' ' || t.did FROM candidate_items c
         JOIN reviewer_states s ON s.id = c.first_id CROSS JOIN LATERAL unnest(c.request_ids) AS q (id)
@@ -118,7 +118,7 @@ _FALLBACKS = f"""
     ), found AS (
         SELECT DISTINCT ON (a.place) a.place, a.person, a.why || '; ' || a.label || ' reviews it instead' AS moved
         FROM asked a JOIN able ON able.id = a.person
-        WHERE a.person IS DISTINCT FROM a.identity_id AND a.person IS DISTINCT FROM a.passed_by
+        WHERE a.person IS DISTINCT FROM a.identity_id AND NOT coalesce(a.person = ANY(a.passed_by), false)
           AND NOT EXISTS (SELECT FROM request_people t WHERE t.request_id = ANY(a.request_ids) AND t.person = a.person)
           AND (a.subject = 'Model' OR NOT EXISTS (
                   SELECT FROM owned_models w WHERE w.owner_id = a.person AND w.ids && a.model_ids))
@@ -180,11 +180,14 @@ async def assign(
     await execute(db, "ANALYZE assigned_items")
 
 
+# Everyone who had the item in this stage and passed it on, and its reviewer now.
+_PASSED_BY = """ARRAY(SELECT c.reviewer_id UNION SELECT d.reviewer_id FROM review_decisions d
+                 WHERE d.item_id = c.id AND d.stage = c.stage AND d.decision = 'Not Mine')"""
 _FROM_ITEMS = f"""
     INSERT INTO candidate_items
     SELECT row_number() OVER (), c.id, c.subject, c.application_id, c.account_number, c.group_number, c.entitlement_id,
            c.model_id, c.identity_id, c.access, c.since_import, c.request_ids, c.model_ids, NULL, {{named}},
-           c.reviewer_id
+           {_PASSED_BY}
     FROM review_items c {PEOPLE_OF} WHERE c.id = ANY(%(ids)s)"""
 
 

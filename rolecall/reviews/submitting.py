@@ -12,19 +12,20 @@ from rolecall.access_requests.requirements import ADMINISTRATORS
 from rolecall.core.caller import Caller
 from rolecall.core.checking import Facts, Json, check
 from rolecall.core.db import Db, execute, fetch_rows, insert_rows
-from rolecall.core.errors import Conflict
+from rolecall.core.errors import Conflict, Invalid
 from rolecall.core.ids import new_id
 from rolecall.identities import queries as identities
 from rolecall.identities.queries import with_mentioned_identities
 from rolecall.reviews import permitted, queries
 from rolecall.reviews.bodies import SubmitBody
 from rolecall.reviews.closing import close_if_done
-from rolecall.reviews.events import record_item_events, record_review_event
+from rolecall.reviews.events import record_item_events, record_review_event, record_submission_by_token
 from rolecall.reviews.model import KEPT, Decision, ReviewEvent
 from rolecall.reviews.moving import lock_open, move_items
 from rolecall.reviews.remediating import request_removals
 from rolecall.reviews.reviewers import REVIEWED_BEFORE, reviewers_for
 from rolecall.reviews.shapes import ReviewDetail, SubmissionDetail
+from rolecall.tokens.queries import own_id
 from rolecall.work_items.shapes import PersonReference
 
 
@@ -52,7 +53,9 @@ async def submit(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> Su
     if not own:
         raise Conflict("There is nothing to submit: you have no items in this review, or submitted all of them")
     await permitted.require_independent(db, [item.id for item in own], acting.people)
-    submission = await _sign(db, caller, review, reviewer_id, own, body.statement or review.statement, facts.now)
+    if body.statement and body.statement != review.statement:
+        raise Invalid.on("statement", f"Statement must be that of the review: {review.statement}")
+    submission = await _sign(db, caller, review, reviewer_id, own, facts.now)
     ahead = [item.id for item in own if item.is_followed and item.decision in KEPT]
     await _to_next_stage(db, caller, review, ahead, facts.now)
     final = [item.id for item in own if item.id not in set(ahead)]
@@ -79,15 +82,21 @@ async def _own_items(db: Db, review: ReviewDetail, reviewer_id: UUID) -> list[_O
 
 
 async def _sign(
-    db: Db, caller: Caller, review: ReviewDetail, reviewer_id: UUID, own: Sequence[_Own], statement: str, now: datetime
+    db: Db, caller: Caller, review: ReviewDetail, reviewer_id: UUID, own: Sequence[_Own], now: datetime
 ) -> SubmissionDetail:
     """Store the statement with the counts and a digest of the decisions, which are final then."""
+    reviewer = await _named(db, reviewer_id)
+    statement = review.statement
+    if not caller.is_person:
+        statement = f"Recorded by {caller.name} for {reviewer.name}: {statement}"
+        if await own_id(db, caller) != reviewer_id:
+            await record_submission_by_token(db, review.id, reviewer_id, now)
     lines = sorted(f"{item.id}\t{item.decision}" for item in own)
     signed = SubmissionDetail(
         new_id(),
         "Review Submission",
         review.id,
-        await _named(db, reviewer_id),
+        reviewer,
         statement,
         dict(sorted(Counter(item.decision or "" for item in own).items())),
         hashlib.sha256("\n".join(lines).encode()).hexdigest(),
@@ -98,7 +107,7 @@ async def _sign(
         "id": signed.id,
         "review_id": review.id,
         "reviewer_id": reviewer_id,
-        "reviewer_name": signed.reviewer.name,
+        "reviewer_name": reviewer.name,
         "statement": statement,
         "counts": signed.counts,
         "digest": signed.digest,

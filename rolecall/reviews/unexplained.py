@@ -69,4 +69,4 @@ async def _open(db: Db, scope: ReviewScope, title: str, import_number: int, now:
         number=import_number,
         application=scope.application_ids[0],
     )
-    await actions.open_review(db, SYSTEM, id, now)
+    await actions.open_review(db, SYSTEM, id, now, is_collected=True)

@@ -349,16 +349,22 @@ CREATE OR REPLACE FUNCTION people_with_items(review uuid, reviewers uuid[]) RETU
 END;
 
 -- A review was opened or is due, or someone reminds its reviewers: notify those who have items left. It is overdue, or removed
--- access came back, will not be removed, or is accepted no longer: notify its owner.
+-- access came back, will not be removed, or is accepted no longer: notify its owner. A person with access in it extended, closed or canceled it:
+-- notify the owner, or administrators if the owner did it. A token submitted decisions in the name of a reviewer: notify the reviewer.
 CREATE OR REPLACE FUNCTION notify_of_review_events() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM notify_people(
-        CASE WHEN n.name NOT IN ('ReviewOpened', 'ReviewDue', 'ReviewReminded') THEN ARRAY(SELECT person_or_administrators(r.owner_id))
-             ELSE ARRAY(SELECT people_with_items(r.id, CASE WHEN n.subject -> 'reviewerIds' IS NOT NULL THEN
-                                                                ARRAY(SELECT json_array_elements_text(n.subject -> 'reviewerIds')::uuid) END)) END,
+        CASE WHEN n.name IN ('ReviewOpened', 'ReviewDue', 'ReviewReminded') THEN
+                  ARRAY(SELECT people_with_items(r.id, CASE WHEN n.subject -> 'reviewerIds' IS NOT NULL THEN
+                                                                ARRAY(SELECT json_array_elements_text(n.subject -> 'reviewerIds')::uuid) END))
+             WHEN n.name = 'ReviewRecorded' THEN
+                  ARRAY(SELECT people_to_notify(one.reviewer::uuid) FROM json_array_elements_text(n.subject -> 'reviewerIds') AS one (reviewer))
+             ELSE ARRAY(SELECT person FROM person_or_administrators(nullif(r.owner_id, (n.subject ->> 'byId')::uuid)) AS person
+                        WHERE person IS DISTINCT FROM (n.subject ->> 'byId')::uuid) END,
         'Review', 'Review', r.id, n.name)
     FROM new_rows n JOIN reviews r ON r.id = n.review_id
-    WHERE n.name IN ('ReviewOpened', 'ReviewDue', 'ReviewReminded', 'ReviewItemReopened', 'ReviewOverdue', 'ReviewRemovalCanceled', 'ReviewAcceptanceEnded');
+    WHERE n.name IN ('ReviewOpened', 'ReviewDue', 'ReviewReminded', 'ReviewItemReopened', 'ReviewOverdue', 'ReviewRemovalCanceled', 'ReviewAcceptanceEnded',
+                     'ReviewStepByHolder', 'ReviewCanceled', 'ReviewRecorded');
     RETURN NULL;
 END $$;
 CREATE OR REPLACE TRIGGER notify_of_review_events AFTER INSERT ON review_events REFERENCING NEW TABLE AS new_rows

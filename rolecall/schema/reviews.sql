@@ -88,6 +88,7 @@ CALL keep_audit('review_decisions', '''Review Item''', 'CASE WHEN r.bulk_id IS N
                 $$to_jsonb(r) - '{number,review_id,item_id,bulk_id}'::text[]$$, $$'decisions.' || r.number$$);
 CALL keep_audit('review_moves', '''Review Item''', 'r.item_id', $$to_jsonb(r) - '{number,review_id,item_id}'::text[]$$, $$'moves.' || r.number$$);
 CALL keep_audit('review_acceptances', '''Review Item''', 'r.item_id', $$to_jsonb(r) - '{number,item_id}'::text[]$$, $$'acceptances.' || r.number$$);
+CALL keep_audit('review_steps', '''Review''', 'r.review_id', $$to_jsonb(r) - '{number,review_id}'::text[]$$, $$'steps.' || r.number$$);
 -- The equation of each application, and what the service changed by itself.
 CALL keep_audit('review_populations', '''Review''', 'r.review_id', $$to_jsonb(r) - '{review_id,position}'::text[]$$, $$'populations.' || r.position$$);
 CALL keep_audit('review_changes', '''Review''', 'r.review_id', $$to_jsonb(r) - '{number,review_id,items}'::text[]$$, $$'changes.' || r.number$$);

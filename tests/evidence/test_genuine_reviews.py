@@ -1,7 +1,9 @@
 """Bundles of reviews that went unusual ways must verify: an auditor must not read "tampered" about true data."""
 
+import json
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import httpx2
@@ -27,11 +29,21 @@ from tests.reviews.test_following import RISKY, change_model, decide_all
 STAGES = [{"reviewer": "Supervisor"}, {"reviewer": "Application Owner"}]
 
 
-async def problems(db: Db, review: str, folder: Path) -> list[str]:
+async def written(db: Db, review: str, folder: Path) -> verify.Bundle:
     place = folder / "review.zip"
     with place.open("wb") as file:
         await write_review_bundle(db, file, UUID(review), datetime.now(UTC))
-    return verify.check(verify.Bundle(place))
+    return verify.Bundle(place)
+
+
+async def problems(db: Db, review: str, folder: Path) -> list[str]:
+    return verify.check(await written(db, review, folder))
+
+
+async def bundle_of(db: Db, review: str, folder: Path) -> dict[str, Any]:
+    """Write a bundle; return its members that are one JSON text each."""
+    bundle = await written(db, review, folder)
+    return {name: json.loads(bundle.read(name)) for name in bundle.names() if name.endswith(".json")}
 
 
 async def keep_pending(client: httpx2.AsyncClient, review: str) -> None:

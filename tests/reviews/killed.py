@@ -5,6 +5,7 @@ import sys
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
+import msgspec
 import psycopg
 
 from rolecall.core.caller import Caller
@@ -29,7 +30,7 @@ async def change(url: str, verb: str, review: str, reviewer: str) -> None:
                 raw = {"decision": "Keep", "filters": {}, "reviewerId": reviewer, "comment": "as agreed"}
                 await deciding.decide_several(db, _BY, review, raw, Facts(now=now, zone=ZoneInfo("UTC")))
             case "close":
-                await closing.close_review(db, _BY, review, True, now)
+                await closing.close_review(db, msgspec.structs.replace(_BY, is_person=True), review, True, now)
         print("changed", flush=True)
         await asyncio.Event().wait()
 

@@ -192,9 +192,10 @@ async def test_token_of_a_person_does_not_decide_about_their_account(client: htt
 async def test_silence_flags_after_the_due_date_and_is_held_if_it_flags_much(
     client: httpx2.AsyncClient, db: Db
 ) -> None:
-    await a_reviewed_company(db)
+    company = await a_reviewed_company(db)
     review = await an_open_review(client, onSilence="flag")
     await execute(db, "UPDATE reviews SET due_on = now() - interval '1 hour'")
+    await execute(db, "UPDATE tokens SET owner_id = %(id)s", id=company.greta)
 
     held = await post(client, f"/api/reviews/{review}/close")
     closed = await post(client, f"/api/reviews/{review}/close", {"confirm": True})

@@ -207,14 +207,19 @@ async def test_subject_of_an_item_cannot_choose_its_reviewer(client: httpx2.Asyn
         await moving.reassign(db, await caller_of(db, company.joana), item["id"], raw, facts())
 
 
-async def test_sample_is_not_decided_together_with_others(client: httpx2.AsyncClient, db: Db) -> None:
-    company = await a_reviewed_company(db)
+async def a_carried_review(client: httpx2.AsyncClient, db: Db, company: Reviewed) -> str:
+    """Open a review of which some items are carried over from an earlier one, and one is a sample."""
     await a_model(db, company, company.greta)
     before = await an_open_review(client)
     for item in await items_of(client, before):
         await decide(client, item, "Keep")
     await submit_all(client, before)
-    review = await an_open_review(client, explained="carry over")
+    return await an_open_review(client, explained="carry over")
+
+
+async def test_sample_is_not_decided_together_with_others(client: httpx2.AsyncClient, db: Db) -> None:
+    company = await a_reviewed_company(db)
+    review = await a_carried_review(client, db, company)
 
     body = {"decision": "Keep", "filters": {}, "reviewerId": str(company.carla), "comment": "as agreed"}
     result = await post(client, f"/api/reviews/{review}/decide", body)

@@ -60,6 +60,7 @@ async def test_a_killed_close_leaves_the_review_open_without_requests(
     company = await a_reviewed_company(db)
     review = await an_open_review(client, onSilence="flag")
     await execute(db, "UPDATE reviews SET due_on = now() - interval '1 hour'")
+    await execute(db, "UPDATE tokens SET owner_id = %(id)s", id=company.greta)
 
     await post(client, f"/api/reviews/{review}/close")
     await kill_during(config, "close", review, company.carla)

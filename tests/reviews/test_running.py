@@ -38,10 +38,11 @@ async def test_due_date_of_an_open_review_can_only_be_moved_to_a_later_date(clie
 
 
 async def test_close_is_held_before_it_can_be_confirmed(client: httpx2.AsyncClient, db: Db) -> None:
-    await a_reviewed_company(db)
+    company = await a_reviewed_company(db)
     review = await an_open_review(client, onSilence="flag")
     await execute(db, "UPDATE reviews SET due_on = now() - interval '1 hour'")
 
+    await execute(db, "UPDATE tokens SET owner_id = %(id)s", id=company.greta)
     first = await post(client, f"/api/reviews/{review}/close", {"confirm": True})
     second = await post(client, f"/api/reviews/{review}/close", {"confirm": True})
 

@@ -88,7 +88,7 @@ async def show_work(
         return HtmlPage("review_by_access.html", values | await _around(db, review, reviewer))
     values |= await _by_person(db, person, review, reviewer, query)
     if values["can_decide"] and query.get("selected"):
-        await deciding.mark_opened(db, person.caller(), values["item"].id, now)
+        await deciding.mark_opened(db, values["item"].id, now)
     if is_fragment and values["item"]:
         return HtmlPage("parts/review_detail.html", values)
     return HtmlPage("review_by_person.html", values | await _around(db, review, reviewer))
@@ -158,7 +158,7 @@ async def show_item(db: Db, id: str, person: Person, caller: Caller, now: dateti
     can_decide = is_open_for(person, review, item)
     is_open = review.status is ReviewStatus.OPEN and item.status in _UNDECIDED and not item.is_submitted
     if can_decide:
-        await deciding.mark_opened(db, caller, item.id, now)
+        await deciding.mark_opened(db, item.id, now)
     values = {
         "item": item,
         "review": review,
@@ -183,8 +183,13 @@ def _decision_body(form: Form) -> Json:
 
 
 @screen("POST", "/review-items/{id:str}/decide", limits=_ITEM)
-async def decide_review_item(db: Db, id: str, form: Form, caller: Caller, facts: Facts) -> SeeOther:
+async def decide_review_item(db: Db, id: str, form: Form, person: Person, caller: Caller, facts: Facts) -> SeeOther:
     raw = _decision_body(form)
+    # The form beside the details says so; the buttons of a row do not.
+    if first(form, "opened"):
+        item = await item_queries.get_item(db, id)
+        if item.reviewer.id in person.reviews_as():
+            await deciding.mark_opened(db, item.id, facts.now)
     if raw.get("decision") == "Not Mine" and (words := first(form, "identityId")):
         raw["identityId"] = await finding.the_colleague(db, "identityId", words, caller)
     item = await deciding.decide(db, caller, id, raw, facts)

@@ -1,0 +1,16 @@
+-- How people ran a review: extended, confirmed, closed or canceled it, and which items are about their own access.
+CREATE TABLE review_steps (
+    number       bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    review_id    uuid NOT NULL REFERENCES reviews,
+    step         text NOT NULL,
+    detail       text NOT NULL,
+    -- The numbers of the items about accounts of the person.
+    own_items    bigint[] NOT NULL,
+    done_by      uuid NOT NULL,
+    done_by_name text NOT NULL,
+    done_on      timestamptz NOT NULL,
+    CONSTRAINT step_is_known CHECK (step IN ('Extended', 'Hold Confirmed', 'Closed', 'Canceled'))
+);
+CREATE INDEX ON review_steps (review_id, number);
+-- The due date when the review was opened; null for reviews that were opened before.
+ALTER TABLE reviews ADD COLUMN first_due_on timestamptz;
