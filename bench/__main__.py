@@ -36,6 +36,7 @@ NAMES = [
     "audit",
     "catalogue",
     "duties",
+    "reviews",
     "console",
 ]
 PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
