@@ -142,7 +142,7 @@ class Reviewing:
         decision = Decision.REVOKE if revokes else Decision.KEEP
         raw = {"decision": decision, "comment": "No longer needed for the job." if revokes else ""}
         async with signed(self.pool, person, "decide_review_item") as db:
-            await deciding.mark_opened(db, person, item.id, clock.now())
+            await deciding.mark_opened(db, item.id, clock.now())
             clock.travel_to(clock.now() + timedelta(seconds=_SECONDS))
             await deciding.decide(db, person, str(item.id), raw, self._facts())
 
