@@ -206,8 +206,8 @@ MESSAGE_TAKES = timedelta(seconds=30)
 LEASE = timedelta(seconds=60)
 # A message that waits longer for a connection is released, so that it is not sent for work that was done meanwhile.
 FRESH_FOR = timedelta(seconds=5)
-# Messages that a worker has claimed at once.
-IN_FLIGHT = {Channel.EMAIL: 256, Channel.SLACK: 16, Channel.TEAMS: 16}
+# Messages that a worker has claimed at once. Few, because a worker that dies leaves their outcome unknown.
+IN_FLIGHT = {Channel.EMAIL: 64, Channel.SLACK: 16, Channel.TEAMS: 16}
 ROUTED_AT_ONCE = 500
 KEPT_FOR = timedelta(days=90)
 # How long before its end the owners are notified of an exception.

@@ -37,10 +37,12 @@ _DECISIONS = {
 
 
 async def facts_of(db: Db, ids: Sequence[UUID], context: FactContext) -> dict[UUID, NotificationFacts]:
-    """Return the facts of each notification."""
+    """Return the facts of each notification; only the readers of the kinds of item that occur run."""
+    kinds = await fetch_rows(db, "SELECT DISTINCT item_kind FROM notifications WHERE id = ANY(%(ids)s)", ids=list(ids))
     found: dict[UUID, NotificationFacts] = {}
-    for read in _READERS:
-        found |= await read(db, ids, context)
+    for (kind,) in kinds:
+        for read in _READERS[kind]:
+            found |= await read(db, ids, context)
     return found
 
 
@@ -321,18 +323,17 @@ async def _of_owned_entitlements(db: Db, ids: Sequence[UUID], _: FactContext) ->
     }
 
 
-_READERS = (
-    _of_requests,
-    _of_events,
-    _of_imports,
-    _of_webhooks,
-    _of_channels,
-    of_conflicts,
-    of_ended_conflicts,
-    of_exceptions,
-    of_reviews,
-    of_stand_ins,
-    of_leaves,
-    _of_reports,
-    _of_owned_entitlements,
-)
+# By the kind of the item.
+_READERS = {
+    "Access Request": (_of_requests,),
+    "Personnel Event": (_of_events, of_leaves),
+    "Import": (_of_imports,),
+    "Webhook": (_of_webhooks,),
+    "Channel": (_of_channels,),
+    "Duty Rule": (of_conflicts, of_ended_conflicts),
+    "Exception": (of_exceptions,),
+    "Review": (of_reviews,),
+    "Stand-In": (of_stand_ins,),
+    "Report": (_of_reports,),
+    "Application": (_of_owned_entitlements,),
+}

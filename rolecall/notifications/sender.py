@@ -53,26 +53,29 @@ class MessageSender:
     async def rest(self) -> None:
         """Wait until nothing is in flight and every result is recorded."""
         await self._flight.finish()
-        ended = self._flight.ended()
-        async with self._pool.connection() as db, transaction(db, "notifications-rest"):
-            await outbox.record(db, ended, clock.now())
-        self._flight.drop(ended)
+        await self._record(clock.now())
+
+    async def _record(self, now: datetime) -> None:
+        """Record results in a transaction of their own: until it commits, a crash makes them unknown."""
+        if ended := self._flight.ended():
+            async with self._pool.connection() as db, transaction(db, "notifications-record"):
+                await outbox.record(db, ended, now)
+            # Only after the commit: a failed transaction must record its results again.
+            self._flight.drop(ended)
 
     async def turn(self, _: Pool, __: Config, now: datetime) -> bool:
         # Request the next turn first, in case this one fails.
         self._flight.set_alarm(now + _SOON)
-        ended = self._flight.ended()
+        await self._record(now)
         more, messages = False, list[OutgoingMessage]()
         async with self._pool.connection() as db, transaction(db, "notifications-turn"):
-            await outbox.record(db, ended, now)
             delivery = await self._delivery(db)
             known = Routing(delivery.policy, delivery.channels, self._config.timezone, self._config.base_url)
             if is_locked := await outbox.try_lock(db):
                 more = await routing.route(db, known, now) == ROUTED_AT_ONCE
                 messages = await outbox.claim(db, known, self._rooms(delivery), now)
             next_turn = now + _SOON if messages or not is_locked else await outbox.next_due(db, now)
-        # Only after the commit: a failed transaction must record its results again and send nothing.
-        self._flight.drop(ended)
+        # Only after the commit: a failed transaction must send nothing.
         for message in messages:
             self._sending[message.channel] += 1
             self._flight.start(self._send(message, delivery))

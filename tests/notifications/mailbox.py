@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from email import message_from_bytes
 from email.message import EmailMessage
 from email.policy import default
+from types import SimpleNamespace
 from typing import Any
 
 from aiosmtpd.controller import Controller
@@ -93,7 +94,9 @@ class Mailbox:
 
 class _Controller(Controller):
     def __init__(self, mailbox: Mailbox, **settings: Any) -> None:
-        super().__init__(mailbox, hostname="127.0.0.1", port=0, **settings)
+        # Only the hooks: at each connection aiosmtpd reads every attribute, and `messages` would parse all mails.
+        hooks = {name: getattr(mailbox, name) for name in ("handle_MAIL", "handle_RCPT", "handle_DATA")}
+        super().__init__(SimpleNamespace(**hooks), hostname="127.0.0.1", port=0, **settings)
 
     def _trigger_server(self) -> None:
         """Learn the port that the system chose before the controller connects to itself."""

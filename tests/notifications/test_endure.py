@@ -7,7 +7,7 @@ import asyncio
 import os
 import time
 from collections import Counter, defaultdict
-from datetime import timedelta
+from datetime import datetime, timedelta
 from email.message import EmailMessage
 from functools import partial
 from typing import Any
@@ -40,11 +40,12 @@ CREATED_MEANWHILE = 10
 
 
 class Sent(msgspec.Struct, frozen=True):
-    """What is known of one notification: its status, its address and the outcomes of its messages."""
+    """What is known of one notification: its status, its address, and outcome and begin of each of its messages."""
 
     status: str
     address: str
     outcomes: list[str]
+    begun_on: list[datetime]
 
 
 async def people_with_reviewers(db: Db) -> list[UUID]:
@@ -98,7 +99,7 @@ async def test_each_notification_arrives_once_and_none_for_finished_work(
     await until(lambda: both_live(db))
     started = time.monotonic()
     async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(kill_while_sending(mail, workers))
+        killing = tasks.create_task(kill_while_sending(mail, workers))
         for asked in range(before, MESSAGES, AT_ONCE):
             await ask(db, application, people, min(AT_ONCE, MESSAGES - asked))
     await until(lambda: nothing_waits(db))
@@ -110,17 +111,21 @@ async def test_each_notification_arrives_once_and_none_for_finished_work(
         await desk.work()
 
     rows = await notifications(db)
-    figures = check(rows, mail.messages)
-    the_check_would_notice(rows, mail.messages)
+    figures = check(rows, mail.messages, killing.result())
+    the_check_would_notice(rows, mail.messages, killing.result())
     measured(f"{figures}; {KILLS} kills; {len(mail.messages) / seconds:,.0f} a second")
 
 
-async def kill_while_sending(mail: Mailbox, workers: list[Worker]) -> None:
+async def kill_while_sending(mail: Mailbox, workers: list[Worker]) -> list[datetime]:
+    """Kill workers while they send; return when each was dead."""
+    kills = []
     for n in range(KILLS):
         enough: int = MESSAGES * 8 // 10 * (n + 1) // (KILLS + 1)
         await until(partial(arrived, mail, enough))
         await workers[n % 2].kill()
+        kills.append(clock.now())
         await workers[n % 2].start()
+    return kills
 
 
 async def arrived(mail: Mailbox, number: int) -> bool:
@@ -132,12 +137,17 @@ async def notifications(db: Db) -> dict[str, Sent]:
     found = await fetch_rows(
         db,
         """SELECT n.item_id::text, n.status, i.email_address,
-                  ARRAY(SELECT m.outcome FROM notification_messages m WHERE m.identity_id = n.identity_id
-                         AND position(n.item_id::text IN m.text) > 0 ORDER BY m.number)
-           FROM notifications n JOIN identities i ON i.id = n.identity_id WHERE n.kind = 'Waiting'""",
+                  coalesce(m.outcomes, '{}'), coalesce(m.begun_on, '{}')
+           FROM notifications n JOIN identities i ON i.id = n.identity_id
+           LEFT JOIN (SELECT substring(text FROM '/requests/([0-9a-f-]{36})') AS request, identity_id,
+                             array_agg(outcome ORDER BY number) AS outcomes,
+                             array_agg(started_on ORDER BY number) AS begun_on
+                      FROM notification_messages GROUP BY 1, 2) AS m
+                  ON m.request = n.item_id::text AND m.identity_id = n.identity_id
+           WHERE n.kind = 'Waiting'""",
     )
     assert len(found) == MESSAGES
-    return {request: Sent(status, address, outcomes) for request, status, address, outcomes in found}
+    return {request: Sent(*known) for request, *known in found}
 
 
 def text_of(message: EmailMessage) -> str:
@@ -145,7 +155,7 @@ def text_of(message: EmailMessage) -> str:
     return str(body.get_content()) if body else ""
 
 
-def check(rows: dict[str, Sent], messages: list[EmailMessage]) -> str:
+def check(rows: dict[str, Sent], messages: list[EmailMessage], kills: list[datetime]) -> str:
     received: dict[str, list[EmailMessage]] = defaultdict(list)
     for message in messages:
         received[text_of(message).partition("/requests/")[2][:36]].append(message)
@@ -155,6 +165,8 @@ def check(rows: dict[str, Sent], messages: list[EmailMessage]) -> str:
         copies, unknown = received[request], sent.outcomes.count("unknown")
         counts[sent.status] += 1
         counts["twice"] += len(copies) == 2
+        for begun_on in begun_without_outcome(sent):
+            assert any(begun_on <= kill < begun_on + LEASE for kill in kills), "an outcome is unknown without a kill"
         assert {copy["To"] for copy in copies} <= {sent.address}
         assert len({copy["Message-ID"] for copy in copies}) <= 1
         match sent.status:
@@ -175,12 +187,27 @@ def check(rows: dict[str, Sent], messages: list[EmailMessage]) -> str:
     )
 
 
-def the_check_would_notice(rows: dict[str, Sent], messages: list[EmailMessage]) -> None:
-    """Test the check with a needless duplicate, a missing message, and one for finished work."""
+def begun_without_outcome(sent: Sent) -> list[datetime]:
+    return [on for outcome, on in zip(sent.outcomes, sent.begun_on, strict=True) if outcome == "unknown"]
+
+
+def the_check_would_notice(rows: dict[str, Sent], messages: list[EmailMessage], kills: list[datetime]) -> None:
+    """Test the check with a needless duplicate, a missing message, one for finished work, and a duplicate of a worker
+    that lived."""
     once = next(request for request, sent in rows.items() if sent.outcomes == ["sent"])
     [copy] = [message for message in messages if once in text_of(message)]
     others = [message for message in messages if message is not copy]
-    finished: dict[str, Any] = {**rows, once: msgspec.structs.replace(rows[once], status="Withdrawn", outcomes=[])}
-    for known, received in ((rows, [*messages, copy]), (rows, others), (finished, messages)):
+    finished: dict[str, Any] = {
+        **rows,
+        once: msgspec.structs.replace(rows[once], status="Withdrawn", outcomes=[], begun_on=[]),
+    }
+    begun_on = [max(kills) + timedelta(seconds=1), *rows[once].begun_on]
+    alive = {**rows, once: msgspec.structs.replace(rows[once], outcomes=["unknown", "sent"], begun_on=begun_on)}
+    for known, received in (
+        (rows, [*messages, copy]),
+        (rows, others),
+        (finished, messages),
+        (alive, [*messages, copy]),
+    ):
         with pytest.raises(AssertionError):
-            check(known, received)
+            check(known, received, kills)
