@@ -806,6 +806,7 @@ CREATE TRIGGER note_delete AFTER DELETE ON public.exception_approvals REFERENCIN
 CREATE TRIGGER note_insert AFTER INSERT ON public.exception_approvals REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_exception_approvals();
 CREATE TRIGGER note_update AFTER UPDATE ON public.exception_approvals REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_exception_approvals();
 CREATE TRIGGER notify_of_approval AFTER INSERT ON public.exception_approvals FOR EACH ROW EXECUTE FUNCTION public.notify_of_approval();
+CREATE CONSTRAINT TRIGGER notify_of_removed_approval AFTER DELETE ON public.exception_approvals DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.notify_of_removed_approval();
 ALTER TABLE ONLY public.exception_approvals ADD CONSTRAINT exception_approvals_exception_id_fkey FOREIGN KEY (exception_id) REFERENCES public.conflict_exceptions(id);
 
 CREATE TABLE public.exports (
@@ -1171,7 +1172,7 @@ CREATE TABLE public.notification_messages (
     list_key text GENERATED ALWAYS AS (public.time_key(started_on, number)) STORED NOT NULL COLLATE pg_catalog."C",
     CONSTRAINT channel_is_known CHECK ((channel = ANY (ARRAY['Email'::text, 'Slack'::text, 'Teams'::text]))),
     CONSTRAINT ended_has_an_outcome CHECK (((ended_on IS NULL) = (outcome = 'sending'::text))),
-    CONSTRAINT outcome_is_known CHECK ((outcome = ANY (ARRAY['sending'::text, 'sent'::text, 'kept'::text, 'deferred'::text, 'refused'::text, 'channel'::text, 'unknown'::text])))
+    CONSTRAINT outcome_is_known CHECK ((outcome = ANY (ARRAY['sending'::text, 'sent'::text, 'kept'::text, 'deferred'::text, 'refused'::text, 'channel'::text, 'unknown'::text, 'bounced'::text])))
 )
 WITH (toast_tuple_target='256');
 ALTER TABLE public.notification_messages ALTER COLUMN number ADD GENERATED ALWAYS AS IDENTITY ( SEQUENCE NAME public.notification_messages_number_seq START WITH 1 INCREMENT BY 1 NO MINVALUE NO MAXVALUE CACHE 1 );
@@ -1268,6 +1269,7 @@ ALTER TABLE public.notifications ALTER COLUMN number ADD GENERATED ALWAYS AS IDE
 ALTER TABLE ONLY public.notifications ADD CONSTRAINT notifications_pkey PRIMARY KEY (id);
 CREATE INDEX notifications_bundled ON public.notifications USING btree (bundle) WHERE (status = 'Pending'::text);
 CREATE INDEX notifications_due ON public.notifications USING btree (next_attempt_on, number) WHERE (status = 'Pending'::text);
+CREATE INDEX notifications_in_flight ON public.notifications USING btree (message_id) WHERE (lease IS NOT NULL);
 CREATE UNIQUE INDEX notifications_listed_ ON public.notifications USING btree (list_key);
 CREATE INDEX notifications_listed_identity_id ON public.notifications USING btree (identity_id, list_key);
 CREATE INDEX notifications_listed_identity_id_is_read ON public.notifications USING btree (identity_id, is_read, list_key);
@@ -2569,6 +2571,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 23122610c18d function notify_of_moved_items()
 -- 9e8458b99b0f function notify_of_moved_requests()
 -- c9c21cd903ad function notify_of_personnel_events()
+-- 1c711a14c8d2 function notify_of_removed_approval()
 -- 2cd8efd87cee function person_or_administrators(uuid)
 -- c9a65c8e0d2b function notify_of_report(uuid, uuid, boolean)
 -- bc0b52647adb function notify_of_request_events()

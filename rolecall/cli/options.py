@@ -55,7 +55,7 @@ WORDS: dict[tuple[str, str], list[str]] = {
     ("", "risk_rating"): ["None", "Low", "Moderate", "High", "Critical"],
     ("request", "status"): _WORK,
     ("event", "status"): _WORK,
-    ("", "outcome"): ["sending", "sent", "kept", "deferred", "refused", "channel", "unknown"],
+    ("", "outcome"): ["sending", "sent", "kept", "deferred", "refused", "channel", "unknown", "bounced"],
     ("notify", "channel"): ["Email", "Slack", "Teams"],
     ("review", "status"): ["Draft", "Open", "Closed", "Completed", "Canceled", "Pending", "Approved", "Flagged"],
     ("review", "type"): [

@@ -1,9 +1,9 @@
-"""Commands that need several calls."""
+"""Commands that need several calls or read files."""
 
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 import rich_click as click
 
@@ -239,8 +239,26 @@ def templates(as_json: bool, field: str | None, profile: str | None) -> None:
         form.show(found)
 
 
+@click.command
+@click.argument("file", type=click.File("rb"), default="-")
+@json_option
+@field_option
+@profile_option
+def bounce(file: BinaryIO, as_json: bool, field: str | None, profile: str | None) -> None:
+    """Read a mail that came back and mark its message as bounced.
+
+    FILE: the mail with its headers, by default stdin. The token needs only the scope `bounces:write`.
+
+    Example: `rolecall notify bounce < returned.eml`
+    """
+    mail = file.read().decode(errors="replace").replace("\x00", "")
+    with connected(profile) as client:
+        Form(as_json, field).show(client.send(calls.report_bounced_message(mail)))
+
+
 SEVERAL_CALLS: dict[str, dict[str, click.Command]] = {
     "app": {"propose": propose, "templates": templates},
     "import": {"upload": upload, "dry-run": dry_run, "wait": wait, "log": log, "file": file},
+    "notify": {"bounce": bounce},
     "reports": {"run": run},
 }

@@ -144,6 +144,7 @@ async def _without_invalid_approvals(
     invalid = [each for each in requested.approvals if not people.may_take(each.approver.id, each.part)]
     if not invalid:
         return requested
+    # Fires notify_of_removed_approval, schema/notifications.sql.
     await execute(
         db,
         "DELETE FROM exception_approvals WHERE exception_id = %(id)s AND part = ANY(%(parts)s)",

@@ -27,6 +27,8 @@ class Scope(StrEnum):
     AUDIT_READ = "audit:read"
     # Notifications and preferences of the person who made the token.
     NOTIFICATIONS_OWN = "notifications:own"
+    # Report mails that came back: for the mail server, which needs nothing else.
+    BOUNCES_WRITE = "bounces:write"
 
 
 class Caller(msgspec.Struct, frozen=True):

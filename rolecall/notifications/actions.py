@@ -1,4 +1,4 @@
-"""Change preferences and settings of notifications, and mark notifications as read."""
+"""Change preferences and settings of notifications, mark notifications as read and messages as bounced."""
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
@@ -18,6 +18,7 @@ from rolecall.core.errors import Conflict, Invalid, NotFound, Problem
 from rolecall.core.ids import known_guid
 from rolecall.core.nudge import nudge
 from rolecall.notifications import permitted, queries
+from rolecall.notifications.bounces import report_in
 from rolecall.notifications.channel_health import mark_working
 from rolecall.notifications.message_text import EXAMPLES, note_of, template_in, template_problems, write
 from rolecall.notifications.model import (
@@ -29,6 +30,7 @@ from rolecall.notifications.model import (
     Channel,
     EmailSettings,
     KindRule,
+    MessageOutcome,
     MessageTemplate,
     NotificationPolicy,
     Security,
@@ -37,6 +39,8 @@ from rolecall.notifications.model import (
 from rolecall.notifications.notification_facts import NotificationFacts
 from rolecall.notifications.queries import SECRET_OWNERS
 from rolecall.notifications.shapes import (
+    BounceBody,
+    BounceResult,
     KindBody,
     NotificationSettingsBody,
     PreferencesBody,
@@ -76,6 +80,42 @@ async def mark_all_read(db: Db, caller: Caller) -> None:
         own=own,
     )
     await record(db, "Notification Preferences", own, {"allRead": True})
+
+
+async def record_bounce(db: Db, raw: Json, facts: Facts) -> BounceResult:
+    """Mark the message that a delivery report is about as bounced; its notifications stay in the console's bell."""
+    report = report_in(check(BounceBody, raw, facts).mail)
+    if not report:
+        return BounceResult(None, "The mail is no delivery report")
+    if report.reason is None:
+        return BounceResult(None, "The report says that the message was delivered or is delayed")
+    id: UUID | None = await fetch_value(
+        db,
+        """SELECT m.id FROM notification_messages m WHERE m.channel = 'Email' AND m.outcome <> 'kept' AND m.id = ANY(
+               %(ids)s || ARRAY(SELECT n.message_id FROM notifications n WHERE n.id = ANY(%(ids)s)))
+           ORDER BY m.number DESC LIMIT 1""",
+        ids=report.references,
+    )
+    if not id:
+        return BounceResult(None, "The report is about no message of the last 90 days")
+    await _mark_bounced(db, id, report.reason, facts.now)
+    return BounceResult(id, report.reason)
+
+
+async def _mark_bounced(db: Db, id: UUID, reason: str, now: datetime) -> None:
+    await execute(
+        db,
+        """WITH bounced AS (
+               UPDATE notification_messages SET outcome = 'bounced', response = %(reason)s,
+                                                ended_on = coalesce(ended_on, %(now)s)
+               WHERE id = %(id)s RETURNING identity_id)
+           UPDATE notifications n SET status = 'Failed', next_attempt_on = NULL, lease = NULL
+           FROM bounced b WHERE n.identity_id = b.identity_id AND n.message_id = %(id)s""",
+        id=id,
+        reason=reason,
+        now=now,
+    )
+    await record(db, "Notification Message", id, {"outcome": MessageOutcome.BOUNCED, "response": reason})
 
 
 async def change_preferences(db: Db, caller: Caller, raw: Json, facts: Facts) -> UUID:

@@ -93,13 +93,13 @@ async def failing_channels(db: Db) -> list[FailingChannel]:
 
 
 async def _refused(db: Db, now: datetime) -> list[RefusedAddress]:
-    """Return addresses whose last message was refused, or deferred until the last attempt."""
+    """Return addresses whose last message was refused or returned, or deferred until the last attempt."""
     return await fetch_all(
         db,
         RefusedAddress,
         """SELECT DISTINCT ON (address) address, coalesce(response, '') AS response FROM notification_messages
-           WHERE outcome IN ('refused', 'deferred', 'unknown') AND list_key >= time_key(%(since)s, 0)
-             AND (outcome = 'refused' OR attempt >= %(last)s)
+           WHERE outcome IN ('refused', 'bounced', 'deferred', 'unknown') AND list_key >= time_key(%(since)s, 0)
+             AND (outcome IN ('refused', 'bounced') OR attempt >= %(last)s)
            ORDER BY address, list_key DESC""",
         since=now - REFUSED_WITHIN,
         last=len(SCHEDULE),

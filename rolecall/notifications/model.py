@@ -84,6 +84,8 @@ class MessageOutcome(StrEnum):
     CHANNEL = "channel"
     # The worker or the connection died after the text was sent.
     UNKNOWN = "unknown"
+    # The server accepted it, and reported later that it could not be delivered.
+    BOUNCED = "bounced"
 
 
 OUTCOME_WORDS = {
@@ -94,6 +96,7 @@ OUTCOME_WORDS = {
     MessageOutcome.REFUSED: "Refused by the receiver",
     MessageOutcome.CHANNEL: "Server out of reach",
     MessageOutcome.UNKNOWN: "Sent without confirmation",
+    MessageOutcome.BOUNCED: "Returned as undeliverable",
 }
 
 

@@ -237,10 +237,11 @@ _RECORD = """
             next_attempt_on timestamptz, refund int)),
     messages AS (
         UPDATE notification_messages m SET outcome = e.outcome, response = e.response, ended_on = e.ended_on
-        FROM ended e WHERE m.id = e.message_id)
+        FROM ended e WHERE m.id = e.message_id AND m.outcome <> 'bounced')
     UPDATE notifications n SET status = e.status, next_attempt_on = e.next_attempt_on, lease = NULL,
                                step = n.step - e.refund
-    FROM ended e WHERE n.message_id = e.message_id AND n.lease = e.lease"""
+    FROM ended e
+    WHERE n.message_id = ANY(%(ids)s) AND n.lease IS NOT NULL AND n.message_id = e.message_id AND n.lease = e.lease"""
 
 
 async def record(db: Db, ended: Sequence[EndedMessage], now: datetime) -> None:
@@ -251,7 +252,8 @@ async def record(db: Db, ended: Sequence[EndedMessage], now: datetime) -> None:
         return
     pauses = {channel: await _note_health(db, channel, ended, now) for channel in {e.message.channel for e in ended}}
     results = [_result(each, pauses[each.message.channel]) for each in ended]
-    await execute(db, _RECORD, results=msgspec.json.encode(results).decode())
+    ids = [each.message_id for each in results]
+    await execute(db, _RECORD, results=msgspec.json.encode(results).decode(), ids=ids)
 
 
 async def _release(db: Db, messages: Sequence[OutgoingMessage], now: datetime) -> None:
@@ -261,7 +263,7 @@ async def _release(db: Db, messages: Sequence[OutgoingMessage], now: datetime) -
             db,
             """WITH released AS (DELETE FROM notification_messages WHERE id = ANY(%(ids)s))
                UPDATE notifications SET lease = NULL, message_id = NULL, next_attempt_on = %(now)s, step = step - 1
-               WHERE message_id = ANY(%(ids)s) AND lease = ANY(%(leases)s)""",
+               WHERE message_id = ANY(%(ids)s) AND lease IS NOT NULL AND lease = ANY(%(leases)s)""",
             ids=[message.id for message in messages],
             leases=[message.lease for message in messages],
             now=now,
@@ -276,7 +278,7 @@ def _result(ended: EndedMessage, paused_until: datetime | None) -> _MessageResul
         case MessageOutcome.DEFERRED | MessageOutcome.UNKNOWN:
             next = next_attempt_on(ended.message.step, ended.ended_on)
             status = NotificationStatus.PENDING if next else NotificationStatus.FAILED
-        case MessageOutcome.REFUSED:
+        case MessageOutcome.REFUSED | MessageOutcome.BOUNCED:
             status = NotificationStatus.FAILED
         case MessageOutcome.SENT | MessageOutcome.KEPT | MessageOutcome.SENDING:
             pass

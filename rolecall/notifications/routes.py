@@ -13,6 +13,8 @@ from rolecall.core.paging import Page
 from rolecall.notifications import actions, channel_test, permitted, queries
 from rolecall.notifications.model import MessageOutcome
 from rolecall.notifications.shapes import (
+    BounceBody,
+    BounceResult,
     ChannelTest,
     MessageDetail,
     MessageItem,
@@ -124,6 +126,12 @@ async def get_notification_message(db: Db, caller: Caller, id: str) -> MessageDe
     return message
 
 
+@operation("POST", "/bounce", scope=Scope.BOUNCES_WRITE, body=BounceBody)
+async def report_bounced_message(db: Db, raw: Json, facts: Facts) -> BounceResult:
+    """Mark a message as bounced by the mail that came back; a mail that is no delivery report changes nothing."""
+    return await actions.record_bounce(db, raw, facts)
+
+
 notifications = Router(
     "/api/notifications",
     route_handlers=[list_notifications, mark_notification, mark_all_notifications],
@@ -146,7 +154,7 @@ settings = Router(
 )
 messages = Router(
     "/api/notification-messages",
-    route_handlers=[list_notification_messages, get_notification_message],
+    route_handlers=[list_notification_messages, get_notification_message, report_bounced_message],
     tags=["Administration"],
 )
 ROUTERS = (notifications, preferences, settings, messages)

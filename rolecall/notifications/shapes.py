@@ -21,6 +21,7 @@ from rolecall.notifications.model import (
 )
 
 MOST_HOLIDAYS = 500
+LONGEST_MAIL = 500_000
 
 
 class NotificationItem(msgspec.Struct, rename="camel"):
@@ -117,6 +118,13 @@ class ChannelTest(msgspec.Struct, rename="camel"):
     channel: Channel
     outcome: MessageOutcome
     response: str
+
+
+class BounceResult(msgspec.Struct, rename="camel"):
+    """What a returned mail changed: the message that is marked as bounced, or why none is."""
+
+    message_id: UUID | None
+    said: str
 
 
 KindName = Annotated[NotificationKind, one_of(NotificationKind)]
@@ -231,6 +239,12 @@ class TemplatePreviewBody(Body):
     kind: KindName
     subject: Name256
     body: Annotated[Text, Field(max_length=8192)]
+
+
+class BounceBody(Body):
+    """A mail as the mail server received it, with its headers."""
+
+    mail: Annotated[Text, Field(max_length=LONGEST_MAIL)]
 
 
 class TestBody(Body):

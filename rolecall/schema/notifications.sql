@@ -2,7 +2,7 @@
 --
 -- INSERT INTO access_request_events and UPDATE of access_requests (access_requests/moving.py), INSERT and UPDATE of personnel_events
 -- (personnel_events/actions.py), UPDATE of application_imports and import_runs (application_imports/run/next_import.py) and of webhooks
--- (webhooks/outbox.py), INSERT and UPDATE of conflict_exceptions and INSERT of exception_approvals (conflicts/actions.py), INSERT of conflicts
+-- (webhooks/outbox.py), INSERT and UPDATE of conflict_exceptions, INSERT and DELETE of exception_approvals (conflicts/actions.py), INSERT of conflicts
 -- (refresh_conflicts, schema/duties.sql), INSERT and UPDATE of stand_ins (stand_ins/actions.py), INSERT of review_events (reviews/events.py),
 -- review_moves (reviews/deciding.py) and review_submissions (reviews/submitting.py), and UPDATE of identities fire the triggers. notifications/reminders.py calls `notify_reviewers`,
 -- `notify_further_reviewer`, `remind_approvers`, `notify_of_ending_exceptions` and `notify_of_leaves`, reports/running.py calls `notify_of_report`.
@@ -225,6 +225,20 @@ BEGIN
     RETURN NULL;
 END $$;
 CREATE OR REPLACE TRIGGER notify_of_approval AFTER INSERT ON exception_approvals FOR EACH ROW EXECUTE FUNCTION notify_of_approval();
+
+-- An approval was removed because its person cannot give it now: notify the people whose turn it is, except those who know. At the end of the
+-- transaction, because the approval that replaces it follows.
+CREATE OR REPLACE FUNCTION notify_of_removed_approval() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM notify_people(ARRAY(
+        SELECT person FROM people_who_approve(OLD.exception_id) AS person
+        WHERE NOT EXISTS (SELECT FROM notifications n WHERE n.item_id = OLD.exception_id AND n.identity_id = person AND n.part = 'Pending' AND NOT n.is_read)),
+        'Conflict Exception', 'Exception', OLD.exception_id, 'Pending');
+    RETURN NULL;
+END $$;
+DROP TRIGGER IF EXISTS notify_of_removed_approval ON exception_approvals;
+CREATE CONSTRAINT TRIGGER notify_of_removed_approval AFTER DELETE ON exception_approvals DEFERRABLE INITIALLY DEFERRED
+    FOR EACH ROW EXECUTE FUNCTION notify_of_removed_approval();
 
 -- An exception still waits: notify the people who can approve it.
 CREATE OR REPLACE FUNCTION remind_approvers(exception uuid) RETURNS void LANGUAGE sql BEGIN ATOMIC

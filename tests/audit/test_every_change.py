@@ -284,6 +284,10 @@ async def test_every_route_that_changes_something_leaves_an_entry(
     await call("PATCH", "/api/notification-preferences", json={"kinds": [choice]})
     await call("PATCH", "/api/notification-settings", json={"email": {"transport": "Outbox"}})
     await call("POST", "/api/notification-settings/test", json={"address": "ada@example.com"})
+    await execute(db, "UPDATE notification_messages SET outcome = 'sent'")
+    sent = (await client.get("/api/notification-messages")).json()["items"][0]["id"]
+    report = f"Content-Type: message/delivery-status\n\nAction: failed\nMessage-ID: <{sent}@x.example>\n"
+    await call("POST", "/api/notification-messages/bounce", json={"mail": report})
 
     away = {"identityId": cast.grace, "standInId": cast.peter, "endsOn": TOMORROW}
     stand_in = (await call("POST", "/api/stand-ins", json=away))["id"]

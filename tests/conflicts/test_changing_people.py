@@ -10,7 +10,7 @@ from rolecall.identities.authority import PersonRelation
 from tests.builders import an_identity
 from tests.conflicts.test_exceptions import Cast, a_cast, act, approve, except_sofia, owner_of_ledger
 from tests.conflicts.test_involvement import refusal
-from tests.notifications.notifying import notified
+from tests.notifications.notifying import an_administrator, notified
 from tests.stand_ins.standing_in import caller_of
 
 _WAITS = ("Conflict Exception", "New")
@@ -73,6 +73,22 @@ async def test_approval_of_an_owner_who_left_does_not_count(client: httpx2.Async
     assert (second.json()["status"], approvals(second)) == ("Open", [("Second Approver", "Carla Abadi")])
     said = "The approval by Hana Makinen does not count any more: they cannot give it now"
     assert said in [each["content"] for each in second.json()["activity"]]
+
+
+async def test_people_whose_turn_returns_are_notified_at_once(client: httpx2.AsyncClient, db: Db) -> None:
+    cast = await a_cast(db)
+    alan, carla = await an_identity(db, "Alan", "Turing"), UUID(await owner_of_ledger(db))
+    await an_administrator(db, alan)
+    await act(client, cast.conflict, "except", cast.wish())
+    await approve(client, db, cast.conflict, cast.company.owner)
+    before = (await notified(db, carla)).count(_WAITS)
+    assert (await notified(db, alan)).count(_WAITS) == 0
+
+    await set_status(db, cast.company.owner)
+    await approve(client, db, cast.conflict, carla)
+
+    assert (await notified(db, alan)).count(_WAITS) == 1
+    assert (await notified(db, carla)).count(_WAITS) == before
 
 
 async def test_approval_of_a_former_owner_of_the_application_does_not_count(client: httpx2.AsyncClient, db: Db) -> None:

@@ -170,6 +170,11 @@ class NotificationTest(Answer):
     response: str
 
 
+class BounceResult(Answer):
+    message_id: UUID | None
+    said: str
+
+
 class Token(Answer):
     id: UUID
     kind: str

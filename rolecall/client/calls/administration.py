@@ -165,6 +165,11 @@ def get_notification_message(message_id: Id) -> Call[answers.NotificationMessage
     return describe.get(answers.NotificationMessage, "/api/notification-messages/{}", message_id)
 
 
+def report_bounced_message(mail: str) -> Call[answers.BounceResult]:
+    """Mark a message as bounced by the mail that came back, with its headers."""
+    return describe.post(answers.BounceResult, "/api/notification-messages/bounce", mail=mail)
+
+
 class SettingsChanges(TypedDict, total=False):
     custom_fields: Sequence[Json]
     approval_lead_days: int

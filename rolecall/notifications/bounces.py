@@ -1,0 +1,66 @@
+"""Read delivery reports: the mail that a server returns when a message that it accepted could not be delivered.
+
+RFC 3464 describes the part `message/delivery-status`. The message that failed is found by its Message-ID, which the
+report quotes.
+"""
+
+import re
+from collections.abc import Iterator
+from email import message_from_string
+from email.message import Message
+from uuid import UUID
+
+import msgspec
+
+from rolecall.notifications.model import LONGEST_RESPONSE
+
+_FAILED = "failed"
+_STATUS_PART = "message/delivery-status"
+# A header that names a message, in the report or in what it quotes; a long header continues on the next line.
+_REFERENCE = re.compile(r"^[> ]*(?:Message-ID|In-Reply-To|References):\s*<([0-9a-f-]{36})@", re.I | re.M)
+_MOST_REFERENCES = 10
+
+
+class DeliveryReport(msgspec.Struct, frozen=True):
+    """A report; `reason` is None unless it says that the message failed for good."""
+
+    references: list[UUID]
+    reason: str | None
+
+
+def report_in(text: str) -> DeliveryReport | None:
+    """Return the delivery report in a mail, or None if it has none, such as an automatic answer."""
+    try:
+        statuses = list(_statuses(message_from_string(text)))
+    except RecursionError:
+        return None
+    if not statuses:
+        return None
+    reasons = (_reason(each) for each in statuses if _value(each, "Action").lower() == _FAILED)
+    return DeliveryReport(list(_references(text)), next(reasons, None))
+
+
+def _statuses(mail: Message) -> Iterator[Message]:
+    """Yield the fields of each recipient."""
+    for part in mail.walk():
+        blocks = part.get_payload() if part.get_content_type() == _STATUS_PART else ()
+        yield from (each for each in blocks if isinstance(each, Message) and each["Action"])
+
+
+def _reason(status: Message) -> str:
+    """Return the status code and what the receiving server responded."""
+    said = _value(status, "Diagnostic-Code").partition(";")[2] or "Not delivered"
+    words = f"{_value(status, 'Status')} {said}".split()
+    return "".join(c if c.isprintable() else " " for c in " ".join(words))[:LONGEST_RESPONSE]
+
+
+def _value(status: Message, name: str) -> str:
+    return str(status.get(name, "")).strip()
+
+
+def _references(text: str) -> Iterator[UUID]:
+    for found, _ in zip(_REFERENCE.finditer(text), range(_MOST_REFERENCES), strict=False):
+        try:
+            yield UUID(found[1])
+        except ValueError:
+            continue
