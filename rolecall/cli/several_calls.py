@@ -240,7 +240,7 @@ def templates(as_json: bool, field: str | None, profile: str | None) -> None:
 
 
 @click.command
-@click.argument("file", type=click.File("rb"), default="-")
+@click.argument("file", type=click.File("rb", lazy=True), default="-")
 @json_option
 @field_option
 @profile_option
@@ -249,7 +249,7 @@ def bounce(file: BinaryIO, as_json: bool, field: str | None, profile: str | None
 
     FILE: the mail with its headers, by default stdin. The token needs only the scope `bounces:write`.
 
-    Example: `rolecall notify bounce < returned.eml`
+    Example: `rolecall notify bounce returned.eml`
     """
     mail = file.read().decode(errors="replace").replace("\x00", "")
     with connected(profile) as client:
