@@ -1,17 +1,23 @@
-"""Live sources: the rate of a fetch beside what the library or the server can give alone, and memory.
+"""Live sources: the rate of a fetch beside what the library or the server can give alone, and the import of a snapshot.
 
 LDAP: users and groups of a slapd on loopback, by bonsai alone and as a fetch that writes JSON lines. SCIM: the pages of
-a server on loopback that has its answers ready, read with decoding only and as a fetch. `make bench-sources`.
+a server on loopback that has its answers ready, read with decoding only and as a fetch. The import: a snapshot of which
+1 % changed, beside a raw COPY of the same bytes. `make bench-sources ARGS=100000` for 100,000 users.
 """
 
 import asyncio
 import importlib
+import multiprocessing
+import random
 import resource
+import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection, Iterator
+from contextlib import contextmanager
 from ipaddress import ip_network
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +25,11 @@ import aiohttp
 import msgspec
 from aiohttp import web
 
+from bench.figures import MISSED, Found, tell
+from bench.import_service import make_application, run_import, service
+from bench.other_imports import raw_copy
 from rolecall.core.config import AllowedHosts, Config
+from rolecall.core.postgres import embedded
 from rolecall.sources.fetching import fetch_file
 from rolecall.sources.kinds import connect
 from rolecall.sources.model import Source, SourceAccess, SourceContent, SourceKind
@@ -27,6 +37,23 @@ from tests.sources.peers import ADMIN, PASSWORD, SUFFIX, a_directory, needs_ldap
 
 USERS = int(sys.argv[1]) if len(sys.argv) > 1 else 20_000
 _PAGE = 200
+# Bars: the rate of a fetch relative to the server's, its time relative to the library's, an import relative to a COPY.
+SCIM_BAR, LDAP_BAR, COPY_BAR = 0.8, 1.5, 1.2
+ENTERPRISE = "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User"
+SNAPSHOT_FILE = {
+    "name": "Users",
+    "content": "users",
+    "columns": {
+        "userName": "Username",
+        "displayName": "Name",
+        "name.givenName": "First Name",
+        "name.familyName": "Last Name",
+        "emails[type=work].value": "Email",
+        f"{ENTERPRISE}.employeeNumber": "Employee ID",
+        "active": "Active",
+    },
+    "shape": {"ignore": ["schemas", "emails", "phoneNumbers"]},
+}
 PEOPLE = f"ou=people,{SUFFIX}"
 
 
@@ -76,7 +103,7 @@ def by_bonsai(url: str) -> int:
         return sum(1 for _ in found)
 
 
-async def ldap(folder: Path) -> None:
+async def ldap(folder: Path) -> bool:
     needs_ldap()
     config = a_config(folder)
     with a_directory(folder, entries(), member_of=False) as directory:
@@ -84,17 +111,40 @@ async def ldap(folder: Path) -> None:
         alone, count = await timed(lambda: asyncio.to_thread(by_bonsai, directory.url))
         ours, same = await timed(lambda: fetched(config, source, SourceContent(path=SUFFIX)))
     assert count == same
-    print(f"LDAP: {count:,} entries, bonsai alone {alone:.2f} s, fetch {ours:.2f} s = {ours / alone:.2f} ×")
+    print(f"LDAP: {count:,} entries, bonsai alone {alone:.2f} s, fetch {ours:.2f} s")
+    return tell(Found("sources", "LDAP, relative to bonsai alone", ours / alone, "×", LDAP_BAR, at_most=True))
 
 
 def a_user(n: int) -> dict[str, Any]:
+    """Return a user with the attributes that identity providers send."""
+    first, last = f"First{n % 5000}", f"Last{n}"
+    id = f"{n:08d}-1e34-4c1d-9fd6-b5d1b0b7c0aa"
     return {
-        "schemas": ["urn:ietf:params:scim:schemas:core:2.0:User"],
-        "id": f"u{n:08d}",
-        "userName": f"user{n}",
-        "name": {"givenName": "User", "familyName": str(n)},
-        "emails": [{"type": "work", "value": f"user{n}@example.com"}],
+        "schemas": ["urn:ietf:params:scim:schemas:core:2.0:User", ENTERPRISE],
+        "id": id,
+        "externalId": f"00u{n:017d}",
+        "meta": {
+            "resourceType": "User",
+            "created": "2024-03-01T08:00:00Z",
+            "lastModified": f"2026-{n % 12 + 1:02d}-{n % 28 + 1:02d}T08:00:00Z",
+            "location": f"https://identity.example.com/scim/v2/Users/{id}",
+            "version": f'W/"{n}"',
+        },
+        "userName": f"user{n}@corp.example.com",
+        "name": {"givenName": first, "familyName": last, "formatted": f"{first} {last}"},
+        "displayName": f"{first} {last}",
+        "title": "Clerk",
+        "locale": "en-GB",
+        "timezone": "Europe/London",
+        "emails": [{"type": "work", "value": f"user{n}@corp.example.com", "primary": True}],
+        "phoneNumbers": [{"type": "work", "value": f"+44 20 7946 {n % 10000:04d}"}],
         "active": True,
+        ENTERPRISE: {
+            "employeeNumber": f"E{n:07d}",
+            "costCenter": f"CC-{n % 300}",
+            "department": f"Department {n % 40}",
+            "manager": {"value": f"{n // 10:08d}-1e34-4c1d-9fd6-b5d1b0b7c0aa"},
+        },
     }
 
 
@@ -125,27 +175,79 @@ async def read_only(url: str) -> int:
     return count
 
 
-async def scim(folder: Path) -> None:
-    runner = web.AppRunner(scim_app())
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    source = Source(SourceKind.SCIM, url, {})
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    alone, count = await timed(lambda: read_only(url))
-    ours, _ = await timed(lambda: fetched(a_config(folder), source, SourceContent(path="Users")))
-    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
-    await runner.cleanup()
-    rate = alone / ours
-    print(f"SCIM: {count:,} users, server {count / alone:,.0f}/s, fetch {count / ours:,.0f}/s = {rate:.2f} of it")
-    print(f"      memory grew by {grown:.0f} MiB")
+@contextmanager
+def a_scim_server() -> Iterator[str]:
+    """Serve in a process of its own, as a real server does; yield the URL."""
+    context = multiprocessing.get_context("spawn")
+    receiver, sender = context.Pipe(duplex=False)
+    server = context.Process(target=serve_scim, args=(sender,), daemon=True)
+    server.start()
+    try:
+        yield receiver.recv()
+    finally:
+        server.terminate()
+        server.join()
 
 
-async def main() -> None:
-    with tempfile.TemporaryDirectory(prefix="rolecall-bench-") as folder:
-        await scim(Path(folder))
-        await ldap(Path(folder))
+def serve_scim(ready: Connection) -> None:
+    async def serve() -> None:
+        runner = web.AppRunner(scim_app())
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        ready.send(f"http://127.0.0.1:{runner.addresses[0][1]}")
+        await asyncio.Event().wait()
+
+    asyncio.run(serve())
+
+
+async def scim(folder: Path) -> bool:
+    with a_scim_server() as url:
+        source = Source(SourceKind.SCIM, url, {})
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        alone, count = await timed(lambda: read_only(url))
+        ours, _ = await timed(lambda: fetched(a_config(folder), source, SourceContent(path="Users")))
+        grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    print(f"SCIM: {count:,} users, server {count / alone:,.0f}/s, fetch {count / ours:,.0f}/s; {grown:.0f} MiB more")
+    return tell(Found("sources", "SCIM, of the rate that the server gives", alone / ours, "×", SCIM_BAR))
+
+
+def write_snapshot(path: Path, changed: Collection[int] = ()) -> Path:
+    """Write the JSON lines of a fetch; the title of `changed` users is another."""
+    users = ({**a_user(n), "title": "Lead" if n in changed else "Clerk"} for n in range(USERS))
+    path.write_bytes(b"".join(msgspec.json.encode(user) + b"\n" for user in users))
+    return path
+
+
+async def import_snapshots(url: str, token: str, first: Path, changed: Path) -> float:
+    """Import a first snapshot and a changed one; return the seconds of the second."""
+    async with aiohttp.ClientSession(url, headers={"Authorization": f"Bearer {token}"}) as session:
+        application = await make_application(session, connector={"name": "SCIM", "files": [SNAPSHOT_FILE]})
+        await run_import(session, application, {"Users": first})
+        return float((await run_import(session, application, {"Users": changed}))["import"])
+
+
+def imports(folder: Path) -> bool:
+    """Import a snapshot of which 1 % changed, beside a raw COPY of the same bytes."""
+    first = write_snapshot(folder / "first.jsonl")
+    changed = write_snapshot(folder / "changed.jsonl", set(random.Random(7).sample(range(USERS), USERS // 100)))
+    data_dir = folder / "rolecall"
+    with service(data_dir) as (url, token, _), embedded(data_dir) as database:
+        copies = [raw_copy(database, {"Users": changed}) for _ in range(2)]
+        took = asyncio.run(import_snapshots(url, token, first, changed))
+        copies.append(raw_copy(database, {"Users": changed}))
+    raw = statistics.median(copies)
+    print(f"import of {USERS:,} users with 1 % changed {took:.2f} s, raw COPY {raw:.2f} s")
+    return tell(
+        Found("sources", "import of 1 % changed, relative to a raw COPY", took / raw, "×", COPY_BAR, at_most=True)
+    )
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory(prefix="rolecall-bench-") as name:
+        folder = Path(name)
+        held = [asyncio.run(scim(folder)), asyncio.run(ldap(folder)), imports(folder)]
+    sys.exit(0 if all(held) else MISSED)
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    main()

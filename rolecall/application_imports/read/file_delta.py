@@ -17,7 +17,7 @@ from rolecall.application_imports.read.columns import header_below, lay_out
 from rolecall.application_imports.read.csv_text import OnRead, ignore
 from rolecall.application_imports.read.header_lines import CsvText, with_header_first
 from rolecall.application_imports.read.rows import FileRows, RejectedLine
-from rolecall.application_imports.read.sources import InputFile, InputGroup
+from rolecall.application_imports.read.sources import ContentSource, InputFile, InputGroup
 from rolecall.application_imports.read.table import Table, without_blank_columns
 from rolecall.applications.file_shape import FileShape
 from rolecall.applications.model import FIELDS, Content
@@ -48,6 +48,8 @@ class FileDelta:
         self.is_by_line = read.is_by_line
         self.notes = read.notes
         self.rows = [0] * len(files)
+        # The columns of a file of JSON lines.
+        self.headers: list[str] = []
         self.tables: list[Table] = []
 
     @property
@@ -109,10 +111,14 @@ def read_whole(
 ) -> FileDelta:
     """Read all rows; `on_read` is called with the bytes so far: half of a file when parsed, all when its rows are."""
     tables, parts, rows_read, before = [], [], [], 0
+    headers: list[str] = []
     for file in files:
         try:
             raw = _table(group, store.read(file.location), reader, _half(on_read, before))
             on_read(before + file.size // 2)
+            # Each file of records has columns of its own, so several are not compared by line.
+            if raw.is_records and len(files) > 1:
+                raw = raw._replace(is_by_line=False)
             table, part = _shaped_rows(group, raw, zone)
             before += file.size
             on_read(before)
@@ -121,6 +127,7 @@ def read_whole(
             broken.file = file.name
             raise
         rows_read.append(table.frame.height + len(table.ragged))
+        headers = raw.headers if raw.is_records and raw.is_by_line else []
         notes = (*table.notes, *hints.hints(group, table), *part.notes)
         parts.append(part._replace(notes=tuple(f"{file.name}: {note}" for note in notes)))
         # Rejected rows are shown with their original text. Where they are not allowed, free the table: it may be large.
@@ -130,6 +137,7 @@ def read_whole(
     delta = FileDelta(group, files, rows.merge_files(group.content, parts), None)
     delta.tables = tables
     delta.rows = rows_read
+    delta.headers = headers
     return delta
 
 
@@ -189,29 +197,65 @@ def _check_has_rows(content: Content, table: Table) -> None:
 
 
 def read_lines(
-    group: InputGroup, files: Sequence[InputFile], before: Sequence[str], store: Store, zone: ZoneInfo
+    group: InputGroup, files: Sequence[InputFile], source: ContentSource, store: Store, zone: ZoneInfo
 ) -> FileDelta | None:
-    """Read the lines that differ from the files at the locations `before`; None if all lines must be read."""
+    """Read the lines that differ from the files of `source`; None if all lines must be read."""
     try:
-        old = [_header_first(group, store.read(location)) for location in before]
-        new = [_header_first(group, store.read(file.location)) for file in files]
-        found = lines.changed_lines([text for text, *_ in old], [text for text, *_ in new])
-        if found is None or not all(found.rows):
-            return None
-        delimiter = new[0].delimiter
-        added = rows.merge_files(group.content, [_rows_of(group, text, delimiter, zone) for text in found.added])
-        removed = _rows_of(group, found.removed, delimiter, zone)
+        old = [_text_of(group, store.read(location)) for location in source.locations]
+        new = [_text_of(group, store.read(file.location)) for file in files]
+        read = _changed_records if source.headers else _changed_rows
+        found = read(group, old, new, source.headers, zone)
     except (BrokenFile, FileNotFoundError, pl.exceptions.PolarsError):
         return None
+    if found is None or not all(found.rows):
+        return None
+    added, removed = found.added, found.removed
     if added.rejects or added.repeats or removed.rejects or not (added.is_by_line and removed.is_by_line):
         return None
     delta = FileDelta(group, files, added, removed.frame)
-    delta.rows = found.rows
+    delta.rows, delta.headers = found.rows, source.headers
     return delta
 
 
-def _header_first(group: InputGroup, content: bytes) -> CsvText:
-    return with_header_first(csv_text.decode(content, group.encoding, is_exact=True).text, group.shape)
+class ChangedRows(NamedTuple):
+    added: FileRows
+    removed: FileRows
+    rows: list[int]
+
+
+def _changed_rows(
+    group: InputGroup, old: Sequence[bytes], new: Sequence[bytes], _: list[str], zone: ZoneInfo
+) -> ChangedRows | None:
+    before = [with_header_first(text, group.shape) for text in old]
+    after = [with_header_first(text, group.shape) for text in new]
+    found = lines.changed_lines([text for text, *_ in before], [text for text, *_ in after])
+    if found is None:
+        return None
+    delimiter = after[0].delimiter
+    added = rows.merge_files(group.content, [_rows_of(group, text, delimiter, zone) for text in found.added])
+    return ChangedRows(added, _rows_of(group, found.removed, delimiter, zone), found.rows)
+
+
+def _changed_records(
+    group: InputGroup, old: Sequence[bytes], new: Sequence[bytes], headers: list[str], zone: ZoneInfo
+) -> ChangedRows | None:
+    """Read changed JSON lines; None unless the new file has the same columns as the old one."""
+    if len(old) != 1 or len(new) != 1:
+        return None
+    found = lines.changed_records(old[0], new[0])
+    if found is None:
+        return None
+    tables = [formats.read_json_lines(text, group.shape, group.columns) for text in (found.added[0], found.removed)]
+    added_headers, removed_headers = (set(table.headers) for table in tables)
+    # Only then the whole file has these columns still, and no other.
+    if not removed_headers <= added_headers <= set(headers):
+        return None
+    added, removed = (_rows(group, _shaped(group, formats.with_headers(each, headers)), zone) for each in tables)
+    return ChangedRows(rows.merge_files(group.content, [added]), removed, found.rows)
+
+
+def _text_of(group: InputGroup, content: bytes) -> bytes:
+    return csv_text.decode(content, group.encoding, is_exact=True).text
 
 
 def _rows_of(group: InputGroup, text: bytes, delimiter: str | None, zone: ZoneInfo) -> FileRows:

@@ -10,7 +10,7 @@ import polars as pl
 from rolecall.application_imports.read.broken_file import BrokenFile
 from rolecall.application_imports.read.csv_text import NotUtf8, OnRead, check_utf8, decode, ignore, read_csv
 from rolecall.application_imports.read.header_lines import with_header_first
-from rolecall.application_imports.read.json_records import read_json, with_paths
+from rolecall.application_imports.read.json_records import Records, read_json, records_by_line, with_paths
 from rolecall.application_imports.read.ldif import is_ldif, read_ldif
 from rolecall.application_imports.read.property_lists import is_property_list, read_property_list
 from rolecall.application_imports.read.shaping import columns_named
@@ -63,9 +63,7 @@ def _read_text(text: bytes, shape: FileShape | None, columns: Iterable[str], on_
     paths = columns_named(shape, columns) if shape else ()
     if _is_json(text, shape):
         check_utf8(text)
-        found = read_json(text, shape.records if shape else None)
-        records = found.records if shape is None else with_paths(found.records, paths)
-        return read_records(records)._replace(notes=found.notes)
+        return _recorded(read_json(text, shape.records if shape else None), shape, paths)
     for is_format, read_format in _RECORD_FORMATS.items():
         if is_format(text):
             check_utf8(text)
@@ -74,6 +72,27 @@ def _read_text(text: bytes, shape: FileShape | None, columns: Iterable[str], on_
     if not source.text or source.text.isspace():
         raise BrokenFile("the file is empty")
     return read_csv(source, merge_extra=shape is not None and shape.merge_extra_fields, on_read=on_read)
+
+
+def _recorded(found: Records, shape: FileShape | None, paths: Iterable[str]) -> Table:
+    records = found.records if shape is None else with_paths(found.records, paths)
+    return read_records(records)._replace(notes=found.notes, is_by_line=found.is_by_line)
+
+
+def read_json_lines(text: bytes, shape: FileShape | None, columns: Iterable[str]) -> Table:
+    """Read some lines of a file of JSON lines; the columns are those of these records."""
+    records = records_by_line(text)
+    if records is None:
+        raise BrokenFile("a line is not a JSON object")
+    return _recorded(Records(records, is_by_line=True), shape, columns_named(shape, columns) if shape else ())
+
+
+def with_headers(table: Table, headers: list[str]) -> Table:
+    """Give a table of some records the columns of their whole file."""
+    at = {header: str(i) for i, header in enumerate(table.headers)}
+    cells = (pl.col(at[header]) if header in at else pl.lit("") for header in headers)
+    frame = table.frame.select("line", *(cell.alias(str(i)) for i, cell in enumerate(cells)))
+    return table._replace(headers=headers, frame=frame)
 
 
 # Formats of one property a line, by how they are recognized.

@@ -17,15 +17,17 @@ TOO_DEEP = "the file is JSON that is nested too deeply; export a list of records
 class Records(NamedTuple):
     records: list[tuple[int, Record]]
     notes: tuple[str, ...] = ()
+    # Whether each line is one record.
+    is_by_line: bool = False
 
 
 def read_json(text: bytes, path: str | None) -> Records:
     """Read records; `path` leads to their list, such as `Resources` or `data.users`."""
     lines = text.strip().split(b"\n")
     if path is None and len(lines) > 1 and text.lstrip().startswith(b"{"):
-        by_line = _by_line(text)
+        by_line = records_by_line(text)
         if by_line is not None:
-            return Records(by_line)
+            return Records(by_line, is_by_line=len(by_line) == len(lines))
     try:
         document = msgspec.json.decode(text)
     except RecursionError:
@@ -41,7 +43,7 @@ def read_json(text: bytes, path: str | None) -> Records:
     return _enveloped(document, is_pretty=len(lines) > 1)
 
 
-def _by_line(text: bytes) -> list[tuple[int, Record]] | None:
+def records_by_line(text: bytes) -> list[tuple[int, Record]] | None:
     """Return one object a line, or None if a line is not one."""
     found: list[tuple[int, Record]] = []
     for number, line in enumerate(text.split(b"\n"), 1):

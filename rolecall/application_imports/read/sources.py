@@ -50,6 +50,8 @@ class ContentSource(msgspec.Struct, frozen=True):
     is_by_line: bool
     # The state differs from these files: an account was removed, or rows were rejected.
     is_stale: bool = False
+    # The columns that the records of a file of JSON lines have together.
+    headers: list[str] = []
 
 
 Sources = dict[Content, ContentSource]

@@ -175,6 +175,7 @@ def _sources(pipeline: Pipeline, stale: set[Content]) -> Sources:
             delta.rows,
             is_by_line=delta.is_by_line and not delta.repeats,
             is_stale=bool(delta.rejects),
+            headers=delta.headers,
         )
     return after
 

@@ -127,7 +127,7 @@ class Pipeline:
         group, files, zone = self.groups[content], self.files[content], ZoneInfo(self.job.timezone)
         delta = None
         if source and source.is_by_line and not source.is_stale and self.reader is None:
-            delta = file_delta.read_lines(group, files, source.locations, self.job.store, zone)
+            delta = file_delta.read_lines(group, files, source, self.job.store, zone)
         if delta is None:
             delta = await self._read_whole(db, group, files)
         self.deltas[content] = delta
