@@ -15,6 +15,9 @@ class Content(StrEnum):
     IDENTITIES = "identities"
 
 
+# Contents of which an empty list is an error: it would remove everyone.
+NEVER_EMPTY = (Content.USERS, Content.IDENTITIES)
+
 # The fields that a connector may map a header to.
 FIELDS: dict[Content, tuple[str, ...]] = {
     Content.USERS: (

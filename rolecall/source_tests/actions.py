@@ -5,7 +5,7 @@ from uuid import UUID
 
 import msgspec
 
-from rolecall.application_imports.read.sources import InputGroup, groups_of
+from rolecall.application_imports.read.sources import InputGroup, groups_of, may_be_empty
 from rolecall.audit.actions import record
 from rolecall.core.caller import Caller
 from rolecall.core.checking import Facts, Json, check
@@ -107,7 +107,8 @@ async def _tested(
     except SourceFailed as failed:
         return TestedContent(group, snapshot.count, snapshot.total, False, [], [], str(failed))
     names = list(dict.fromkeys(name for record in records for name, _ in flattened(record)))
-    problem = None if records else NO_RECORDS
+    named = next((each.id for each in groups if each.name == group), None)
+    problem = None if records or (named and may_be_empty(named, groups)) else NO_RECORDS
     understood = await _understood(records[:MOST_RECORDS], group, groups, config) if records else []
     return TestedContent(group, snapshot.count, snapshot.total, is_complete, names[:_MOST_FIELDS], understood, problem)
 

@@ -1,7 +1,7 @@
 """Fetch a complete snapshot of a source: one file of JSON lines for each file group."""
 
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from uuid import UUID
 
@@ -37,11 +37,13 @@ class FetchedFile(msgspec.Struct, frozen=True):
     seconds: float
     # Times that the list was read again because it had changed.
     repeated: int
+    notes: Sequence[str] = ()
 
     def described(self, source: Source) -> str:
         place = host_of(source.url) or source.url or "what was pushed"
         again = f"; read {self.repeated + 1} times, because the list changed meanwhile" if self.repeated else ""
-        return f"fetched {self.records:,} records from {place} by {source.kind}, {self.file.size:,} bytes{again}"
+        notes = "".join(f"; {note}" for note in self.notes)
+        return f"fetched {self.records:,} records from {place} by {source.kind}, {self.file.size:,} bytes{again}{notes}"
 
 
 async def accessed(pool: Pool, config: Config, application_id: UUID, source: Source, max_wait: float) -> SourceAccess:
@@ -62,7 +64,13 @@ async def open_source(
 
 
 async def fetch_file(
-    connection: SourceConnection, content: SourceContent, field: str, name: str, config: Config
+    connection: SourceConnection,
+    content: SourceContent,
+    field: str,
+    name: str,
+    config: Config,
+    *,
+    may_be_empty: bool = False,
 ) -> FetchedFile:
     """Write all records of a content to a file in the store's incoming folder."""
     started = time.monotonic()
@@ -70,6 +78,8 @@ async def fetch_file(
         writing = Writing(config.store)
         try:
             count = await _write(writing, complete(connection, content), config.max_file_bytes)
+            if not count and not may_be_empty:
+                raise SourceFailed(NO_RECORDS)
             file = UploadedFile(field, f"{name}.jsonl", writing.path, writing.size, await writing.finish())
         except SourceChanged:
             writing.abandon()
@@ -79,7 +89,7 @@ async def fetch_file(
             writing.abandon()
             raise
         else:
-            return FetchedFile(file, count, time.monotonic() - started, attempt)
+            return FetchedFile(file, count, time.monotonic() - started, attempt, connection.notes)
     raise AssertionError("unreachable")
 
 
@@ -96,9 +106,7 @@ async def _write(writing: Writing, pages: AsyncIterator[RecordPage], most_bytes:
                 f"the records are larger than {most_bytes:,} bytes (ROLECALL_MAX_FILE_BYTES) after {count:,} of them; "
                 "fetch fewer attributes, or raise the limit"
             )
-    if not count:
-        raise SourceFailed(NO_RECORDS)
-    if held:
+    if count < 2:
         # One object alone would be read as an envelope if it has a list of groups or members.
         await writing.write(b"[" + held.rstrip() + b"]\n")
     return count

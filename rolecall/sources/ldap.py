@@ -7,7 +7,7 @@ names by itself: addresses are checked just before it connects.
 import asyncio
 import importlib
 import re
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import cache, partial
@@ -85,6 +85,7 @@ class LdapConnection:
 
     def __init__(self, bonsai: Any, connection: Any, seconds: float, thread: ThreadPoolExecutor) -> None:
         self._bonsai, self._connection, self._seconds, self._thread = bonsai, connection, seconds, thread
+        self.references = 0
 
     @classmethod
     async def open(cls, bonsai: Any, access: SourceAccess, url: str, thread: ThreadPoolExecutor) -> Self:
@@ -93,6 +94,7 @@ class LdapConnection:
         client.set_cert_policy("demand")
         if access.config.source_ca:
             client.set_ca_cert(str(access.config.source_ca))
+        client.set_ignore_referrals(False)
         if source.username:
             client.set_credentials("SIMPLE", user=source.username, password=access.secret)
         made = cls(bonsai, None, source.timeout_seconds, thread)
@@ -102,8 +104,11 @@ class LdapConnection:
     async def run(self, function: Callable[..., T], *args: Any, **named: Any) -> T:
         """Call a function in the thread of this connection; say an error of the library in words."""
         loop = asyncio.get_running_loop()
+        return await self._in_words(loop.run_in_executor(self._thread, partial(function, *args, **named)))
+
+    async def _in_words(self, work: Awaitable[T]) -> T:
         try:
-            return await loop.run_in_executor(self._thread, partial(function, *args, **named))
+            return await work
         except self._bonsai.errors.LDAPError as error:
             raise SourceFailed(_reason(self._bonsai, error)) from None
 
@@ -125,12 +130,30 @@ class LdapConnection:
 
     async def _entries(self, content: SourceContent) -> AsyncIterator[list[FetchedRecord]]:
         wanted = [*content.attributes, content.each] if content.attributes and content.each else content.attributes
+        self.references = 0
         found = await self.run(self._search, content.path, content.filter, wanted, content.scope, content.page_size)
-        while page := await self.run(self._records, found):
-            yield page
+        entries = await self.run(self._next, found)
+        while entries:
+            # The directory looks for the next entries while these are converted.
+            ahead = asyncio.create_task(self.run(self._next, found))
+            try:
+                yield await self._in_words(asyncio.to_thread(self._records, entries))
+            finally:
+                entries = await ahead
 
-    def _records(self, found: Iterator[Any]) -> list[FetchedRecord]:
-        return [record_of(entry, self._range) for entry in islice(found, _PAGE)]
+    def _next(self, found: Iterator[Any]) -> list[Any]:
+        return list(islice(found, _PAGE))
+
+    def _records(self, found: list[Any]) -> list[FetchedRecord]:
+        entries = [entry for entry in found if not isinstance(entry, self._bonsai.LDAPReference)]
+        self.references += len(found) - len(entries)
+        return [record_of(entry, self._range) for entry in entries]
+
+    @property
+    def notes(self) -> list[str]:
+        if not self.references:
+            return []
+        return [f"references to other directories that were not followed: {self.references:,}"]
 
     def _search(
         self, base: str, filter: str, attributes: Iterable[str], scope: SearchScope, size: int
@@ -149,9 +172,9 @@ class LdapConnection:
         )
 
     def _range(self, dn: str, attribute: str) -> Any:
-        """Read a further part of an attribute that the directory returns in parts."""
-        scope = self._bonsai.LDAPSearchScope.BASE
-        (entry,) = self._connection.search(dn, scope, _EVERYTHING, [attribute], timeout=self._seconds)
+        """Read a further part of an attribute that the directory returns in parts, in the connection's thread."""
+        search = partial(self._connection.search, dn, self._bonsai.LDAPSearchScope.BASE, _EVERYTHING, [attribute])
+        (entry,) = self._thread.submit(search, timeout=self._seconds).result()
         return entry
 
     async def _names(self, content: SourceContent) -> dict[str, str]:
@@ -161,7 +184,8 @@ class LdapConnection:
         def read() -> dict[str, str]:
             base = root_of(content.path)
             found = self._search(base, f"({attribute}=*)", [attribute], SearchScope.SUBTREE, content.page_size)
-            return {same_dn(str(entry.dn)): str(entry[attribute][0]) for entry in found}
+            entries = (entry for entry in found if not isinstance(entry, self._bonsai.LDAPReference))
+            return {same_dn(str(entry.dn)): str(entry[attribute][0]) for entry in entries}
 
         return await self.run(read)
 

@@ -1,6 +1,6 @@
 """The configuration of a source, as it is stored, and what a connection to one yields."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from enum import StrEnum
 from typing import Any, Protocol
@@ -145,6 +145,10 @@ class SourceConnection(Protocol):
 
     @property
     def is_snapshot(self) -> bool: ...
+
+    # What the log should say about the content that was read last.
+    @property
+    def notes(self) -> Sequence[str]: ...
 
     def pages(self, content: SourceContent) -> AsyncIterator[RecordPage]: ...
 

@@ -1,6 +1,6 @@
 """Read what identity providers pushed to the SCIM server: one state of it, as the snapshot of an import."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from uuid import UUID
 
@@ -24,6 +24,7 @@ async def connect(access: SourceAccess) -> AsyncIterator[SourceConnection]:
 
 class PushConnection:
     is_snapshot = True
+    notes: Sequence[str] = ()
 
     def __init__(self, db: Db, application_id: UUID, config: Config) -> None:
         self._db, self._application_id, self._config = db, application_id, config

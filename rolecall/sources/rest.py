@@ -5,7 +5,7 @@ server announces, or when there is no next page.
 """
 
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 
@@ -42,6 +42,7 @@ async def connect(access: SourceAccess) -> AsyncIterator[SourceConnection]:
 
 class RestConnection:
     is_snapshot = False
+    notes: Sequence[str] = ()
 
     def __init__(self, http: SourceHttp) -> None:
         self._http = http

@@ -1,7 +1,7 @@
 """Read users, groups and other resources of a SCIM 2.0 server (RFC 7644), by index or by cursor (RFC 9865)."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -70,6 +70,7 @@ async def connect(access: SourceAccess) -> AsyncIterator[SourceConnection]:
 
 class ScimConnection:
     is_snapshot = False
+    notes: Sequence[str] = ()
 
     def __init__(self, http: SourceHttp) -> None:
         self._http = http

@@ -7,7 +7,7 @@ import asyncio
 import re
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
@@ -83,6 +83,7 @@ async def _open_postgres(access: SourceAccess) -> AsyncIterator[SourceConnection
 
 class PostgresConnection:
     is_snapshot = True
+    notes: Sequence[str] = ()
 
     def __init__(self, db: AsyncConnection) -> None:
         self._db = db
@@ -167,6 +168,7 @@ def _opened(path: Path, seconds: float) -> sqlite3.Connection:
 
 class SqliteConnection:
     is_snapshot = True
+    notes: Sequence[str] = ()
 
     def __init__(self, db: sqlite3.Connection, seconds: float) -> None:
         self._db, self._seconds = db, seconds

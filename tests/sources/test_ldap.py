@@ -214,6 +214,36 @@ async def test_group_of_100_000_members_becomes_one_record_each(config: Config, 
     assert len(record["member"]) == 100_000
 
 
+async def test_references_to_other_directories_are_counted(sourcing: Sourcing, config: Config, tmp_path: Path) -> None:
+    needs_ldap()
+    elsewhere = (
+        f"dn: ou=abroad,{PEOPLE}\nobjectClass: referral\nobjectClass: extensibleObject\n"
+        "ref: ldap://other.example.com/ou=abroad,dc=example,dc=com\n"
+    )
+    folder = f"dn: {PEOPLE}\nobjectClass: organizationalUnit\n"
+    with a_directory(tmp_path, "\n".join([folder, a_person(1), elsewhere])) as directory:
+        await put(sourcing, directory.url, {"Users": CONTENTS["Users"]})
+
+        run = await sourcing.fetch()
+
+    assert run["status"] == "Finished", run["log"]
+    assert "references to other directories that were not followed: 1" in run["log"]
+    assert await sourcing.usernames() == ["user1"]
+
+
+async def test_groups_may_have_no_members(sourcing: Sourcing, directory: Directory) -> None:
+    nobody = {**CONTENTS["Members"], "filter": "(cn=no such group)"}
+    await put(sourcing, directory.url, {"Users": {"path": person(1)}, "Members": nobody})
+
+    tested = await sourcing.test()
+    run = await sourcing.fetch()
+
+    assert [content["problem"] for content in tested["contents"]] == [None, None]
+    assert run["status"] == "Finished", run["log"]
+    assert "Members: fetched 0 records" in run["log"]
+    assert run["metrics"]["groups"]["total"] == 0
+
+
 class RangedEntry(dict[str, list[Any]]):
     """An entry as Active Directory returns it, which cuts long attributes into ranges."""
 

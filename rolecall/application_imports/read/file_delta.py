@@ -18,9 +18,9 @@ from rolecall.application_imports.read.csv_text import OnRead, ignore
 from rolecall.application_imports.read.header_lines import CsvText, with_header_first
 from rolecall.application_imports.read.rows import FileRows, RejectedLine
 from rolecall.application_imports.read.sources import ContentSource, InputFile, InputGroup
-from rolecall.application_imports.read.table import Table, without_blank_columns
+from rolecall.application_imports.read.table import Table, table_of, without_blank_columns
 from rolecall.applications.file_shape import FileShape
-from rolecall.applications.model import FIELDS, Content
+from rolecall.applications.model import FIELDS, NEVER_EMPTY, Content
 from rolecall.core.files import Store
 
 
@@ -156,10 +156,18 @@ def _shaped_rows(group: InputGroup, raw: Table, zone: ZoneInfo) -> tuple[Table, 
         raise
 
 
+def _without_records(group: InputGroup) -> Table:
+    """Return the table of an empty list of records, with a column for each field."""
+    unmapped = [field for field in FIELDS[group.content] if field not in group.columns.values()]
+    return table_of([*group.columns, *unmapped], [])._replace(is_records=True)
+
+
 def _table(group: InputGroup, content: bytes, reader: Reader | None, on_read: OnRead = ignore) -> Table:
     if reader is None:
-        return formats.read(content, group.encoding, group.shape, group.columns, on_read)
-    return formats.read_records(enumerate(reader(content, group.content), 1))
+        table = formats.read(content, group.encoding, group.shape, group.columns, on_read)
+    else:
+        table = formats.read_records(enumerate(reader(content, group.content), 1))
+    return table if table.headers or not table.is_records else _without_records(group)
 
 
 def _shaped(group: InputGroup, table: Table) -> Table:
@@ -192,8 +200,8 @@ def _rows(group: InputGroup, table: Table, zone: ZoneInfo) -> FileRows:
 
 def _check_has_rows(content: Content, table: Table) -> None:
     """Refuse an export without people or users as broken; groups and permissions may be empty."""
-    if content in (Content.USERS, Content.IDENTITIES) and not table.frame.height and not table.ragged:
-        raise BrokenFile("there is a header but no row")
+    if content in NEVER_EMPTY and not table.frame.height and not table.ragged:
+        raise BrokenFile("the list of records is empty" if table.is_records else "there is a header but no row")
 
 
 def read_lines(

@@ -12,7 +12,7 @@ from uuid import UUID
 import msgspec
 
 from rolecall.applications.file_shape import ContentShape, FileShape, GroupShape
-from rolecall.applications.model import Content
+from rolecall.applications.model import NEVER_EMPTY, Content
 from rolecall.core.db import Db, fetch_rows, fetch_value
 
 # Raise it when files are read in another way: files that have not changed are then read again.
@@ -118,6 +118,11 @@ def by_content(group: InputGroup, further: Sequence[ContentShape]) -> list[Input
         if each.shape and each.shape.derive_users
     ]
     return groups + derived
+
+
+def may_be_empty(group_id: UUID, groups: Iterable[InputGroup]) -> bool:
+    """Return whether the files of a group may have no record; people and accounts are never an empty list."""
+    return all(each.content not in NEVER_EMPTY for each in groups if each.id == group_id)
 
 
 async def files_of(db: Db, import_id: UUID) -> dict[UUID, list[InputFile]]:

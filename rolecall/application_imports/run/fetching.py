@@ -19,6 +19,7 @@ from fsspec.implementations.local import LocalFileSystem
 
 from rolecall.application_imports import actions, queries
 from rolecall.application_imports.read.broken_file import BrokenFile
+from rolecall.application_imports.read.sources import groups_of, may_be_empty
 from rolecall.application_imports.run.http_source import NOT_THERE, OUTSIDE, is_http, open_http
 from rolecall.application_imports.run.job import ImportRun
 from rolecall.applications.shapes import FileGroup
@@ -119,13 +120,16 @@ async def _fetch_source(
     unknown = [name for name in source.contents if name not in {group.name for group in groups}]
     if missing or unknown:
         raise BrokenFile(f"the source and the connector disagree about the file groups {', '.join(missing + unknown)}")
+    async with pool.connection() as db:
+        contents = await groups_of(db, run.application_id)
     lines = []
     with Upload() as upload:
         try:
             async with live.open_source(pool, config, run.application_id, source) as connection:
                 for group in named:
                     content, field = source.contents[group.name], str(group.file_group_id)
-                    found = await live.fetch_file(connection, content, field, group.name, config)
+                    optional = may_be_empty(group.file_group_id, contents)
+                    found = await live.fetch_file(connection, content, field, group.name, config, may_be_empty=optional)
                     upload.files.append(found.file)
                     lines.append(f"{group.name}: {found.described(source)}")
         except SourceFailed as failed:
