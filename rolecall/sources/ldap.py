@@ -7,7 +7,7 @@ names by itself: addresses are checked just before it connects.
 import asyncio
 import importlib
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import cache, partial
@@ -104,11 +104,8 @@ class LdapConnection:
     async def run(self, function: Callable[..., T], *args: Any, **named: Any) -> T:
         """Call a function in the thread of this connection; say an error of the library in words."""
         loop = asyncio.get_running_loop()
-        return await self._in_words(loop.run_in_executor(self._thread, partial(function, *args, **named)))
-
-    async def _in_words(self, work: Awaitable[T]) -> T:
         try:
-            return await work
+            return await loop.run_in_executor(self._thread, partial(function, *args, **named))
         except self._bonsai.errors.LDAPError as error:
             raise SourceFailed(_reason(self._bonsai, error)) from None
 
@@ -132,22 +129,21 @@ class LdapConnection:
         wanted = [*content.attributes, content.each] if content.attributes and content.each else content.attributes
         self.references = 0
         found = await self.run(self._search, content.path, content.filter, wanted, content.scope, content.page_size)
-        entries = await self.run(self._next, found)
-        while entries:
-            # The directory looks for the next entries while these are converted.
-            ahead = asyncio.create_task(self.run(self._next, found))
+        page = await self.run(self._records, found)
+        while page is not None:
+            # Read the next page while this one is written.
+            ahead = asyncio.create_task(self.run(self._records, found))
             try:
-                yield await self._in_words(asyncio.to_thread(self._records, entries))
+                yield page
             finally:
-                entries = await ahead
+                page = await ahead
 
-    def _next(self, found: Iterator[Any]) -> list[Any]:
-        return list(islice(found, _PAGE))
-
-    def _records(self, found: list[Any]) -> list[FetchedRecord]:
-        entries = [entry for entry in found if not isinstance(entry, self._bonsai.LDAPReference)]
-        self.references += len(found) - len(entries)
-        return [record_of(entry, self._range) for entry in entries]
+    def _records(self, found: Iterator[Any]) -> list[FetchedRecord] | None:
+        """Convert the next entries, in the connection's thread; None at the end."""
+        read = list(islice(found, _PAGE))
+        entries = [entry for entry in read if not isinstance(entry, self._bonsai.LDAPReference)]
+        self.references += len(read) - len(entries)
+        return [record_of(entry, self._range) for entry in entries] if read else None
 
     @property
     def notes(self) -> list[str]:
@@ -172,9 +168,9 @@ class LdapConnection:
         )
 
     def _range(self, dn: str, attribute: str) -> Any:
-        """Read a further part of an attribute that the directory returns in parts, in the connection's thread."""
-        search = partial(self._connection.search, dn, self._bonsai.LDAPSearchScope.BASE, _EVERYTHING, [attribute])
-        (entry,) = self._thread.submit(search, timeout=self._seconds).result()
+        """Read a further part of an attribute that the directory returns in parts."""
+        scope = self._bonsai.LDAPSearchScope.BASE
+        (entry,) = self._connection.search(dn, scope, _EVERYTHING, [attribute], timeout=self._seconds)
         return entry
 
     async def _names(self, content: SourceContent) -> dict[str, str]:
@@ -203,14 +199,16 @@ ReadRange = Callable[[str, str], Any]
 def record_of(entry: Any, read_range: ReadRange) -> FetchedRecord:
     """Convert an entry; several values become a sorted list, because directories return them in any order."""
     record: FetchedRecord = {"dn": str(entry.dn)}
-    for returned in list(entry.keys()):
+    # A directory has a million values: look each up once, and copy only lists.
+    for returned, found in entry.items():
         if returned == "dn" or _is_secret(returned):
             continue
-        name, values = returned, list(entry[returned])
-        if len(values) == 1 and isinstance(values[0], str) and ";" not in returned:
-            record[name] = values[0]
+        is_part = ";" in returned
+        if len(found) == 1 and not is_part and isinstance(found[0], str):
+            record[returned] = found[0]
             continue
-        if part := _RANGE.fullmatch(returned):
+        name, values = returned, list(found)
+        if is_part and (part := _RANGE.fullmatch(returned)):
             name, values = part[1], values + _rest(record["dn"], part, read_range)
         plain = sorted(_text(name, value) for value in values)
         if plain or name not in record:
