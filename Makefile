@@ -75,7 +75,7 @@ mutants: setup ## Small bugs planted in the code that decides, which the suite m
 schemathesis: setup ## The service against its own document, the long form: some 5,000 cases
 	@ROLECALL_BATTERY=row ROLECALL_SCHEMATHESIS=long $(PY) -m pytest -n 0 -s tests/contract/test_schemathesis.py
 
-bench: setup browser $(VENV)/bench.stamp ## The benchmarks; ARGS=http for one
+bench: setup browser peers $(VENV)/bench.stamp ## The benchmarks; ARGS=http for one
 	@$(PY) -m bench $(ARGS)
 
 bench-import: setup ## Imports through the upload, beside a raw COPY and the conventional way
@@ -83,6 +83,8 @@ bench-import: setup ## Imports through the upload, beside a raw COPY and the con
 
 bench-console: setup browser ## From a key to the painted detail, in Chromium
 	@$(PY) -m bench.console
+
+bench-sources: peers
 
 bench-%: setup
 	@$(PY) -m bench.$* $(ARGS)

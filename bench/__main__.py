@@ -37,6 +37,7 @@ NAMES = [
     "catalogue",
     "duties",
     "reviews",
+    "sources",
     "console",
 ]
 PAGE = Path(__file__).parent.parent / "docs" / "performance.md"

@@ -2,7 +2,7 @@
 
 LDAP: users and groups of a slapd on loopback, by bonsai alone and as a fetch that writes JSON lines. SCIM: the pages of
 a server on loopback that has its answers ready, read with decoding only and as a fetch. The import: a snapshot of which
-1 % changed, beside a raw COPY of the same bytes. `make bench-sources ARGS=100000` for 100,000 users.
+1 % changed, beside a raw COPY of the same bytes. `make bench-sources ARGS=20000` for fewer users.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ from rolecall.sources.kinds import connect
 from rolecall.sources.model import Source, SourceAccess, SourceContent, SourceKind
 from tests.sources.peers import ADMIN, PASSWORD, SUFFIX, a_directory, needs_ldap
 
-USERS = int(sys.argv[1]) if len(sys.argv) > 1 else 20_000
+USERS = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
 _PAGE = 200
 # Bars: the rate of a fetch relative to the server's, its time relative to the library's, an import relative to a COPY.
 SCIM_BAR, LDAP_BAR, COPY_BAR = 0.8, 1.5, 1.2

@@ -231,6 +231,35 @@ async def test_references_to_other_directories_are_counted(sourcing: Sourcing, c
     assert await sourcing.usernames() == ["user1"]
 
 
+def an_account(name: str, control: int) -> str:
+    return (
+        f"dn: cn={name},{PEOPLE}\nobjectClass: user\nsn: {name}\nsAMAccountName: {name}\n"
+        f"userAccountControl: {control}\nlastLogonTimestamp: 133801632000000000\n"
+    )
+
+
+async def test_accounts_of_active_directory_have_their_state_and_last_login(
+    client: httpx2.AsyncClient, db: Db, config: Config, tmp_path: Path
+) -> None:
+    needs_ldap()
+    # 512 is an enabled account, 514 a disabled one, 66048 one whose password never expires.
+    accounts = [an_account("ada", 512), an_account("old", 514), an_account("svc", 66048)]
+    columns = {"sAMAccountName": "Username", "userAccountControl": "Active", "lastLogonTimestamp": "Last Login"}
+    shape = {"dates": {"Last Login": "windows"}, "ignore": ["dn", "objectClass"]}
+    connector = {"name": "AD", "files": [{"name": "Users", "content": "users", "columns": columns, "shape": shape}]}
+    sourcing = await a_sourced_application(client, db, config, connector)
+    folder = f"dn: {PEOPLE}\nobjectClass: organizationalUnit\n"
+    with a_directory(tmp_path, "\n".join([folder, *accounts])) as directory:
+        await put(sourcing, directory.url, {"Users": {"path": PEOPLE, "filter": "(objectClass=user)"}})
+
+        run = await sourcing.fetch()
+
+    assert run["status"] == "Finished", run["log"]
+    found = await sourcing.imports.items(f"/api/applications/{sourcing.id}/accounts")
+    assert {each["username"]: each["isActive"] for each in found} == {"ada": True, "old": False, "svc": True}
+    assert {each["lastLogin"] for each in found} == {"2025-01-01T00:00:00Z"}
+
+
 async def test_groups_may_have_no_members(sourcing: Sourcing, directory: Directory) -> None:
     nobody = {**CONTENTS["Members"], "filter": "(cn=no such group)"}
     await put(sourcing, directory.url, {"Users": {"path": person(1)}, "Members": nobody})
