@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rolecall.application_imports.read import file_delta, lines
+from rolecall.application_imports.read.broken_file import BrokenFile
 from rolecall.application_imports.read.file_delta import FileDelta
 from rolecall.application_imports.read.sources import ContentSource, InputFile, InputGroup
 from rolecall.applications.file_shape import FileShape
@@ -59,7 +60,7 @@ def test_changed_lines_give_the_rows_of_the_whole_file(
         try:
             old = file_delta.read_whole(USERS, [written(tmp_path, "old", records_of(before))], store, UTC, None)
             new = file_delta.read_whole(USERS, [written(tmp_path, "new", records_of(after))], store, UTC, None)
-        except file_delta.BrokenFile:
+        except BrokenFile:
             return
         delta = file_delta.read_lines(USERS, new.files, source_of(old), store, UTC)
 
