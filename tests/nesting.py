@@ -41,6 +41,21 @@ async def some_groups(db: Db, application_id: UUID, parents: Mapping[str, str], 
     return run
 
 
+async def only_groups(db: Db, application_id: UUID, parents: Mapping[str, str]) -> int:
+    """Show these groups and end all others, as an import does; return the import."""
+    run = await a_finished_import(db, application_id)
+    await execute(
+        db,
+        """UPDATE group_versions v SET until_import = %(run)s FROM groups g
+           WHERE g.number = v.group_number AND g.application_id = %(application)s AND v.until_import IS NULL
+             AND g.name <> ALL(%(names)s)""",
+        run=run,
+        application=application_id,
+        names=list(parents),
+    )
+    return await some_groups(db, application_id, parents, run)
+
+
 async def give(
     db: Db, application_id: UUID, group: str, permission: str, run: int, *, access: str = "Grant", risk: str = "Low"
 ) -> None:

@@ -70,15 +70,20 @@ CREATE OR REPLACE FUNCTION risk_rank(rating text) RETURNS int LANGUAGE sql IMMUT
 -- How many groups are followed upwards at most, so that a chain of thousands costs no more than a nesting that people understand.
 CREATE OR REPLACE FUNCTION deepest_nesting() RETURNS int IMMUTABLE LANGUAGE sql PARALLEL SAFE RETURN 64;
 
--- The one rule of nesting: which group is the parent of a group, and during which imports. `Parent` names it, by its exact name if there
--- is such a group, else ignoring case.
+-- The imports that showed a group.
+CREATE OR REPLACE FUNCTION group_shown(number int) RETURNS int4multirange STABLE LANGUAGE sql RETURN coalesce(
+    (SELECT range_agg(int4range(v.from_import, v.until_import)) FROM group_versions v WHERE v.group_number = group_shown.number), '{}');
+
+-- The one rule of nesting: which group is the parent of a group, and during which imports. `Parent` names it, by its exact name if the
+-- import shows such a group, else ignoring case; of several, the one with the lowest number. A name that an import does not show is no
+-- parent in it.
 CREATE OR REPLACE FUNCTION parents_of(child int) RETURNS TABLE (parent int, during int4range) STABLE LANGUAGE sql BEGIN ATOMIC
-    SELECT p.number, unnest(range_agg(int4range(v.from_import, v.until_import)))
+    SELECT p.number, unnest(range_agg(int4range(v.from_import, v.until_import)::int4multirange * p.shown - p.taken))
     FROM group_versions v JOIN groups c ON c.number = v.group_number
     CROSS JOIN LATERAL (
-        SELECT g.number FROM groups g
-        WHERE g.application_id = c.application_id AND in_any_case(g.name) = in_any_case(v.parent)
-        ORDER BY g.name = v.parent DESC, g.number LIMIT 1
+        SELECT g.number, group_shown(g.number) AS shown, coalesce(range_agg(group_shown(g.number)) OVER (
+                   ORDER BY g.name = v.parent DESC, g.number ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), '{}') AS taken
+        FROM groups g WHERE g.application_id = c.application_id AND in_any_case(g.name) = in_any_case(v.parent)
     ) AS p
     WHERE v.group_number = child AND v.parent <> '' GROUP BY p.number;
 END;
@@ -89,22 +94,24 @@ CREATE OR REPLACE FUNCTION current_parents(there uuid[]) RETURNS TABLE (child in
     FROM groups c JOIN group_versions v ON v.group_number = c.number AND v.until_import IS NULL AND v.parent <> ''
     JOIN groups p ON p.application_id = c.application_id AND in_any_case(p.name) = in_any_case(v.parent)
     WHERE c.application_id = ANY (there)
+          AND EXISTS (SELECT FROM group_versions w WHERE w.group_number = p.number AND w.until_import IS NULL)
     ORDER BY c.number, p.name = v.parent DESC, p.number;
 END;
 
--- The inverse of parents_of: the groups whose parent is this one. Of several groups with that name, the one with the exact spelling is
--- the parent, or else the one with the lowest number.
+-- The inverse of parents_of: the groups whose parent is this one.
 CREATE OR REPLACE FUNCTION children_of(parent int) RETURNS TABLE (child int, during int4range) STABLE LANGUAGE sql BEGIN ATOMIC
-    SELECT v.group_number, unnest(range_agg(int4range(v.from_import, v.until_import)))
-    FROM groups p CROSS JOIN LATERAL (
+    SELECT v.group_number, unnest(range_agg(int4range(v.from_import, v.until_import)::int4multirange * p.shown - taken.shown))
+    FROM (SELECT g.*, group_shown(g.number) AS shown FROM groups g WHERE g.number = children_of.parent OFFSET 0) AS p
+    CROSS JOIN LATERAL (
         -- The collation is that of the index on parents; OFFSET, because the planner would rather read all versions.
         SELECT * FROM group_versions v
         WHERE in_any_case(v.parent) = in_any_case(p.name) COLLATE "default" AND v.parent <> '' OFFSET 0
     ) AS v JOIN groups c ON c.number = v.group_number AND c.application_id = p.application_id
-    WHERE p.number = children_of.parent AND (v.parent = p.name OR NOT EXISTS (
-        SELECT FROM groups other
-        WHERE other.application_id = p.application_id AND in_any_case(other.name) = in_any_case(p.name)
-              AND (other.name = v.parent OR other.number < p.number)))
+    CROSS JOIN LATERAL (
+        SELECT coalesce(range_agg(group_shown(o.number)), '{}') AS shown FROM groups o
+        WHERE p.name <> v.parent AND o.application_id = p.application_id AND in_any_case(o.name) = in_any_case(p.name)
+              AND o.number <> p.number AND (o.name = v.parent OR o.number < p.number)
+    ) AS taken
     GROUP BY v.group_number;
 END;
 

@@ -11,7 +11,7 @@ from rolecall.accounts import queries
 from rolecall.core.db import Db, execute, fetch_rows, fetch_value
 from tests.builders import an_application, an_identity
 from tests.holdings import an_account
-from tests.nesting import give, some_groups, ways_up
+from tests.nesting import give, only_groups, some_groups, ways_up
 
 NAMES = [f"G{n}" for n in range(7)]
 GRAPHS = st.fixed_dictionaries({name: st.sampled_from(["", "Nowhere", *NAMES]) for name in NAMES})
@@ -85,6 +85,76 @@ async def members_below(db: Db, application_id: UUID, name: str) -> list[tuple[s
         name=name,
     )
     return sorted(rows)
+
+
+SPELLINGS = ["Ops", "OPS", "ops", "Dev", "dev"]
+SHOWN = st.dictionaries(st.sampled_from(SPELLINGS), st.sampled_from(["", "oPS", "DEV", *SPELLINGS]), max_size=5)
+
+
+def found_parents(shown: dict[str, str], ever: list[str]) -> dict[str, str]:
+    """Each group of one import with its parent among them: the exact name, else the first in the order of `ever`."""
+    by_age = [name for name in ever if name in shown]
+
+    def parent(named: str) -> str:
+        fits = [name for name in by_age if name.lower() == named.lower()]
+        return named if named in fits else next(iter(fits), "")
+
+    return {name: parent(named) for name, named in shown.items()}
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(imports=st.lists(SHOWN, min_size=1, max_size=4))
+async def test_a_parent_is_a_group_that_the_same_import_shows(db: Db, imports: list[dict[str, str]]) -> None:
+    ledger = await an_application(db, f"Ledger {await fetch_value(db, 'SELECT count(*) FROM applications')}")
+    runs = [await only_groups(db, ledger, shown) for shown in imports]
+    ever = list(dict.fromkeys(name for shown in imports for name in shown))
+
+    for run, shown in zip(runs, imports, strict=True):
+        above = await fetch_rows(
+            db,
+            """SELECT g.name, a.name, group_names(w.path) FROM groups g
+               CROSS JOIN LATERAL groups_above(ARRAY[g.number], %(run)s) AS w JOIN groups a ON a.number = w.above
+               WHERE g.application_id = %(id)s AND w.above <> g.number""",
+            id=ledger,
+            run=run,
+        )
+        below = await fetch_rows(
+            db,
+            """SELECT b.name, g.name, group_names(w.path) FROM groups g
+               CROSS JOIN LATERAL groups_below(g.number, %(run)s) AS w JOIN groups b ON b.number = w.number
+               WHERE g.application_id = %(id)s AND w.number <> g.number""",
+            id=ledger,
+            run=run,
+        )
+        parents = found_parents(shown, ever)
+        ways = [(name, up, path) for name in shown for up, path in ways_up(parents, name).items() if up != name]
+        assert sorted(above) == sorted(below) == sorted(ways)
+    current = await fetch_rows(
+        db,
+        """SELECT c.name, p.name FROM current_parents(ARRAY[%(id)s::uuid]) AS l
+           JOIN groups c ON c.number = l.child JOIN groups p ON p.number = l.parent""",
+        id=ledger,
+    )
+    assert dict(current) == {name: up for name, up in found_parents(imports[-1], ever).items() if up}
+
+
+async def test_a_removed_group_has_no_holders_and_an_earlier_import_keeps_them(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
+    ledger = await an_application(db, "Ledger")
+    first = await only_groups(db, ledger, {"Top": "", "Mid": "Top", "Low": "Mid"})
+    await an_account(db, ledger, "ada", None, groups=("Low",), run=first)
+    await only_groups(db, ledger, {"Top": "", "Low": "Mid"})
+    mid = await fetch_value(db, "SELECT id FROM groups WHERE name = 'Mid'")
+    low = await fetch_value(db, "SELECT id FROM groups WHERE name = 'Low'")
+
+    now = (await client.get(f"/api/entitlements/{mid}")).json()
+    then = (await client.get(f"/api/entitlements/{mid}/holders", params={"asOf": str(first)})).json()
+
+    assert (now["holders"]["accounts"], now["isPresent"]) == (0, False)
+    assert (await client.get(f"/api/entitlements/{mid}/holders")).json()["items"] == []
+    assert [item["path"] for item in then["items"]] == [["Low"]]
+    assert (await client.get(f"/api/entitlements/{low}")).json()["parents"] == []
 
 
 async def test_a_cycle_of_groups_is_reported_for_every_group_in_it(db: Db) -> None:
