@@ -9,7 +9,7 @@ from rolecall.conflicts.shapes import ConflictCarrier, ConflictItem, ConflictSid
 from rolecall.core.db import Db, fetch_rows
 from rolecall.duties import queries as duties
 from rolecall.duties.shapes import DutyAccess, DutyReference
-from rolecall.effective_access.queries import Asked, Given, Reasons, reasons_at
+from rolecall.effective_access.queries import Given, Reasons, at, reasons_in
 from rolecall.effective_access.shapes import ImportReason, ModelReason, RequestReason
 from rolecall.entitlements.model import EntitlementKind
 
@@ -26,12 +26,12 @@ async def sides_of(db: Db, items: Sequence[ConflictItem], as_of: datetime | None
     for item, moment in zip(items, moments, strict=True):
         people[moment].add(item.identity.id)
     access = await duties.access_at(db, {duty.id for each in named.values() for duty in each}, people)
-    reasons = await reasons_at(db, people)
+    reasons = await reasons_in(db, {at(moment): ids for moment, ids in people.items()})
 
     def sides(item: ConflictItem, moment: datetime | None) -> list[ConflictSide]:
         today = {duty: access[moment].get((item.identity.id, duty.id), []) for duty in named[item.rule.id]}
         held = (kept.get(item.id) or today).items()
-        return [_side(item.identity.id, duty, entries, reasons[moment]) for duty, entries in held if entries]
+        return [_side(item.identity.id, duty, entries, reasons[at(moment)]) for duty, entries in held if entries]
 
     return [sides(item, moment) for item, moment in zip(items, moments, strict=True)]
 
@@ -53,20 +53,17 @@ async def _duties_of(db: Db, rules: set[UUID]) -> dict[UUID, list[DutyReference]
 def _side(identity_id: UUID, duty: DutyReference, entries: Sequence[DutyAccess], reasons: Reasons) -> ConflictSide:
     def why(entry: DutyAccess) -> SideAccess:
         since = ImportReason(entry.since.number, entry.since.build_end)
-        asked, given = _names(entry)
-        return SideAccess(entry, reasons.why(identity_id, asked, given, entry.account.username, since))
+        return SideAccess(entry, reasons.why(identity_id, _given(entry), entry.account.username, since))
 
     return ConflictSide(duty, [why(entry) for entry in entries])
 
 
-def _names(entry: DutyAccess) -> tuple[Asked, Given]:
-    """Return how a request and a model name the access: by the group that the account is in, if it is not direct."""
+def _given(entry: DutyAccess) -> Given:
+    """Return how requests and models name the access: by the group that the account is in, if it is not direct."""
     there = entry.application.id
-    if entry.path:
-        return (there, entry.path_header, "", entry.path[0]), (there, True, "", "", entry.path[0])
-    if entry.kind is EntitlementKind.GROUP:
-        return (there, entry.header, "", entry.name), (there, True, "", "", entry.name)
-    return (there, entry.header, entry.section, entry.name), (there, False, entry.header, entry.section, entry.name)
+    if entry.path or entry.kind is EntitlementKind.GROUP:
+        return there, True, "", "", entry.path[0] if entry.path else entry.name
+    return there, False, entry.header, entry.section, entry.name
 
 
 def through_of(sides: Sequence[ConflictSide]) -> Through:

@@ -18,8 +18,8 @@ from rolecall.core.computed_lists import fetch_computed
 from rolecall.core.db import Db, fetch_all, fetch_rows, fetch_value
 from rolecall.core.errors import Invalid
 from rolecall.core.paging import EVERYTHING, PAGE_SIZE, Page, Rows, all_of
-from rolecall.effective_access.queries import Asked, Given, imports_by_number, reasons_of
-from rolecall.effective_access.shapes import HolderAccount, HolderIdentity, Holding, ImportReason
+from rolecall.effective_access.queries import FOREVER, Given, Reasons, Span, at, imports_by_number, reasons_in
+from rolecall.effective_access.shapes import HolderAccount, HolderIdentity, Holding
 from rolecall.entitlements.shapes import EntitlementItem
 from rolecall.identities.model import IdentityStatus
 
@@ -63,7 +63,7 @@ _HISTORY = _View(
 
 
 class _Row(msgspec.Struct):
-    """A holding from the database; `name` and `group` are the names that a request or a model uses to grant it."""
+    """A holding from the database."""
 
     key: str
     application_id: UUID
@@ -84,16 +84,10 @@ class _Row(msgspec.Struct):
     since: int
     until: int | None
     path: list[str]
-    group_header: str | None
-
-    @property
-    def asked(self) -> Asked:
-        if self.path:
-            return self.application_id, self.group_header or "", "", self.path[0]
-        return self.application_id, self.header, self.section, self.name
 
     @property
     def given(self) -> Given:
+        """Return the key by which requests and models grant it: the group that the account is in, or itself."""
         if self.path or self.is_group:
             return self.application_id, True, "", "", self.path[0] if self.path else self.name
         return self.application_id, False, self.header, self.section, self.name
@@ -175,10 +169,7 @@ def _select(holdings: str) -> str:
                a.id AS account_id, a.username, coalesce(v.is_active, false) AS is_active,
                coalesce(v.is_locked, false) AS is_locked, i.id AS identity_id,
                i.first_name || ' ' || i.last_name AS identity_name, i.title, i.department, i.status,
-               h.access, lower(h.during) AS since, upper(h.during) AS until, group_names(h.path) AS path,
-               (SELECT group_header(g.nomenclature) FROM group_versions g WHERE g.group_number = h.path[1]
-                AND g.from_import <= greatest(lower(h.during), %(as_of)s)
-                ORDER BY g.from_import DESC LIMIT 1) AS group_header
+               h.access, lower(h.during) AS since, upper(h.during) AS until, group_names(h.path) AS path
         FROM {holdings} AS h JOIN accounts a ON a.number = h.account JOIN entitlements e ON e.id = h.id
         LEFT JOIN LATERAL (SELECT * FROM account_versions v WHERE v.account_number = a.number
                            AND v.from_import <= %(as_of)s ORDER BY v.from_import DESC LIMIT 1) AS v ON true
@@ -188,37 +179,36 @@ def _select(holdings: str) -> str:
 
 
 async def _shown(number: int, as_of: datetime | None, db: Db, rows: Sequence[_Row]) -> list[Holding]:
-    """Explain holdings as of the import `number`, and those that had ended by then as of their end."""
+    """Explain holdings as of the import `number`; those that had ended by then by all reasons while they lasted."""
     # A holding that ended later was still held at that time.
     rows = [msgspec.structs.replace(row, until=None if (row.until or 0) > number else row.until) for row in rows]
     imports = await imports_by_number(db, {n for row in rows for n in (row.since, row.until) if n is not None})
-    together = defaultdict[int | None, list[int]](list)
-    for place, row in enumerate(rows):
-        together[row.until].append(place)
-    found: dict[int, Holding] = {}
-    for until, places in together.items():
-        moment = imports[until].build_end if until is not None else as_of
-        explained = await _explained(db, [rows[place] for place in places], imports, moment)
-        found.update(zip(places, explained, strict=True))
-    return [found[place] for place in range(len(rows))]
 
+    def span(row: _Row) -> Span:
+        if row.until is None:
+            return at(as_of)
+        return imports[row.since].build_end or FOREVER, imports[row.until].build_end or FOREVER
 
-async def _explained(
-    db: Db, rows: Sequence[_Row], imports: dict[int, ImportReason], moment: datetime | None
-) -> list[Holding]:
-    reasons = await reasons_of(db, list({row.identity_id for row in rows if row.identity_id}), moment)
-    return [
-        Holding(
+    people = defaultdict[Span, set[UUID]](set)
+    for row in rows:
+        if row.identity_id:
+            people[span(row)].add(row.identity_id)
+    reasons = await reasons_in(db, people)
+    none = Reasons({}, {})
+
+    def holding(row: _Row) -> Holding:
+        since = imports[row.since]
+        return Holding(
             _identity(row),
             HolderAccount(row.account_id, row.username, row.is_active, row.is_locked),
             Access(row.access),
-            imports[row.since],
+            since,
             imports[row.until] if row.until is not None else None,
             row.path,
-            reasons.why(row.identity_id, row.asked, row.given, row.username, imports[row.since]),
+            reasons.get(span(row), none).why(row.identity_id, row.given, row.username, since),
         )
-        for row in rows
-    ]
+
+    return [holding(row) for row in rows]
 
 
 def _identity(row: _Row) -> HolderIdentity | None:

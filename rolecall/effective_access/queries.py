@@ -34,16 +34,16 @@ from rolecall.work_items.shapes import PersonReference
 
 # Represents now in comparisons: later than every stored time.
 FOREVER = datetime(9999, 12, 31, tzinfo=UTC)
-# The key by which a request names access: application, header, section, permission.
-Asked = tuple[UUID, str, str, str]
-# The key by which a model names it: application, whether it is a group, header, section, permission.
+# The key by which requests and models grant access: application, whether it is a group, header, section, permission. A
+# group is named without a header, because its nomenclature may change.
 Given = tuple[UUID, bool, str, str, str]
+# The first and the last moment of the time that reasons are wanted for.
+Span = tuple[datetime, datetime]
 
 
 class _HeldEntry(msgspec.Struct, frozen=True):
-    """Access that an account holds, with the keys by which requests and models name it."""
+    """Access that an account holds, with the key by which requests and models grant it."""
 
-    asked: Asked
     given: Given
     header: str
     section: str
@@ -103,7 +103,7 @@ async def _entries(
     reasons = await reasons_of(db, [identity_id] if identity_id else [], as_of)
 
     def shown(entry: _HeldEntry, username: str) -> AccessEntry:
-        why = reasons.why(identity_id, entry.asked, entry.given, username, imports[entry.from_import])
+        why = reasons.why(identity_id, entry.given, username, imports[entry.from_import])
         return AccessEntry(
             entry.header,
             entry.section,
@@ -137,20 +137,16 @@ async def _holdings(db: Db, accounts: Sequence[Account], number: int | None) -> 
         header, group = group_header(member.nomenclature), member.group
         # Access through nested groups was granted with the group that the account is a direct member of.
         source = direct.get((member.account_id, member.path[0]), member) if member.path else member
-        there = application[member.account_id]
-        asked = (there, group_header(source.nomenclature), "", source.group)
-        given, risk = (there, True, "", "", source.group), Level(member.risk_rating)
-        return _HeldEntry(asked, given, header, "", group, Access.GRANT, "", risk, member.path, member.from_import)
+        given = (application[member.account_id], True, "", "", source.group)
+        risk = Level(member.risk_rating)
+        return _HeldEntry(given, header, "", group, Access.GRANT, "", risk, member.path, member.from_import)
 
     def a_permission(held: HeldPermission) -> _HeldEntry:
         words = held.header, held.section, held.permission
-        there = application[held.holder_id]
-        asked, given = (there, *words), (there, False, *words)
-        if member := direct.get((held.holder_id, held.group)):
-            group = a_membership(member)
-            asked, given = group.asked, group.given
+        member = direct.get((held.holder_id, held.group))
+        given = a_membership(member).given if member else (application[held.holder_id], False, *words)
         access, risk = Access(held.access), Level(held.risk_rating)
-        return _HeldEntry(asked, given, *words, access, held.value, risk, held.path, held.from_import)
+        return _HeldEntry(given, *words, access, held.value, risk, held.path, held.from_import)
 
     return chain(
         ((member.account_id, a_membership(member)) for member in memberships),
@@ -185,7 +181,9 @@ async def _first_imports(db: Db, application_ids: Sequence[UUID], as_of: datetim
 
 
 # A request is fulfilled from its resolution on, unless it was reopened or canceled later. Its access counts until a
-# later request removes it, from the same account if both name accounts. `people` is a condition on `r`.
+# later request removes it, from the same account if both name accounts. It grants what it named under all names that
+# this has had since, and a group under any nomenclature. `people` is a condition on `r`; found are the requests whose
+# access counted at some time from `begin` to `as_of`.
 GRANTING_REQUESTS = """
     WITH fulfilled AS MATERIALIZED (
         SELECT r.identity_id, r.id, r.number, r.application_id, r.action, r.list_key, f.since,
@@ -195,64 +193,94 @@ GRANTING_REQUESTS = """
         FROM access_requests r CROSS JOIN LATERAL (
             SELECT coalesce(r.resolved_on, r.completed_on) AS since WHERE r.status IN ('Resolved', 'Completed')
             UNION ALL
-            SELECT l.since FROM past_resolutions l WHERE l.request_id = r.id AND l.until > %(as_of)s
+            SELECT l.since FROM past_resolutions l WHERE l.request_id = r.id AND l.until > %(begin)s
         ) AS f
         WHERE {people} AND f.since <= %(as_of)s
-    ), changed AS MATERIALIZED (
-        SELECT f.*, p.header, p.section, p.permission, p.approved_access IN ('None', 'Deny') AS is_taken
+    ), named AS MATERIALIZED (
+        SELECT f.id AS request_id, f.since AS from_then, p.approved_access IN ('None', 'Deny') AS is_taken, n.*
         FROM fulfilled f JOIN privileges p ON p.request_id = f.id
+        CROSS JOIN LATERAL (
+            SELECT f.application_id, false AS is_group, p.header, p.section, p.permission
+            UNION ALL
+            SELECT f.application_id, true, '', '', p.permission
+            FROM groups g WHERE g.application_id = f.application_id AND g.name = p.permission AND p.section = ''
+            AND EXISTS (SELECT FROM group_versions v
+                        WHERE v.group_number = g.number AND group_header(v.nomenclature) = p.header)
+        ) AS n
+    ), changed AS MATERIALIZED (
+        SELECT f.*, n.is_taken, n.is_group, n.header, n.section, n.permission
+        FROM fulfilled f JOIN (
+            SELECT n.* FROM named n
+            UNION ALL
+            SELECT n.request_id, n.from_then, n.is_taken, n.application_id, n.is_group, x.header, x.section,
+                   x.permission
+            FROM named n JOIN renamed_entitlements x
+            ON (x.application_id, x.is_group, x.former_header, x.former_section, x.former_permission)
+               = (n.application_id, n.is_group, n.header, n.section, n.permission)
+        ) AS n ON n.request_id = f.id AND n.from_then = f.since
     )
-    SELECT g.identity_id, g.application_id, g.header, g.section, g.permission, g.account, g.id, g.number, g.action,
-           g.since, g.completed_on,
+    SELECT g.identity_id, g.application_id, g.is_group, g.header, g.section, g.permission, g.account, g.id, g.number,
+           g.action, g.since, g.completed_on,
            (SELECT json_agg(json_build_object('id', s.reviewer_id, 'name', s.reviewer_name)
                             ORDER BY s.rule, s.position)
             FROM responses s
             WHERE s.request_id = g.id AND s.type = 'Approve' AND s.response = 'Approved') AS approved_by
     FROM changed g
     WHERE NOT g.is_taken AND NOT EXISTS (
-        SELECT FROM changed t WHERE t.is_taken AND (t.since, t.number) > (g.since, g.number)
-        AND (t.identity_id, t.application_id, t.header, t.section, t.permission)
-            = (g.identity_id, g.application_id, g.header, g.section, g.permission)
+        SELECT FROM changed t WHERE t.is_taken AND (t.since, t.number) > (g.since, g.number) AND t.since <= %(begin)s
+        AND (t.identity_id, t.application_id, t.is_group, t.header, t.section, t.permission)
+            = (g.identity_id, g.application_id, g.is_group, g.header, g.section, g.permission)
         AND coalesce(t.account = g.account, true))
     ORDER BY g.list_key"""
 
 
-# The models that matched people then, with the name and the grants of the version of that time. The grants of a model
-# are read once, not once for each person.
+# The models that matched people at some time from `begin` to `as_of`, with the names and the grants of the versions of
+# that time, under all names that these have had since. The grants of a model are read once, not once for each person.
 GRANTING_MODELS = """
     WITH matched AS MATERIALIZED (
         SELECT identity_id, model_id FROM access_model_members WHERE {people} AND since <= %(as_of)s
         UNION
         SELECT identity_id, model_id FROM past_model_members
-        WHERE {people} AND since <= %(as_of)s AND until > %(as_of)s
+        WHERE {people} AND since <= %(as_of)s AND until > %(begin)s
     ), granted AS MATERIALIZED (
-        SELECT m.id, m.name_key, at_the_time.definition ->> 'name' AS name, given.application_id, given.is_group,
+        SELECT DISTINCT ON (m.id, given.application_id, given.is_group, given.header, given.section, given.permission)
+               m.id, m.name_key, at_the_time.definition ->> 'name' AS name, given.application_id, given.is_group,
                given.header, given.section, given.permission
         FROM access_models m
-        CROSS JOIN LATERAL (SELECT v.definition FROM access_model_versions v
-                            WHERE v.model_id = m.id AND v.committed_at <= %(as_of)s
-                            ORDER BY v.version DESC LIMIT 1) AS at_the_time
+        CROSS JOIN LATERAL (
+            SELECT v.version, v.definition FROM access_model_versions v
+            WHERE v.model_id = m.id AND v.committed_at <= %(as_of)s AND NOT EXISTS (
+                SELECT FROM access_model_versions later
+                WHERE later.model_id = m.id AND later.version > v.version AND later.committed_at <= %(begin)s)
+        ) AS at_the_time
         CROSS JOIN LATERAL access_model_grants_in(at_the_time.definition -> 'access') AS given
         WHERE m.id IN (SELECT model_id FROM matched)
+        ORDER BY m.id, given.application_id, given.is_group, given.header, given.section, given.permission,
+                 at_the_time.version DESC
+    ), known AS (
+        SELECT g.* FROM granted g
+        UNION ALL
+        SELECT g.id, g.name_key, g.name, g.application_id, g.is_group, x.header, x.section, x.permission
+        FROM granted g JOIN renamed_entitlements x
+        ON (x.application_id, x.is_group, x.former_header, x.former_section, x.former_permission)
+           = (g.application_id, g.is_group, g.header, g.section, g.permission)
     )
     SELECT x.identity_id, g.application_id, g.is_group, g.header, g.section, g.permission, g.id, g.name
-    FROM granted g JOIN matched x ON x.model_id = g.id
+    FROM known g JOIN matched x ON x.model_id = g.id
     ORDER BY g.name_key, g.id"""
 
 
 class Reasons(msgspec.Struct, frozen=True):
     """Why identities have access: requests and models, by identity and by what they give."""
 
-    requests: dict[tuple[UUID, Asked], list[_FulfilledRequest]]
+    requests: dict[tuple[UUID, Given], list[_FulfilledRequest]]
     models: dict[tuple[UUID, Given], list[ModelReason]]
 
-    def why(
-        self, identity_id: UUID | None, asked: Asked, given: Given, username: str, application_import: ImportReason
-    ) -> Why:
+    def why(self, identity_id: UUID | None, given: Given, username: str, application_import: ImportReason) -> Why:
         """Return the reasons for one entitlement of an account; without an identity only the import is known."""
         if identity_id is None:
             return Why(application_import, [], [])
-        found = self.requests.get((identity_id, asked), [])
+        found = self.requests.get((identity_id, given), [])
         requests = [each.reason for each in found if each.account in (None, username)]
         return Why(application_import, requests, self.models.get((identity_id, given), []))
 
@@ -261,45 +289,51 @@ async def reasons_of(db: Db, identity_ids: Sequence[UUID], as_of: datetime | Non
     """Find the reasons that were valid for these identities then, with two queries for any number of them."""
     requests = GRANTING_REQUESTS.format(people="r.identity_id = ANY(%(identities)s)")
     models = GRANTING_MODELS.format(people="identity_id = ANY(%(identities)s)")
-    given = {"identities": list(identity_ids), "as_of": as_of or FOREVER}
+    begin, end = at(as_of)
+    given = {"identities": list(identity_ids), "begin": begin, "as_of": end}
     return Reasons(
         _by_request(await fetch_rows(db, requests, **given)), _by_model(await fetch_rows(db, models, **given))
     )
 
 
-# Apply a query of reasons to several moments, each with its identities.
-_AT_MOMENTS = """SELECT at.n, g.* FROM (
-        SELECT n, max(moment) AS moment, array_agg(identity_id) AS people
-        FROM unnest(%(places)s::int[], %(moments)s::timestamptz[], %(identities)s::uuid[]) AS u (n, moment, identity_id)
-        GROUP BY n) AS at
+# Apply a query of reasons to several spans of time, each with its identities.
+_IN_SPANS = """SELECT span.n, g.* FROM (
+        SELECT n, max(begin) AS begin, max(until) AS until, array_agg(identity_id) AS people
+        FROM unnest(%(places)s::int[], %(begins)s::timestamptz[], %(ends)s::timestamptz[], %(identities)s::uuid[])
+             AS u (n, begin, until, identity_id) GROUP BY n) AS span
     CROSS JOIN LATERAL ({query}) AS g"""
 
 
-async def reasons_at(db: Db, people: Mapping[datetime | None, Iterable[UUID]]) -> dict[datetime | None, Reasons]:
-    """Find the reasons that were valid for identities at several moments, with two queries for all of them."""
-    entries = [(n, moment or FOREVER, id) for n, (moment, ids) in enumerate(people.items()) for id in ids]
-    places, moments, identities = zip(*entries, strict=True) if entries else ((), (), ())
+def at(moment: datetime | None) -> Span:
+    """Return the span of one moment; None is now."""
+    return moment or FOREVER, moment or FOREVER
 
-    async def by_moment(sql: str) -> dict[int, list[Sequence[Any]]]:
-        query = _AT_MOMENTS.format(query=sql.replace("%(as_of)s", "at.moment"))
+
+async def reasons_in(db: Db, people: Mapping[Span, Iterable[UUID]]) -> dict[Span, Reasons]:
+    """Find the reasons that were valid for identities in several spans of time, with two queries for all of them."""
+    entries = [(n, *span, id) for n, (span, ids) in enumerate(people.items()) for id in ids]
+    places, begins, ends, identities = zip(*entries, strict=True) if entries else ((), (), (), ())
+    given = {"places": list(places), "begins": list(begins), "ends": list(ends), "identities": list(identities)}
+
+    async def by_span(sql: str) -> dict[int, list[Sequence[Any]]]:
+        query = _IN_SPANS.format(query=sql.replace("%(as_of)s", "span.until").replace("%(begin)s", "span.begin"))
         found = defaultdict[int, list[Sequence[Any]]](list)
-        rows = await fetch_rows(db, query, places=list(places), moments=list(moments), identities=list(identities))
-        for n, *row in rows:
+        for n, *row in await fetch_rows(db, query, **given):
             found[n].append(row)
         return found
 
-    requests = await by_moment(GRANTING_REQUESTS.format(people="r.identity_id = ANY(at.people)"))
-    models = await by_moment(GRANTING_MODELS.format(people="identity_id = ANY(at.people)"))
-    return {moment: Reasons(_by_request(requests[n]), _by_model(models[n])) for n, moment in enumerate(people)}
+    requests = await by_span(GRANTING_REQUESTS.format(people="r.identity_id = ANY(span.people)"))
+    models = await by_span(GRANTING_MODELS.format(people="identity_id = ANY(span.people)"))
+    return {span: Reasons(_by_request(requests[n]), _by_model(models[n])) for n, span in enumerate(people)}
 
 
-def _by_request(rows: Iterable[Sequence[Any]]) -> dict[tuple[UUID, Asked], list[_FulfilledRequest]]:
+def _by_request(rows: Iterable[Sequence[Any]]) -> dict[tuple[UUID, Given], list[_FulfilledRequest]]:
     """Group the requests that had granted access by then, with their approvers."""
-    found = defaultdict[tuple[UUID, Asked], list[_FulfilledRequest]](list)
-    for identity_id, application_id, header, section, permission, account, *reason, approvals in rows:
+    found = defaultdict[tuple[UUID, Given], list[_FulfilledRequest]](list)
+    for identity_id, application_id, is_group, header, section, permission, account, *reason, approvals in rows:
         people = msgspec.convert(approvals or [], list[PersonReference])
         given = _FulfilledRequest(account, RequestReason(*(*reason, people)))
-        found[identity_id, (application_id, header, section, permission)].append(given)
+        found[identity_id, (application_id, is_group, header, section, permission)].append(given)
     return found
 
 

@@ -7,7 +7,7 @@ from rolecall.core.db import Db, execute, fetch_rows
 from rolecall.core.errors import Problem
 from rolecall.entitlements import queries
 from rolecall.entitlements.shapes import Curation, EntitlementDetail
-from rolecall.identities.queries import with_mentioned_identities
+from rolecall.identities.queries import is_active, with_mentioned_identities
 
 _FIELDS = ("display_name", "explanation", "owner_id", "risk_rating", "is_privileged", "tags", "same_as")
 
@@ -21,15 +21,25 @@ async def curate_entitlement(db: Db, id: str, raw: Json, facts: Facts) -> Entitl
         await take_turn(db)
     # Serialize curations, so that concurrent joins cannot form a cycle.
     await execute(db, "LOCK TABLE curations IN SHARE ROW EXCLUSIVE MODE")
-    former = valid_fields(Curation, raw, facts).get("same_as")
-    problem = await _cannot_join(db, entitlement, former) if former else None
-    body = check(Curation, raw, facts, [Problem("sameAs", problem)] if problem else [])
+    given = valid_fields(Curation, raw, facts)
+    body = check(Curation, raw, facts, await _problems(db, entitlement, given))
+    former = given.get("same_as")
     changes = {name: getattr(body, name) for name in _FIELDS if name in body.model_fields_set}
-    if former:
+    if former and (entitlement.same_as is None or entitlement.same_as.id != former):
         await _take_over(db, entitlement.id, former)
     await _write(db, entitlement.id, changes, facts)
     await execute(db, "SELECT show_curation(%(id)s)", id=entitlement.id)
     return await queries.get(db, entitlement.id)
+
+
+async def _problems(db: Db, entitlement: EntitlementDetail, given: dict[str, Any]) -> list[Problem]:
+    problems, kept = [], entitlement.former_owner
+    owner = given.get("owner_id")
+    if owner and not (kept and kept.id == owner) and not await is_active(db, owner):
+        problems.append(Problem("ownerId", "Owner ID must name a person who has not left"))
+    if (former := given.get("same_as")) and (reason := await _cannot_join(db, entitlement, former)):
+        problems.append(Problem("sameAs", reason))
+    return problems
 
 
 async def _cannot_join(db: Db, entitlement: EntitlementDetail, former: UUID) -> str | None:
@@ -56,14 +66,21 @@ async def _cannot_join(db: Db, entitlement: EntitlementDetail, former: UUID) -> 
 
 
 async def _take_over(db: Db, id: UUID, former: UUID) -> None:
-    """Copy the curated fields of the former entitlement, if this one has none yet."""
-    # Fires note_insert, schema/audit.sql.
+    """Copy the curated fields of the former entitlement that are still empty in this one."""
+    # Fires note_insert or note_update, schema/audit.sql.
     await execute(
         db,
-        """INSERT INTO curations (entitlement_id, display_name, explanation, owner_id, risk_rating, is_privileged, tags,
-                                  changed_on)
+        """INSERT INTO curations AS c (entitlement_id, display_name, explanation, owner_id, risk_rating, is_privileged,
+                                       tags, changed_on)
            SELECT %(id)s, display_name, explanation, owner_id, risk_rating, is_privileged, tags, changed_on
-           FROM curations WHERE entitlement_id = %(former)s ON CONFLICT DO NOTHING""",
+           FROM curations WHERE entitlement_id = %(former)s
+           ON CONFLICT (entitlement_id) DO UPDATE SET
+               display_name = coalesce(nullif(c.display_name, ''), EXCLUDED.display_name),
+               explanation = coalesce(nullif(c.explanation, ''), EXCLUDED.explanation),
+               owner_id = coalesce(c.owner_id, EXCLUDED.owner_id),
+               risk_rating = coalesce(c.risk_rating, EXCLUDED.risk_rating),
+               is_privileged = c.is_privileged OR EXCLUDED.is_privileged,
+               tags = CASE WHEN c.tags = '{}' THEN EXCLUDED.tags ELSE c.tags END""",
         id=id,
         former=former,
     )

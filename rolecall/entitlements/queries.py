@@ -77,7 +77,12 @@ class EntitlementFilters(msgspec.Struct, frozen=True, kw_only=True):
     def columns(self) -> dict[str, object]:
         """Return the filters that compare a column with a value."""
         given = msgspec.structs.asdict(self)
-        return {name: given[name] for name in given if name not in ("search", "tag") and given[name] is not None}
+        others = ("search", "tag", "owner_id")
+        return {name: given[name] for name in given if name not in others and given[name] is not None}
+
+    def are_listed(self) -> bool:
+        """Return whether an index has the entitlements in order."""
+        return self.search is None and self.tag is None and self.owner_id is None and self.is_privileged is not False
 
 
 async def by_name(
@@ -86,7 +91,7 @@ async def by_name(
     """List entitlements by name with the numbers of their holders."""
     if as_of is not None:
         found = await _at(db, page, filters, as_of)
-    elif filters.search is None and filters.tag is None and filters.is_privileged is not False:
+    elif filters.are_listed():
         found = await fetch_listed(db, ENTITLEMENTS, page, **filters.columns())
     else:
         found = await _searched(db, page, filters)
@@ -106,6 +111,13 @@ async def by_name(
     return await found.completed(db, with_counts)
 
 
+# The owner that the list shows: the curated one, or the application's if that person has left.
+_OWNED = """EXISTS (SELECT FROM identities o WHERE o.id = %(by_owner_id)s AND o.status = 'Active')
+    AND (e.owner_id = %(by_owner_id)s
+         OR EXISTS (SELECT FROM identities o WHERE o.id = e.owner_id AND o.status <> 'Active')
+         AND e.application_id IN (SELECT a.id FROM applications a WHERE a.owner_id = %(by_owner_id)s))"""
+
+
 def _conditions(filters: EntitlementFilters) -> tuple[str, dict[str, Any]]:
     """Return SQL conditions on `e` for all filters, and their values."""
     values: dict[str, Any] = {f"by_{name}": value for name, value in filters.columns().items()}
@@ -113,6 +125,9 @@ def _conditions(filters: EntitlementFilters) -> tuple[str, dict[str, Any]]:
     if filters.tag is not None:
         conditions.append("e.tags @> ARRAY[%(by_tag)s::text] AND e.tags <> '{}'")
         values["by_tag"] = filters.tag
+    if filters.owner_id is not None:
+        conditions.append(_OWNED)
+        values["by_owner_id"] = filters.owner_id
     if filters.search is not None:
         conditions.append(
             "strpos(username_key(concat_ws(' ', nullif(e.display_name, ''), e.header, nullif(e.section, ''), e.name)),"
@@ -123,7 +138,7 @@ def _conditions(filters: EntitlementFilters) -> tuple[str, dict[str, Any]]:
 
 
 async def _searched(db: Db, page: int, filters: EntitlementFilters) -> Page[EntitlementItem]:
-    """Find by a part of the name or by a tag. Matches are counted, so the cost grows with the catalogue."""
+    """Find by a part of the name, by a tag or by owner. Matches are counted, so the cost grows with the catalogue."""
     conditions, values = _conditions(filters)
     condition = f"WHERE e.list_key IS NOT NULL{conditions}"
     if page == EVERYTHING:

@@ -58,6 +58,13 @@ async def name_of(db: Db, id: UUID) -> str | None:
     return name
 
 
+async def is_active(db: Db, id: UUID) -> bool:
+    found: bool = await fetch_value(
+        db, "SELECT EXISTS (SELECT FROM identities WHERE id = %(id)s AND status = 'Active')", id=id
+    )
+    return found
+
+
 async def active_with_email(db: Db, email: str) -> set[UUID]:
     """Return the active identities that have an e-mail, ignoring case."""
     rows = await fetch_rows(

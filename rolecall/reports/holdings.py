@@ -47,11 +47,8 @@ _FILTERS_OF_PEOPLE = {
     "identityId": "i.id = %(identityId)s",
     "explained": "(coalesce(any_account.said, own_account.said, models.said) IS NOT NULL) = %(explained)s",
 }
-# A request names access by the group that the account is a direct member of; so does a model, without a header. One key
-# of all parts, because the planner would join by some of them only.
-_ASKED = """ARRAY[i.id::text, e.application_id::text, CASE WHEN h.path = '{}' THEN e.header ELSE g.header END,
-        CASE WHEN h.path = '{}' THEN e.section ELSE '' END,
-        CASE WHEN h.path = '{}' THEN e.name ELSE g.name END] COLLATE "C\""""
+# Requests and models name access by the group that the account is a direct member of, without a header. One key of all
+# parts, because the planner would join by some of them only.
 _GIVEN = """ARRAY[i.id::text, e.application_id::text, (e.kind = 'Group' OR h.path <> '{}')::text,
         CASE WHEN e.kind = 'Group' OR h.path <> '{}' THEN '' ELSE e.header END,
         CASE WHEN e.kind = 'Group' OR h.path <> '{}' THEN '' ELSE e.section END,
@@ -64,8 +61,8 @@ _ACCESS = f"""
         SELECT r.application_id, max(r.number)::int AS number FROM application_imports r
         WHERE r.status = 'Finished' AND r.build_end <= %(moment)s GROUP BY 1
     ), requests AS MATERIALIZED (
-        SELECT ARRAY[g.identity_id::text, g.application_id::text, g.header, g.section, g.permission] COLLATE "C" AS key,
-               g.account, string_agg(
+        SELECT ARRAY[g.identity_id::text, g.application_id::text, g.is_group::text, g.header, g.section, g.permission]
+               COLLATE "C" AS key, g.account, string_agg(
                    concat('#', g.number, ' ', g.action, ' approved by ' || {_WHO_APPROVED}), '; ' ORDER BY g.number
                ) AS said
         FROM ({GRANTING_REQUESTS.format(people="r.identity_id IS NOT NULL")}) AS g GROUP BY 1, 2
@@ -75,10 +72,7 @@ _ACCESS = f"""
                string_agg(DISTINCT g.name, '; ') AS said
         FROM ({GRANTING_MODELS.format(people="true")}) AS g GROUP BY 1
     ), {_WAYS.format(joins=_JOIN_LAST, as_of="last.number")}, named_groups AS MATERIALIZED (
-        SELECT DISTINCT ON (c.number) c.number, group_header(n.nomenclature) AS header, c.name
-        FROM groups c JOIN last USING (application_id)
-        JOIN group_versions n ON n.group_number = c.number AND n.from_import <= last.number
-        ORDER BY c.number, n.from_import DESC
+        SELECT c.number, c.name FROM groups c JOIN last USING (application_id)
     ), held AS (
         SELECT e.id, h.account, h.path, h.access, last.number AS last, min(lower(h.during)) AS since
         FROM {{holdings}}{{conditions}} GROUP BY 1, 2, 3, 4, 5
@@ -91,8 +85,8 @@ _ACCESS = f"""
     LEFT JOIN identities i ON i.id = {{owner}}
     LEFT JOIN ways w ON w.path = h.path
     LEFT JOIN named_groups g ON g.number = h.path[1]
-    LEFT JOIN requests AS any_account ON any_account.account IS NULL AND any_account.key = {_ASKED}
-    LEFT JOIN requests AS own_account ON own_account.account = x.username AND own_account.key = {_ASKED}
+    LEFT JOIN requests AS any_account ON any_account.account IS NULL AND any_account.key = {_GIVEN}
+    LEFT JOIN requests AS own_account ON own_account.account = x.username AND own_account.key = {_GIVEN}
     LEFT JOIN models ON models.key = {_GIVEN}
     WHERE true {{conditions_of_people}}
     ORDER BY a.list_key, x.username, e.name_key, h.path, h.access"""
@@ -122,7 +116,7 @@ async def everyones_access(db: Db, query: dict[str, Any], config: Config, now: d
         conditions_of_people=_conditions(_FILTERS_OF_PEOPLE, query),
     )
     given = {name: query.get(name) for name in (*_FILTERS, *_FILTERS_OF_PEOPLE)}
-    return whole(_access_row, sql, **given, moment=as_of or now, as_of=as_of or FOREVER)
+    return whole(_access_row, sql, **given, moment=as_of or now, begin=as_of or FOREVER, as_of=as_of or FOREVER)
 
 
 def _filled(sql: str, **parts: str) -> str:

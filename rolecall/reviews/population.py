@@ -293,21 +293,26 @@ _MODELS = """
         JOIN entitlements e ON e.application_id = given.application_id AND e.name = given.permission
              AND CASE WHEN given.is_group THEN e.kind = 'Group'
                       ELSE e.kind = 'Permission' AND e.header = given.header AND e.section = given.section END
+    ), known AS MATERIALIZED (
+        SELECT g.model_id, g.entitlement_id FROM granted g
+        UNION
+        SELECT g.model_id, x.id FROM granted g JOIN renamed_entitlements x ON x.former_id = g.entitlement_id
     ), members AS MATERIALIZED (
         SELECT identity_id, model_id FROM access_model_members WHERE since <= %(moment)s
         UNION
         SELECT identity_id, model_id FROM past_model_members WHERE since <= %(moment)s AND until > %(moment)s
     )
     SELECT h.holder, h.entitlement_id, array_agg(DISTINCT g.model_id)
-    FROM pinned_holdings h JOIN granted g ON g.entitlement_id = h.entitlement_id
+    FROM pinned_holdings h JOIN known g ON g.entitlement_id = h.entitlement_id
     JOIN members x ON x.model_id = g.model_id AND x.identity_id = h.identity_id
     WHERE h.excluded IS NULL GROUP BY h.holder, h.entitlement_id"""
 _REQUESTS = f"""
     INSERT INTO pinned_requests
     SELECT h.holder, h.entitlement_id, array_agg(DISTINCT g.id)
     FROM ({GRANTING_REQUESTS}) AS g
-    JOIN entitlements e ON e.application_id = g.application_id AND e.header = g.header AND e.section = g.section
-         AND e.name = g.permission
+    JOIN entitlements e ON e.application_id = g.application_id AND e.name = g.permission
+         AND CASE WHEN g.is_group THEN e.kind = 'Group'
+                  ELSE e.kind = 'Permission' AND e.header = g.header AND e.section = g.section END
     JOIN pinned_holdings h ON h.entitlement_id = e.id AND h.identity_id = g.identity_id AND h.excluded IS NULL
     JOIN accounts a ON a.number = h.holder
     WHERE g.account IS NULL OR g.account = a.username
@@ -319,7 +324,7 @@ _REQUESTS = f"""
 async def explain(db: Db, moment: datetime) -> None:
     """Find the models and requests that explained what is held at that moment."""
     await execute(db, _MODELS, moment=moment)
-    await execute(db, _REQUESTS, as_of=moment)
+    await execute(db, _REQUESTS, begin=moment, as_of=moment)
     await execute(db, "ANALYZE pinned_models")
     await execute(db, "ANALYZE pinned_requests")
 

@@ -165,7 +165,7 @@ CREATE OR REPLACE FUNCTION given_risk_at(number int, as_of int) RETURNS text STA
     )
     SELECT coalesce((SELECT rated.risk FROM (
         SELECT coalesce(c.risk_rating, v.risk_rating) AS risk FROM above
-        JOIN assignments s ON s.holder_number = above.number AND s.access <> 'None'
+        JOIN assignments s ON s.holder_number = above.number AND s.access NOT IN ('None', 'Deny')
              AND s.from_import <= coalesce(as_of, s.from_import) AND (s.until_import IS NULL OR s.until_import > as_of)
         JOIN permission_versions v ON v.permission_number = s.permission_number
              AND v.from_import <= coalesce(as_of, v.from_import) AND (v.until_import IS NULL OR v.until_import > as_of)

@@ -36,7 +36,7 @@ CREATE OR REPLACE FUNCTION rate_groups(changed int[]) RETURNS void LANGUAGE sql 
         SELECT holders.above AS number, s.permission_number
         FROM (SELECT DISTINCT a.above FROM above a) AS holders CROSS JOIN LATERAL (
             SELECT s.permission_number FROM assignments s
-            WHERE s.holder_number = holders.above AND s.access <> 'None' AND s.until_import IS NULL OFFSET 0) AS s
+            WHERE s.holder_number = holders.above AND s.access NOT IN ('None', 'Deny') AND s.until_import IS NULL OFFSET 0) AS s
     ), given AS MATERIALIZED (
         SELECT h.number, max(risk_rank(coalesce(c.risk_rating, v.risk_rating))) AS rank
         FROM held h JOIN permission_versions v ON v.permission_number = h.permission_number AND v.until_import IS NULL
@@ -102,6 +102,18 @@ CREATE OR REPLACE FUNCTION former_selves(id uuid) RETURNS TABLE (id uuid) STABLE
     )
     SELECT selves.id FROM selves;
 END;
+
+-- Each former name of an entitlement with each name that it has had since, as requests and models name them: a group without a header.
+CREATE OR REPLACE VIEW renamed_entitlements AS
+    WITH RECURSIVE renamed (former, id) AS (
+        SELECT c.same_as, c.entitlement_id FROM curations c WHERE c.same_as IS NOT NULL
+        UNION
+        SELECT r.former, c.entitlement_id FROM renamed r JOIN curations c ON c.same_as = r.id
+    )
+    SELECT e.application_id, e.kind = 'Group' AS is_group, f.id AS former_id, CASE WHEN f.kind = 'Group' THEN '' ELSE f.header END AS former_header,
+           f.section AS former_section, f.name AS former_permission,
+           e.id, CASE WHEN e.kind = 'Group' THEN '' ELSE e.header END AS header, e.section, e.name AS permission
+    FROM renamed r JOIN entitlements f ON f.id = r.former JOIN entitlements e ON e.id = r.id;
 
 -- Who holds an entitlement, after the import `as_of` or at any time if it is null, under all names that it had. `path` are the groups that
 -- it is held through, from the group that the account is in; it is empty for what an account holds itself.

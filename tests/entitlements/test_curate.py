@@ -95,6 +95,51 @@ async def test_owner_who_leaves_is_replaced_by_the_owner_of_the_application(clie
     assert (entry["before"], entry["after"]) == ({"actingOwnerId": str(omar)}, {"actingOwnerId": str(greta)})
 
 
+async def test_ownerless_application_leaves_the_entitlements_of_a_leaver_to_administrators(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
+    ledger = await a_ledger(db)
+    greta, root = await an_identity(db, "Greta", "Das"), await an_identity(db, "Root", "Admin")
+    await execute(db, "INSERT INTO console_roles VALUES (%(id)s, 'Administrator')", id=root)
+    await curate(client, (await entitlement(client, "Approve"))["id"], ownerId=str(greta))
+    await execute(db, "UPDATE identities SET status = 'Disabled' WHERE id = %(id)s", id=greta)
+
+    notices = await fetch_rows(db, "SELECT identity_id, kind, item_id FROM notifications")
+
+    assert notices == [(root, "Ownership", ledger)]
+
+
+async def test_filter_by_owner_finds_the_owner_that_the_list_shows(client: httpx2.AsyncClient, db: Db) -> None:
+    ledger = await a_ledger(db)
+    greta, omar = await an_identity(db, "Greta", "Das"), await an_identity(db, "Omar", "Santos")
+    await client.patch(f"/api/applications/{ledger}", json={"ownerId": str(omar)})
+    await curate(client, (await entitlement(client, "Approve"))["id"], ownerId=str(greta))
+    await curate(client, (await entitlement(client, "Close"))["id"], ownerId=str(omar))
+    before = [names(await listed(client, ownerId=str(id))) for id in (greta, omar)]
+
+    await execute(db, "UPDATE identities SET status = 'Disabled' WHERE id = %(id)s", id=greta)
+
+    assert before == [["Approve"], ["Close"]]
+    for moment in ({}, {"asOf": "1"}):
+        assert names(await listed(client, ownerId=str(omar), **moment)) == ["Approve", "Close"]
+        assert names(await listed(client, ownerId=str(greta), **moment)) == []
+
+
+async def test_owner_who_has_left_can_be_kept_but_not_chosen(client: httpx2.AsyncClient, db: Db) -> None:
+    await a_ledger(db)
+    greta = await an_identity(db, "Greta", "Das")
+    approve, close = (await entitlement(client, "Approve"))["id"], (await entitlement(client, "Close"))["id"]
+    await curate(client, approve, ownerId=str(greta))
+    await execute(db, "UPDATE identities SET status = 'Disabled' WHERE id = %(id)s", id=greta)
+
+    kept = await curate(client, approve, ownerId=str(greta), tags=["SOX"])
+    answer = await client.patch(f"/api/entitlements/{close}", json={"ownerId": str(greta)})
+
+    assert kept["formerOwner"]["name"] == "Greta Das"
+    assert answer.status_code == 400
+    assert answer.json()["errors"] == [{"field": "ownerId", "message": "Owner ID must name a person who has not left"}]
+
+
 async def test_every_change_is_audited_with_before_and_after(client: httpx2.AsyncClient, db: Db) -> None:
     await a_ledger(db)
     id = (await entitlement(client, "Approve"))["id"]
@@ -161,6 +206,36 @@ async def test_a_renamed_group_goes_on_with_owner_and_history(client: httpx2.Asy
     former = (await client.get(f"/api/entitlements/{old}")).json()
     assert former["renamedTo"] == {"id": new, "name": "Payment approvers"}
     assert (await curate(client, new, sameAs=""))["sameAs"] is None
+
+
+async def test_a_join_fills_only_the_curated_fields_that_are_still_empty(client: httpx2.AsyncClient, db: Db) -> None:
+    old, new = await a_rename(client, db)
+    greta = await an_identity(db, "Greta", "Das")
+    await curate(
+        client, old, explanation="May release money.", ownerId=str(greta), isPrivileged=True, riskRating="Critical",
+        tags=["Old"], displayName="Wires",
+    )  # fmt: skip
+    await curate(client, new, tags=["SOX"], displayName="Payments")
+
+    joined = await curate(client, new, sameAs=old)
+    cleared = await curate(client, new, sameAs=old, explanation="")
+    again = await curate(client, new, sameAs=old)
+
+    assert (joined["owner"]["name"], joined["explanation"]) == ("Greta Das", "May release money.")
+    assert (joined["isPrivileged"], joined["riskRating"]) == (True, "Critical")
+    assert (joined["tags"], joined["displayName"]) == (["SOX"], "Payments")
+    # Fields are taken over once, when the two are joined.
+    assert (cleared["explanation"], again["explanation"]) == ("", "")
+
+
+async def test_a_group_is_not_rated_by_what_it_is_denied(client: httpx2.AsyncClient, db: Db) -> None:
+    ledger = await an_application(db, "Ledger")
+    run = await some_groups(db, ledger, {"Clerks": ""})
+    await give(db, ledger, "Clerks", "Approve", run, access="Deny", risk="Critical")
+    await give(db, ledger, "Clerks", "Read", run, risk="Low")
+
+    assert (await entitlement(client, "Clerks"))["riskRating"] == "Low"
+    assert await fetch_value(db, "SELECT group_risk(number) FROM groups") == "Low"
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,10 @@ import httpx2
 import pytest
 
 from rolecall.access_requests.model import NewPrivilege
+from rolecall.accounts.model import Access
 from rolecall.core.db import Db, execute, fetch_rows, fetch_value
 from tests.builders import an_access_model, an_access_request, an_application, an_identity
+from tests.entitlements.test_curate import a_rename, curate
 from tests.entitlements.test_list import a_ledger, entitlement
 from tests.holdings import a_finished_import, an_account
 from tests.nesting import give, some_groups
@@ -154,6 +156,100 @@ async def test_history_has_a_row_for_each_time_it_was_held(client: httpx2.AsyncC
 
     assert told(history) == [("ada", back, None), ("ada", 1, out), ("bo", 1, None)]
     assert told(early) == [("ada", 1, None), ("bo", 1, None)]
+
+
+async def a_granted_request(
+    db: Db, application: Any, person: Any, name: str, header: str = "Group", **days: int
+) -> int:
+    """A completed request for a group, or for its removal with `removed`, so many days ago."""
+    kind = "removed" if "removed" in days else "given"
+    asked = NewPrivilege(header=header, permission=name, requested_access=Access.GRANT)
+    request = await an_access_request(db, application_id=application, identity_id=person, privileges=[asked])
+    await execute(
+        db,
+        """UPDATE access_requests SET status = 'Completed', resolved_on = now() - make_interval(days => %(days)s),
+           completed_on = now() - make_interval(days => %(days)s) WHERE id = %(id)s""",
+        id=request,
+        days=days[kind],
+    )
+    await execute(
+        db,
+        "UPDATE privileges SET approved_access = %(access)s WHERE request_id = %(id)s",
+        id=request,
+        access="None" if kind == "removed" else "Grant",
+    )
+    number: int = await fetch_value(db, "SELECT number FROM access_requests WHERE id = %(id)s", id=request)
+    return number
+
+
+def requests(page: Any) -> list[list[int]]:
+    return [[each["number"] for each in item["why"]["accessRequests"]] for item in page["items"]]
+
+
+async def test_history_has_the_reasons_that_access_had_while_it_was_held(client: httpx2.AsyncClient, db: Db) -> None:
+    """It was requested, held for a month and removed by another request before an import showed it gone."""
+    bank, ada = await an_application(db, "CoreBank"), await an_identity(db, "Ada", "Lovelace", department="Finance")
+    run = await some_groups(db, bank, {"Approvers": ""})
+    await an_account(db, bank, "ada", ada, groups=("Approvers",), run=run)
+    given = await a_granted_request(db, bank, ada, "Approvers", given=40)
+    await a_granted_request(db, bank, ada, "Approvers", removed=11)
+    await an_access_model(db, "Approvers", access=[{"applicationId": str(bank), "groups": ["Approvers"]}])
+    await execute(db, "UPDATE access_model_versions SET committed_at = now() - interval '50 days'")
+    await execute(db, "UPDATE access_model_members SET since = now() - interval '50 days'")
+    await execute(
+        db,
+        """WITH gone AS (DELETE FROM access_model_members RETURNING *)
+           INSERT INTO past_model_members (identity_id, model_id, since, until)
+           SELECT identity_id, model_id, since, now() - interval '12 days' FROM gone
+           ON CONFLICT (identity_id, model_id, since) DO UPDATE SET until = EXCLUDED.until""",
+    )
+    await execute(db, "UPDATE application_imports SET build_end = now() - interval '39 days'")
+    gone = await a_finished_import(db, bank)
+    await execute(db, "UPDATE memberships SET until_import = %(n)s", n=gone)
+    id = (await entitlement(client, "Approvers"))["id"]
+
+    history = await read(client, id, "history")
+
+    assert requests(history) == [[given]]
+    assert [model["name"] for model in history["items"][0]["why"]["accessModels"]] == ["Approvers"]
+
+
+async def test_a_request_explains_a_group_whose_nomenclature_changed(client: httpx2.AsyncClient, db: Db) -> None:
+    bank, ada = await an_application(db, "CoreBank"), await an_identity(db, "Ada", "Lovelace")
+    run = await some_groups(db, bank, {"Clerks": ""})
+    await an_account(db, bank, "ada", ada, groups=("Clerks",), run=run)
+    await execute(db, "UPDATE group_versions SET nomenclature = 'Role'")
+    given = await a_granted_request(db, bank, ada, "Clerks", "Role", given=0)
+    await some_groups(db, bank, {"Clerks": ""})
+    await execute(db, "UPDATE group_versions SET nomenclature = 'Team' WHERE until_import IS NULL")
+    id = (await entitlement(client, "Clerks"))["id"]
+
+    [there] = (await client.get(f"/api/identities/{ada}/access")).json()["applications"]
+
+    assert requests(await read(client, id)) == requests(await read(client, id, "history")) == [[given]]
+    assert [[each["number"] for each in e["why"]["accessRequests"]] for e in there["accounts"][0]["access"]] == [
+        [given]
+    ]
+
+
+async def test_a_joined_rename_keeps_its_reasons(client: httpx2.AsyncClient, db: Db) -> None:
+    old, new = await a_rename(client, db)
+    ledger = await fetch_value(db, "SELECT id FROM applications")
+    bo = await an_identity(db, "Bo", "Clark", department="Finance")
+    await execute(db, "UPDATE accounts SET identity_id = %(bo)s WHERE username = 'bo'", bo=bo)
+    given = await a_granted_request(db, ledger, bo, "Wire approvers", given=0)
+    await an_access_model(db, "Clerks", access=[{"applicationId": str(ledger), "groups": ["Wire approvers"]}])
+
+    alone = await read(client, new)
+    await curate(client, new, sameAs=old)
+    joined = [item for item in (await read(client, new))["items"] if item["account"]["username"] == "bo"]
+    [there] = (await client.get(f"/api/identities/{bo}/access")).json()["applications"]
+
+    assert not any(requests(alone))
+    entry = next(e for e in there["accounts"][0]["access"] if e["permission"] == "Payment approvers")
+    for why in (joined[0]["why"], entry["why"]):
+        assert [each["number"] for each in why["accessRequests"]] == [given]
+        assert [each["name"] for each in why["accessModels"]] == ["Clerks"]
 
 
 async def test_every_page_of_many_holders_is_read_from_what_was_gathered_once(
