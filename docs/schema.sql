@@ -1286,7 +1286,8 @@ CREATE TABLE public.past_matches (
     account_number integer NOT NULL,
     identity_id uuid NOT NULL,
     since timestamp with time zone NOT NULL,
-    until timestamp with time zone NOT NULL
+    until timestamp with time zone NOT NULL,
+    match text
 );
 ALTER TABLE ONLY public.past_matches ADD CONSTRAINT past_matches_pkey PRIMARY KEY (account_number, since);
 CREATE INDEX past_matches_by_since ON public.past_matches USING btree (since);
@@ -2340,22 +2341,24 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 887375b53992 function access_rank(text)
 -- 6ffed75146ba function now_import()
 -- 0494931b9cf7 function assignments_of(integer, integer)
--- fd25971e888a function children_of(integer)
+-- ae887717b70d function group_shown(integer)
+-- e8b2fbbfd887 function children_of(integer)
 -- a61e2b803ba6 function deepest_nesting()
--- a720a606a840 function parents_of(integer)
+-- 6822e90fff32 function parents_of(integer)
 -- 4f26f749b315 function groups_above(integer[], integer)
 -- f928f63d5b4e function count_matching()
--- 70a28ad6dc69 function current_parents(uuid[])
+-- 13baed240787 function current_parents(uuid[])
 -- 0b158251212a function group_header(text)
--- 5684f5e3a637 function identity_then(public.accounts, timestamp with time zone)
+-- f8bafd52300e function match_then(public.accounts, timestamp with time zone)
+-- 538b2d2429f9 function identity_then(public.accounts, timestamp with time zone)
 -- 654ffb8eb8cf function risk_rank(text)
--- a4e10c79e316 function given_risk_at(integer, integer)
+-- faa2d278196a function given_risk_at(integer, integer)
 -- d72fd613155a function group_cycle(integer, integer)
 -- 357b9efa5b5b function group_names(integer[])
 -- 46eeeeb3a1a9 function group_risk_at(integer, integer)
 -- d551958acae6 function group_risk(integer)
 -- 7db576bc4aa3 function groups_below(integer, integer)
--- 7785b59f594c function keep_past_matches()
+-- 451aa81578dd function keep_past_matches()
 -- c9c46628059d function known_risk(integer, integer)
 -- 860628d93d55 function lock_matching()
 -- 129923b2deed function note_former_holders()
@@ -2467,7 +2470,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- In rolecall/schema/duties.sql:
 -- b785748e6077 function are_held_widely(uuid[])
 -- 603c1a5779b9 function duty_holdings(uuid[], integer[])
--- 8a37e766ddde function duty_spans(uuid[], uuid[])
+-- 27d9b21a4b67 function duty_spans(uuid[], uuid[])
 -- 18d6a07ecf9f function is_conflict(bigint, bigint)
 -- 2dd88105575b function conflict_starts(uuid[], uuid[])
 -- 71e7963144d6 function duties_of_gone_group(integer)
@@ -2517,12 +2520,14 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 2b122f05ad79 function keep_entitlements_on_delete()
 -- e93f98039b02 function keep_entitlements_on_insert()
 -- 73baf082d847 function keep_entitlements_on_update()
+-- 78b73d4abfd2 function latest_self(uuid)
 -- ae7a12f000da function note_acting_owners()
 -- a70356c30fa6 function note_curations()
--- fcbedb0285a4 function rate_groups(integer[])
+-- 2e37c5643bf5 function rate_groups(integer[])
 -- b7db5f428de8 function refresh_entitlements(uuid, integer)
 -- c5bfed419389 function show_curation(uuid)
 -- 135016970d63 function show_entitlements()
+-- 8d5c15318a7b view renamed_entitlements
 -- 29b83f6564aa view shown_entitlements
 
 -- In rolecall/schema/exports.sql:

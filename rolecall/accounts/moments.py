@@ -1,15 +1,18 @@
-"""Read the query parameter `asOf`: a time, or the number of an import."""
+"""Read the query parameter `asOf`: a day, which means its end, a time, or the number of an import."""
 
 import re
-from datetime import datetime
+from datetime import UTC, date, datetime, time, timedelta
+from uuid import UUID
+from zoneinfo import ZoneInfo
 
 from rolecall.core import clock
 from rolecall.core.checking import require_past
 from rolecall.core.config import Config
-from rolecall.core.db import Db, fetch_value
+from rolecall.core.db import Db, fetch_rows, fetch_value
 from rolecall.core.errors import Invalid
 
 _NUMBER = re.compile("[0-9]{1,9}")
+_DAY = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
 async def moment_of(db: Db, text: str | None, config: Config, now: datetime) -> datetime | None:
@@ -19,10 +22,36 @@ async def moment_of(db: Db, text: str | None, config: Config, now: datetime) -> 
     if _NUMBER.fullmatch(text):
         return await moment_after(db, int(text))
     try:
-        return require_past("asOf", clock.parse(text, config.timezone), now)
+        moment = require_past("asOf", clock.parse(text, config.timezone), now)
+        if _DAY.fullmatch(text):
+            return min(end_of_day(date.fromisoformat(text), config.timezone), now)
+        return moment
     except (ValueError, OverflowError):
         message = "As of must be an ISO 8601 date or date-time, or the number of an import"
         raise Invalid.on("asOf", message) from None
+
+
+def end_of_day(day: date, zone: ZoneInfo) -> datetime:
+    """Return the last moment of a day: what an import showed that day counts."""
+    return datetime.combine(day + timedelta(days=1), time(), zone).astimezone(UTC) - timedelta(microseconds=1)
+
+
+async def require_data(db: Db, application_id: UUID, as_of: datetime | None) -> None:
+    """Reject a moment before the application's first import: an empty list would mean that there was nothing."""
+    if as_of is None:
+        return
+    rows = await fetch_rows(
+        db,
+        """SELECT a.name, min(r.build_end) FROM applications a JOIN application_imports r ON r.application_id = a.id
+           WHERE a.id = %(id)s AND r.status = 'Finished' GROUP BY a.name HAVING min(r.build_end) > %(as_of)s""",
+        id=application_id,
+        as_of=as_of,
+    )
+    for name, first in rows:
+        # Rounded up, so that the moment in the message has data.
+        since = first.astimezone(UTC) + timedelta(microseconds=-first.microsecond % 1_000_000)
+        said = f"before {since:%Y-%m-%dT%H:%M:%SZ}, when its first import finished"
+        raise Invalid.on("asOf", f"There is no data about {name} {said}")
 
 
 async def moment_after(db: Db, import_number: int) -> datetime:

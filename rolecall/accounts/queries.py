@@ -23,7 +23,7 @@ _LAST_MOMENT = datetime(9999, 12, 31, tzinfo=UTC)
 
 _ACCOUNT_ITEM = """
     a.id, a.username, v.name, v.email, v.is_active, v.is_locked, nullif(v.last_login, '') AS last_login,
-    a.identity_id, a.match, v.metadata::json, a.matched_on"""
+    {match}.identity_id, {match}.match, v.metadata::json, {match}.matched_on"""
 _ACCOUNT = "a.id, a.application_id, a.username, v.name, v.email, v.is_active, v.is_locked, v.metadata::json"
 
 
@@ -45,7 +45,7 @@ def _group_item(row: Sequence[Any]) -> GroupItem:
 _THEN = "v.from_import <= %(as_of)s AND (v.until_import IS NULL OR v.until_import > %(as_of)s)"
 # The state of an application after one of its imports never changes.
 ACCOUNTS = FrozenListing(
-    columns=_ACCOUNT_ITEM,
+    columns=_ACCOUNT_ITEM.format(match="a"),
     rows=f"""FROM accounts a JOIN account_versions v ON v.account_number = a.number AND {_THEN}
              WHERE a.application_id = %(application)s""",
     key={"a.username": "text"},
@@ -56,6 +56,14 @@ ACCOUNTS_BY_MATCH = replace(
     ACCOUNTS,
     rows=f"{ACCOUNTS.rows} AND a.match = %(match)s",
     version="(SELECT ', matched ' || coalesce(max(number), 0) FROM matchings WHERE application_id = %(application)s)",
+)
+# The same accounts, with their matches at a past moment.
+_PAST_ACCOUNTS = replace(
+    ACCOUNTS,
+    columns=_ACCOUNT_ITEM.format(match="m"),
+    rows=f"""FROM accounts a JOIN account_versions v ON v.account_number = a.number AND {_THEN}
+             CROSS JOIN LATERAL match_then(a, %(moment)s) AS m
+             WHERE a.application_id = %(application)s""",
 )
 GROUPS = FrozenListing(
     columns="g.id, g.name, v.description, v.nomenclature, v.metadata::json",
@@ -88,28 +96,45 @@ async def last_import(db: Db, application_id: UUID, as_of: int | datetime | None
 
 
 async def accounts_of(
-    db: Db, application_id: UUID, page: int, as_of: int | datetime | None = None, match: Match | None = None
+    db: Db, application_id: UUID, page: int, as_of: datetime | None = None, match: Match | None = None
 ) -> Page[AccountItem]:
     """List accounts by username."""
+    if as_of is not None and match is not None:
+        return await _matched_at(db, application_id, page, as_of, match)
+    if as_of is not None:
+        return await _after(db, "accounts", _PAST_ACCOUNTS, application_id, page, as_of, moment=as_of)
     if match is None:
         return await _after(db, "accounts", ACCOUNTS, application_id, page, as_of)
     return await _after(db, f"{match} accounts", ACCOUNTS_BY_MATCH, application_id, page, as_of, match=match)
 
 
-def spellings(beginning: str) -> list[str]:
-    """Return a text in its usual letter cases, so that the index on usernames serves a search that ignores case."""
-    return list({beginning, beginning.lower(), beginning.upper(), beginning.title(), beginning.capitalize()})
+async def _matched_at(db: Db, application_id: UUID, page: int, moment: datetime, match: Match) -> Page[AccountItem]:
+    """List accounts by how they were matched at a past moment, which imports do not determine."""
+    rows = f"{_PAST_ACCOUNTS.rows} AND m.match = %(match)s"
+    return await fetch_page(
+        db,
+        _account_item,
+        page,
+        total=f"SELECT count(*) {rows}",
+        items=f"SELECT {_PAST_ACCOUNTS.columns} {rows} ORDER BY a.username",
+        application=application_id,
+        as_of=await last_import(db, application_id, moment),
+        moment=moment,
+        match=match,
+    )
+
+
+# Accounts whose username begins with the words, ignoring case: the skeleton has an index, and maps more letters.
+BEGINS = f"""username_skeleton(username) >= username_skeleton(%(beginning)s)
+    AND username_skeleton(username) < username_skeleton(%(beginning)s) || {LAST_KEY}
+    AND starts_with(username_key(username), username_key(%(beginning)s))"""
 
 
 async def accounts_named(
     db: Db, application_id: UUID, page: int, beginning: str, match: Match | None = None
 ) -> Page[AccountItem]:
-    """Find accounts by username prefix, as typed or in another common case, so that the index serves it."""
-    rows = f"""FROM unnest(%(beginnings)s::text[]) AS b (beginning)
-               CROSS JOIN LATERAL (
-                   SELECT * FROM accounts WHERE application_id = %(application)s
-                   AND username >= b.beginning AND username < b.beginning || {LAST_KEY} OFFSET 0
-               ) AS a
+    """Find accounts by username prefix, ignoring case."""
+    rows = f"""FROM (SELECT * FROM accounts WHERE application_id = %(application)s AND {BEGINS} OFFSET 0) AS a
                CROSS JOIN LATERAL (
                    SELECT * FROM account_versions v WHERE v.account_number = a.number AND {_THEN} LIMIT 1
                ) AS v
@@ -122,18 +147,18 @@ async def accounts_named(
         items=f"SELECT {ACCOUNTS.columns} {rows} ORDER BY a.username",
         application=application_id,
         as_of=await last_import(db, application_id),
-        beginnings=spellings(beginning),
+        beginning=beginning,
         match=match,
     )
 
 
-async def groups_of(db: Db, application_id: UUID, page: int, as_of: int | datetime | None = None) -> Page[GroupItem]:
+async def groups_of(db: Db, application_id: UUID, page: int, as_of: datetime | None = None) -> Page[GroupItem]:
     """List groups by name."""
     return await _after(db, "groups", GROUPS, application_id, page, as_of)
 
 
 async def permissions_of(
-    db: Db, application_id: UUID, page: int, as_of: int | datetime | None = None
+    db: Db, application_id: UUID, page: int, as_of: datetime | None = None
 ) -> Page[PermissionItem]:
     """List permissions by header, section and permission."""
     return await _after(db, "permissions", PERMISSIONS, application_id, page, as_of)
@@ -145,7 +170,7 @@ async def _after(
     listing: FrozenListing[T],
     application_id: UUID,
     page: int,
-    as_of: int | datetime | None,
+    as_of: datetime | None,
     **params: object,
 ) -> Page[T]:
     number = await last_import(db, application_id, as_of)
@@ -157,7 +182,7 @@ async def account_item(db: Db, id: UUID) -> AccountItem:
     """Return an account as it is now, or as it was last."""
     rows = await fetch_rows(
         db,
-        f"""SELECT {_ACCOUNT_ITEM} FROM accounts a JOIN account_versions v ON v.account_number = a.number
+        f"""SELECT {ACCOUNTS.columns} FROM accounts a JOIN account_versions v ON v.account_number = a.number
             WHERE a.id = %(id)s ORDER BY v.from_import DESC LIMIT 1""",
         id=id,
     )
@@ -182,7 +207,7 @@ async def of_identity(db: Db, identity_id: UUID) -> list[Account]:
 async def of_identity_at(db: Db, identity_id: UUID, moment: datetime) -> list[tuple[Account, int]]:
     """Return the identity's accounts at a past moment, each with its application's last import up to then.
 
-    The match of that time decides, or today's match if none is known. A pin always wins, even for the past.
+    `match_then` (schema/accounts.sql) decides whose an account was.
     """
     rows = await fetch_rows(
         db,
@@ -193,12 +218,9 @@ async def of_identity_at(db: Db, identity_id: UUID, moment: datetime) -> list[tu
                           AND r.build_end <= %(moment)s) AS last ON true
             JOIN account_versions v ON v.account_number = a.number AND v.from_import <= last.number
                  AND (v.until_import IS NULL OR v.until_import > last.number)
-            LEFT JOIN LATERAL (SELECT m.identity_id FROM past_matches m
-                               WHERE m.account_number = a.number AND m.since <= %(moment)s AND m.until > %(moment)s
-                               ORDER BY m.since DESC LIMIT 1) AS past ON a.pin IS NULL
             WHERE a.number IN (SELECT number FROM accounts WHERE identity_id = %(identity)s
                                UNION SELECT account_number FROM past_matches WHERE identity_id = %(identity)s)
-            AND coalesce(past.identity_id, a.identity_id) = %(identity)s
+            AND identity_then(a, %(moment)s) = %(identity)s
             ORDER BY p.name_key, p.id, a.username""",
         identity=identity_id,
         moment=moment,

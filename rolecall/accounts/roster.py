@@ -30,7 +30,7 @@ from rolecall.core.paging import (
 # An account `x` of application `a` as its version `v` shows it, with its identity `i`.
 _COLUMNS = f"""x.id, {SUMMARY_COLUMNS}, x.username, v.name, v.email, v.is_active, v.is_locked,
     nullif(v.last_login, '') AS last_login, i.id, i.first_name || ' ' || i.last_name, i.status,
-    i.inactivated_date, x.match, x.matched_on"""
+    i.inactivated_date, {{match}}.match, {{match}}.matched_on"""
 _WIDTH = 1 + SUMMARY_WIDTH + 12
 
 
@@ -63,7 +63,7 @@ def from_row(row: Sequence[Any]) -> RosterItem:
 
 # Matches and names of identities change between imports, so the number of matchings is part of the list's name.
 _OF_ONE = FrozenListing(
-    columns=_COLUMNS,
+    columns=_COLUMNS.format(match="x"),
     rows="""FROM accounts x JOIN applications a ON a.id = x.application_id
             JOIN account_versions v ON v.account_number = x.number
                  AND v.from_import <= %(as_of)s AND (v.until_import IS NULL OR v.until_import > %(as_of)s)
@@ -79,7 +79,10 @@ _OF_ONE = FrozenListing(
 async def list_accounts(
     db: Db, page: int, filters: RosterFilters, as_of: datetime | None, now: datetime
 ) -> Page[RosterItem]:
-    """List accounts by application and username; those of archived applications only if asked for by application."""
+    """List accounts by application and username.
+
+    Accounts of archived applications are listed for a past moment, or if asked for by application.
+    """
     if as_of is None and filters.are_versioned():
         return await _one_after_the_other(db, page, filters)
     return await _counted(db, page, filters, as_of, now)
@@ -133,10 +136,10 @@ _ROWS = """FROM applications a JOIN last ON last.application_id = a.id
     JOIN accounts x ON x.application_id = a.id
     JOIN account_versions v ON v.account_number = x.number
          AND v.from_import <= last.number AND (v.until_import IS NULL OR v.until_import > last.number)
-    LEFT JOIN identities i ON i.id = identity_then(x, %(moment)s)"""
+    CROSS JOIN LATERAL match_then(x, %(moment)s) AS m LEFT JOIN identities i ON i.id = m.identity_id"""
 _CONDITIONS = {
     "application_id": "a.id = %(application_id)s",
-    "match": "x.match = %(match)s",
+    "match": "m.match = %(match)s",
     "identity_id": "i.id = %(identity_id)s",
     "search": """(strpos(username_key(x.username), username_key(%(search)s)) > 0
                   OR strpos(username_key(v.name), username_key(%(search)s)) > 0
@@ -155,9 +158,9 @@ async def _counted(
 ) -> Page[RosterItem]:
     given: dict[str, Any] = msgspec.structs.asdict(filters)
     conditions = [sql for name, sql in _CONDITIONS.items() if given[name] is not None]
-    if filters.application_id is None:
+    if filters.application_id is None and as_of is None:
         conditions.append("NOT a.is_archived")
-    rows, moment = f"{_ROWS} WHERE {' AND '.join(conditions)}", as_of or now
+    rows, moment = f"{_ROWS} WHERE {' AND '.join(conditions) or 'true'}", as_of or now
     days = timedelta(days=filters.dormant_days or 0)
     return await fetch_page(
         db,
@@ -165,7 +168,7 @@ async def _counted(
         page,
         given=_GIVEN,
         total=f"SELECT count(*) {rows}",
-        items=f"SELECT {_COLUMNS} {rows} ORDER BY a.list_key, x.username",
+        items=f"SELECT {_COLUMNS.format(match='m')} {rows} ORDER BY a.list_key, x.username",
         **{**given, "search": " ".join((filters.search or "").split())},
         moment=moment,
         oldest=f"{max(moment, _FIRST_DAY + days) - days:%Y-%m-%dT%H:%M:%SZ}",
@@ -180,7 +183,7 @@ async def get(db: Db, id: UUID) -> AccountDetail:
     seen = "SELECT r.build_end FROM application_imports r WHERE r.application_id = a.id AND r.status = 'Finished'"
     rows = await fetch_rows(
         db,
-        f"""SELECT {_COLUMNS}, v.employee_id, v.metadata::json, v.until_import IS NULL,
+        f"""SELECT {_COLUMNS.format(match="x")}, v.employee_id, v.metadata::json, v.until_import IS NULL,
                    ({seen} AND r.number = (SELECT min(f.from_import) FROM account_versions f
                                            WHERE f.account_number = x.number)),
                    ({seen} AND r.number < coalesce(v.until_import, now_import()) ORDER BY r.number DESC LIMIT 1)

@@ -1,6 +1,6 @@
 """Routes of accounts, groups and permissions; `an_as_of` reads the parameter `asOf`."""
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -8,12 +8,11 @@ from litestar import Router
 
 from rolecall.accounts import actions, queries, roster
 from rolecall.accounts.model import Match
-from rolecall.accounts.moments import moment_of
+from rolecall.accounts.moments import moment_of, require_data
 from rolecall.accounts.shapes import AccountDetail, AccountItem, GroupItem, PermissionItem, PinBody, RosterItem
 from rolecall.applications import queries as applications
-from rolecall.core import clock
 from rolecall.core.caller import Scope
-from rolecall.core.checking import Facts, Json, require_past
+from rolecall.core.checking import Facts, Json
 from rolecall.core.config import Config
 from rolecall.core.db import Db
 from rolecall.core.ids import known_guid
@@ -26,7 +25,7 @@ _LARGEST_NUMBER = 2**31 - 1
 
 
 def _as_of(text: str) -> str:
-    """Check the form only; `_state`, which knows the time zone, parses it."""
+    """Check the form only; `moment_of`, which knows the time zone, parses it."""
     if text.isascii() and text.isdecimal():
         if int(text[:11]) > _LARGEST_NUMBER:
             raise ValueError(_AS_OF_RULE)
@@ -53,17 +52,12 @@ an_as_of = Reader(_as_of, {"type": "string", "anyOf": _AS_OF_FORMS})
 
 async def _state(
     db: Db, application: str, query: dict[str, Any], config: Config, now: datetime
-) -> tuple[UUID, int | datetime | None]:
+) -> tuple[UUID, datetime | None]:
     id = known_guid("Application", application)
     await applications.get(db, id)
-    text: str | None = query.get("asOf")
-    if text is None or text.isdecimal():
-        return id, int(text) if text else None
-    try:
-        moment = clock.parse(text, config.timezone)
-    except OverflowError:  # the time zone moves it beyond the first or last possible moment
-        moment = datetime(1 if text.startswith("0") else 9999, 1, 1, tzinfo=UTC)
-    return id, require_past("asOf", moment, now)
+    as_of = await moment_of(db, query.get("asOf"), config, now)
+    await require_data(db, id, as_of)
+    return id, as_of
 
 
 @operation(

@@ -5,7 +5,7 @@ from uuid import UUID
 
 import msgspec
 
-from rolecall.accounts.queries import spellings
+from rolecall.accounts.queries import BEGINS
 from rolecall.console import record_access
 from rolecall.core.caller import Caller
 from rolecall.core.db import Db, fetch_all, fetch_rows
@@ -62,14 +62,21 @@ async def the_colleague(db: Db, field: str, words: str, caller: Caller) -> str:
 
 async def search(db: Db, words: str, caller: Caller) -> list[SearchResult]:
     """Find records by number, people by name, e-mail or id, and everything else by its name."""
-    found = await _search(db, words)
-    if not caller.is_limited:
-        return found
     within = await visible_people(db, caller)
+    found = await _search(db, words, None if within is None else _Sight(caller.id, within))
+    if within is None:
+        return found
     people = await finding.candidates(db, words, _MOST_PEOPLE, within) if finding.beginning(words) else []
     own = [SearchResult("Person", each.name, each.title, f"/identities/{each.id}") for each in people]
     others = [one for one in found if one.kind in _TYPES and one.kind != "Person"]
     return own + [one for one in others if await _sees(db, caller, one)]
+
+
+class _Sight(msgspec.Struct, frozen=True):
+    """Whose accounts a limited person sees, beside those of the applications that they own or provision."""
+
+    me: UUID
+    people: tuple[UUID, ...]
 
 
 _TYPES = {
@@ -90,7 +97,7 @@ async def _sees(db: Db, caller: Caller, one: SearchResult) -> bool:
     return await record_access.sees(db, caller, _TYPES[one.kind], UUID(one.address.rpartition("/")[2]))
 
 
-async def _search(db: Db, words: str) -> list[SearchResult]:
+async def _search(db: Db, words: str, sight: _Sight | None) -> list[SearchResult]:
     number = words.strip().removeprefix("#")
     is_number = number.isascii() and number.isdecimal() and len(number) < 18
     numbered = await _numbered(db, int(number)) if is_number else []
@@ -101,9 +108,9 @@ async def _search(db: Db, words: str) -> list[SearchResult]:
         *await _configured(db, said),
         *(
             SearchResult(one.kind, one.name, one.application, f"/access/{one.id}")
-            for one in await entitlements_like(db, said)
+            for one in await entitlements_like(db, said, sight.me if sight else None)
         ),
-        *await _accounts(db, said),
+        *await _accounts(db, said, sight),
     ]
 
 
@@ -130,20 +137,25 @@ async def _configured(db: Db, words: str) -> list[SearchResult]:
     return [SearchResult(*row) for row in rows]
 
 
-async def _accounts(db: Db, words: str) -> list[SearchResult]:
+_THEIRS = "(%(me)s::uuid IS NULL OR a.owner_id = %(me)s OR %(me)s = ANY(a.provisioner_ids) OR {other})"
+
+
+async def _accounts(db: Db, words: str, sight: _Sight | None) -> list[SearchResult]:
     if not words:
         return []
     rows = await fetch_rows(
         db,
         f"""SELECT 'Account', x.username, concat_ws(', ', a.name, i.first_name || ' ' || i.last_name),
                    '/accounts/' || x.id
-            FROM applications a CROSS JOIN unnest(%(beginnings)s::text[]) AS b (beginning) CROSS JOIN LATERAL (
-                SELECT id, username, identity_id FROM accounts
-                WHERE application_id = a.id AND username >= b.beginning AND username < b.beginning || chr(1114111)
-                ORDER BY username LIMIT {_MOST_PEOPLE}) AS x
+            FROM applications a CROSS JOIN LATERAL (
+                SELECT id, username, identity_id FROM accounts WHERE application_id = a.id AND {BEGINS}
+                AND {_THEIRS.format(other="identity_id = ANY(%(people)s)")}
+                ORDER BY username_skeleton(username) LIMIT {_MOST_PEOPLE}) AS x
             LEFT JOIN identities i ON i.id = x.identity_id
             WHERE NOT a.is_archived ORDER BY x.username, a.list_key LIMIT {_MOST_PEOPLE}""",
-        beginnings=spellings(words),
+        beginning=words,
+        me=sight.me if sight else None,
+        people=list(sight.people) if sight else [],
     )
     return [SearchResult(*row) for row in rows]
 
@@ -164,8 +176,11 @@ _MATCHES = f"""SELECT e.id, e.kind, {_SHOWN_NAME} AS name, a.name AS application
                FROM entitlements e JOIN applications a ON a.id = e.application_id"""
 
 
-async def entitlements_like(db: Db, words: str) -> list[EntitlementMatch]:
-    """Find entitlements by their label, or by a part of their names; names that begin with the words come first."""
+async def entitlements_like(db: Db, words: str, me: UUID | None = None) -> list[EntitlementMatch]:
+    """Find entitlements by their label, or by a part of their names; names that begin with the words come first.
+
+    `me` limits them to what this person owns or provisions.
+    """
     if not words.strip():
         return []
     return await fetch_all(
@@ -174,8 +189,10 @@ async def entitlements_like(db: Db, words: str) -> list[EntitlementMatch]:
         f"""{_MATCHES} CROSS JOIN (SELECT username_key(%(words)s) AS key) AS asked
             WHERE e.is_present AND (username_key({_SHOWN_NAME} || ' (' || a.name || ')') = asked.key
                   OR strpos(username_key(concat_ws(chr(1), {_SHOWN_NAME}, e.name)), asked.key) > 0)
+                  AND {_THEIRS.format(other="e.owner_id = %(me)s")}
             ORDER BY starts_with(e.name_key, asked.key) DESC, e.list_key LIMIT {_MOST_PEOPLE}""",
         words=" ".join(words.split()),
+        me=me,
     )
 
 

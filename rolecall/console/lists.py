@@ -153,6 +153,8 @@ async def account_access(db: Db, query: dict[str, Any], id: str, config: Config,
     account = await accounts.account_item(db, known_guid("Account", id))
     application = await applications.get(db, await queries.application_of_account(db, account.id))
     held = await access_of_account(db, account.id, await moment_of(db, query.get("asOf"), config, now))
+    if held.as_of and held.no_data_before and held.as_of < held.no_data_before:
+        return read_already([AccessLine(application.name, account.username, no_data_before=held.no_data_before)])
     return read_already([_line(application.name, account.username, entry) for entry in held.access])
 
 

@@ -14,9 +14,9 @@ from uuid import UUID
 import msgspec
 
 from rolecall.accounts.model import Access
+from rolecall.accounts.moments import require_data
 from rolecall.core.computed_lists import fetch_computed
 from rolecall.core.db import Db, fetch_all, fetch_rows, fetch_value
-from rolecall.core.errors import Invalid
 from rolecall.core.paging import EVERYTHING, PAGE_SIZE, Page, Rows, all_of
 from rolecall.effective_access.queries import FOREVER, Given, Reasons, Span, at, imports_by_number, reasons_in
 from rolecall.effective_access.shapes import HolderAccount, HolderIdentity, Holding
@@ -134,6 +134,7 @@ async def _listed(
 
 
 async def _last_import(db: Db, entitlement: EntitlementItem, as_of: datetime | None) -> int:
+    await require_data(db, entitlement.application.id, as_of)
     number: int | None = await fetch_value(
         db,
         """SELECT max(number)::int FROM application_imports WHERE application_id = %(application)s
@@ -141,20 +142,7 @@ async def _last_import(db: Db, entitlement: EntitlementItem, as_of: datetime | N
         application=entitlement.application.id,
         as_of=as_of,
     )
-    if number is None and as_of is not None:
-        raise await _no_data(db, entitlement)
     return number or 0
-
-
-async def _no_data(db: Db, entitlement: EntitlementItem) -> Invalid:
-    """Return the refusal of a moment before the application's first import: an empty list would mean no holders."""
-    first = await fetch_value(
-        db,
-        """SELECT min(build_end) FROM application_imports WHERE application_id = %(id)s AND status = 'Finished'""",
-        id=entitlement.application.id,
-    )
-    since = f" before {first:%Y-%m-%dT%H:%M:%SZ}, when its first import finished" if first else ""
-    return Invalid.on("asOf", f"There is no data about {entitlement.application.name}{since}")
 
 
 async def _joined(db: Db, entitlement: EntitlementItem) -> str:

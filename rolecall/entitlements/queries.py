@@ -91,7 +91,7 @@ async def by_name(
     """List entitlements by name with the numbers of their holders."""
     if as_of is not None:
         found = await _at(db, page, filters, as_of)
-    elif filters.are_listed():
+    elif filters.are_listed() and (filters.application_id or not await _some_archived(db)):
         found = await fetch_listed(db, ENTITLEMENTS, page, **filters.columns())
     else:
         found = await _searched(db, page, filters)
@@ -109,6 +109,15 @@ async def by_name(
         return [msgspec.structs.replace(item, holders=counts.get(item.id, HolderCounts())) for item in items]
 
     return await found.completed(db, with_counts)
+
+
+async def _some_archived(db: Db) -> bool:
+    found: bool = await fetch_value(
+        db,
+        """SELECT EXISTS (SELECT FROM applications a JOIN entitlements e ON e.application_id = a.id
+                          WHERE a.is_archived AND e.list_key IS NOT NULL)""",
+    )
+    return found
 
 
 # The owner that the list shows: the curated one, or the application's if that person has left.
@@ -138,9 +147,14 @@ def _conditions(filters: EntitlementFilters) -> tuple[str, dict[str, Any]]:
 
 
 async def _searched(db: Db, page: int, filters: EntitlementFilters) -> Page[EntitlementItem]:
-    """Find by a part of the name, by a tag or by owner. Matches are counted, so the cost grows with the catalogue."""
+    """Find by a part of the name, by a tag or by owner, without archived applications.
+
+    Matches are counted, so the cost grows with the catalogue.
+    """
     conditions, values = _conditions(filters)
     condition = f"WHERE e.list_key IS NOT NULL{conditions}"
+    if filters.application_id is None:
+        condition += " AND e.application_id NOT IN (SELECT id FROM applications WHERE is_archived)"
     if page == EVERYTHING:
         everything = f"SELECT {_COLUMNS} FROM entitlements e {_JOINS} {condition} ORDER BY e.list_key"
         return whole(from_row, everything, **values)
@@ -194,21 +208,33 @@ async def _by_id(db: Db, ids: Sequence[UUID]) -> dict[UUID, EntitlementItem]:
     return {row[0]: from_row(row) for row in rows}
 
 
-# The last import of each application at a moment, and whether an entitlement was present after it.
+# The last import of each application at a moment.
 _LAST = """(SELECT r.application_id, max(r.number)::int AS number FROM application_imports r
             WHERE r.status = 'Finished' AND r.build_end <= %(moment)s GROUP BY 1)"""
-_PRESENT = """EXISTS (
-    SELECT FROM permission_versions v WHERE e.kind = 'Permission' AND v.permission_number = e.number
-    AND v.from_import <= last.number AND (v.until_import IS NULL OR v.until_import > last.number)
-    UNION ALL SELECT FROM group_versions v WHERE e.kind = 'Group' AND v.group_number = e.number
-    AND v.from_import <= last.number AND (v.until_import IS NULL OR v.until_import > last.number))"""
+_VALID = "v.from_import <= last.number AND (v.until_import IS NULL OR v.until_import > last.number)"
+# The entitlements that were present at a moment, as imports showed them then, with the curated fields of today, which
+# for a former name are those of the present one.
+ENTITLEMENTS_AT = f"""(
+    SELECT e.id, e.kind, e.number, e.application_id, shown.header, e.section, e.name, shown.description,
+           coalesce(k.display_name, '') AS display_name,
+           coalesce(k.risk_rating, shown.risk_rating, given_risk_at(e.number, last.number)) AS risk_rating,
+           coalesce(k.is_privileged, false) AS is_privileged, k.owner_id, coalesce(k.tags, '{{}}') AS tags, e.name_key,
+           e.first_import, e.gone_import
+    FROM entitlements e JOIN {_LAST} AS last ON last.application_id = e.application_id
+    LEFT JOIN curations k ON k.entitlement_id = latest_self(e.id)
+    CROSS JOIN LATERAL (
+        SELECT e.header, v.description, v.risk_rating FROM permission_versions v
+        WHERE e.kind = 'Permission' AND v.permission_number = e.number AND {_VALID}
+        UNION ALL
+        SELECT group_header(v.nomenclature), v.description, NULL FROM group_versions v
+        WHERE e.kind = 'Group' AND v.group_number = e.number AND {_VALID}
+    ) AS shown)"""
 
 
 async def _at(db: Db, page: int, filters: EntitlementFilters, moment: datetime) -> Page[EntitlementItem]:
-    """List the entitlements that were present at a past moment, with today's curated fields."""
+    """List the entitlements that were present at a past moment, also those of applications archived since."""
     conditions, values = _conditions(filters)
-    rows = f"""FROM entitlements e {_JOINS} JOIN {_LAST} AS last ON last.application_id = e.application_id
-               WHERE {_PRESENT}{conditions}"""
+    rows = f"FROM {ENTITLEMENTS_AT} AS e {_JOINS} WHERE true{conditions}"
     if filters.search is not None or filters.tag is not None:
         # Searches are free text, so their pages are not stored.
         items = f"SELECT {_COLUMNS} {rows} ORDER BY e.name_key"

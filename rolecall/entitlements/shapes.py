@@ -93,7 +93,7 @@ class Curated(msgspec.Struct, frozen=True):
 
 
 def _or_none(value: object, read: ValidatorFunctionWrapHandler) -> object:
-    return None if isinstance(value, str) and is_blank(value) else read(value)
+    return None if isinstance(value, str) and "\0" not in value and is_blank(value) else read(value)
 
 
 def _tags_differ(tags: list[str]) -> list[str]:

@@ -11,6 +11,7 @@ from rolecall.core.db import Db
 from rolecall.core.paging import Page, whole
 from rolecall.effective_access.queries import FOREVER, GRANTING_MODELS, GRANTING_REQUESTS
 from rolecall.effective_access.shapes import HolderAccount, HolderIdentity, ImportReason
+from rolecall.entitlements.queries import ENTITLEMENTS_AT
 from rolecall.identities.model import IdentityStatus
 from rolecall.reports.shapes import AccessChange, AccessRow, HeldEntitlement
 from rolecall.web.periods import end_of, start_of
@@ -22,12 +23,12 @@ _ENTITLEMENT = "e.id, e.kind, e.header, e.section, e.name, e.display_name, e.ris
 _VERSION = """LEFT JOIN account_versions v ON v.account_number = x.number AND v.from_import <= {number}
     AND (v.until_import IS NULL OR v.until_import > {number})"""
 # Holdings of the entitlements `e` of an application `a`: of few entitlements each by itself, of many all at once.
-_OF_EACH = """entitlements e JOIN applications a ON a.id = e.application_id {joins}
+_OF_EACH = """{entitlements} e JOIN applications a ON a.id = e.application_id {joins}
     CROSS JOIN LATERAL holdings_of(e.id, {as_of}) AS h
     -- A renamed entitlement includes its former self, which is listed itself.
     WHERE h.id = e.id"""
 _OF_ALL = """applications a {joins}
-    CROSS JOIN LATERAL holdings_within(a.id, {as_of}) AS h JOIN entitlements e ON e.id = h.id WHERE true"""
+    CROSS JOIN LATERAL holdings_within(a.id, {as_of}) AS h JOIN {entitlements} e ON e.id = h.id WHERE true"""
 _FEW = ("privileged",)
 # The names of the groups on each path, found once for all holders.
 _WAYS = """ways AS MATERIALIZED (
@@ -60,7 +61,7 @@ _ACCESS = f"""
     WITH last AS MATERIALIZED (
         SELECT r.application_id, max(r.number)::int AS number FROM application_imports r
         WHERE r.status = 'Finished' AND r.build_end <= %(moment)s GROUP BY 1
-    ), requests AS MATERIALIZED (
+    ), {{then}}requests AS MATERIALIZED (
         SELECT ARRAY[g.identity_id::text, g.application_id::text, g.is_group::text, g.header, g.section, g.permission]
                COLLATE "C" AS key, g.account, string_agg(
                    concat('#', g.number, ' ', g.action, ' approved by ' || {_WHO_APPROVED}), '; ' ORDER BY g.number
@@ -79,7 +80,7 @@ _ACCESS = f"""
     )
     SELECT a.name, {_IDENTITY}, {_ACCOUNT}, {_ENTITLEMENT}, h.access, r.number, r.build_end,
            coalesce(w.names, ''), concat_ws('; ', any_account.said, own_account.said), coalesce(models.said, '')
-    FROM held h JOIN entitlements e ON e.id = h.id JOIN applications a ON a.id = e.application_id
+    FROM held h JOIN {{entitlements}} e ON e.id = h.id JOIN applications a ON a.id = e.application_id
     JOIN accounts x ON x.number = h.account JOIN application_imports r ON r.number = h.since
     {_VERSION.format(number="h.last")}
     LEFT JOIN identities i ON i.id = {{owner}}
@@ -101,17 +102,24 @@ def _holdings(query: dict[str, Any]) -> str:
 
 
 def _live(query: dict[str, Any]) -> str:
-    """Leave out archived applications unless one is asked for."""
+    """Leave out applications that are archived now, unless one is asked for."""
     return "" if query.get("applicationId") else " AND NOT a.is_archived"
+
+
+# What imports showed of entitlements at a past moment, read once.
+_THEN = f"shown AS MATERIALIZED (SELECT e.* FROM {ENTITLEMENTS_AT} AS e), "
 
 
 async def everyones_access(db: Db, query: dict[str, Any], config: Config, now: datetime) -> Page[AccessRow]:
     """List the access of all accounts with the reasons, now or at a past moment."""
     as_of = await moment_of(db, query.get("asOf"), config, now)
+    shown = "shown" if as_of else "entitlements"
     sql = _filled(
         _ACCESS,
-        holdings=_holdings(query).format(joins=_JOIN_LAST, as_of="last.number"),
-        conditions=_conditions(_FILTERS, query) + _live(query),
+        then=_THEN if as_of else "",
+        entitlements=shown,
+        holdings=_holdings(query).format(joins=_JOIN_LAST, as_of="last.number", entitlements=shown),
+        conditions=_conditions(_FILTERS, query) + ("" if as_of else _live(query)),
         owner="identity_then(x, %(moment)s)" if as_of else "x.identity_id",
         conditions_of_people=_conditions(_FILTERS_OF_PEOPLE, query),
     )
@@ -146,6 +154,10 @@ def _access_row(row: Sequence[Any]) -> AccessRow:
     )
 
 
+# A path with the present names of renamed groups.
+_LATEST_PATH = """CASE WHEN h.path && (SELECT array_agg(r.number) FROM renamed r) THEN ARRAY(
+        SELECT coalesce(r.latest, p.number) FROM unnest(h.path) WITH ORDINALITY AS p (number, place)
+        LEFT JOIN renamed r ON r.number = p.number ORDER BY p.place) ELSE h.path END"""
 # The whole history of the entitlements of each application that had an import in the period.
 _JOIN_CHANGED = "JOIN changed ON changed.application_id = a.id"
 _CHANGES = f"""
@@ -154,8 +166,13 @@ _CHANGES = f"""
         WHERE r.status = 'Finished' AND r.build_end >= %(start)s AND r.build_end < %(end)s
     ), changed AS MATERIALIZED (
         SELECT DISTINCT application_id FROM imports
+    ), renamed AS MATERIALIZED (
+        SELECT g.number, (SELECT l.number FROM groups l WHERE l.id = latest_self(g.id)) AS latest
+        FROM curations c JOIN groups g ON g.id = c.same_as
     ), {_WAYS.format(joins=_JOIN_CHANGED, as_of="NULL")}, held AS (
-        SELECT e.id, h.account, h.path, h.access, unnest(range_agg(h.during)) AS during
+        -- A rename is no change: former names count as the present one.
+        SELECT latest_self(e.id) AS id, h.account, {_LATEST_PATH} AS path, h.access,
+               unnest(range_agg(h.during)) AS during
         FROM {{holdings}}{{conditions}} GROUP BY 1, 2, 3, 4
     )
     SELECT r.build_end, r.number, c.change, a.name, {_IDENTITY}, {_ACCOUNT}, {_ENTITLEMENT}, h.access,
@@ -180,8 +197,8 @@ async def access_changes(db: Db, query: dict[str, Any], config: Config) -> Page[
     """List the access that accounts gained and lost in a period, in the order of imports."""
     sql = _filled(
         _CHANGES,
-        holdings=_holdings(query).format(joins=_JOIN_CHANGED, as_of="NULL"),
-        conditions=_conditions(_FILTERS, query) + _live(query),
+        holdings=_holdings(query).format(joins=_JOIN_CHANGED, as_of="NULL", entitlements="entitlements"),
+        conditions=_conditions(_FILTERS, query),
         conditions_of_people=_conditions({"identityId": _FILTERS_OF_PEOPLE["identityId"]}, query),
     )
     given = {name: query.get(name) for name in (*_FILTERS, "identityId")}

@@ -72,9 +72,14 @@ def plan(
     return PlannedRun(source, made, query)
 
 
+# File systems allow 255 bytes for a name, which also has a time, the run and the endings of partial files.
+MOST_BYTES = 120
+
+
 def file_stem(name: str) -> str:
     """Return a name for files: letters, digits and dashes, without special characters for shells and file systems."""
-    return re.sub(r"[^\w]+", "-", name.replace("'", "").lower()).strip("-_") or "report"
+    stem = re.sub(r"[^\w]+", "-", name.replace("'", "").lower()).strip("-_") or "report"
+    return stem.encode()[:MOST_BYTES].decode(errors="ignore")
 
 
 def unplanned(report: ReportDetail) -> Plan:

@@ -126,7 +126,8 @@ async def _begin(db: Db, report: ReportDetail, config: Config, now: datetime) ->
         plan = planning.unplanned(report)
         reason = ". ".join(problem.message for problem in error.problems)
     assert report.schedule
-    name = f"{plan.name}-{now.astimezone(UTC):%Y%m%dT%H%M%SZ}.{plan.format}"
+    # The run is part of the name: reports with similar names may be written in the same second.
+    name = f"{plan.name}-{now.astimezone(UTC):%Y%m%dT%H%M%SZ}-{plan.id.hex[-8:]}.{plan.format}"
     plan = msgspec.structs.replace(plan, location=f"{report.schedule.location.rstrip('/')}/{name}")
     await start_export(db, plan, by_system("fire_report", now))
     await execute(

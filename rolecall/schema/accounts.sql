@@ -231,12 +231,22 @@ CREATE OR REPLACE TRIGGER note_to_match_on_insert AFTER INSERT ON identities REF
 CREATE OR REPLACE TRIGGER note_to_match_on_update AFTER UPDATE ON identities REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION note_identities_to_match();
 
--- The identity behind an account at a past moment: by the match of that time, or today's if none is known; a pin always wins.
-CREATE OR REPLACE FUNCTION identity_then(account accounts, moment timestamptz) RETURNS uuid STABLE LANGUAGE sql BEGIN ATOMIC
-    SELECT coalesce((SELECT m.identity_id FROM past_matches m
-                     WHERE account.pin IS NULL AND m.account_number = account.number AND m.since <= moment AND m.until > moment
-                     ORDER BY m.since DESC LIMIT 1), account.identity_id);
+-- How an account was matched at a past moment, and since when. A pin always wins. Before the first match that is on record the first one
+-- counts, and `matched_on` is then later than the moment; between two matches the account was unmatched.
+CREATE OR REPLACE FUNCTION match_then(account accounts, moment timestamptz)
+RETURNS TABLE (identity_id uuid, match text, matched_on timestamptz) STABLE ROWS 1 LANGUAGE sql BEGIN ATOMIC
+    SELECT CASE WHEN p.account_number IS NULL THEN account.identity_id WHEN p.until > moment THEN p.identity_id END,
+           CASE WHEN p.account_number IS NULL THEN account.match WHEN p.until > moment THEN coalesce(p.match, account.match) ELSE 'Unmatched' END,
+           CASE WHEN p.account_number IS NULL THEN account.matched_on WHEN p.until > moment THEN p.since ELSE p.until END
+    FROM (SELECT account.pin IS NOT NULL OR account.matched_on <= moment AS is_current) AS now
+    LEFT JOIN LATERAL (
+        SELECT * FROM past_matches m WHERE m.account_number = account.number
+        ORDER BY m.since <= moment DESC, CASE WHEN m.since <= moment THEN m.since END DESC, m.since LIMIT 1) AS p ON NOT now.is_current;
 END;
+-- The identity behind an account at a past moment.
+CREATE OR REPLACE FUNCTION identity_then(account accounts, moment timestamptz) RETURNS uuid STABLE LANGUAGE sql RETURN
+    CASE WHEN account.pin IS NOT NULL OR account.matched_on <= moment THEN account.identity_id
+         ELSE (SELECT m.identity_id FROM match_then(account, moment) AS m) END;
 
 -- Store the matches that an update ends, with their interval: docs/decisions/0090.
 CREATE OR REPLACE FUNCTION keep_past_matches() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -247,11 +257,11 @@ BEGIN
     IF NOT EXISTS (SELECT FROM old_rows WHERE identity_id IS NOT NULL) THEN
         RETURN NULL;
     END IF;
-    INSERT INTO past_matches AS p (account_number, identity_id, since, until)
+    INSERT INTO past_matches AS p (account_number, identity_id, match, since, until)
     -- EXCEPT instead of a join: a cached plan for few rows would make a join of many rows quadratic.
-    SELECT number, identity_id, matched_on, moment FROM (
-        SELECT number, identity_id, matched_on FROM old_rows WHERE identity_id IS NOT NULL
-        EXCEPT SELECT number, identity_id, matched_on FROM new_rows) AS ended
+    SELECT number, identity_id, match, matched_on, moment FROM (
+        SELECT number, identity_id, match, matched_on FROM old_rows WHERE identity_id IS NOT NULL
+        EXCEPT SELECT number, identity_id, match, matched_on FROM new_rows) AS ended
     WHERE matched_on < moment
     ON CONFLICT (account_number, since) DO UPDATE SET until = greatest(p.until, EXCLUDED.until);
     RETURN NULL;

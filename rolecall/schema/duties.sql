@@ -176,18 +176,17 @@ RETURNS TABLE (account int, duty_id uuid, kind text, number int, path int[], acc
     WHERE w.during && int4range(s.from_import, s.until_import) AND s.access NOT IN ('None', 'Deny') AND access_rank(s.access::text) >= e.lowest;
 END;
 
--- Return when people held duties, from imports and from the history of matches. Where no other match is on record, an account counts for its
--- current identity, as in effective access (docs/decisions/0090).
+-- Return when people held duties, from imports and from the history of matches, as match_then (schema/accounts.sql) defines it.
 CREATE OR REPLACE FUNCTION duty_spans(which uuid[], people uuid[])
 RETURNS TABLE (duty_id uuid, identity_id uuid, during tstzmultirange) STABLE LANGUAGE sql BEGIN ATOMIC
     WITH owned AS MATERIALIZED (
-        SELECT a.number, a.identity_id, tstzmultirange(tstzrange(NULL, NULL)) - coalesce(
-                   (SELECT range_agg(tstzrange(m.since, m.until)) FROM past_matches m
-                    WHERE m.account_number = a.number AND m.identity_id <> a.identity_id), '{}') AS during
+        SELECT a.number, a.identity_id, tstzmultirange(tstzrange(
+                   CASE WHEN a.pin IS NULL AND EXISTS (SELECT FROM past_matches m WHERE m.account_number = a.number) THEN a.matched_on END, NULL)) AS during
         FROM accounts a WHERE a.identity_id = ANY (people)
         UNION ALL
-        SELECT m.account_number, m.identity_id, tstzmultirange(tstzrange(m.since, m.until)) FROM past_matches m
-        WHERE m.identity_id = ANY (people)
+        SELECT m.account_number, m.identity_id, tstzmultirange(tstzrange(CASE WHEN EXISTS (
+                   SELECT FROM past_matches f WHERE f.account_number = m.account_number AND f.since < m.since) THEN m.since END, m.until))
+        FROM past_matches m JOIN accounts a ON a.number = m.account_number WHERE m.identity_id = ANY (people) AND a.pin IS NULL
     ), merged AS (
         -- Once for each account and duty, before imports become dates.
         SELECT h.account, h.duty_id, unnest(range_agg(h.during)) AS during

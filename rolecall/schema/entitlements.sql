@@ -103,6 +103,16 @@ CREATE OR REPLACE FUNCTION former_selves(id uuid) RETURNS TABLE (id uuid) STABLE
     SELECT selves.id FROM selves;
 END;
 
+-- The entitlement that this one was renamed to in the end, or itself.
+CREATE OR REPLACE FUNCTION latest_self(id uuid) RETURNS uuid STABLE LANGUAGE sql RETURN
+    CASE WHEN EXISTS (SELECT FROM curations c WHERE c.same_as = latest_self.id) THEN (
+        WITH RECURSIVE renamed (id, step) AS (
+            SELECT latest_self.id, 0
+            UNION ALL
+            SELECT c.entitlement_id, r.step + 1 FROM renamed r JOIN curations c ON c.same_as = r.id
+        ) CYCLE id SET is_cycle USING path
+        SELECT r.id FROM renamed r ORDER BY r.step DESC LIMIT 1) ELSE id END;
+
 -- Each former name of an entitlement with each name that it has had since, as requests and models name them: a group without a header.
 CREATE OR REPLACE VIEW renamed_entitlements AS
     WITH RECURSIVE renamed (former, id) AS (

@@ -5,6 +5,7 @@ import pytest
 
 from rolecall.core.db import Db
 from tests.builders import an_application
+from tests.holdings import a_finished_import
 
 
 async def test_application_without_imports_is_empty(client: httpx2.AsyncClient, db: Db) -> None:
@@ -48,6 +49,8 @@ async def test_as_of_must_not_be_in_the_future(client: httpx2.AsyncClient, db: D
 async def test_as_of_accepts_any_past_moment_or_import_number(client: httpx2.AsyncClient, db: Db) -> None:
     id = await an_application(db)
 
-    for as_of in ("2025-12-01", "2025-12-01T10:00:00+02:00", "17"):
+    await a_finished_import(db, await an_application(db, "Other"))
+
+    for as_of in ("2025-12-01", "2025-12-01T10:00:00+02:00", "1"):
         answer = await client.get(f"/api/applications/{id}/groups", params={"asOf": as_of})
         assert (answer.status_code, answer.json()["items"]) == (200, [])

@@ -179,3 +179,94 @@ async def test_people_are_found_by_email_department_status_and_type(
     page = (await client.get("/api/identities/search", params=params)).json()
 
     assert ([item["lastName"] for item in page["items"]], page["totalCount"]) == (found, len(found))
+
+
+async def matched(db: Db, username: str, identity_id: object, days_ago: int, match: str = "Email") -> None:
+    await execute(
+        db,
+        """UPDATE accounts SET identity_id = %(id)s, match = %(match)s, pin = NULL,
+           matched_on = now() - make_interval(days => %(days)s) WHERE username = %(name)s""",
+        id=identity_id,
+        match=match if identity_id else "Unmatched",
+        days=days_ago,
+        name=username,
+    )
+
+
+async def test_past_lists_name_whose_an_account_was_then_and_how_it_was_matched(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
+    ledger = await an_application(db, "Ledger")
+    ada, bo = await an_identity(db, "Ada", "Lovelace"), await an_identity(db, "Bo", "Clark")
+    await an_account(db, ledger, "approver", None, groups=("Approvers",))
+    await execute(db, "UPDATE application_imports SET build_end = now() - interval '80 days'")
+    for person, days, match in ((ada, 50, "Email"), (None, 20, ""), (bo, 10, "Name")):
+        await matched(db, "approver", person, days, match)
+    group = await fetch_value(db, "SELECT id FROM groups")
+
+    async def then(path: str, days: int, **params: str) -> Any:
+        as_of = (datetime.now(UTC) - timedelta(days=days)).isoformat()
+        return (await client.get(path, params={"asOf": as_of, **params})).json()["items"]
+
+    # Before the first match on record the first one counts; `matchedOn` is then later than the moment.
+    for days, person, match in ((70, ada, "Email"), (30, ada, "Email"), (15, None, "Unmatched"), (5, bo, "Name")):
+        id = str(person) if person else None
+        for path in ("/api/accounts", f"/api/applications/{ledger}/accounts"):
+            [found] = await then(path, days)
+            named = found["identity"]["id"] if found.get("identity") else found.get("identityId")
+            assert (named, found["match"]) == (id, match), (path, days)
+            assert await then(path, days, match=match) == [found]
+            assert await then(path, days, match="Employee ID") == []
+        [holding] = await then(f"/api/entitlements/{group}/holders", days)
+        assert (holding["identity"] and holding["identity"]["id"]) == id
+        for each in (ada, bo):
+            answer = await client.get(
+                f"/api/identities/{each}/access",
+                params={"asOf": (datetime.now(UTC) - timedelta(days=days)).isoformat()},
+            )
+            assert bool(answer.json()["applications"]) == (each == person)
+
+
+async def test_no_data_before_the_first_import_is_said_and_not_an_empty_list(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
+    ledger = await an_application(db, "Ledger")
+    await an_account(db, ledger, "ada", None, groups=("Clerks",))
+    await execute(db, "UPDATE application_imports SET build_end = '2026-05-01T08:00:00Z'")
+    of_one = [f"/api/applications/{ledger}/{kind}" for kind in ("accounts", "groups", "permissions")]
+
+    for path in of_one:
+        before = await client.get(path, params={"asOf": "2026-04-30"})
+        assert (before.status_code, before.json()["errors"]) == (
+            400,
+            [
+                {
+                    "field": "asOf",
+                    "message": "There is no data about Ledger before 2026-05-01T08:00:00Z, when its first import "
+                    "finished",
+                }
+            ],
+        ), path
+        # A day means its end.
+        assert (await client.get(path, params={"asOf": "2026-05-01"})).status_code == 200
+
+
+async def test_archived_applications_are_left_out_now_and_listed_in_the_past(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
+    ledger = await an_application(db, "Ledger")
+    await an_account(db, ledger, "ada", None, groups=("Clerks",))
+    payroll = await an_application(db, "Payroll")
+    await an_account(db, payroll, "bo", None, groups=("Payers",))
+    for id in (ledger, payroll):
+        await totals(db, id, 1)
+    await execute(db, "UPDATE applications SET is_archived = true WHERE id = %(id)s", id=ledger)
+    before = datetime.now(UTC).isoformat()
+
+    async def count(path: str, **params: str) -> int:
+        return int((await client.get(path, params=params)).json()["totalCount"])
+
+    for path in ("/api/entitlements", "/api/accounts"):
+        assert await count(path) == 1
+        assert await count(path, applicationId=str(ledger)) == 1
+        assert await count(path, asOf=before) == 2

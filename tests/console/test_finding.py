@@ -1,7 +1,7 @@
 import pytest
 
 from rolecall.console import finding
-from rolecall.core.caller import SYSTEM
+from rolecall.core.caller import SYSTEM, Caller
 from rolecall.core.db import Db, execute
 from rolecall.core.errors import Invalid
 from rolecall.identities import finding as people
@@ -132,3 +132,23 @@ async def test_field_lists_the_candidates_of_an_ambiguous_name(company: Db) -> N
     assert problem.field == "ownerId"
     assert problem.message.startswith("Ada Lovelace matches several people; choose one by id: ")
     assert all(id in problem.message for id in ids)
+
+
+async def test_search_finds_usernames_in_any_case(company: Db) -> None:
+    await an_account(company, await an_application(company, "Ledger"), "McDonald", None)
+
+    for words in ("mcdonald", "MCD", "McDo"):
+        found = await finding.search(company, words, SYSTEM)
+        assert [each.name for each in found if each.kind == "Account"] == ["McDonald"], words
+
+
+async def test_search_of_a_limited_person_is_not_filled_by_records_of_others(company: Db) -> None:
+    owner = await an_identity(company, "Zoe", "Owner")
+    others, own = await an_application(company, "Alpha"), await an_application(company, "Zeta", ownerId=str(owner))
+    for n in range(25):
+        await an_account(company, others, f"svc{n:02}", None, groups=(f"Approvers {n:02}",))
+    await an_account(company, own, "svc of zeta", None, groups=("Approvers of Zeta",))
+    me = Caller(owner, "Zoe Owner", frozenset(), is_limited=True, is_person=True)
+
+    assert [each.name for each in await finding.search(company, "Approvers", me)] == ["Approvers of Zeta"]
+    assert [each.name for each in await finding.search(company, "svc", me)] == ["svc of zeta"]

@@ -80,13 +80,17 @@ class World(msgspec.Struct):
         return meant.enabled and meant.without not in held and len(held & set(meant.conflicts)) > 1
 
     def holds(self, who: int, duty: int, place: int) -> bool:
-        access, today = self.moments[place][1], self.moments[-1][1]
-        # An account without a match on record counts for its identity of today.
-        mine = [
-            name for name in ACCOUNTS if (access.owners[name], today.owners[name])[access.owners[name] is None] == who
-        ]
+        access = self.moments[place][1]
+        mine = [name for name in ACCOUNTS if self.owner(name, place) == who]
         held = [entry for name in mine for entry in held_by(access, name)]
         return any(fits(pattern, *entry) for pattern in self.patterns[duty] for entry in held)
+
+    def owner(self, name: str, place: int) -> int | None:
+        """Return whose an account was; before its first match on record the first one counts."""
+        matches = [access.owners[name] for _, access in self.moments]
+        if all(owner is None for owner in matches[: place + 1]):
+            return next((owner for owner in matches if owner is not None), None)
+        return matches[place]
 
 
 def held_by(access: Access, account: str) -> Iterator[tuple[str, str, str]]:

@@ -135,6 +135,36 @@ async def test_a_past_list_shows_what_imports_showed_then(client: httpx2.AsyncCl
     assert (await listed(client, asOf="2020-01-01"))["totalCount"] == 0
 
 
+async def test_a_past_list_has_the_words_and_ratings_of_that_time(client: httpx2.AsyncClient, db: Db) -> None:
+    ledger = await an_application(db, "Ledger")
+    first = await some_groups(db, ledger, {"Clerks": ""})
+    await give(db, ledger, "Clerks", "Wire", first, risk="Low")
+    await execute(db, "UPDATE group_versions SET nomenclature = 'Role', description = 'Old words'")
+    await execute(db, "UPDATE permission_versions SET description = 'Old'")
+    second = await some_groups(db, ledger, {"Clerks": ""})
+    await execute(db, "UPDATE permission_versions SET until_import = %(run)s", run=second)
+    await execute(
+        db,
+        """INSERT INTO permission_versions SELECT permission_number, %(run)s, NULL, 'New', 'Critical'
+           FROM permission_versions""",
+        run=second,
+    )
+    await execute(
+        db, "UPDATE group_versions SET nomenclature = 'Team', description = 'New words' WHERE until_import IS NULL"
+    )
+    await refresh(db, ledger, second)
+
+    def shown(page: Any) -> list[tuple[str, ...]]:
+        return [(i["name"], i["header"], i["description"], i["riskRating"]) for i in page["items"]]
+
+    now, then = await listed(client), await listed(client, asOf=str(first))
+
+    assert shown(now) == [("Clerks", "Team", "New words", "Critical"), ("Wire", "Wires", "New", "Critical")]
+    assert shown(then) == [("Clerks", "Role", "Old words", "Low"), ("Wire", "Wires", "Old", "Low")]
+    assert shown(await listed(client, asOf=str(first), riskRating="Low")) == shown(then)
+    assert shown(await listed(client, asOf=str(first), riskRating="Critical")) == []
+
+
 async def test_past_counts_of_holders_are_stored_until_a_match_changes(client: httpx2.AsyncClient, db: Db) -> None:
     await a_ledger(db)
     await execute(db, "UPDATE application_imports SET build_end = now() - interval '9 days'")

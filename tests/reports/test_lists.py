@@ -14,6 +14,7 @@ from rolecall.core.db import Db, execute
 from rolecall.reports.model import ReportPeriod, filters_of
 from tests.application_imports.running import Imports
 from tests.builders import an_access_model, an_access_request, an_application, an_identity
+from tests.entitlements.test_curate import a_rename, curate
 from tests.entitlements.test_list import a_ledger
 from tests.holdings import a_finished_import, an_account
 from tests.nesting import give, some_groups
@@ -231,3 +232,40 @@ def test_a_period_is_the_last_whole_one_in_the_zone(period: ReportPeriod, start:
     }
     assert filters_of(period, {"asOf"}, now, zone) == {"asOf": f"{end}T00:00:00+01:00"}
     assert filters_of(ReportPeriod.NOW, {"asOf"}, now, zone) == {}
+
+
+async def a_renamed_group(client: httpx2.AsyncClient, db: Db) -> tuple[str, str]:
+    """Wire approvers of the first import are Payment approvers of the second, and privileged."""
+    old, new = await a_rename(client, db)
+    await curate(client, new, sameAs=old, isPrivileged=True)
+    await execute(
+        db,
+        """UPDATE application_imports SET build_end = now() - interval '9 days'
+           WHERE number < (SELECT max(number) FROM application_imports)""",
+    )
+    return old, new
+
+
+async def test_privileged_access_of_a_past_day_includes_former_names(client: httpx2.AsyncClient, db: Db) -> None:
+    await a_renamed_group(client, db)
+    then = (datetime.now(UTC) - timedelta(days=5)).isoformat()
+
+    rows = await access(client, asOf=then, privileged="true")
+    listed = (await client.get("/api/entitlements", params={"asOf": then, "isPrivileged": "true"})).json()["items"]
+
+    assert {(row["account"]["username"], row["entitlement"]["name"]) for row in rows} == {
+        ("ada", "Wire approvers"),
+        ("bo", "Wire approvers"),
+    }
+    assert [item["name"] for item in listed] == ["Wire approvers"]
+
+
+async def test_a_joined_rename_is_no_change(client: httpx2.AsyncClient, db: Db) -> None:
+    await a_renamed_group(client, db)
+    report = await a_report(client, "access-changes", "Changes", period="LastMonth")
+    since = (datetime.now(UTC) - timedelta(days=1)).isoformat()
+
+    rows = await rows_of(client, report["id"], **{"from": since})
+
+    changed = [(row["change"], *way) for row, way in zip(rows, ways(rows), strict=True)]
+    assert not [each for each in changed if each[2] in ("Wire approvers", "Payment approvers")], changed

@@ -72,17 +72,34 @@ async def test_a_schedule_writes_the_file_with_its_manifest(
     for minutes in (0, 10, 60, 61):
         await work(scheduled, START + timedelta(minutes=minutes))
 
-    assert visible(folder) == ["people-20260301T063000Z.csv", "people-20260301T063000Z.csv.manifest.json"]
-    assert hidden(folder) == []
-    content = (folder / "people-20260301T063000Z.csv").read_bytes()
+    [name, beside] = visible(folder)
+    assert name.startswith("people-20260301T063000Z-")
+    assert (beside, hidden(folder)) == (f"{name}.manifest.json", [])
+    content = (folder / name).read_bytes()
     assert content == b"lastName,firstName\r\nLovelace,'=cmd()\r\n"
-    manifest = json.loads((folder / "people-20260301T063000Z.csv.manifest.json").read_text())
+    manifest = json.loads((folder / beside).read_text())
     assert manifest["sha256"] == hashlib.sha256(content).hexdigest()
     assert (manifest["rowCount"], manifest["list"], manifest["columns"]) == (1, "identities", ["lastName", "firstName"])
     [run] = await runs_of(service, report)
     assert (run["status"], run["rowCount"], run["sha256"]) == ("Finished", 1, manifest["sha256"])
-    assert run["location"] == str(folder / "people-20260301T063000Z.csv")
+    assert run["location"] == str(folder / name)
     assert (run["createdBy"]["kind"], run["id"]) == ("System", manifest["id"])
+
+
+async def test_reports_with_similar_names_write_files_of_their_own(
+    service: httpx2.AsyncClient, scheduled: Config, folder: Path
+) -> None:
+    names = ["Wires!", "Wires?", "\u9280\u884c" * 50]
+    reports = [await daily(service, folder, name=name) for name in names]
+
+    for minutes in (0, 60):
+        await work(scheduled, START + timedelta(minutes=minutes))
+
+    runs = [run for report in reports for run in await runs_of(service, report)]
+    assert [run["status"] for run in runs] == ["Finished"] * 3
+    written = {run["location"]: hashlib.sha256(Path(run["location"]).read_bytes()).hexdigest() for run in runs}
+    assert len(written) == 3
+    assert len(visible(folder)) == 6
 
 
 async def test_missed_times_count_as_one(service: httpx2.AsyncClient, scheduled: Config, folder: Path) -> None:
@@ -299,7 +316,7 @@ async def test_an_interrupted_run_is_retried_and_fails_after_three_attempts(
     assert [run["status"] for run in await runs_of(service, report)] == ["Running"]
     await work(scheduled, DUE + timedelta(minutes=5))
     assert [run["status"] for run in await runs_of(service, report)] == ["Finished"]
-    assert visible(folder)[0] == "people-20260301T063000Z.csv"
+    assert visible(folder)[0].startswith("people-20260301T063000Z-")
 
     await work(scheduled, DUE + timedelta(days=1, minutes=-31))
     with monkeypatch.context() as patched:

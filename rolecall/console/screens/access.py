@@ -1,7 +1,7 @@
 """The catalogue in the console: entitlements, their holders and their curated fields."""
 
 from collections.abc import Sequence
-from datetime import date, datetime, time
+from datetime import date, datetime
 from typing import Any
 from uuid import UUID
 
@@ -10,6 +10,7 @@ from litestar.handlers import HTTPRouteHandler
 from rolecall.access_models import queries as models
 from rolecall.access_requests import requests_of_person
 from rolecall.accounts.model import PermissionName
+from rolecall.accounts.moments import end_of_day
 from rolecall.conflicts import queries as conflicts
 from rolecall.console import queries as console
 from rolecall.console.answers import HtmlPage, SeeOther, sentence
@@ -74,7 +75,7 @@ async def show_catalogue(db: Db, caller: Caller, query: dict[str, Any]) -> HtmlP
 
 
 def end_of(day: date | None, config: Config) -> datetime | None:
-    return datetime.combine(day, time(23, 59, 59), config.timezone) if day else None
+    return end_of_day(day, config.timezone) if day else None
 
 
 # How many conflicts the page of an entitlement names.

@@ -1,4 +1,3 @@
-from datetime import date, datetime, time
 from typing import Any
 from uuid import UUID
 
@@ -13,6 +12,7 @@ from rolecall.conflicts import queries as conflicts
 from rolecall.console.answers import HtmlPage
 from rolecall.console.frame import OWN, screen
 from rolecall.console.inputs import a_day, some_words
+from rolecall.console.screens.access import FUTURE, end_of
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts
 from rolecall.core.config import Config
@@ -57,13 +57,6 @@ async def suggest_people(db: Db, caller: Caller, query: dict[str, Any]) -> HtmlP
     return HtmlPage("people.html", {"people": await finding.candidates(db, words, within=within) if words else []})
 
 
-FUTURE = "As of must not be in the future"
-
-
-def _end_of(day: date | None, config: Config) -> datetime | None:
-    return datetime.combine(day, time(23, 59, 59), config.timezone) if day else None
-
-
 @screen("GET", "/identities/{id:str}", scope=Scope.IDENTITIES_READ, limits=RecordType.PERSON, query={"asOf": a_day})
 async def show_identity(
     db: Db, caller: Caller, id: str, query: dict[str, Any], config: Config, facts: Facts
@@ -71,7 +64,7 @@ async def show_identity(
     identity = await queries.get(db, id)
     asked = query.get("asOf")
     day = asked if asked and asked <= facts.today else None
-    end = _end_of(day, config)
+    end = end_of(day, config)
     access = await access_of(db, identity.id, end)
     missing = [] if day else await _missing(db, identity, access)
     held = [(t.application.id, e) for t in access.applications for account in t.accounts for e in account.access]
