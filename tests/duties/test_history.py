@@ -88,7 +88,7 @@ class World(msgspec.Struct):
     def owner(self, name: str, place: int) -> int | None:
         """Return whose an account was; before its first match on record the first one counts."""
         matches = [access.owners[name] for _, access in self.moments]
-        if all(owner is None for owner in matches[: place + 1]):
+        if all(owner is None for owner in [*matches[:place], matches[place]]):
             return next((owner for owner in matches if owner is not None), None)
         return matches[place]
 
