@@ -118,6 +118,7 @@ CREATE TABLE public.access_requests (
     created_at timestamp with time zone NOT NULL,
     status_since timestamp with time zone NOT NULL,
     list_key text GENERATED ALWAYS AS (public.time_key(created_at, number)) STORED NOT NULL COLLATE pg_catalog."C",
+    postponed_until timestamp with time zone,
     CONSTRAINT action_is_known CHECK ((action = ANY (ARRAY['Add'::text, 'Change'::text, 'Remove'::text, 'Suspend'::text, 'Restore'::text]))),
     CONSTRAINT assignee_is_whole CHECK (((assignee_id IS NULL) = (assignee_name IS NULL))),
     CONSTRAINT status_is_known CHECK ((status = ANY (ARRAY['Pending'::text, 'Open'::text, 'Resolved'::text, 'Completed'::text, 'Canceled'::text, 'Scheduled'::text, 'Snoozed'::text]))),
@@ -141,8 +142,8 @@ CREATE INDEX access_requests_listed_application_id_status_action ON public.acces
 CREATE INDEX access_requests_listed_status ON public.access_requests USING btree (status, list_key);
 CREATE INDEX access_requests_listed_status_action ON public.access_requests USING btree (status, action, list_key);
 CREATE INDEX access_requests_reporter_id_list_key_idx ON public.access_requests USING btree (reporter_id, list_key);
-CREATE INDEX access_requests_to_start ON public.access_requests USING btree (scheduled_start) WHERE (status = 'Scheduled'::text);
-CREATE INDEX access_requests_to_wake ON public.access_requests USING btree (snoozed_until) WHERE (status = 'Snoozed'::text);
+CREATE INDEX access_requests_to_start ON public.access_requests USING btree (GREATEST(scheduled_start, postponed_until)) WHERE (status = 'Scheduled'::text);
+CREATE INDEX access_requests_to_wake ON public.access_requests USING btree (GREATEST(snoozed_until, postponed_until)) WHERE (status = 'Snoozed'::text);
 CREATE TRIGGER keep_list_on_delete AFTER DELETE ON public.access_requests REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_access_requests_on_delete();
 CREATE TRIGGER keep_list_on_insert AFTER INSERT ON public.access_requests REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_access_requests_on_insert();
 CREATE TRIGGER keep_list_on_truncate AFTER TRUNCATE ON public.access_requests FOR EACH STATEMENT EXECUTE FUNCTION public.empty_list();
@@ -155,6 +156,7 @@ CREATE TRIGGER note_insert AFTER INSERT ON public.access_requests REFERENCING NE
 CREATE TRIGGER note_update AFTER UPDATE ON public.access_requests REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_access_requests();
 CREATE TRIGGER notify_of_moved_requests AFTER UPDATE ON public.access_requests REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.notify_of_moved_requests();
 CREATE TRIGGER nudge_carriers AFTER UPDATE ON public.access_requests REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.nudge_carriers();
+CREATE TRIGGER recheck_requests AFTER UPDATE ON public.access_requests REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.recheck_requests_of_event();
 ALTER TABLE ONLY public.access_requests ADD CONSTRAINT access_requests_application_id_fkey FOREIGN KEY (application_id) REFERENCES public.applications(id);
 ALTER TABLE ONLY public.access_requests ADD CONSTRAINT access_requests_identity_id_fkey FOREIGN KEY (identity_id) REFERENCES public.identities(id);
 
@@ -256,6 +258,7 @@ CREATE TRIGGER note_import_to_review AFTER UPDATE OF status ON public.applicatio
 CREATE TRIGGER note_insert AFTER INSERT ON public.application_imports REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_application_imports();
 CREATE TRIGGER note_update AFTER UPDATE ON public.application_imports REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_application_imports();
 CREATE TRIGGER notify_of_failed_import AFTER UPDATE OF status ON public.application_imports FOR EACH ROW WHEN (((new.status = 'Failed'::text) AND (old.status <> 'Failed'::text))) EXECUTE FUNCTION public.notify_of_failed_import();
+CREATE TRIGGER recheck_requests AFTER UPDATE OF status ON public.application_imports FOR EACH ROW WHEN (((new.status = 'Finished'::text) AND (old.status <> 'Finished'::text))) EXECUTE FUNCTION public.recheck_requests_after_import();
 CREATE TRIGGER show_entitlements AFTER UPDATE OF status ON public.application_imports FOR EACH ROW WHEN (((new.status = 'Finished'::text) AND (old.status <> 'Finished'::text))) EXECUTE FUNCTION public.show_entitlements();
 CREATE TRIGGER watch_duties AFTER UPDATE OF status ON public.application_imports FOR EACH ROW WHEN (((new.status = 'Finished'::text) AND (old.status <> 'Finished'::text))) EXECUTE FUNCTION public.evaluate_import();
 ALTER TABLE ONLY public.application_imports ADD CONSTRAINT application_imports_application_id_fkey FOREIGN KEY (application_id) REFERENCES public.applications(id);
@@ -303,6 +306,7 @@ CREATE TRIGGER match_renamed AFTER UPDATE OF name ON public.applications FOR EAC
 CREATE TRIGGER note_delete AFTER DELETE ON public.applications REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_applications();
 CREATE TRIGGER note_insert AFTER INSERT ON public.applications REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_applications();
 CREATE TRIGGER note_update AFTER UPDATE ON public.applications REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_applications();
+CREATE TRIGGER recheck_requests AFTER UPDATE OF name ON public.applications FOR EACH ROW WHEN ((old.name <> new.name)) EXECUTE FUNCTION public.recheck_all_requests();
 ALTER TABLE ONLY public.applications ADD CONSTRAINT applications_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES public.identities(id);
 
 CREATE TABLE public.assignments (
@@ -595,6 +599,7 @@ CREATE TRIGGER match_same_entitlements AFTER UPDATE OF same_as ON public.curatio
 CREATE TRIGGER note_delete AFTER DELETE ON public.curations REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_curations();
 CREATE TRIGGER note_insert AFTER INSERT ON public.curations REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_curations();
 CREATE TRIGGER note_update AFTER UPDATE ON public.curations REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_curations();
+CREATE TRIGGER recheck_requests AFTER UPDATE OF same_as ON public.curations FOR EACH ROW WHEN ((old.same_as IS DISTINCT FROM new.same_as)) EXECUTE FUNCTION public.recheck_all_requests();
 ALTER TABLE ONLY public.curations ADD CONSTRAINT curations_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES public.identities(id);
 
 CREATE TABLE public.dry_run_files (
@@ -660,6 +665,7 @@ CREATE TRIGGER end_exceptions_of_duty AFTER UPDATE OF patterns ON public.duties 
 CREATE TRIGGER note_delete AFTER DELETE ON public.duties REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_duties();
 CREATE TRIGGER note_insert AFTER INSERT ON public.duties REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_duties();
 CREATE TRIGGER note_update AFTER UPDATE ON public.duties REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_duties();
+CREATE TRIGGER recheck_requests AFTER UPDATE OF patterns ON public.duties FOR EACH ROW WHEN ((old.patterns IS DISTINCT FROM new.patterns)) EXECUTE FUNCTION public.recheck_all_requests();
 
 CREATE TABLE public.duty_entitlements (
     duty_id uuid NOT NULL,
@@ -677,6 +683,7 @@ CREATE TABLE public.duty_groups (
 );
 ALTER TABLE ONLY public.duty_groups ADD CONSTRAINT duty_groups_pkey PRIMARY KEY (duty_id, group_number);
 CREATE INDEX duty_groups_group_number_idx ON public.duty_groups USING btree (group_number);
+CREATE TRIGGER recheck_requests AFTER INSERT ON public.duty_groups REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.recheck_requests_of_groups();
 ALTER TABLE ONLY public.duty_groups ADD CONSTRAINT duty_groups_duty_id_fkey FOREIGN KEY (duty_id) REFERENCES public.duties(id) ON DELETE CASCADE;
 
 CREATE TABLE public.duty_holders (
@@ -691,6 +698,8 @@ CREATE TRIGGER keep_list_on_delete AFTER DELETE ON public.duty_holders REFERENCI
 CREATE TRIGGER keep_list_on_insert AFTER INSERT ON public.duty_holders REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_duty_holders_on_insert();
 CREATE TRIGGER keep_list_on_truncate AFTER TRUNCATE ON public.duty_holders FOR EACH STATEMENT EXECUTE FUNCTION public.empty_list();
 CREATE TRIGGER keep_list_on_update AFTER UPDATE ON public.duty_holders REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_duty_holders_on_update();
+CREATE TRIGGER recheck_requests_on_delete AFTER DELETE ON public.duty_holders REFERENCING OLD TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION public.recheck_requests_of_holders();
+CREATE TRIGGER recheck_requests_on_insert AFTER INSERT ON public.duty_holders REFERENCING NEW TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION public.recheck_requests_of_holders();
 
 CREATE TABLE public.duty_rule_duties (
     rule_id uuid NOT NULL,
@@ -732,6 +741,7 @@ CREATE TRIGGER drop_approvals_of_rule AFTER UPDATE OF definition ON public.duty_
 CREATE TRIGGER note_delete AFTER DELETE ON public.duty_rules REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_duty_rules();
 CREATE TRIGGER note_insert AFTER INSERT ON public.duty_rules REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_duty_rules();
 CREATE TRIGGER note_update AFTER UPDATE ON public.duty_rules REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_duty_rules();
+CREATE TRIGGER recheck_requests AFTER UPDATE OF definition ON public.duty_rules FOR EACH ROW WHEN ((old.definition IS DISTINCT FROM new.definition)) EXECUTE FUNCTION public.recheck_all_requests();
 
 CREATE TABLE public.entitlements (
     id uuid NOT NULL,
@@ -1323,6 +1333,10 @@ CREATE INDEX past_sides_of_conflicts ON public.past_sides USING btree (conflict_
 CREATE INDEX past_sides_of_duties ON public.past_sides USING btree (duty_id);
 ALTER TABLE ONLY public.past_sides ADD CONSTRAINT past_sides_conflict_id_fkey FOREIGN KEY (conflict_id) REFERENCES public.conflicts(id);
 ALTER TABLE ONLY public.past_sides ADD CONSTRAINT past_sides_duty_id_fkey FOREIGN KEY (duty_id) REFERENCES public.duties(id);
+
+CREATE TABLE public.people_to_recheck (
+    identity_id uuid
+);
 
 CREATE TABLE public.permission_holders (
     permission_number integer NOT NULL,
@@ -2319,6 +2333,9 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- d87daf8082b8 function carried_out_by(uuid, text)
 -- 300d4d97d43f function excluded_from(public.access_requests, text)
 -- e350d682d09e function excluded_stand_ins(public.access_requests, text, uuid)
+-- f8e5b8c4ad2b function gives(public.access_requests)
+-- 1f7692d77a87 function is_membership(public.privileges)
+-- bf6a86126efe function is_to_recheck(text)
 -- 32fedd9c6160 function is_unshown(public.access_requests)
 -- a22e68191ca4 function keep_access_requests_on_delete()
 -- 7a33dbfb2eb9 function keep_access_requests_on_insert()
@@ -2333,9 +2350,17 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- ac8f9cb42868 function note_related_items()
 -- 818c5c418cc9 function note_request_conflicts()
 -- 6e74fcae5f55 function note_responses()
+-- f74ad1e84a27 function open_changes_of_people(uuid[], boolean)
+-- bf595c3f0eb3 function recheck_all_requests()
+-- 2491e6bd3cb1 function recheck_requests(uuid[])
+-- dbfbe999bb29 function recheck_requests_after_import()
+-- 72ac2a638c04 function recheck_requests_of_event()
+-- 3d7d05fd9c97 function recheck_requests_of_groups()
+-- 5509f22c34a3 function recheck_requests_of_holders()
+-- b6e590d078c8 function turn_of(public.access_requests)
+-- ee7ce48ea9f4 function requested_nesting(uuid[], text[], boolean)
 -- d76083df75a0 function take_turns(text, text[])
--- 063c5ffa3cf1 function take_turns_of_groups(uuid[], text[])
--- 286d0c9f9b39 function take_turns_of_people(uuid[], boolean)
+-- 0b590f5a4f97 function take_turns_of_nesting(boolean)
 
 -- In rolecall/schema/accounts.sql:
 -- 887375b53992 function access_rank(text)
@@ -2574,7 +2599,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 0f6f5e861a93 function notify_of_leaves(timestamp with time zone)
 -- e6155197774a function notify_of_left_control_owners()
 -- 23122610c18d function notify_of_moved_items()
--- 9e8458b99b0f function notify_of_moved_requests()
+-- 94620edf9e30 function notify_of_moved_requests()
 -- c9c21cd903ad function notify_of_personnel_events()
 -- 1c711a14c8d2 function notify_of_removed_approval()
 -- 2cd8efd87cee function person_or_administrators(uuid)

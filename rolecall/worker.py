@@ -20,7 +20,7 @@ from psycopg_pool import PoolTimeout
 import rolecall.notifications.routes
 import rolecall.reports.routes
 import rolecall.reviews.routes  # noqa: F401
-from rolecall.access_requests import moving as access_requests
+from rolecall.access_requests import opening as access_requests
 from rolecall.access_requests.closed_loop import close_loop, finished_imports
 from rolecall.accounts import matching
 from rolecall.application_imports import actions as imports
@@ -144,6 +144,12 @@ async def open_due_requests(pool: Pool, _: Config, now: datetime) -> bool:
         return await access_requests.move_due(db, now)
 
 
+async def recheck_requests(pool: Pool, _: Config, now: datetime) -> bool:
+    """Check requests for conflicts of duties again after duties, rules or other requests changed."""
+    async with pool.connection() as db, written_by(db, "rechecks", by_system("recheck_requests", now)):
+        return await access_requests.recheck_waiting(db, now)
+
+
 async def remind_and_escalate(pool: Pool, config: Config, now: datetime) -> bool:
     """Remind reviewers who did not respond, and escalate after some days."""
     async with pool.connection() as db, written_by(db, "reminders", by_system("remind_and_escalate", now)):
@@ -244,6 +250,7 @@ LOOPS = [
     Loop("dry runs", run_next_dry_run, every=5, channel=DRY_RUNS_CHANNEL),
     Loop("matching", match_accounts, every=1),
     Loop("conflicts", evaluate_conflicts, every=1),
+    Loop("rechecks", recheck_requests, every=1),
     Loop("access requests", open_due_requests),
     *[Loop("carriers", carry_out_next, every=5, channel=CARRIERS_CHANNEL) for _ in range(_CARRIERS_AT_ONCE)],
     Loop("reminders", remind_and_escalate),

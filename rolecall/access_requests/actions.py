@@ -10,7 +10,7 @@ from uuid import UUID
 import msgspec
 
 from rolecall.access_models.model import RANK
-from rolecall.access_requests import moving, queries, separation
+from rolecall.access_requests import moving, opening, queries, rechecking, separation
 from rolecall.access_requests.creation import create_enriched, create_requests
 from rolecall.access_requests.model import (
     ASSIGN,
@@ -158,7 +158,7 @@ async def verify(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> Ac
 
 async def reopen(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> AccessRequestDetail:
     """Send a resolved request back to provisioning."""
-    return await _perform(db, caller, id, raw, facts, REOPEN, moving.reopen)
+    return await _perform(db, caller, id, raw, facts, REOPEN, opening.reopen)
 
 
 async def cancel(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> AccessRequestDetail:
@@ -168,7 +168,7 @@ async def cancel(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> Ac
 
 async def resume(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> AccessRequestDetail:
     """Resume a snoozed request before its date."""
-    return await _perform(db, caller, id, raw, facts, RESUME, moving.resume)
+    return await _perform(db, caller, id, raw, facts, RESUME, opening.resume)
 
 
 async def snooze(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> AccessRequestDetail:
@@ -312,6 +312,7 @@ async def _lower_access(db: Db, locked: _LockedRequest, body: RespondBody) -> No
             problems.append(Problem(f"{field}.access", f"Access must be lower than {standing[name][0]}"))
     if problems:
         raise Invalid(*problems)
+    before = (await rechecking.recheck(db, [locked.id])).get(locked.id)
     await execute(
         db,
         """UPDATE privileges p SET lowered_access = l.access
@@ -321,7 +322,7 @@ async def _lower_access(db: Db, locked: _LockedRequest, body: RespondBody) -> No
         positions=[standing[name][1] for name in names],
         access=[lowered.access for lowered in body.approved_access],
     )
-    await separation.refuse_new_conflicts(db, locked.id)
+    await rechecking.refuse_new_conflicts(db, locked.id, before)
 
 
 async def _record_response(
@@ -352,11 +353,11 @@ async def _apply_response(
         case RequirementType.APPROVE, Response.REJECTED:
             await moving.move(db, REJECT, [locked.id], caller, now, said)
         case RequirementType.VERIFY, Response.REJECTED:
-            await moving.reopen(db, [locked.id], caller, now, said)
+            await opening.reopen(db, [locked.id], caller, now, said)
         case _ if await queries.is_unmet(db, locked.id, body.type):
             await record_activity(db, locked.id, author=caller.name, action="Response", content=said, now=now)
         case RequirementType.APPROVE, _:
-            await moving.approve(db, [locked.id], caller, now, said)
+            await opening.approve(db, [locked.id], caller, now, said)
         case RequirementType.RESOLVE, _:
             await moving.resolve(db, [locked.id], caller, now, said)
         case RequirementType.VERIFY, _:

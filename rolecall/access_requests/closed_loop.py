@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 from uuid import UUID
 
-from rolecall.access_requests import moving, queries
+from rolecall.access_requests import moving, opening, queries
 from rolecall.access_requests.judging import FinishedImport, ImportedState, imported_state, judge, reappeared_access
 from rolecall.access_requests.permitted import carried_out_among
 from rolecall.access_requests.shapes import AccessRequestDetail
@@ -119,7 +119,7 @@ async def _verify_or_reopen(db: Db, requests: list[AccessRequestDetail], state: 
         doubtful[id] = f"{proved.pop(id)}, but {supplier}: another person must verify it"
     await moving.verify(db, list(proved), SYSTEM, now, proved)
     await _leave_to_people(db, doubtful, now)
-    await moving.reopen(db, list(contradicted), SYSTEM, now, contradicted)
+    await opening.reopen(db, list(contradicted), SYSTEM, now, contradicted)
 
 
 async def _carried_out_by_supplier(db: Db, run: FinishedImport, ids: list[UUID]) -> set[UUID]:

@@ -1,6 +1,7 @@
 """Create access requests in bulk, with the same number of statements for one as for thousands."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -15,13 +16,14 @@ from rolecall.access_requests.model import (
     RequestEvent,
     TargetType,
 )
-from rolecall.access_requests.moving import approve, record_events
-from rolecall.access_requests.requirements import RuleReviewers, people_for, reviewers_of
+from rolecall.access_requests.moving import record_events
+from rolecall.access_requests.opening import approve
+from rolecall.access_requests.requirements import people_for, response_rows, reviewers_of
 from rolecall.access_requests.shapes import AccessModelReference
 from rolecall.core.caller import SYSTEM, Caller
 from rolecall.core.db import Db, insert_rows
 from rolecall.core.ids import new_id
-from rolecall.duties.prevention import FoundConflict, PotentialConflict
+from rolecall.duties.prevention import FoundConflict
 from rolecall.settings import queries as settings
 from rolecall.settings.policy import Level, RequirementType
 from rolecall.work_items.actions import record_activity_of
@@ -57,9 +59,11 @@ async def create_enriched(
     # Fires keep_waiting_on_insert, schema/access_requests.sql.
     await insert_rows(db, "access_requests", rows)
     await insert_rows(db, "privileges", [row for id, new in requests.items() for row in _privilege_rows(id, new)])
-    await insert_rows(db, "responses", [row for id, rules in asked.items() for row in _response_rows(id, rules)])
+    await insert_rows(db, "responses", [row for id, rules in asked.items() for row in response_rows(id, rules)])
     await insert_rows(db, "related_items", [row for id, new in requests.items() for row in _related_rows(id, new)])
-    await insert_rows(db, "request_conflicts", [row for id in requests for row in _conflict_rows(id, created[id])])
+    await insert_rows(
+        db, "request_conflicts", [row for id in requests for row in separation.conflict_rows(id, created[id])]
+    )
     comments = [row for id, new in requests.items() for row in _comment_rows(id, new, caller, now)]
     await insert_rows(db, "comments", comments)
 
@@ -71,8 +75,14 @@ async def create_enriched(
         id for id, rules in asked.items() if all(rule.is_met or rule.type != RequirementType.APPROVE for rule in rules)
     ]
     said = {id: "; ".join(each.reason for each in requests[id].approvals) or APPROVE.text for id in free}
-    await approve(db, free, SYSTEM, now, said)
+    await approve(db, free, SYSTEM, now, said, recheck_only=_made_together(requests))
     return ids
+
+
+def _made_together(requests: Mapping[UUID, NewRequest]) -> list[UUID]:
+    """Return the requests of people with several: these may count on what the others remove."""
+    count = Counter(new.identity_id for new in requests.values())
+    return [id for id, new in requests.items() if new.identity_id and count[new.identity_id] > 1]
 
 
 def _request_row(
@@ -118,37 +128,6 @@ def _privilege(privilege: NewPrivilege) -> dict[str, Any]:
         "sources": list(privilege.sources),
         "origins": list(privilege.origins),
     }
-
-
-def _response_rows(id: UUID, asked: Sequence[RuleReviewers]) -> list[dict[str, Any]]:
-    return [
-        {
-            "request_id": id,
-            "type": rule.type,
-            "rule": number,
-            "position": position,
-            "reason": rule.reason,
-            "reviewer_id": reviewer.id,
-            "reviewer_name": reviewer.name,
-            "response": "Approved" if rule.is_met else "Pending",
-        }
-        for number, rule in enumerate(asked)
-        for position, reviewer in enumerate(rule.reviewers)
-    ]
-
-
-def _conflict_rows(id: UUID, conflicts: Sequence[PotentialConflict]) -> list[dict[str, Any]]:
-    return [
-        {
-            "request_id": id,
-            "rule_id": each.rule_id,
-            "rule": each.rule,
-            "risk": each.risk,
-            "response": each.response,
-            "duties": each.duties,
-        }
-        for each in conflicts
-    ]
 
 
 def _related_rows(id: UUID, new: NewRequest) -> list[dict[str, Any]]:

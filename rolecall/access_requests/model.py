@@ -72,6 +72,8 @@ class Move(msgspec.Struct, frozen=True):
 _PENDING, _SCHEDULED = frozenset({WorkStatus.PENDING}), frozenset({WorkStatus.SCHEDULED})
 _OPEN, _SNOOZED = frozenset({WorkStatus.OPEN}), frozenset({WorkStatus.SNOOZED})
 _RESOLVED = frozenset({WorkStatus.RESOLVED})
+# Requests that can still be stopped before they are provisioned; `is_to_recheck`, schema/access_requests.sql.
+TO_RECHECK = _PENDING | _SCHEDULED | _OPEN | _SNOOZED
 _NOT_DONE = frozenset(WorkStatus) - {WorkStatus.COMPLETED, WorkStatus.CANCELED}
 
 APPROVE = Move(
@@ -96,6 +98,7 @@ START = Move(
     _SCHEDULED,
     WorkStatus.OPEN,
     sets=("started_on",),
+    clears=("postponed_until",),
     events=(RequestEvent.PROVISIONING,),
 )
 RESOLVE = Move(
@@ -132,7 +135,19 @@ REOPEN = Move(
     events=(RequestEvent.REOPENED,),
 )
 SNOOZE = Move("Snoozed", "Provisioning is postponed", _OPEN, WorkStatus.SNOOZED)
-RESUME = Move("Resumed", "Provisioning continues", _SNOOZED, WorkStatus.OPEN, clears=("snoozed_until",))
+RESUME = Move(
+    "Resumed", "Provisioning continues", _SNOOZED, WorkStatus.OPEN, clears=("snoozed_until", "postponed_until")
+)
+# Wait until another request has removed access.
+POSTPONE = Move("Postponed", "Provisioning waits for another request", _SCHEDULED | _SNOOZED, None)
+# Ask the owner of a rule that keeps duties apart, also for a request that was approved.
+ASK_AGAIN = Move(
+    "Conflict Found",
+    "The owner of a rule must approve the request",
+    TO_RECHECK,
+    WorkStatus.PENDING,
+    clears=("approved_on", "started_on", "snoozed_until", "postponed_until"),
+)
 CANCEL = Move(
     "Canceled",
     "The request was canceled",
@@ -143,7 +158,7 @@ CANCEL = Move(
 )
 ASSIGN = Move("Assigned", "The request was assigned", _NOT_DONE, None, events=(RequestEvent.ASSIGNED,))
 
-MOVES = (APPROVE, REJECT, START, RESOLVE, FINISH, VERIFY, REOPEN, SNOOZE, RESUME, CANCEL, ASSIGN)
+MOVES = (APPROVE, REJECT, START, RESOLVE, FINISH, VERIFY, REOPEN, SNOOZE, RESUME, POSTPONE, ASK_AGAIN, CANCEL, ASSIGN)
 
 # The status in which a request waits for responses of each type.
 AWAITED = {

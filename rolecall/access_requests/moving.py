@@ -11,15 +11,10 @@ from uuid import UUID
 import msgspec
 
 from rolecall.access_requests import queries
-from rolecall.access_requests.access_fits_action import overtaken
 from rolecall.access_requests.model import (
-    APPROVE,
     CANCEL,
     FINISH,
-    REOPEN,
     RESOLVE,
-    RESUME,
-    START,
     VERIFY,
     Move,
     RequestEvent,
@@ -39,8 +34,6 @@ Ids = Sequence[UUID]
 # The text of the activity entry: one for all requests, or one per request.
 Text = str | Mapping[UUID, str]
 Verb = Callable[[Db, Ids, Caller, datetime], Awaitable[list[UUID]]]
-
-_BATCH = 500
 
 
 async def lock(db: Db, ids: Ids) -> None:
@@ -81,30 +74,9 @@ async def move(
     return done
 
 
-async def approve(db: Db, ids: Ids, caller: Caller, now: datetime, text: Text | None = None) -> list[UUID]:
-    """Approve the requested access, or what a reviewer lowered it to, and start the requests that are due."""
-    ids = await _lock_movable(db, APPROVE, ids)
-    await execute(
-        db,
-        """UPDATE privileges SET approved_access = coalesce(lowered_access, requested_access)
-           WHERE request_id = ANY(%(ids)s)""",
-        ids=ids,
-    )
-    approved = await move(db, APPROVE, ids, caller, now, text)
-    due = await fetch_rows(
-        db,
-        """SELECT id FROM access_requests
-           WHERE id = ANY(%(ids)s) AND (scheduled_start IS NULL OR scheduled_start <= %(now)s)""",
-        ids=approved,
-        now=now,
-    )
-    await _open(db, START, [id for (id,) in due], SYSTEM, now)
-    return approved
-
-
 async def resolve(db: Db, ids: Ids, caller: Caller, now: datetime, text: Text | None = None) -> list[UUID]:
     """Move to Resolved, or to Completed if no verification is required."""
-    ids = await _lock_movable(db, RESOLVE, ids)
+    ids = await lock_movable(db, RESOLVE, ids)
     await _record_responses(db, RequirementType.RESOLVE, ids, caller)
     verified = await fetch_rows(
         db,
@@ -147,53 +119,13 @@ async def _ask_others_to_verify(db: Db, ids: Ids, caller: Caller) -> None:
 
 
 async def verify(db: Db, ids: Ids, caller: Caller, now: datetime, text: Text | None = None) -> list[UUID]:
-    ids = await _lock_movable(db, VERIFY, ids)
+    ids = await lock_movable(db, VERIFY, ids)
     await _record_responses(db, RequirementType.VERIFY, ids, caller)
     return await move(db, VERIFY, ids, caller, now, text)
 
 
-async def reopen(db: Db, ids: Ids, caller: Caller, now: datetime, text: Text | None = None) -> list[UUID]:
-    """Reopen requests and reset their responses of type Resolve and Verify to Pending."""
-    ids = await _lock_movable(db, REOPEN, ids)
-    await execute(db, "DELETE FROM responses WHERE request_id = ANY(%(ids)s) AND NOT asked", ids=ids)
-    await execute(
-        db,
-        """UPDATE responses SET response = 'Pending', stand_in_id = NULL, stand_in_name = NULL
-           WHERE request_id = ANY(%(ids)s) AND type IN ('Resolve', 'Verify') AND response <> 'Pending'""",
-        ids=ids,
-    )
-    return await _open(db, REOPEN, ids, caller, now, text)
-
-
 async def cancel(db: Db, ids: Ids, caller: Caller, now: datetime, text: Text | None = None) -> list[UUID]:
     return await move(db, CANCEL, ids, caller, now, text)
-
-
-async def resume(db: Db, ids: Ids, caller: Caller, now: datetime, text: Text | None = None) -> list[UUID]:
-    return await _open(db, RESUME, ids, caller, now, text)
-
-
-async def move_due(db: Db, now: datetime) -> bool:
-    """Start and resume a batch of requests that are due; return whether more may be due."""
-    full = False
-    for due, column, text in ((START, "scheduled_start", None), (RESUME, "snoozed_until", "The snooze has ended")):
-        rows = await fetch_rows(
-            db,
-            f"""SELECT id FROM access_requests WHERE status = '{min(due.allowed)}' AND {column} <= %(now)s
-                ORDER BY {column} LIMIT {_BATCH} FOR UPDATE SKIP LOCKED""",
-            now=now,
-        )
-        await _open(db, due, [id for (id,) in rows], SYSTEM, now, text)
-        full = full or len(rows) == _BATCH
-    return full
-
-
-async def _open(db: Db, opening: Move, ids: Ids, caller: Caller, now: datetime, text: Text | None = None) -> list[UUID]:
-    """Open requests for provisioning; cancel those that may no longer give the requested access."""
-    withheld = set(await withhold(db, ids, now))
-    if opening is START:
-        withheld.update(await _cancel_overtaken(db, ids, now))
-    return await move(db, opening, [id for id in ids if id not in withheld], caller, now, text)
 
 
 async def withhold(db: Db, ids: Ids, now: datetime) -> list[UUID]:
@@ -211,25 +143,11 @@ async def withhold(db: Db, ids: Ids, now: datetime) -> list[UUID]:
         for id, status, action, accesses in rows
         if gives_access(action, accesses)
     }
-    return await _cancel_with_reasons(db, why, now)
+    return await cancel_with_reasons(db, why, now)
 
 
-async def _cancel_overtaken(db: Db, ids: Ids, now: datetime) -> list[UUID]:
-    """Cancel requests that no reviewer approved and that would raise access now, with a comment."""
-    rows = await fetch_rows(
-        db,
-        """SELECT r.id FROM access_requests r
-           WHERE r.id = ANY(%(ids)s) AND r.action IN ('Change', 'Remove', 'Suspend')
-             AND NOT EXISTS (SELECT FROM responses a WHERE a.request_id = r.id AND a.type = 'Approve')
-             AND EXISTS (SELECT FROM privileges p
-                         WHERE p.request_id = r.id AND p.approved_access <> 'None')""",
-        ids=list(ids),
-    )
-    why = await overtaken(db, await queries.details(db, [id for (id,) in rows]))
-    return await _cancel_with_reasons(db, why, now)
-
-
-async def _cancel_with_reasons(db: Db, why: Mapping[UUID, str], now: datetime) -> list[UUID]:
+async def cancel_with_reasons(db: Db, why: Mapping[UUID, str], now: datetime) -> list[UUID]:
+    """Cancel requests, each with a comment that says why."""
     canceled = await move(db, CANCEL, list(why), SYSTEM, now, why)
     comments = [{"item_id": id, "created_date": now, "author": SYSTEM.name, "content": why[id]} for id in canceled]
     await insert_rows(db, "comments", comments)
@@ -248,7 +166,7 @@ async def withhold_from(db: Db, identity_id: UUID, now: datetime) -> None:
     await withhold(db, [id for (id,) in rows], now)
 
 
-async def _lock_movable(db: Db, move: Move, ids: Ids) -> list[UUID]:
+async def lock_movable(db: Db, move: Move, ids: Ids) -> list[UUID]:
     """Lock the requests whose status allows the move, in number order, until the transaction ends."""
     rows = await fetch_rows(
         db,

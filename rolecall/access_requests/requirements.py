@@ -4,6 +4,7 @@ If no reviewer of a rule is available, the administrators respond, so that no re
 """
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -98,7 +99,7 @@ def reviewers_of(
     if new.approvals:
         asked = [*map(_met, new.approvals), *(rule for rule in asked if rule.type is not RequirementType.APPROVE)]
     # A rule that blocks refuses gains before; what is left takes a control away.
-    asked += [_rule_owner(each, own, people) for each in conflicts if each.response is not RuleResponse.WARN]
+    asked += [rule_owner(each, own, people) for each in conflicts if each.response is not RuleResponse.WARN]
     if all(rule.type != RequirementType.RESOLVE for rule in asked):
         administrators = people.available(people.administrators, own) or [ADMINISTRATORS]
         asked.append(RuleReviewers(RequirementType.RESOLVE, _NO_RULE, administrators))
@@ -110,7 +111,7 @@ def _met(approval: PriorApproval) -> RuleReviewers:
     return RuleReviewers(RequirementType.APPROVE, approval.reason, [reviewer], is_met=True)
 
 
-def _rule_owner(conflict: PotentialConflict, own: set[UUID | None], people: People) -> RuleReviewers:
+def rule_owner(conflict: PotentialConflict, own: set[UUID | None], people: People) -> RuleReviewers:
     """Ask the owner of a rule of separation of duties, or else the administrators."""
     reason = f"The owner of the rule {conflict.rule} approves access that would combine {' and '.join(conflict.duties)}"
     if owner := people.available([conflict.owner_id], own):
@@ -118,6 +119,24 @@ def _rule_owner(conflict: PotentialConflict, own: set[UUID | None], people: Peop
     instead = people.available(people.administrators, own) or [ADMINISTRATORS]
     reason = f"{reason}; the administrators respond because the owner is not available"
     return RuleReviewers(RequirementType.APPROVE, reason, instead)
+
+
+def response_rows(id: UUID, asked: Sequence[RuleReviewers], first: int = 0) -> list[dict[str, Any]]:
+    """Return the rows that ask the reviewers of these rules, numbered from `first`."""
+    return [
+        {
+            "request_id": id,
+            "type": rule.type,
+            "rule": number,
+            "position": position,
+            "reason": rule.reason,
+            "reviewer_id": reviewer.id,
+            "reviewer_name": reviewer.name,
+            "response": "Approved" if rule.is_met else "Pending",
+        }
+        for number, rule in enumerate(asked, first)
+        for position, reviewer in enumerate(rule.reviewers)
+    ]
 
 
 async def people_for(

@@ -126,8 +126,7 @@ async def _create(
         event_type=event.type,
     )
     made = await enrich(db, [msgspec.structs.replace(new, related=related) for new in planned])
-    found = await separation.conflicts_created(db, made)
-    allowed = [separation.without_refused(new, conflicts) for new, conflicts in zip(made, found, strict=True)]
-    for refusal in (said for _, refusals in allowed for said in refusals):
+    allowed = await separation.without_all_refused(db, made)
+    for refusal in allowed.left_out:
         await add_comment(db, event.id, author=SYSTEM.name, content=refusal, now=now)
-    return await create_enriched(db, event.reporter, [new for new, _ in allowed if new], now)
+    return await create_enriched(db, event.reporter, allowed.requests, now, allowed.conflicts)

@@ -1,7 +1,8 @@
 -- Access requests: the list of those that wait for people, and the audit of a request with its privileges, responses and related items.
 --
--- INSERT (access_requests/creation.py) and UPDATE (access_requests/moving.py) of access_requests fire `keep_waiting_on_…`, an UPDATE also `keep_past`. The
--- events that access_requests/moving.py records fire triggers of personnel_events.sql and webhooks.sql.
+-- INSERT (access_requests/creation.py) and UPDATE (access_requests/moving.py) of access_requests fire `keep_waiting_on_…`, an UPDATE also `keep_past` and
+-- `recheck_requests`, as changes of duties, rules, names and holders do: access_requests/moving.py takes people_to_recheck. The events that
+-- access_requests/moving.py records fire triggers of personnel_events.sql and webhooks.sql.
 
 -- Add the owners of the tokens among these callers.
 CREATE OR REPLACE FUNCTION with_token_owners(callers uuid[]) RETURNS uuid[] STABLE LANGUAGE sql RETURN
@@ -85,39 +86,78 @@ BEGIN
         SELECT DISTINCT hashtextextended(key, 0) & 255 AS part FROM unnest(keys) AS key ORDER BY 1) AS parts;
 END $$;
 
--- Serialize the checks of requests that name these groups, before those of people. Return null if no rule keeps duties apart, else whether
--- requests about groups are open, whose access members would get.
-CREATE OR REPLACE FUNCTION take_turns_of_groups(there uuid[], names text[]) RETURNS boolean LANGUAGE plpgsql AS $$
-DECLARE
-    named text[];
+-- Serialize the checks of requests about groups with those of all other requests, before those of people: a membership may give access through
+-- groups that other requests join. Return null if no rule keeps duties apart, else whether requests about groups are open, whose access members would get.
+CREATE OR REPLACE FUNCTION take_turns_of_nesting(of_groups boolean) RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
     IF NOT EXISTS (SELECT FROM duty_rule_duties) THEN
         RETURN NULL;
     END IF;
-    named := ARRAY(SELECT g.number::text FROM unnest(there, names) AS asked (application_id, name)
-                   JOIN groups g ON g.application_id = asked.application_id AND g.name = asked.name);
-    IF cardinality(named) > 0 THEN
-        PERFORM take_turns('group', named);
+    IF of_groups THEN
+        PERFORM pg_advisory_xact_lock(hashtextextended('requests about groups', 0));
+    ELSE
+        PERFORM pg_advisory_xact_lock_shared(hashtextextended('requests about groups', 0));
     END IF;
     RETURN EXISTS (SELECT FROM access_requests r WHERE r.identity_id IS NULL AND is_unshown(r));
 END $$;
 
+-- Whether a request can give access.
+CREATE OR REPLACE FUNCTION gives(r access_requests) RETURNS boolean IMMUTABLE LANGUAGE sql RETURN r.action IN ('Add', 'Change', 'Restore');
+
+-- The number of a request, or 0 if it was provisioned: requests count earlier ones and those that were provisioned (access_requests/rechecking.py).
+CREATE OR REPLACE FUNCTION turn_of(r access_requests) RETURNS bigint IMMUTABLE LANGUAGE sql RETURN
+    CASE WHEN r.status IN ('Resolved', 'Completed') THEN 0 ELSE r.number END;
+
+-- Whether a privilege may give a membership: it has no section, gives access, and no import has shown it as a permission.
+CREATE OR REPLACE FUNCTION is_membership(p privileges) RETURNS boolean STABLE LANGUAGE sql RETURN
+    p.section = '' AND coalesce(p.lowered_access, p.requested_access) NOT IN ('None', 'Deny') AND NOT EXISTS (
+        SELECT FROM permissions q JOIN access_requests r ON r.application_id = q.application_id
+        WHERE r.id = p.request_id AND q.header = p.header AND q.section = '' AND q.permission = p.permission);
+
+-- The groups that members of each of these groups are in (`up`) or whose members are in them, themselves included, now and by open requests about
+-- groups: names in any case, because requests may name groups that no import has shown. `turn` is that of the last request that this needs, 0 for none.
+-- Each pair of name and turn is entered once, so a cycle ends.
+CREATE OR REPLACE FUNCTION requested_nesting(there uuid[], names text[], up boolean)
+RETURNS TABLE (application_id uuid, start text, name text, turn bigint) STABLE LANGUAGE sql BEGIN ATOMIC
+    WITH RECURSIVE requested AS MATERIALIZED (
+        SELECT r.application_id, turn_of(r) AS turn, in_any_case(CASE WHEN up THEN r.target_name ELSE p.permission END) AS name,
+               in_any_case(CASE WHEN up THEN p.permission ELSE r.target_name END) COLLATE "C" AS next
+        FROM access_requests r JOIN privileges p ON p.request_id = r.id
+        WHERE r.identity_id IS NULL AND is_unshown(r) AND gives(r) AND is_membership(p)
+    ), walked (application_id, start, name, turn) AS (
+        SELECT asked.application_id, asked.name, in_any_case(asked.name) COLLATE "C", 0::bigint FROM unnest(there, names) AS asked (application_id, name)
+        UNION
+        SELECT w.application_id, w.start, step.next, greatest(w.turn, step.turn) FROM walked w CROSS JOIN LATERAL (
+            SELECT r.next, r.turn FROM requested r WHERE r.application_id = w.application_id AND r.name = w.name
+            UNION ALL
+            SELECT in_any_case(n.name) COLLATE "C", 0 FROM groups g CROSS JOIN LATERAL (
+                SELECT l.parent AS number FROM parents_of(g.number) AS l WHERE up AND l.during @> now_import()
+                UNION ALL
+                SELECT l.child FROM children_of(g.number) AS l WHERE NOT up AND l.during @> now_import()) AS l
+            JOIN groups n ON n.number = l.number
+            WHERE g.application_id = w.application_id AND in_any_case(g.name) = w.name) AS step (next, turn)
+    )
+    SELECT w.application_id, w.start, w.name, min(w.turn) FROM walked w GROUP BY w.application_id, w.start, w.name;
+END;
+
 -- Serialize the checks of requests of these people, then return what open requests would change for them: their own, and those of groups
 -- that they are in. Volatile, so that the second statement sees what others committed during the wait; a generic plan, because planning
 -- takes longer than running.
-CREATE OR REPLACE FUNCTION take_turns_of_people(people uuid[], of_groups boolean)
-RETURNS TABLE (identity_id uuid, application_id uuid, header text, section text, permission text, initial_access text, access text, holder text,
-               is_group boolean)
+CREATE OR REPLACE FUNCTION open_changes_of_people(people uuid[], of_groups boolean)
+RETURNS TABLE (identity_id uuid, request_id uuid, number bigint, is_provisioned boolean, action text, items uuid[], application_id uuid, header text,
+               section text, permission text, initial_access text, access text, holder text, is_group boolean)
 LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
 BEGIN
     PERFORM take_turns('person', people::text[]);
-    RETURN QUERY SELECT r.identity_id, r.application_id, p.header, p.section, p.permission, p.initial_access,
-            coalesce(p.lowered_access, p.requested_access), r.target_name, false
+    RETURN QUERY SELECT r.identity_id, r.id, r.number, turn_of(r) = 0, r.action,
+            ARRAY(SELECT t.item_id FROM related_items t WHERE t.request_id = r.id), r.application_id, p.header, p.section, p.permission,
+            p.initial_access, coalesce(p.lowered_access, p.requested_access), r.target_name, false
         FROM access_requests r JOIN privileges p ON p.request_id = r.id WHERE r.identity_id = ANY (people) AND is_unshown(r);
     IF of_groups THEN
         -- A request to remove or suspend a group itself has no privileges.
-        RETURN QUERY SELECT a.identity_id, r.application_id, p.header, coalesce(p.section, ''), coalesce(p.permission, r.target_name),
-                coalesce(p.initial_access, 'Grant'), coalesce(p.lowered_access, p.requested_access, 'None'), r.target_name, true
+        RETURN QUERY SELECT a.identity_id, r.id, r.number, turn_of(r) = 0, r.action, '{}'::uuid[], r.application_id, p.header, coalesce(p.section, ''),
+                coalesce(p.permission, r.target_name), coalesce(p.initial_access, 'Grant'), coalesce(p.lowered_access, p.requested_access, 'None'),
+                r.target_name, true
             FROM accounts a JOIN memberships m ON m.account_number = a.number AND m.until_import IS NULL
             CROSS JOIN LATERAL groups_above(ARRAY[m.group_number], now_import()) AS w JOIN groups g ON g.number = w.above
             JOIN access_requests r ON r.application_id = g.application_id AND r.target_name = g.name AND r.identity_id IS NULL AND is_unshown(r)
@@ -125,6 +165,80 @@ BEGIN
             WHERE a.identity_id = ANY (people) AND (p.request_id IS NOT NULL OR r.action IN ('Remove', 'Suspend'));
     END IF;
 END $$;
+
+-- Whether a request can still be stopped before it is provisioned.
+CREATE OR REPLACE FUNCTION is_to_recheck(status text) RETURNS boolean IMMUTABLE LANGUAGE sql RETURN status IN ('Pending', 'Scheduled', 'Open', 'Snoozed');
+
+-- Queue the people with requests that are not provisioned for another check, all or those of these applications; null stands for requests about groups.
+CREATE OR REPLACE FUNCTION recheck_requests(there uuid[]) RETURNS void LANGUAGE sql BEGIN ATOMIC
+    INSERT INTO people_to_recheck (identity_id) SELECT DISTINCT r.identity_id FROM access_requests r
+    WHERE is_to_recheck(r.status) AND (there IS NULL OR r.application_id = ANY (there));
+END;
+
+-- A rule, the patterns of a duty, or the name of an application or entitlement changed.
+CREATE OR REPLACE FUNCTION recheck_all_requests() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM recheck_requests(NULL);
+    RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER recheck_requests AFTER UPDATE OF definition ON duty_rules FOR EACH ROW
+    WHEN (OLD.definition IS DISTINCT FROM NEW.definition) EXECUTE FUNCTION recheck_all_requests();
+CREATE OR REPLACE TRIGGER recheck_requests AFTER UPDATE OF patterns ON duties FOR EACH ROW
+    WHEN (OLD.patterns IS DISTINCT FROM NEW.patterns) EXECUTE FUNCTION recheck_all_requests();
+CREATE OR REPLACE TRIGGER recheck_requests AFTER UPDATE OF name ON applications FOR EACH ROW
+    WHEN (OLD.name <> NEW.name) EXECUTE FUNCTION recheck_all_requests();
+CREATE OR REPLACE TRIGGER recheck_requests AFTER UPDATE OF same_as ON curations FOR EACH ROW
+    WHEN (OLD.same_as IS DISTINCT FROM NEW.same_as) EXECUTE FUNCTION recheck_all_requests();
+
+-- Groups give duties that they did not give before: check the requests of people who would join them.
+CREATE OR REPLACE FUNCTION recheck_requests_of_groups() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    there uuid[] := ARRAY(SELECT DISTINCT g.application_id FROM new_rows n JOIN groups g ON g.number = n.group_number);
+BEGIN
+    IF cardinality(there) > 0 THEN
+        PERFORM recheck_requests(there);
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER recheck_requests AFTER INSERT ON duty_groups REFERENCING NEW TABLE AS new_rows
+    FOR EACH STATEMENT EXECUTE FUNCTION recheck_requests_of_groups();
+
+-- People hold other duties than before: check their requests, and those about groups, which they may be in.
+CREATE OR REPLACE FUNCTION recheck_requests_of_holders() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO people_to_recheck (identity_id) SELECT DISTINCT r.identity_id FROM access_requests r
+    WHERE is_to_recheck(r.status) AND (r.identity_id IS NULL OR r.identity_id IN (SELECT h.identity_id FROM changed_rows h));
+    RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER recheck_requests_on_insert AFTER INSERT ON duty_holders REFERENCING NEW TABLE AS changed_rows
+    FOR EACH STATEMENT EXECUTE FUNCTION recheck_requests_of_holders();
+CREATE OR REPLACE TRIGGER recheck_requests_on_delete AFTER DELETE ON duty_holders REFERENCING OLD TABLE AS changed_rows
+    FOR EACH STATEMENT EXECUTE FUNCTION recheck_requests_of_holders();
+
+-- An import may show new members of groups: check the requests about groups.
+CREATE OR REPLACE FUNCTION recheck_requests_after_import() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO people_to_recheck (identity_id) SELECT NULL WHERE EXISTS (
+        SELECT FROM access_requests r WHERE r.application_id = NEW.application_id AND is_to_recheck(r.status) AND r.identity_id IS NULL);
+    RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER recheck_requests AFTER UPDATE OF status ON application_imports FOR EACH ROW
+    WHEN (NEW.status = 'Finished' AND OLD.status <> 'Finished') EXECUTE FUNCTION recheck_requests_after_import();
+
+-- A request of an event was provisioned, reopened or canceled: others of the event may count on what it removes.
+CREATE OR REPLACE FUNCTION recheck_requests_of_event() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF EXISTS (SELECT FROM duty_rule_duties) THEN
+        INSERT INTO people_to_recheck (identity_id)
+        SELECT DISTINCT moved.identity_id FROM (SELECT id, status, identity_id FROM new_rows EXCEPT SELECT id, status, identity_id FROM old_rows) AS moved
+        WHERE moved.identity_id IS NOT NULL AND moved.status IN ('Open', 'Resolved', 'Completed', 'Canceled')
+              AND EXISTS (SELECT FROM related_items t JOIN related_items o ON o.item_id = t.item_id JOIN access_requests r ON r.id = o.request_id
+                          WHERE t.request_id = moved.id AND r.id <> moved.id AND is_to_recheck(r.status));
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER recheck_requests AFTER UPDATE ON access_requests REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
+    FOR EACH STATEMENT EXECUTE FUNCTION recheck_requests_of_event();
 
 CALL keep_list('access_requests', 'application_id', 'status', 'action');
 CALL keep_list('waiting_requests');

@@ -93,7 +93,8 @@ CREATE OR REPLACE TRIGGER notify_of_request_events AFTER INSERT ON access_reques
 -- A request moved: mark its notifications as read, and notify the reviewers who must respond now.
 CREATE OR REPLACE FUNCTION notify_of_moved_requests() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
-    moved CONSTANT uuid[] := ARRAY(SELECT id FROM (SELECT id, status FROM new_rows EXCEPT SELECT id, status FROM old_rows) AS changed);
+    -- A request that stays Pending for another reviewer has another time.
+    moved CONSTANT uuid[] := ARRAY(SELECT id FROM (SELECT id, status, status_since FROM new_rows EXCEPT SELECT id, status, status_since FROM old_rows) AS changed);
 BEGIN
     IF cardinality(moved) > 0 THEN
         UPDATE notifications SET is_read = true

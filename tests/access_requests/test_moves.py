@@ -7,7 +7,7 @@ from uuid import UUID
 import httpx2
 import pytest
 
-from rolecall.access_requests import moving
+from rolecall.access_requests import moving, opening
 from rolecall.access_requests.model import MOVES, RequestEvent
 from rolecall.core import clock
 from rolecall.core.caller import SYSTEM
@@ -127,6 +127,7 @@ def test_table_of_moves_has_exactly_the_specified_transitions() -> None:
         (status.RESOLVED, status.OPEN),
         (status.OPEN, status.SNOOZED),
         (status.SNOOZED, status.OPEN),
+        *((start, status.PENDING) for start in (status.PENDING, status.SCHEDULED, status.OPEN, status.SNOOZED)),
         *((start, status.CANCELED) for start in status if start not in (status.COMPLETED, status.CANCELED)),
     }
     named = Counter(event for move in MOVES for event in move.events)
@@ -140,11 +141,11 @@ async def test_worker_opens_only_requests_that_are_due(
     id = await a_request_that_is(client, db, status, await a_cast(db))
     now = clock.now()
 
-    await moving.move_due(db, now)
+    await opening.move_due(db, now)
     assert (await detail_of(client, id))["status"] == status
 
     await db.execute(f"UPDATE access_requests SET {column} = %s", (now,))
-    await moving.move_due(db, now)
+    await opening.move_due(db, now)
     opened = await detail_of(client, id)
     assert opened["status"] == "Open"
     assert opened["startedOn"] is not None

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from rolecall.access_requests import moving
+from rolecall.access_requests import moving, opening
 from rolecall.access_requests.model import CANCEL
 from rolecall.core.caller import SYSTEM
 from rolecall.core.db import Db, execute, fetch_rows
@@ -38,7 +38,7 @@ async def test_approved_requests_open_when_they_are_due(db: Db) -> None:
         id=overdue,
     )
 
-    assert sorted(await moving.approve(db, ids, SYSTEM, NOON, "Fine")) == sorted(ids)
+    assert sorted(await opening.approve(db, ids, SYSTEM, NOON, "Fine")) == sorted(ids)
 
     assert await state_of(db, *ids, bystander, overdue) == [
         ("Open", "Grant", "Provisioning may start"),
@@ -72,10 +72,10 @@ async def test_start_cancels_what_would_be_given_to_people_who_have_left(db: Db)
         for action, person in asked
     ]
     waiting = await an_access_request(db, identity_id=ada, now=NOON)
-    await moving.approve(db, [ids[0], ids[2]], SYSTEM, NOON)
+    await opening.approve(db, [ids[0], ids[2]], SYSTEM, NOON)
     await execute(db, "UPDATE identities SET status = 'Disabled' WHERE id = %(id)s", id=ada)
 
-    assert not await moving.move_due(db, SOON)
+    assert not await opening.move_due(db, SOON)
 
     why = "The identity is Disabled; only active identities can be given access"
     assert await state_of(db, *ids, waiting) == [

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
-from rolecall.access_requests import moving
+from rolecall.access_requests import opening
 from rolecall.access_requests.model import NewPrivilege
 from rolecall.core import clock
 from rolecall.core.caller import Scope
@@ -188,7 +188,7 @@ class Requests(RuleBasedStateMachine):
     @rule()
     def time_comes(self) -> None:
         clock.travel_to(clock.now() + timedelta(days=2))
-        self.run(moving.move_due(self.world.db, clock.now()))
+        self.run(opening.move_due(self.world.db, clock.now()))
         for id, model in self.models.items():
             model.time_comes()
             self.touched.add(id)

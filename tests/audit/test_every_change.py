@@ -63,7 +63,7 @@ UNGOVERNED = {
     # Queues and caches inside the service.
     "imports_to_review", "reasons_to_list", "review_news",
     "event_news", "finished_imports", "heartbeats", "idempotency_keys", "identities_to_evaluate",
-    "identities_to_match", "migrations",
+    "identities_to_match", "migrations", "people_to_recheck",
     "report_firings", "schedule_firings", "schema_files", "sign_in_attempts", "sign_in_mails",
     "notification_channels", "notification_steps", "notification_template_faults", "notifications",
     # Tables of the audit itself.

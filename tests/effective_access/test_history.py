@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from rolecall.access_models import actions as models
-from rolecall.access_requests import moving
+from rolecall.access_requests import moving, opening
 from rolecall.access_requests.model import NewPrivilege
 from rolecall.accounts import matching
 from rolecall.accounts.model import Access
@@ -147,14 +147,14 @@ async def a_request(db: Db, ledger: UUID, identity: UUID, action: str, access: A
         id = await an_access_request(
             db, action, application_id=ledger, identity_id=identity, privileges=[asked], now=now
         )
-        await moving.approve(db, [id], SYSTEM, now)
+        await opening.approve(db, [id], SYSTEM, now)
     return id
 
 
 async def test_reopened_request_counts_for_the_time_it_was_resolved(client: httpx2.AsyncClient, db: Db) -> None:
     ada = await an_identity(db)
     added = await a_request(db, await ledger_with(db, ada), ada, "Add", Access.GRANT)
-    for hours, move in ((2, moving.resolve), (4, moving.reopen), (6, moving.resolve), (8, moving.cancel)):
+    for hours, move in ((2, moving.resolve), (4, opening.reopen), (6, moving.resolve), (8, moving.cancel)):
         async with written(db, hours) as now:
             assert await move(db, [added], SYSTEM, now) == [added]
 
@@ -167,7 +167,7 @@ async def test_request_for_one_account_is_no_reason_for_another(client: httpx2.A
     request = await an_access_request(
         db, application_id=ledger, identity_id=ada, target_name="user1", privileges=[CLOSE], now=at(1)
     )
-    await moving.approve(db, [request], SYSTEM, at(1))
+    await opening.approve(db, [request], SYSTEM, at(1))
     await moving.resolve(db, [request], SYSTEM, at(2))
 
     [there] = (await client.get(f"/api/identities/{ada}/access")).json()["applications"]
@@ -333,13 +333,13 @@ class World:
         id = await an_access_request(
             self.db, action, application_id=self.ledger, identity_id=identity, privileges=[asked], now=now
         )
-        await moving.approve(self.db, [id], SYSTEM, now)
+        await opening.approve(self.db, [id], SYSTEM, now)
         self.requests[id] = (len(self.requests) + 1, identity, gives)
 
     async def move_request(self, now: datetime) -> None:
         if not self.requests:
             return
-        moves = (moving.resolve, moving.resolve, moving.resolve, moving.verify, moving.reopen, moving.cancel)
+        moves = (moving.resolve, moving.resolve, moving.resolve, moving.verify, opening.reopen, moving.cancel)
         some = self.random.sample(list(self.requests), min(2, len(self.requests)))
         await self.random.choice(moves)(self.db, some, SYSTEM, now)
 

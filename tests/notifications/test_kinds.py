@@ -3,7 +3,7 @@
 from datetime import timedelta
 from uuid import UUID
 
-from rolecall.access_requests import actions, moving
+from rolecall.access_requests import actions, moving, opening
 from rolecall.core import clock
 from rolecall.core.caller import SYSTEM, Caller
 from rolecall.core.db import Db, execute, fetch_rows, fetch_value
@@ -32,7 +32,7 @@ async def test_each_stage_notifies_its_reviewers(db: Db, company: Company) -> No
     assert await notified(db) == [("Waiting", "New")]
 
     async with db.transaction():
-        await moving.approve(db, [request], SYSTEM, clock.now())
+        await opening.approve(db, [request], SYSTEM, clock.now())
 
     assert await notified(db, company.alan) == [("Waiting", "New")]
     unread = await fetch_rows(db, "SELECT identity_id FROM notifications WHERE NOT is_read")
@@ -45,7 +45,7 @@ async def test_requester_is_notified_of_the_decision(db: Db, company: Company) -
     await execute(db, "UPDATE access_requests SET reporter_id = %(id)s WHERE id = %(r)s", id=company.alan, r=request)
 
     async with db.transaction():
-        await moving.approve(db, [request], SYSTEM, clock.now())
+        await opening.approve(db, [request], SYSTEM, clock.now())
         await moving.cancel(db, [request], joan, clock.now())
 
     decided = await fetch_rows(

@@ -7,8 +7,9 @@ import httpx2
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute
 from tests.access_requests.test_separation import a_payments_model
-from tests.duties.separating import a_company, a_duty, a_rule, finish_again
+from tests.duties.separating import a_company, a_duty, a_rule, finish_again, join
 from tests.holdings import a_finished_import
+from tests.nesting import some_groups
 from tests.personnel_events.bodies import EVENTS, created, day
 from tests.personnel_events.test_restoring import Leave, back, leave, suspended
 from tests.working import let_the_worker_work
@@ -86,3 +87,24 @@ async def test_end_of_a_leave_leaves_out_what_a_new_rule_keeps_apart(
     assert restored == []
     refused = "the rule Post and read (Posters and Readers) blocks it"
     assert said == [f"{group} of ada is not requested: {refused}" for group in ("Posters", "Readers")]
+
+
+async def test_access_is_left_out_too_if_only_its_left_out_control_allowed_it(
+    client: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
+    company = await a_company(db, response="Block")
+    await some_groups(db, company.ledger, {"Reviewers": "", "Auditors": ""}, company.run)
+    review, audit = await a_duty(db, "Review", {"group": "Reviewers"}), await a_duty(db, "Audit", {"group": "Auditors"})
+    await client.patch(f"/api/duty-rules/{company.rule}", json={"without": str(review)})
+    await client.post(f"/api/duty-rules/{company.rule}/commit")
+    await a_rule(db, "Review and audit", review, audit, response="Block")
+    await join(db, company, "noor", "Auditors")
+    await a_payments_model_of(client, company.ledger, ["Approvers", "Reviewers"])
+
+    who = {"identityId": str(company.noor), "identity": {"department": "Treasury"}}
+    made = await created(client, "role-transition", effectiveDate=day(0), **who)
+    await let_the_worker_work(config)
+
+    asked, said = await asked_and_said(client, made, 0)
+    assert {"Approvers", "Reviewers"}.isdisjoint(asked)
+    assert sorted(each.partition(" of ")[0] for each in said) == ["Approvers", "Reviewers"]

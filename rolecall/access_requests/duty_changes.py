@@ -1,0 +1,165 @@
+"""Find the duties that requests would give people and take from them, for the check of new and of stored requests.
+
+A stored request counts only what others made before it would change, and what was provisioned: of two requests that
+together create a conflict, the later one carries it. `turn` is the number that orders them; a new request is last.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from uuid import UUID
+
+import msgspec
+
+from rolecall.access_requests import open_access
+from rolecall.access_requests.model import NewPrivilege, NewRequest, raises
+from rolecall.access_requests.open_access import Group, OpenChange, OpenRequest
+from rolecall.accounts.model import Access
+from rolecall.core.db import Db
+from rolecall.duties import prevention
+from rolecall.duties.prevention import FoundConflict, ProposedAccess
+from rolecall.settings.policy import RequestAction
+
+LAST = 2**63 - 1
+_NO_ACCESS = (Access.NONE, Access.DENY)
+DutiesOf = dict[ProposedAccess, set[UUID]]
+# The duties that access gives, with the turn of the last request that this needs.
+_Given = Mapping[ProposedAccess, list[tuple[int, set[UUID]]]]
+
+
+class GainsAndLosses(msgspec.Struct, frozen=True):
+    """Access with the duties that it would give, and with those that it would no longer give."""
+
+    gains: DutiesOf
+    losses: DutiesOf
+
+
+class CheckedRequest(msgspec.Struct, frozen=True):
+    new: NewRequest
+    changes: GainsAndLosses
+    turn: int = LAST
+
+
+class OtherRequest(msgspec.Struct, frozen=True):
+    """What another open request would change for a person."""
+
+    request: OpenRequest
+    changes: GainsAndLosses
+
+
+class OtherRequests(msgspec.Struct, frozen=True):
+    """What open requests would change for people."""
+
+    changes: Mapping[UUID, Mapping[OpenRequest, list[OpenChange]]]
+    given: _Given
+
+    def of(self, id: UUID, turn: int = LAST) -> list[OtherRequest]:
+        found = self.changes[id].items() if id in self.changes else ()
+        return [OtherRequest(request, _of_other(each, self.given, turn)) for request, each in found]
+
+
+def change_of(new: NewRequest, privilege: NewPrivilege) -> OpenChange:
+    name = privilege.header, privilege.section, privilege.permission
+    initial = privilege.initial_access or Access.NONE
+    before = ProposedAccess(new.application_id, *name, initial, new.target_name or "", new.identity_id is None)
+    return OpenChange(before, msgspec.structs.replace(before, access=privilege.requested_access))
+
+
+def _whole_group(new: NewRequest) -> list[OpenChange]:
+    """Return the loss of a group that is removed or suspended itself: its members lose everything that it gives."""
+    if new.identity_id or new.action not in (RequestAction.REMOVE, RequestAction.SUSPEND):
+        return []
+    name = new.target_name or ""
+    before = ProposedAccess(new.application_id, None, "", name, Access.GRANT, name, is_group=True)
+    return [OpenChange(before, msgspec.structs.replace(before, access=Access.NONE))]
+
+
+async def checked(db: Db, news: Sequence[NewRequest], turns: Sequence[int], *, of_groups: bool) -> list[CheckedRequest]:
+    """Find the duties that privileges would give or no longer give; most concern none."""
+    changes = [[change_of(new, each) for each in new.privileges] or _whole_group(new) for new in news]
+    given = await _given(db, [one for each in changes for one in each], of_groups=of_groups)
+    return [
+        CheckedRequest(new, _own(each, given, turn), turn) for new, each, turn in zip(news, changes, turns, strict=True)
+    ]
+
+
+def _own(changes: Iterable[OpenChange], given: _Given, turn: int) -> GainsAndLosses:
+    found = GainsAndLosses({}, {})
+    for each in changes:
+        had, has = _before(turn, given, each.before), _before(turn, given, each.after)
+        if has and raises(each.before.access, each.after.access):
+            found.gains[each.after] = has
+        elif had - has:
+            found.losses[each.before] = had - has
+    return found
+
+
+def _of_other(changes: Iterable[OpenChange], given: _Given, turn: int) -> GainsAndLosses:
+    """Return what another request would change; it also gives what was held when it was made, which may be lost now."""
+    found = GainsAndLosses({}, {})
+    for each in changes:
+        had, has = _before(turn, given, each.before), _before(turn, given, each.after)
+        if has:
+            found.gains[each.after] = has
+        if had - has:
+            found.losses[each.before] = had - has
+    return found
+
+
+def _before(turn: int, given: _Given, access: ProposedAccess) -> set[UUID]:
+    return set[UUID]().union(*(duties for needs, duties in given.get(access, []) if needs < turn))
+
+
+async def _given(db: Db, changes: Iterable[OpenChange], *, of_groups: bool) -> _Given:
+    """Return the duties that access gives; a group also gives what open requests would give it."""
+    asked = {each for one in changes for each in (one.before, one.after) if each.access not in _NO_ACCESS}
+    groups = {(each.application_id, each.permission) for each in asked if not each.section} if of_groups else set()
+    promised = await open_access.promised_to_groups(db, groups) if groups else {}
+    through = {access for each in promised.values() for _, access in each}
+    given = await prevention.duties_given(db, asked | through)
+    return {
+        each: [
+            (0, given[each]),
+            *((turn, given[one]) for turn, one in promised.get((each.application_id, each.permission), ())),
+        ]
+        if not each.section
+        else [(0, given[each])]
+        for each in asked
+    }
+
+
+async def people_concerned(db: Db, requests: Sequence[CheckedRequest]) -> list[list[UUID]]:
+    """Return the people whose duties each request would change: the person, or the members of the group."""
+    changing = [each if each.changes.gains or each.changes.losses else None for each in requests]
+    groups = {group_of(each.new) for each in changing if each and not each.new.identity_id}
+    members = await open_access.people_in_groups(db, groups)
+    return [_people(each, members) if each else [] for each in changing]
+
+
+def _people(request: CheckedRequest, members: Mapping[Group, list[tuple[int, UUID]]]) -> list[UUID]:
+    if request.new.identity_id:
+        return [request.new.identity_id]
+    return [id for turn, id in members[group_of(request.new)] if turn < request.turn]
+
+
+def group_of(new: NewRequest) -> Group:
+    return new.application_id, new.target_name or ""
+
+
+async def others_of(db: Db, people: Iterable[UUID], *, of_groups: bool) -> OtherRequests:
+    """Return what open requests would change for people, after other checks of their requests have ended."""
+    changes = await open_access.open_changes(db, people, of_groups=of_groups)
+    every = [one for by_request in changes.values() for each in by_request.values() for one in each]
+    return OtherRequests(changes, await _given(db, every, of_groups=of_groups) if every else {})
+
+
+def merged(parts: Iterable[DutiesOf]) -> DutiesOf:
+    return {access: duties for part in parts for access, duties in part.items()}
+
+
+def joined(found: Iterable[FoundConflict]) -> list[FoundConflict]:
+    """Join the conflicts of several people by rule."""
+    by_rule: dict[UUID, FoundConflict] = {}
+    for each in found:
+        known = by_rule.setdefault(each.conflict.rule_id, each)
+        both = {"gains": known.gains | each.gains, "losses": known.losses | each.losses}
+        by_rule[each.conflict.rule_id] = msgspec.structs.replace(known, **both)
+    return list(by_rule.values())

@@ -1,0 +1,197 @@
+"""Open requests for provisioning: approve, start, resume and reopen them.
+
+Before a request opens, it is checked again: whether the person is active, whether it would raise access although it was
+not approved to, and which conflicts of duties it would create. It may be canceled, returned to approval or postponed.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from rolecall.access_requests import queries
+from rolecall.access_requests.access_fits_action import overtaken
+from rolecall.access_requests.asking_owners import ask_rule_owners, record_conflicts
+from rolecall.access_requests.model import APPROVE, ASK_AGAIN, POSTPONE, REOPEN, RESUME, SNOOZE, START, Move
+from rolecall.access_requests.moving import Ids, Text, cancel_with_reasons, lock_movable, move, withhold
+from rolecall.access_requests.rechecking import Verdict, recheck
+from rolecall.core.caller import SYSTEM, Caller
+from rolecall.core.db import Db, execute, fetch_rows
+from rolecall.work_items.actions import record_activity_of
+
+_BATCH = 500
+_LOOK_AGAIN = timedelta(days=1)
+
+
+async def approve(
+    db: Db, ids: Ids, caller: Caller, now: datetime, text: Text | None = None, *, recheck_only: Ids | None = None
+) -> list[UUID]:
+    """Approve the requested access, or what a reviewer lowered it to, and start the requests that are due.
+
+    Before that, check again which conflicts of duties they would create, or only of the requests `recheck_only`.
+    """
+    ids = await lock_movable(db, APPROVE, ids)
+    verdicts = await recheck(db, ids if recheck_only is None else [id for id in ids if id in recheck_only])
+    stopped = [id for id, verdict in verdicts.items() if verdict.stops]
+    said = APPROVE.text if text is None else text
+    await record_activity_of(db, stopped, author=caller.name, action="Response", content=said, now=now)
+    await _apply(db, verdicts, now)
+    ids = [id for id in ids if id not in stopped]
+    await execute(
+        db,
+        """UPDATE privileges SET approved_access = coalesce(lowered_access, requested_access)
+           WHERE request_id = ANY(%(ids)s)""",
+        ids=ids,
+    )
+    approved = await move(db, APPROVE, ids, caller, now, text)
+    due = await fetch_rows(
+        db,
+        """SELECT id FROM access_requests
+           WHERE id = ANY(%(ids)s) AND (scheduled_start IS NULL OR scheduled_start <= %(now)s)""",
+        ids=approved,
+        now=now,
+    )
+    await _open(db, START, [id for (id,) in due], SYSTEM, now, verdicts=verdicts)
+    return approved
+
+
+async def reopen(db: Db, ids: Ids, caller: Caller, now: datetime, text: Text | None = None) -> list[UUID]:
+    """Reopen requests and reset their responses of type Resolve and Verify to Pending."""
+    ids = await lock_movable(db, REOPEN, ids)
+    await execute(db, "DELETE FROM responses WHERE request_id = ANY(%(ids)s) AND NOT asked", ids=ids)
+    await execute(
+        db,
+        """UPDATE responses SET response = 'Pending', stand_in_id = NULL, stand_in_name = NULL
+           WHERE request_id = ANY(%(ids)s) AND type IN ('Resolve', 'Verify') AND response <> 'Pending'""",
+        ids=ids,
+    )
+    return await _open(db, REOPEN, ids, caller, now, text)
+
+
+async def resume(db: Db, ids: Ids, caller: Caller, now: datetime, text: Text | None = None) -> list[UUID]:
+    return await _open(db, RESUME, ids, caller, now, text)
+
+
+async def move_due(db: Db, now: datetime) -> bool:
+    """Start and resume a batch of requests that are due; return whether more may be due."""
+    full = False
+    for due, column, text in ((START, "scheduled_start", None), (RESUME, "snoozed_until", "The snooze has ended")):
+        rows = await fetch_rows(
+            db,
+            f"""SELECT id FROM access_requests
+                WHERE status = '{min(due.allowed)}' AND greatest({column}, postponed_until) <= %(now)s
+                ORDER BY greatest({column}, postponed_until) LIMIT {_BATCH} FOR UPDATE SKIP LOCKED""",
+            now=now,
+        )
+        await _open(db, due, [id for (id,) in rows], SYSTEM, now, text)
+        full = full or len(rows) == _BATCH
+    return full
+
+
+async def _open(
+    db: Db,
+    opening: Move,
+    ids: Ids,
+    caller: Caller,
+    now: datetime,
+    text: Text | None = None,
+    verdicts: Mapping[UUID, Verdict] | None = None,
+) -> list[UUID]:
+    """Open requests for provisioning; cancel or postpone those that may not give the requested access now.
+
+    `verdicts` are those of the check of duties, if it was made already. Requests that are reopened are checked later
+    (`recheck_waiting`), because they were provisioned before.
+    """
+    withheld = set(await withhold(db, ids, now))
+    if opening is START:
+        withheld.update(await _cancel_overtaken(db, ids, now))
+    if opening is not REOPEN:
+        if verdicts is None:
+            verdicts = await recheck(db, [id for id in ids if id not in withheld])
+            withheld.update(await _apply(db, verdicts, now))
+        waits = {id: verdicts[id].waits or "" for id in ids if id in verdicts and verdicts[id].waits}
+        withheld.update(await _postpone(db, {id: why for id, why in waits.items() if id not in withheld}, now))
+    return await move(db, opening, [id for id in ids if id not in withheld], caller, now, text)
+
+
+async def _apply(db: Db, verdicts: Mapping[UUID, Verdict], now: datetime) -> list[UUID]:
+    """Cancel requests that a rule blocks now, and return those to approval that a rule's owner must approve."""
+    if not verdicts:
+        return []
+    await record_conflicts(db, list(verdicts.values()))
+    blocked = {
+        id: f"The rule {each.refused[0]} blocks this access: one person must not hold these duties together"
+        for id, each in verdicts.items()
+        if each.refused
+    }
+    await cancel_with_reasons(db, blocked, now)
+    asked = {id: each for id, each in verdicts.items() if each.asked and not each.refused}
+    await ask_rule_owners(db, list(asked.values()))
+    await execute(db, "UPDATE privileges SET approved_access = 'None' WHERE request_id = ANY(%(ids)s)", ids=list(asked))
+    said = {id: f"The owner of the rule {each.asked[0]} must approve the request" for id, each in asked.items()}
+    await move(db, ASK_AGAIN, list(asked), SYSTEM, now, said)
+    return [*blocked, *asked]
+
+
+async def _postpone(db: Db, why: Mapping[UUID, str], now: datetime) -> list[UUID]:
+    """Let requests wait for others of the same event; they are checked again after those, or after a day."""
+    again = now + _LOOK_AGAIN
+    rows = await fetch_rows(
+        db,
+        """UPDATE access_requests SET postponed_until = %(again)s
+           WHERE id = ANY(%(ids)s) AND postponed_until IS NOT NULL RETURNING id""",
+        ids=list(why),
+        again=again,
+    )
+    known = [id for (id,) in rows]
+    new = [id for id in why if id not in known]
+    return known + await move(db, POSTPONE, new, SYSTEM, now, why, postponed_until=again)
+
+
+async def recheck_waiting(db: Db, now: datetime) -> bool:
+    """Check the requests of queued people again; return whether more are queued.
+
+    A request that no longer waits for another one becomes due.
+    """
+    rows = await fetch_rows(
+        db,
+        f"""DELETE FROM people_to_recheck WHERE ctid = ANY(ARRAY(
+               SELECT ctid FROM people_to_recheck LIMIT {_BATCH} FOR UPDATE SKIP LOCKED)) RETURNING identity_id""",
+    )
+    found = await fetch_rows(
+        db,
+        """SELECT id FROM access_requests r
+           WHERE is_to_recheck(status) AND (identity_id = ANY(%(people)s) OR identity_id IS NULL AND %(of_groups)s)
+           ORDER BY number FOR UPDATE""",
+        people=[id for (id,) in rows if id],
+        of_groups=(None,) in rows,
+    )
+    ids = [id for (id,) in found]
+    verdicts = await recheck(db, ids)
+    await _apply(db, verdicts, now)
+    waits = {id: each.waits for id, each in verdicts.items() if each.waits and not each.stops}
+    again = now + _LOOK_AGAIN
+    await move(db, SNOOZE, list(waits), SYSTEM, now, waits, snoozed_until=now, postponed_until=again)
+    await execute(
+        db,
+        """UPDATE access_requests SET postponed_until = %(now)s
+           WHERE id = ANY(%(ids)s) AND id <> ALL(%(waiting)s) AND postponed_until > %(now)s""",
+        ids=ids,
+        waiting=list(waits),
+        now=now,
+    )
+    return len(rows) == _BATCH
+
+
+async def _cancel_overtaken(db: Db, ids: Ids, now: datetime) -> list[UUID]:
+    """Cancel requests that no reviewer approved and that would raise access now, with a comment."""
+    rows = await fetch_rows(
+        db,
+        """SELECT r.id FROM access_requests r
+           WHERE r.id = ANY(%(ids)s) AND r.action IN ('Change', 'Remove', 'Suspend')
+             AND NOT EXISTS (SELECT FROM responses a WHERE a.request_id = r.id AND a.type = 'Approve')
+             AND EXISTS (SELECT FROM privileges p
+                         WHERE p.request_id = r.id AND p.approved_access <> 'None')""",
+        ids=list(ids),
+    )
+    why = await overtaken(db, await queries.details(db, [id for (id,) in rows]))
+    return await cancel_with_reasons(db, why, now)

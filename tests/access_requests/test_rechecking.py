@@ -1,0 +1,308 @@
+"""Stored requests are checked for conflicts of duties again: when they open, and after what they counted on changed."""
+
+from typing import Any
+from uuid import UUID
+
+import httpx2
+import pytest
+
+from rolecall.core.config import Config
+from rolecall.core.db import Db, execute, fetch_rows
+from tests.access_requests.test_evading_separation import to_group
+from tests.access_requests.test_separation import BOTH, URL, approvers, ask, conflicts
+from tests.builders import an_access_model, an_application, an_identity
+from tests.duties.separating import Company, a_company, join, leave
+from tests.holdings import an_account
+from tests.nesting import some_groups
+from tests.personnel_events.bodies import created, day
+from tests.working import let_the_worker_work
+
+
+class Mover:
+    """Noor moves from Ops, which prepares payments in the ledger, to Treasury, which releases them in the bank."""
+
+    def __init__(self, company: Company, removal: str, gain: str) -> None:
+        self.company, self.removal, self.gain = company, removal, gain
+
+
+async def a_mover(client: httpx2.AsyncClient, db: Db, config: Config, response: str) -> Mover:
+    company = await a_company(db, response=response)
+    bank = await an_application(db, "Finance Bank")
+    run = await some_groups(db, bank, {"Releasers": ""})
+    await client.patch(f"/api/duties/{company.release}", json={"patterns": [{"group": "Releasers"}]})
+    await an_account(db, bank, "noorb", company.noor, run=run)
+    await execute(db, "UPDATE identities SET department = 'Ops' WHERE id = %(id)s", id=company.noor)
+    for department, application, group in (("Ops", company.ledger, "Officers"), ("Treasury", bank, "Releasers")):
+        conditions = [[{"field": "department", "operator": "is", "value": department}]]
+        access = [{"applicationId": str(application), "groups": [group]}]
+        await an_access_model(db, department, conditions=conditions, access=access)
+    who = {"identityId": str(company.noor), "identity": {"department": "Treasury"}}
+    await created(client, "role-transition", effectiveDate=day(0), **who)
+    await let_the_worker_work(config)
+    rows = dict(await fetch_rows(db, "SELECT p.permission, p.request_id::text FROM privileges p"))
+    return Mover(company, rows["Officers"], rows["Releasers"])
+
+
+async def get(client: httpx2.AsyncClient, id: str) -> dict[str, Any]:
+    found: dict[str, Any] = (await client.get(f"{URL}/{id}")).json()
+    return found
+
+
+async def approve(client: httpx2.AsyncClient, id: str) -> dict[str, Any]:
+    """Give every approval that the request waits for."""
+    for requirement in (await get(client, id))["requirements"]:
+        for rule in requirement["rules"] if requirement["type"] == "Approve" else []:
+            body = {"type": "Approve", "response": "Approved", "reviewerId": rule["responses"][0]["reviewer"]["id"]}
+            if rule["responses"][0]["response"] == "Pending":
+                await client.post(f"{URL}/{id}/respond", json=body)
+    return await get(client, id)
+
+
+def last_entry(request: dict[str, Any]) -> tuple[str, str]:
+    return request["activity"][-1]["action"], request["activity"][-1]["content"]
+
+
+async def test_blocked_access_is_canceled_when_the_removal_that_it_counts_on_is(
+    client: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
+    mover = await a_mover(client, db, config, "Block")
+    assert (await get(client, mover.gain))["status"] == "Pending"
+
+    await client.post(f"{URL}/{mover.removal}/cancel", json={})
+    await let_the_worker_work(config)
+
+    gain = await get(client, mover.gain)
+    said = "The rule Prepare and release (Prepare payments and Release payments) blocks this access: one person"
+    assert gain["status"] == "Canceled"
+    assert gain["comments"][-1]["content"].startswith(said)
+    assert await conflicts(client, gain) == [("Block", BOTH)]
+
+
+async def test_approval_alone_finds_that_the_removal_was_canceled(
+    client: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
+    mover = await a_mover(client, db, config, "Block")
+    await client.post(f"{URL}/{mover.removal}/cancel", json={})
+
+    gain = await approve(client, mover.gain)
+
+    assert gain["status"] == "Canceled"
+    assert [each["action"] for each in gain["activity"]][-2:] == ["Response", "Canceled"]
+
+
+async def test_rules_owner_is_asked_when_the_removal_is_canceled(
+    client: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
+    mover = await a_mover(client, db, config, "Approve")
+    assert "Hana Makinen" not in approvers(await get(client, mover.gain))
+
+    await client.post(f"{URL}/{mover.removal}/cancel", json={})
+    await let_the_worker_work(config)
+
+    gain = await get(client, mover.gain)
+    assert (gain["status"], await conflicts(client, gain)) == ("Pending", [("Approve", BOTH)])
+    assert "Hana Makinen" in approvers(gain)
+    asked = "SELECT kind FROM notifications WHERE identity_id = %(owner)s AND item_id = %(gain)s"
+    assert await fetch_rows(db, asked, owner=mover.company.owner, gain=mover.gain) == [("Waiting",)]
+    assert (await approve(client, mover.gain))["status"] == "Open"
+
+
+@pytest.mark.parametrize("verb", ["resolve", "cancel"])
+async def test_access_waits_until_the_removal_is_provisioned(
+    client: httpx2.AsyncClient, db: Db, config: Config, verb: str
+) -> None:
+    mover = await a_mover(client, db, config, "Block")
+
+    waiting = await approve(client, mover.gain)
+    await let_the_worker_work(config)
+    still = await get(client, mover.gain)
+    await client.post(f"{URL}/{mover.removal}/{verb}", json={})
+    await let_the_worker_work(config)
+
+    assert (waiting["status"], still["status"]) == ("Scheduled", "Scheduled")
+    action, said = last_entry(waiting)
+    assert action == "Postponed"
+    assert "waits until request #" in said
+    assert "the rule Prepare and release" in said
+    assert (await get(client, mover.gain))["status"] == {"resolve": "Open", "cancel": "Canceled"}[verb]
+
+
+async def test_open_access_waits_again_when_the_removal_is_reopened(
+    client: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
+    mover = await a_mover(client, db, config, "Block")
+    await execute(db, "UPDATE access_requests SET status = 'Resolved', resolved_on = now() WHERE id = %(id)s",
+                  id=mover.removal)  # fmt: skip
+    assert (await approve(client, mover.gain))["status"] == "Open"
+
+    await client.post(f"{URL}/{mover.removal}/reopen", json={})
+    await let_the_worker_work(config)
+    waiting = await get(client, mover.gain)
+    resumed = (await client.post(f"{URL}/{mover.gain}/resume", json={})).json()
+    await client.post(f"{URL}/{mover.removal}/resolve", json={})
+    await let_the_worker_work(config)
+
+    assert [waiting["status"], resumed["status"]] == ["Snoozed", "Snoozed"]
+    assert (await get(client, mover.gain))["status"] == "Open"
+
+
+async def test_rule_that_only_warns_delays_nothing(client: httpx2.AsyncClient, db: Db, config: Config) -> None:
+    mover = await a_mover(client, db, config, "Warn")
+
+    assert (await approve(client, mover.gain))["status"] == "Open"
+
+    await client.post(f"{URL}/{mover.removal}/cancel", json={})
+    await let_the_worker_work(config)
+    gain = await get(client, mover.gain)
+    assert (gain["status"], await conflicts(client, gain)) == ("Open", [("Warn", BOTH)])
+
+
+async def commit(client: httpx2.AsyncClient, company: Company, **changes: object) -> None:
+    await client.patch(f"/api/duty-rules/{company.rule}", json=changes)
+    answer = await client.post(f"/api/duty-rules/{company.rule}/commit")
+    assert answer.status_code == 200, answer.text
+
+
+@pytest.mark.parametrize(
+    ("response", "status", "owners"), [("Block", "Canceled", 0), ("Approve", "Pending", 1), ("Warn", "Open", 0)]
+)
+async def test_rule_in_effect_again_applies_to_open_requests(
+    client: httpx2.AsyncClient, db: Db, config: Config, response: str, status: str, owners: int
+) -> None:
+    company = await a_company(db, response=response)
+    await commit(client, company, enabled=False)
+    made = (await ask(client, company, company.noor, "Approvers")).json()
+    assert (await approve(client, made["id"]))["status"] == "Open"
+
+    await commit(client, company, enabled=True)
+    await let_the_worker_work(config)
+
+    after = await get(client, made["id"])
+    assert (after["status"], approvers(after).count("Hana Makinen")) == (status, owners)
+    assert await conflicts(client, after) == [(response, BOTH)]
+    if response == "Approve":
+        assert last_entry(after)[0] == "Conflict Found"
+        assert (after["approvedOn"], after["startedOn"]) == (None, None)
+        assert {each["approvedAccess"] for each in after["target"]["privileges"]} == {"None"}
+        assert (await approve(client, made["id"]))["status"] == "Open"
+
+
+async def test_request_made_while_a_duty_covered_nothing_is_checked_when_it_is_approved(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
+    company = await a_company(db)
+    duty = f"/api/duties/{company.release}"
+    patterns = (await client.get(duty)).json()["patterns"]
+    await client.patch(duty, json={"patterns": [{"permission": "Nothing"}]})
+    made = (await ask(client, company, company.noor, "Approvers")).json()
+    await client.patch(duty, json={"patterns": patterns})
+
+    approved = await approve(client, made["id"])
+
+    assert (approved["status"], await conflicts(client, approved)) == ("Pending", [("Approve", BOTH)])
+    assert "Hana Makinen" in approvers(approved)
+
+
+async def test_conflict_that_the_owner_approved_is_not_asked_about_again(
+    client: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
+    company = await a_company(db)
+    made = (await ask(client, company, company.noor, "Approvers")).json()
+    assert (await approve(client, made["id"]))["status"] == "Open"
+
+    await commit(client, company, description="Changed")
+    await let_the_worker_work(config)
+
+    assert (await get(client, made["id"]))["status"] == "Open"
+
+
+async def test_stricter_response_counts_although_the_conflict_was_known(
+    client: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
+    company = await a_company(db, response="Warn")
+    made = (await ask(client, company, company.noor, "Approvers")).json()
+
+    await commit(client, company, response="Block")
+    await let_the_worker_work(config)
+
+    assert (await get(client, made["id"]))["status"] == "Canceled"
+
+
+async def test_of_two_open_requests_the_later_one_carries_the_conflict(
+    client: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
+    company = await a_company(db, response="Block")
+    finn = await an_identity(db, "Finn", "Santos")
+    await commit(client, company, enabled=False)
+    first, second = [(await ask(client, company, finn, each)).json() for each in ("Officers", "Approvers")]
+
+    await commit(client, company, enabled=True)
+    await let_the_worker_work(config)
+
+    assert [(await get(client, each["id"]))["status"] for each in (first, second)] == ["Pending", "Canceled"]
+
+
+async def test_open_request_counts_for_access_that_was_held_and_is_lost(
+    client: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
+    company = await a_company(db, response="Block")
+    reserve = (await ask(client, company, company.noor, "Officers")).json()
+    assert (await approve(client, reserve["id"]))["status"] == "Open"
+
+    await leave(db, company, "noor", "Officers")
+    refused = await ask(client, company, company.noor, "Approvers")
+
+    assert refused.status_code == 400, refused.text
+
+
+async def test_reserved_request_is_checked_after_the_person_holds_the_other_duty(
+    client: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
+    company = await a_company(db, response="Block")
+    reserve = (await ask(client, company, company.noor, "Officers")).json()
+    await approve(client, reserve["id"])
+
+    await leave(db, company, "noor", "Officers")
+    await join(db, company, "noor", "Approvers")
+    await let_the_worker_work(config)
+
+    assert (await get(client, reserve["id"]))["status"] == "Canceled"
+
+
+async def test_request_of_a_group_is_checked_when_people_join_it(
+    client: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
+    company = await a_company(db, response="Block")
+    await some_groups(db, company.ledger, {"Temps": ""}, company.run)
+    given = await client.post(URL, json=to_group(company, "Temps", "Release run"))
+    assert given.status_code == 201, given.text
+
+    await join(db, company, "noor", "Temps")
+    await let_the_worker_work(config)
+
+    assert (await get(client, given.json()["id"]))["status"] == "Canceled"
+
+
+async def test_membership_is_checked_when_the_group_is_given_a_duty(
+    client: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
+    company = await a_company(db, response="Block")
+    await some_groups(db, company.ledger, {"Temps": ""}, company.run)
+    member = (await ask(client, company, company.noor, "Temps")).json()
+
+    await client.patch(f"/api/duties/{company.release}", json={"patterns": [{"group": "Temps"}]})
+    await let_the_worker_work(config)
+
+    assert (await get(client, member["id"]))["status"] == "Canceled"
+
+
+async def test_people_without_requests_are_not_queued(client: httpx2.AsyncClient, db: Db) -> None:
+    company = await a_company(db)
+    await ask(client, company, company.noor, "Juniors")
+    await execute(db, "DELETE FROM people_to_recheck")
+
+    await join(db, company, "sofia", "Officers")
+    await leave(db, company, "sofia", "Approvers")
+
+    queued: list[tuple[UUID | None]] = await fetch_rows(db, "SELECT identity_id FROM people_to_recheck")
+    assert queued == []

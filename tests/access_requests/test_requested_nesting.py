@@ -1,0 +1,97 @@
+"""Access that several open requests about groups give together: what a group gets, what it joins, and who joins it."""
+
+from collections.abc import Sequence
+from itertools import permutations
+from typing import Any
+
+import httpx2
+import pytest
+
+from rolecall.core.db import Db
+from tests.access_requests.test_evading_separation import second_of_two, to_group
+from tests.access_requests.test_separation import URL
+from tests.duties.separating import Company, a_company, finish_again
+from tests.nesting import some_groups
+
+ORDERS = [(0, 1, 2, 3), (3, 2, 1, 0), (3, 0, 2, 1), (1, 3, 0, 2)]
+
+
+def nested(company: Company, group: str, parent: str) -> dict[str, Any]:
+    privileges = [{"header": "Group", "permission": parent}]
+    return {"action": "Add", "applicationId": str(company.ledger), "group": group, "privileges": privileges}
+
+
+def joining(company: Company, group: str) -> dict[str, Any]:
+    privileges = [{"header": "Group", "permission": group}]
+    target = {"applicationId": str(company.ledger), "identityId": str(company.noor)}
+    return {"action": "Add", **target, "privileges": privileges}
+
+
+async def statuses(client: httpx2.AsyncClient, *bodies: dict[str, Any]) -> list[int]:
+    return [(await client.post(URL, json=body)).status_code for body in bodies]
+
+
+@pytest.mark.parametrize("order", list(permutations(range(3))), ids=str)
+async def test_last_of_three_requests_is_refused_in_every_order(
+    client: httpx2.AsyncClient, db: Db, order: Sequence[int]
+) -> None:
+    company = await a_company(db, response="Block")
+    await some_groups(db, company.ledger, {"Temps": "", "Interns": ""}, company.run)
+    chain = to_group(company, "Temps", "Release run"), nested(company, "Interns", "Temps"), joining(company, "Interns")
+
+    assert await statuses(client, *(chain[place] for place in order)) == [201, 201, 400]
+
+
+@pytest.mark.parametrize("order", ORDERS, ids=str)
+async def test_requested_and_held_nesting_are_followed_together(
+    client: httpx2.AsyncClient, db: Db, order: Sequence[int]
+) -> None:
+    company = await a_company(db, response="Block")
+    groups = {"Top": "", "Upper": "Top", "Middle": "", "Lower": "Middle", "Bottom": ""}
+    await some_groups(db, company.ledger, groups, company.run)
+    await finish_again(db, company.run)
+    chain = [
+        to_group(company, "Top", "Release run"),
+        nested(company, "Middle", "Upper"),
+        nested(company, "Bottom", "Lower"),
+        joining(company, "Bottom"),
+    ]
+
+    assert await statuses(client, *(chain[place] for place in order)) == [201, 201, 201, 400]
+
+
+@pytest.mark.parametrize("order", ORDERS, ids=str)
+async def test_cycle_of_requested_nesting_ends(client: httpx2.AsyncClient, db: Db, order: Sequence[int]) -> None:
+    company = await a_company(db, response="Block")
+    await some_groups(db, company.ledger, {"Temps": "", "Interns": ""}, company.run)
+    chain = [
+        to_group(company, "Temps", "Release run"),
+        nested(company, "Interns", "Temps"),
+        nested(company, "Temps", "Interns"),
+        joining(company, "Interns"),
+    ]
+    found = await statuses(client, *(chain[place] for place in order))
+
+    # The way back from Temps to Interns is not needed for the conflict.
+    needed = [status for place, status in zip(order, found, strict=True) if place != 2]
+    assert (needed, found[order.index(2)]) == ([201, 201, 400], 201)
+
+
+async def test_membership_waits_for_a_request_about_a_group_two_steps_above(client: httpx2.AsyncClient, db: Db) -> None:
+    company = await a_company(db, response="Block")
+    await some_groups(db, company.ledger, {"Temps": "", "Interns": ""}, company.run)
+    assert await statuses(client, nested(company, "Interns", "Temps")) == [201]
+
+    above = to_group(company, "Temps", "Release run")
+
+    assert (await second_of_two(client, db, above, joining(company, "Interns"))).status_code == 400
+
+
+async def test_request_about_a_group_waits_for_a_membership_two_steps_below(client: httpx2.AsyncClient, db: Db) -> None:
+    company = await a_company(db, response="Block")
+    await some_groups(db, company.ledger, {"Temps": "", "Interns": ""}, company.run)
+    assert await statuses(client, nested(company, "Interns", "Temps")) == [201]
+
+    above = to_group(company, "Temps", "Release run")
+
+    assert (await second_of_two(client, db, joining(company, "Interns"), above)).status_code == 400
