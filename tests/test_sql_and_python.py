@@ -52,8 +52,8 @@ async def test_statements_that_fire_a_trigger_name_its_file(db: Db) -> None:
     assert tables == {
         "access_model_members", "access_request_events", "access_requests", "accounts", "application_imports",
         "applications", "assignments", "conflict_exceptions", "conflicts", "curations", "duties",
-        "duty_holders", "duty_rule_duties", "duty_rules", "exception_approvals", "identities", "import_runs",
-        "notification_channels", "personnel_events", "review_events", "review_items", "review_moves",
+        "duty_groups", "duty_holders", "duty_rule_duties", "duty_rules", "exception_approvals", "identities",
+        "import_runs", "notification_channels", "personnel_events", "review_events", "review_items", "review_moves",
         "review_submissions", "stand_ins", "webhooks",
     }  # fmt: skip
     assert len(found) > 10

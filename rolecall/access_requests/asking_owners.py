@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from uuid import UUID
 
-from rolecall.access_requests.rechecking import Verdict
+from rolecall.access_requests.rechecking import ConflictVerdict
 from rolecall.access_requests.requirements import people_for, response_rows, rule_owner
 from rolecall.access_requests.separation import conflict_rows
 from rolecall.core.db import Db, execute, fetch_rows, insert_rows
 
 
-async def record_conflicts(db: Db, verdicts: Sequence[Verdict]) -> None:
+async def record_conflicts(db: Db, verdicts: Sequence[ConflictVerdict]) -> None:
     """Store what requests would create now, in place of what was recorded by the same rules."""
     found = [(each.request.id, [*each.refused, *each.asked, *each.warned]) for each in verdicts]
     rows = [row for id, conflicts in found for row in conflict_rows(id, conflicts)]
@@ -23,7 +23,7 @@ async def record_conflicts(db: Db, verdicts: Sequence[Verdict]) -> None:
     await insert_rows(db, "request_conflicts", rows)
 
 
-async def ask_rule_owners(db: Db, verdicts: Sequence[Verdict]) -> None:
+async def ask_rule_owners(db: Db, verdicts: Sequence[ConflictVerdict]) -> None:
     """Require the approval of the owners of the rules, in addition to what was required or given before."""
     news = [each.request.new for each in verdicts]
     people = await people_for(db, (), news, {one.owner_id for each in verdicts for one in each.asked})

@@ -19,6 +19,7 @@ from rolecall.access_requests.model import (
 from rolecall.access_requests.moving import record_events
 from rolecall.access_requests.opening import approve
 from rolecall.access_requests.requirements import people_for, response_rows, reviewers_of
+from rolecall.access_requests.separation import conflict_rows
 from rolecall.access_requests.shapes import AccessModelReference
 from rolecall.core.caller import SYSTEM, Caller
 from rolecall.core.db import Db, insert_rows
@@ -61,11 +62,8 @@ async def create_enriched(
     await insert_rows(db, "privileges", [row for id, new in requests.items() for row in _privilege_rows(id, new)])
     await insert_rows(db, "responses", [row for id, rules in asked.items() for row in response_rows(id, rules)])
     await insert_rows(db, "related_items", [row for id, new in requests.items() for row in _related_rows(id, new)])
-    await insert_rows(
-        db, "request_conflicts", [row for id in requests for row in separation.conflict_rows(id, created[id])]
-    )
-    comments = [row for id, new in requests.items() for row in _comment_rows(id, new, caller, now)]
-    await insert_rows(db, "comments", comments)
+    await insert_rows(db, "request_conflicts", [row for id in requests for row in conflict_rows(id, created[id])])
+    await insert_rows(db, "comments", [row for id, new in requests.items() for row in _comments(id, new, caller, now)])
 
     ids = list(requests)
     content = "Access request created"
@@ -150,7 +148,7 @@ async def relate_to(db: Db, request_id: UUID, items: Sequence[RelatedItem]) -> N
     await insert_rows(db, "related_items", [_related_row(request_id, item) for item in items])
 
 
-def _comment_rows(id: UUID, new: NewRequest, caller: Caller, now: datetime) -> list[dict[str, Any]]:
+def _comments(id: UUID, new: NewRequest, caller: Caller, now: datetime) -> list[dict[str, Any]]:
     if new.comment is None:
         return []
     return [{"item_id": id, "created_date": now, "author": caller.name, "content": new.comment}]

@@ -11,7 +11,7 @@ import msgspec
 
 from rolecall.access_requests import open_access
 from rolecall.access_requests.model import NewPrivilege, NewRequest, raises
-from rolecall.access_requests.open_access import Group, OpenChange, OpenRequest
+from rolecall.access_requests.open_access import CountedRequest, Group, OpenChange
 from rolecall.accounts.model import Access
 from rolecall.core.db import Db
 from rolecall.duties import prevention
@@ -41,14 +41,14 @@ class CheckedRequest(msgspec.Struct, frozen=True):
 class OtherRequest(msgspec.Struct, frozen=True):
     """What another open request would change for a person."""
 
-    request: OpenRequest
+    request: CountedRequest
     changes: GainsAndLosses
 
 
 class OtherRequests(msgspec.Struct, frozen=True):
     """What open requests would change for people."""
 
-    changes: Mapping[UUID, Mapping[OpenRequest, list[OpenChange]]]
+    changes: Mapping[UUID, Mapping[CountedRequest, list[OpenChange]]]
     given: _Given
 
     def of(self, id: UUID, turn: int = LAST) -> list[OtherRequest]:

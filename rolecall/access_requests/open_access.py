@@ -21,7 +21,7 @@ _CHANGE = """r.application_id, p.header, p.section, p.permission, p.initial_acce
     coalesce(p.lowered_access, p.requested_access), r.target_name, r.identity_id IS NULL"""
 
 
-class OpenRequest(msgspec.Struct, frozen=True):
+class CountedRequest(msgspec.Struct, frozen=True):
     """A request that counts for other requests of the same person; `items` are what it belongs to, such as an event."""
 
     id: UUID
@@ -85,7 +85,7 @@ async def promised_to_groups(db: Db, groups: Iterable[Group]) -> dict[Group, lis
 
 async def open_changes(
     db: Db, people: Iterable[UUID], *, of_groups: bool
-) -> dict[UUID, dict[OpenRequest, list[OpenChange]]]:
+) -> dict[UUID, dict[CountedRequest, list[OpenChange]]]:
     """Return what open requests would change for people: their own, and those of groups that they are in.
 
     Other checks of requests of these people wait until the transaction ends, so that two cannot each miss the other.
@@ -96,9 +96,9 @@ async def open_changes(
         people=list(people),
         of_groups=of_groups,
     )
-    found = defaultdict[UUID, dict[OpenRequest, list[OpenChange]]](lambda: defaultdict(list))
+    found = defaultdict[UUID, dict[CountedRequest, list[OpenChange]]](lambda: defaultdict(list))
     for identity_id, id, number, is_provisioned, action, items, *row in rows:
-        request = OpenRequest(id, number, is_provisioned, RequestAction(action), frozenset(items))
+        request = CountedRequest(id, number, is_provisioned, RequestAction(action), frozenset(items))
         found[identity_id][request].append(_a_change(row))
     return found
 

@@ -13,7 +13,7 @@ from rolecall.access_requests.access_fits_action import overtaken
 from rolecall.access_requests.asking_owners import ask_rule_owners, record_conflicts
 from rolecall.access_requests.model import APPROVE, ASK_AGAIN, POSTPONE, REOPEN, RESUME, SNOOZE, START, Move
 from rolecall.access_requests.moving import Ids, Text, cancel_with_reasons, lock_movable, move, withhold
-from rolecall.access_requests.rechecking import Verdict, recheck
+from rolecall.access_requests.rechecking import ConflictVerdict, recheck
 from rolecall.core.caller import SYSTEM, Caller
 from rolecall.core.db import Db, execute, fetch_rows
 from rolecall.work_items.actions import record_activity_of
@@ -94,7 +94,7 @@ async def _open(
     caller: Caller,
     now: datetime,
     text: Text | None = None,
-    verdicts: Mapping[UUID, Verdict] | None = None,
+    verdicts: Mapping[UUID, ConflictVerdict] | None = None,
 ) -> list[UUID]:
     """Open requests for provisioning; cancel or postpone those that may not give the requested access now.
 
@@ -113,7 +113,7 @@ async def _open(
     return await move(db, opening, [id for id in ids if id not in withheld], caller, now, text)
 
 
-async def _apply(db: Db, verdicts: Mapping[UUID, Verdict], now: datetime) -> list[UUID]:
+async def _apply(db: Db, verdicts: Mapping[UUID, ConflictVerdict], now: datetime) -> list[UUID]:
     """Cancel requests that a rule blocks now, and return those to approval that a rule's owner must approve."""
     if not verdicts:
         return []
@@ -135,6 +135,7 @@ async def _apply(db: Db, verdicts: Mapping[UUID, Verdict], now: datetime) -> lis
 async def _postpone(db: Db, why: Mapping[UUID, str], now: datetime) -> list[UUID]:
     """Let requests wait for others of the same event; they are checked again after those, or after a day."""
     again = now + _LOOK_AGAIN
+    # Fires the triggers of a move, which do nothing if the status stays (schema/access_requests.sql).
     rows = await fetch_rows(
         db,
         """UPDATE access_requests SET postponed_until = %(again)s
@@ -171,6 +172,7 @@ async def recheck_waiting(db: Db, now: datetime) -> bool:
     waits = {id: each.waits for id, each in verdicts.items() if each.waits and not each.stops}
     again = now + _LOOK_AGAIN
     await move(db, SNOOZE, list(waits), SYSTEM, now, waits, snoozed_until=now, postponed_until=again)
+    # Fires the triggers of a move, which do nothing if the status stays (schema/access_requests.sql).
     await execute(
         db,
         """UPDATE access_requests SET postponed_until = %(now)s

@@ -52,7 +52,7 @@ class StoredRequest(msgspec.Struct, frozen=True):
         return _STRICTNESS(response) >= _STRICTNESS(conflict.response) and {*conflict.duties} <= {*duties}
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class ConflictVerdict(msgspec.Struct, frozen=True):
     """The conflicts that a stored request would newly create, by what follows; `waits` says what it waits for."""
 
     request: StoredRequest
@@ -79,7 +79,7 @@ class _Case(msgspec.Struct, frozen=True):
     removing: list[int]
 
 
-async def recheck(db: Db, ids: Iterable[UUID]) -> dict[UUID, Verdict]:
+async def recheck(db: Db, ids: Iterable[UUID]) -> dict[UUID, ConflictVerdict]:
     """Return a verdict for each stored request that would create a conflict which is not recorded, or that must wait.
 
     Lock the requests before: checks of the same people wait for each other until the transaction ends.
@@ -121,7 +121,7 @@ def _case(request: StoredRequest, own: CheckedRequest, id: UUID, open_requests: 
     return _Case(request, own, proposal, removed, [each.request.number for each in removing])
 
 
-async def _verdicts(db: Db, cases: Sequence[_Case]) -> list[Verdict]:
+async def _verdicts(db: Db, cases: Sequence[_Case]) -> list[ConflictVerdict]:
     proposals = [each.now for each in cases] + [each.removed for each in cases if each.removing]
     found = iter(await prevention.conflicts_of(db, proposals))
     now = [_own(each, next(found)) for each in cases]
@@ -145,7 +145,7 @@ def _own(case: _Case, found: Sequence[FoundConflict]) -> list[FoundConflict]:
     return [each for each in found if (each.gains or each.losses & own) and not case.request.is_known(each.conflict)]
 
 
-def _verdict(cases: Sequence[_Case], now: Sequence[FoundConflict], removed: Sequence[FoundConflict]) -> Verdict:
+def _verdict(cases: Sequence[_Case], now: Sequence[FoundConflict], removed: Sequence[FoundConflict]) -> ConflictVerdict:
     request = cases[0].request
     lasting = {each.conflict.rule_id for each in removed}
     warned = [each.conflict for each in removed if each.conflict.response is RuleResponse.WARN]
@@ -155,7 +155,7 @@ def _verdict(cases: Sequence[_Case], now: Sequence[FoundConflict], removed: Sequ
     until = [each.conflict for each in now if each.conflict.rule_id not in lasting]
     strict = [each for each in until if each.response is not RuleResponse.WARN]
     numbers = sorted({number for each in cases for number in each.removing})
-    return Verdict(request, refused, asked, warned, _reason_to_wait(strict[0], numbers) if strict else None)
+    return ConflictVerdict(request, refused, asked, warned, _reason_to_wait(strict[0], numbers) if strict else None)
 
 
 def _reason_to_wait(conflict: PotentialConflict, numbers: Sequence[int]) -> str:
@@ -163,7 +163,7 @@ def _reason_to_wait(conflict: PotentialConflict, numbers: Sequence[int]) -> str:
     return f"Provisioning waits until request {named} has removed access: the rule {conflict} keeps these duties apart"
 
 
-async def refuse_new_conflicts(db: Db, request_id: UUID, before: Verdict | None) -> None:
+async def refuse_new_conflicts(db: Db, request_id: UUID, before: ConflictVerdict | None) -> None:
     """Refuse lowered access that would create a conflict which the request did not have, as without its control duty.
 
     The rule's owner was not asked about it; a rule that only warns refuses nothing.

@@ -39,7 +39,7 @@ async def a_mover(client: httpx2.AsyncClient, db: Db, config: Config, response: 
     who = {"identityId": str(company.noor), "identity": {"department": "Treasury"}}
     await created(client, "role-transition", effectiveDate=day(0), **who)
     await let_the_worker_work(config)
-    rows = dict(await fetch_rows(db, "SELECT p.permission, p.request_id::text FROM privileges p"))
+    rows: dict[str, str] = dict(await fetch_rows(db, "SELECT p.permission, p.request_id::text FROM privileges p"))
     return Mover(company, rows["Officers"], rows["Releasers"])
 
 
