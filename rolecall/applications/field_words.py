@@ -53,8 +53,9 @@ LOCKED = {
 }
 ACCESS = {
     **{word.lower(): word for word in ("None", "Unrestricted", "Grant", "Deny", "Modify")},
-    **_all("Grant", f"{_YES},x,✓,✔,☑,✅,granted,allow,allowed,assigned"),
-    **_all("Deny", f"{_NO},✗,✘,❌,denied,disallow,disallowed,not allowed"),
+    **_all("Grant", f"{_YES},x,✓,✔,☑,✅,granted,allow,allowed,assigned,permit,permitted,grant with grant option"),
+    **_all("Deny", f"{_NO},✗,✘,❌,denied,disallow,disallowed,not allowed,prohibit,prohibited"),
+    **_all("None", "revoke,revoked"),
     "": "None",
 }
 # Cells of a matrix that mean no access, beside blank ones.

@@ -4,12 +4,11 @@ import re
 from collections import Counter
 from typing import Any
 
-import msgspec
-
 from rolecall.applications.field_words import ACCESS, NO_ACCESS
 from rolecall.applications.file_shape import ANY_OTHER, JSON
 from rolecall.applications.model import Content
 from rolecall.core.text import fold
+from rolecall.file_shapes.denials import read_access, skip_denied
 from rolecall.file_shapes.directory import groups_in, people_in, placeholders
 from rolecall.file_shapes.ending import ask_for_ended
 from rolecall.file_shapes.holders import about_people, agree_on_username, find_users, is_about_users, repeated_users
@@ -219,9 +218,7 @@ def find_permissions(view: View) -> list[Part]:
     if (object := view.named(["identity"])) and not {"Header", "Section"} & fields.keys():
         # Exchange calls the mailbox the identity.
         _use_as_section(fields, Meaning(object.header, "Section", 0.6, "it names what the permission is for"))
-    if (level := fields.get("Access")) and not view.by_header[level.header].ticks:
-        # Words such as Full and Read are the extent of a grant.
-        fields.setdefault("Value", msgspec.structs.replace(fields.pop("Access"), field="Value"))
+    read_access(view, fields, shape, evidence)
     permission = view.by_header[fields["Permission"].header]
     if separator := ("," if view.table.merges and permission is view.profiles[-1] else permission.separator):
         shape["split"] = {permission.header: separator}
@@ -251,7 +248,8 @@ def _with_users(view: View, part: Part) -> list[Part]:
     """Add the users that each row describes beside what they hold, or derive them from their names."""
     _name_unread(view, part)
     ask_for_ended(view, part)
-    if "Username" in part.fields and (users := repeated_users(view, part.fields["Username"].header)):
+    taken = [part.fields["Access"].header] if "Access" in part.fields else []
+    if "Username" in part.fields and (users := repeated_users(view, part.fields["Username"].header, taken)):
         return [users, part]
     if part.origin("Username"):
         part.shape["deriveUsers"] = True
@@ -290,6 +288,7 @@ def find_memberships(view: View) -> list[Part]:
     without_prefix(view, fields, shape, evidence)
     part = Part(Content.MEMBERSHIPS, fields, shape, 0.85, evidence)
     skip_groups(view, part)
+    skip_denied(view, part)
     return _with_users(view, part)
 
 
@@ -335,6 +334,7 @@ def _roles_in_scopes(view: View, fields: dict[str, Meaning], scope: Profile) -> 
     evidence = [f"Each row gives {fields['Username'].header} a {role} in {scope.header}"]
     shape: dict[str, Any] = {}
     share_column(view, chosen, shape, evidence)
+    read_access(view, chosen, shape, evidence)
     return _with_users(view, Part(Content.PERMISSIONS, chosen, shape, 0.75, evidence))
 
 

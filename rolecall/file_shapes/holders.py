@@ -1,6 +1,7 @@
 """Rules for files about people: the accounts of a system, or the people of an HR system."""
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from rolecall.application_imports.read.secret_headers import looks_secret
@@ -292,10 +293,10 @@ def _cut_names(view: View, fields: dict[str, Meaning], shape: dict[str, Any], ev
         evidence.append(f"{name.header} has commas behind the name: the name ends at the first")
 
 
-def repeated_users(view: View, username: str) -> Part | None:
-    """Return the users of a file that has a row for each thing that a user holds."""
+def repeated_users(view: View, username: str, taken: Iterable[str] = ()) -> Part | None:
+    """Return the users of a file that has a row for each thing that a user holds; `taken` columns are about it."""
     key = view.by_header[username]
-    person = view.fields(Content.USERS, [username])
+    person = view.fields(Content.USERS, [username, *taken])
     known = [meaning.header for field, meaning in person.items() if field in _PERSON and meaning.score > 0.5]
     is_stated = "Active" in person and person["Active"].header in known
     if (key.is_unique and not is_stated) or not key.is_filled or not known:

@@ -1,0 +1,101 @@
+"""Find the column that says whether a row grants or denies, so that nothing denied is read as granted."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from rolecall.applications.field_words import ACCESS, NO_ACCESS, YES_NO
+from rolecall.applications.file_shape import ANY_OTHER
+from rolecall.applications.model import Content
+from rolecall.core.text import fold
+from rolecall.file_shapes.meanings import Meaning, names_of
+from rolecall.file_shapes.parts import Part, View
+from rolecall.file_shapes.profiles import Profile
+
+_YES = ("Yes", "Y", "True", "1", "x")
+_NO = ("No", "N", "False", "0")
+_GRANTED = {"grant", "granted", "allow", "allowed", "permit", "permitted"}
+_DENIED = {"deny", "denied", "disallow", "disallowed", "revoke", "revoked", "prohibit", "prohibited"}
+_SAYS_DENIED = {"deny", "isdeny", "denied", "isdenied", "denyaccess", "prohibited", "isprohibited"}
+_SAYS_GRANTED = {"granted", "isgranted", "allow", "allowed", "isallowed", "access", "hasaccess", "effect", "zugriff"}
+# SQL Server writes G, W (with grant option), D and R in a column of this name.
+_STATE, _LETTERS = ["state"], {"G": "Grant", "W": "Grant", "D": "Deny", "R": "None"}
+
+
+class AccessColumn(msgspec.Struct, frozen=True):
+    """A column that says whether a row grants, the words of it that do not, and the words that need a meaning."""
+
+    header: str
+    denying: list[str]
+    words: dict[str, str] = {}
+
+
+def access_column(view: View, taken: Iterable[str] = ()) -> AccessColumn | None:
+    """Return the column by its header, or by its values: they are words such as Allow and Deny."""
+    others = [each for each in view.profiles if each.values and each.header not in set(taken)]
+    return next(
+        (found for rule in (_says_denied, _says_access, _letters) for each in others if (found := rule(each))), None
+    )
+
+
+def _says_denied(profile: Profile) -> AccessColumn | None:
+    names = set(names_of(profile.header))
+    if not names & _SAYS_DENIED or not all(fold(value) in YES_NO for value in profile.distinct):
+        return None
+    return AccessColumn(profile.header, list(_YES), {**dict.fromkeys(_YES, "Deny"), "": "Grant", ANY_OTHER: "Grant"})
+
+
+def _says_access(profile: Profile) -> AccessColumn | None:
+    found = {fold(value).replace("_", "").replace("-", "") for value in profile.distinct}
+    plain = {word.removesuffix("withgrantoption") for word in found}
+    is_named = bool(_SAYS_GRANTED.intersection(names_of(profile.header))) and profile.ticks
+    if not is_named and not plain <= _GRANTED | _DENIED:
+        return None
+    unlike = [word for word in profile.distinct if ACCESS.get(fold(word), "None") in ("Deny", "None")]
+    usual = _NO if any(fold(value) in YES_NO for value in profile.distinct) else [word.title() for word in _DENIED]
+    return AccessColumn(profile.header, sorted({*unlike, *usual}))
+
+
+def _letters(profile: Profile) -> AccessColumn | None:
+    if names_of(profile.header)[:1] != _STATE or not {"G"} < set(profile.distinct) <= _LETTERS.keys():
+        return None
+    return AccessColumn(profile.header, ["D", "R"], _LETTERS)
+
+
+def read_access(view: View, fields: dict[str, Meaning], shape: dict[str, Any], evidence: list[str]) -> None:
+    """Read the column as the Access of permissions; words for an extent, such as Full, as their Value."""
+    level = fields.get("Access")
+    if level is not None and view.by_header[level.header].ticks:
+        return
+    taken = [meaning.header for field, meaning in fields.items() if field not in ("Access", "Value")]
+    if found := access_column(view, taken):
+        fields["Access"] = Meaning(found.header, "Access", 0.9, "its values say what is granted and what is denied")
+        if "Value" in fields and fields["Value"].header == found.header:
+            del fields["Value"]
+        if found.words:
+            shape.setdefault("values", {})["Access"] = found.words
+        evidence.append(f"{found.header} says whether a row grants or denies")
+    elif level is not None:
+        _read_level(view.by_header[level.header], fields, shape, evidence)
+
+
+def _read_level(level: Profile, fields: dict[str, Meaning], shape: dict[str, Any], evidence: list[str]) -> None:
+    """Read words such as Full and Read as the extent of a grant; None and Deny among them grant nothing."""
+    value = msgspec.structs.replace(fields.pop("Access"), field="Value")
+    refused = [word for word in level.distinct if fold(word) in NO_ACCESS | _DENIED]
+    if "Value" not in fields:
+        fields["Value"] = value
+    if refused:
+        given = {word: "Deny" if fold(word) in _DENIED else "None" for word in refused}
+        shape.setdefault("join", {})["Access"] = f"{{{level.header}}}"
+        shape.setdefault("values", {})["Access"] = {**given, ANY_OTHER: "Grant"}
+        evidence.append(f"{', '.join(refused)} in {level.header} grants nothing")
+
+
+def skip_denied(view: View, part: Part) -> None:
+    """Leave out memberships that a row denies."""
+    taken = [meaning.header for meaning in part.fields.values()]
+    if part.content == Content.MEMBERSHIPS and (found := access_column(view, taken)):
+        part.skip_rows({"column": found.header, "is": found.denying})
+        part.evidence.append(f"{found.header} says which rows are not granted: they are left out")
