@@ -11,7 +11,14 @@ from rolecall.core.text import fold
 from rolecall.file_shapes.denials import read_access, skip_denied
 from rolecall.file_shapes.directory import groups_in, people_in, placeholders
 from rolecall.file_shapes.ending import ask_for_ended
-from rolecall.file_shapes.holders import about_people, agree_on_username, find_users, is_about_users, repeated_users
+from rolecall.file_shapes.holders import (
+    about_people,
+    agree_on_username,
+    depends_on,
+    find_users,
+    is_about_users,
+    repeated_users,
+)
 from rolecall.file_shapes.kinds import find_bindings, kind_column, share_column, skip_groups
 from rolecall.file_shapes.meanings import Meaning, is_flag, is_inverted, is_known_header, is_state, names_of
 from rolecall.file_shapes.parts import Part, View, add_list, separated_by, without_prefix
@@ -48,7 +55,7 @@ def find_matrix(view: View) -> list[Part]:
     if len(ticked) < _LEAST_TICKED or len(ticked) <= len(others) or not others or len(others) > 5:
         return []
     # Rows of a list of grants repeat the names of their holders; those of a matrix do not.
-    if len(set(zip(*(each.cells for each in others), strict=True))) < len(others[0].cells):
+    if len(set(zip(*(each.cells for each in others), strict=True))) < len(others[0].cells) or _are_grants(view, others):
         return []
     kept = view.fields(Content.PERMISSIONS)
     fields = {field: meaning for field, meaning in kept.items() if meaning.header in {each.header for each in others}}
@@ -73,6 +80,18 @@ def find_matrix(view: View) -> list[Part]:
     if "Username" not in fields and across == "Permission":
         _ask_for_people(part, [each.header for each in ticked])
     return [part, *_down_the_matrix(view, part, ticked)]
+
+
+def _are_grants(view: View, columns: list[Profile]) -> bool:
+    """Return whether the columns beside those of yes and no pair holders with what they hold."""
+    if any({"grantee", "grantedrole"}.intersection(names_of(each.header)) for each in columns):
+        return True
+    fields = {field: each for field, each in view.fields(Content.MEMBERSHIPS).items() if each.score > 0.6}
+    if not {"Username", "Group"} <= fields.keys():
+        return False
+    headers = {each.header for each in columns}
+    holder, held = (view.by_header[fields[field].header] for field in ("Username", "Group"))
+    return {holder.header, held.header} <= headers and held.is_filled and not holder.is_unique
 
 
 def _words_for_nothing(ticked: list[Profile]) -> list[str]:
@@ -192,7 +211,8 @@ def find_groups_with_members(view: View) -> list[Part]:
 def _with_people(view: View, pairs: Part, members: Profile) -> list[Part]:
     """Return the users of a directory export that has groups too, and memberships by the names of these users."""
     users, *listed = find_users(view)
-    if listed:
+    # Roles and other lists of people do not replace the members of the groups.
+    if any("memberof" in (part.origin("Group") or "").lower() for part in listed):
         return [users, *listed]
     pairs.shape.pop("deriveUsers")
     named = {name.partition("=")[2].partition(",")[0] for name in members.distinct}
@@ -214,10 +234,10 @@ def find_permissions(view: View) -> list[Part]:
     if "Username" in fields and "Group" in fields and "join" not in shape:
         fields.pop("Group")
     if group and group is not fields.get("Group"):
-        _use_as_section(fields, group)
+        _use_as_section(view, fields, group)
     if (object := view.named(["identity"])) and not {"Header", "Section"} & fields.keys():
         # Exchange calls the mailbox the identity.
-        _use_as_section(fields, Meaning(object.header, "Section", 0.6, "it names what the permission is for"))
+        _use_as_section(view, fields, Meaning(object.header, "Section", 0.6, "it names what the permission is for"))
     read_access(view, fields, shape, evidence)
     permission = view.by_header[fields["Permission"].header]
     if separator := ("," if view.table.merges and permission is view.profiles[-1] else permission.separator):
@@ -236,10 +256,17 @@ def _use_name_of_account(view: View, fields: dict[str, Meaning]) -> None:
         fields["Username"] = Meaning(named.header, "Username", 0.6, f"{active.header} says the state of what it names")
 
 
-def _use_as_section(fields: dict[str, Meaning], name: Meaning) -> None:
+def _names_holders(view: View, fields: dict[str, Meaning], name: Meaning) -> bool:
+    """Return whether a column has one full name for each holder, so that it names the person."""
+    column = view.by_header[name.header]
+    holder = fields.get("Username")
+    return holder is not None and column.names > 0.5 and depends_on(column, view.by_header[holder.header])
+
+
+def _use_as_section(view: View, fields: dict[str, Meaning], name: Meaning) -> None:
     """Read a column `name` beside the holder of a permission as the object of the permission."""
     taken = {meaning.header for meaning in fields.values()}
-    is_plain = names_of(name.header)[:1] in (["name"], ["identity"])
+    is_plain = names_of(name.header)[:1] in (["name"], ["identity"]) and not _names_holders(view, fields, name)
     if is_plain and "Section" not in fields and name.header not in taken:
         fields["Section"] = Meaning(name.header, "Section", 0.6, "it names what the permission is for")
 
@@ -274,10 +301,11 @@ def find_memberships(view: View) -> list[Part]:
         return []
     username, group = (view.by_header[fields[field].header] for field in ("Username", "Group"))
     kinds = kind_column(view)
-    if len(view.profiles) > 5 and username.is_unique and not (kinds and kinds.users):
+    is_pair = not about_people(view) - {"Active"} and group.is_filled and not group.separator
+    if len(view.profiles) > 5 and username.is_unique and not is_pair and not (kinds and kinds.users):
         return []
     # Users without a group would be lost if they were derived from the groups that they have.
-    has_all = about_people(view) or group.separator or not group.is_filled
+    has_all = (about_people(view) and not is_pair) or group.separator or not group.is_filled
     if username.is_unique and username.is_filled and has_all:
         return []
     if scope := _scope_of_roles(view, fields):

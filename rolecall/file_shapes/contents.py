@@ -5,7 +5,7 @@ from typing import Any
 
 from rolecall.application_imports.read.secret_headers import looks_secret
 from rolecall.applications.model import Content
-from rolecall.file_shapes import access, holders
+from rolecall.file_shapes import access, holders, members
 from rolecall.file_shapes.headers import NO_HEADER
 from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.sample_table import SampleTable
@@ -30,6 +30,7 @@ _RULES: tuple[Callable[[View], list[Part]], ...] = (
     access.find_matrix,
     access.find_postgres_roles,
     access.find_sap_authorizations,
+    members.find_inner_members,
     access.find_groups_with_members,
     access.find_permissions,
     access.find_memberships,

@@ -204,7 +204,7 @@ def _rank_of_list(profile: Profile) -> tuple[bool, int]:
 def _lists_groups(profile: Profile, fields: dict[str, Meaning]) -> bool:
     if profile.is_useless or not profile.values or profile.header in {meaning.header for meaning in fields.values()}:
         return False
-    if looks_secret(profile.header) or not _LISTED.search(_last_name(profile)):
+    if profile.is_dated or looks_secret(profile.header) or not _LISTED.search(_last_name(profile)):
         return False
     is_group = bool({"Group"} & assigned(meanings(Content.MEMBERSHIPS, [profile])).keys())
     repeats = len(profile.distinct) < len(profile.values)
@@ -301,7 +301,7 @@ def repeated_users(view: View, username: str, taken: Iterable[str] = ()) -> Part
     is_stated = "Active" in person and person["Active"].header in known
     if (key.is_unique and not is_stated) or not key.is_filled or not known:
         return None
-    fixed = {each.header for each in view.profiles if _depends_on(each, key)}
+    fixed = {each.header for each in view.profiles if depends_on(each, key)}
     if not fixed.issuperset(known):
         return None
     fields = {field: meaning for field, meaning in person.items() if meaning.header in known}
@@ -313,7 +313,7 @@ def repeated_users(view: View, username: str, taken: Iterable[str] = ()) -> Part
     return part
 
 
-def _depends_on(profile: Profile, key: Profile) -> bool:
+def depends_on(profile: Profile, key: Profile) -> bool:
     """Return whether a column has the same value in all rows with the same key."""
     found: dict[str, str] = {}
     return all(found.setdefault(name, cell) == cell for name, cell in zip(key.cells, profile.cells, strict=True))

@@ -32,13 +32,13 @@ _USERNAME = (
     ",nickname,handle,useridentifier,assignedto,actor,grantee,benutzername,benutzerkennung,anmeldename,kennung"
     ",identifiant,utilisateur,nomutilisateur,usuario,nombredeusuario,utente,nomeutente,uname,signinname,nativeidentity,memberupn"
     ",memberuserprincipalname,membersamaccountname,userupn,key,oprid,roleuser,identityreference,usename,racfid,operid"
-    ",operatorid,networkid,logonid,useraccount"
+    ",operatorid,networkid,logonid,useraccount,authorizationname"
 )
 _GROUP = (
     "group,groupname,role,rolename,agrname,team,teamname,profile,profilename,permissionset,memberof,groups,roles,teams"
     ",groupdisplayname,securitygroup,gruppe,rolle,assignedgroups,assignedroles,assignedapps,apps,organization,orgs"
     ",responsibilityname,responsibility,usergroup,usergroups,userrole,license,licenses,membership,memberships,groupid,roleid,jobrole,grantedrole"
-    ",gruppen,rollen,benutzergruppe,gruppenname,groupe,groupes,grupo,grupos,gruppo,gruppi,rol,roleassigned"
+    ",gruppen,rollen,benutzergruppe,gruppenname,groupe,groupes,grupo,grupos,gruppo,gruppi,rol,roleassigned,groupprofilename,groupprofile"
 )
 _ACTIVE = (
     "active,status,enabled,isactive,accountstatus,accountenabled,state,userstatus,isenabled,useraccountcontrol"
@@ -117,6 +117,15 @@ _LONGEST_HEADER = 500
 _BRACKETED = re.compile(r"[\[(]([^\[\]()]*)[\])]")
 
 
+# In a path the name of a role or of a profile is not the name of a person.
+_THING = re.compile(r"(?:profile|role|group|team|department|permissionset|organi[sz]ation|company|definition|license)$")
+_NAMES_OF_THINGS = {"name", "displayname", "label"}
+_SHOWN = {"displayvalue", "display", "label"}
+_LINKS = {"link", "href", "self", "$ref"}
+# Words of columns that name what a person holds.
+_HELD = {"permission", "permissions", "role", "roles", "group", "groups", "team", "teams", "set", "sets", "profile"}
+
+
 class Meaning(msgspec.Struct, frozen=True):
     """A field that a column may be."""
 
@@ -134,15 +143,33 @@ def names_of(header: str) -> list[str]:
     words = " ".join(word for word in plain.split() if same_header(word) not in _NOISE)
     parts = [words, header, *_BRACKETED.findall(header)]
     if "." in header or ":" in header:
-        steps = re.split(r"[.:]", re.sub(r"\[[^\[\]]*\]", "", header))
-        # user.user_name is a username, and role.name the name of a role.
-        # A path into a list, such as groups[].name, is about the list.
-        parts += ["" if "[]" in header else steps[-1], "".join(steps[-2:])]
-        parts.append(re.sub(r"\[[^\[\]]*\](?:\.\w+)?", "", header))
+        parts += _names_of_path(header)
     if header.startswith("@"):
         parts.append(header[1:])
     names = [re.sub(r"[^\w.]", "", without_accents(same_header(part))) for part in parts]
     return [name for name in dict.fromkeys(names) if name and name not in _NOISE]
+
+
+def _names_of_path(header: str) -> list[str]:
+    """Return the names of a path: user.user_name is a username, but role.name is the name of a role."""
+    steps = re.split(r"[.:]", re.sub(r"\[[^\[\]]*\]", "", header))
+    owner, last = same_header(steps[-2]), same_header(steps[-1])
+    # A path into a list, such as groups[].name, is about the list.
+    is_of_thing = last in _NAMES_OF_THINGS and _THING.search(owner) and (owner, last) != ("profile", "displayname")
+    names = ["" if "[]" in header or is_of_thing else steps[-1], "".join(steps[-2:])]
+    # A reference, such as {"display_value": "Sales", "link": "…"}, stands for what it refers to.
+    if last in _SHOWN:
+        names.insert(0, steps[-2])
+    elif last == "value":
+        names.append(steps[-2])
+    if is_of_thing:
+        names.append(f"{steps[-2]}name")
+    return [*names, re.sub(r"\[[^\[\]]*\](?:\.\w+)?", "", header)]
+
+
+def is_link(header: str) -> bool:
+    """Return whether a column has the address of what a reference refers to."""
+    return "." in header and same_header(header.rpartition(".")[2]) in _LINKS
 
 
 def is_known_header(cell: str) -> bool:
@@ -200,7 +227,7 @@ _KNOWN_MEANINGS: WeakKeyDictionary[Profile, dict[Content, tuple[Meaning, ...]]] 
 
 
 def _meanings(content: Content, profile: Profile) -> Iterable[Meaning]:
-    if looks_secret(profile.header) or profile.is_useless:
+    if looks_secret(profile.header) or profile.is_useless or is_link(profile.header):
         return
     names = names_of(profile.header)
     for field, words in WORDS[content].items():
@@ -313,7 +340,8 @@ def _by_values(content: Content, profile: Profile) -> Iterable[Meaning]:
     is_status = is_status and not _known_for("Group").intersection(names_of(profile.header))
     if "Active" in fields and is_status and not _words(profile.header) & _FEATURES:
         yield Meaning(profile.header, "Active", 0.45, f"its values are {', '.join(profile.distinct[:3])}")
-    is_known = any(name in _KNOWN for name in names_of(profile.header)) or _words(profile.header) & _OTHER_PEOPLE
+    words = _words(profile.header)
+    is_known = any(name in _KNOWN for name in names_of(profile.header)) or words & (_OTHER_PEOPLE | _HELD)
     if "Name" in fields and not is_known and profile.names > 0.9 and len(profile.distinct) > len(profile.values) / 2:
         yield Meaning(profile.header, "Name", 0.4, "its values look like names")
 

@@ -13,6 +13,7 @@ from rolecall.file_shapes.sample_table import SampleTable
 from rolecall.file_shapes.shapes import OpenQuestion
 
 _FEW = 0.2
+_GUESSED = 0.45
 _PREFIXED = re.compile(r"[A-Za-z_]+:(?=[^\s/])")
 
 
@@ -56,6 +57,9 @@ class View(msgspec.Struct):
         found = assigned(meanings(content, self.profiles), taken)
         if content in (Content.USERS, Content.IDENTITIES):
             self._complete_names(found)
+        if {"Name", "First Name", "Last Name"} <= found.keys() and found["Name"].score < _GUESSED:
+            # Values that look like names are something else beside first and last names.
+            del found["Name"]
         return found
 
     def _complete_names(self, fields: dict[str, Meaning]) -> None:

@@ -14,10 +14,14 @@ from rolecall.core.text import fold
 # Bounded, because a long text that is no address would take quadratic time.
 _EMAIL = re.compile(r"[^@\s,;]{1,64}@[^@\s,;]{1,255}\.[^@\s,;]{1,63}")
 _NUMBER = re.compile(r"-?\d+(?:[.,]\d+)?")
-_DN = re.compile(r"(?:cn|uid|ou|dc|o)=", re.IGNORECASE)
+# PowerShell writes lists of them in braces.
+_DN = re.compile(r"\{?(?:cn|uid|ou|dc|o)=", re.IGNORECASE)
 _LOGIN = re.compile(r"[^\s,;@]{1,64}")
 _OPAQUE = re.compile(r"-?\d+|[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|/.*=.*|S-1-[\d-]+")
 _DUMPED = re.compile(r"(?:System|Microsoft)\.[\w.]+(?:`\d.*)?")
+_WRITTEN_DATE = re.compile(
+    r"(?:[^\W\d]{3,9},? )?(?:\d{1,2}[ .-]{1,2}[^\W\d]{3,9}|[^\W\d]{3,9}\.? \d{1,2})[,.]?[ -]{1,2}\d{4}(?:[ ,T]+\d.*)?"
+)
 _DATE = re.compile(r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}|\d{8}$")
 # Separators of lists inside a cell, the unlikely ones first.
 SEPARATORS = (";", "|", "#", "\n", ",")
@@ -112,6 +116,12 @@ class Profile:
         """Return the formats that fit all values, apart from words for no date."""
         values = [value for value in self.distinct if fold(value) not in NO_DATE][:_MOST_LISTED]
         return [name for name, fits in DATES.items() if values and all(map(fits, values))]
+
+    @cached_property
+    def is_dated(self) -> bool:
+        """Return whether all values are dates, also with names of months, apart from words for no date."""
+        values = [value for value in self.distinct if fold(value) not in NO_DATE][:_MOST_LISTED]
+        return bool(self.date_formats) or (bool(values) and all(_WRITTEN_DATE.fullmatch(value) for value in values))
 
     @cached_property
     def separator(self) -> str | None:

@@ -17,6 +17,7 @@ from rolecall.file_shapes.headers import known_words
 from rolecall.file_shapes.holders import agree_on_username
 from rolecall.file_shapes.parts import Part, View, view_of
 from rolecall.file_shapes.recognize import recognize
+from rolecall.file_shapes.refusals import check_is_about_access
 from rolecall.file_shapes.sample import Sample
 from rolecall.file_shapes.sample_table import Decided, SampleTable, Unreadable
 from rolecall.file_shapes.shapes import (
@@ -82,6 +83,8 @@ def propose(
 def _read(sample: Sample, chosen: Chosen) -> ReadFile:
     try:
         first, *others = [view_of(found) for found in recognize(sample, chosen)]
+        if chosen.content is None:
+            check_is_about_access(first)
     except Unreadable as error:
         return ReadFile(sample, problem=str(error))
     if not first.table.rows:

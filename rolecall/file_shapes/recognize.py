@@ -85,8 +85,12 @@ _TEXTS = {
     r"^username [^\s]{1,64} (?:privilege|secret|password) ": "the configuration of a network device, which holds "
     "secrets; export its accounts as CSV",
     r"^config system admin": "the configuration of a firewall, which holds secrets; export its accounts as CSV",
+    r"^(?:local|host|hostssl|hostnossl)[ \t]{1,40}\S{1,200}[ \t]{1,40}\S{1,200}[ \t][^\n]{0,300}"
+    r"\b(?:trust|reject|md5|password|scram-sha-256|peer|ident|ldap|cert|gss|sspi|pam|radius)\b": "the configuration of "
+    "PostgreSQL that says who may connect; export the roles, for example the output of \\du",
+    r"^USER=\S{1,8}[ \t]{1,40}NAME=": "the output of LISTUSER of RACF; use the unload of the database (IRRDBU00)",
     r"^type=[A-Z_]{1,40} msg=audit\(": "an audit log; export a list of accounts",
-    r"^(?:GRANT [^\n]{1,2000} TO|INSERT INTO [^\n]{1,2000} VALUES) ": "a script of SQL; export the "
+    r"^[| ]{0,9}(?:GRANT [^\n]{1,2000} TO|INSERT INTO [^\n]{1,2000} VALUES) ": "a script of SQL; export the "
     "tables of users and grants as CSV",
 }
 

@@ -1,0 +1,60 @@
+"""Recognize groups whose members are a list of records inside each group, each with its kind."""
+
+from typing import Any
+
+from rolecall.applications.model import Content
+from rolecall.core.text import fold
+from rolecall.file_shapes.kinds import kind_column
+from rolecall.file_shapes.meanings import Meaning
+from rolecall.file_shapes.parts import Part, View
+from rolecall.file_shapes.profiles import Profile
+
+_LISTS = ("members", "users", "memberships")
+_GROUP_NAMES = ("displayname", "name", "groupname", "cn", "title", "id")
+_MEMBER_NAMES = (
+    "username",
+    "userprincipalname",
+    "login",
+    "email",
+    "mail",
+    "display",
+    "displayname",
+    "name",
+    "value",
+    "id",
+)
+
+
+def find_inner_members(view: View) -> list[Part]:
+    """Return the groups around the members, and the memberships; groups among the members are left out."""
+    outer, _, inner = (view.table.records or "").rpartition("[].")
+    name = inner.removesuffix("[]")
+    if not outer or name.lower() not in _LISTS:
+        return []
+    prefix = f"{name}."
+    group = _named(view, _GROUP_NAMES, "")
+    member = _named(view, _MEMBER_NAMES, prefix)
+    if group is None or member is None:
+        return []
+    why = f"each record of {outer} lists its {name}"
+    naming = Meaning(group.header, "Group", 0.85, why)
+    listing = Part(Content.GROUPS, {"Group": naming}, {"records": outer, "ignore": [name]}, 0.8, [why])
+    fields = {"Username": Meaning(member.header, "Username", 0.8, why), "Group": naming}
+    shape: dict[str, Any] = {"deriveUsers": True}
+    pairs = Part(Content.MEMBERSHIPS, fields, shape, 0.8, [f"{member.header} names the members of {group.header}"])
+    kinds = kind_column(view)
+    if kinds and kinds.header.startswith(prefix) and kinds.groups:
+        pairs.skip_rows({"column": kinds.header, "is": kinds.groups})
+        pairs.evidence.append(f"Members whose {kinds.header} is {', '.join(kinds.groups)} are groups and are left out")
+    return [listing, pairs]
+
+
+def _named(view: View, names: tuple[str, ...], prefix: str) -> Profile | None:
+    """Return the column of a record with one of these names, the first of the names before others."""
+    found = {
+        fold(each.header.removeprefix(prefix)): each
+        for each in view.profiles
+        if each.header.startswith(prefix) and "." not in each.header.removeprefix(prefix) and each.values
+    }
+    filled = [found[name] for name in names if name in found and found[name].is_filled]
+    return next(iter([*filled, *(found[name] for name in names if name in found)]), None)

@@ -1,0 +1,44 @@
+"""Refuse files that have no data about access: they would become accounts and permissions that do not exist."""
+
+import re
+
+from rolecall.file_shapes.meanings import is_about_person, names_of
+from rolecall.file_shapes.parts import View
+from rolecall.file_shapes.sample_table import Unreadable
+
+_WHEN = {"timestamp", "time", "datetime", "eventtime", "eventdate", "logtime", "eventtimestamp", "date", "zeit", "when"}
+_WHAT = {"action", "event", "eventname", "eventtype", "operation", "activity", "command", "request", "aktion"}
+_RESULT = {
+    "result", "outcome", "status", "success", "ip", "ipaddress", "clientip", "sourceip", "sourceaddress", "useragent",
+    "eventid", "sessionid", "message", "severity", "resultcode", "errorcode", "ergebnis", "target", "resource",
+}  # fmt: skip
+_LEAST_RESULTS = 1
+# Words of columns in lists of invoices, orders and payments.
+_MONEY = re.compile(
+    r"invoice|amount|price|quantity|currency|vendor|supplier|order|sku|payment|balance|rechnung|betrag|preis|menge"
+    r"|factura|importe|facture|montant|prix",
+    re.IGNORECASE,
+)
+_LEAST_MONEY = 2
+
+
+def check_is_about_access(view: View) -> None:
+    """Raise Unreadable for an audit log, and for a list of invoices or orders."""
+    if _is_log(view):
+        named = ", ".join(view.table.headers[:4])
+        raise Unreadable(f"the file is an audit log ({named}); export a list of accounts, members or permissions")
+    money = [header for header in view.table.headers if _MONEY.search(header)]
+    if len(money) >= _LEAST_MONEY and not any(map(is_about_person, view.table.headers)):
+        named = ", ".join(money[:3])
+        raise Unreadable(
+            f"no column is about accounts or access, but {named} about business; export a list of accounts"
+        )
+
+
+def _is_log(view: View) -> bool:
+    """Return whether each row is an event: when, what and with which result; moments have a time of day."""
+    names = {name: each for each in view.profiles for name in names_of(each.header)[:1]}
+    when = next((each for name, each in names.items() if name in _WHEN), None)
+    if when is None or not names.keys() & _WHAT or len(names.keys() & _RESULT) < _LEAST_RESULTS:
+        return False
+    return bool(when.values) and all(re.search(r"\d:\d\d|\d{10}", value) for value in when.distinct)
