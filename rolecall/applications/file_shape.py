@@ -134,6 +134,8 @@ FILTERS = {
     "before": True,
     "after": True,
     "starting": True,
+    "prefix": True,
+    "suffix": True,
     "when": True,
     "past": True,
 }

@@ -11,6 +11,7 @@ from rolecall.core.text import fold
 from rolecall.file_shapes.denials import read_access, skip_denied
 from rolecall.file_shapes.directory import groups_in, people_in, placeholders
 from rolecall.file_shapes.ending import ask_for_ended
+from rolecall.file_shapes.groups_held import skip_no_groups, use_filled_group, use_login
 from rolecall.file_shapes.holders import (
     about_people,
     agree_on_username,
@@ -19,7 +20,7 @@ from rolecall.file_shapes.holders import (
     is_about_users,
     repeated_users,
 )
-from rolecall.file_shapes.kinds import find_bindings, kind_column, share_column, skip_groups
+from rolecall.file_shapes.kinds import find_bindings, kind_column, read_conditions, share_column, skip_groups
 from rolecall.file_shapes.meanings import Meaning, is_flag, is_inverted, is_known_header, is_state, names_of
 from rolecall.file_shapes.parts import Part, View, add_list, separated_by, without_prefix
 from rolecall.file_shapes.profiles import Profile
@@ -28,6 +29,8 @@ from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
 _MEMBERS = {"member", "members", "uniquemember", "memberuid", "users", "memberlist"}
 _NAMING = ["cn", "group", "groupname", "name", "displayname", "role", "rolename", "team"]
 _LEAST_TICKED = 3
+# Columns of tables that pair users with roles, even if each user has one.
+_GRANTED = {"agrname", "grantedrole"}
 _COUNTS = re.compile(r"(?:grand )?total|count|sum|number of .*", re.IGNORECASE)
 # Columns that only groups have.
 _OF_GROUPS = {"grouptypes", "grouptype", "groupscope", "groupcategory", "membershiptype", "securityenabled"}
@@ -84,7 +87,7 @@ def find_matrix(view: View) -> list[Part]:
 
 def _are_grants(view: View, columns: list[Profile]) -> bool:
     """Return whether the columns beside those of yes and no pair holders with what they hold."""
-    if any({"grantee", "grantedrole"}.intersection(names_of(each.header)) for each in columns):
+    if any((_GRANTED | {"grantee"}).intersection(names_of(each.header)) for each in columns):
         return True
     fields = {field: each for field, each in view.fields(Content.MEMBERSHIPS).items() if each.score > 0.6}
     if not {"Username", "Group"} <= fields.keys():
@@ -186,7 +189,7 @@ def find_groups_with_members(view: View) -> list[Part]:
         return []
     separator = members.separator
     if bindings := find_bindings(naming, members, separator):
-        return [bindings]
+        return [read_conditions(view, bindings)]
     name = Meaning(naming.header, "Group", 0.9, "it names a group whose members are listed")
     groups = {"Group": name, **{k: v for k, v in view.fields(Content.GROUPS, [naming.header]).items() if k != "Group"}}
     shape: dict[str, Any] = {"split": {members.header: separator}, "deriveUsers": True}
@@ -214,6 +217,7 @@ def _with_people(view: View, pairs: Part, members: Profile) -> list[Part]:
     # Roles and other lists of people do not replace the members of the groups.
     if any("memberof" in (part.origin("Group") or "").lower() for part in listed):
         return [users, *listed]
+    users.shape.pop("ignore", None)
     pairs.shape.pop("deriveUsers")
     named = {name.partition("=")[2].partition(",")[0] for name in members.distinct}
     agree_on_username(people_in(view)[0], users, named if members.distinguished_names else set(members.distinct))
@@ -299,13 +303,15 @@ def find_memberships(view: View) -> list[Part]:
     fields = view.fields(Content.MEMBERSHIPS)
     if not {"Username", "Group"} <= fields.keys() or is_about_users(view):
         return []
+    use_filled_group(view, fields)
+    use_login(view, fields)
     username, group = (view.by_header[fields[field].header] for field in ("Username", "Group"))
     kinds = kind_column(view)
-    is_pair = not about_people(view) - {"Active"} and group.is_filled and not group.separator
+    is_pair = not about_people(view) and bool(_GRANTED.intersection(names_of(group.header)))
     if len(view.profiles) > 5 and username.is_unique and not is_pair and not (kinds and kinds.users):
         return []
     # Users without a group would be lost if they were derived from the groups that they have.
-    has_all = (about_people(view) and not is_pair) or group.separator or not group.is_filled
+    has_all = about_people(view) or group.separator or not group.is_filled
     if username.is_unique and username.is_filled and has_all:
         return []
     if scope := _scope_of_roles(view, fields):
@@ -317,7 +323,10 @@ def find_memberships(view: View) -> list[Part]:
     part = Part(Content.MEMBERSHIPS, fields, shape, 0.85, evidence)
     skip_groups(view, part)
     skip_denied(view, part)
-    return _with_users(view, part)
+    parts = _with_users(view, part)
+    if len(parts) > 1:
+        skip_no_groups(part, group)
+    return parts
 
 
 _MOST_COLUMNS_OF_MEMBERS = 50

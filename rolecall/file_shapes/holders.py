@@ -11,8 +11,9 @@ from rolecall.applications.model import Content
 from rolecall.core.text import fold
 from rolecall.file_shapes.directory import people_in
 from rolecall.file_shapes.ending import end_after
+from rolecall.file_shapes.groups_held import skip_no_groups
 from rolecall.file_shapes.kinds import skip_groups
-from rolecall.file_shapes.meanings import Meaning, assigned, is_inverted, meanings, names_of
+from rolecall.file_shapes.meanings import Meaning, assigned, is_inverted, is_link, meanings, names_of
 from rolecall.file_shapes.parts import Part, View, add_list
 from rolecall.file_shapes.profiles import Profile
 from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
@@ -26,7 +27,7 @@ _PLURAL = {
     "groups", "roles", "teams", "memberof", "memberships", "usergroups", "assignedroles", "assignedgroups",
 }  # fmt: skip
 # Names of columns with one group each, which need not repeat in a short list.
-_SINGULAR = re.compile(r"(?:role|group|team|rolle|gruppe)(?:name)?$")
+_SINGULAR = re.compile(r"(?:role|group|team|rolle|gruppe|groupprofile)(?:name)?$")
 _FEW_ROWS = 20
 _ENDED = re.compile(r"(?:deactivat|disabl|delet|revok|lock)\w*[ _-]*(?:date|on|at|time)\b", re.IGNORECASE)
 _HAS_DIGIT = re.compile(r"\d")
@@ -51,7 +52,7 @@ def find_people(view: View) -> list[Part]:
     if not {"Created", "Type", "Supervisor ID"} & employed and len(employed) < 2:
         return []
     shape: dict[str, Any] = {}
-    full = view.named(["name", "fullname", "displayname", "employeename", "worker", "employee", "personname"])
+    full = _full_name(view, employee.header)
     if not {"First Name", "Last Name"} <= fields.keys():
         if full is None:
             return []
@@ -70,6 +71,18 @@ def find_people(view: View) -> list[Part]:
     if "Status" not in fields:
         end_after(view, part, "Status")
     return [part]
+
+
+_FULL_NAMES = {
+    "name", "fullname", "displayname", "employeename", "worker", "employee", "personname", "lastnamefirstname",
+    "firstnamelastname", "lastfirst", "namelastfirst",
+}  # fmt: skip
+
+
+def _full_name(view: View, employee: str) -> Profile | None:
+    """Return the column of whole names, which is not that of the employee IDs."""
+    found = [each for each in view.profiles if _FULL_NAMES.intersection(names_of(each.header))]
+    return next((each for each in found if each.header != employee and each.numbers < 1), None)
 
 
 def _names_people(view: View, column: str, employee: str) -> bool:
@@ -156,7 +169,11 @@ def choose_username(
     ]
     names = [fields["Name"].header] if "Name" in fields else []
     known_as = {meaning.header for field, meaning in fields.items() if field != "Username"}
-    logins = [each.header for each in view.profiles if each.is_login and each.header not in known_as]
+    logins = [
+        each.header
+        for each in view.profiles
+        if each.is_login and each.header not in known_as and not is_link(each.header)
+    ]
     # Without a header a column of single words is rather the login than the name is.
     is_headless = view.table.header_line is None and view.table.delimiter is not None
     is_named = "Name" in fields and fields["Name"].score > _WEAK
@@ -229,8 +246,7 @@ def _listed_memberships(users: Part, groups: Profile) -> Part:
     fields["Group"] = Meaning(groups.header, "Group", 0.8, "its header names groups")
     add_list(groups, fields, shape, evidence)
     part = Part(Content.MEMBERSHIPS, fields, shape, 0.7, evidence)
-    if "split" not in shape and not groups.is_filled:
-        part.skip_rows({"column": groups.header, "is": [""]})
+    skip_no_groups(part, groups)
     return part
 
 

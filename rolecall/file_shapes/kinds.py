@@ -19,6 +19,8 @@ _NAMING = {"displayname", "name", "principalname", "groupname", "usergroup", "pr
 _PREFIX = re.compile(r"([A-Za-z_]{1,40}):(?=[^\s/])")
 # Everyone, in the words of cloud providers.
 _EVERYONE = {"allUsers", "allAuthenticatedUsers"}
+# Members whose account does not exist any more.
+_DELETED = "deleted:"
 # Prefixes of several people.
 _SEVERAL = re.compile(r"group|domain|project|principalSet", re.IGNORECASE)
 
@@ -86,9 +88,21 @@ def share_column(view: View, fields: dict[str, Meaning], shape: dict[str, Any], 
     other = _filled_for(view, column, kind)
     for field in ("Username", "Group"):
         fields.pop(field, None)
-    shape["join"] = {"Username": _when(column, kind, kind.users), "Group": _when(other, kind, kind.groups)}
+    shape["join"] = {"Username": _users_when(view, column, kind), "Group": _when(other, kind, kind.groups)}
     both = column if other == column else f"{column} and {other}"
     evidence.append(f"{both} names users and groups; {kind.header} says which")
+
+
+def _users_when(view: View, column: str, kind: Kinds) -> str:
+    """Return the pattern of usernames; service accounts of Kubernetes have the same names in several namespaces."""
+    place = kind.header.rpartition(".")[0]
+    space = f"{place}.namespace" if place else "namespace"
+    services = [word for word in kind.users if fold(word) == "serviceaccount"]
+    if space not in view.by_header or not services:
+        return _when(column, kind, kind.users)
+    named = [f"{{{space}|when({kind.header}={word})|prefix(system:serviceaccount:)|suffix(:)}}" for word in services]
+    others = [word for word in kind.users if word not in services]
+    return "".join([_when(column, kind, others), *named, _when(column, kind, services)])
 
 
 def _when(column: str, kind: Kinds, words: list[str]) -> str:
@@ -123,7 +137,8 @@ def find_bindings(naming: Profile, members: Profile, separator: str) -> Part | N
     found = {value: _PREFIX.match(value) for value in values if value and value not in _EVERYONE}
     if not found or not all(found.values()):
         return None
-    kinds = list(dict.fromkeys(match[1] for match in found.values() if match))
+    gone = [value for value in found if value.startswith(_DELETED)]
+    kinds = list(dict.fromkeys(match[1] for value, match in found.items() if match and value not in gone))
     several = [kind for kind in kinds if _SEVERAL.search(kind)]
     column = members.header
     groups = [f"{{{column}|starting({kind}:)|after(:)}}" for kind in several]
@@ -134,4 +149,17 @@ def find_bindings(naming: Profile, members: Profile, separator: str) -> Part | N
     shape = {"split": {column: separator}, "join": {field: each for field, each in join.items() if each}}
     evidence = [f"{column} begin with a kind: {', '.join(kinds[:5])}; each holds the {naming.header}"]
     fields = {"Permission": Meaning(naming.header, "Permission", 0.85, "it is granted to those listed")}
-    return Part(Content.PERMISSIONS, fields, {**shape, "deriveUsers": bool(join["Username"])}, 0.8, evidence)
+    part = Part(Content.PERMISSIONS, fields, {**shape, "deriveUsers": bool(join["Username"])}, 0.8, evidence)
+    part.skip_rows({"column": column, "startsWith": [_DELETED]})
+    if gone:
+        part.evidence.append(f"Members that were deleted are left out: {', '.join(gone)[:80]}")
+    return part
+
+
+def read_conditions(view: View, part: Part) -> Part:
+    """Read the condition of a grant as its value, so that it is not taken for one without."""
+    column = view.named(["conditiontitle", "conditionexpression"])
+    if column and column.values:
+        part.fields["Value"] = Meaning(column.header, "Value", 0.8, "the grant holds under this condition only")
+        part.evidence.append(f"Some grants hold under a condition only: {', '.join(column.distinct)[:80]}")
+    return part

@@ -115,7 +115,9 @@ def _numbered(lines: Sequence[str], starts: Sequence[int], headers: Sequence[str
 
 
 def _found(table: SampleTable, evidence: str) -> SampleTable:
-    return msgspec.structs.replace(table, evidence=[evidence, *table.evidence], is_aligned=True, merges=False)
+    evidences = [evidence, *table.evidence]
+    # The reader names columns without a header by their number.
+    return msgspec.structs.replace(table, evidence=evidences, is_aligned=True, merges=False, skip_lines=0)
 
 
 def _stacked_header(lines: Sequence[str], at: int, starts: Sequence[int]) -> list[str]:

@@ -16,6 +16,7 @@ _EMAIL = re.compile(r"[^@\s,;]{1,64}@[^@\s,;]{1,255}\.[^@\s,;]{1,63}")
 _NUMBER = re.compile(r"-?\d+(?:[.,]\d+)?")
 # PowerShell writes lists of them in braces.
 _DN = re.compile(r"\{?(?:cn|uid|ou|dc|o)=", re.IGNORECASE)
+_NOT_IN_NAMES = re.compile(r"[\d@*=/\\|<>]")
 _LOGIN = re.compile(r"[^\s,;@]{1,64}")
 _OPAQUE = re.compile(r"-?\d+|[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|/.*=.*|S-1-[\d-]+")
 _DUMPED = re.compile(r"(?:System|Microsoft)\.[\w.]+(?:`\d.*)?")
@@ -77,7 +78,7 @@ class Profile:
     @cached_property
     def names(self) -> float:
         """Return the share of values of several words, as full names are."""
-        return self._share(lambda value: 1 < len(value.split()) < 6 and not any(c.isdigit() or c == "@" for c in value))
+        return self._share(lambda value: 1 < len(value.split()) < 6 and not _NOT_IN_NAMES.search(value))
 
     @cached_property
     def logins(self) -> float:
@@ -95,7 +96,8 @@ class Profile:
 
     @cached_property
     def distinguished_names(self) -> float:
-        return self._share(lambda value: bool(_DN.match(value)))
+        filled = [value for value in self.distinct if value not in ("{}", "[]")][:_MOST_LISTED]
+        return sum(bool(_DN.match(value)) for value in filled) / len(filled) if filled else 0.0
 
     @cached_property
     def statuses(self) -> float:

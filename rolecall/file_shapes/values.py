@@ -13,7 +13,7 @@ from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
 # One-letter and local words for statuses; proposed with little confidence.
 _GUESSED = {
     "loa": "Yes", "leaveofabsence": "Yes", "expiredgrace": "Yes", "lockedtimed": "Yes",
-    "joined": "Yes",
+    "joined": "Yes", "fulltime": "Yes", "parttime": "Yes", "permanent": "Yes", "regular": "Yes",
     "a": "Yes", "e": "Yes", "act": "Yes", "ok": "Yes", "open": "Yes", "valid": "Yes", "onleave": "Yes", "leave": "Yes",
     "longtermleave": "Yes", "i": "No", "d": "No", "t": "No", "l": "No", "s": "No", "x": "No", "inact": "No",
     "term": "No", "susp": "No", "dis": "No", "quit": "No", "ended": "No", "offboarded": "No", "locked": "No",

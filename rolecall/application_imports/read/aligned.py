@@ -72,12 +72,17 @@ def cut_lines(lines: Sequence[str]) -> Iterator[str]:
         return
     header, below = lines[0], lines[1:]
     if is_boxed(header):
-        yield SEPARATOR.join(cut_box(header))
+        yield _named(cut_box(header))
         yield from (SEPARATOR.join(cut_box(line)) if not is_box_rule(line) and line != header else "" for line in below)
         return
     starts = columns_of(header, below[0] if below else "").starts
-    yield SEPARATOR.join(cut(header, starts))
+    yield _named(cut(header, starts))
     yield from cut_at(below, starts, [header])
+
+
+def _named(header: Sequence[str]) -> str:
+    """Return a header with names for columns that have none, such as that of check boxes."""
+    return SEPARATOR.join(cell or f"Column {n}" for n, cell in enumerate(header, 1))
 
 
 def cut_at(lines: Iterable[str], starts: Sequence[int], headers: Iterable[str]) -> Iterator[str]:

@@ -21,6 +21,7 @@ _PAIRS = (Content.MEMBERSHIPS, Content.PERMISSIONS)
 LOST_LIST = r"^(?:System\.[A-Za-z.]+\[\]|Microsoft\.ActiveDirectory\.Management\.AD\w+Collection)$"
 # Bytes of white space around a word.
 _AROUND = 8
+_NAME = re.compile(r"[A-Za-z]{1,20}=")
 _RDN = r"^\s*[^=,]+=((?:\\.|[^,\\])*)"
 
 
@@ -214,6 +215,10 @@ class ShapedTable:
                 return text.map_batches(lambda cells: _past_dates(cells, argument), return_dtype=pl.String)
             case "starting":
                 return pl.when(text.str.starts_with(argument)).then(text).otherwise(pl.lit(""))
+            case "prefix":
+                return pl.when(text == "").then(text).otherwise(pl.lit(argument) + text)
+            case "suffix":
+                return pl.when(text == "").then(text).otherwise(text + pl.lit(argument))
         column, _, wanted = argument.partition("=")
         other = pl.col(self.at(column.strip(), "join")).str.strip_chars().str.to_lowercase()
         return pl.when(other == wanted.strip().lower()).then(text).otherwise(pl.lit(""))
@@ -252,12 +257,7 @@ def _parts_of_json(cells: pl.Series, _: str) -> pl.Series:
 def _elements(cell: str) -> list[str]:
     text = cell.strip()
     if text.startswith("{") and text.endswith("}"):
-        # PostgreSQL and PowerShell write lists in braces.
-        try:
-            parts = next(csv.reader([text[1:-1]], skipinitialspace=True), [])
-        except csv.Error as error:
-            raise BrokenFile(f"{text[:50]} is not a list in braces: {error}") from None
-        return [part.strip() for part in parts if part.strip()]
+        return _in_braces(text)
     if not text.startswith("["):
         return [text] if text else []
     try:
@@ -268,6 +268,28 @@ def _elements(cell: str) -> list[str]:
         each if isinstance(each, str) else msgspec.json.encode(each).decode() for each in found if each is not None
     )
     return [each.strip() for each in plain if each.strip()]
+
+
+# A comma between distinguished names; those inside of them have no space behind.
+_BETWEEN_NAMES = re.compile(r"(?<!\\), (?=[A-Za-z]{1,20}=)")
+_CUT_OFF = ("...", "\u2026")
+
+
+def _in_braces(text: str) -> list[str]:
+    """Read a list as PostgreSQL and PowerShell write it."""
+    inside = text[1:-1].strip()
+    if _NAME.match(inside):
+        parts = _BETWEEN_NAMES.split(inside)
+    else:
+        try:
+            parts = next(csv.reader([inside], skipinitialspace=True), [])
+        except csv.Error as error:
+            raise BrokenFile(f"{text[:50]} is not a list in braces: {error}") from None
+    found = [part.strip() for part in parts if part.strip()]
+    if found and found[-1].endswith(_CUT_OFF):
+        advice = "set $FormatEnumerationLimit = -1 and export it again"
+        raise BrokenFile(f"{text[:50]} is cut off, because PowerShell shows the first values of a list only; {advice}")
+    return found
 
 
 def shaped(table: Table, shape: FileShape, columns: Mapping[str, str], content: Content) -> Table:
