@@ -1,13 +1,10 @@
-"""Rules for files about access: groups, memberships, permissions and matrices of them."""
+"""Rules for files about access: groups, memberships and permissions."""
 
-import re
 from collections import Counter
 from typing import Any
 
-from rolecall.applications.field_words import ACCESS, NO_ACCESS
 from rolecall.applications.file_shape import ANY_OTHER, JSON
 from rolecall.applications.model import Content
-from rolecall.core.text import fold
 from rolecall.file_shapes.denials import read_access, skip_denied
 from rolecall.file_shapes.directory import groups_in, people_in, placeholders
 from rolecall.file_shapes.ending import ask_for_ended
@@ -21,133 +18,17 @@ from rolecall.file_shapes.holders import (
     repeated_users,
 )
 from rolecall.file_shapes.kinds import find_bindings, kind_column, read_conditions, share_column, skip_groups
-from rolecall.file_shapes.meanings import Meaning, is_flag, is_inverted, is_known_header, is_state, names_of
+from rolecall.file_shapes.matrices import GRANTED
+from rolecall.file_shapes.meanings import Meaning, is_known_header, names_of
 from rolecall.file_shapes.parts import Part, View, add_list, separated_by, without_prefix
 from rolecall.file_shapes.profiles import Profile
-from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
 
 _MEMBERS = {"member", "members", "uniquemember", "memberuid", "users", "memberlist"}
 _NAMING = ["cn", "group", "groupname", "name", "displayname", "role", "rolename", "team"]
-_LEAST_TICKED = 3
-# Columns of tables that pair users with roles, even if each user has one.
-_GRANTED = {"agrname", "grantedrole"}
-_COUNTS = re.compile(r"(?:grand )?total|count|sum|number of .*", re.IGNORECASE)
 # Columns that only groups have.
 _OF_GROUPS = {"grouptypes", "grouptype", "groupscope", "groupcategory", "membershiptype", "securityenabled"}
 # A file of groups has few columns.
 _MOST_OF_GROUPS = 12
-# A matrix whose cells are levels, such as R and RW.
-_MOST_LEVELS = 6
-_LONGEST_LEVEL = 12
-# A full name, or an e-mail address.
-_PERSON = re.compile(r"[A-Z][\w'-]+(?: [A-Z][\w'.-]*){1,3}|[^@\s]{1,64}@[^@\s]{1,255}")
-
-
-def find_matrix(view: View) -> list[Part]:
-    """Recognize a matrix: most columns hold ticks or blanks, and the others name the rows."""
-    ticked = [each for each in view.profiles if _is_ticked(each)]
-    ticked = ticked if len(ticked) >= _LEAST_TICKED else _levels(view)
-    # Columns such as is_admin, admin_option and mfa_enabled are about an account or a grant.
-    if 2 * sum(is_flag(each.header) for each in ticked) >= len(ticked):
-        return []
-    states = {meaning.header for field, meaning in view.fields(Content.USERS).items() if field in ("Active", "Locked")}
-    flags = [each for each in ticked if is_state(each.header) or each.header in states]
-    ticked = [each for each in ticked if each not in flags]
-    counts = [each for each in view.profiles if each.numbers == 1 and _COUNTS.fullmatch(each.header)]
-    others = [each for each in view.profiles if each not in (*ticked, *flags, *counts) and each.values]
-    if len(ticked) < _LEAST_TICKED or len(ticked) <= len(others) or not others or len(others) > 5:
-        return []
-    # Rows of a list of grants repeat the names of their holders; those of a matrix do not.
-    if len(set(zip(*(each.cells for each in others), strict=True))) < len(others[0].cells) or _are_grants(view, others):
-        return []
-    kept = view.fields(Content.PERMISSIONS)
-    fields = {field: meaning for field, meaning in kept.items() if meaning.header in {each.header for each in others}}
-    if not {"Username", "Group", "Permission"} & fields.keys():
-        first = others[0]
-        fields["Username"] = Meaning(first.header, "Username", 0.5, "it names the rows of a matrix")
-    across = "Group" if "Permission" in fields else "Permission"
-    fields = {field: meaning for field, meaning in fields.items() if field not in (across, "Access")}
-    if across == "Permission" and {"Username", "Group"} <= fields.keys():
-        fields.pop("Group")
-    is_access = all(_is_ticked(each) for each in ticked)
-    keep = [each.header for each in (*others, *flags, *counts)]
-    unpivot = {"keep": keep, "headers": across, "cells": "Access" if is_access else "Value"}
-    words = ", ".join(dict.fromkeys(value for each in ticked for value in each.distinct))[:40]
-    evidence = [f"{len(ticked)} columns hold only {words} or nothing: a matrix with a {across} in each header"]
-    shape: dict[str, Any] = {"unpivot": unpivot}
-    if not is_access and (nothing := _words_for_nothing(ticked)):
-        shape["blank"] = nothing
-    evidence += [f"{each.header} is about the account and no permission" for each in flags]
-    share_column(view, fields, shape, evidence)
-    part = Part(Content.PERMISSIONS, fields, shape, 0.8 if is_access else 0.6, evidence)
-    if "Username" not in fields and across == "Permission":
-        _ask_for_people(part, [each.header for each in ticked])
-    return [part, *_down_the_matrix(view, part, ticked)]
-
-
-def _are_grants(view: View, columns: list[Profile]) -> bool:
-    """Return whether the columns beside those of yes and no pair holders with what they hold."""
-    if any((_GRANTED | {"grantee"}).intersection(names_of(each.header)) for each in columns):
-        return True
-    fields = {field: each for field, each in view.fields(Content.MEMBERSHIPS).items() if each.score > 0.6}
-    if not {"Username", "Group"} <= fields.keys():
-        return False
-    headers = {each.header for each in columns}
-    holder, held = (view.by_header[fields[field].header] for field in ("Username", "Group"))
-    return {holder.header, held.header} <= headers and held.is_filled and not holder.is_unique
-
-
-def _words_for_nothing(ticked: list[Profile]) -> list[str]:
-    return sorted({value for each in ticked for value in each.distinct if fold(value) in NO_ACCESS})
-
-
-def _ask_for_people(matrix: Part, headers: list[str]) -> None:
-    """Ask whether the headers of a matrix with groups in its rows name people."""
-    if 2 * sum(bool(_PERSON.fullmatch(header)) for header in headers) <= len(headers):
-        return
-    text = (
-        f"Are {', '.join(headers[:3])} permissions? If they are people, export the matrix with the people in its rows"
-    )
-    choice = ProposedChoice("They are permissions", "unpivot.headers", "Permission")
-    matrix.questions = [*matrix.questions, OpenQuestion(text, [choice])]
-
-
-def _down_the_matrix(view: View, matrix: Part, ticked: list[Profile]) -> list[Part]:
-    """Return the users in the rows of a matrix, those without access too; derive them if their names repeat."""
-    if "join" in matrix.shape:
-        matrix.shape["deriveUsers"] = True
-    if (username := matrix.fields.get("Username")) is None:
-        return []
-    if not (view.by_header[username.header].is_unique and view.by_header[username.header].is_filled):
-        matrix.shape["deriveUsers"] = True
-        return []
-    across = [each.header for each in ticked]
-    fields = {"Username": username, **view.fields(Content.USERS, [username.header, *across])}
-    users = Part(Content.USERS, fields, {}, matrix.confidence, [f"{username.header} names the users of the matrix"])
-    users.fields["Username"] = username
-    users.ignore(across)
-    return [users]
-
-
-def _is_ticked(profile: Profile) -> bool:
-    found = {fold(value) for value in profile.values}
-    return profile.ticks and len(found - NO_ACCESS) <= 4 and not is_inverted(profile.header)
-
-
-def _levels(view: View) -> list[Profile]:
-    """Return the columns of a matrix of levels: short words, few of them, and the same in several columns."""
-    short = [
-        each
-        for each in view.profiles
-        if each.values and not each.numbers and not is_flag(each.header) and not is_inverted(each.header)
-        and all(len(value) <= _LONGEST_LEVEL and " " not in value for value in each.distinct)
-    ]  # fmt: skip
-    counts = Counter(fold(value) for each in short for value in each.distinct)
-    shared = {word for word, columns in counts.items() if columns > 1}
-    known = shared | ACCESS.keys() | NO_ACCESS
-    found = [each for each in short if 2 * len({fold(value) for value in each.distinct} & known) >= len(each.distinct)]
-    levels = {fold(value) for each in found for value in each.distinct}
-    return found if len(levels) <= _MOST_LEVELS else []
 
 
 def find_postgres_roles(view: View) -> list[Part]:
@@ -261,10 +142,11 @@ def _use_name_of_account(view: View, fields: dict[str, Meaning]) -> None:
 
 
 def _names_holders(view: View, fields: dict[str, Meaning], name: Meaning) -> bool:
-    """Return whether a column has one full name for each holder, so that it names the person."""
-    column = view.by_header[name.header]
-    holder = fields.get("Username")
-    return holder is not None and column.names > 0.5 and depends_on(column, view.by_header[holder.header])
+    """Return whether a column has another full name for each holder, so that it names the person."""
+    if "Username" not in fields:
+        return False
+    column, holder = view.by_header[name.header], view.by_header[fields["Username"].header]
+    return column.names > 0.5 and depends_on(column, holder) and depends_on(holder, column)
 
 
 def _use_as_section(view: View, fields: dict[str, Meaning], name: Meaning) -> None:
@@ -307,7 +189,7 @@ def find_memberships(view: View) -> list[Part]:
     use_login(view, fields)
     username, group = (view.by_header[fields[field].header] for field in ("Username", "Group"))
     kinds = kind_column(view)
-    is_pair = not about_people(view) and bool(_GRANTED.intersection(names_of(group.header)))
+    is_pair = not about_people(view) and bool(GRANTED.intersection(names_of(group.header)))
     if len(view.profiles) > 5 and username.is_unique and not is_pair and not (kinds and kinds.users):
         return []
     # Users without a group would be lost if they were derived from the groups that they have.

@@ -5,7 +5,7 @@ from typing import Any
 
 from rolecall.application_imports.read.secret_headers import looks_secret
 from rolecall.applications.model import Content
-from rolecall.file_shapes import access, holders, members
+from rolecall.file_shapes import access, holders, matrices, members
 from rolecall.file_shapes.headers import NO_HEADER
 from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.sample_table import SampleTable
@@ -27,7 +27,7 @@ def parts_of(view: View, content: Content | None = None) -> list[Part]:
 
 _RULES: tuple[Callable[[View], list[Part]], ...] = (
     holders.find_people,
-    access.find_matrix,
+    matrices.find_matrix,
     access.find_postgres_roles,
     access.find_sap_authorizations,
     members.find_inner_members,

@@ -80,7 +80,7 @@ WORDS: dict[Content, dict[str, str]] = {
         "permission,permissionname,permissions,privilege,privileges,entitlement,entitlements,right,rights"
         ",authorization,action,actions,permissionid,tcode,transaction,operation,scope,scopes,capability,function,object"
         ",berechtigung,berechtigungen,recht,rechte,droit,droits,permiso,permisos,privilegetype"
-        ",accesslevel,permissionlevel,accessright,accessrights,filesystemrights,registryrights,groupuseraccessright",
+        ",permissionsetlabel,permissionsetname,accesslevel,permissionlevel,accessright,accessrights,filesystemrights,registryrights,groupuseraccessright",
         "Header": "header,heading,category,module,system,area,application,app,owner,schema,database,tableschema"
         ",grantedon,entity,entityname,workspace,workspacename,sitetitle,mailbox,server,servername,computer"
         ",pscomputername,hostname,cluster",
@@ -120,7 +120,7 @@ _BRACKETED = re.compile(r"[\[(]([^\[\]()]*)[\])]")
 # In a path the name of a role or of a profile is not the name of a person.
 _THING = re.compile(r"(?:profile|role|group|team|department|permissionset|organi[sz]ation|company|definition|license)$")
 _NAMES_OF_THINGS = {"name", "displayname", "label"}
-_SHOWN = {"displayvalue", "display", "label"}
+_SHOWN = {"displayvalue", "display"}
 _LINKS = {"link", "href", "self", "$ref"}
 # Words of columns that name what a person holds.
 _HELD = {"permission", "permissions", "role", "roles", "group", "groups", "team", "teams", "set", "sets", "profile"}

@@ -23,6 +23,7 @@ _MEMBER_NAMES = (
     "value",
     "id",
 )
+_ABOUT_MEMBERS = {"type", "kind", "$ref", "ref", "objectid", "upn", "samaccountname", "@odata.type", "objecttype"}
 
 
 def find_inner_members(view: View) -> list[Part]:
@@ -34,7 +35,9 @@ def find_inner_members(view: View) -> list[Part]:
     prefix = f"{name}."
     group = _named(view, _GROUP_NAMES, "")
     member = _named(view, _MEMBER_NAMES, prefix)
-    if group is None or member is None:
+    inner_names = {fold(each.header.removeprefix(prefix)) for each in view.profiles if each.header.startswith(prefix)}
+    # Members with rights of their own hold permissions.
+    if group is None or member is None or not inner_names <= {*_MEMBER_NAMES, *_ABOUT_MEMBERS}:
         return []
     why = f"each record of {outer} lists its {name}"
     naming = Meaning(group.header, "Group", 0.85, why)

@@ -1,0 +1,238 @@
+"""Exports whose columns could be taken for another kind of thing: dates, roles, names, logs, nested members."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.file_shapes.test_exports import contents, imported, proposed
+
+
+def test_dates_are_no_groups(tmp_path: Path) -> None:
+    text = (
+        "User id,User name,email,User status,Added to org,Org role\n"
+        '1a,Ada Byron,ada@x.com,Active,"Mar 02, 2021",User\n2b,Bob Kahn,bob@x.com,Suspended,"Jan 05, 2020",Admin\n'
+    )
+
+    found = imported(tmp_path, users=text)
+
+    assert found.memberships == {("1a", "User"), ("2b", "Admin")}
+
+
+def test_granted_roles_beside_columns_of_yes_and_no(tmp_path: Path) -> None:
+    text = (
+        "GRANTEE  GRANTED_ROLE  ADM DEL DEF COM INH\n-------- ------------- --- --- --- --- ---\n"
+        "SYS      DBA           YES NO  YES YES YES\nADA      CONNECT       NO  NO  YES NO  NO\n"
+        "BOB      APP_READ      NO  NO  YES NO  NO\n\n3 rows selected.\n"
+    )
+    listed = "User,Role,Sticky,Shared,Nested\nada,Admin,Y,N,Y\nada,Reader,N,N,Y\nbob,Reader,N,Y,N\n"
+
+    granted, named = imported(tmp_path, roles=text), imported(tmp_path, roles=listed)
+
+    assert granted.memberships == {("SYS", "DBA"), ("ADA", "CONNECT"), ("BOB", "APP_READ")}
+    assert named.memberships == {("ada", "Admin"), ("ada", "Reader"), ("bob", "Reader")}
+
+
+def test_users_of_an_application_are_no_people(tmp_path: Path) -> None:
+    user = {"externalId": "7", "created": "2019-01-01T00:00:00.000Z", "status": "PROVISIONED"}
+    user |= {
+        "credentials": {"userName": "ada@x.com"},
+        "profile": {"firstName": "Ada", "lastName": "Byron", "role": "A"},
+    }
+    other = {**user, "externalId": "8", "status": "DEPROVISIONED", "credentials": {"userName": "bob@x.com"}}
+
+    found = imported(tmp_path, users=json.dumps([user, other]))
+
+    assert (found.active, found.inactive) == ({"ada@x.com"}, {"bob@x.com"})
+
+
+def test_members_of_groups_beside_roles_of_people(tmp_path: Path) -> None:
+    text = (
+        "version: 1\n\ndn: cn=Managers,ou=Groups,dc=x\nobjectClass: groupOfUniqueNames\ncn: Managers\n"
+        "uniqueMember: uid=ada,ou=People,dc=x\nuniqueMember: uid=bob,ou=People,dc=x\n\n"
+        "dn: uid=ada,ou=People,dc=x\nobjectClass: inetOrgPerson\ncn: Ada Byron\nuid: ada\nsn: Byron\n"
+        "nsRoleDN: cn=auditors,dc=x\n\ndn: uid=bob,ou=People,dc=x\nobjectClass: inetOrgPerson\ncn: Bob Kahn\nuid: bob\n"
+        "sn: Kahn\n"
+    )
+
+    found = imported(tmp_path, directory=text)
+
+    assert found.active == {"ada", "bob"}
+    assert found.memberships == {("ada", "Managers"), ("bob", "Managers")}
+    assert "auditors" in str(found.rows("users", "metadata"))
+
+
+def test_members_of_groups_with_their_kind(tmp_path: Path) -> None:
+    sales = {"id": "1", "displayName": "Sales", "members": [
+        {"value": "u1", "display": "ada", "type": "User"}, {"value": "g2", "display": "Ops", "type": "Group"},
+    ]}  # fmt: skip
+    text = json.dumps({"totalResults": 2, "Resources": [sales, {"id": "2", "displayName": "Ops", "members": []}]})
+
+    found = imported(tmp_path, groups=text)
+
+    assert found.groups == {"Sales", "Ops"}
+    assert (found.active, found.memberships) == ({"ada"}, {("ada", "Sales")})
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("Timestamp,User,Action,Result\n2026-11-13T08:01:12Z,ada,LOGIN,OK\n2026-11-13T08:03Z,bob,LOGIN,BAD\n", "log"),
+        ("Vendor ID,Vendor Name,Amount,Invoice Date\n1,Acme,12.50,2026-01-01\n2,Foo,13.50,2026-01-02\n", "business"),
+        ("# TYPE  DATABASE  USER  ADDRESS  METHOD\nlocal  all  postgres   peer\nhost  app  ada  ::1  md5\n", "\\du"),
+        ("+--------+\n| Grants for ada@% |\n+--------+\n| GRANT USAGE ON *.* TO `ada`@`%` |\n+----------+\n", "SQL"),
+        ("USER=ADA    NAME=ADA BYRON   OWNER=SYS1\n ATTRIBUTES=SPECIAL\nUSER=BOB  NAME=BOB KAHN  OWNER=SYS1\n", "RACF"),
+    ],
+)  # fmt: skip
+def test_texts_without_accounts_are_refused(tmp_path: Path, text: str, why: str) -> None:
+    (file,) = proposed(tmp_path, export=text).files
+
+    assert why in str(file.problem)
+
+
+def test_profiles_of_ibm_i(tmp_path: Path) -> None:
+    text = (
+        "AUTHORIZATION_NAME,STATUS,GROUP_PROFILE_NAME,SPECIAL_AUTHORITIES,PREVIOUS_SIGNON\n"
+        "ADA,*ENABLED,FINGRP,*ALLOBJ *SECADM,2026-11-13 08:01:12\nBOB,*DISABLED,*NONE,,\n"
+    )
+
+    found = imported(tmp_path, profiles=text)
+
+    assert (found.active, found.inactive) == ({"ADA"}, {"BOB"})
+    assert found.memberships == {("ADA", "FINGRP")}
+    assert found.rows("users", "name") == ["", ""]
+
+
+def test_roles_of_users_with_one_role_each(tmp_path: Path) -> None:
+    table = "MANDT,AGR_NAME,UNAME,FROM_DAT,TO_DAT,MORE\n1,Z_AP,ADA,20200101,99991231,\n1,Z_AR,BOB,20200101,20240331,\n"
+    box = (
+        "Table:          AGR_USERS\n------------------------------------------------\n"
+        "|   |MANDT|AGR_NAME  |UNAME  |FROM_DAT  |TO_DAT    |\n------------------------------------------------\n"
+        "|[ ]|100  |Z_AP      |ADA    |01.01.2020|31.12.9999|\n|[ ]|100  |Z_AR      |BOB    |01.01.2020|31.03.2024|\n"
+        "------------------------------------------------\n"
+    )
+
+    for text in (table, box):
+        found = imported(tmp_path, roles=text)
+        assert found.active == {"ADA", "BOB"}
+        assert found.memberships == {("ADA", "Z_AP"), ("BOB", "Z_AR")}
+        assert "TO_DAT" in proposed(tmp_path, roles=text).files[0].contents[0].questions[0].text
+
+
+def test_distinguished_names_in_braces(tmp_path: Path) -> None:
+    text = (
+        "\nEnabled        : True\nMemberOf       : {CN=Fin\\, North,OU=G,DC=x, CN=Ops,OU=G,DC=x}\n"
+        "SamAccountName : ada\n\nEnabled        : False\nMemberOf       : {}\nSamAccountName : bob\n\n"
+    )
+
+    found = imported(tmp_path, users=text)
+
+    assert found.memberships == {("ada", "Fin, North"), ("ada", "Ops")}
+
+
+def test_list_in_braces_that_is_cut_off(tmp_path: Path) -> None:
+    text = "\nMemberOf       : {CN=Fin,OU=G,DC=x, CN=Ops,OU=G,DC=x...}\nSamAccountName : ada\n\n"
+    text += "MemberOf       : {CN=Fin,OU=G,DC=x}\nSamAccountName : bob\n\n"
+
+    with pytest.raises(Exception, match="FormatEnumerationLimit"):
+        imported(tmp_path, users=text)
+
+
+def test_name_of_a_profile_is_no_name_of_a_person(tmp_path: Path) -> None:
+    text = (
+        "Username,LastName,FirstName,IsActive,Profile.Name,UserRole.Name\n"
+        "ada@x.com,Byron,Ada,TRUE,System Administrator,CEO\nbob@x.com,Kahn,Bob,FALSE,Standard User,\n"
+    )
+    sets = (
+        "User ID,First name,Last name,Email,User status,Permission sets\n"
+        "1,Ada,Byron,ada@x.com,Active,Sales manager\n2,Bob,Kahn,bob@x.com,Deactivated,Read only\n"
+    )
+
+    for each in (text, sets):
+        assert imported(tmp_path, users=each).rows("users", "name") == ["Ada Byron", "Bob Kahn"]
+
+
+@pytest.mark.parametrize("shown", ["value", "display_value"])
+def test_references_of_records(tmp_path: Path, shown: str) -> None:
+    def row(user: str, group: str) -> dict[str, object]:
+        links = {"user": f"https://x/table/sys_user/{user}", "group": f"https://x/table/sys_user_group/{group}"}
+        return {"user": {"link": links["user"], shown: user}, "group": {"link": links["group"], shown: group}}
+
+    text = json.dumps({"result": [row("u1", "g1"), row("u1", "g2"), row("u2", "g1")]})
+
+    assert imported(tmp_path, members=text).memberships == {("u1", "g1"), ("u1", "g2"), ("u2", "g1")}
+
+
+def test_service_accounts_of_namespaces(tmp_path: Path) -> None:
+    def bound(role: str, *subjects: dict[str, str]) -> dict[str, object]:
+        return {"kind": "RoleBinding", "metadata": {"namespace": "x"}, "roleRef": {"name": role}, "subjects": subjects}
+
+    service = {"kind": "ServiceAccount", "name": "default"}
+    first = bound(
+        "admin", {"kind": "User", "name": "ada"}, {"kind": "Group", "name": "devs"}, {**service, "namespace": "ci"}
+    )
+    text = json.dumps({"items": [first, bound("view", {**service, "namespace": "dev"})]})
+
+    found = imported(tmp_path, bindings=text)
+
+    assert found.active == {"ada", "system:serviceaccount:ci:default", "system:serviceaccount:dev:default"}
+    assert ("system:serviceaccount:dev:default", "", "", "view") in found.permissions
+
+
+def test_deleted_members_and_conditions_of_bindings(tmp_path: Path) -> None:
+    members = ["user:ada@x.com", "deleted:user:old@x.com?uid=123"]
+    condition = {"title": "until 2020", "expression": "request.time < timestamp('2020-01-01T00:00:00Z')"}
+    bindings = [
+        {"role": "viewer", "members": members},
+        {"role": "owner", "members": members[:1], "condition": condition},
+    ]
+    text = json.dumps({"bindings": bindings})
+
+    found = imported(tmp_path, policy=text)
+
+    assert found.active == {"ada@x.com"}
+    assert sorted(found.rows("permissions", "permission", "value")) == [("owner", "until 2020"), ("viewer", "")]
+    assert "old@x.com" in str(proposed(tmp_path, policy=text).files[0].contents[0].evidence)
+
+
+def test_name_of_the_holder_is_no_section(tmp_path: Path) -> None:
+    found = imported(tmp_path, rights="User;Name;Permissions\nada;Ada Byron;read, write\nbob;Bob Kahn;read\n")
+
+    assert sorted(set(found.rows("permissions", "permission"))) == ["read", "write"]
+    assert set(found.rows("permissions", "section")) == {""}
+
+
+def test_login_beside_the_address_and_users_without_a_group(tmp_path: Path) -> None:
+    text = (
+        "id,name,givenName,familyName,e-mail,groups\n1,abyron,Ada,Byron,ada@x.com,Fin\n1,abyron,Ada,Byron,ada@x.com,Ops\n"
+        "2,bkahn,Bob,Kahn,bob@x.com,Fin\n3,cdee,Cy,Dee,cy@x.com,\n"
+    )
+
+    found = imported(tmp_path, accounts=text)
+
+    assert found.active == {"abyron", "bkahn", "cdee"}
+    assert found.memberships == {("abyron", "Fin"), ("abyron", "Ops"), ("bkahn", "Fin")}
+
+
+def test_permission_sets_with_and_without_a_profile(tmp_path: Path) -> None:
+    text = (
+        "ASSIGNEE.USERNAME,ASSIGNEE.ISACTIVE,PERMISSIONSET.LABEL,PERMISSIONSET.PROFILE.NAME\n"
+        "ada@x.com,true,Sales Cloud,\nada@x.com,true,Admin,System Administrator\nbob@x.com,false,Sales Cloud,\n"
+    )
+
+    found = imported(tmp_path, sets=text)
+
+    assert sorted(found.rows("permissions", "permission")) == ["Admin", "Sales Cloud", "Sales Cloud"]
+    assert found.inactive == {"bob@x.com"}
+
+
+def test_last_name_and_first_name_in_one_column(tmp_path: Path) -> None:
+    text = (
+        'Employee #,"Last name, First name",Job title,Employment status,Hire date,Termination date\n'
+        '1001,"Byron, Ada",Analyst,Full-Time,2019-01-02,0000-00-00\n'
+        '1002,"Kahn, Bob",CTO,Terminated,2018-01-02,2025-03-02\n'
+    )
+
+    assert contents(tmp_path, people=text) == ["identities"]
+    people = imported(tmp_path, people=text).rows("identities", "employee_id", "first_name", "last_name", "status")
+    assert people == [("1001", "Ada", "Byron", "Active"), ("1002", "Bob", "Kahn", "Disabled")]
