@@ -34,7 +34,7 @@ def test_granted_roles_beside_columns_of_yes_and_no(tmp_path: Path) -> None:
 
 
 def test_users_of_an_application_are_no_people(tmp_path: Path) -> None:
-    user = {"externalId": "7", "created": "2019-01-01T00:00:00.000Z", "status": "PROVISIONED"}
+    user: dict[str, object] = {"externalId": "7", "created": "2019-01-01T00:00:00.000Z", "status": "PROVISIONED"}
     user |= {
         "credentials": {"userName": "ada@x.com"},
         "profile": {"firstName": "Ada", "lastName": "Byron", "role": "A"},
