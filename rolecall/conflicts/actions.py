@@ -49,6 +49,29 @@ async def simulate_rule(db: Db, caller: Caller, id: str, raw: Json, facts: Facts
     )
 
 
+async def simulate_duty(db: Db, id: str, raw: Json, facts: Facts) -> shapes.DutySimulation:
+    """Change the duty, compare the conflicts, and roll back."""
+    duty = await duty_queries.get(db, id)
+    before = await queries.people_by_rule(db, duty.id)
+    after = before
+    async with db.transaction() as simulated:
+        duty = await duties.change_duty(db, id, raw, facts)
+        after = await queries.people_by_rule(db, duty.id)
+        raise Rollback(simulated)
+    rules = [
+        shapes.SimulatedRule(
+            rule.id,
+            rule.name,
+            len(after[rule] - people),
+            len(people - after[rule]),
+            len(people & after[rule]),
+        )
+        for rule, people in before.items()
+    ]
+    counts = [sum(getattr(rule, name) for rule in rules) for name in ("beginning", "ending", "staying")]
+    return shapes.DutySimulation(duty.holders, *counts, rules, duty.warnings)
+
+
 async def request_exception(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> ConflictDetail:
     """Request to keep a conflict for a while, under a control. Two people must approve."""
     conflict = await _locked(db, id, facts.now)

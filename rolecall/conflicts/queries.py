@@ -30,8 +30,13 @@ from rolecall.duties.shapes import DutyReference
 from rolecall.settings.policy import Level
 from rolecall.work_items.shapes import ActivityEntry
 
-_JOINS = "JOIN duty_rules r ON r.id = c.rule_id JOIN identities i ON i.id = c.identity_id"
-_COLUMNS = f"""c.id, c.number, r.id, r.name, coalesce(r.definition, r.draft) ->> 'risk', {duties.PERSON},
+# The rule as it was at a moment; now if the moment is null or before its first version.
+_JOINS_AT = """JOIN duty_rules r ON r.id = c.rule_id JOIN identities i ON i.id = c.identity_id
+    CROSS JOIN LATERAL (SELECT coalesce((
+        SELECT v.definition FROM duty_rule_versions v WHERE v.rule_id = r.id AND v.committed_at < {moment}
+        ORDER BY v.version DESC LIMIT 1), r.definition, r.draft) AS definition) AS past"""
+_JOINS = _JOINS_AT.format(moment="c.until")
+_COLUMNS = f"""c.id, c.number, r.id, past.definition ->> 'name', past.definition ->> 'risk', {duties.PERSON},
     c.status, c.since, c.since_import, c.until, c.until_import"""
 # The status at a past moment.
 _STATUS_THEN = """CASE WHEN EXISTS (
@@ -42,7 +47,7 @@ _STATUS_THEN = """CASE WHEN EXISTS (
 CONFLICTS_THEN = f"""SELECT c.id, c.number, c.rule_id, c.identity_id, c.since, c.since_import,
     NULL::timestamptz AS until, NULL::int AS until_import, {_STATUS_THEN} AS status, c.list_key
     FROM conflicts c WHERE c.since <= %(moment)s AND (c.until IS NULL OR c.until > %(moment)s)"""
-_NOTHING = Through([], [])
+_NOTHING = Through([], [], [])
 
 
 def _from_row(row: Sequence[Any]) -> ConflictItem:
@@ -101,8 +106,8 @@ async def _at(db: Db, page: int, filters: ConflictFilters, moment: datetime) -> 
         _from_row,
         page,
         total=f"SELECT count(*) FROM ({CONFLICTS_THEN}) AS c WHERE true{conditions}",
-        items=f"""SELECT {_COLUMNS} FROM ({CONFLICTS_THEN}) AS c {_JOINS} WHERE true{conditions}
-                  ORDER BY c.list_key DESC""",
+        items=f"""SELECT {_COLUMNS} FROM ({CONFLICTS_THEN}) AS c {_JOINS_AT.format(moment="%(moment)s")}
+                  WHERE true{conditions} ORDER BY c.list_key DESC""",
         moment=moment,
         **given,
     )
@@ -238,6 +243,18 @@ async def people_in_conflict(db: Db, rule_id: UUID) -> set[UUID]:
         db, "SELECT identity_id FROM conflicts WHERE rule_id = %(rule)s AND until IS NULL", rule=rule_id
     )
     return {id for (id,) in rows}
+
+
+async def people_by_rule(db: Db, duty_id: UUID) -> dict[DutyReference, set[UUID]]:
+    """Return the people who are in conflict now by each rule in effect that names a duty, by the rule's name."""
+    rows = await fetch_rows(
+        db,
+        """SELECT r.id, r.name, ARRAY(SELECT identity_id FROM conflicts c WHERE c.rule_id = r.id AND c.until IS NULL)
+           FROM duty_rules r WHERE r.id IN (SELECT rule_id FROM duty_rule_duties WHERE duty_id = %(id)s)
+           ORDER BY r.name_key, r.id""",
+        id=duty_id,
+    )
+    return {DutyReference(id, name): set(people) for id, name, people in rows}
 
 
 async def of_rule(db: Db, rule_id: UUID, page: int) -> Page[ConflictItem]:

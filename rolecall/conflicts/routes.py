@@ -12,6 +12,7 @@ from rolecall.conflicts.shapes import (
     ConflictDetail,
     ConflictException,
     ConflictItem,
+    DutySimulation,
     NewException,
     RuleSimulation,
     RuleSimulationBody,
@@ -23,6 +24,7 @@ from rolecall.core.config import Config
 from rolecall.core.db import Db
 from rolecall.core.paging import Page
 from rolecall.duties.model import ConflictStatus
+from rolecall.duties.shapes import DutyChanges
 from rolecall.web.bodies import a_guid, a_word_of
 from rolecall.web.operations import operation, optional_json
 
@@ -80,6 +82,12 @@ async def simulate_duty_rule(db: Db, caller: Caller, id: str, raw: Json, facts: 
     return await actions.simulate_rule(db, caller, id, raw, facts)
 
 
+@operation("POST", "/{id:str}/simulate", scope=_WRITE, body=DutyChanges)
+async def simulate_duty(db: Db, id: str, raw: Json, facts: Facts) -> DutySimulation:
+    """Show how many conflicts a change of the duty would begin and end, by rule."""
+    return await actions.simulate_duty(db, id, raw, facts)
+
+
 router = Router(
     "/api/conflicts",
     route_handlers=[
@@ -92,4 +100,11 @@ router = Router(
     ],
     tags=["Administration"],
 )
-simulations = Router("/api/duty-rules", route_handlers=[simulate_duty_rule], tags=["Administration"])
+simulations = Router(
+    "/api",
+    route_handlers=[
+        Router("/duty-rules", route_handlers=[simulate_duty_rule]),
+        Router("/duties", route_handlers=[simulate_duty]),
+    ],
+    tags=["Administration"],
+)

@@ -20,11 +20,25 @@ class ConflictRule(msgspec.Struct, frozen=True, rename="camel"):
     risk: Level
 
 
+class ThroughAccess(msgspec.Struct, frozen=True):
+    """The access by which a person has held a duty longest; `path` are the groups that it comes through."""
+
+    duty: DutyReference
+    application: DutyReference
+    account: str
+    path: list[str]
+    name: str
+
+
 class Through(msgspec.Struct, frozen=True, rename="camel"):
-    """What gave the access that completed the conflict; if both are empty, no request or model is on record."""
+    """What gave the access that completed the conflict; without request and model, none is on record.
+
+    `access` is the access on each side, one entry for each duty.
+    """
 
     access_requests: list[RequestReason]
     access_models: list[ModelReason]
+    access: list[ThroughAccess]
 
 
 class ConflictItem(msgspec.Struct, frozen=True, rename="camel"):
@@ -162,6 +176,27 @@ class RuleSimulation(msgspec.Struct, rename="camel"):
     page: int
     page_size: int
     total_pages: int
+
+
+class SimulatedRule(msgspec.Struct):
+    """How many conflicts of a rule a change of a duty would begin and end, and how many would stay."""
+
+    id: UUID
+    name: str
+    beginning: int
+    ending: int
+    staying: int
+
+
+class DutySimulation(msgspec.Struct):
+    """What a change of a duty would do: its holders, the conflicts of rules that name it, and its warnings."""
+
+    holders: int
+    beginning: int
+    ending: int
+    staying: int
+    rules: list[SimulatedRule]
+    warnings: list[str]
 
 
 class RuleSimulationBody(Body):

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
-from rolecall.conflicts.shapes import ConflictCarrier, ConflictItem, ConflictSide, SideAccess, Through
+from rolecall.conflicts.shapes import ConflictCarrier, ConflictItem, ConflictSide, SideAccess, Through, ThroughAccess
 from rolecall.core.db import Db, fetch_rows
 from rolecall.duties import queries as duties
 from rolecall.duties.shapes import DutyAccess, DutyReference
@@ -73,7 +73,12 @@ def through_of(sides: Sequence[ConflictSide]) -> Through:
     reasons = [each.why for side in sides if firsts[side.duty.id] == last for each in side.access]
     requests: dict[UUID, RequestReason] = {each.id: each for why in reasons for each in why.access_requests}
     models: dict[UUID, ModelReason] = {each.id: each for why in reasons for each in why.access_models}
-    return Through(list(requests.values()), list(models.values()))
+    return Through(list(requests.values()), list(models.values()), [_first_access(side) for side in sides])
+
+
+def _first_access(side: ConflictSide) -> ThroughAccess:
+    first = min((each.access for each in side.access), key=lambda each: each.since.build_end)
+    return ThroughAccess(side.duty, first.application, first.account.username, first.path, first.name)
 
 
 def carriers_of(sides: Sequence[ConflictSide]) -> list[ConflictCarrier]:

@@ -19,6 +19,7 @@ from tests.holdings import an_account
 CHANGE_NOTHING = {
     ("POST", "/api/personnel-events/preview"),
     ("POST", "/api/access-models/{id}/simulate"),
+    ("POST", "/api/duties/{id}/simulate"),
     ("POST", "/api/duty-rules/{id}/simulate"),
     ("POST", "/api/configuration/plan"),
     ("POST", "/api/applications/{id}/carrier/preview"),

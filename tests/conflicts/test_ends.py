@@ -85,3 +85,57 @@ async def test_sides_of_a_conflict_that_goes_on_follow_the_access(client: httpx2
     assert (conflict["status"], [len(side["access"]) for side in conflict["sides"]]) == ("Open", [1, 2])
     await execute(db, "SELECT evaluate_everything(now())")
     assert (await read(client, id))["activity"] == []
+
+
+async def test_ended_conflict_keeps_the_name_and_risk_of_the_rule(client: httpx2.AsyncClient, db: Db) -> None:
+    company = await a_company(db)
+    ended = await conflict_of(db, company.sofia)
+    rule = f"/api/duty-rules/{company.rule}"
+    await client.patch(f"/api/duties/{company.release}", json=NOTHING)
+
+    await client.patch(rule, json={"name": "Payments", "risk": "Low"})
+    await client.post(f"{rule}/commit")
+    await client.patch(f"/api/duties/{company.release}", json={"patterns": [{"permission": "Release run"}]})
+
+    listed = (await client.get("/api/conflicts")).json()["items"]
+    shown = {each["id"]: (each["rule"]["name"], each["rule"]["risk"]) for each in listed}
+    assert shown == {
+        str(ended): ("Prepare and release", "Critical"),
+        str(await conflict_of(db, company.sofia)): ("Payments", "Low"),
+    }
+    kept = (await read(client, ended))["rule"]
+    assert (kept["name"], kept["risk"]) == ("Prepare and release", "Critical")
+
+
+async def test_conflict_that_a_new_version_ends_has_the_name_from_before(client: httpx2.AsyncClient, db: Db) -> None:
+    company = await a_company(db)
+    id = await conflict_of(db, company.sofia)
+    rule = f"/api/duty-rules/{company.rule}"
+
+    await client.patch(rule, json={"name": "Off", "risk": "Low", "enabled": False})
+    await client.post(f"{rule}/commit")
+
+    kept = await read(client, id)
+    assert (kept["status"], kept["rule"]["name"]) == ("Ended", "Prepare and release")
+
+
+async def test_simulation_of_a_duty_counts_conflicts_by_rule_and_changes_nothing(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
+    company = await a_company(db)
+    id = await conflict_of(db, company.sofia)
+    duty = f"/api/duties/{company.release}"
+
+    less = (await client.post(f"{duty}/simulate", json=NOTHING)).json()
+    more = (await client.post(f"{duty}/simulate", json={"patterns": [{"group": "Officers"}]})).json()
+    wrong = await client.post(f"{duty}/simulate", json={"patterns": [{}]})
+
+    assert (less["holders"], less["beginning"], less["ending"], less["staying"]) == (0, 0, 1, 0)
+    assert less["warnings"]
+    assert less["rules"] == [
+        {"id": str(company.rule), "name": "Prepare and release", "beginning": 0, "ending": 1, "staying": 0}
+    ]
+    # Noor is in Officers, and Sofia through Juniors.
+    assert (more["holders"], more["beginning"], more["ending"], more["staying"]) == (2, 1, 0, 1)
+    assert wrong.status_code == 400
+    assert ((await read(client, id))["status"], await told(db, "Conflict Ended")) == ("Open", [])

@@ -62,7 +62,12 @@ async def test_through_names_the_request_that_completed_the_conflict(client: htt
 
     items = (await client.get(URL, params={"identityId": str(company.noor)})).json()["items"]
 
-    assert [request["id"] for request in items[0]["through"]["accessRequests"]] == [str(id)]
+    through = items[0]["through"]
+    assert [request["id"] for request in through["accessRequests"]] == [str(id)]
+    assert [(each["duty"]["name"], each["account"], each["path"], each["name"]) for each in through["access"]] == [
+        ("Prepare payments", "noor", ["Officers"], "Prepare run"),
+        ("Release payments", "noor", ["Approvers"], "Release run"),
+    ]
 
 
 async def test_group_that_gives_both_duties_carries_the_conflict(client: httpx2.AsyncClient, db: Db) -> None:

@@ -180,6 +180,23 @@ async def test_saving_a_duty_unchanged_keeps_its_patterns_and_exceptions(
     assert await fetch_value(db, "SELECT status FROM conflict_exceptions") == "Approved"
 
 
+async def test_change_of_patterns_that_ends_conflicts_is_saved_after_a_confirmation(
+    administrator: httpx2.AsyncClient, db: Db
+) -> None:
+    company = await a_company(db)
+    edit, conflict = f"/duties/{company.release}/edit", await conflict_of(db, company.sofia)
+    form = {"name": "Release payments", "patterns": "*: permission Nothing"}
+
+    asked = await administrator.post(edit, data=form)
+    other = await administrator.post(edit, data={**form, "confirmed": "*: permission Something"})
+    before = await fetch_value(db, "SELECT status FROM conflicts WHERE id = %(id)s", id=conflict)
+    saved = await administrator.post(edit, data={**form, "confirmed": form["patterns"]})
+
+    assert "1 conflict would end and 0 conflicts would begin" in asked.text
+    assert (asked.status_code, other.status_code, before, saved.status_code) == (200, 200, "Open", 303)
+    assert await fetch_value(db, "SELECT status FROM conflicts WHERE id = %(id)s", id=conflict) == "Ended"
+
+
 def fields_of(page: str) -> dict[str, str]:
     """Return the fields of the form of a duty."""
     name = re.search(r'name="name"[^>]*value="([^"]*)"', page)

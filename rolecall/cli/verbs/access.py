@@ -76,6 +76,9 @@ NOUNS = {
                 """rolecall duty create "Release payments" --patterns '[{"permission": "Release payment*"}]'""",
             ),
             "change": Verb(calls.change_duty, 'rolecall duty change "Release payments" --patterns @patterns.json'),
+            "simulate": Verb(
+                calls.simulate_duty, 'rolecall duty simulate "Release payments" --patterns @patterns.json'
+            ),
             "delete": Verb(calls.delete_duty, 'rolecall duty delete "Release payments"'),
             "holders": Verb(
                 calls.list_duty_holders,

@@ -288,3 +288,12 @@ class RuleSimulation(Page[ConflictItem]):
     beginning: int
     ending: int
     staying: int
+
+
+class DutySimulation(Answer):
+    holders: int
+    beginning: int
+    ending: int
+    staying: int
+    rules: list[Json]
+    warnings: list[str]

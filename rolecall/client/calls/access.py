@@ -139,6 +139,11 @@ def change_duty(duty_id: Id, **fields: Unpack[DutyChanges]) -> Call[answers.Duty
     return describe.call("PATCH", answers.Duty, "/api/duties/{}", duty_id, body=fields)
 
 
+def simulate_duty(duty_id: Id, **fields: Unpack[DutyChanges]) -> Call[answers.DutySimulation]:
+    """Simulate a change of a duty: how many conflicts would begin and end, by rule."""
+    return describe.call("POST", answers.DutySimulation, "/api/duties/{}/simulate", duty_id, body=fields)
+
+
 def delete_duty(duty_id: Id) -> Call[None]:
     """Delete a duty that no rule names."""
     return describe.call("DELETE", type(None), "/api/duties/{}", duty_id)

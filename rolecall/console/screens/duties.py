@@ -11,7 +11,7 @@ from rolecall.conflicts import actions as conflict_actions
 from rolecall.conflicts import overview
 from rolecall.conflicts import queries as conflicts
 from rolecall.conflicts.model import ExceptionStatus
-from rolecall.conflicts.shapes import ConflictException
+from rolecall.conflicts.shapes import ConflictException, DutySimulation
 from rolecall.console import finding
 from rolecall.console import queries as console
 from rolecall.console.answers import HtmlPage, SeeOther
@@ -106,8 +106,10 @@ async def _duty_form(
     problems: dict[str, str],
     found: DutyDetail | None = None,
     picks: FoundAccess | None = None,
+    simulation: DutySimulation | None = None,
 ) -> HtmlPage:
     values = {
+        "simulation": simulation,
         "form": shown(form),
         "problems": problems,
         "duty": found,
@@ -191,11 +193,21 @@ async def change_duty(db: Db, id: str, form: Form, facts: Facts) -> HtmlPage | S
     if picks := await _picks(db, form):
         return await _duty_form(db, form, {}, found, picks)
     try:
+        if simulation := await _to_confirm(db, id, form, facts):
+            return await _duty_form(db, form, {}, found, simulation=simulation)
         async with db.transaction():
             await actions.change_duty(db, id, _duty_body(form), facts)
     except Invalid as error:
         return await _duty_form(db, form, _joined(error), found)
     return SeeOther(f"/duties/{id}", "The duty was saved. Its holders and conflicts are up to date.")
+
+
+async def _to_confirm(db: Db, id: str, form: Form, facts: Facts) -> DutySimulation | None:
+    """Simulate a change that would begin or end conflicts, unless these patterns were confirmed."""
+    if "confirmed" in form and first(form, "confirmed").split() == first(form, "patterns").split():
+        return None
+    simulation = await conflict_actions.simulate_duty(db, id, _duty_body(form), facts)
+    return simulation if simulation.beginning or simulation.ending else None
 
 
 @screen("POST", "/duties/{id:str}/delete", scope=_WRITE)
