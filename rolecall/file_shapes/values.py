@@ -7,7 +7,7 @@ from rolecall.applications.file_shape import ANY_OTHER
 from rolecall.applications.model import Content
 from rolecall.core.text import fold
 from rolecall.file_shapes.parts import Part, View
-from rolecall.file_shapes.profiles import Profile
+from rolecall.file_shapes.profiles import DATES, Profile
 from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
 
 # One-letter and local words for statuses; proposed with little confidence.
@@ -23,6 +23,7 @@ _KINDS = {
     **dict.fromkeys(("contractor", "consultant", "external", "contingent", "supplier", "partner"), "Vendor"),
     **dict.fromkeys(("intern", "temp", "trainee", "apprentice", "seasonal"), "Temporary"),
 }
+_MOST_DATES = 200
 _LOCKED = re.compile(r"(?<!un)(?<!b)lock|gesperrt|verrouill", re.IGNORECASE)
 _TICKS = {"x", "✓", "✔", "☑", "✅"}
 _IDENTITY_WORDS = {"Yes": "Active", "No": "Disabled"}
@@ -43,15 +44,25 @@ def add_dates(view: View, part: Part) -> None:
             formats = [each for each in formats if each != "month first"]
         if {"day first", "month first"} <= set(formats) and "iso" not in formats:
             example = next(iter(view.by_header[meaning.header].values), "")
-            text = f"{meaning.header}: is the day or the month first in {example}?"
-            choices = [
-                ProposedChoice(f"{each.title()}", f"dates.{meaning.header}", each)
-                for each in ("day first", "month first")
-            ]
-            part.questions = [*part.questions, OpenQuestion(text, choices)]
+            _ask_for_order(part, meaning.header, f"is the day or the month first in {example}?")
+        elif not formats and (mixed := _mixed_orders(column)):
+            _ask_for_order(part, meaning.header, f"{mixed}. Which order is right? Dates in the other one stay text")
         elif formats and (words or "iso" not in formats):
             part.shape.setdefault("dates", {})[meaning.header] = formats[0]
             part.evidence.append(f"{meaning.header} has dates: {formats[0]}")
+
+
+def _ask_for_order(part: Part, header: str, text: str) -> None:
+    choices = [ProposedChoice(each.title(), f"dates.{header}", each) for each in ("day first", "month first")]
+    part.questions = [*part.questions, OpenQuestion(f"{header}: {text}", choices)]
+
+
+def _mixed_orders(column: Profile) -> str | None:
+    """Return examples of dates that allow only the one and only the other order of day and month."""
+    dates = [(each, DATES["day first"](each), DATES["month first"](each)) for each in column.distinct[:_MOST_DATES]]
+    by_day = next((each for each, day, month in dates if day and not month), None)
+    by_month = next((each for each, day, month in dates if month and not day), None)
+    return f"{by_day} has the day first and {by_month} the month first" if by_day and by_month else None
 
 
 def _blank_words(view: View, part: Part, column: Profile, words: list[str]) -> None:

@@ -115,6 +115,15 @@ def test_ambiguous_dates_become_a_question(tmp_path: Path) -> None:
     ]
 
 
+def test_dates_in_two_orders_become_a_question(tmp_path: Path) -> None:
+    text = "Username,Last Login\nada,13/04/2026\nbob,05/26/2026\ncem,Never\n"
+
+    (question,) = proposed(tmp_path, users=text).files[0].contents[0].questions
+
+    assert question.text.startswith("Last Login: 13/04/2026 has the day first and 05/26/2026 the month first.")
+    assert [choice.value for choice in question.choices] == ["day first", "month first"]
+
+
 def test_second_header_becomes_a_question(tmp_path: Path) -> None:
     text = "Username,Name,Email\nBenutzer,Name,Mail\nada,Ada Byron,a@b.co\nbob,Bob Kahn,b@b.co\n"
 

@@ -56,9 +56,7 @@ def read_dates(texts: pl.Series, format: str | None, zone: ZoneInfo, *, is_shape
         return ReadDates(texts, [])
     odd = found.str.strip_chars()
     notes: list[str] = []
-    moments, is_inferred = (
-        (_in_format(odd, format, zone), False) if format else _recognized(odd, zone, notes, is_shaped=is_shaped)
-    )
+    moments, is_inferred = (_in_format(odd, format, zone), False) if format else _recognized(odd, zone, notes)
     written = moments.dt.strftime("%Y-%m-%dT%H:%M:%SZ")
     if format or is_shaped:
         is_word = odd.str.strip_chars().str.to_lowercase().is_in(list(NO_DATE))
@@ -82,38 +80,33 @@ def are_past(cells: pl.Series, format: str) -> pl.Series:
     return cells.is_in(texts.filter((moments < today).fill_null(False)).implode())
 
 
-def _recognized(odd: pl.Series, zone: ZoneInfo, notes: list[str], *, is_shaped: bool) -> tuple[pl.Series, bool]:
+def _recognized(odd: pl.Series, zone: ZoneInfo, notes: list[str]) -> tuple[pl.Series, bool]:
     moments = _first(odd, [_iso, _year_first, _ldap, _named], zone)
     rest = odd.filter(moments.is_null() & odd.str.contains(_NUMBERS))
     if not len(rest):
         return moments, False
     order, because = _order(rest)
-    if order is None:
-        message = f"{odd.name} has dates such as {rest[0]}, in which day and month are ambiguous; set "
-        message += f"shape.dates.{odd.name} to day first or month first"
-        if is_shaped:
-            raise BrokenFile(message)
-        notes.append(message)
-        return moments, False
     notes.append(f"{odd.name} is read {order}, because {because}")
     ordered = _ordered(odd, zone, day_first=order == "day first")
     return pl.select(pl.coalesce(moments, ordered)).to_series(), True
 
 
-def _order(rest: pl.Series) -> tuple[str | None, str]:
-    """Infer the order of day and month from values that allow only one."""
+def _order(rest: pl.Series) -> tuple[str, str]:
+    """Infer the order of day and month from values that allow only one; fail if there is none, or if they differ."""
     parts = rest.str.extract_groups(_NUMBERS)
     first, second = (parts.struct.field(name).cast(pl.Int32) for name in "12")
     if rest.str.contains(r"^\d+\.\d+\.").all() and not (second > 12).any():
         return "day first", "its dates are written with dots"
     by_first, by_second = rest.filter(first > 12), rest.filter(second > 12)
+    choose = f"set shape.dates.{rest.name} to day first or month first"
     if len(by_first) and len(by_second):
-        return None, ""
+        both = f"dates with the day first ({by_first[0]}) and with the month first ({by_second[0]})"
+        raise BrokenFile(f"{rest.name} has {both}; export them in one order, or {choose} and lose the others")
     if len(by_first):
         return "day first", f"{by_first[0]} cannot start with the month"
     if len(by_second):
         return "month first", f"{by_second[0]} cannot start with the day"
-    return None, ""
+    raise BrokenFile(f"{rest.name} has dates such as {rest[0]}, in which day and month are ambiguous; {choose}")
 
 
 def _in_format(odd: pl.Series, format: str, zone: ZoneInfo) -> pl.Series:

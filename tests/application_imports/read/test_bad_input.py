@@ -44,8 +44,16 @@ MATRIX = "\n".join(
             "Last Login has dates such as 0",
         ),
         (
+            "Username,Last Login\nada,03/04/2024\n", "users", None,
+            "03/04/2024, in which day and month are ambiguous; set shape.dates.Last Login to day first or month first",
+        ),
+        (
             "Username,Last Login\nada,13/04/2024\nbob,05/16/2024\n", "users", {},
-            "set shape.dates.Last Login to day first or month first",
+            "Last Login has dates with the day first (13/04/2024) and with the month first (05/16/2024); export them",
+        ),
+        (
+            "Username,Last Login\nada,13/04/2024\nbob,05/16/2024\n", "users", None,
+            "set shape.dates.Last Login to day first or month first and lose the others",
         ),
         ('{"a": [{"Username": "x"}],\n"b": [{"Username": "y"}]}', "users", {}, "the lists a, b; name one in shape.rec"),
         ('{"a": []}', "users", {"records": "b"}, "shape.records names b, which is not a list of records; there are a"),
@@ -57,7 +65,7 @@ MATRIX = "\n".join(
     ],
 )  # fmt: skip
 def test_file_is_refused_with_what_to_do(
-    tmp_path: Path, text: Text, content: str, shape: dict[str, Any], message: str
+    tmp_path: Path, text: Text, content: str, shape: dict[str, Any] | None, message: str
 ) -> None:
     with pytest.raises(BrokenFile) as refused:
         read_file(tmp_path, text, content, shape=shape)
@@ -82,7 +90,6 @@ def users(folder: Path, text: Text, **group: Any) -> Outcome:
         ('Username,Teams\nada,"[""a"",""b""]"\n', 'Teams looks like JSON (["a","b"]); set shape.split.Teams: json'),
         ("Username,State\nada,Active\nbob,Suspended\n", "State (Active, Suspended) looks like the status of accounts"),
         ("Username,Last Login\nada,Never\n", "Last Login: 1 values are not recognized as dates (Never)"),
-        ("Username,Last Login\nada,03/04/2024\n", "day and month are ambiguous; set shape.dates.Last Login"),
         ("Username,Last Login\nada,23/04/2024\n", "read day first, because 23/04/2024 cannot start with the month"),
         ("Username,Name\nada,Ad\xe9\n".encode("latin-1"), "it is read as windows-1252; set encoding if"),
         ("Username,Name\nada,Ad\xe9\n".encode("utf-16-le"), "it is read as utf-16-le"),
