@@ -7,7 +7,9 @@ from typing import Any
 
 import msgspec
 
-from rolecall.application_imports.read.json_records import TOO_DEEP, inner_records
+from rolecall.application_imports.read.broken_file import BrokenFile
+from rolecall.application_imports.read.json_pages import PageSigns, list_of_pages, signs_of
+from rolecall.application_imports.read.json_records import TOO_DEEP, inner_records, read_json
 from rolecall.core.text import fold
 from rolecall.file_shapes.sample import MOST_WHOLE, Sample
 from rolecall.file_shapes.sample_table import MOST_ROWS, SampleTable, Unreadable, from_records
@@ -29,9 +31,9 @@ def read_lists(text: str, sample: Sample, chosen: str | None = None) -> list[Sam
     lines = [line for line in text.splitlines() if line.strip()]
     if text.lstrip().startswith("{") and len(lines) > 1 and lines[0].rstrip().endswith("}"):
         records = [_object(line) for line in lines[:MOST_ROWS]]
-        if all(records):
+        if all(records) and list_of_pages(records) is None:
             return [from_records("JSON lines", records, ["One JSON object on each line"])]
-    document = _document(text, sample)
+    document, page = _document(text, sample)
     if chosen in (None, WHOLE) and (whole := _whole(document)):
         return [whole]
     lists = _sorted_lists(document)
@@ -46,6 +48,11 @@ def read_lists(text: str, sample: Sample, chosen: str | None = None) -> list[Sam
     paths = [first, *(path for path in lists if path not in (first, outer) and "[]" not in path)]
     found = [_found(path, lists[path]) for path in paths[:MOST_LISTS]]
     found[0].choices = list(lists)
+    if page:
+        found[0].evidence = [f"{page.documents:,} JSON documents follow each other; their records are read together"]
+    # Of a long file only the beginning is known.
+    if sample.is_whole or sample.size <= MOST_WHOLE:
+        found[0].page = page or signs_of(document if first else None, len(lists[outer]))
     return found
 
 
@@ -114,21 +121,32 @@ def _object(line: str) -> dict[str, Any]:
         return {}
 
 
-def _document(text: str, sample: Sample) -> Any:
+def _document(text: str, sample: Sample) -> tuple[Any, PageSigns | None]:
+    """Return the document of a file; of several, such as pages, the list of all their records."""
     if sample.is_whole or sample.size <= MOST_WHOLE:
+        whole = sample.whole().removeprefix(codecs.BOM_UTF8)
         try:
-            return msgspec.json.decode(sample.whole().removeprefix(codecs.BOM_UTF8))
+            return msgspec.json.decode(whole), None
         except RecursionError:
             raise Unreadable(TOO_DEEP) from None
         except msgspec.DecodeError as error:
-            raise Unreadable(f"the file begins as JSON, but is not: {error}") from None
+            return _several(whole, error)
     for end in reversed([match.start() + 1 for match in _RECORD.finditer(text)][-50:]):
         for closing in ("]", "]}", "]}}"):
             try:
-                return msgspec.json.decode(text[:end] + closing)
+                return msgspec.json.decode(text[:end] + closing), None
             except (msgspec.DecodeError, RecursionError):
                 continue
     raise Unreadable("the file is JSON whose records are not found in its first half megabyte; write one per line")
+
+
+def _several(whole: bytes, error: msgspec.DecodeError) -> tuple[Any, PageSigns | None]:
+    """Return the records of documents that follow each other, read as an import does."""
+    try:
+        found = read_json(whole, None)
+    except (BrokenFile, UnicodeDecodeError):
+        raise Unreadable(f"the file begins as JSON, but is not: {error}") from None
+    return [record for _, record in found.records], found.page
 
 
 def _lists(document: Any, path: str = "", depth: int = 3) -> Iterator[tuple[str, list[dict[str, Any]]]]:

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from rolecall.application_imports.read.columns import ALIASES
+from rolecall.application_imports.read.json_pages import missing_pages
 from rolecall.application_imports.read.secret_headers import secret_headers
 from rolecall.applications.file_shape import JSON
 from rolecall.applications.model import Content, same_header
@@ -66,6 +67,7 @@ def propose(
 ) -> ProposalDetail:
     """Propose a connector for the files; `chosen`, by file name, overrides what is found in them."""
     files = [_read(sample, chosen.get(sample.name, Chosen())) for sample in samples]
+    _name_missing_pages(files)
     if template:
         groups = _by_template(files, template)
     else:
@@ -91,6 +93,15 @@ def _read(sample: Sample, chosen: Chosen) -> ReadFile:
         return ReadFile(sample, first, problem="there is a header but no row; export the file with its data")
     further = [ReadFile(sample, view, parts_of(view)) for view in others if view.table.rows]
     return ReadFile(sample, first, parts_of(first, chosen.content), others=further)
+
+
+def _name_missing_pages(files: Sequence[ReadFile]) -> None:
+    """Say first of all that files are not the whole list."""
+    tables = [file.view.table for file in files if file.view and file.view.table.page]
+    missing = missing_pages([table.page for table in tables if table.page])
+    for table in tables if missing else ():
+        why = f"This looks like one page of several, because {missing}"
+        table.evidence.insert(0, f"{why}. Export all pages: an import removes records that the files do not have")
 
 
 def _choose_others(files: Sequence[ReadFile]) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from rolecall.application_imports.read.json_pages import PageSigns
 from rolecall.application_imports.read.table import MOST_COLUMNS
 from rolecall.core.json_paths import flattened, value_at
 from rolecall.file_shapes.meanings import is_about_person
@@ -61,6 +62,8 @@ class SampleTable(msgspec.Struct):
     choices: list[str] = []
     # Paths into nested lists, such as emails[type=work].value, with the column that they come from.
     paths: dict[str, str] = {}
+    # What a JSON file says about the list that its records are from.
+    page: PageSigns | None = None
 
 
 class Decided(msgspec.Struct, frozen=True):

@@ -16,6 +16,7 @@ from rolecall.application_imports.read.broken_file import BrokenFile
 from rolecall.application_imports.read.columns import header_below, lay_out
 from rolecall.application_imports.read.csv_text import OnRead, ignore
 from rolecall.application_imports.read.header_lines import CsvText, with_header_first
+from rolecall.application_imports.read.json_pages import PageSigns, missing_pages
 from rolecall.application_imports.read.rows import FileRows, RejectedLine
 from rolecall.application_imports.read.sources import ContentSource, InputFile, InputGroup
 from rolecall.application_imports.read.table import Table, table_of, without_blank_columns
@@ -51,10 +52,20 @@ class FileDelta:
         # The columns of a file of JSON lines.
         self.headers: list[str] = []
         self.tables: list[Table] = []
+        # Why the files are not the whole list.
+        self.missing: str | None = None
 
     @property
     def is_whole(self) -> bool:
         return self.removed is None
+
+    def note_missing(self, pages: Sequence[PageSigns]) -> None:
+        """Note that the files are not the whole list, if what they say about it shows that."""
+        if missing := missing_pages(pages):
+            names = ", ".join(file.name for file in self.files)
+            self.missing = f"{names}: it looks like one page of several, because {missing}"
+            advice = "export all pages: records that the files do not have are removed"
+            self.notes = (*self.notes, f"{self.missing}; {advice}")
 
     def mentioned(self, *columns: str) -> pl.DataFrame:
         frames = [self.after] if self.removed is None else [self.after, self.removed]
@@ -112,13 +123,13 @@ def read_whole(
     """Read all rows; `on_read` is called with the bytes so far: half of a file when parsed, all when its rows are."""
     tables, parts, rows_read, before = [], [], [], 0
     headers: list[str] = []
+    pages: list[PageSigns] = []
     for file in files:
         try:
             raw = _table(group, store.read(file.location), reader, _half(on_read, before))
             on_read(before + file.size // 2)
             # Each file of records has columns of its own, so several are not compared by line.
-            if raw.is_records and len(files) > 1:
-                raw = raw._replace(is_by_line=False)
+            raw = raw._replace(is_by_line=False) if raw.is_records and len(files) > 1 else raw
             table, part = _shaped_rows(group, raw, zone)
             before += file.size
             on_read(before)
@@ -126,6 +137,7 @@ def read_whole(
         except BrokenFile as broken:
             broken.file = file.name
             raise
+        pages += [table.page] if table.page else []
         rows_read.append(table.frame.height + len(table.ragged))
         headers = raw.headers if raw.is_records and raw.is_by_line else []
         notes = (*table.notes, *hints.hints(group, table), *part.notes)
@@ -135,9 +147,8 @@ def read_whole(
             tables.append(raw)
         del table, raw
     delta = FileDelta(group, files, rows.merge_files(group.content, parts), None)
-    delta.tables = tables
-    delta.rows = rows_read
-    delta.headers = headers
+    delta.tables, delta.rows, delta.headers = tables, rows_read, headers
+    delta.note_missing(pages)
     return delta
 
 

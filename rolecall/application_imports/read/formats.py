@@ -76,7 +76,7 @@ def _read_text(text: bytes, shape: FileShape | None, columns: Iterable[str], on_
 
 def _recorded(found: Records, shape: FileShape | None, paths: Iterable[str]) -> Table:
     records = found.records if shape is None else with_paths(found.records, paths)
-    return read_records(records)._replace(notes=found.notes, is_by_line=found.is_by_line)
+    return read_records(records)._replace(notes=found.notes, is_by_line=found.is_by_line, page=found.page)
 
 
 def read_json_lines(text: bytes, shape: FileShape | None, columns: Iterable[str]) -> Table:

@@ -1,15 +1,21 @@
 """Read JSON: one object a line, an array, or an envelope around the list of records; find nested values by path."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, cast
 
 import msgspec
 
 from rolecall.application_imports.read.broken_file import BrokenFile
+from rolecall.application_imports.read.json_pages import (
+    ENVELOPES,
+    PageSigns,
+    documents_in,
+    joined_signs,
+    list_of_pages,
+    signs_of,
+)
 from rolecall.core.json_paths import Record, flattened, value_at
 
-# The members in which common APIs wrap their records.
-_ENVELOPES = ("resources", "value", "users", "members", "data", "items", "results", "records", "entries", "groups")
 _MOST_NAMED = 10
 TOO_DEEP = "the file is JSON that is nested too deeply; export a list of records"
 
@@ -19,6 +25,7 @@ class Records(NamedTuple):
     notes: tuple[str, ...] = ()
     # Whether each line is one record.
     is_by_line: bool = False
+    page: PageSigns | None = None
 
 
 def read_json(text: bytes, path: str | None) -> Records:
@@ -27,20 +34,55 @@ def read_json(text: bytes, path: str | None) -> Records:
     if path is None and len(lines) > 1 and text.lstrip().startswith(b"{"):
         by_line = records_by_line(text)
         if by_line is not None:
-            return Records(by_line, is_by_line=len(by_line) == len(lines))
+            pages = _of_pages([record for _, record in by_line])
+            return pages or Records(by_line, is_by_line=len(by_line) == len(lines))
     try:
         document = msgspec.json.decode(text)
     except RecursionError:
         raise BrokenFile(TOO_DEEP) from None
     except msgspec.DecodeError as error:
+        if several := _several(text, path):
+            return several
         if path is None and text.lstrip().startswith(b"{") and lines[0].rstrip().endswith(b"}"):
             raise _not_objects(text) from None
         raise BrokenFile(f"the file begins as JSON, but is not: {error}") from None
     if path is not None:
-        return Records(_numbered(_at(document, path), path))
+        return Records(_numbered(_at(document, path), path), page=_signs(document, path))
     if isinstance(document, list):
         return Records(_numbered(document, "the file"))
     return _enveloped(document, is_pretty=len(lines) > 1)
+
+
+def _several(text: bytes, path: str | None) -> Records | None:
+    """Read documents that follow each other, as programs write them that call an API for each page."""
+    documents = documents_in(text.decode())
+    if len(documents) < 2:
+        return None
+    if path is not None:
+        found = [record for document in documents for _, record in _numbered(_at(document, path), path)]
+        return Records(_numbered(found, path), page=joined_signs([_signs(each, path) for each in documents]))
+    if all(isinstance(document, list) for document in documents):
+        found = [record for document in documents for record in document]
+        note = f"the records are those of {len(documents):,} lists"
+        return Records(_numbered(found, "the file"), (note,), page=PageSigns(len(found), documents=len(documents)))
+    if not all(isinstance(document, dict) for document in documents):
+        return None
+    return _of_pages(documents) or Records(_numbered(documents, "the file"))
+
+
+def _of_pages(documents: Sequence[Record]) -> Records | None:
+    """Read the records of pages; return None if the documents are records themselves."""
+    if len(documents) < 2 or (name := list_of_pages(documents)) is None:
+        return None
+    found = [record for document in documents for record in cast(list[Record], document[name])]
+    note = f"the records are the {len(found):,} entries of {name} in {len(documents):,} documents"
+    page = joined_signs([signs_of(each, len(cast(list[Record], each[name]))) for each in documents])
+    return Records(_numbered(found, name), (note,), page=page)
+
+
+def _signs(document: object, path: str) -> PageSigns:
+    listed = _at(document, path.partition("[]")[0] or "$")
+    return signs_of(document if path not in ("", "$") else None, len(listed) if isinstance(listed, list) else 0)
 
 
 def records_by_line(text: bytes) -> list[tuple[int, Record]] | None:
@@ -67,10 +109,10 @@ def _not_objects(text: bytes) -> BrokenFile:
 
 def _enveloped(document: dict[str, Any], *, is_pretty: bool) -> Records:
     lists = {name: value for name, value in document.items() if _is_list_of_objects(value)}
-    known = [name for name in lists if name.casefold() in _ENVELOPES or name.endswith("List")]
+    known = [name for name in lists if name.casefold() in ENVELOPES or name.endswith("List")]
     if len(known) == 1:
         note = f"the records are the {len(lists[known[0]]):,} entries of {known[0]}; set shape.records to read others"
-        return Records(_numbered(lists[known[0]], known[0]), (note,))
+        return Records(_numbered(lists[known[0]], known[0]), (note,), page=signs_of(document, len(lists[known[0]])))
     if len(known) > 1 or (lists and is_pretty):
         raise BrokenFile(f"the file is a JSON object with the lists {', '.join(lists)}; name one in shape.records")
     return Records([(1, document)])

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import polars as pl
 
 from rolecall.application_imports.read.broken_file import BrokenFile
+from rolecall.application_imports.read.json_pages import PageSigns
 
 MIB = 1024 * 1024
 MAX_FIELD = 1 * MIB
@@ -34,6 +35,8 @@ class Table(NamedTuple):
     is_records: bool = False
     # Positions of columns that a shape made, by field.
     made: Mapping[str, int] = {}
+    # What a JSON file says about the list that its records are from.
+    page: PageSigns | None = None
 
 
 def check_width(headers: Sequence[str]) -> None:

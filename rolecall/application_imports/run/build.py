@@ -100,7 +100,8 @@ async def _build(db: Db, job: Job) -> list[str]:
     await store_rejects(db, IMPORT_REJECTS, run.id, pipeline.rejected_rows())
     changed = steps.done("Changes written")
     try:
-        lines = await finish(db, run, steps, _sources(pipeline, written.holdings.stale), written.totals)
+        sources = _sources(pipeline, written.holdings.stale)
+        lines = await finish(db, run, steps, sources, written.totals, missing=pipeline.missing())
     except HeldByGuard as held:
         async with connection(job) as beside:
             await store_preview(db, beside, run.id, run.number, held.tallies)

@@ -63,7 +63,9 @@ async def _build(db: Db, beside: Db, job: Job, draft: Draft) -> object:
     finally:
         await store_rejects(beside, DRY_RUN_REJECTS, run.id, pipeline.rejected_rows())
     await pipeline.log(beside, pipeline.steps.done("Changes computed, none of them stored"))
-    result = await count_and_match(db, run, pipeline.steps, written.totals, is_changed=bool(pipeline.deltas))
+    result = await count_and_match(
+        db, run, pipeline.steps, written.totals, is_changed=bool(pipeline.deltas), missing=pipeline.missing()
+    )
     for line in result.log:
         await pipeline.log(beside, line)
     await store_preview(db, beside, run.id, run.number, result.tallies)

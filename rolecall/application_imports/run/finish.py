@@ -1,5 +1,6 @@
 """Finish an import inside the transaction that holds its changes: count, guard, match accounts, record the result."""
 
+from collections.abc import Sequence
 from datetime import datetime
 
 import msgspec
@@ -14,7 +15,7 @@ from rolecall.application_imports.read.broken_file import BrokenFile
 from rolecall.application_imports.read.sources import Sources
 from rolecall.application_imports.run import ratings
 from rolecall.application_imports.run.cycles import cycle_lines
-from rolecall.application_imports.run.guard import reasons_to_hold
+from rolecall.application_imports.run.guard import reasons_of_missing_pages, reasons_to_hold
 from rolecall.application_imports.run.job import ImportRun
 from rolecall.application_imports.run.steps import Steps
 from rolecall.applications.shapes import Metrics
@@ -54,22 +55,38 @@ class ImportResult(msgspec.Struct, frozen=True):
 
 
 async def finish(
-    db: Db, run: ImportRun, steps: Steps, sources: Sources, files: list[FileTotals], *, is_changed: bool = True
+    db: Db,
+    run: ImportRun,
+    steps: Steps,
+    sources: Sources,
+    files: list[FileTotals],
+    *,
+    is_changed: bool = True,
+    missing: Sequence[str] = (),
 ) -> list[str]:
     """Count, guard, match and record what the import changed, without a commit; return lines for its log."""
-    result = await count_and_match(db, run, steps, files, is_changed=is_changed)
+    result = await count_and_match(db, run, steps, files, is_changed=is_changed, missing=missing)
     await _record(db, run, result, sources, files)
     return result.log
 
 
 async def count_and_match(
-    db: Db, run: ImportRun, steps: Steps, files: list[FileTotals], *, is_changed: bool = True
+    db: Db,
+    run: ImportRun,
+    steps: Steps,
+    files: list[FileTotals],
+    *,
+    is_changed: bool = True,
+    missing: Sequence[str] = (),
 ) -> ImportResult:
-    """Count what the import changed and match its accounts; raise HeldByGuard if it must wait for a person."""
+    """Count what the import changed and match its accounts; raise HeldByGuard if it must wait for a person.
+
+    `missing` says why files are not the whole list.
+    """
     now = clock.now()
     before = await count.totals_before(db, run.application_id)
     tallies = await count.count_changes(db, run.number) if is_changed else count.no_changes()
-    hold = await _hold(db, run, before, tallies)
+    hold = await _hold(db, run, before, tallies, missing)
     if hold and not run.is_dry:
         raise hold
     after = before.plus(tallies)
@@ -94,11 +111,14 @@ async def count_and_match(
     return ImportResult(after, metrics, tallies, hold, lines, end)
 
 
-async def _hold(db: Db, run: ImportRun, before: RecordTotals, tallies: Tallies) -> HeldByGuard | None:
+async def _hold(
+    db: Db, run: ImportRun, before: RecordTotals, tallies: Tallies, missing: Sequence[str]
+) -> HeldByGuard | None:
     """Return why to hold the import: it changes too much, or its supplier would lower high risk ratings."""
     if run.is_unguarded:
         return None
     reasons = reasons_to_hold(run.guard, before, tallies) if run.rollback_to is None else []
+    reasons += reasons_of_missing_pages(missing, tallies)
     may_lower = run.is_supplied and any(tallies[kind].total for kind in _RATING)
     # Nothing was rated before the first import; an import that left nothing still counts as one.
     is_first = not may_lower or not await count.has_totals(db, run.application_id)

@@ -165,6 +165,10 @@ class Pipeline:
             if delta := self.deltas.get(content):
                 delta.check_rejects()
 
+    def missing(self) -> list[str]:
+        """Return why files are not the whole list; a file may feed several contents."""
+        return list(dict.fromkeys(delta.missing for delta in self.deltas.values() if delta.missing))
+
     def rejected_rows(self) -> list[RejectedRow]:
         """Return each rejected line once: a line may become several rows and feed several contents."""
         found = [delta.rejected_rows(self.job.store, self.reader) for delta in self.deltas.values()]

@@ -40,6 +40,33 @@ async def test_import_that_would_add_too_much_is_held(imports: Imports, db: Db) 
     assert "Users: 1 repeated rows merged" in held["log"]
 
 
+async def test_one_page_of_several_does_not_remove_the_others(imports: Imports, db: Db) -> None:
+    application = await an_application(db)
+    first = '{"totalResults": %d, "Resources": [{"Username": "ada"}, {"Username": "bob"}]}'
+    await imports.finish(application, {"Users": "Username\nada\nbob\ncem\n"})
+
+    held = await imports.run(application, {"Users": first % 3})
+
+    assert held["status"] == "Running"
+    assert "Held: it would remove 1 accounts, and users.csv: it looks like one page of several" in held["log"]
+    assert "because totalResults is 3, but there are 2 records" in held["log"]
+
+
+async def test_whole_list_of_an_api_is_not_held(imports: Imports, db: Db) -> None:
+    application = await an_application(db)
+    await imports.finish(application, {"Users": "Username\nada\nbob\ncem\n"})
+
+    await imports.finish(application, {"Users": '{"totalResults": 1, "Resources": [{"Username": "ada"}]}'})
+
+
+async def test_first_import_of_one_page_says_so(imports: Imports, db: Db) -> None:
+    text = '{"value": [{"Username": "ada"}], "@odata.nextLink": "https://example.com/users?$skiptoken=x"}'
+
+    run = await imports.finish(await an_application(db), {"Users": text})
+
+    assert "one page of several, because @odata.nextLink says that more follow; export all pages" in run["log"]
+
+
 async def test_small_applications_are_not_guarded(imports: Imports, db: Db) -> None:
     application = await an_application(db)
     await imports.finish(application, {"Users": users(*range(99))})

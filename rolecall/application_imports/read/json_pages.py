@@ -1,0 +1,133 @@
+"""Recognize pages of a list that an API gives in several answers, and whether some of them are missing.
+
+A file with the first page alone looks complete: an import of it would remove everyone on the other pages.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+# The members in which common APIs wrap their records.
+ENVELOPES = ("resources", "value", "users", "members", "data", "items", "results", "records", "entries", "groups")
+# Names of members around the list, as letters only: how many records there are, and how many pages.
+_TOTALS = {
+    "totalresults", "total", "totalcount", "count", "totalitems", "totalrecords", "totalsize", "totalelements",
+    "recordstotal", "odatacount", "totalhits", "totalrows", "numfound",
+}  # fmt: skip
+_PAGES = {"totalpages", "pagecount", "pages", "lastpage"}
+# Members that are not blank, or true, or false, if more pages follow.
+_NEXT = {
+    "odatanextlink", "nextlink", "nextpage", "next", "nextpagetoken", "nextcursor", "nexttoken", "nextrecordsurl",
+    "nexturi", "nexturl", "nextpageurl", "nextpagelink", "nexthref", "nextmarker", "continuationtoken", "skiptoken",
+    "pagingnext", "continue",
+}  # fmt: skip
+_MORE = {"hasmore", "hasnextpage", "hasnext", "more", "istruncated", "moreavailable", "morerecords", "hasmoreitems"}
+_DONE = {"done", "islastpage", "islast", "last"}
+# Objects with such members.
+_AROUND = {
+    "meta", "metadata", "paging", "pagination", "links", "pageinfo", "page", "responsemetadata", "cursor", "cursors",
+    "info", "d", "data", "result", "response", "listmetadata",
+}  # fmt: skip
+_OTHERS = {
+    "schemas", "startindex", "itemsperpage", "kind", "etag", "ok", "cachets", "offset", "limit", "start", "pagesize",
+    "perpage", "size", "status", "success", "previouspage", "previous", "prev", "self", "requestid", "odatacontext",
+    "odatametadata", "pagenumber", "number", "timestamp", "code", "message", "currentpage", "maxresults",
+}  # fmt: skip
+_OF_A_PAGE = _TOTALS | _PAGES | _NEXT | _MORE | _DONE | _AROUND | _OTHERS
+_SPACE = re.compile(r"\s*")
+_MOST_DOCUMENTS = 100_000
+
+
+class PageSigns(NamedTuple):
+    """What a file says about the list that its records are from."""
+
+    records: int
+    # The largest number of records and of pages that it names, each with the name of the member.
+    total: tuple[int, str] = (0, "")
+    pages: tuple[int, str] = (0, "")
+    # The member that says that more pages follow.
+    more: str = ""
+    # How many pages the file has.
+    documents: int = 1
+
+
+def signs_of(document: object, records: int) -> PageSigns:
+    """Return what the members around a list of so many records say."""
+    total, pages, more = (0, ""), (0, ""), ""
+    for name, value in _members(document):
+        folded = _letters(name)
+        number = int(str(value)) if str(value).isdecimal() else 0
+        if folded in _TOTALS:
+            total = max(total, (number, name))
+        elif folded in _PAGES:
+            pages = max(pages, (number, name))
+        is_named = folded in _NEXT and value not in (None, "", False, 0, [], {}, {"href": None}, {"href": ""})
+        if is_named or (folded in _MORE and value is True) or (folded in _DONE and value is False):
+            more = more or name
+    return PageSigns(records, total, pages, more)
+
+
+def missing_pages(found: Sequence[PageSigns]) -> str | None:
+    """Return why files, or documents of one, are not the whole list."""
+    records, documents = sum(page.records for page in found), sum(page.documents for page in found)
+    total, name = max((page.total for page in found), default=(0, ""))
+    if total > records:
+        return f"{name} is {total:,}, but there are {records:,} records"
+    pages, name = max((page.pages for page in found), default=(0, ""))
+    if pages > documents:
+        return f"{name} is {pages:,}, but there is only {documents:,}"
+    # Of all pages the last one has no successor.
+    return f"{found[-1].more} says that more follow" if found and all(page.more for page in found) else None
+
+
+def joined_signs(found: Sequence[PageSigns]) -> PageSigns:
+    """Return the signs of several documents in one file."""
+    more = found[-1].more if all(page.more for page in found) else ""
+    total, pages = max(page.total for page in found), max(page.pages for page in found)
+    return PageSigns(sum(page.records for page in found), total, pages, more, len(found))
+
+
+def list_of_pages(documents: Sequence[Mapping[str, object]]) -> str | None:
+    """Return the name of the list that all documents wrap, or None if they are records themselves."""
+    first, *_ = documents
+    names = [name for name, value in first.items() if _letters(name) in ENVELOPES and isinstance(value, list)]
+    if len(names) != 1:
+        return None
+    (name,) = names
+    return name if all(_is_page(document, name) for document in documents) else None
+
+
+def documents_in(text: str) -> list[Any]:
+    """Return the documents that follow each other in a text; none if it is not only such documents."""
+    decoder, at = json.JSONDecoder(), 0
+    found: list[Any] = []
+    text = text.strip()
+    try:
+        while at < len(text) and len(found) < _MOST_DOCUMENTS:
+            document, end = decoder.raw_decode(text, at)
+            found.append(document)
+            at = end + len(_SPACE.match(text, end)[0])  # type: ignore[index]
+    except (ValueError, RecursionError):
+        return []
+    return found if at >= len(text) else []
+
+
+def _is_page(document: Mapping[str, object], name: str) -> bool:
+    records = document.get(name)
+    is_list = isinstance(records, list) and all(isinstance(each, dict) for each in records)
+    others = (each for each in document if each != name)
+    return is_list and all(_letters(each) in _OF_A_PAGE or each.startswith(("@", "$", "_")) for each in others)
+
+
+def _members(document: object, depth: int = 3) -> Iterator[tuple[str, object]]:
+    if not isinstance(document, dict):
+        return
+    for name, value in document.items():
+        if isinstance(value, dict) and depth and _letters(name) in _AROUND:
+            yield from _members(value, depth - 1)
+        yield name, value
+
+
+def _letters(name: str) -> str:
+    return re.sub(r"[^a-z]", "", name.lower())
