@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 import rich_click as click
 
@@ -240,18 +240,21 @@ def templates(as_json: bool, field: str | None, profile: str | None) -> None:
 
 
 @click.command
-@click.argument("file", type=click.File("rb", lazy=True), default="-")
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path), default="-")
 @json_option
 @field_option
 @profile_option
-def bounce(file: BinaryIO, as_json: bool, field: str | None, profile: str | None) -> None:
+def bounce(file: Path, as_json: bool, field: str | None, profile: str | None) -> None:
     """Read a mail that came back and mark its message as bounced.
 
     FILE: the mail with its headers, by default stdin. The token needs only the scope `bounces:write`.
 
     Example: `rolecall notify bounce returned.eml`
     """
-    mail = file.read().decode(errors="replace").replace("\x00", "")
+    if str(file) != "-" and not file.is_file():
+        raise click.BadParameter(f"{file}: no such file", param_hint="file")
+    content = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
+    mail = content.decode(errors="replace").replace("\x00", "")
     with connected(profile) as client:
         Form(as_json, field).show(client.send(calls.report_bounced_message(mail)))
 

@@ -274,3 +274,13 @@ def test_a_report_is_created_run_and_deleted(call: Caller, payroll: str, tmp_pat
     assert call("reports", "run", "Everybody", "--filter", "colour=red")[0] == 5
     assert call("reports", "delete", "Everybody")[0] == 0
     assert call("reports", "show", "Everybody")[0] == 3
+
+
+def test_mail_that_is_no_report_is_read_and_changes_nothing(call: Caller, tmp_path: Path) -> None:
+    (tmp_path / "away.eml").write_bytes(b"Subject: Away\r\n\r\nBack on Monday, \xfcbrigens.\x00")
+
+    code, printed, _ = call("notify", "bounce", tmp_path / "away.eml", "--json")
+    missing = call("notify", "bounce", tmp_path / "missing.eml")
+
+    assert (code, json.loads(printed)) == (0, {"messageId": None, "said": "The mail is no delivery report"})
+    assert missing[0] == 2
