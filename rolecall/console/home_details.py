@@ -72,6 +72,14 @@ def _waits(request: AccessRequestDetail) -> str:
     return f"Waits for {', '.join(names)} {_TO[awaited]}" if awaited and names else ""
 
 
+async def creating_conflicts(db: Db, ids: Sequence[UUID]) -> set[UUID]:
+    """Return the requests that would create a conflict of duties."""
+    rows = await fetch_rows(
+        db, "SELECT DISTINCT request_id FROM request_conflicts WHERE request_id = ANY(%(ids)s)", ids=list(ids)
+    )
+    return {id for (id,) in rows}
+
+
 async def open_conflicts(db: Db, ids: Sequence[UUID]) -> dict[UUID, int]:
     """Count the open conflicts of each person."""
     rows = await fetch_rows(

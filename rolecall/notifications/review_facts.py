@@ -90,7 +90,7 @@ def _review(row: _ReviewRow, context: FactContext) -> NotificationFacts:
     return NotificationFacts(
         what=row.name,
         asked="Reminder: review" if row.part in _REMINDERS else "Review",
-        result=f"{row.left} {'item waits' if row.left == 1 else 'items wait'} for your decision",
+        result=f"{row.left or 'no'} {'item waits' if row.left == 1 else 'items wait'} for your decision",
         by=row.created_by,
         why=_why(row),
         due=f"{day:%A}, {day.day} {day:%B %Y}",
@@ -101,6 +101,7 @@ def _review(row: _ReviewRow, context: FactContext) -> NotificationFacts:
 
 
 def _why(row: _ReviewRow) -> str:
-    if row.is_reviewer:
+    # Without items left it is no longer known whether they were the person's own.
+    if row.is_reviewer or not row.left:
         return "You review access"
     return f"You stand in for {row.represented}" if row.represented else "You are an administrator"

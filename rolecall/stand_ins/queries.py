@@ -70,6 +70,19 @@ async def represented_by(db: Db, person_id: UUID, now: datetime) -> list[Represe
     ]
 
 
+async def planned_for(db: Db, person_id: UUID, now: datetime) -> list[StandInItem]:
+    """Return the stand-ins that a person will be, soonest first."""
+    rows = await fetch_rows(
+        db,
+        f"""SELECT {_COLUMNS} {_FROM}
+            WHERE s.stand_in_id = %(id)s AND s.starts_on > %(now)s AND s.ends_on > s.starts_on
+            ORDER BY s.starts_on LIMIT 20""",
+        id=person_id,
+        now=now,
+    )
+    return [_item(now)(row) for row in rows]
+
+
 async def acting_for(db: Db, stand_in_id: UUID, person_id: UUID, type: RequirementType, now: datetime) -> Caller:
     """Return the person who responds for another now, as the caller that the console would make of them."""
     rows = await fetch_rows(

@@ -80,6 +80,23 @@ async def test_supervisor_sees_what_waits_and_upcoming_events(
     assert "Goes on leave on" in shown["team"]
 
 
+async def test_request_that_would_create_a_conflict_is_marked(
+    administrator: httpx2.AsyncClient, db: Db, team: Team
+) -> None:
+    request = await an_access_request(db, identity_id=team.bob, application_id=team.payroll)
+    assert "Makes a conflict" not in (await home(administrator, db, team.grace))["waiting"]
+    company = await a_separated_company(db)
+    await execute(
+        db,
+        """INSERT INTO request_conflicts (request_id, rule_id, rule, risk, response, duties)
+           VALUES (%(request)s, %(rule)s, 'Prepare and release', 'High', 'Approve', '{}')""",
+        request=request,
+        rule=company.rule,
+    )
+
+    assert "Makes a conflict" in (await home(administrator, db, team.grace))["waiting"]
+
+
 async def test_supervisor_without_work_sees_empty_states(administrator: httpx2.AsyncClient, db: Db, team: Team) -> None:
     shown = await home(administrator, db, team.grace)
 
@@ -149,7 +166,7 @@ async def test_employee_does_not_see_colleagues_or_what_waits_for_others(
     shown = await home(administrator, db, team.ada)
 
     assert "Builder" not in shown["page"]
-    assert "waiting" not in shown
+    assert "Nothing. You get a notification" in shown["waiting"]
 
 
 async def test_supervisor_sees_deadlines_conflicts_and_exceptions(

@@ -1,5 +1,6 @@
 """Test how the console shows stand-ins, and how people name them and respond there."""
 
+import re
 from datetime import UTC, datetime, timedelta
 
 import httpx2
@@ -61,6 +62,26 @@ async def test_stand_in_of_an_administrator_does_not_inherit_the_role(db: Db, of
 
     assert caller.is_limited
     assert {id for id, _ in caller.stands_in_for} == {office.grace}
+
+
+async def test_stand_in_reads_for_whom_they_will_respond(
+    administrator: httpx2.AsyncClient, db: Db, office: Office
+) -> None:
+    await sign_in(administrator, db, office.grace)
+    days = [(datetime.now(UTC) + timedelta(days=count)).date().isoformat() for count in (5, 9)]
+    form = {"standInId": "sam@example.com", "startsOn": days[0], "endsOn": days[1], "type": "Approve"}
+    await administrator.post("/stand-ins", data=form)
+    (id,) = (await fetch_rows(db, "SELECT id FROM stand_ins"))[0]
+
+    await sign_in(administrator, db, office.sam)
+    before = (await administrator.get("/stand-ins")).text
+    await sign_in(administrator, db, office.grace)
+    await administrator.post(f"/stand-ins/{id}/end")
+    await sign_in(administrator, db, office.sam)
+    after = (await administrator.get("/stand-ins")).text
+
+    assert re.search("You stand in for.*Grace Hopper.*Approve requests, from ", before, re.DOTALL)
+    assert "You stand in for" not in after
 
 
 async def test_people_name_and_end_stand_ins_in_the_console(

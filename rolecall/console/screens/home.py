@@ -93,6 +93,7 @@ async def _own_home(db: Db, person: Person, now: datetime, config: Config) -> Ht
         "deadlines": await home_details.deadlines(db, [request.id for _, request in waiting], config.timezone),
         "count": sum((await overview.waiting(db, person)).values()) + len(exceptions),
         "beside": await overview.beside(db, [request.id for _, request in waiting]),
+        "creating_conflicts": await home_details.creating_conflicts(db, [request.id for _, request in waiting]),
         "verbs": _VERBS,
         "reviews": await reviews.waiting_for(db, person.id, person.reviews_as()[1:]),
         "coming": coming,

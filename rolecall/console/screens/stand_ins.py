@@ -38,6 +38,7 @@ async def _page(db: Db, person: Person, page: int, form: Form, problems: dict[st
         "query": {"page": page},
         "sees_all": sees_all,
         "represented": await queries.represented_by(db, person.id, now),
+        "planned": await queries.planned_for(db, person.id, now),
         "duties": DUTIES,
         "form": shown(form),
         "problems": problems,
