@@ -1,6 +1,5 @@
 """Create access requests in bulk, with the same number of statements for one as for thousands."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -26,9 +25,11 @@ from rolecall.core.db import Db, insert_rows
 from rolecall.core.ids import new_id
 from rolecall.duties.prevention import FoundConflict
 from rolecall.settings import queries as settings
-from rolecall.settings.policy import Level, RequirementType
+from rolecall.settings.policy import Level, RequestAction, RequirementType
 from rolecall.work_items.actions import record_activity_of
 from rolecall.work_items.model import WorkStatus
+
+_ONLY_GIVE = (RequestAction.ADD, RequestAction.RESTORE)
 
 
 async def create_requests(db: Db, caller: Caller, news: Sequence[NewRequest], now: datetime) -> list[UUID]:
@@ -77,10 +78,10 @@ async def create_enriched(
     return ids
 
 
-def _made_together(requests: Mapping[UUID, NewRequest]) -> list[UUID]:
-    """Return the requests of people with several: these may count on what the others remove."""
-    count = Counter(new.identity_id for new in requests.values())
-    return [id for id, new in requests.items() if new.identity_id and count[new.identity_id] > 1]
+def _made_together(requests: Mapping[UUID, NewRequest]) -> set[UUID]:
+    """Return the requests of people from whom others of these requests remove access: they may count on that."""
+    taking = {new.identity_id for new in requests.values() if new.action not in _ONLY_GIVE}
+    return {id for id, new in requests.items() if new.identity_id and new.identity_id in taking}
 
 
 def _request_row(

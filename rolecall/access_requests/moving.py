@@ -156,6 +156,11 @@ async def cancel_with_reasons(db: Db, why: Mapping[UUID, str], now: datetime) ->
 
 async def withhold_from(db: Db, identity_id: UUID, now: datetime) -> None:
     """Cancel the unfinished requests that would give access to an identity that has just become inactive."""
+    await withhold(db, await lock_unfinished(db, identity_id), now)
+
+
+async def lock_unfinished(db: Db, identity_id: UUID) -> list[UUID]:
+    """Lock the unfinished requests of a person; do it before a check of duties, which locks people after requests."""
     rows = await fetch_rows(
         db,
         """SELECT id FROM access_requests WHERE identity_id = %(identity)s AND status = ANY(%(waiting)s)
@@ -163,7 +168,7 @@ async def withhold_from(db: Db, identity_id: UUID, now: datetime) -> None:
         identity=identity_id,
         waiting=list(CANCEL.allowed - VERIFY.allowed),
     )
-    await withhold(db, [id for (id,) in rows], now)
+    return [id for (id,) in rows]
 
 
 async def lock_movable(db: Db, move: Move, ids: Ids) -> list[UUID]:

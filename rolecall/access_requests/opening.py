@@ -5,6 +5,7 @@ not approved to, and which conflicts of duties it would create. It may be cancel
 """
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -23,7 +24,13 @@ _LOOK_AGAIN = timedelta(days=1)
 
 
 async def approve(
-    db: Db, ids: Ids, caller: Caller, now: datetime, text: Text | None = None, *, recheck_only: Ids | None = None
+    db: Db,
+    ids: Ids,
+    caller: Caller,
+    now: datetime,
+    text: Text | None = None,
+    *,
+    recheck_only: AbstractSet[UUID] | None = None,
 ) -> list[UUID]:
     """Approve the requested access, or what a reviewer lowered it to, and start the requests that are due.
 
@@ -62,6 +69,11 @@ async def reopen(db: Db, ids: Ids, caller: Caller, now: datetime, text: Text | N
         db,
         """UPDATE responses SET response = 'Pending', stand_in_id = NULL, stand_in_name = NULL
            WHERE request_id = ANY(%(ids)s) AND type IN ('Resolve', 'Verify') AND response <> 'Pending'""",
+        ids=ids,
+    )
+    await execute(
+        db,
+        "INSERT INTO people_to_recheck SELECT identity_id FROM access_requests WHERE id = ANY(%(ids)s)",
         ids=ids,
     )
     return await _open(db, REOPEN, ids, caller, now, text)

@@ -11,7 +11,7 @@ from rolecall.access_requests import separation
 from rolecall.access_requests.creation import create_enriched
 from rolecall.access_requests.enrichment import enrich
 from rolecall.access_requests.model import CANCEL, NewRequest, RelatedItem
-from rolecall.access_requests.moving import lock, move, withhold_from
+from rolecall.access_requests.moving import lock, lock_unfinished, move, withhold_from
 from rolecall.core.caller import SYSTEM
 from rolecall.core.db import Db, execute
 from rolecall.identities import actions as identities
@@ -125,6 +125,7 @@ async def _create(
         stage=stage,
         event_type=event.type,
     )
+    await lock_unfinished(db, event.identity_id)
     made = await enrich(db, [msgspec.structs.replace(new, related=related) for new in planned])
     allowed = await separation.without_all_refused(db, made)
     for refusal in allowed.left_out:

@@ -296,6 +296,23 @@ async def test_membership_is_checked_when_the_group_is_given_a_duty(
     assert (await get(client, member["id"]))["status"] == "Canceled"
 
 
+async def test_reopened_request_is_checked_by_a_rule_that_came_meanwhile(
+    client: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
+    company = await a_company(db, response="Block")
+    await commit(client, company, enabled=False)
+    made = (await ask(client, company, company.noor, "Approvers")).json()
+    await execute(db, "UPDATE access_requests SET status = 'Resolved', resolved_on = now()")
+    await commit(client, company, enabled=True)
+    await let_the_worker_work(config)
+    assert (await get(client, made["id"]))["status"] == "Resolved"
+
+    await client.post(f"{URL}/{made['id']}/reopen", json={})
+    await let_the_worker_work(config)
+
+    assert (await get(client, made["id"]))["status"] == "Canceled"
+
+
 async def test_people_without_requests_are_not_queued(client: httpx2.AsyncClient, db: Db) -> None:
     company = await a_company(db)
     await ask(client, company, company.noor, "Juniors")
