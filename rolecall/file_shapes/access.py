@@ -12,7 +12,6 @@ from rolecall.file_shapes.groups_held import skip_no_groups, use_filled_group, u
 from rolecall.file_shapes.holders import (
     about_people,
     agree_on_username,
-    depends_on,
     find_users,
     is_about_users,
     repeated_users,
@@ -20,6 +19,7 @@ from rolecall.file_shapes.holders import (
 from rolecall.file_shapes.kinds import find_bindings, kind_column, read_conditions, share_column, skip_groups
 from rolecall.file_shapes.matrices import GRANTED
 from rolecall.file_shapes.meanings import Meaning, is_known_header, names_of
+from rolecall.file_shapes.objects import find_object, tell_apart
 from rolecall.file_shapes.parts import Part, View, add_list, separated_by, without_prefix
 from rolecall.file_shapes.profiles import Profile
 
@@ -47,7 +47,15 @@ def find_postgres_roles(view: View) -> list[Part]:
     shape = {"split": {groups.header: JSON}}
     fields = {"Username": username, "Group": Meaning(groups.header, "Group", 0.9, why)}
     users.ignore([groups.header])
-    return [users, Part(Content.MEMBERSHIPS, fields, shape, 0.9, [f"{groups.header} lists roles in braces"])]
+    pairs = Part(Content.MEMBERSHIPS, fields, shape, 0.9, [f"{groups.header} lists roles in braces"])
+    if not names["rolename"].is_filled:
+        for part in (users, pairs):
+            part.skip_rows({"column": username.header, "is": [""]})
+        more = ", ".join(
+            cell for cell, name in zip(about.cells, names["rolename"].cells, strict=True) if not name.strip()
+        )
+        users.evidence.append(f"Lines that continue the one above are left out: {more[:80]}")
+    return [users, pairs]
 
 
 def find_sap_authorizations(view: View) -> list[Part]:
@@ -118,18 +126,27 @@ def find_permissions(view: View) -> list[Part]:
     share_column(view, fields, shape, evidence)
     if "Username" in fields and "Group" in fields and "join" not in shape:
         fields.pop("Group")
-    if group and group is not fields.get("Group"):
-        _use_as_section(view, fields, group)
-    if (object := view.named(["identity"])) and not {"Header", "Section"} & fields.keys():
-        # Exchange calls the mailbox the identity.
-        _use_as_section(view, fields, Meaning(object.header, "Section", 0.6, "it names what the permission is for"))
+    find_object(view, fields, group)
     read_access(view, fields, shape, evidence)
+    tell_apart(view, fields, shape, evidence)
     permission = view.by_header[fields["Permission"].header]
     if separator := ("," if view.table.merges and permission is view.profiles[-1] else permission.separator):
         shape["split"] = {permission.header: separator}
         evidence.append(f"{permission.header} lists several, {separated_by(separator)}")
     without_prefix(view, fields, shape, evidence)
-    return _with_users(view, Part(Content.PERMISSIONS, fields, shape, 0.85, evidence))
+    part = Part(Content.PERMISSIONS, fields, shape, 0.85, evidence)
+    return [*_with_users(view, part), *_roles_beside(view, part, group)]
+
+
+def _roles_beside(view: View, part: Part, role: Meaning | None) -> list[Part]:
+    """Read the role in which a user has a permission as a membership."""
+    is_role = role is not None and names_of(role.header)[:1] in (["role"], ["group"], ["profile"])
+    if role is None or not is_role or role.header in part.columns or "Username" not in part.fields:
+        return []
+    evidence = [f"Each row pairs {part.fields['Username'].header} with {role.header} too"]
+    pairs = Part(Content.MEMBERSHIPS, {"Username": part.fields["Username"], "Group": role}, {}, 0.7, evidence)
+    skip_no_groups(pairs, view.by_header[role.header])
+    return [pairs]
 
 
 def _use_name_of_account(view: View, fields: dict[str, Meaning]) -> None:
@@ -139,22 +156,6 @@ def _use_name_of_account(view: View, fields: dict[str, Meaning]) -> None:
     if named and names_of(named.header)[:1] == ["name"] and "Username" not in fields and active and active.score > 0.5:
         del fields["Group"]
         fields["Username"] = Meaning(named.header, "Username", 0.6, f"{active.header} says the state of what it names")
-
-
-def _names_holders(view: View, fields: dict[str, Meaning], name: Meaning) -> bool:
-    """Return whether a column has another full name for each holder, so that it names the person."""
-    if "Username" not in fields:
-        return False
-    column, holder = view.by_header[name.header], view.by_header[fields["Username"].header]
-    return column.names > 0.5 and depends_on(column, holder) and depends_on(holder, column)
-
-
-def _use_as_section(view: View, fields: dict[str, Meaning], name: Meaning) -> None:
-    """Read a column `name` beside the holder of a permission as the object of the permission."""
-    taken = {meaning.header for meaning in fields.values()}
-    is_plain = names_of(name.header)[:1] in (["name"], ["identity"]) and not _names_holders(view, fields, name)
-    if is_plain and "Section" not in fields and name.header not in taken:
-        fields["Section"] = Meaning(name.header, "Section", 0.6, "it names what the permission is for")
 
 
 def _with_users(view: View, part: Part) -> list[Part]:

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from rolecall.application_imports.read.shaping import columns_named
-from rolecall.applications.file_shape import FileShape
+from rolecall.applications.file_shape import FileShape, Placeholder, pattern_parts
 from rolecall.applications.model import Content, same_header
 from rolecall.file_shapes.meanings import Meaning
 from rolecall.file_shapes.parts import Part, View
@@ -44,4 +44,9 @@ def _share(view: View, section: Mapping[str, Any]) -> float:
     shape = msgspec.convert(section.get("shape") or {}, FileShape)
     wanted = {same_header(name) for name in columns_named(shape, section["columns"])}
     present = {same_header(profile.header) for profile in view.profiles}
+    for field, pattern in shape.join.items():
+        columns = {same_header(part.column) for part in pattern_parts(pattern) if isinstance(part, Placeholder)}
+        if same_header(field) in present and not columns & present:
+            # The reader takes the column of the field itself.
+            wanted = (wanted - columns) | {same_header(field)}
     return len(wanted & present) / len(wanted) if wanted else 0.0

@@ -6,7 +6,9 @@ from typing import Any
 from rolecall.application_imports.read.secret_headers import looks_secret
 from rolecall.applications.model import Content
 from rolecall.file_shapes import access, holders, matrices, members
+from rolecall.file_shapes.directory import end_by_role
 from rolecall.file_shapes.headers import NO_HEADER
+from rolecall.file_shapes.own_headers import settle_headers
 from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.sample_table import SampleTable
 from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
@@ -51,6 +53,9 @@ def _finished(view: View, part: Part) -> Part:
     skipped = part.shape.pop("skipRowsWhere", [])
     part.shape = {**structure(view.table), **part.shape}
     part.skip_rows(*skipped)
+    if part.content == Content.USERS:
+        end_by_role(view, part)
+    settle_headers(view, part)
     add_dates(view, part)
     add_words(view, part)
     if part.content == Content.USERS:

@@ -6,8 +6,9 @@ from typing import Any
 
 import msgspec
 
+from rolecall.applications.file_shape import ANY_OTHER
 from rolecall.core.text import fold
-from rolecall.file_shapes.parts import View, view_of
+from rolecall.file_shapes.parts import Part, View, view_of
 from rolecall.file_shapes.profiles import Profile
 
 _PEOPLE = {"person", "inetorgperson", "organizationalperson", "user", "posixaccount"}
@@ -51,6 +52,25 @@ def _conditions(
     others = {name for found, fit in zip(classes, fits, strict=True) for name in found if not fit and found & wanted}
     if others - kept:
         yield {"column": column.header, "is": sorted(others - kept)}
+
+
+_DISABLED_ROLE = "cn=nsmanageddisabledrole"
+
+
+def end_by_role(view: View, part: Part) -> None:
+    """Read accounts as inactive that have the role with which 389 Directory Server disables them."""
+    column = view.named(["nsroledn"])
+    roles = [value for value in column.distinct if value.lower().startswith(_DISABLED_ROLE)] if column else []
+    if column is None or not roles:
+        return
+    lock = part.fields.pop("Active", None)
+    begin = roles[0][: len(_DISABLED_ROLE)]
+    locked = f"{{{lock.header}}}" if lock else ""
+    part.shape.setdefault("join", {})["Active"] = f"{locked}{{{column.header}|starting({begin})}}"
+    # A locked account says true; any other text is the role.
+    part.shape.setdefault("values", {})["Active"] = {"false": "Yes", ANY_OTHER: "No"}
+    part.shape.pop("invert", None)
+    part.evidence.append(f"Accounts with the role {roles[0].partition(',')[0]} are not active")
 
 
 def placeholders(members: Profile) -> list[str]:

@@ -127,7 +127,7 @@ def find_users(view: View) -> list[Part]:
 def _ask_for_username(view: View, key: str | None) -> list[OpenQuestion]:
     """Ask which column names the accounts if none is unique, or only one with names of people."""
     if key is not None and view.by_header[key].names <= _WEAK:
-        return []
+        return [] if _is_about_accounts(view, key) else [_ask_for_accounts(key)]
     text = "No column has a different value in every row. Which one names the account?"
     if key is not None:
         text = (
@@ -136,6 +136,19 @@ def _ask_for_username(view: View, key: str | None) -> list[OpenQuestion]:
     headers = dict.fromkeys([*([key] if key else []), *(each.header for each in view.profiles)])
     choices = [ProposedChoice(header, "Username", header) for header in list(headers)[:8]]
     return [OpenQuestion(text, choices)]
+
+
+def _is_about_accounts(view: View, key: str) -> bool:
+    """Return whether a header says that rows are accounts; a file without headers cannot."""
+    if view.table.header_line is None or about_people(view):
+        return True
+    found = meanings(Content.USERS, [view.by_header[key]])
+    return any(each.field == "Username" and each.score > _WEAK for each in found)
+
+
+def _ask_for_accounts(key: str) -> OpenQuestion:
+    text = f"No header says that the rows are accounts. Does {key} name an account?"
+    return OpenQuestion(text, [ProposedChoice(f"Yes, {key} names an account", "Username", key)])
 
 
 def _prefer_login(view: View, fields: dict[str, Meaning]) -> None:

@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from rolecall.applications.field_words import ACCESS, NO_ACCESS
@@ -45,6 +46,10 @@ def find_matrix(view: View) -> list[Part]:
     fields = {field: meaning for field, meaning in kept.items() if meaning.header in {each.header for each in others}}
     if not {"Username", "Group", "Permission"} & fields.keys():
         first = others[0]
+        if turned := _with_people_across(
+            first, [each.header for each in ticked], keep=[each.header for each in others]
+        ):
+            return [turned]
         fields["Username"] = Meaning(first.header, "Username", 0.5, "it names the rows of a matrix")
     across = "Group" if "Permission" in fields else "Permission"
     fields = {field: meaning for field, meaning in fields.items() if field not in (across, "Access")}
@@ -82,9 +87,24 @@ def _words_for_nothing(ticked: list[Profile]) -> list[str]:
     return sorted({value for each in ticked for value in each.distinct if fold(value) in NO_ACCESS})
 
 
+def _share_of_people(texts: Sequence[str]) -> float:
+    return sum(bool(_PERSON.fullmatch(text)) for text in texts) / len(texts)
+
+
+def _with_people_across(rows: Profile, headers: list[str], keep: list[str]) -> Part | None:
+    """Return the permissions of a matrix with people in its headers; the names of its rows are none."""
+    if not rows.values or _share_of_people(headers) <= 0.5 or _share_of_people(rows.distinct) > 0.5:
+        return None
+    permission = Meaning(rows.header, "Permission", 0.5, "it names the rows, and the headers name people")
+    evidence = [f"{', '.join(headers[:3])} are people: a matrix with a person in each header"]
+    unpivot = {"keep": keep, "headers": "Username", "cells": "Access"}
+    shape: dict[str, Any] = {"unpivot": unpivot, "deriveUsers": True}
+    return Part(Content.PERMISSIONS, {"Permission": permission}, shape, 0.6, evidence)
+
+
 def _ask_for_people(matrix: Part, headers: list[str]) -> None:
     """Ask whether the headers of a matrix with groups in its rows name people."""
-    if 2 * sum(bool(_PERSON.fullmatch(header)) for header in headers) <= len(headers):
+    if _share_of_people(headers) <= 0.5:
         return
     text = (
         f"Are {', '.join(headers[:3])} permissions? If they are people, export the matrix with the people in its rows"

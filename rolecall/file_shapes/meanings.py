@@ -85,7 +85,7 @@ WORDS: dict[Content, dict[str, str]] = {
         ",grantedon,entity,entityname,workspace,workspacename,sitetitle,mailbox,server,servername,computer"
         ",pscomputername,hostname,cluster",
         "Section": "section,resource,resourcename,resourceid,screen,safename,safe,spacekey,spacename"
-        ",namespace,object,field,target,path,tablename,table"
+        ",namespace,object,field,target,path,folder,folderpath,foldername,filepath,directory,share,sharename,tablename,table"
         ",objectname,scope,project,repository,site,environment,entitlementattribute",
         "Access": "access,accesslevel,level,granted,allow,allowed,effect,permissiontype,accesstype,permissionstate"
         ",accesscontroltype"

@@ -60,9 +60,10 @@ def lay_out(
     fields = {field: i for i, header in enumerate(headers) if (field := mapped.get(same_header(header)))}
     fields |= made or {}
     given = {*mapped.values(), *(made or ())}
+    left_out = {same_header(header) for header in (shape.ignore if shape else ())}
     for i, header in enumerate(headers):
         field = known.get(same_header(header))
-        if field is None or i in fields.values() or field in given:
+        if field is None or i in fields.values() or field in given or same_header(header) in left_out:
             continue
         if field in fields:
             raise BrokenFile(f"columns {headers[fields[field]]} and {header} both give the {field}", line=1)

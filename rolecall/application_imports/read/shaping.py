@@ -173,9 +173,22 @@ class ShapedTable:
         self.frame = self.frame.drop("header", "cell")
 
     def join(self, patterns: Mapping[str, str]) -> None:
-        made = {field: self._joined(pattern) for field, pattern in patterns.items()}
+        made = {
+            field: self._joined(pattern) for field, pattern in patterns.items() if not self._has_own(field, pattern)
+        }
         for field, values in made.items():
             self.make(field, values)
+
+    def _has_own(self, field: str, pattern: str) -> bool:
+        """Return whether the file has a column of this name, and not those that the field is to be joined from."""
+        folded = [*map(same_header, self.headers)]
+        columns = [part.column for part in pattern_parts(pattern) if isinstance(part, Placeholder)]
+        if same_header(field) not in folded or any(same_header(column) in folded for column in columns):
+            return False
+        self.notes.append(
+            f"shape.join names {', '.join(columns)}, which the file does not have; {field} is read instead"
+        )
+        return True
 
     def _joined(self, pattern: str) -> pl.Expr:
         parts = pattern_parts(pattern)

@@ -1,0 +1,58 @@
+"""Find the column that says what a permission is for: a folder, a mailbox, a table."""
+
+from typing import Any
+
+from rolecall.file_shapes.holders import depends_on
+from rolecall.file_shapes.meanings import Meaning, is_about_person, is_flag, names_of
+from rolecall.file_shapes.parts import View
+from rolecall.file_shapes.profiles import Profile
+
+_WHY = "it names what the permission is for"
+
+
+def find_object(view: View, fields: dict[str, Meaning], group: Meaning | None) -> None:
+    """Read `group`, a column `name` beside the holder, or the identity of a mailbox as the object of permissions."""
+    if group and group is not fields.get("Group"):
+        _use_as_object(view, fields, group)
+    if (object := view.named(["identity"])) and not {"Header", "Section"} & fields.keys():
+        # Exchange calls the mailbox the identity.
+        _use_as_object(view, fields, Meaning(object.header, "Section", 0.6, _WHY))
+
+
+def _names_holders(view: View, fields: dict[str, Meaning], name: Meaning) -> bool:
+    """Return whether a column has another full name for each holder, so that it names the person."""
+    if "Username" not in fields:
+        return False
+    column, holder = view.by_header[name.header], view.by_header[fields["Username"].header]
+    return column.names > 0.5 and depends_on(column, holder) and depends_on(holder, column)
+
+
+def _use_as_object(view: View, fields: dict[str, Meaning], name: Meaning) -> None:
+    """Read a column `name` beside the holder of a permission as the object of the permission."""
+    taken = {meaning.header for meaning in fields.values()}
+    is_plain = names_of(name.header)[:1] in (["name"], ["identity"]) and not _names_holders(view, fields, name)
+    if is_plain and "Section" not in fields and name.header not in taken:
+        fields["Section"] = Meaning(name.header, "Section", 0.6, _WHY)
+
+
+def tell_apart(view: View, fields: dict[str, Meaning], shape: dict[str, Any], evidence: list[str]) -> None:
+    """Read as the object of permissions the only column in which rows differ that would be merged without it."""
+    if "Section" in fields:
+        return
+    joined = " ".join(shape.get("join", {}).values())
+    headers = {each.header for each in fields.values()}
+    read = [each for each in view.profiles if each.header in headers or f"{{{each.header}|" in joined]
+    keys = list(zip(*(each.cells for each in read), strict=True))
+    if len(set(keys)) == len(keys):
+        return
+    fits = [each for each in view.profiles if each not in read and _may_be_object(each)]
+    fits = [each for each in fits if len(set(zip(keys, each.cells, strict=True))) == len(keys)]
+    if len(fits) == 1:
+        fields["Section"] = Meaning(fits[0].header, "Section", 0.5, _WHY)
+        evidence.append(f"Some rows differ only in {fits[0].header}: it says what each permission is for")
+
+
+def _may_be_object(profile: Profile) -> bool:
+    if not profile.is_filled or profile.is_dated or profile.ticks or profile.numbers or profile.statuses == 1:
+        return False
+    return not is_flag(profile.header) and not is_about_person(profile.header) and not profile.is_unique

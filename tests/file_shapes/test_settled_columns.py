@@ -1,0 +1,107 @@
+"""Columns that an import reads by their own headers, objects of permissions, and matrices turned round."""
+
+from pathlib import Path
+
+from rolecall.file_shapes.proposals import Chosen, propose
+from rolecall.file_shapes.sample import sample_of
+from tests.application_imports.read.test_exports import by_template
+from tests.application_imports.reading import read_file
+from tests.file_shapes.test_exports import imported, proposed
+
+
+def test_proposal_shows_columns_that_are_read_by_their_headers(tmp_path: Path) -> None:
+    text = "Account Name,Active,Locked,Entitlements\nada,true,false,Fin|Ops\nbob,false,true,Fin\n"
+
+    users = proposed(tmp_path, accounts=text).files[0].contents[0]
+
+    assert {column.header: column.field for column in users.columns}["Locked"] == "Locked"
+    assert imported(tmp_path, accounts=text).rows("users", "is_locked") == [False, True]
+
+
+def test_ignored_column_is_not_read_by_its_header(tmp_path: Path) -> None:
+    found = read_file(tmp_path, "Login,Name\nada,Sales\n", "users", shape={"ignore": ["Name"]})
+
+    assert found.rows("users", "username", "name") == [("ada", "")]
+
+
+def test_role_beside_a_permission_is_a_membership(tmp_path: Path) -> None:
+    found = imported(tmp_path, rights="User,Role,Permission\nada,Admin,Read\nada,Admin,Write\nbob,,Read\n")
+
+    assert found.memberships == {("ada", "Admin")}
+    assert found.permissions == {("ada", "", "", "Read"), ("ada", "", "", "Write"), ("bob", "", "", "Read")}
+
+
+def test_folder_of_rights_is_read(tmp_path: Path) -> None:
+    text = (
+        '"Folder","IdentityReference","FileSystemRights","AccessControlType"\n"D:\\Fin","X\\ada","FullControl","Allow"\n'
+        '"D:\\Ops","X\\ada","FullControl","Deny"\n'
+    )
+
+    found = imported(tmp_path, rights=text)
+
+    assert found.rows("permissions", "section", "access") == [("D:\\Fin", "Grant"), ("D:\\Ops", "Deny")]
+
+
+def test_column_that_tells_permissions_apart(tmp_path: Path) -> None:
+    text = "User,Permission,Vault,Granted On\nada,Read,V1,2026-01-01\nada,Read,V2,2026-01-02\nbob,Read,V1,2026-01-01\n"
+
+    found = imported(tmp_path, rights=text)
+
+    assert found.rows("permissions", "username", "section") == [("ada", "V1"), ("ada", "V2"), ("bob", "V1")]
+
+
+def test_matrix_with_people_in_its_header(tmp_path: Path) -> None:
+    path = tmp_path / "matrix"
+    path.write_text(",Ada Byron,Bob Kahn,Cy Dee\nCreate Invoice,X,,X\nApprove,,X,\nPay,,X,\n")
+
+    (part,) = propose([sample_of(path, "matrix")], {"matrix": Chosen(header_line=1)}).files[0].contents
+
+    assert [(row["username"], row["permission"]) for row in part.understood] == [
+        ("Ada Byron", "Create Invoice"), ("Bob Kahn", "Approve"), ("Bob Kahn", "Pay"), ("Cy Dee", "Create Invoice"),
+    ]  # fmt: skip
+
+
+def test_lines_of_psql_that_continue(tmp_path: Path) -> None:
+    text = (
+        "              List of roles\n Role name |   Attributes   | Member of\n-----------+----------------+-----------\n"
+        " ada       | Superuser     +| {app_read}\n           | Valid until x  | \n app_read  | Cannot login   | {}\n"
+    )
+
+    found = imported(tmp_path, roles=text)
+
+    assert (found.active, found.inactive) == ({"ada"}, {"app_read"})
+    assert found.memberships == {("ada", "app_read")}
+
+
+def test_accounts_with_the_role_of_disabled_ones(tmp_path: Path) -> None:
+    entry = "dn: uid={0},ou=People,dc=x\nobjectClass: inetOrgPerson\ncn: {0} B\nuid: {0}\nsn: B\n{1}\n\n"
+    roles = {"ada": "mail: a@x", "bob": "nsRoleDN: cn=nsManagedDisabledRole,dc=x", "cy": "nsAccountLock: true"}
+    text = "version: 1\n\n" + "".join(entry.format(name, line) for name, line in roles.items())
+
+    found = imported(tmp_path, directory=text)
+
+    assert (found.active, found.inactive) == ({"ada"}, {"bob", "cy"})
+
+
+def test_rows_that_may_be_no_accounts_are_asked_about(tmp_path: Path) -> None:
+    (part,) = proposed(tmp_path, list="Product,Weight class\nA1,heavy\nA2,light\n").files[0].contents
+
+    assert "Does Product name an account?" in part.questions[0].text
+
+
+def test_template_of_people_with_two_names(tmp_path: Path) -> None:
+    text = "Employee ID,First Name,Last Name,Department,Status,Start Date\n1,Ada,Byron,HR,Active,2020-01-02\n"
+
+    found = by_template(tmp_path, "HR export", People=text)
+
+    assert found.rows("identities", "employee_id", "first_name", "last_name") == [("1", "Ada", "Byron")]
+    assert "First Name is read instead" in " ".join(found.notes)
+
+
+def test_template_of_members_that_are_invited(tmp_path: Path) -> None:
+    text = "username,email,status,fullname\nada,a@x,Member,Ada Byron\nbob,b@x,Invited Member,Bob Kahn\n"
+
+    found = by_template(tmp_path, "Slack", Members=text)
+
+    assert (found.active, found.inactive) == ({"ada"}, {"bob"})
+    assert found.memberships == {("ada", "Member")}
