@@ -140,7 +140,7 @@ def _ask_for_username(view: View, key: str | None) -> list[OpenQuestion]:
 
 def _is_about_accounts(view: View, key: str) -> bool:
     """Return whether a header says that rows are accounts; a file without headers cannot."""
-    if view.table.header_line is None or about_people(view):
+    if view.table.header_line is None or view.table.is_doubtful or about_people(view):
         return True
     found = meanings(Content.USERS, [view.by_header[key]])
     return any(each.field == "Username" and each.score > _WEAK for each in found)

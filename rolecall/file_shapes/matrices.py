@@ -42,6 +42,13 @@ def find_matrix(view: View) -> list[Part]:
     # Rows of a list of grants repeat the names of their holders; those of a matrix do not.
     if len(set(zip(*(each.cells for each in others), strict=True))) < len(others[0].cells) or _are_grants(view, others):
         return []
+    return _matrix(view, ticked, others, flags, counts)
+
+
+def _matrix(
+    view: View, ticked: list[Profile], others: list[Profile], flags: list[Profile], counts: list[Profile]
+) -> list[Part]:
+    """Return the permissions of a matrix: `ticked` columns are unpivoted, the others are kept."""
     kept = view.fields(Content.PERMISSIONS)
     fields = {field: meaning for field, meaning in kept.items() if meaning.header in {each.header for each in others}}
     if not {"Username", "Group", "Permission"} & fields.keys():

@@ -352,6 +352,8 @@ def _judged(meaning: Meaning, profile: Profile) -> Meaning:
     if not profile.values:
         return msgspec.structs.replace(meaning, score=score * 0.6, evidence=f"{evidence}; the sample has no value")
     match meaning.field:
+        case "Group" | "Permission" | "Header" | "Section" if profile.is_dated:
+            score *= 0.1
         case "Username":
             # A column of full names is a username only where no other is.
             score *= 0.45 if profile.names > 0.5 else 1

@@ -63,7 +63,7 @@ def test_matrix_with_people_in_its_header(tmp_path: Path) -> None:
 
 def test_lines_of_psql_that_continue(tmp_path: Path) -> None:
     text = (
-        "              List of roles\n Role name |   Attributes   | Member of\n-----------+----------------+-----------\n"
+        "      List of roles\n Role name |   Attributes   | Member of\n-----------+----------------+-----------\n"
         " ada       | Superuser     +| {app_read}\n           | Valid until x  | \n app_read  | Cannot login   | {}\n"
     )
 
