@@ -33,11 +33,17 @@ def shown(form: Form) -> dict[str, str]:
 
 
 def problems_by_field(error: Invalid) -> dict[str, str]:
-    """Return the problem of each field. A form asks for a person or a record, not for its id."""
-    return {
-        problem.field: _ID.sub(r"\1", problem.message) if _NAMES_A_RECORD.search(problem.field) else problem.message
-        for problem in error.problems
-    }
+    """Return the problems of each field as one text. A form asks for a person or a record, not for its id."""
+    found: dict[str, list[str]] = {}
+    for problem in error.problems:
+        is_record = _NAMES_A_RECORD.search(problem.field)
+        said = _ID.sub(r"\1", problem.message) if is_record else problem.message
+        found.setdefault(problem.field, []).append(said)
+    return {field: _sentences(list(dict.fromkeys(said))) for field, said in found.items()}
+
+
+def _sentences(said: list[str]) -> str:
+    return said[0] if len(said) == 1 else " ".join(each if each.endswith(("?", ".")) else f"{each}." for each in said)
 
 
 def given(form: Form, *names: str) -> Json:

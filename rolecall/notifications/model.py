@@ -96,7 +96,7 @@ OUTCOME_WORDS = {
     MessageOutcome.REFUSED: "Refused by the receiver",
     MessageOutcome.CHANNEL: "Server out of reach",
     MessageOutcome.UNKNOWN: "Sent without confirmation",
-    MessageOutcome.BOUNCED: "Returned as undeliverable",
+    MessageOutcome.BOUNCED: "Bounced",
 }
 
 

@@ -150,13 +150,14 @@ async def test_template_is_previewed_saved_and_reset(administrator: httpx2.Async
 
 @pytest.mark.parametrize("act", ["preview", "save"])
 async def test_mistake_in_a_template_is_shown_at_its_line(administrator: httpx2.AsyncClient, db: Db, act: str) -> None:
-    form = {"subject": "{{ persn }}", "body": "Hello\r\n{{ what", "act": act}
+    form = {"subject": "{{ persn }}", "body": "{{ du }}\r\n{{ what", "act": act}
 
     answer = await administrator.post(TEMPLATE, data=form)
 
     assert answer.status_code == 400
     assert 'id="subject-problem">Line 1: persn is unknown; did you mean person?' in answer.text
-    assert 'id="body-problem">Line 2: braces are not balanced' in answer.text
+    said = "Line 1: du is unknown; did you mean due? Line 2: braces are not balanced; write a name as {{ person }}."
+    assert f'id="body-problem">{said}</p>' in answer.text
     assert await fetch_rows(db, "SELECT FROM notification_settings") == []
 
 
