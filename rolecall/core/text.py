@@ -8,11 +8,11 @@ _BASE = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ð": "d", "ħ": "h", "�
 # Character classes in the regex syntax that Python and JSON Schema share: first control characters and line
 # breaks; then white space and what Unicode calls default ignorable: zero-width characters, fillers, directional marks.
 CONTROL = r"\x00-\x1f\x7f-\x9f\u2028\u2029"
-_ZERO_WIDTH = (
+ZERO_WIDTH = (
     r"\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u2800\u3164"
     r"\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U000e0000-\U000e0fff"
 )
-INVISIBLE = rf"\s{_ZERO_WIDTH}"
+INVISIBLE = rf"\s{ZERO_WIDTH}"
 # Lower-case letters of other alphabets that look like Latin ones, as such or as their capitals (after Unicode's
 # confusables.txt), and digits that look like letters.
 _LOOKALIKES: dict[str, str] = {
@@ -27,7 +27,7 @@ _SMALL, _CAPITAL = str.maketrans(_LOOKALIKES), str.maketrans({**_LOOKALIKES, "η
 _ALPHABETS = range(0x80, 0x590)
 _HAS_CONTROL = re.compile(f"[{CONTROL}]")
 _IS_BLANK = re.compile(rf"[{CONTROL}{INVISIBLE}]*")
-_IS_ZERO_WIDTH = re.compile(f"[{_ZERO_WIDTH}]")
+_IS_ZERO_WIDTH = re.compile(f"[{ZERO_WIDTH}]")
 
 
 def sort_key(name: str) -> str:

@@ -64,13 +64,13 @@ def decoded(sample: Sample, encoding: str | None = None) -> tuple[str, str | Non
     is_wide = (encoding or "").startswith("utf-16")
     if not sample.is_whole and not is_wide:
         head = head[: head.rfind(b"\n") + 1] or head
-    encoding = encoding or encodings.detected(head + sample.tail[sample.tail.find(b"\n") + 1 :])
+    encoding = encoding or encodings.detected_or_likely(head + sample.tail[sample.tail.find(b"\n") + 1 :])
     try:
         text = head.decode(encoding or "utf-8", "replace" if is_wide else "strict")
     except UnicodeDecodeError as error:
         line = head.count(b"\n", 0, error.start) + 1
         byte = f"byte 0x{head[error.start]:02X} in line {line} is not {encoding or 'UTF-8'}"
-        raise Unreadable(f"{byte}; set encoding, for example to windows-1252") from None
+        raise Unreadable(f"{byte}; {encodings.advice(head)}") from None
     if "\x00" in text:
         raise Unreadable("the file is not text, or UTF-16 without a byte order mark; set encoding to utf-16-le")
     return text, encoding

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import polars as pl
 
 from rolecall.application_imports.read.broken_file import BrokenFile
-from rolecall.application_imports.read.encodings import detected, wide
+from rolecall.application_imports.read.encodings import advice, detected, wide
 from rolecall.application_imports.read.header_lines import CsvText, delimiter_of
 from rolecall.application_imports.read.table import MAX_FIELD, MIB, Table, check_width, stripped, table_of
 
@@ -72,7 +72,7 @@ def check_utf8(content: bytes) -> None:
     except UnicodeDecodeError as error:
         byte = content[error.start]
         raise NotUtf8(
-            f"byte 0x{byte:02X} is not UTF-8; save the file as UTF-8 or name its encoding in the connector",
+            f"byte 0x{byte:02X} is not UTF-8; {advice(content)}",
             line=_line_at(content, error.start),
         ) from None
 

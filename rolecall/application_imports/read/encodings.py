@@ -2,6 +2,8 @@
 
 import re
 
+from rolecall.application_imports.read.code_pages import example_in, is_western, likely_code_page
+
 # Windows-1252: letters with accents, and common punctuation. Other bytes indicate another encoding.
 _LETTERS = {*range(0xC0, 0x100), 0x8A, 0x8C, 0x8E, 0x9A, 0x9C, 0x9E, 0x9F}
 _SIGNS = bytes.fromhex("80 85 91 92 93 94 95 96 97 99 a0 a3 a7 a9 aa ab ae b0 b4 b5 b7 ba bb")
@@ -21,7 +23,25 @@ def detected(content: bytes) -> str | None:
     if _is_utf8(content):
         return None
     others = content.translate(None, _ASCII + _PLAUSIBLE)
-    return None if others or _UTF8_LETTER.search(content) else "windows-1252"
+    if others or _UTF8_LETTER.search(content):
+        return None
+    return "windows-1252" if is_western(content) else None
+
+
+def detected_or_likely(content: bytes) -> str | None:
+    """Return the encoding for a proposal, which shows it: a code page is named that makes words of the text."""
+    if (found := detected(content)) is not None or _is_utf8(content) or _UTF8_LETTER.search(content):
+        return found
+    return likely_code_page(content)
+
+
+def advice(content: bytes) -> str:
+    """Return which encoding to set for a text that is not UTF-8."""
+    found = None if _UTF8_LETTER.search(content) else likely_code_page(content)
+    if found is None:
+        return "save the file as UTF-8, or name its encoding in the connector"
+    shown = example_in(content, found)
+    return f"it looks like {found} ({shown}): set encoding to {found} if that is right, or save the file as UTF-8"
 
 
 def wide(content: bytes) -> str | None:

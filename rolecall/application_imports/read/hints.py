@@ -9,6 +9,7 @@ from rolecall.application_imports.read.sources import InputGroup
 from rolecall.application_imports.read.table import Table
 from rolecall.applications.field_words import is_status_like
 from rolecall.applications.model import Content, same_header
+from rolecall.core.text import ZERO_WIDTH
 
 _SEPARATORS = ";#|"
 _JSON = r'^\s*(?:\[.*\]|\{".*\})\s*$'
@@ -25,6 +26,9 @@ def hints(group: InputGroup, table: Table) -> Iterator[str]:
     sample = table.frame.head(_SAMPLE)
     if (place := layout.fields.get("Group")) is not None:
         yield from _lists(table.headers[place], table.frame.get_column(str(place)))
+    for field in ("Username", "Group"):
+        if (place := layout.fields.get(field)) is not None:
+            yield from _invisible(table.headers[place], table.frame.get_column(str(place)).str.strip_chars())
     positions = {**layout.metadata, **{table.headers[i]: i for i in layout.fields.values()}}
     # All columns in one query: each has a fixed cost.
     has_json = sample.select(pl.col(str(i)).str.contains(_JSON).any() for i in positions.values()).row(0)
@@ -37,6 +41,19 @@ def hints(group: InputGroup, table: Table) -> Iterator[str]:
             yield f"{header} looks like JSON ({example}); {key}, or shape.ignore to leave it out"
     if group.content == Content.USERS and "Active" not in layout.fields:
         yield from _status(layout.metadata, sample)
+
+
+def _invisible(header: str, names: pl.Series) -> Iterator[str]:
+    """Yield names with zero-width characters: people cannot tell them from names without."""
+    other = names.filter(names.str.len_bytes() != names.str.len_chars())
+    odd = other.filter(other.str.contains(f"[{ZERO_WIDTH}]")).unique(maintain_order=True)
+    if not len(odd):
+        return
+    plain = odd.str.replace_all(f"[{ZERO_WIDTH}]", "")
+    alike = odd.filter(plain.is_in(names.implode()) | plain.is_duplicated())
+    shown = ", ".join(ascii(name)[1:-1] for name in (alike if len(alike) else odd).head(3))
+    differ = f", and {len(alike):,} differ from another name in nothing else" if len(alike) else ""
+    yield f"{header} has {len(odd):,} names with invisible characters ({shown}){differ}; check who they are"
 
 
 def _lists(header: str, names: pl.Series) -> Iterator[str]:

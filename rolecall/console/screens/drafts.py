@@ -13,6 +13,7 @@ from rolecall.application_imports.dry_runs import queries
 from rolecall.application_imports.dry_runs.model import DryRunStatus
 from rolecall.application_imports.dry_runs.shapes import DryRunDetail
 from rolecall.application_imports.model import ChangeType, RecordKind
+from rolecall.application_imports.read.code_pages import CODE_PAGES
 from rolecall.applications import queries as applications
 from rolecall.applications.model import FIELDS, Content
 from rolecall.connector_templates import actions as saved_templates
@@ -37,11 +38,9 @@ from rolecall.web.uploads import read_upload
 DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "bar": "|", "colon": ":", "caret": "^", "tilde": "~"}
 ENCODINGS = (
     "utf-8",
-    "windows-1252",
     "iso-8859-1",
     "iso-8859-2",
-    "windows-1250",
-    "windows-1251",
+    *CODE_PAGES,
     "utf-16-le",
     "utf-16-be",
     "cp437",

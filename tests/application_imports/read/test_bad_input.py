@@ -10,6 +10,7 @@ import pytest
 from rolecall.application_imports.read.broken_file import BrokenFile
 from rolecall.application_imports.read.ldif import read_ldif
 from tests.application_imports.reading import Outcome, Text, read_file
+from tests.file_shapes.test_exports import proposed
 
 
 def archive() -> bytes:
@@ -93,6 +94,11 @@ def users(folder: Path, text: Text, **group: Any) -> Outcome:
         ("Username,Last Login\nada,23/04/2024\n", "read day first, because 23/04/2024 cannot start with the month"),
         ("Username,Name\nada,Ad\xe9\n".encode("latin-1"), "it is read as windows-1252; set encoding if"),
         ("Username,Name\nada,Ad\xe9\n".encode("utf-16-le"), "it is read as utf-16-le"),
+        (
+            "Username\nadmin\nadmin\u200b\nadmin\u202e\n",
+            "Username has 2 names with invisible characters (admin\\u200b, admin\\u202e), and 2 differ from another",
+        ),
+        ("Username\nb\u200dob\nada\n", "Username has 1 names with invisible characters (b\\u200dob); check who they"),
         ("Username,api_token,Password Last Set\nada,x,y\n", "api_token looks like a secret and is not kept"),
     ],
 )  # fmt: skip
@@ -100,6 +106,36 @@ def test_log_names_columns_that_need_a_shape(tmp_path: Path, text: Text, message
     found = users(tmp_path, text)
 
     assert any(message in note for note in found.notes), found.notes
+
+
+@pytest.mark.parametrize(
+    ("encoding", "names"),
+    [
+        ("cp850", ["Jürgen Müller", "Karl Groß"]), ("cp852", ["Žižka", "Łukasz Wójcik"]),
+        ("windows-1250", ["Łukasz Wójcik", "Jiří Dvořák"]), ("windows-1251", ["Иван Петров", "Ольга Сидорова"]),
+        ("windows-1253", ["Νίκος Παπαδόπουλος", "Ελένη"]), ("koi8-r", ["Ольга Сидорова"]),
+        ("cp866", ["Ольга Сидорова"]),
+        ("mac-roman", ["Éloïse Lefèvre", "Jörg"]), ("shift_jis", ["山田 タロウ", "鈴木 はなこ"]),
+        ("euc_jp", ["山田 タロウ", "鈴木 はなこ"]), ("gb18030", ["张伟", "王芳"]), ("big5", ["陳小明"]),
+        ("euc_kr", ["김민수"]),
+    ],
+)  # fmt: skip
+def test_message_names_the_encoding_that_fits(tmp_path: Path, encoding: str, names: list[str]) -> None:
+    text = "".join(["Username,Name\n", *(f"user{n},{name}\n" for n, name in enumerate(names))]).encode(encoding)
+
+    with pytest.raises(BrokenFile) as refused:
+        users(tmp_path, text)
+    proposal = proposed(tmp_path, users=text)
+
+    assert f"it looks like {encoding} ({names[0].split()[0]}): set encoding to {encoding}" in str(refused.value)
+    assert users(tmp_path, text, encoding=encoding).rows("users", "name") == names
+    assert proposal.connector["files"][0]["encoding"] == encoding
+    assert f"Encoding {encoding}, detected from the bytes" in proposal.files[0].evidence[0]
+
+
+def test_damaged_utf8_is_not_taken_for_another_encoding(tmp_path: Path) -> None:
+    with pytest.raises(BrokenFile, match="byte 0x81 is not UTF-8; save the file as UTF-8, or name its encoding"):
+        users(tmp_path, "Username,Name\nada,Jürgen\n".encode() + b"bob,Bo\x81b\n")
 
 
 @pytest.mark.parametrize("separator", [";", "#", "|"])

@@ -1,0 +1,101 @@
+"""Find the code page in which a text that is not UTF-8 makes words: for advice, and for proposals, which show it."""
+
+import re
+import unicodedata
+from itertools import pairwise
+
+# Tried in this order; of equal ones the first is taken. The name to set, and a codec that knows fewer rare letters.
+CODE_PAGES = {
+    "windows-1252": "windows-1252", "windows-1250": "windows-1250", "windows-1251": "windows-1251",
+    "windows-1253": "windows-1253", "windows-1254": "windows-1254", "cp850": "cp850", "cp852": "cp852",
+    "cp866": "cp866", "koi8-r": "koi8-r", "mac-roman": "mac-roman", "shift_jis": "shift_jis", "gb18030": "gb2312",
+    "big5": "big5", "euc_kr": "euc_kr", "euc_jp": "euc_jp",
+}  # fmt: skip
+_LATIN = ("windows-1252", "windows-1250", "windows-1254", "cp850", "cp852", "mac-roman")
+# Letters of languages written in a Latin code page.
+_WESTERN = "äöüßÄÖÜéèêëàâáãåæçñíìîïóòôõøúùûýÿœÉÈÀÂÁÅÆÇÑÍÓÔØÚ"
+_CENTRAL = "ąćęłńóśźżčďěňřšťůžőűáéíóúýäöüßŁŚŻŹĆČŘŠŽÁÉÍÓÖŐÚÜŰăâîșțşţ"
+_TURKISH = "ğışİçöüŞĞÇÖÜ"
+_CYRILLIC = "абвгдежзийклмнопрстуфхцчшщъыьэюяёіїєґАБВГДЕЖЗИЙКЛМНОПРСТУФХЦЧШЩЪЫЬЭЮЯЁІЇЄҐ"
+_KANA = {"HIRAGANA", "KATAKANA"}
+_LETTERS = {"windows-1250": _CENTRAL, "cp852": _CENTRAL, "windows-1254": _WESTERN + _TURKISH}
+_ENOUGH, _CLEARLY = 0.5, 0.3
+_SAMPLE = 64 * 1024
+_LONGEST = 30
+_WORD = re.compile(r"[^\s,;|\t\"\x00-\x2f:-@\[-`{-~]*[^\x00-\x7f][^\s,;|\t\"\x00-\x2f:-@\[-`{-~]*")
+_SCRIPTS = ("LATIN", "CYRILLIC", "GREEK", "HIRAGANA", "KATAKANA", "CJK", "HANGUL SYLLABLE")
+
+
+def likely_code_page(content: bytes) -> str | None:
+    """Return the code page in which most words with other letters are plausible."""
+    scores = _scores(content)
+    best = max(scores, key=lambda name: scores[name])
+    return best if scores[best] >= _ENOUGH else None
+
+
+def is_western(content: bytes) -> bool:
+    """Return whether bytes that windows-1252 has as letters are probably meant so: other code pages have them too."""
+    scores = _scores(content)
+    best = max(scores, key=lambda name: scores[name])
+    if scores[best] < _ENOUGH:
+        return True
+    # Others have letters in place of punctuation.
+    is_similar = best in ("windows-1250", "windows-1254")
+    return best in _LATIN and not (is_similar and scores[best] > scores["windows-1252"] + _CLEARLY)
+
+
+def _scores(content: bytes) -> dict[str, float]:
+    sample = content[:_SAMPLE]
+    sample = sample[: sample.rfind(b"\n") + 1] or sample
+    return {name: _score(_words(sample, codec), name) for name, codec in CODE_PAGES.items()}
+
+
+def example_in(content: bytes, code_page: str) -> str:
+    """Return a word with other letters, to show how it is read."""
+    return next(iter(_words(content[:_SAMPLE], code_page)), "")[:_LONGEST]
+
+
+def _words(sample: bytes, codec: str) -> list[str]:
+    try:
+        text = sample.decode(codec, "strict")
+    except UnicodeDecodeError as error:
+        # A letter of several bytes may be cut at the end of a sample.
+        if error.start < len(sample) - 4 or len(sample) < _SAMPLE:
+            return []
+        text = sample[: error.start].decode(codec, "replace")
+    return _WORD.findall(text)
+
+
+def _score(words: list[str], name: str) -> float:
+    """Return how plausible words are, up to 1; code pages that cannot decode the text have none."""
+    if not words:
+        return 0.0
+    return sum(_plausible(word, name) for word in dict.fromkeys(words)) / len(dict.fromkeys(words))
+
+
+def _plausible(word: str, name: str) -> float:
+    """Rate a word: letters of one script, none of them a capital behind a small letter, and common in the language."""
+    scripts = {_script(c) for c in word}
+    if None in scripts or any(first.islower() and second.isupper() for first, second in pairwise(word)):
+        return -1.0
+    others = [c for c in word if c > "\x7f"]
+    if scripts == {"LATIN"} and name not in _LATIN:
+        return -1.0
+    if scripts in ({"LATIN"}, {"CYRILLIC"}):
+        common = _LETTERS.get(name, _WESTERN) if name in _LATIN else _CYRILLIC
+        return sum(c in common for c in others) / len(others)
+    if scripts & _KANA:
+        # Other code pages have kana too, but only Japanese is written with them.
+        return 1.0 if name in ("shift_jis", "euc_jp") and scripts <= {*_KANA, "CJK", "LATIN"} else 0.0
+    if scripts == {"CJK"}:
+        return 0.7
+    return 1.0 if len(scripts) == 1 else -1.0
+
+
+def _script(character: str) -> str | None:
+    if character.isascii():
+        return "LATIN" if character.isalpha() else None
+    name = unicodedata.name(character, "")
+    if name.startswith("KATAKANA-HIRAGANA"):
+        return "KATAKANA"
+    return next((script for script in _SCRIPTS if name.startswith(script)), None)
