@@ -38,7 +38,7 @@ ACTIVE = {
     **dict.fromkeys(("multi-channelguest", "single-channelguest"), True),
     **_all(False, "inactive,disabled,suspended,deactivated,deprovisioned,terminated,former,former employee,left"),
     **_all(False, "blocked,archived,deleted,removed,revoked,expired,staged,closed,retired,resigned,dismissed"),
-    **_all(True, "aktiviert,activé,active employee,activated"),
+    **_all(True, "aktiviert,activé,active employee,activated,open,expired(grace)"),
     # IBM i writes special values with an asterisk.
     "*enabled": True,
     "*disabled": False,
@@ -103,6 +103,7 @@ NO_DATE = {
         "0",
         "00000000",
         "0000-00-00",
+        "00.00.0000",
         "0000-00-0000:00:00",
         "nie",
         "jamais",

@@ -138,6 +138,9 @@ FILTERS = {
     "suffix": True,
     "when": True,
     "past": True,
+    "or": True,
+    "as": True,
+    "else": True,
 }
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 _FILTER = re.compile(r"([a-z]+)(?:\((.*)\))?")

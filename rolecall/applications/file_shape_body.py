@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, fie
 from rolecall.applications.field_words import WORDS, YES_NO_FIELDS
 from rolecall.applications.file_shape import DATE_FORMATS, JSON, GroupShape, Placeholder, pattern_parts
 from rolecall.applications.model import FIELDS, Content, same_header
-from rolecall.core.checking import Body, Flag, Text256, broken, one_of
+from rolecall.core.checking import Body, Flag, Text256, Text2048, broken, one_of
 from rolecall.core.text import fold
 
 MOST_HEADERS = 20_000
@@ -66,7 +66,7 @@ def _known_pattern(pattern: str) -> str:
     return pattern
 
 
-Pattern = Annotated[Text256, AfterValidator(_known_pattern)]
+Pattern = Annotated[Text2048, AfterValidator(_known_pattern)]
 DateFormat = Annotated[Text256, AfterValidator(_known_format)]
 # A separator may be a space, so it is not stripped.
 Separator = Annotated[str, AfterValidator(_known_separator)]

@@ -7,14 +7,13 @@ from rolecall.applications.file_shape import ANY_OTHER, JSON
 from rolecall.applications.model import Content
 from rolecall.file_shapes.denials import read_access, skip_denied
 from rolecall.file_shapes.directory import groups_in, people_in, placeholders
-from rolecall.file_shapes.ending import ask_for_ended
 from rolecall.file_shapes.groups_held import skip_no_groups, use_filled_group, use_login
+from rolecall.file_shapes.held import with_users
 from rolecall.file_shapes.holders import (
     about_people,
     agree_on_username,
     find_users,
     is_about_users,
-    repeated_users,
 )
 from rolecall.file_shapes.kinds import find_bindings, kind_column, read_conditions, share_column, skip_groups
 from rolecall.file_shapes.matrices import GRANTED
@@ -135,7 +134,7 @@ def find_permissions(view: View) -> list[Part]:
         evidence.append(f"{permission.header} lists several, {separated_by(separator)}")
     without_prefix(view, fields, shape, evidence)
     part = Part(Content.PERMISSIONS, fields, shape, 0.85, evidence)
-    return [*_with_users(view, part), *_roles_beside(view, part, group)]
+    return [*with_users(view, part), *_roles_beside(view, part, group)]
 
 
 def _roles_beside(view: View, part: Part, role: Meaning | None) -> list[Part]:
@@ -156,30 +155,6 @@ def _use_name_of_account(view: View, fields: dict[str, Meaning]) -> None:
     if named and names_of(named.header)[:1] == ["name"] and "Username" not in fields and active and active.score > 0.5:
         del fields["Group"]
         fields["Username"] = Meaning(named.header, "Username", 0.6, f"{active.header} says the state of what it names")
-
-
-def _with_users(view: View, part: Part) -> list[Part]:
-    """Add the users that each row describes beside what they hold, or derive them from their names."""
-    _name_unread(view, part)
-    ask_for_ended(view, part)
-    taken = [part.fields["Access"].header] if "Access" in part.fields else []
-    if "Username" in part.fields and (users := repeated_users(view, part.fields["Username"].header, taken)):
-        return [users, part]
-    if part.origin("Username"):
-        part.shape["deriveUsers"] = True
-    return [part]
-
-
-def _name_unread(view: View, part: Part) -> None:
-    """Mention unread columns if rows differ only in them: such rows are merged."""
-    origins = [part.origin(field) or "" for field in ("Username", "Group", "Header", "Section", "Permission")]
-    read = [each for each in view.profiles if any(f"{{{each.header}" in origin for origin in origins)]
-    rows = len(read[0].cells) if read else 0
-    if not rows or len(set(zip(*(each.cells for each in read), strict=True))) == rows:
-        return
-    telling = [each for each in view.profiles if each not in read and len(each.distinct) > 1]
-    if named := ", ".join(each.header for each in telling[:5]):
-        part.evidence.append(f"Some rows differ only in columns that are not read: {named}")
 
 
 def find_memberships(view: View) -> list[Part]:
@@ -206,7 +181,7 @@ def find_memberships(view: View) -> list[Part]:
     part = Part(Content.MEMBERSHIPS, fields, shape, 0.85, evidence)
     skip_groups(view, part)
     skip_denied(view, part)
-    parts = _with_users(view, part)
+    parts = with_users(view, part)
     if len(parts) > 1:
         skip_no_groups(part, group)
     return parts
@@ -255,7 +230,7 @@ def _roles_in_scopes(view: View, fields: dict[str, Meaning], scope: Profile) -> 
     shape: dict[str, Any] = {}
     share_column(view, chosen, shape, evidence)
     read_access(view, chosen, shape, evidence)
-    return _with_users(view, Part(Content.PERMISSIONS, chosen, shape, 0.75, evidence))
+    return with_users(view, Part(Content.PERMISSIONS, chosen, shape, 0.75, evidence))
 
 
 def find_groups(view: View) -> list[Part]:

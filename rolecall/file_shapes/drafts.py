@@ -23,7 +23,7 @@ from rolecall.core.checking import Facts, Json
 from rolecall.core.db import Db, execute
 from rolecall.core.errors import Conflict, Invalid, Problem
 from rolecall.core.files import Store, Upload
-from rolecall.file_shapes.ending import SEPARATOR, SKIP_PAST
+from rolecall.file_shapes.ending import AS_PROPOSED, SEPARATOR, SKIP_ROWS
 from rolecall.file_shapes.json_lists import WHOLE
 from rolecall.file_shapes.meanings import is_inverted
 from rolecall.file_shapes.proposing import Reading, propose_in_child, understand_in_child
@@ -38,7 +38,7 @@ SEPARATORS = {
     "JSON list": JSON,
 }  # fmt: skip
 # Fields whose column a question may ask for.
-_FIELDS_ASKED = ("Username", "Active")
+_FIELDS_ASKED = ("Username", "Active", "Status")
 _OUT_OF_DATE = "This form is out of date; choose again"
 
 
@@ -170,10 +170,10 @@ async def change_draft(db: Db, caller: Caller, id: UUID, changes: DraftChanges, 
     for place, choice in chosen:
         _answer(_section(draft.body, proposal, place), choice)
         part = _parts(proposal)[place]
-        for each in part.columns if choice.key in _FIELDS_ASKED else []:
+        for each in part.columns if choice.key in _FIELDS_ASKED and choice.value != AS_PROPOSED else []:
             other = None if each.field == choice.key else each.field
             each.field = choice.key if each.header == choice.value else other
-        part.questions = [asked for asked in part.questions if choice.key not in {one.key for one in asked.choices}]
+        part.questions = [asked for asked in part.questions if choice not in asked.choices]
     await _show_again(db, id, draft.body, proposal, store)
 
 
@@ -248,24 +248,31 @@ def _split(section: Json, part: ContentProposal, column: str, separator: str) ->
 def _answer(section: Json, choice: ProposedChoice) -> None:
     """Set a key of the shape, such as `values.Active.Q` or `dates.Last Login`."""
     key, value = choice.key, choice.value
+    if key in _FIELDS_ASKED and value == AS_PROPOSED:
+        return
     if key in _FIELDS_ASKED:
+        pattern = section["shape"].get("join", {}).pop(key, "")
+        if pattern.count("{") > 1:
+            # The words of several columns together mean nothing for one of them.
+            section["shape"].get("values", {}).pop(key, None)
         section["columns"] = {
             header: field for header, field in section["columns"].items() if value != header and field != key
         }
         section["columns"][value] = key
         if key == "Active":
             _set_inversion(section["shape"], value)
-    elif key == SKIP_PAST:
-        column, _, format = value.partition(SEPARATOR)
-        conditions = section["shape"].get("skipRowsWhere", [])
-        section["shape"]["skipRowsWhere"] = [*conditions, *([{"column": column, "isPast": format}] if column else [])]
+    elif key == SKIP_ROWS:
+        column, *how = value.split(SEPARATOR)
+        if how:
+            condition = {"column": column, **({"isPast": how[0]} if len(how) == 1 else {how[0]: how[1:]})}
+            section["shape"]["skipRowsWhere"] = [*section["shape"].get("skipRowsWhere", []), condition]
     elif key == "skipLines":
         section["shape"][key] = int(value)
     else:
         first, _, rest = key.partition(".")
         place: dict[str, Any] = section["shape"].setdefault(first, {})
-        field, _, word = rest.partition(".") if first == "values" else (rest, "", "")
-        if word:
+        if first == "values":
+            field, _, word = rest.partition(".")
             place.setdefault(field, {})[word] = value
         else:
             place[rest] = value

@@ -5,25 +5,33 @@ import re
 import polars as pl
 
 from rolecall.application_imports.read.dates import NAMED_DATES, are_past
+from rolecall.applications.field_words import ACTIVE
 from rolecall.applications.file_shape import ANY_OTHER
-from rolecall.file_shapes.meanings import is_feature
+from rolecall.core.text import fold
+from rolecall.file_shapes.meanings import is_feature, is_inverted
 from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.profiles import Profile, is_date
 from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
 
 _LAST_DAY = re.compile(
-    r"(?:end|terminat[a-z]*|expir[a-z]*|leav[a-z]*|exit|separation)[ _-]*(?:date|day|on)(?![a-z])"
-    r"|valid[ _-]*(?:to|until|through)(?![a-z])|account[ _-]*expir[a-z]*|^(?:gltgb|to_dat|enddt|austrittsdatum)$",
+    r"(?:end|terminat[a-z]*|expir[a-z]*|leav[a-z]*|exit|separation)[ _-]*(?:date|day|on|at|time)(?![a-z])"
+    r"|valid[ _-]*(?:to|until|through)(?![a-z])|account[ _-]*expir[a-z]*|g(?:ü|ue)ltig[ _-]*bis"
+    r"|^(?:gltgb|to_dat|enddt|austritt|austrittsdatum|accountexpires)$",
     re.IGNORECASE,
 )
+# The value of a choice that keeps what is proposed.
+AS_PROPOSED = ""
+# Oracle means the password.
+_OF_PASSWORDS = re.compile(r"expiry_date", re.IGNORECASE)
 _INACTIVE = {"Active": "No", "Status": "Disabled"}
-# The key of a choice that leaves out rows, and the separator of the column and the format in its value.
-SKIP_PAST, SEPARATOR = "skipRowsWhere", "\x1f"
+# The key of a choice that leaves out rows. Its value is a column and a format of dates, or a column, `is` and words;
+# a column alone leaves out none.
+SKIP_ROWS, SEPARATOR = "skipRowsWhere", "\x1f"
 
 
 def end_after(view: View, part: Part, field: str) -> None:
     """Read accounts or people as inactive whose last day has passed; only where no column says who is active."""
-    if (column := _last_day(view)) is not None and (format := _format(column)):
+    if (column := _last_day(view)) is not None and (format := format_of(column)):
         part.shape.setdefault("join", {})[field] = f"{{{column.header}|past({format})}}"
         part.shape.setdefault("values", {})[field] = {ANY_OTHER: _INACTIVE[field]}
         part.evidence.append(f"{column.header} is the last day: rows with a date before today are not active")
@@ -31,15 +39,55 @@ def end_after(view: View, part: Part, field: str) -> None:
         part.evidence.append(f"{column.header} may be the last day, in a form that is not clear; it is kept as it is")
 
 
+def last_day_beside(view: View, part: Part, status: str) -> tuple[Profile, str] | None:
+    """Return the column of the last day and its format; note one that is not clear."""
+    column = _last_day(view)
+    format = format_of(column) if column else None
+    if column is None or column.header == status:
+        return None
+    if format is None or _OF_PASSWORDS.fullmatch(column.header):
+        part.evidence.append(f"{column.header} may be the last day of accounts; {status} alone says who is active")
+        return None
+    return column, format
+
+
+def ended_beside(view: View, part: Part, field: str, status: str) -> None:
+    """Read accounts or people as inactive whose last day has passed, although their status says something else."""
+    if (found := last_day_beside(view, part, status)) is None:
+        return
+    column, format = found
+    ended = are_past(pl.Series(column.cells), format).to_list()
+    words = [ACTIVE.get(fold(cell.strip())) for cell in view.by_header[status].cells]
+    is_doubtful = any(past and word is not is_inverted(status) for past, word in zip(ended, words, strict=True))
+    part.evidence.append(f"{status} says who is active until {column.header}, the last day")
+    ended_if(part, field, status, f"{column.header}|past({format})")
+    if is_doubtful:
+        text = f"{column.header} has dates before today. Are these still active?"
+        no, yes = ProposedChoice("No", field, AS_PROPOSED), ProposedChoice(f"Yes, {status} alone counts", field, status)
+        part.questions = [*part.questions, OpenQuestion(text, [no, yes])]
+
+
+def ended_if(part: Part, field: str, status: str, filled: str) -> None:
+    """Read a status as inactive where a placeholder is filled."""
+    no = "Yes" if is_inverted(status) else "No"
+    part.shape.setdefault("join", {})[field] = f"{{{filled}|as({no})|or({status})}}"
+    part.fields.pop(field, None)
+    if is_inverted(status):
+        part.shape["invert"] = [field]
+
+
 def ask_for_ended(view: View, part: Part) -> None:
     """Ask whether grants whose last day has passed are left out."""
     column = _last_day(view)
-    format = _format(column) if column else None
+    format = format_of(column) if column else None
     if column is None or format is None or not are_past(pl.Series(column.distinct), format).any():
         return
     text = f"{column.header} has dates before today. Are these rows still held?"
-    ended = ProposedChoice("No, leave them out", SKIP_PAST, f"{column.header}{SEPARATOR}{format}")
-    part.questions = [*part.questions, OpenQuestion(text, [ended, ProposedChoice("Yes, read all rows", SKIP_PAST, "")])]
+    ended = ProposedChoice("No, leave them out", SKIP_ROWS, f"{column.header}{SEPARATOR}{format}")
+    part.questions = [
+        *part.questions,
+        OpenQuestion(text, [ended, ProposedChoice("Yes, read all rows", SKIP_ROWS, column.header)]),
+    ]
 
 
 def _last_day(view: View) -> Profile | None:
@@ -47,7 +95,7 @@ def _last_day(view: View) -> Profile | None:
     return next((each for each in fits if each.values), None)
 
 
-def _format(column: Profile) -> str | None:
+def format_of(column: Profile) -> str | None:
     """Return the format of the dates, or None if there is none or the order of day and month is not clear."""
     formats = column.date_formats
     if formats:

@@ -1,22 +1,20 @@
 """Rules for files about people: the accounts of a system, or the people of an HR system."""
 
 import re
-from collections.abc import Iterable
 from typing import Any
 
 from rolecall.application_imports.read.secret_headers import looks_secret
-from rolecall.applications.field_words import ACTIVE
-from rolecall.applications.file_shape import ANY_OTHER
-from rolecall.applications.model import Content
+from rolecall.applications.model import Content, same_header
 from rolecall.core.text import fold
 from rolecall.file_shapes.directory import people_in
-from rolecall.file_shapes.ending import end_after
+from rolecall.file_shapes.ending import end_after, ended_beside
 from rolecall.file_shapes.groups_held import skip_no_groups
-from rolecall.file_shapes.kinds import skip_groups
-from rolecall.file_shapes.meanings import Meaning, assigned, is_inverted, is_link, meanings, names_of
+from rolecall.file_shapes.kinds import people_among, skip_groups
+from rolecall.file_shapes.meanings import Meaning, assigned, is_link, meanings, names_of
 from rolecall.file_shapes.parts import Part, View, add_list
 from rolecall.file_shapes.profiles import Profile
 from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
+from rolecall.file_shapes.statuses import decide_active
 
 _LISTED = re.compile(
     r"group|grps?$|role|team|apps?$|member|licen|entitle|orgs?$|organi[sz]ation|profile|permissionset|gruppe|rolle|grup[op]",
@@ -29,14 +27,12 @@ _PLURAL = {
 # Names of columns with one group each, which need not repeat in a short list.
 _SINGULAR = re.compile(r"(?:role|group|team|rolle|gruppe|groupprofile)(?:name)?$")
 _FEW_ROWS = 20
-_ENDED = re.compile(r"(?:deactivat|disabl|delet|revok|lock)\w*[ _-]*(?:date|on|at|time)\b", re.IGNORECASE)
-_HAS_DIGIT = re.compile(r"\d")
 # The score of a status by its values alone.
 _WEAK = 0.5
 # The score of a username by the usual words of its header, and by some of them.
 _CERTAIN, _LIKELY = 0.9, 0.6
 _CODED = re.compile(r"\w+#\S")
-_PERSON = {"Name", "First Name", "Last Name", "Email", "Employee ID", "Active", "Last Login", "Password Changed"}
+PERSON = {"Name", "First Name", "Last Name", "Email", "Employee ID", "Active", "Last Login", "Password Changed"}
 # Fields of people that systems do not have.
 _EMPLOYED = {"Created", "Type", "Supervisor ID", "Office", "Title"}
 
@@ -46,7 +42,9 @@ def find_people(view: View) -> list[Part]:
     fields = view.fields(Content.IDENTITIES)
     login = view.fields(Content.USERS).get("Username")
     employee = fields.get("Employee ID")
-    if employee is None or not view.by_header[employee.header].is_unique or (login and login.score > 0.9):
+    if employee is None or (login and login.score > _CERTAIN):
+        return []
+    if not (view.by_header[employee.header].is_unique and view.by_header[employee.header].is_filled):
         return []
     employed = _EMPLOYED & fields.keys()
     if not {"Created", "Type", "Supervisor ID"} & employed and len(employed) < 2:
@@ -68,7 +66,9 @@ def find_people(view: View) -> list[Part]:
             fields.pop("Title")
             shape.setdefault("join", {})["Title"] = f"{{{title.header}|after(#)}}"
             evidence.append(f"{title.header} begins with a code: the title follows the #")
-    if "Status" not in fields:
+    if status := fields.get("Status"):
+        ended_beside(view, part, "Status", status.header)
+    else:
         end_after(view, part, "Status")
     return [part]
 
@@ -93,24 +93,19 @@ def _names_people(view: View, column: str, employee: str) -> bool:
 
 def find_users(view: View) -> list[Part]:
     view, conditions = people_in(view)
+    everything, view = view, people_among(view)
     fields = view.fields(Content.USERS)
     shape: dict[str, Any] = {}
     evidence: list[str] = []
     _prefer_login(view, fields)
     key = choose_username(view, fields, shape, evidence)
     _cut_names(view, fields, shape, evidence)
+    _complete_name(view, fields, shape)
     part = Part(Content.USERS, fields, shape, 0.85 if key else 0.3, evidence)
     part.questions = _ask_for_username(view, key)
     if key and {"Name", "First Name", "Email"} & fields.keys():
-        evidence.append(f"Columns of accounts: {', '.join(sorted(_PERSON & fields.keys()))}")
-    _find_codes(view, part)
-    _use_strictest_status(view, part)
-    _end_by_date(view, part)
-    if "Active" not in part.fields and "Active" not in part.shape.get("join", {}):
-        evidence.append("No column says who is active: all accounts are read as active")
-    if (active := fields.get("Active")) and is_inverted(active.header):
-        shape["invert"] = ["Active"]
-        evidence.append(f"{active.header} says the opposite of active")
+        evidence.append(f"Columns of accounts: {', '.join(sorted(PERSON & fields.keys()))}")
+    decide_active(view, part)
     lists = sorted((each for each in view.profiles if _lists_groups(each, fields)), key=_rank_of_list)
     if len(lists) > 1:
         rest = ", ".join(each.header for each in lists[1:])
@@ -120,7 +115,7 @@ def find_users(view: View) -> list[Part]:
     part.ignore(each.header for each in lists[:1] if key)
     for each in parts:
         each.skip_rows(*conditions)
-        skip_groups(view, each)
+        skip_groups(everything, each)
     return parts
 
 
@@ -236,12 +231,19 @@ def _lists_groups(profile: Profile, fields: dict[str, Meaning]) -> bool:
         return False
     if profile.is_dated or looks_secret(profile.header) or not _LISTED.search(_last_name(profile)):
         return False
+    if _is_default(profile):
+        return False
     is_group = bool({"Group"} & assigned(meanings(Content.MEMBERSHIPS, [profile])).keys())
     repeats = len(profile.distinct) < len(profile.values)
     is_plural = _last_name(profile) in _PLURAL
     is_few = len(profile.values) <= _FEW_ROWS and _SINGULAR.search(_last_name(profile)) is not None
     is_named = is_group and (repeats or is_plural or is_few or profile.distinguished_names > 0.5)
     return profile.separator is not None or (is_named and not profile.numbers)
+
+
+def _is_default(profile: Profile) -> bool:
+    """Return whether a column names the default of an account, which need not be a group that it is in."""
+    return "default" in same_header(profile.header) or {fold(value) for value in profile.distinct} == {"default"}
 
 
 def _last_name(profile: Profile) -> str:
@@ -263,55 +265,18 @@ def _listed_memberships(users: Part, groups: Profile) -> Part:
     return part
 
 
-def _use_strictest_status(view: View, part: Part) -> None:
-    """Choose the status column with most inactive accounts; ask if another one marks further accounts as inactive."""
-    found = [each for each in meanings(Content.USERS, view.profiles) if each.field == "Active" and each.score > _WEAK]
-    if len(found) < 2 or "Active" not in part.fields:
+def _complete_name(view: View, fields: dict[str, Meaning], shape: dict[str, Any]) -> None:
+    """Read a blank name from another column of names, as directories have several."""
+    if (name := fields.get("Name")) is None or view.by_header[name.header].is_filled:
         return
-    inactive = {each.header: _inactive_rows(view.by_header[each.header]) for each in found}
-    best = max(found, key=lambda each: (len(inactive[each.header]), each is part.fields["Active"]))
-    part.fields["Active"] = best
-    others = [each.header for each in found if each is not best]
-    part.evidence.append(f"{best.header} says who is active; {', '.join(others)} is kept as it is")
-    rest = [header for header in others if not inactive[header] <= inactive[best.header]]
-    if rest:
-        count = len(set.union(*(inactive[header] for header in rest)) - inactive[best.header])
-        text = f"{best.header} and {', '.join(rest)} disagree about {count:,} rows. Which column says who is active?"
-        choices = [ProposedChoice(header, "Active", header) for header in (best.header, *rest)]
-        part.questions = [*part.questions, OpenQuestion(text, choices)]
-
-
-def _find_codes(view: View, part: Part) -> None:
-    """In a list without header, ask whether a column of few codes such as A and I says who is active."""
-    if view.table.header_line is not None or view.table.skip_lines or "Active" in part.fields:
-        return
-    taken = {meaning.header for meaning in part.fields.values()}
-    for profile in view.profiles:
-        codes = {value.lower() for value in profile.distinct}
-        if profile.header not in taken and len(codes) > 1 and codes <= {*"aidltxse", "act", "inact", "term"}:
-            part.fields["Active"] = Meaning(profile.header, "Active", 0.4, f"its values are {', '.join(sorted(codes))}")
+    blank = [n for n, cell in enumerate(view.by_header[name.header].cells) if not cell.strip()]
+    taken = {meaning.header for meaning in fields.values()}
+    for other in meanings(Content.USERS, view.profiles):
+        cells = view.by_header[other.header].cells
+        if other.field == "Name" and other.score > _WEAK and other.header not in taken and any(cells[n] for n in blank):
+            del fields["Name"]
+            shape.setdefault("join", {})["Name"] = f"{{{name.header}|or({other.header})}}"
             return
-
-
-def _inactive_rows(profile: Profile) -> set[int]:
-    is_opposite = is_inverted(profile.header)
-    known = [ACTIVE.get(fold(cell.strip())) for cell in profile.cells]
-    return {n for n, active in enumerate(known) if active is not None and bool(active) is is_opposite}
-
-
-def _end_by_date(view: View, part: Part) -> None:
-    """Read accounts with a date of deactivation as inactive, if no other column says who is active."""
-    active = part.fields.get("Active")
-    if active is not None and active.score > _WEAK:
-        return
-    for profile in view.profiles:
-        if _ENDED.search(profile.header) and profile.values and all(map(_HAS_DIGIT.search, profile.distinct)):
-            part.fields["Active"] = Meaning(profile.header, "Active", 0.6, "it says when an account was deactivated")
-            part.shape["values"] = {"Active": {ANY_OTHER: "No"}}
-            part.evidence.append(f"{profile.header} is filled for accounts that are not active")
-            return
-    if active is None:
-        end_after(view, part, "Active")
 
 
 def _cut_names(view: View, fields: dict[str, Meaning], shape: dict[str, Any], evidence: list[str]) -> None:
@@ -322,30 +287,11 @@ def _cut_names(view: View, fields: dict[str, Meaning], shape: dict[str, Any], ev
         evidence.append(f"{name.header} has commas behind the name: the name ends at the first")
 
 
-def repeated_users(view: View, username: str, taken: Iterable[str] = ()) -> Part | None:
-    """Return the users of a file that has a row for each thing that a user holds; `taken` columns are about it."""
-    key = view.by_header[username]
-    person = view.fields(Content.USERS, [username, *taken])
-    known = [meaning.header for field, meaning in person.items() if field in _PERSON and meaning.score > 0.5]
-    is_stated = "Active" in person and person["Active"].header in known
-    if (key.is_unique and not is_stated) or not key.is_filled or not known:
-        return None
-    fixed = {each.header for each in view.profiles if depends_on(each, key)}
-    if not fixed.issuperset(known):
-        return None
-    fields = {field: meaning for field, meaning in person.items() if meaning.header in known}
-    shape: dict[str, Any] = {}
-    evidence = [f"Rows repeat {username} with the same {', '.join(known)}: each is one account"]
-    choose_username(view, fields, shape, evidence, known=username)
-    part = Part(Content.USERS, fields, shape, 0.75, evidence)
-    part.ignore(each.header for each in view.profiles if each.header not in fixed)
-    return part
-
-
 def depends_on(profile: Profile, key: Profile) -> bool:
     """Return whether a column has the same value in all rows with the same key."""
     found: dict[str, str] = {}
-    return all(found.setdefault(name, cell) == cell for name, cell in zip(key.cells, profile.cells, strict=True))
+    pairs = zip(key.cells, profile.cells, strict=True)
+    return all(found.setdefault(name, cell) == cell for name, cell in pairs if name.strip())
 
 
 _OVERLAP = 0.5
@@ -357,9 +303,12 @@ def agree_on_username(view: View, users: Part, named: set[str]) -> bool:
     best = max(shares, key=lambda header: shares[header], default=None)
     if best is None or shares[best] < _OVERLAP or users.origin("Username") == f"{{{best}}}":
         return False
-    users.shape.pop("join", None)
-    found = [each for each in meanings(Content.USERS, view.profiles) if each.field != "Username"]
-    users.fields = assigned(found)
+    joins = {field: each for field, each in users.shape.pop("join", {}).items() if field in ("Active", "Locked")}
+    found = [each for each in meanings(Content.USERS, view.profiles) if each.field not in ("Username", *joins)]
+    active = users.fields.get("Active")
+    users.fields = {**assigned(found), **({"Active": active} if active and "Active" not in joins else {})}
+    if joins:
+        users.shape["join"] = joins
     users.evidence = [each for each in users.evidence if "username" not in each]
     choose_username(view, users.fields, users.shape, users.evidence, known=best)
     users.evidence.append(f"{best} has the usernames that the memberships or permissions name")
@@ -379,4 +328,4 @@ def is_about_users(view: View) -> bool:
 
 def about_people(view: View) -> set[str]:
     """Return the fields of people that headers indicate."""
-    return _PERSON & {field for field, meaning in view.fields(Content.USERS).items() if meaning.score > 0.5}
+    return PERSON & {field for field, meaning in view.fields(Content.USERS).items() if meaning.score > 0.5}

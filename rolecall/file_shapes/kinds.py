@@ -4,12 +4,14 @@ import re
 from functools import cached_property
 from typing import Any
 
+import msgspec
+
 from rolecall.applications.field_words import YES_NO
 from rolecall.applications.file_shape import JSON
 from rolecall.applications.model import Content
 from rolecall.core.text import fold
 from rolecall.file_shapes.meanings import Meaning, names_of
-from rolecall.file_shapes.parts import Part, View
+from rolecall.file_shapes.parts import Part, View, view_of
 from rolecall.file_shapes.profiles import Profile
 
 _GROUPS = re.compile(r"group|role|team", re.IGNORECASE)
@@ -119,6 +121,15 @@ def _filled_for(view: View, column: str, kind: Kinds) -> str:
     # In nested records the name is beside the kind.
     place = kind.header.rpartition(".")[0]
     return max(filled, key=lambda header: header.rpartition(".")[0] == place, default=column)
+
+
+def people_among(view: View) -> View:
+    """Return the rows about users, if other rows are about groups."""
+    kind = kind_column(view)
+    if kind is None or not kind.users:
+        return view
+    rows = [row for row, cell in zip(view.table.rows, kind.cells, strict=True) if cell.strip() not in kind.groups]
+    return view_of(msgspec.structs.replace(view.table, rows=rows))
 
 
 def skip_groups(view: View, part: Part) -> None:

@@ -32,7 +32,7 @@ _USERNAME = (
     ",nickname,handle,useridentifier,assignedto,actor,grantee,benutzername,benutzerkennung,anmeldename,kennung"
     ",identifiant,utilisateur,nomutilisateur,usuario,nombredeusuario,utente,nomeutente,uname,signinname,nativeidentity,memberupn"
     ",memberuserprincipalname,membersamaccountname,userupn,key,oprid,roleuser,identityreference,usename,racfid,operid"
-    ",operatorid,networkid,logonid,useraccount,authorizationname"
+    ",operatorid,networkid,logonid,useraccount,authorizationname,samid"
 )
 _GROUP = (
     "group,groupname,role,rolename,agrname,team,teamname,profile,profilename,permissionset,memberof,groups,roles,teams"
@@ -43,7 +43,7 @@ _GROUP = (
 _ACTIVE = (
     "active,status,enabled,isactive,accountstatus,accountenabled,state,userstatus,isenabled,useraccountcontrol"
     ",employmentstatus,accountstate,lifecyclestate,activated,canlogin,rolcanlogin,aktiv,aktiviert,kontostatus,actif,statut,etat,activo"
-    ",estado,stato,workerstatus"
+    ",estado,stato,workerstatus,loginaccess,loginenabled,loginallowed"
 )
 # Headers that say the opposite of active.
 _INACTIVE = (
@@ -56,10 +56,11 @@ WORDS: dict[Content, dict[str, str]] = {
         "Username": _USERNAME,
         **_PERSON,
         "Active": f"{_ACTIVE},{_INACTIVE}",
-        "Locked": "locked,lockedout,islocked,uflag,accountlocked,acctlock,lockout,gesperrt,verrouille",
+        "Locked": "locked,lockedout,islocked,uflag,accountlocked,acctlock,lockout,gesperrt,sperre"
+        ",snowflakelock,verrouille",
         "Last Login": "lastlogin,lastlogindate,logindate,lastlogon,lastlogondate,lastsignin,lastsignindate,lastactivity"
         ",lastactive,lastlogontimestamp,lastauthentication,lastaccess,lastseen,passwordlastused,lastsignindatetime"
-        ",signinactivity.lastsignindatetime,lastlogintime,lastsignedin,lastsignon,trdat,latest,lastlogonat,letzteanmeldung,letzterlogin,derniereconnexion,ultimoacceso",
+        ",signinactivity.lastsignindatetime,lastlogintime,lastsignedin,lastsignon,trdat,latest,lastlogonat,letzteanmeldung,letzteanm,lastsuccesslogin,letzterlogin,derniereconnexion,ultimoacceso",
         "Password Changed": "passwordchanged,passwordlastset,passwordlastchanged,pwdlastset,passwordchangedate"
         ",lastpasswordchange,lastpasswordchangedatetime,passwordset",
     },
@@ -176,7 +177,7 @@ def is_known_header(cell: str) -> bool:
     """Return whether a text is one of the usual headers of any field."""
     if len(cell) > _LONGEST_HEADER or "=" in cell:
         return False
-    words = _words(cell)
+    words = words_of(cell)
     return any(name in _KNOWN for name in names_of(cell)) or any(
         set(tokens.split()) <= words for each in _TOKENS.values() for tokens in each.split(",")
     )
@@ -184,7 +185,7 @@ def is_known_header(cell: str) -> bool:
 
 def is_flag(header: str) -> bool:
     """Return whether a column of yes and no is about the account or the grant itself, and no permission."""
-    return bool(_words(header) & (_FLAGS | _FEATURES))
+    return bool(words_of(header) & (_FLAGS | _FEATURES))
 
 
 def is_about_person(header: str) -> bool:
@@ -194,17 +195,17 @@ def is_about_person(header: str) -> bool:
 
 def is_feature(header: str) -> bool:
     """Return whether a column is about a password, a key or another feature, and not about the account itself."""
-    return bool(_words(header) & _FEATURES)
+    return bool(words_of(header) & _FEATURES)
 
 
 def is_state(header: str) -> bool:
     """Return whether a column of yes and no says what state an account is in."""
-    return bool(_words(header) & _STATES)
+    return bool(words_of(header) & _STATES)
 
 
 def is_inverted(header: str) -> bool:
     """Return whether a column says the opposite of active, such as `IIQDisabled` and `Block sign in`."""
-    words = _words(header)
+    words = words_of(header)
     is_about_account = bool(words & _ENDED) and not words & (_FEATURES | _WHEN)
     return is_about_account or any(name in _INACTIVE.split(",") for name in names_of(header)[:1])
 
@@ -250,6 +251,7 @@ _TOKENS: dict[str, str] = {
     "Name": "opr name,operator name,user name,usr name,emp name,full name,person name,member name,display name",
     "Active": "sts,stat,status,user state,acct status,enabled,active,disabled,suspended,deactivated,blocked",
     "Supervisor ID": "manager id,manager emp,manager number,supervisor id,supervisor emp",
+    "Locked": "locked,lock,lockout",
     "Last Login": "last on,last login,last logon,last sign,last signed,last signon,last seen,last access",
     "First Name": "first name,given name",
     "Last Name": "last name,family name",
@@ -298,12 +300,12 @@ _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
 def _by_tokens(field: str, profile: Profile) -> Iterable[Meaning]:
-    words = _words(profile.header)
-    if field == "Active" and words & (_FEATURES | _WHEN):
+    words = words_of(profile.header)
+    if field in ("Active", "Locked") and words & (_FEATURES | _WHEN):
         return
     # A header that is known as a whole says what it is; its words alone do not.
     known = names_of(profile.header)[:1]
-    if field in ("Username", "Group", "Permission") and _known_for_others(field).intersection(known):
+    if field in ("Username", "Group", "Permission", "Locked") and _known_for_others(field).intersection(known):
         return
     # IsGroup says whether a row is about a group, and names none.
     if field in ("Username", "Group", "Permission") and profile.ticks and is_flag(profile.header):
@@ -326,7 +328,7 @@ def _known_for_others(field: str) -> frozenset[str]:
 
 
 @lru_cache(maxsize=65_536)
-def _words(header: str) -> set[str]:
+def words_of(header: str) -> set[str]:
     return {word.lower() for word in _WORD.findall(without_accents(_BRACKETED.sub(" ", header)))}
 
 
@@ -338,9 +340,9 @@ def _by_values(content: Content, profile: Profile) -> Iterable[Meaning]:
     is_status = profile.statuses == 1 and 1 < len(profile.distinct) <= 8 and not profile.ticks
     # Owner and member are states of an account in some exports, and roles in others.
     is_status = is_status and not _known_for("Group").intersection(names_of(profile.header))
-    if "Active" in fields and is_status and not _words(profile.header) & _FEATURES:
+    if "Active" in fields and is_status and not words_of(profile.header) & _FEATURES:
         yield Meaning(profile.header, "Active", 0.45, f"its values are {', '.join(profile.distinct[:3])}")
-    words = _words(profile.header)
+    words = words_of(profile.header)
     is_known = any(name in _KNOWN for name in names_of(profile.header)) or words & (_OTHER_PEOPLE | _HELD)
     if "Name" in fields and not is_known and profile.names > 0.9 and len(profile.distinct) > len(profile.values) / 2:
         yield Meaning(profile.header, "Name", 0.4, "its values look like names")
@@ -377,6 +379,8 @@ def _judged(meaning: Meaning, profile: Profile) -> Meaning:
             score *= 0.3 if profile.emails > 0.5 else 0.6 + 0.4 * profile.names
             # Names of people differ.
             score *= 0.3 if 2 * len(profile.distinct) <= len(profile.values) else 1
+        case "Locked" if not profile.is_lock:
+            score *= 0.2
         case "Access" if not profile.ticks:
             score *= 0.4
     return msgspec.structs.replace(meaning, score=score, evidence=evidence)

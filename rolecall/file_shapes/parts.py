@@ -14,6 +14,7 @@ from rolecall.file_shapes.shapes import OpenQuestion
 
 _FEW = 0.2
 _GUESSED = 0.45
+_OTHERWISE = re.compile(r"\|or\((.*)\)\}$")
 _PREFIXED = re.compile(r"[A-Za-z_]+:(?=[^\s/])")
 
 
@@ -44,6 +45,19 @@ class Part(msgspec.Struct):
         """Return the pattern that a field is built from; for a mapped column its name in braces."""
         pattern = self.shape.get("join", {}).get(field)
         return pattern or (f"{{{self.fields[field].header}}}" if field in self.fields else None)
+
+    @property
+    def holder(self) -> str | None:
+        """Return the column that names the accounts, with or without filters."""
+        origin = self.origin("Username")
+        return re.split(r"[|}]", origin.rpartition("{")[2])[0] if origin else None
+
+    def source(self, field: str) -> str | None:
+        """Return the column with the words of a field; of a pattern that which is read where the others are blank."""
+        if field in self.fields:
+            return self.fields[field].header
+        otherwise = _OTHERWISE.search(self.shape.get("join", {}).get(field, ""))
+        return otherwise[1] if otherwise else None
 
 
 class View(msgspec.Struct):

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import msgspec
 
-from rolecall.applications.field_words import ACCESS, ACTIVE, NO_ACCESS, NO_DATE
+from rolecall.applications.field_words import ACCESS, ACTIVE, LOCKED, NO_ACCESS, NO_DATE
 from rolecall.core.text import fold
 
 # Bounded, because a long text that is no address would take quadratic time.
@@ -104,6 +104,11 @@ class Profile:
         return self._share(lambda value: fold(value) in ACTIVE)
 
     @cached_property
+    def is_lock(self) -> bool:
+        """Return whether the column says which accounts are locked, in words or by numbers of reasons."""
+        return self.numbers == 1 or all(fold(value) in LOCKED for value in self.distinct)
+
+    @cached_property
     def ticks(self) -> bool:
         """Return whether the column is one of a matrix: cells say access, or no access."""
         found = {fold(value) for value in self.values}
@@ -181,7 +186,8 @@ def is_date(value: str, pattern: str) -> bool:
 
 def _is_iso(value: str) -> bool:
     try:
-        datetime.fromisoformat(re.sub(r"\.(\d{6})\d+", r".\1", value.replace("Z", "+00:00")))
+        plain = re.sub(r"(\d) ([+-]\d\d:?\d\d)$", r"\1\2", value.replace("Z", "+00:00"))
+        datetime.fromisoformat(re.sub(r"\.(\d{6})\d+", r".\1", plain))
         return "-" in value
     except ValueError:
         return False

@@ -191,8 +191,7 @@ def _agree_on_usernames(files: Sequence[ReadFile]) -> None:
 def _usernames(file: ReadFile, part: Part) -> set[str]:
     """Return the usernames that a part names, without prefixes."""
     assert file.view
-    origin = part.origin("Username")
-    header = origin.strip("{}").partition("|")[0] if origin else None
+    origin, header = part.origin("Username"), part.holder
     profile = file.view.by_header.get(header or "")
     if profile is None or any(other.content == Content.USERS for other in file.parts):
         return set()

@@ -1,10 +1,11 @@
 """Propose how values are read: formats of dates, and words for statuses and types."""
 
 import re
+from collections import Counter
 
 from rolecall.applications.field_words import DATE_FIELDS, NO_DATE, WORDS
 from rolecall.applications.file_shape import ANY_OTHER
-from rolecall.applications.model import Content
+from rolecall.applications.model import Content, same_header
 from rolecall.core.text import fold
 from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.profiles import DATES, Profile
@@ -25,6 +26,7 @@ _KINDS = {
 }
 _MOST_DATES = 200
 _LOCKED = re.compile(r"(?<!un)(?<!b)lock|gesperrt|verrouill", re.IGNORECASE)
+_NUMBERED = re.compile(r"(?:status|state|flag)$")
 _TICKS = {"x", "✓", "✔", "☑", "✅"}
 _IDENTITY_WORDS = {"Yes": "Active", "No": "Disabled"}
 
@@ -83,8 +85,8 @@ def add_words(view: View, part: Part) -> None:
     _add_locks(view, part)
     for field in ("Active", "Status"):
         is_known = ANY_OTHER in part.shape.get("values", {}).get(field, {})
-        if (meaning := part.fields.get(field)) is not None and not is_known:
-            _ask_for_words(part, field, view.by_header[meaning.header])
+        if (source := part.source(field)) is not None and not is_known:
+            _ask_for_words(part, field, view.by_header[source])
 
 
 def _add_locks(view: View, part: Part) -> None:
@@ -95,12 +97,12 @@ def _add_locks(view: View, part: Part) -> None:
         if column.numbers == 1 and any(fold(word) not in WORDS["Locked"] for word in column.distinct):
             # SAP writes the reasons of a lock as a number.
             values["Locked"] = {"0": "No", ANY_OTHER: "Yes"}
-    active = part.fields.get("Active") if part.content == Content.USERS and locked is None else None
-    words = [word for word in view.by_header[active.header].distinct if _LOCKED.search(word)] if active else []
+    active = part.source("Active") if part.content == Content.USERS and locked is None else None
+    words = [word for word in view.by_header[active].distinct if _LOCKED.search(word)] if active else []
     if active and words:
-        part.shape.setdefault("join", {})["Locked"] = f"{{{active.header}}}"
+        part.shape.setdefault("join", {})["Locked"] = f"{{{active}}}"
         values["Locked"] = {**dict.fromkeys(words, "Yes"), ANY_OTHER: "No"}
-        part.evidence.append(f"{', '.join(words[:3])} in {active.header} means that the account is locked")
+        part.evidence.append(f"{', '.join(words[:3])} in {active} means that the account is locked")
     if not values:
         del part.shape["values"]
 
@@ -110,6 +112,15 @@ def _ask_for_words(part: Part, field: str, column: Profile) -> None:
     codes = {fold(word) for word in column.distinct}
     # T beside other codes is terminated rather than true.
     doubtful = {"t"} if "t" in codes and "f" not in codes and len(codes) > 1 else set()
+    if column.numbers == 1 and "0" not in codes and not codes <= WORDS[field].keys():
+        # Among codes such as 1, 2 and 3 not even 1 is sure.
+        doubtful = codes
+    guessed = dict(_GUESSED)
+    if codes and codes <= {"0", "1"} and _NUMBERED.search(same_header(column.header)):
+        # A status of 0 means active in some systems and not in others; most accounts are active.
+        doubtful = codes
+        often = Counter(map(fold, column.values)).most_common(1)[0][0]
+        guessed |= {"0": "Yes" if often == "0" else "No", "1": "Yes" if often == "1" else "No"}
     values = {"Yes": "Yes", "No": "No"} if field == "Active" else _IDENTITY_WORDS
     is_opposite = field in part.shape.get("invert", [])
     if is_opposite:
@@ -121,8 +132,13 @@ def _ask_for_words(part: Part, field: str, column: Profile) -> None:
         part.shape.setdefault("values", {})[field] = given if field == "Active" else {}
         part.evidence.append(f"{column.header} is ticked or blank")
         return
+    blank = sum(not cell.strip() for cell in column.cells)
+    if field == "Active" and blank and 3 * blank < len(column.cells) and len(codes) > 1:
+        text = f"{column.header} is blank in {blank:,} rows. Are these active?"
+        choices = [ProposedChoice(each, f"values.{field}.", values[each]) for each in ("Yes", "No")]
+        part.questions = [*part.questions, OpenQuestion(text, choices)]
     for word in [word for word in column.distinct if fold(word) not in WORDS[field].keys() - doubtful][:12]:
-        if guess := _GUESSED.get(_letters(word)):
+        if guess := guessed.get(_letters(word) or word):
             part.shape.setdefault("values", {}).setdefault(field, {})[word] = values[guess]
         said = f" Proposed: {'active' if guess == 'Yes' else 'not active'}." if guess else ""
         names = {"Yes": f"{word} means active", "No": f"{word} means not active"}

@@ -24,9 +24,11 @@ def test_states_that_disagree_become_a_question(tmp_path: Path) -> None:
 
     assert question.text.endswith("disagree about 1 rows. Which column says who is active?")
     assert {(choice.key, choice.value) for choice in question.choices} == {
+        ("Active", ""),
         ("Active", "enabled"),
         ("Active", "suspended"),
     }
+    assert imported(tmp_path, users=text).active == {"ada"}
 
 
 def test_logins_of_sql_server(tmp_path: Path) -> None:

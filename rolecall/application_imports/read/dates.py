@@ -3,6 +3,7 @@
 The order of day and month is never assumed: it comes from the shape, or from a value that allows only one order.
 """
 
+import re
 from collections.abc import Callable
 from datetime import datetime
 from typing import NamedTuple
@@ -20,6 +21,7 @@ _NUMBERS = r"^(\d{1,2})[./-](\d{1,2})[./-](\d{4}|\d\d)" + _TIME
 _YEAR_FIRST = r"^(\d{4})[./-](\d{1,2})[./-](\d{1,2})" + _TIME
 # Written without separators, as SAP does.
 _COMPACT = r"^((?:19|20)\d\d|9999)(\d\d)(\d\d)" + _TIME
+_BLANK_OFFSET = re.compile(r"(\d) ([+-]\d\d:?\d\d)$")
 _IS_UTC = r"(?:Z|UTC|GMT)$"
 NAMED_DATES = (
     "%d-%b-%Y",
@@ -75,6 +77,7 @@ def read_dates(texts: pl.Series, format: str | None, zone: ZoneInfo, *, is_shape
 def are_past(cells: pl.Series, format: str) -> pl.Series:
     """Return which cells are dates before today; texts that are no dates of this format are not."""
     texts = cells.unique()
+    texts = texts.filter(~texts.str.strip_chars().str.to_lowercase().is_in(list(NO_DATE)))
     moments = _in_format(texts.str.strip_chars(), format, ZoneInfo("UTC"))
     today = clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
     return cells.is_in(texts.filter((moments < today).fill_null(False)).implode())
@@ -157,7 +160,7 @@ def _iso(odd: pl.Series, zone: ZoneInfo) -> pl.Series:
     found: list[datetime | None] = []
     for text in odd.to_list():
         try:
-            found.append(clock.parse(text, zone))
+            found.append(clock.parse(_BLANK_OFFSET.sub(r"\1\2", text), zone))
         except (ValueError, OverflowError):
             found.append(None)
     return pl.Series(odd.name, found, pl.Datetime("us", "UTC"))

@@ -11,6 +11,9 @@ _NOTHING = rb"[ \t]*(?:#[^\n]*)?\r?\n"
 # Possessive: a line of blanks fits two alternatives, and trying both for each line would take exponential time.
 _BEGINS = re.compile(rb"(?:" + _NOTHING + rb"| [^\n]*\n|version:[^\n]*\n)*+dn::? ?[^\n]", re.IGNORECASE)
 
+# What ldapsearch prints below the entries.
+_TRAILER = {"search", "result", "control", "pagedresults"}
+
 
 def is_ldif(text: bytes) -> bool:
     return _BEGINS.match(text) is not None
@@ -23,7 +26,7 @@ def read_ldif(text: str) -> Iterator[tuple[int, dict[str, object]]]:
     begins = 0
     for number, line in _unfolded(text):
         if not line:
-            if entry:
+            if entry.keys() - _TRAILER:
                 yield begins, entry
             entry = {}
             continue
@@ -38,7 +41,7 @@ def read_ldif(text: str) -> Iterator[tuple[int, dict[str, object]]]:
             known.append(value)
         else:
             entry[name] = value if known is None else [known, value]
-    if entry:
+    if entry.keys() - _TRAILER:
         yield begins, entry
 
 

@@ -29,7 +29,8 @@ def columns_named(shape: FileShape, columns: Iterable[str]) -> set[str]:
     """Return every column that a shape and a mapping name; in JSON they may be paths."""
     in_patterns = [part for pattern in shape.join.values() for part in pattern_parts(pattern)]
     placeholders = [part for part in in_patterns if isinstance(part, Placeholder)]
-    conditions = [text.partition("=")[0] for part in placeholders for name, text in part.filters if name == "when"]
+    filters = [each for part in placeholders for each in part.filters]
+    conditions = [text.partition("=")[0].strip() for name, text in filters if name in ("when", "or")]
     return {
         *columns,
         *shape.split,
@@ -226,6 +227,13 @@ class ShapedTable:
                 return pl.coalesce(text.str.extract(f"(?s)^.*?{re.escape(argument)}(.*)$"), text)
             case "past":
                 return text.map_batches(lambda cells: _past_dates(cells, argument), return_dtype=pl.String)
+            case "or":
+                other = pl.col(self.at(argument.strip(), "join")).str.strip_chars()
+                return pl.when(text != "").then(text).otherwise(other)
+            case "else":
+                return pl.when(text != "").then(text).otherwise(pl.lit(argument))
+            case "as":
+                return pl.when(text != "").then(pl.lit(argument)).otherwise(pl.lit(""))
             case "starting":
                 return pl.when(text.str.starts_with(argument)).then(text).otherwise(pl.lit(""))
             case "prefix":

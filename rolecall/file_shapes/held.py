@@ -1,0 +1,194 @@
+"""Complete a file that lists what accounts hold: the accounts in its rows, and rows that are no longer held."""
+
+from typing import Any
+
+from rolecall.applications.field_words import ACTIVE, NO_ACCESS
+from rolecall.applications.model import Content
+from rolecall.core.text import fold
+from rolecall.file_shapes.denials import access_column
+from rolecall.file_shapes.ending import SEPARATOR, SKIP_ROWS, ask_for_ended
+from rolecall.file_shapes.holders import PERSON, choose_username, depends_on
+from rolecall.file_shapes.kinds import skip_groups
+from rolecall.file_shapes.meanings import Meaning, is_inverted, names_of, words_of
+from rolecall.file_shapes.parts import Part, View
+from rolecall.file_shapes.profiles import Profile
+from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
+from rolecall.file_shapes.statuses import read_statuses
+
+_SURE = 0.5
+# Columns that identify a holder whose name is blank, such as an application among users.
+_IDS = {"principalid", "objectid", "userid", "memberid", "granteeid", "assigneeid"}
+
+_OF_ACCOUNTS = {
+    "account", "user", "login", "enabled", "disabled", "locked", "suspended", "blocked", "principal", "assignee",
+    "member",
+}  # fmt: skip
+
+
+def with_users(view: View, part: Part) -> list[Part]:
+    """Add the users that each row describes beside what they hold, or derive them from their names."""
+    _name_unread(view, part)
+    ask_for_ended(view, part)
+    _use_ids(view, part)
+    is_narrowed = _leave_out_ended(view, part) or _is_denied(view, part)
+    if part.origin("Username") is None:
+        return [part]
+    if users := _repeated_users(view, part, is_narrowed=is_narrowed):
+        return [users, part]
+    part.shape["deriveUsers"] = True
+    return [part]
+
+
+def _is_denied(view: View, part: Part) -> bool:
+    """Return whether rows that are denied are left out: their accounts are not."""
+    taken = [meaning.header for meaning in part.fields.values()]
+    return part.content == Content.MEMBERSHIPS and access_column(view, taken) is not None
+
+
+def _use_ids(view: View, part: Part) -> None:
+    """Name holders without a name by their ID."""
+    name = part.holder
+    pattern = part.origin("Username") or ""
+    if name is None or f"{{{name}" not in pattern or "starting(" in pattern:
+        return
+    named = view.by_header[name]
+    blank = [n for n, cell in enumerate(named.cells) if not cell.strip()]
+    place = name.rpartition(".")[0]
+    fits = (
+        each.header
+        for each in view.profiles
+        if (_IDS.intersection(names_of(each.header)) or (place and each.header == f"{place}.id"))
+        and all(each.cells[n].strip() for n in blank)
+    )
+    if not blank or 2 * len(blank) > len(named.cells) or (id := next(fits, None)) is None:
+        return
+    part.fields.pop("Username", None)
+    part.shape.setdefault("join", {})["Username"] = pattern.replace(f"{{{name}", f"{{{name}|or({id})")
+    part.evidence.append(f"Rows without a {name} are named by their {id}")
+
+
+def _leave_out_ended(view: View, part: Part) -> bool:
+    """Leave out rows whose status says that they are not held; return whether there are any."""
+    state = _state_of_grants(view, part)
+    _leave_out_excluded(view, part)
+    if state is None:
+        _ask_for_state(view, part)
+        return False
+    is_opposite = is_inverted(state.header)
+    known = {word: ACTIVE.get(fold(word)) for word in state.distinct}
+    ended = [word for word, active in known.items() if active is not None and bool(active) is is_opposite]
+    if ended:
+        part.skip_rows({"column": state.header, "is": ended})
+        part.evidence.append(f"Rows whose {state.header} is {', '.join(ended)} are not held and are left out")
+    for word in [word for word, active in known.items() if active is None][:5]:
+        text = f"{state.header}: are rows with {word} held?"
+        choices = [
+            ProposedChoice(f"No, leave out {word}", SKIP_ROWS, SEPARATOR.join((state.header, "is", word))),
+            ProposedChoice(f"Yes, read {word}", SKIP_ROWS, f"{state.header}"),
+        ]
+        part.questions = [*part.questions, OpenQuestion(text, choices)]
+    return bool(ended)
+
+
+def _leave_out_excluded(view: View, part: Part) -> None:
+    """Leave out rows that SAP marks as excluded."""
+    if (column := view.named(["exclude", "excluded"])) and column.ticks:
+        words = [word for word in column.distinct if fold(word) not in NO_ACCESS]
+        if words:
+            part.skip_rows({"column": column.header, "is": words})
+            part.evidence.append(f"Rows whose {column.header} is {', '.join(words)} are not held and are left out")
+
+
+def _ask_for_state(view: View, part: Part) -> None:
+    """Ask what a plain status beside what is held is about, if it has words for not active."""
+    state = view.fields(Content.USERS, [each.header for each in part.fields.values()]).get("Active")
+    if state is None or state.score <= _SURE or _is_of_account(state.header) or is_inverted(state.header):
+        return
+    ended = [word for word in view.by_header[state.header].distinct if ACTIVE.get(fold(word)) is False]
+    if ended:
+        text = f"{state.header} is read as the state of the account. Are rows with {', '.join(ended)} held?"
+        choices = [
+            ProposedChoice("Yes, read all rows", SKIP_ROWS, state.header),
+            ProposedChoice("No, leave them out", SKIP_ROWS, SEPARATOR.join((state.header, "is", *ended))),
+        ]
+        part.questions = [*part.questions, OpenQuestion(text, choices)]
+
+
+def _state_of_grants(view: View, part: Part) -> Profile | None:
+    """Return the column that says whether each row is held: by its header, or because it differs for one account."""
+    taken = {meaning.header for meaning in part.fields.values()}
+    named = next((each for each in view.profiles if _is_of_grant(each.header) and each.header not in taken), None)
+    if named is not None and named.values and len(named.distinct) <= 12 and not named.is_dated:
+        return named
+    state = view.fields(Content.USERS, taken).get("Active")
+    if state is None or state.score <= _SURE or _is_of_account(state.header) or part.holder is None:
+        return None
+    column = view.by_header[state.header]
+    return None if depends_on(column, view.by_header[part.holder]) else column
+
+
+def _repeated_users(view: View, held: Part, *, is_narrowed: bool) -> Part | None:
+    """Return the users of a file that has a row for each thing that a user holds.
+
+    A column that differs between the rows of a user is about what is held. If it is surely the state of an account,
+    such rows contradict each other and are rejected.
+    """
+    if held.holder is None:
+        return None
+    key, taken = view.by_header[held.holder], [meaning.header for meaning in held.fields.values()]
+    person = view.fields(Content.USERS, [held.holder, *taken])
+    known = {field: each for field, each in person.items() if field in {*PERSON, "Locked"} and each.score > _SURE}
+    if "Name" in known and key.is_unique and view.by_header[known["Name"].header].names <= _SURE:
+        # The name of something else is as different as the names of people.
+        del known["Name"]
+    fixed = {each.header for each in view.profiles if depends_on(each, key)}
+    state = known.get("Active")
+    contradicts = state is not None and state.header not in fixed and _is_of_account(state.header)
+    fields = {field: each for field, each in known.items() if each.header in fixed or contradicts}
+    is_once = key.is_unique and not {"Active", "Locked", "Name", "First Name"} & fields.keys()
+    if (not fields or is_once) and not is_narrowed:
+        return None
+    part = _account(view, held, key, fields)
+    kept = [each for each in view.profiles if each.header in fixed or contradicts]
+    read_statuses(View(view.table, kept, {each.header: each for each in kept}), part)
+    held_only = {*taken} - {each.header for each in part.fields.values()}
+    part.ignore(each.header for each in view.profiles if each.header not in fixed or each.header in held_only)
+    return part
+
+
+def _account(view: View, held: Part, key: Profile, fields: dict[str, Meaning]) -> Part:
+    shape: dict[str, Any] = {}
+    names = ", ".join(meaning.header for meaning in fields.values()) or key.header
+    evidence = [f"Rows repeat {key.header} with the same {names}: each is one account"]
+    part = Part(Content.USERS, fields, shape, 0.75, evidence)
+    if pattern := held.shape.get("join", {}).get("Username"):
+        shape["join"] = {"Username": pattern}
+    else:
+        choose_username(view, fields, shape, evidence, known=key.header)
+        if not key.is_filled:
+            part.skip_rows({"column": key.header, "is": [""]})
+    skip_groups(view, part)
+    return part
+
+
+def _name_unread(view: View, part: Part) -> None:
+    """Mention unread columns if rows differ only in them: such rows are merged."""
+    origins = [part.origin(field) or "" for field in ("Username", "Group", "Header", "Section", "Permission")]
+    read = [each for each in view.profiles if any(f"{{{each.header}" in origin for origin in origins)]
+    rows = len(read[0].cells) if read else 0
+    if not rows or len(set(zip(*(each.cells for each in read), strict=True))) == rows:
+        return
+    telling = [each for each in view.profiles if each not in read and len(each.distinct) > 1]
+    if named := ", ".join(each.header for each in telling[:5]):
+        part.evidence.append(f"Some rows differ only in columns that are not read: {named}")
+
+
+def _is_of_account(header: str) -> bool:
+    """Return whether a state is surely that of an account, and not of a grant."""
+    return bool(words_of(header) & _OF_ACCOUNTS)
+
+
+def _is_of_grant(header: str) -> bool:
+    """Return whether a column says by its header if what the row grants is held."""
+    words = words_of(header)
+    return bool(words & {"assignment", "membership", "grant"}) and bool(words & {"status", "state", "active"})

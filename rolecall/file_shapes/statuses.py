@@ -1,0 +1,176 @@
+"""Decide which columns say who is active: one status, several that must agree, and dates at which an account ended."""
+
+import re
+from collections.abc import Sequence
+from itertools import product
+
+from rolecall.applications.field_words import ACTIVE, NO_DATE
+from rolecall.applications.file_shape import ANY_OTHER
+from rolecall.applications.model import Content
+from rolecall.core.text import fold
+from rolecall.file_shapes.ending import AS_PROPOSED, end_after, ended_beside, ended_if, format_of, last_day_beside
+from rolecall.file_shapes.meanings import Meaning, is_inverted, meanings
+from rolecall.file_shapes.parts import Part, View
+from rolecall.file_shapes.profiles import Profile
+from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
+
+_ENDED = re.compile(
+    r"(?:deactivat|disabl|delet|revok|lock|suspend|archiv|block)\w*[ _-]*(?:date|on|at|time)\b", re.IGNORECASE
+)
+# A locked account may be unlocked again, so that beside a status the date of a lock says nothing.
+_REMOVED = re.compile(r"(?:deactivat|delet|suspend|archiv|disabl)\w*[ _-]*(?:date|on|at|time)\b", re.IGNORECASE)
+_HAS_DIGIT = re.compile(r"\d")
+# The score of a status by its values alone.
+_WEAK = 0.5
+_MOST_COMBINED = 200
+# Stands for a blank cell among the words of several columns.
+_BLANK = "-"
+# Words that come in pairs: a column that has one of them may have the other in later rows.
+_PAIRS = (("true", "false"), ("yes", "no"), ("y", "n"), ("1", "0"), ("t", "f"), ("enabled", "disabled"))
+
+
+def decide_active(view: View, part: Part) -> None:
+    """Propose how the accounts of a file are read as active or not, with the evidence."""
+    _find_codes(view, part)
+    read_statuses(view, part)
+    active = part.fields.get("Active")
+    if "Active" in part.shape.get("join", {}):
+        _end_combined(view, part)
+    elif active is None or active.score <= _WEAK:
+        _end_by_date(view, part)
+    else:
+        _end_beside_status(view, part, active)
+    if not part.origin("Active"):
+        part.evidence.append("No column says who is active: all accounts are read as active")
+
+
+def read_statuses(view: View, part: Part) -> None:
+    """Choose among several columns of statuses, and note one that says the opposite."""
+    found = [each for each in meanings(Content.USERS, view.profiles) if each.field == "Active" and each.score > _WEAK]
+    if len(found) > 1 and "Active" in part.fields:
+        _use_several(view, part, found)
+    if (active := part.fields.get("Active")) and is_inverted(active.header):
+        part.shape["invert"] = ["Active"]
+        part.evidence.append(f"{active.header} says the opposite of active")
+
+
+def _use_several(view: View, part: Part, found: Sequence[Meaning]) -> None:
+    """Read accounts as active if all columns say so; ask if columns disagree."""
+    inactive = {each.header: _inactive_rows(view.by_header[each.header]) for each in found}
+    best = max(found, key=lambda each: (len(inactive[each.header]), each is part.fields["Active"]))
+    rest = [each.header for each in found if not inactive[each.header] <= inactive[best.header]]
+    columns = [view.by_header[each.header] for each in found]
+    together = columns if all(map(_is_yes_or_no, columns)) else [
+        each for each in columns if each.header in (best.header, *rest)
+    ]  # fmt: skip
+    part.fields["Active"] = best
+    others = [each.header for each in found if each is not best]
+    is_combined = len(together) > 1 and _combine(part, together)
+    if not is_combined:
+        part.evidence.append(f"{best.header} says who is active; {', '.join(others)} is kept as it is")
+    if rest:
+        count = len(set.union(*(inactive[header] for header in rest)) - inactive[best.header])
+        text = f"{best.header} and {', '.join(rest)} disagree about {count:,} rows. Which column says who is active?"
+        choices = [ProposedChoice(header, "Active", header) for header in (best.header, *rest)]
+        all_of_them = ProposedChoice("Active only if all of them say so", "Active", AS_PROPOSED)
+        part.questions = [*part.questions, OpenQuestion(text, [*([all_of_them] if is_combined else []), *choices])]
+
+
+def _combine(part: Part, columns: Sequence[Profile]) -> bool:
+    """Join the words of several columns, and name what each combination means; False if a word is not known."""
+    words = [_possible_words(each) for each in columns]
+    count = 1
+    for each in words:
+        count *= len(each)
+    if count > _MOST_COMBINED or any(fold(word) not in ACTIVE for each in words for word in each if word):
+        return False
+    values = {}
+    for combination in product(*words):
+        says = [
+            bool(ACTIVE[fold(word)]) is not is_inverted(column.header)
+            for word, column in zip(combination, columns, strict=True)
+            if word
+        ]
+        values[" ".join(word or _BLANK for word in combination)] = "Yes" if all(says) else "No"
+    del part.fields["Active"]
+    names = [each.header for each in columns]
+    part.shape.setdefault("join", {})["Active"] = " ".join(f"{{{name}|else({_BLANK})}}" for name in names)
+    part.shape.setdefault("values", {})["Active"] = values
+    part.evidence.append(f"An account is active if {' and '.join(names)} say so")
+    return True
+
+
+def _end_combined(view: View, part: Part) -> None:
+    """Read accounts as inactive whose last day has passed, beside several columns of statuses."""
+    if (found := last_day_beside(view, part, "the status")) is None:
+        return
+    column, format = found
+    part.shape["join"]["Active"] += f" {{{column.header}|past({format})|as(ended)|else({_BLANK})}}"
+    values = part.shape["values"]["Active"]
+    part.shape["values"]["Active"] = {
+        **{f"{words} {_BLANK}": value for words, value in values.items()},
+        **{f"{words} ended": "No" for words in values},
+    }
+    part.evidence.append(f"{column.header} is the last day of an account")
+
+
+def _possible_words(profile: Profile) -> list[str]:
+    """Return the words of a column in small letters, their counterparts, and the blank."""
+    words = dict.fromkeys(value.lower() for value in profile.distinct)
+    for pair in _PAIRS:
+        if words.keys() & set(pair):
+            words |= dict.fromkeys(pair)
+    return [*words, ""]
+
+
+def _is_yes_or_no(profile: Profile) -> bool:
+    found = {value.lower() for value in profile.distinct}
+    return any(found <= set(pair) for pair in _PAIRS)
+
+
+def _inactive_rows(profile: Profile) -> set[int]:
+    is_opposite = is_inverted(profile.header)
+    known = [ACTIVE.get(fold(cell.strip())) for cell in profile.cells]
+    return {n for n, active in enumerate(known) if active is not None and bool(active) is is_opposite}
+
+
+def _find_codes(view: View, part: Part) -> None:
+    """In a list without header, ask whether a column of few codes such as A and I says who is active."""
+    if view.table.header_line is not None or view.table.skip_lines or "Active" in part.fields:
+        return
+    taken = {meaning.header for meaning in part.fields.values()}
+    for profile in view.profiles:
+        codes = {value.lower() for value in profile.distinct}
+        if profile.header not in taken and len(codes) > 1 and codes <= {*"aidltxse", "act", "inact", "term"}:
+            part.fields["Active"] = Meaning(profile.header, "Active", 0.4, f"its values are {', '.join(sorted(codes))}")
+            return
+
+
+def _end_by_date(view: View, part: Part) -> None:
+    """Read accounts with a date of deactivation as inactive, if no other column says who is active."""
+    if (column := _dated(view, _ENDED)) is not None:
+        part.fields["Active"] = Meaning(column.header, "Active", 0.6, "it says when an account was deactivated")
+        # A zero is no date.
+        never = dict.fromkeys(["0", *(word for word in column.distinct if fold(word) in NO_DATE)], "Yes")
+        part.shape["values"] = {"Active": {**never, ANY_OTHER: "No"}}
+        part.evidence.append(f"{column.header} is filled for accounts that are not active")
+    elif "Active" not in part.fields:
+        end_after(view, part, "Active")
+
+
+def _end_beside_status(view: View, part: Part, active: Meaning) -> None:
+    """Read accounts as inactive whose last day has passed or which were deleted, although their status is active."""
+    column = _dated(view, _REMOVED)
+    if column is None or column.header == active.header:
+        ended_beside(view, part, "Active", active.header)
+        return
+    format = format_of(column)
+    if format is None and any(fold(word) in NO_DATE for word in column.distinct):
+        return
+    part.evidence.append(f"{active.header} says who is active; accounts with a {column.header} are not")
+    ended_if(part, "Active", active.header, f"{column.header}|past({format})" if format else column.header)
+
+
+def _dated(view: View, pattern: re.Pattern[str]) -> Profile | None:
+    fits = (each for each in view.profiles if pattern.search(each.header) and each.values)
+    return next((each for each in fits if all(map(_HAS_DIGIT.search, each.distinct))), None)

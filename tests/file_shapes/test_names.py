@@ -1,0 +1,81 @@
+"""What a column names: a person, a role, a member of a group, or nothing that is imported."""
+
+from pathlib import Path
+
+from tests.file_shapes.test_exports import imported
+
+
+def test_application_users_of_okta_are_no_people(tmp_path: Path) -> None:
+    user = '{"id": "0%s", "externalId": "%s", "created": "2019-01-01T00:00:00Z", "status": "%s", "credentials": '
+    user += '{"userName": "%s@x.com", "password": {"value": "hidden"}}, "profile": {"role": "Admin", "lastName": "B", '
+    user += '"firstName": "A"}}'
+    text = f"[{user % (1, 7, 'PROVISIONED', 'ada')}, {user % (2, 8, 'DEPROVISIONED', 'bob')}]"
+
+    found = imported(tmp_path, users=text)
+
+    assert (found.active, found.inactive) == ({"ada@x.com"}, {"bob@x.com"})
+    assert "hidden" not in str(found.rows("users", "metadata"))
+
+
+def test_holders_without_a_name_are_named_by_their_id(tmp_path: Path) -> None:
+    row = '{"principalName": "%s", "principalId": "%s", "principalType": "%s", "roleDefinitionName": "Reader"}'
+    rows = [row % ("ada@x.com", "p1", "User"), row % ("Ops", "p2", "Group"), row % ("", "p3", "ServicePrincipal")]
+
+    found = imported(tmp_path, roles=f"[{', '.join(rows)}]")
+
+    assert found.active == {"ada@x.com", "p3"}
+    assert {group for _, group, *_ in found.permissions} == {"", "Ops"}
+
+
+def test_members_inside_groups(tmp_path: Path) -> None:
+    text = (
+        '{"Resources": [{"id": "1", "displayName": "Fin", "members": [{"value": "u1", "display": "ada", "type": '
+        '"User"}, {"value": "g2", "display": "Sub", "type": "Group"}]}]}'
+    )
+
+    assert imported(tmp_path, groups=text).memberships == {("ada", "Fin")}
+
+
+def test_members_of_a_directory_with_people_and_roles(tmp_path: Path) -> None:
+    text = (
+        "dn: cn=HR,ou=Groups,dc=x\nobjectClass: groupOfUniqueNames\ncn: HR\nuniqueMember: uid=ada,ou=People,dc=x\n"
+        "uniqueMember: uid=bob,ou=People,dc=x\n\ndn: uid=ada,ou=People,dc=x\nobjectClass: person\ncn: Ada Byron\n"
+        "uid: ada\nnsRoleDN: cn=staff,dc=x\n\ndn: uid=bob,ou=People,dc=x\nobjectClass: person\n"
+        "displayName: Bob Kahn\nuid: bob\n\nsearch: 2\nresult: 0 Success\n"
+    )
+
+    found = imported(tmp_path, directory=text)
+
+    assert found.memberships == {("ada", "HR"), ("bob", "HR")}
+    assert found.rows("users", "name") == ["Ada Byron", "Bob Kahn"]
+
+
+def test_lists_of_distinguished_names_in_braces(tmp_path: Path) -> None:
+    text = (
+        "SamAccountName : ada\nEnabled        : True\nMemberOf       : {CN=Fin,OU=G,DC=x, CN=Ops,OU=G,DC=x}\n\n"
+        "SamAccountName : bob\nEnabled        : False\nMemberOf       : {}\n"
+    )
+
+    assert imported(tmp_path, users=text).memberships == {("ada", "Fin"), ("ada", "Ops")}
+
+
+def test_name_of_a_profile_is_not_that_of_the_person(tmp_path: Path) -> None:
+    text = (
+        "Username,LastName,FirstName,Profile.Name,Permission sets\nada,Byron,Ada,System Administrator,Sales Manager\n"
+    )
+    text += "bob,Kahn,Bob,Standard User,Service Desk\n"
+
+    assert imported(tmp_path, users=text).rows("users", "name") == ["Ada Byron", "Bob Kahn"]
+
+
+def test_column_that_is_not_read_is_not_read_by_its_header(tmp_path: Path) -> None:
+    text = "User,Role,Display Name\nada,Admin,Admins of all\nada,Audit,Auditors\nbob,Audit,Auditors\n"
+
+    assert set(imported(tmp_path, export=text).rows("users", "name")) == {""}
+
+
+def test_users_without_groups_among_members(tmp_path: Path) -> None:
+    text = "id,userPrincipalName,displayName,objectType\n1,ada@x.com,Ada Byron,User\n2,,Nested,Group\n"
+    text += "3,bob@x.com,Bob,User\n"
+
+    assert imported(tmp_path, members=text).active == {"ada@x.com", "bob@x.com"}

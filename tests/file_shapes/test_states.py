@@ -1,0 +1,152 @@
+"""Who is active and what is held: every column that says so counts, also beside memberships and permissions."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.application_imports.reading import Outcome
+from tests.file_shapes.test_exports import imported, proposed
+
+
+def asked(folder: Path, **files: str) -> list[str]:
+    return [each.text for part in proposed(folder, **files).files[0].contents for each in part.questions]
+
+
+def locked(found: Outcome) -> set[str]:
+    return {username for username, is_locked in found.rows("users", "username", "is_locked") if is_locked}
+
+
+@pytest.mark.parametrize(
+    ("header", "on", "off"),
+    [
+        ("Disabled", "false", "true"),
+        ("suspended", "no", "yes"),
+        ("Inactive", "N", "Y"),
+        ("Block sign in", "No", "Yes"),
+        ("Enabled", "Yes", "No"),
+        ("user.active", "true", "false"),
+    ],
+)
+def test_state_beside_memberships_and_permissions(tmp_path: Path, header: str, on: str, off: str) -> None:
+    rows = f"ada,{on},Fin\nada,{on},Ops\nbob,{off},Fin\n"
+
+    for held in ("Group", "Permission"):
+        found = imported(tmp_path, export=f"Login,{header},{held}\n{rows}")
+        assert (found.active, found.inactive) == ({"ada"}, {"bob"})
+
+
+def test_state_beside_permissions_of_users_that_occur_once(tmp_path: Path) -> None:
+    text = "Account,Name,Locked,Permissions\nada,Ada Byron,No,read|write\nbob,Bob Kahn,Yes,read\n"
+
+    found = imported(tmp_path, export=text)
+
+    assert locked(found) == {"bob"}
+    assert found.rows("users", "name") == ["Ada Byron", "Bob Kahn"]
+    assert found.rows("permissions", "section", "permission") == [("", "read"), ("", "write"), ("", "read")]
+
+
+def test_several_states_must_agree(tmp_path: Path) -> None:
+    text = (
+        "login,active,suspended,archived\nada,true,false,false\nbob,true,true,false\ncy,true,,true\ndee,false,false,\n"
+    )
+
+    assert imported(tmp_path, users=text).active == {"ada"}
+    assert "Active only if all of them say so" in str(proposed(tmp_path, users=text).files[0].contents)
+
+
+def test_state_that_differs_in_later_rows_only(tmp_path: Path) -> None:
+    """The sample has 2,000 rows."""
+    rows = "".join(f"user{n},true,false\n" for n in range(3_000))
+
+    found = imported(tmp_path, users=f"login,enabled,suspended\n{rows}late,true,true\n")
+
+    assert found.inactive == {"late"}
+
+
+@pytest.mark.parametrize(
+    ("header", "past"),
+    [
+        ("AccountExpirationDate", "31/12/2024"),
+        ("accountExpires", "132000000000000000"),
+        ("expires_at_time", "2025-12-31 00:00:00.000 -0700"),
+        ("Gültig bis", "31.12.2024"),
+        ("deleted_at", "2025-01-02T08:00:00Z"),
+    ],
+)
+def test_account_that_ended_is_not_active(tmp_path: Path, header: str, past: str) -> None:
+    for state, on, off in (("Enabled", "True", "False"), ("disabled", "false", "true")):
+        text = f"login,{state},{header}\nada,{on},\nbob,{on},{past}\ncy,{off},\n"
+        found = imported(tmp_path, users=text)
+        assert (found.active, found.inactive) == ({"ada"}, {"bob", "cy"})
+
+
+def test_zero_is_no_date_of_deletion(tmp_path: Path) -> None:
+    text = '[{"username": "ada", "delete_at": 0}, {"username": "bob", "delete_at": 1600000000000}]'
+
+    assert imported(tmp_path, users=text).inactive == {"bob"}
+
+
+def test_bare_numbers_of_a_status_are_asked_for(tmp_path: Path) -> None:
+    text = "login,user_status\nada,0\nbob,0\ncy,1\n"
+
+    assert imported(tmp_path, users=text).active == {"ada", "bob"}
+    assert asked(tmp_path, users=text) == [
+        "user_status: what does 0 mean? Proposed: active.",
+        "user_status: what does 1 mean? Proposed: not active.",
+    ]
+
+
+def test_blank_status_is_asked_for(tmp_path: Path) -> None:
+    text = "login,status\nada,Active\nbob,Inactive\ncy,Active\ndee,\n"
+
+    assert asked(tmp_path, users=text) == ["status is blank in 1 rows. Are these active?"]
+
+
+@pytest.mark.parametrize(
+    ("header", "on", "off"),
+    [("Granted", "Yes", "No"), ("Assignment Status", "Active", "Expired"), ("Status", "Active", "Disabled")],
+)
+def test_grants_that_ended_are_left_out(tmp_path: Path, header: str, on: str, off: str) -> None:
+    text = f"User,Role,{header}\nada,Admin,{on}\nada,Audit,{off}\nbob,Audit,{off}\n"
+
+    found = imported(tmp_path, export=text)
+
+    assert found.memberships == {("ada", "Admin")}
+    assert found.active == {"ada", "bob"}
+
+
+def test_eligible_assignments_are_asked_for(tmp_path: Path) -> None:
+    text = "User,Role,Assignment State\nada,Admin,Active\nbob,Audit,Eligible\n"
+
+    assert asked(tmp_path, export=text) == ["Assignment State: are rows with Eligible held?"]
+
+
+def test_contradicting_states_of_an_account_are_rejected(tmp_path: Path) -> None:
+    text = "User Name,Full Name,Groups,Enabled\nada,Ada Byron,Fin,Yes\nbob,Bob Kahn,Fin,No\nada,Ada Dup,Ops,No\n"
+
+    with pytest.raises(Exception, match="the username of line 2 comes again with other values"):
+        imported(tmp_path, export=text)
+
+
+@pytest.mark.parametrize(
+    ("header", "yes", "no"),
+    [
+        ("state_desc", "GRANT", "DENY"),
+        ("Type", "Allow", "Deny"),
+        ("Grant or Deny", "Grant", "Deny"),
+        ("Deny", "0", "1"),
+    ],
+)
+def test_denial_is_never_a_grant(tmp_path: Path, header: str, yes: str, no: str) -> None:
+    text = f"User,Permission,{header}\nada,read,{yes}\nbob,write,{no}\n"
+
+    found = imported(tmp_path, export=text)
+
+    assert found.rows("permissions", "username", "access") == [("ada", "Grant"), ("bob", "Deny")]
+
+
+def test_excluded_roles_of_sap(tmp_path: Path) -> None:
+    text = "MANDT,AGR_NAME,UNAME,FROM_DAT,TO_DAT,EXCLUDE\n100,Z_AP,ADA,20200101,99991231,\n"
+    text += "100,Z_AR,BOB,20200101,99991231,X\n"
+
+    assert imported(tmp_path, agr=text).memberships == {("ADA", "Z_AP")}
