@@ -149,10 +149,12 @@ def _repeated_users(view: View, held: Part, *, is_narrowed: bool) -> Part | None
     if (not fields or is_once) and not is_narrowed:
         return None
     part = _account(view, held, key, fields)
-    kept = [each for each in view.profiles if each.header in fixed or contradicts]
-    read_statuses(View(view.table, kept, {each.header: each for each in kept}), part)
-    held_only = {*taken} - {each.header for each in part.fields.values()}
-    part.ignore(each.header for each in view.profiles if each.header not in fixed or each.header in held_only)
+    about = [each for each in view.profiles if each.header in fixed or contradicts]
+    read_statuses(View(view.table, about, {each.header: each for each in about}), part)
+    used = {each.header for each in part.fields.values()}
+    # If no account repeats, any other column may be about what is held, and differ in the next file.
+    kept = used if key.is_unique else {*fixed} - ({*taken} - used)
+    part.ignore(each.header for each in view.profiles if each.header not in kept)
     return part
 
 

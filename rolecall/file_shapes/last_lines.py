@@ -12,7 +12,7 @@ MOST_FOOTERS = 12
 _TOTALS = {"total", "totals", "grandtotal", "sum", "count", "rows", "endofreport", "endoffile", "summe", "gesamt"}
 _FOOTER = re.compile(
     r"copyright|©|confidential|generated|exported|created by|printed|end of|\brows?\b|\brecords?\b|\bpage \d|total"
-    r"|vertraulich|erstellt|confidentiel|return status|command completed",
+    r"|vertraulich|erstellt|confidentiel|return status|command completed|succeeded$|selektiert$|ausgewählt$",
     re.IGNORECASE,
 )
 _NUMBER = re.compile(r"[\d.,% ]{1,40}")

@@ -288,6 +288,7 @@ _FEATURES = {
     "access",
     "cert",
     "sync",
+    "security",
     "api",
 }
 # Words of yes and no columns about an account, or about a grant.

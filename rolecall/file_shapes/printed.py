@@ -13,6 +13,7 @@ from rolecall.file_shapes.sample_table import SampleTable, Unreadable
 
 FORMAT = "Aligned text"
 _ALIGNED = re.compile(r"\S {2,}\S")
+_RULED = re.compile(r" *-{2,}(?: +-{2,})+")
 _MOST_TITLES = 20
 _MOST_COLUMNS = 500
 _MOST_STACKED = 2
@@ -27,13 +28,18 @@ def lay_out_printed(text: str, tail: str, header_line: int | None) -> SampleTabl
     lines, tail_lines = aligned.lines_of(text), aligned.lines_of(tail)[1:]
     if at := _box_header(lines, header_line):
         return _lay_out_box(lines, tail_lines, at)
-    if not _are_aligned(lines) or has_delimiter(lines):
+    if not _are_aligned(lines) or (has_delimiter(lines) and not any(map(_is_ruled, lines[:_MOST_TITLES]))):
         return None
     if at := _aligned_header(lines, header_line):
         return _lay_out_aligned(lines, tail_lines, at)
     if starts := _columns_without_header(lines):
         return _lay_out_without_header(lines, starts)
     raise Unreadable("the columns are aligned with spaces, below no header; export the list as CSV")
+
+
+def _is_ruled(line: str) -> bool:
+    """Return whether a line has dashes below several titles, so that signs in the rows are no delimiters."""
+    return _RULED.fullmatch(line.rstrip()) is not None
 
 
 def _are_aligned(lines: Sequence[str]) -> bool:

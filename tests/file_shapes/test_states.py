@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.application_imports.reading import Outcome
+from tests.application_imports.reading import Outcome, read_files
 from tests.file_shapes.test_exports import imported, proposed
 
 
@@ -150,3 +150,26 @@ def test_excluded_roles_of_sap(tmp_path: Path) -> None:
     text += "100,Z_AR,BOB,20200101,99991231,X\n"
 
     assert imported(tmp_path, agr=text).memberships == {("ADA", "Z_AP")}
+
+
+def test_next_file_may_repeat_an_account(tmp_path: Path) -> None:
+    """Columns about what is held are not kept for the account, also if no account repeats yet."""
+    text = "Assignment,Username,IsActive,Permission\n1,ada,true,read\n2,bob,false,read\n"
+    connector = proposed(tmp_path, export=text).connector["files"]
+
+    found = read_files(tmp_path, connector, {connector[0]["name"]: f"{text}3,ada,true,write\n"})
+
+    assert (found.active, found.inactive) == ({"ada"}, {"bob"})
+    assert len(found.permissions) == 3
+
+
+def test_aligned_list_with_commas(tmp_path: Path) -> None:
+    text = (
+        "\nName      SamAccountName Enabled DistinguishedName\n----      -------------- ------- -----------------\n"
+        "Ada Byron abyron            True CN=Ada Byron,OU=F,DC=x\n"
+        "Bob Kahn  bkahn            False CN=Bob Kahn,OU=F,DC=x\n"
+    )
+
+    found = imported(tmp_path, users=text.encode("utf-16"))
+
+    assert (found.active, found.inactive) == ({"abyron"}, {"bkahn"})

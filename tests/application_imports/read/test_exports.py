@@ -105,6 +105,18 @@ def test_ldif_of_people_and_groups(tmp_path: Path) -> None:
     assert any("userpassword looks like a secret" in note for note in found.notes)
 
 
+def test_locked_people_of_a_directory(tmp_path: Path) -> None:
+    people = (
+        "dn: uid=ada,dc=x\nuid: ada\ncn: Ada Byron\nnsAccountLock: FALSE\n\ndn: uid=bob,dc=x\nuid: bob\n"
+        "nsAccountLock: TRUE\n\ndn: uid=cy,dc=x\nuid: cy\npwdAccountLockedTime: 000001010000Z\n\nresult: 0 Success\n"
+    )
+
+    found = by_template(tmp_path, "LDAP directory (LDIF)", People=people)
+
+    assert (found.active, found.inactive) == ({"ada", "cy"}, {"bob"})
+    assert found.rows("users", "name", "is_locked") == [("Ada Byron", False), ("", False), ("", True)]
+
+
 def test_entra_users(tmp_path: Path) -> None:
     text = "userPrincipalName,displayName,surname,mail,givenName,accountEnabled\nada@x.com,Ada,Byron,,Ada,True\n"
     graph = '{"@odata.context": "x", "value": [{"userPrincipalName": "cb@x.com", "accountEnabled": false}]}'
