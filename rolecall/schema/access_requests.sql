@@ -206,8 +206,11 @@ CREATE OR REPLACE TRIGGER recheck_requests AFTER INSERT ON duty_groups REFERENCI
 -- People hold other duties than before: check their requests, and those about groups, which they may be in.
 CREATE OR REPLACE FUNCTION recheck_requests_of_holders() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    INSERT INTO people_to_recheck (identity_id) SELECT DISTINCT r.identity_id FROM access_requests r
-    WHERE is_to_recheck(r.status) AND (r.identity_id IS NULL OR r.identity_id IN (SELECT h.identity_id FROM changed_rows h));
+    -- Before the changed rows are read: there may be as many as people.
+    IF EXISTS (SELECT FROM access_requests r WHERE is_to_recheck(r.status)) THEN
+        INSERT INTO people_to_recheck (identity_id) SELECT DISTINCT r.identity_id FROM access_requests r
+        WHERE is_to_recheck(r.status) AND (r.identity_id IS NULL OR r.identity_id IN (SELECT h.identity_id FROM changed_rows h));
+    END IF;
     RETURN NULL;
 END $$;
 CREATE OR REPLACE TRIGGER recheck_requests_on_insert AFTER INSERT ON duty_holders REFERENCING NEW TABLE AS changed_rows
