@@ -2356,7 +2356,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- dbfbe999bb29 function recheck_requests_after_import()
 -- 72ac2a638c04 function recheck_requests_of_event()
 -- 3d7d05fd9c97 function recheck_requests_of_groups()
--- 5509f22c34a3 function recheck_requests_of_holders()
+-- 385af9950dcd function recheck_requests_of_holders()
 -- b6e590d078c8 function turn_of(public.access_requests)
 -- ee7ce48ea9f4 function requested_nesting(uuid[], text[], boolean)
 -- d76083df75a0 function take_turns(text, text[])
