@@ -363,7 +363,7 @@ def _content(file: ReadFile, part: Part) -> ContentProposal:
                 profile.header,
                 meaning.field if meaning else None,
                 round(meaning.score, 2) if meaning else 0.0,
-                meaning.evidence if meaning else "",
+                meaning.evidence if meaning else _use_in_patterns(part, profile.header),
                 profile.header in ignored,
                 [] if profile.header in secret else [value[:_LONGEST] for value in profile.distinct[:_EXAMPLES]],
             )
@@ -378,3 +378,11 @@ def _content(file: ReadFile, part: Part) -> ContentProposal:
         part.questions,
         understood_by(file.sample, file.view.table.format, file.view.table.encoding, part.content, section),
     )
+
+
+def _use_in_patterns(part: Part, header: str) -> str:
+    """Say which fields are built from a column that is no field itself."""
+    joins: dict[str, str] = part.shape.get("join", {})
+    signs = (f"{{{header}|", f"{{{header}}}", f"|or({header})")
+    built = [field for field, pattern in joins.items() if any(sign in pattern for sign in signs)]
+    return f"{' and '.join(built)} is built from it" if built else ""

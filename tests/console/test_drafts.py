@@ -72,6 +72,22 @@ async def test_unknown_export_becomes_an_application(
     assert (await administrator.get(draft)).status_code == 404
 
 
+async def test_answers_about_states_that_disagree(administrator: httpx2.AsyncClient, db: Db) -> None:
+    """The states count together, also after the columns were sent again, until a person chooses one of them."""
+    text = "login,active,suspended\nada,true,false\nbob,true,true\ncy,false,false\n"
+    active = "SELECT draft #> '{connector,files,0,shape,join}' ->> 'Active' FROM dry_runs"
+    for answer, pattern in (("", "{active|else(-)} {suspended|else(-)}"), ("active", None)):
+        draft = await uploaded(administrator, text=text)
+        page = (await administrator.get(draft)).text
+
+        await administrator.post(draft, data={**fields(page), "answer": f"0|0|Active|{answer}"})
+
+        shown = (await administrator.get(draft)).text
+        assert "Which column says who is active?" not in shown
+        assert await fetch_value(db, active) == pattern
+        await administrator.post(f"{draft}/discard")
+
+
 async def test_bad_rows_are_shown_and_can_be_left_out(
     administrator: httpx2.AsyncClient, client: httpx2.AsyncClient, config: Config
 ) -> None:

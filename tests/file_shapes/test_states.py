@@ -51,7 +51,13 @@ def test_several_states_must_agree(tmp_path: Path) -> None:
     )
 
     assert imported(tmp_path, users=text).active == {"ada"}
-    assert "Active only if all of them say so" in str(proposed(tmp_path, users=text).files[0].contents)
+    (part,) = proposed(tmp_path, users=text).files[0].contents
+    assert "Active only if all of them say so" in str(part.questions)
+    assert {column.header for column in part.columns if column.evidence == "Active is built from it"} == {
+        "active",
+        "suspended",
+        "archived",
+    }
 
 
 def test_state_that_differs_in_later_rows_only(tmp_path: Path) -> None:
