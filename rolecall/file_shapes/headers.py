@@ -10,6 +10,7 @@ from rolecall.file_shapes.last_lines import find_rows, without_blank_end
 from rolecall.file_shapes.meanings import is_known_header
 from rolecall.file_shapes.profiles import most_common_width
 from rolecall.file_shapes.sample_table import MOST_ROWS, SampleTable, Unreadable
+from rolecall.file_shapes.stacked_headers import SEPARATOR, StackedHeader, stacked_header
 
 NO_HEADER = 0
 _LOOKED_AT = 300
@@ -30,6 +31,8 @@ def lay_out_rows(format: str, numbered: Numbered, last: Sequence[list[str]], cho
     if len(numbered[0][1]) > MOST_COLUMNS:
         found = f"line {numbered[0][0]} has more than {MOST_COLUMNS:,} columns"
         raise Unreadable(f"{found}; set shape.delimiter if it is another one, or split the file")
+    if chosen is None and (stacked := stacked_header(numbered)):
+        return _with_sections(format, numbered, last, stacked)
     width = width_of(numbered)
     titled = [(line, row) for line, row in numbered[:_MOST_TITLES] if not row[0].startswith("version:")]
     likely = [(line, row) for line, row in titled if _is_header(row, width)]
@@ -85,6 +88,16 @@ def _with_header(
         left_out=found.conditions,
         merges=merges,
     )
+
+
+def _with_sections(format: str, numbered: Numbered, last: Sequence[list[str]], stacked: StackedHeader) -> SampleTable:
+    """Join the two lines of a header; the shape names the columns, because no line does."""
+    rows = [(line, row) for line, row in numbered if line not in (stacked.line - 1, stacked.line)]
+    table = _with_header(format, rows, last, (stacked.line, stacked.headers), is_chosen=True)
+    table.skip_lines, table.section_separator = stacked.line, SEPARATOR
+    lines = f"Lines {stacked.line - 1} and {stacked.line}"
+    table.evidence.append(f"{lines} are the header: sections, and the names of their columns below")
+    return table
 
 
 def limited(rows: list[list[str]], width: int) -> list[list[str]]:

@@ -12,7 +12,7 @@ MOST_FOOTERS = 12
 _TOTALS = {"total", "totals", "grandtotal", "sum", "count", "rows", "endofreport", "endoffile", "summe", "gesamt"}
 _FOOTER = re.compile(
     r"copyright|©|confidential|generated|exported|created by|printed|end of|\brows?\b|\brecords?\b|\bpage \d|total"
-    r"|vertraulich|erstellt|confidentiel|return status|command completed|succeeded$|selektiert$|ausgewählt$",
+    r"|\blegend|vertraulich|erstellt|confidentiel|return status|command completed|succeeded$|selektiert$|ausgewählt$",
     re.IGNORECASE,
 )
 _NUMBER = re.compile(r"[\d.,% ]{1,40}")
@@ -32,8 +32,10 @@ def find_rows(
     header: Sequence[str], above: Sequence[list[str]], below: Sequence[list[str]], last: Sequence[list[str]]
 ) -> RowsBelow:
     """Separate rows from other lines; `above` are the lines above the header, `last` those at the end of the file."""
-    totals = _find_totals(last)
+    # In a short file the last lines include those above the header.
+    last = [row for row in last if row not in above]
     footers = _find_footers(last, len(header), header[0] or "Column 1")
+    totals = _find_totals([row for row in last if not footers or not _is_short(row, len(header))])
     pages = [each for each in _page_breaks(header, above, below) if each not in footers]
     texts = {row[0].strip() for row in last if footers and _is_short(row, len(header))}.union(totals)
     conditions = [msgspec.convert(each, RowCondition) for each in pages]

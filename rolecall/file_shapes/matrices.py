@@ -28,7 +28,7 @@ GRANTED = {"agrname", "grantedrole"}
 def find_matrix(view: View) -> list[Part]:
     """Recognize a matrix: most columns hold ticks or blanks, and the others name the rows."""
     ticked = [each for each in view.profiles if _is_ticked(each)]
-    ticked = ticked if len(ticked) >= _LEAST_TICKED else _levels(view)
+    ticked = _in_sections(view) or (ticked if len(ticked) >= _LEAST_TICKED else _levels(view))
     # Columns such as is_admin, admin_option and mfa_enabled are about an account or a grant.
     if 2 * sum(is_flag(each.header) for each in ticked) >= len(ticked):
         return []
@@ -75,7 +75,11 @@ def _matrix(
     part = Part(Content.PERMISSIONS, fields, shape, 0.8 if is_access else 0.6, evidence)
     if "Username" not in fields and across == "Permission":
         _ask_for_people(part, [each.header for each in ticked])
-    return [part, *_down_the_matrix(view, part, ticked)]
+    users = _down_the_matrix(view, part, ticked)
+    if (separator := view.table.section_separator) and across == "Permission":
+        section, name = f"{{Permission|before({separator})}}", f"{{Permission|after({separator})}}"
+        part.shape.setdefault("join", {}).update({"Section": section, "Permission": name})
+    return [part, *users]
 
 
 def _are_grants(view: View, columns: list[Profile]) -> bool:
@@ -88,6 +92,13 @@ def _are_grants(view: View, columns: list[Profile]) -> bool:
     headers = {each.header for each in columns}
     holder, held = (view.by_header[fields[field].header] for field in ("Username", "Group"))
     return {holder.header, held.header} <= headers and held.is_filled and not holder.is_unique
+
+
+def _in_sections(view: View) -> list[Profile]:
+    """Return the columns below the sections of a header of two lines, if all of them hold short words."""
+    separator = view.table.section_separator
+    found = [each for each in view.profiles if separator and separator in each.header]
+    return found if all(len(value) <= _LONGEST_LEVEL for each in found for value in each.distinct) else []
 
 
 def _words_for_nothing(ticked: list[Profile]) -> list[str]:

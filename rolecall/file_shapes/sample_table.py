@@ -64,6 +64,8 @@ class SampleTable(msgspec.Struct):
     paths: dict[str, str] = {}
     # What a JSON file says about the list that its records are from.
     page: PageSigns | None = None
+    # What is between section and name in the headers of a matrix with two lines of them.
+    section_separator: str = ""
 
 
 class Decided(msgspec.Struct, frozen=True):

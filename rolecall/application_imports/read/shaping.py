@@ -67,6 +67,9 @@ class ShapedTable:
         for header, field in self.mapping.items():
             if same_header(field) == same_header(name) and header in folded:
                 return str(folded.index(header))
+        for field, place in self.made.items():
+            if same_header(field) == same_header(name):
+                return str(place)
         if not self.is_records:
             raise BrokenFile(
                 f"shape.{key} names the column {name}, which the file does not have; {listed(self.headers)}", line=1
@@ -83,7 +86,9 @@ class ShapedTable:
     def make(self, field: str, values: pl.Expr) -> None:
         """Add a column for a field; it takes precedence over a header of the same name."""
         name = next(name for name in FIELDS[self.content] if same_header(name) == same_header(field))
-        self.made[name] = int(self.add(f"{name} by the shape", values))
+        # A join may build a field from what unpivot made.
+        header = f"{name} by {'unpivot and join' if name in self.made else 'the shape'}"
+        self.made[name] = int(self.add(header, values))
 
     def blank(self, words: Iterable[str]) -> None:
         """Blank the cells that contain one of these words."""

@@ -1,0 +1,47 @@
+"""Find a header of two lines: sections above, and the names of their columns below, as matrices in workbooks have."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from rolecall.file_shapes.meanings import is_known_header
+
+# Between a section and a name in the joined header.
+SEPARATOR = " / "
+_MOST_TITLES = 20
+_LEAST_COLUMNS, _LEAST_ROWS = 3, 2
+
+
+class StackedHeader(NamedTuple):
+    """The number of the second line, and the headers that both lines make together."""
+
+    line: int
+    headers: list[str]
+
+
+def stacked_header(numbered: Sequence[tuple[int, list[str]]]) -> StackedHeader | None:
+    """Return the header, if a line of sections is above a line of names that leaves the other columns blank."""
+    for place, ((line, above), (next_line, below)) in enumerate(pairwise(numbered[:_MOST_TITLES]), 2):
+        if next_line == line + 1 and len(numbered) - place >= _LEAST_ROWS and (found := _joined(above, below)):
+            return StackedHeader(next_line, found)
+    return None
+
+
+def _joined(above: Sequence[str], below: Sequence[str]) -> list[str] | None:
+    width = max(len(above), len(below))
+    pairs = [(_cell(above, i), _cell(below, i)) for i in range(width)]
+    headers, section, merged = [], "", 0
+    for title, name in pairs:
+        section = title or section
+        merged += bool(name and not title)
+        if not (title or (name and section)) or SEPARATOR in name:
+            return None
+        headers.append(f"{section}{SEPARATOR}{name}" if name else title)
+        section = section if name else ""
+    plain = [header for header in headers if SEPARATOR not in header]
+    is_matrix = merged and len(headers) - len(plain) >= _LEAST_COLUMNS and any(map(is_known_header, plain))
+    return headers if is_matrix and len(set(headers)) == len(headers) else None
+
+
+def _cell(row: Sequence[str], place: int) -> str:
+    return row[place].strip() if place < len(row) else ""
