@@ -37,6 +37,8 @@ _FAILED_LOGIN = "The mail server refused the user name or password"
 _TOO_SLOW = "The mail server did not respond in time"
 _PERMANENT = 500
 _LINE = "\r\n"
+# A line of a header has at most 78 characters.
+_SHORT_SUBJECT = 78 - len("Subject: ")
 # What the email package raises for an address that it cannot parse, such as `ada@` or `<ada@example.com>`.
 _BROKEN_ADDRESS = (ValueError, LookupError, AttributeError, MessageError)
 
@@ -196,7 +198,7 @@ def _content(message: OutgoingMessage, sender: str, now: datetime) -> bytes:
     headers = {
         "From": _address(sender, "Rolecall"),
         "To": _address(message.address),
-        "Subject": Header(message.written.subject, header_name="Subject").encode(linesep=_LINE),
+        "Subject": _subject(message.written.subject),
         "Date": format_datetime(now),
         "Message-ID": f"<{message.reference}@{sender.rpartition('@')[2]}>",
         "Auto-Submitted": "auto-generated",
@@ -206,6 +208,13 @@ def _content(message: OutgoingMessage, sender: str, now: datetime) -> bytes:
     head = "".join(f"{name}: {value}{_LINE}" for name, value in headers.items())
     parts = (_part(boundary, "plain", message.written.text), _part(boundary, "html", message.written.html))
     return b"".join([head.encode(), _LINE.encode(), *parts, f"--{boundary}--{_LINE}".encode()])
+
+
+def _subject(text: str) -> str:
+    """Encode a subject; a short one of plain letters needs no encoding, which would take longer than the rest."""
+    if text.isascii() and text.isprintable() and len(text) <= _SHORT_SUBJECT:
+        return text
+    return Header(text, header_name="Subject").encode(linesep=_LINE)
 
 
 @lru_cache(maxsize=4096)
