@@ -104,7 +104,7 @@ ROWS = [
     Row(
         "notifications",
         "notifications by SMTP, a tenth of the addresses refused, workers killed",
-        "each arrives once, twice only after an unknown outcome; none for finished work",
+        "each arrives once, twice only if its worker was killed meanwhile; none for finished work",
         ("tests/notifications/test_endure.py",),
         full={"ROLECALL_MESSAGES": "10000", "ROLECALL_WORKER_KILLS": "5"},
         ci={"ROLECALL_MESSAGES": "500", "ROLECALL_WORKER_KILLS": "2"},
