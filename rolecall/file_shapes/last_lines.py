@@ -15,6 +15,10 @@ _FOOTER = re.compile(
     r"|\blegend|vertraulich|erstellt|confidentiel|return status|command completed|succeeded$|selektiert$|ausgewählt$",
     re.IGNORECASE,
 )
+_SUBTOTAL = re.compile(
+    r"(?:total|count)[ :=]{1,40}[\d.,]+$|(?:users|rows|records|members|accounts) ?[:=] {0,40}[\d.,]+$", re.IGNORECASE
+)
+_END = re.compile(r"end of (?:report|list|listing|file|data)|e n d +o f", re.IGNORECASE)
 _NUMBER = re.compile(r"[\d.,% ]{1,40}")
 _RULES = ("--", "==", "+-", "+=")
 
@@ -37,7 +41,8 @@ def find_rows(
     footers = _find_footers(last, len(header), header[0] or "Column 1")
     totals = _find_totals([row for row in last if not footers or not _is_short(row, len(header))])
     pages = [each for each in _page_breaks(header, above, below) if each not in footers]
-    texts = {row[0].strip() for row in last if footers and _is_short(row, len(header))}.union(totals)
+    ends = [row for row in last if _is_short(row, len(header)) or _END.search(" ".join(row))]
+    texts = {row[0].strip() for row in ends if footers}.union(totals)
     conditions = [msgspec.convert(each, RowCondition) for each in pages]
     rows = [row for row in below if row[0].strip() not in texts and not any(c.matches(row[0]) for c in conditions)]
     evidence = []
@@ -57,11 +62,19 @@ def _page_breaks(
     found: list[dict[str, Any]] = []
     if header[0] and any(row[0].strip() == header[0] and without_blank_end(row) == list(header) for row in below):
         found.append({"column": column, "is": [header[0]]})
-    # Numbers of pages and dates follow the words of a title.
-    titles = {begin for row in above if len(begin := re.split(r"\d", row[0].strip(), maxsplit=1)[0].strip()) > 3}
+    titles = {begin for row in above if len(begin := _begin(row)) > 3}
+    counts = [row for row in below if _is_count(row, len(header))]
+    # One word alone may begin the name of an account.
+    totals = {begin for row in counts if re.search(r"[ :]", begin := _begin(row))}
     known = {_without_numbers(row) for row in above}
-    breaks = [begin for begin in [*sorted(titles), *_RULES] if _only_breaks(begin, below, len(header), known)]
+    wanted = [*sorted(titles), *sorted(totals - titles), *_RULES]
+    breaks = [begin for begin in wanted if _only_breaks(begin, below, len(header), known)]
     return [*found, {"column": column, "startsWith": breaks}] if breaks else found
+
+
+def _begin(row: Sequence[str]) -> str:
+    """Return the words of a title or total, which numbers and dates follow; 1 before them begins a page."""
+    return re.split(r"(?<!^)\d", row[0].strip(), maxsplit=1)[0].strip()
 
 
 def _without_numbers(row: Sequence[str]) -> str:
@@ -77,8 +90,14 @@ def _only_breaks(begin: str, rows: Sequence[Sequence[str]], width: int, titles: 
     """Return whether rows begin with a text, and all of them are titles or lines of dashes."""
     found = [row for row in rows if row[0].strip().lower().startswith(begin.lower())]
     return bool(found) and all(
-        _is_short(row, width) or _is_rule(row) or _without_numbers(row) in titles for row in found
+        _is_short(row, width) or _is_rule(row) or _is_count(row, width) or _without_numbers(row) in titles
+        for row in found
     )
+
+
+def _is_count(row: Sequence[str], width: int) -> bool:
+    """Return whether a row is a count below the rows of a branch or a department."""
+    return sum(bool(cell.strip()) for cell in row) < width and bool(_SUBTOTAL.search(" ".join(row).rstrip()))
 
 
 def _is_rule(row: Sequence[str]) -> bool:
@@ -107,10 +126,10 @@ def _find_footers(last: Sequence[list[str]], width: int, column: str) -> list[di
     """
     texts: list[str] = []
     for row in reversed([row for row in last if any(cell.strip() for cell in row)]):
-        if not _is_short(row, width):
+        if not _is_short(row, width) and not (row[0].strip() and _END.search(" ".join(row))):
             break
         texts.insert(0, row[0].strip())
-    if not any(_FOOTER.search(text) for text in texts):
+    if not any(_FOOTER.search(text) or text.strip("* ").lower().startswith("end") for text in texts):
         return []
     # Dates and counts in a footer differ in the next export.
     begins = {text: re.split(r"\d", text, maxsplit=1)[0].strip() for text in texts}

@@ -119,3 +119,18 @@ def test_notes_are_no_names(tmp_path: Path) -> None:
 
     assert (found.active, found.inactive) == ({"ada"}, {"bob"})
     assert found.rows("users", "name") == ["", ""]
+
+
+def test_pages_that_begin_with_1_and_counts(tmp_path: Path) -> None:
+    """Mainframes begin each page with 1, count users below each branch, and say where the list ends."""
+    title = "1  PROGRAM: SEC4010           FIRST BANK                PAGE     {0}\n\n"
+    header = " USER ID   USER NAME             STATUS\n -------   ------------------    ------\n"
+    text = (
+        f"{title.format(1)}{header} ADA       BYRON ADA             ACTIVE\n BOB       KAHN BOB              DISABLED\n"
+        f" DEPT SALES USERS:     2\n\f{title.format(2)}{header} CY        DEE CY                ACTIVE\n"
+        " DEPT OPS USERS:       1\n\n TOTAL USERS:     3\n *** END OF REPORT ***\n"
+    )
+
+    found = imported(tmp_path, listing=text)
+
+    assert (found.active, found.inactive) == ({"ADA", "CY"}, {"BOB"})
