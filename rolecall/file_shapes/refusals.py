@@ -2,6 +2,7 @@
 
 import re
 
+from rolecall.applications.model import Content
 from rolecall.file_shapes.meanings import is_about_person, names_of
 from rolecall.file_shapes.parts import View
 from rolecall.file_shapes.sample_table import Unreadable
@@ -20,6 +21,7 @@ _MONEY = re.compile(
     re.IGNORECASE,
 )
 _LEAST_MONEY = 2
+_SURE = 0.8
 
 
 def check_is_about_access(view: View) -> None:
@@ -27,12 +29,19 @@ def check_is_about_access(view: View) -> None:
     if _is_log(view):
         named = ", ".join(view.table.headers[:4])
         raise Unreadable(f"the file is an audit log ({named}); export a list of accounts, members or permissions")
-    money = [header for header in view.table.headers if _MONEY.search(header)]
-    if len(money) >= _LEAST_MONEY and not any(map(is_about_person, view.table.headers)):
-        named = ", ".join(money[:3])
+    money = [each for each in view.profiles if _MONEY.search(each.header) and not each.ticks]
+    is_listed = len(money) >= _LEAST_MONEY and any(each.numbers == 1 for each in money)
+    if is_listed and not any(map(is_about_person, view.table.headers)) and not _names_access(view):
+        named = ", ".join(each.header for each in money[:3])
         raise Unreadable(
             f"no column is about accounts or access, but {named} about business; export a list of accounts"
         )
+
+
+def _names_access(view: View) -> bool:
+    """Return whether a header surely names roles or permissions, such as that of a matrix of approvals."""
+    found = view.fields(Content.PERMISSIONS)
+    return any(field in found and found[field].score > _SURE for field in ("Username", "Group", "Permission"))
 
 
 def _is_log(view: View) -> bool:
@@ -41,4 +50,5 @@ def _is_log(view: View) -> bool:
     when = next((each for name, each in names.items() if name in _WHEN), None)
     if when is None or not names.keys() & _WHAT or len(names.keys() & _RESULT) < _LEAST_RESULTS:
         return False
-    return bool(when.values) and all(re.search(r"\d:\d\d|\d{10}", value) for value in when.distinct)
+    # A snapshot has the same moment in all rows.
+    return len(when.distinct) > 1 and all(re.search(r"\d:\d\d|\d{10}", value) for value in when.distinct)

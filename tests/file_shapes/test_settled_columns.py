@@ -105,3 +105,9 @@ def test_template_of_members_that_are_invited(tmp_path: Path) -> None:
 
     assert (found.active, found.inactive) == ({"ada"}, {"bob"})
     assert found.memberships == {("ada", "Member")}
+
+
+def test_matrix_of_approvals_is_no_list_of_invoices(tmp_path: Path) -> None:
+    text = "Role,Create Invoice,Approve Invoice,Payment Limit\nClerk,Y,,100\nManager,,Y,5000\nAuditor,R,R,0\n"
+
+    assert proposed(tmp_path, matrix=text).files[0].problem is None
