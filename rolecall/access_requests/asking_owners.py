@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from uuid import UUID
 
+from rolecall.access_requests.duty_changes import with_duties
 from rolecall.access_requests.rechecking import ConflictVerdict
 from rolecall.access_requests.requirements import people_for, response_rows, rule_owner
 from rolecall.access_requests.separation import conflict_rows
@@ -10,9 +11,12 @@ from rolecall.core.db import Db, execute, fetch_rows, insert_rows
 
 
 async def record_conflicts(db: Db, verdicts: Sequence[ConflictVerdict]) -> None:
-    """Store what requests would create now, in place of what was recorded by the same rules."""
-    found = [(each.request.id, [*each.refused, *each.asked, *each.warned]) for each in verdicts]
-    rows = [row for id, conflicts in found for row in conflict_rows(id, conflicts)]
+    """Store what requests would create now, together with the duties that were recorded by the same rules."""
+    rows = []
+    for each in verdicts:
+        known = {rule_id: duties for rule_id, (_, duties) in each.request.recorded.items()}
+        found = [with_duties(one, known.get(one.rule_id, ())) for one in (*each.refused, *each.asked, *each.warned)]
+        rows += conflict_rows(each.request.id, found)
     await execute(
         db,
         """DELETE FROM request_conflicts c USING unnest(%(ids)s::uuid[], %(rules)s::uuid[]) AS n (request_id, rule_id)

@@ -15,7 +15,7 @@ from rolecall.access_requests.open_access import CountedRequest, Group, OpenChan
 from rolecall.accounts.model import Access
 from rolecall.core.db import Db
 from rolecall.duties import prevention
-from rolecall.duties.prevention import FoundConflict, ProposedAccess
+from rolecall.duties.prevention import FoundConflict, PotentialConflict, ProposedAccess
 from rolecall.settings.policy import RequestAction
 
 LAST = 2**63 - 1
@@ -156,10 +156,15 @@ def merged(parts: Iterable[DutiesOf]) -> DutiesOf:
 
 
 def joined(found: Iterable[FoundConflict]) -> list[FoundConflict]:
-    """Join the conflicts of several people by rule."""
+    """Join the conflicts of several people by rule; they may hold different duties of it."""
     by_rule: dict[UUID, FoundConflict] = {}
     for each in found:
         known = by_rule.setdefault(each.conflict.rule_id, each)
         both = {"gains": known.gains | each.gains, "losses": known.losses | each.losses}
-        by_rule[each.conflict.rule_id] = msgspec.structs.replace(known, **both)
+        conflict = with_duties(known.conflict, each.conflict.duties)
+        by_rule[each.conflict.rule_id] = msgspec.structs.replace(known, conflict=conflict, **both)
     return list(by_rule.values())
+
+
+def with_duties(conflict: PotentialConflict, duties: Iterable[str]) -> PotentialConflict:
+    return msgspec.structs.replace(conflict, duties=list(dict.fromkeys([*conflict.duties, *duties])))

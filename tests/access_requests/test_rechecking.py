@@ -11,7 +11,7 @@ from rolecall.core.db import Db, execute, fetch_rows
 from tests.access_requests.test_evading_separation import to_group
 from tests.access_requests.test_separation import BOTH, URL, approvers, ask, conflicts
 from tests.builders import an_access_model, an_application, an_identity
-from tests.duties.separating import Company, a_company, join, leave
+from tests.duties.separating import Company, a_company, a_duty, finish_again, join, leave
 from tests.holdings import an_account
 from tests.nesting import some_groups
 from tests.personnel_events.bodies import created, day
@@ -311,6 +311,28 @@ async def test_reopened_request_is_checked_by_a_rule_that_came_meanwhile(
     await let_the_worker_work(config)
 
     assert (await get(client, made["id"]))["status"] == "Canceled"
+
+
+async def test_members_who_hold_different_duties_of_a_rule_are_asked_about_once(
+    client: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
+    company = await a_company(db)
+    await some_groups(db, company.ledger, {"Temps": "", "Auditors": ""}, company.run)
+    audit = await a_duty(db, "Audit", {"group": "Auditors"})
+    await commit(client, company, conflicts=[str(company.prepare), str(company.release), str(audit)])
+    await join(db, company, "noor", "Temps")
+    finn = await an_identity(db, "Finn", "Santos")
+    await an_account(db, company.ledger, "finn", finn, groups=("Auditors", "Temps"), run=company.run)
+    await finish_again(db, company.run)
+
+    given = (await client.post(URL, json=to_group(company, "Temps", "Release run"))).json()
+
+    [(_, duties)] = await conflicts(client, given)
+    assert sorted(duties) == ["Audit", *BOTH]
+    assert (await approve(client, given["id"]))["status"] == "Open"
+    await commit(client, company, description="Changed")
+    await let_the_worker_work(config)
+    assert (await get(client, given["id"]))["status"] == "Open"
 
 
 async def test_people_without_requests_are_not_queued(client: httpx2.AsyncClient, db: Db) -> None:
