@@ -106,7 +106,9 @@ def _ask_for_state(view: View, part: Part) -> None:
         return
     ended = [word for word in view.by_header[state.header].distinct if ACTIVE.get(fold(word)) is False]
     if ended:
-        text = f"{state.header} is read as the state of the account. Are rows with {', '.join(ended)} held?"
+        is_around = part.holder is not None and state.header in _around(view, part.holder)
+        what = "not about the account" if is_around else "read as the state of the account"
+        text = f"{state.header} is {what}. Are rows with {', '.join(ended)} held?"
         choices = [
             ProposedChoice("Yes, read all rows", SKIP_ROWS, state.header),
             ProposedChoice("No, leave them out", SKIP_ROWS, SEPARATOR.join((state.header, "is", *ended))),
@@ -127,6 +129,13 @@ def _state_of_grants(view: View, part: Part) -> Profile | None:
     return None if depends_on(column, view.by_header[part.holder]) else column
 
 
+def _around(view: View, holder: str) -> list[str]:
+    """Return the columns around an inner list: the state of a workspace is not that of its users."""
+    inner = (view.table.records or "").rpartition("[].")[2].removesuffix("[]")
+    is_inner = "[]." in (view.table.records or "") and holder.startswith(f"{inner}.")
+    return [each.header for each in view.profiles if is_inner and not each.header.startswith(f"{inner}.")]
+
+
 def _repeated_users(view: View, held: Part, *, is_narrowed: bool) -> Part | None:
     """Return the users of a file that has a row for each thing that a user holds.
 
@@ -136,7 +145,7 @@ def _repeated_users(view: View, held: Part, *, is_narrowed: bool) -> Part | None
     if held.holder is None:
         return None
     key, taken = view.by_header[held.holder], [meaning.header for meaning in held.fields.values()]
-    person = view.fields(Content.USERS, [held.holder, *taken])
+    person = view.fields(Content.USERS, [held.holder, *taken, *_around(view, held.holder)])
     known = {field: each for field, each in person.items() if field in {*PERSON, "Locked"} and each.score > _SURE}
     if "Name" in known and key.is_unique and view.by_header[known["Name"].header].names <= _SURE:
         # The name of something else is as different as the names of people.

@@ -1,5 +1,6 @@
 """Columns that an import reads by their own headers, objects of permissions, and matrices turned round."""
 
+import json
 from pathlib import Path
 
 from rolecall.file_shapes.proposals import Chosen, propose
@@ -111,3 +112,17 @@ def test_matrix_of_approvals_is_no_list_of_invoices(tmp_path: Path) -> None:
     text = "Role,Create Invoice,Approve Invoice,Payment Limit\nClerk,Y,,100\nManager,,Y,5000\nAuditor,R,R,0\n"
 
     assert proposed(tmp_path, matrix=text).files[0].problem is None
+
+
+def test_state_of_a_workspace_is_not_that_of_its_users(tmp_path: Path) -> None:
+    def workspace(name: str, state: str, user: str) -> dict[str, object]:
+        right = {"emailAddress": user, "displayName": "A B", "groupUserAccessRight": "Admin", "principalType": "User"}
+        group = {**right, "emailAddress": None, "displayName": "Auditors", "principalType": "Group"}
+        return {"name": name, "state": state, "users": [right, group]}
+
+    spaces = [workspace("Sales", "Active", "a@x.com"), workspace("Old", "Deleted", "b@x.com")]
+    text = json.dumps({"value": spaces})
+
+    assert imported(tmp_path, spaces=text).active == {"a@x.com", "b@x.com"}
+    asked = [each.text for part in proposed(tmp_path, spaces=text).files[0].contents for each in part.questions]
+    assert any("not about the account" in each for each in asked)
