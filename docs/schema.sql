@@ -839,6 +839,7 @@ CREATE TABLE public.exports (
     list_key text GENERATED ALWAYS AS (public.time_key(started_on, number)) STORED NOT NULL COLLATE pg_catalog."C",
     report_id uuid,
     location text,
+    no_data_before jsonb DEFAULT '[]'::jsonb NOT NULL,
     CONSTRAINT finished_is_whole CHECK (((status <> 'Finished'::text) OR ((sha256 IS NOT NULL) AND (row_count IS NOT NULL) AND (byte_count IS NOT NULL)))),
     CONSTRAINT format_is_known CHECK ((format = ANY (ARRAY['csv'::text, 'xlsx'::text, 'jsonl'::text, 'parquet'::text]))),
     CONSTRAINT status_is_known CHECK ((status = ANY (ARRAY['Running'::text, 'Finished'::text, 'Failed'::text, 'Abandoned'::text])))

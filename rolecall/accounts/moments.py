@@ -1,18 +1,25 @@
-"""Read the query parameter `asOf`: a day, which means its end, a time, or the number of an import."""
+"""Read the query parameter `asOf`: a day, which means its end, a time, or the number of an import.
+
+A list for a moment before an application's first import says so: an empty list would mean that there was nothing.
+"""
 
 import re
 from datetime import UTC, date, datetime, time, timedelta
+from typing import TypeVar
 from uuid import UUID
 from zoneinfo import ZoneInfo
+
+import msgspec
 
 from rolecall.core import clock
 from rolecall.core.checking import require_past
 from rolecall.core.config import Config
-from rolecall.core.db import Db, fetch_rows, fetch_value
+from rolecall.core.db import Db, fetch_all, fetch_rows, fetch_value
 from rolecall.core.errors import Invalid
+from rolecall.core.paging import Page, WithoutData
 
+T = TypeVar("T")
 _NUMBER = re.compile("[0-9]{1,9}")
-_DAY = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
 async def moment_of(db: Db, text: str | None, config: Config, now: datetime) -> datetime | None:
@@ -23,8 +30,8 @@ async def moment_of(db: Db, text: str | None, config: Config, now: datetime) -> 
         return await moment_after(db, int(text))
     try:
         moment = require_past("asOf", clock.parse(text, config.timezone), now)
-        if _DAY.fullmatch(text):
-            return min(end_of_day(date.fromisoformat(text), config.timezone), now)
+        if clock.is_date(text):
+            return min(end_of_day(moment.astimezone(config.timezone).date(), config.timezone), now)
         return moment
     except (ValueError, OverflowError):
         message = "As of must be an ISO 8601 date or date-time, or the number of an import"
@@ -70,3 +77,29 @@ async def moment_after(db: Db, import_number: int) -> datetime:
     if moment is None:
         raise Invalid.on("asOf", f"No import numbered {import_number} or less has finished")
     return moment
+
+
+async def with_missing(db: Db, found: Page[T], application_id: UUID | None, as_of: datetime | None) -> Page[T]:
+    """Name the applications that a list for a past moment has no data about, or refuse if it is of one of them."""
+    if as_of is None:
+        return found
+    if application_id is not None:
+        await require_data(db, application_id, as_of)
+        return found
+    return msgspec.structs.replace(found, no_data_before=await _without_data(db, as_of))
+
+
+async def _without_data(db: Db, as_of: datetime) -> list[WithoutData]:
+    """List the applications whose first import finished after this moment, by name; times are rounded up."""
+    return await fetch_all(
+        db,
+        WithoutData,
+        """SELECT a.id AS application_id, a.name AS application,
+                  date_trunc('second', first.build_end + interval '0.999999 s') AS no_data_before
+           FROM applications a CROSS JOIN LATERAL (
+               SELECT r.build_end FROM application_imports r
+               WHERE r.application_id = a.id AND r.status = 'Finished' ORDER BY r.number LIMIT 1
+           ) AS first
+           WHERE first.build_end > %(as_of)s ORDER BY a.name_key, a.id""",
+        as_of=as_of,
+    )

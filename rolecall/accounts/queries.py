@@ -18,7 +18,6 @@ from rolecall.core.paging import LAST_KEY, FrozenListing, Page, fetch_frozen, fe
 
 AsOf = int | None
 T = TypeVar("T")
-_LAST_NUMBER = 2**31 - 1
 _LAST_MOMENT = datetime(9999, 12, 31, tzinfo=UTC)
 
 _ACCOUNT_ITEM = """
@@ -81,16 +80,15 @@ PERMISSIONS = FrozenListing(
 )
 
 
-async def last_import(db: Db, application_id: UUID, as_of: int | datetime | None = None) -> int:
-    """Return the number of the last import now, or as of a time or number; 0 before the first."""
+async def last_import(db: Db, application_id: UUID, as_of: datetime | None = None) -> int:
+    """Return the number of the last import now, or at a past moment; 0 before the first."""
     number: int | None = await fetch_value(
         db,
         """SELECT number FROM application_imports
            WHERE application_id = %(application)s AND status = 'Finished'
-             AND number <= %(number)s AND build_end <= %(moment)s ORDER BY number DESC LIMIT 1""",
+             AND build_end <= %(moment)s ORDER BY number DESC LIMIT 1""",
         application=application_id,
-        number=as_of if isinstance(as_of, int) else _LAST_NUMBER,
-        moment=as_of if isinstance(as_of, datetime) else _LAST_MOMENT,
+        moment=as_of or _LAST_MOMENT,
     )
     return number or 0
 

@@ -12,6 +12,7 @@ from uuid import UUID
 import msgspec
 
 from rolecall.accounts.model import Match, pairs
+from rolecall.accounts.moments import with_missing
 from rolecall.accounts.shapes import AccountDetail, AccountIdentity, RosterItem
 from rolecall.applications.queries import SUMMARY_COLUMNS, SUMMARY_WIDTH, summary_from_row
 from rolecall.core.db import Db, fetch_rows
@@ -85,7 +86,8 @@ async def list_accounts(
     """
     if as_of is None and filters.are_versioned():
         return await _one_after_the_other(db, page, filters)
-    return await _counted(db, page, filters, as_of, now)
+    found = await _counted(db, page, filters, as_of, now)
+    return await with_missing(db, found, filters.application_id, as_of)
 
 
 async def _one_after_the_other(db: Db, page: int, filters: RosterFilters) -> Page[RosterItem]:

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Awaitable, Callable
-from datetime import date, datetime
+from datetime import date
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -57,8 +57,7 @@ def person(identity: str, as_of: str | None, output: Path | None, data_dir: Path
     day = _day(as_of) if as_of else None
 
     async def act(config: "Config", db: "Db") -> tuple[Path, str]:
-        from datetime import time
-
+        from rolecall.accounts.moments import end_of_day
         from rolecall.core import clock
         from rolecall.core.errors import Invalid
         from rolecall.evidence.bundle import write_bundle
@@ -67,7 +66,7 @@ def person(identity: str, as_of: str | None, output: Path | None, data_dir: Path
         if day and day > clock.now().astimezone(config.timezone).date():
             raise Invalid.on("asOf", "As of must not be in the future")
         id = await find_identity(db, identity)
-        moment = datetime.combine(day, time(23, 59, 59), config.timezone) if day else None
+        moment = min(end_of_day(day, config.timezone), clock.now()) if day else None
         place = output or Path(f"evidence-{id}.zip")
         return place, await _write(place, lambda file: write_bundle(db, file, id, moment, clock.now()))
 

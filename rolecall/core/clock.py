@@ -41,6 +41,11 @@ def traveled() -> timedelta:
     return _offset
 
 
+def is_date(text: str) -> bool:
+    """Return whether a text that `parse` accepts is a date without a time."""
+    return len(text) in (len("2026-12-01"), len("2026W491")) and "T" not in text
+
+
 def parse(text: str, zone: ZoneInfo) -> datetime:
     """Parse a date as midnight in `zone`, or a date-time, local to `zone` without an offset.
 
@@ -50,7 +55,7 @@ def parse(text: str, zone: ZoneInfo) -> datetime:
     if not _WRITTEN.fullmatch(text):
         raise ValueError(f"{text} is not an ISO 8601 date or date-time")
     moment = datetime.fromisoformat(text)
-    if len(text) == len("2026-12-01") and "T" not in text:
+    if is_date(text):
         moment = datetime.combine(moment.date(), time())
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=zone)

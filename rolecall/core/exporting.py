@@ -24,7 +24,7 @@ from rolecall.core.errors import Invalid
 from rolecall.core.formats.columns import Column
 from rolecall.core.formats.formats import KINDS, Format, new_file
 from rolecall.core.formats.manifest import ExportManifest
-from rolecall.core.paging import Rows, Whole
+from rolecall.core.paging import Rows, Whole, WithoutData
 
 _BATCH = 4000
 _SETTINGS = {
@@ -66,6 +66,7 @@ class Outcome(msgspec.Struct):
     row_count: int = 0
     byte_count: int = 0
     sha256: bytes = b""
+    no_data_before: list[WithoutData] = []
 
 
 @asynccontextmanager
@@ -102,6 +103,7 @@ async def write(
 ) -> AsyncGenerator[bytes]:
     """Yield the file piece by piece, and count it in `outcome`."""
     digest = hashlib.sha256()
+    outcome.no_data_before = whole.no_data_before or []
     # Writing uses CPU time, so it runs in a thread; a single one, so that closing waits for a running write.
     thread = ThreadPoolExecutor(1, "export")
     run = partial(asyncio.get_running_loop().run_in_executor, thread)
@@ -123,7 +125,13 @@ async def write(
                     if piece := await run(file.feed, items):
                         yield counted(piece)
         manifest = ExportManifest(
-            id=plan.id, list=plan.list, filters=plan.filters, created_by=by, started_on=now, row_count=outcome.row_count
+            id=plan.id,
+            list=plan.list,
+            filters=plan.filters,
+            created_by=by,
+            started_on=now,
+            row_count=outcome.row_count,
+            no_data_before={one.application: one.no_data_before for one in outcome.no_data_before},
         )
         last = counted(await run(file.end, manifest))
         outcome.sha256 = digest.digest()

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
 from functools import cache
 from typing import Any, Generic, TypeVar
+from uuid import UUID
 
 import msgspec
 from psycopg.types.json import Jsonb
@@ -26,12 +27,23 @@ _FURTHEST = 2**62
 T = TypeVar("T")
 
 
+class WithoutData(msgspec.Struct, frozen=True, rename="camel"):
+    """An application whose first import finished after the moment that a list was read for."""
+
+    application_id: UUID
+    application: str
+    no_data_before: datetime
+
+
 class Page(msgspec.Struct, Generic[T], rename="camel"):
+    """A page of a list. `noDataBefore` names the applications that a list for a past moment has no data about."""
+
     items: list[T]
     total_count: int
     page: int
     page_size: int
     total_pages: int
+    no_data_before: list[WithoutData] | msgspec.UnsetType = msgspec.UNSET
 
     def map(self, change: Callable[[T], T]) -> "Page[T]":
         """Change each item, whether it is read already or not."""
@@ -79,7 +91,7 @@ def whole(make: Callable[[Sequence[Any]], T], statement: str, **params: object) 
 
 
 def all_of(parts: list[Rows[T]]) -> Whole[T]:
-    return Whole([], 0, EVERYTHING, PAGE_SIZE, 0, parts)
+    return Whole([], 0, EVERYTHING, PAGE_SIZE, 0, parts=parts)
 
 
 def read_already(items: Sequence[T]) -> Whole[T]:

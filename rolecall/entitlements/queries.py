@@ -8,6 +8,7 @@ from uuid import UUID
 
 import msgspec
 
+from rolecall.accounts.moments import with_missing
 from rolecall.applications.queries import SUMMARY_COLUMNS, SUMMARY_WIDTH, summary_from_row
 from rolecall.core import clock
 from rolecall.core.computed_lists import fetch_computed
@@ -108,7 +109,7 @@ async def by_name(
             counts = await _counts_at(db, ids, as_of)
         return [msgspec.structs.replace(item, holders=counts.get(item.id, HolderCounts())) for item in items]
 
-    return await found.completed(db, with_counts)
+    return await with_missing(db, await found.completed(db, with_counts), filters.application_id, as_of)
 
 
 async def _some_archived(db: Db) -> bool:

@@ -1,6 +1,7 @@
 from datetime import datetime, timedelta
 from uuid import UUID
 
+import msgspec
 from psycopg.types.json import Jsonb
 
 from rolecall.core.authors import Author
@@ -41,7 +42,8 @@ async def finish_export(db: Db, id: UUID, outcome: Outcome, now: datetime) -> No
     await execute(
         db,
         """UPDATE exports SET status = %(status)s, reason = %(reason)s, finished_on = %(now)s,
-                  row_count = %(rows)s, byte_count = %(bytes)s, sha256 = %(sha256)s
+                  row_count = %(rows)s, byte_count = %(bytes)s, sha256 = %(sha256)s,
+                  no_data_before = %(missing)s
            WHERE id = %(id)s AND status = 'Running'""",
         id=id,
         status=outcome.status,
@@ -50,6 +52,7 @@ async def finish_export(db: Db, id: UUID, outcome: Outcome, now: datetime) -> No
         rows=outcome.row_count,
         bytes=outcome.byte_count,
         sha256=outcome.sha256 if is_whole else None,
+        missing=Jsonb(msgspec.to_builtins(outcome.no_data_before)),
     )
 
 

@@ -2,22 +2,25 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
+import msgspec
+
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.db import Db, fetch_rows
 from rolecall.core.errors import NotFound
 from rolecall.core.ids import known_guid
-from rolecall.core.paging import Listing, Page, fetch_listed
+from rolecall.core.paging import Listing, Page, WithoutData, fetch_listed
 from rolecall.exports.shapes import ExportCaller, ExportItem
 
 _COLUMNS = """
     e.id, 'Export' AS kind, e.list, e.filters, e.columns, e.format, e.status, e.caller_id, e.caller_kind, e.caller_name,
     e.reason, e.started_on, e.finished_on, e.row_count, e.byte_count,
-    encode(e.sha256, 'hex') AS sha256, e.report_id, e.location"""
+    encode(e.sha256, 'hex') AS sha256, e.report_id, e.location, e.no_data_before"""
 
 
 def _item(row: Sequence[Any]) -> ExportItem:
     *first, caller_id, caller_kind, caller_name = row[:10]
-    return ExportItem(*(*first, ExportCaller(caller_id, caller_kind, caller_name), *row[10:]))
+    caller, missing = ExportCaller(caller_id, caller_kind, caller_name), msgspec.convert(row[-1], list[WithoutData])
+    return ExportItem(*(*first, caller, *row[10:-1], missing))
 
 
 EXPORTS = Listing(table="exports", row="e", columns=_COLUMNS, make=_item, newest_first=True)

@@ -6,6 +6,7 @@ from uuid import UUID
 import msgspec
 
 from rolecall.core.formats.formats import Format
+from rolecall.core.paging import WithoutData
 from rolecall.exports.model import ExportStatus
 
 
@@ -18,6 +19,7 @@ class ExportCaller(msgspec.Struct):
 class ExportItem(msgspec.Struct, rename="camel"):
     """The manifest of an export. Count and digests are null until it has finished.
 
+    `noDataBefore` names the applications that had no import yet at the moment that the list was exported for.
     `reportId` is the report that it is a run of, and `location` the file that a schedule writes.
     """
 
@@ -37,3 +39,4 @@ class ExportItem(msgspec.Struct, rename="camel"):
     sha256: str | None
     report_id: UUID | None
     location: str | None
+    no_data_before: Sequence[WithoutData]

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from rolecall.accounts.model import Access
-from rolecall.accounts.moments import moment_of
+from rolecall.accounts.moments import moment_of, with_missing
 from rolecall.core.config import Config
 from rolecall.core.db import Db
 from rolecall.core.paging import Page, whole
@@ -124,7 +124,8 @@ async def everyones_access(db: Db, query: dict[str, Any], config: Config, now: d
         conditions_of_people=_conditions(_FILTERS_OF_PEOPLE, query),
     )
     given = {name: query.get(name) for name in (*_FILTERS, *_FILTERS_OF_PEOPLE)}
-    return whole(_access_row, sql, **given, moment=as_of or now, begin=as_of or FOREVER, as_of=as_of or FOREVER)
+    found = whole(_access_row, sql, **given, moment=as_of or now, begin=as_of or FOREVER, as_of=as_of or FOREVER)
+    return await with_missing(db, found, query.get("applicationId"), as_of)
 
 
 def _filled(sql: str, **parts: str) -> str:

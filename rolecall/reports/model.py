@@ -47,13 +47,13 @@ def _months_before(first: date, months: int) -> date:
 
 
 def filters_of(period: ReportPeriod, known: Set[str], now: datetime, zone: ZoneInfo) -> Mapping[str, str]:
-    """Return the filters that the period means for a list with these filters: from and until, or the end as `asOf`."""
+    """Return what the period means for a list with these filters: from and until, or its last day as `asOf`."""
     if period == ReportPeriod.NOW:
         return {}
-    start, end = (
-        datetime.combine(day, time(), zone).isoformat() for day in _bounds(period, now.astimezone(zone).date())
-    )
-    return {FROM: start, UNTIL: end} if FROM in known else {AS_OF: end}
+    first, end = _bounds(period, now.astimezone(zone).date())
+    if FROM not in known:
+        return {AS_OF: (end - timedelta(days=1)).isoformat()}
+    return {name: datetime.combine(day, time(), zone).isoformat() for name, day in ((FROM, first), (UNTIL, end))}
 
 
 def has_past(known: Set[str]) -> bool:

@@ -24,7 +24,7 @@ from rolecall.core.db import Db, Pool, execute, fetch_all, fetch_rows, fetch_val
 from rolecall.core.errors import Conflict, Invalid, NotFound, RolecallError
 from rolecall.core.exporting import Outcome, Plan, check_size, snapshot, write
 from rolecall.core.nudge import nudge
-from rolecall.core.paging import Whole
+from rolecall.core.paging import Whole, WithoutData
 from rolecall.exports.actions import finish_export, start_export
 from rolecall.exports.model import ExportStatus
 from rolecall.reports import planning, queries
@@ -267,6 +267,7 @@ class FileManifest(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     row_count: int
     byte_count: int
     sha256: str
+    no_data_before: Sequence[WithoutData]
 
 
 def _manifest(plan: Plan, name: str, caller: Caller, run: ScheduledRun, outcome: Outcome) -> bytes:
@@ -283,5 +284,6 @@ def _manifest(plan: Plan, name: str, caller: Caller, run: ScheduledRun, outcome:
         row_count=outcome.row_count,
         byte_count=outcome.byte_count,
         sha256=outcome.sha256.hex(),
+        no_data_before=outcome.no_data_before,
     )
     return msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n"

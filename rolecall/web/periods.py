@@ -28,7 +28,6 @@ def _bound(query: dict[str, Any], name: str, config: Config, a_day: timedelta) -
         return None
     try:
         moment = clock.parse(text, config.timezone)
-        is_day = len(text) == len("2026-12-01") and "T" not in text
-        return (moment.astimezone(config.timezone) + a_day).astimezone(UTC) if is_day else moment
+        return (moment.astimezone(config.timezone) + a_day).astimezone(UTC) if clock.is_date(text) else moment
     except (ValueError, OverflowError):
         raise Invalid.on(name, f"{name.capitalize()} must be an ISO 8601 date or date-time") from None

@@ -57,6 +57,21 @@ async def test_an_entitlement_shows_who_held_it_on_a_past_day_and_how(
     assert "As of must not be in the future" in ahead
 
 
+async def test_a_day_means_its_end_as_in_the_api(administrator: httpx2.AsyncClient, db: Db) -> None:
+    ledger = await a_ledger(db)
+    await execute(db, "UPDATE application_imports SET build_end = '2026-02-01'")
+    second = await a_finished_import(db, ledger)
+    await execute(db, "UPDATE memberships SET until_import = %(n)s", n=second)
+    last = "UPDATE application_imports SET build_end = '2026-03-01T23:59:59.999999Z' WHERE number = %(n)s"
+    await execute(db, last, n=second)
+    path = f"/access/{await id_of(db, 'Wire approvers')}"
+
+    before, after = [await text_of(administrator, path, asOf=day) for day in ("2026-02-28", "2026-03-01")]
+
+    assert "No account held it then" not in before
+    assert "No account held it then" in after
+
+
 async def test_unexplained_access_links_its_groups_and_a_request_that_removes_it(
     administrator: httpx2.AsyncClient, db: Db
 ) -> None:

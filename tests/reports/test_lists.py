@@ -1,6 +1,6 @@
 """What the shipped reports contain, compared with the lists and operations that show the same."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
@@ -230,7 +230,7 @@ def test_a_period_is_the_last_whole_one_in_the_zone(period: ReportPeriod, start:
         "from": f"{start}T00:00:00+0{2 if start == '2025-10-01' else 1}:00",
         "until": f"{end}T00:00:00+01:00",
     }
-    assert filters_of(period, {"asOf"}, now, zone) == {"asOf": f"{end}T00:00:00+01:00"}
+    assert filters_of(period, {"asOf"}, now, zone) == {"asOf": str(date.fromisoformat(end) - timedelta(days=1))}
     assert filters_of(ReportPeriod.NOW, {"asOf"}, now, zone) == {}
 
 

@@ -284,7 +284,7 @@ class ConflictDetail(ConflictItem):
     activity: list[Json]
 
 
-class RuleSimulation(Page[ConflictItem]):
+class RuleSimulation(Page[ConflictItem], kw_only=True):
     beginning: int
     ending: int
     staying: int

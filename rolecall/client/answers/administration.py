@@ -5,7 +5,7 @@ from datetime import date, datetime
 from typing import Any
 from uuid import UUID
 
-from rolecall.client.answers.common import Answer, Json, Person
+from rolecall.client.answers.common import Answer, Json, Person, WithoutData
 from rolecall.client.answers.requests import AccessRequest
 
 
@@ -277,6 +277,7 @@ class Export(Answer):
     sha256: str | None
     report_id: UUID | None
     location: str | None
+    no_data_before: Sequence[WithoutData]
 
 
 class ReportSchedule(Answer):

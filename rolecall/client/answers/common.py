@@ -14,12 +14,19 @@ class Answer(msgspec.Struct, rename="camel"):
     pass
 
 
+class WithoutData(Answer):
+    application_id: UUID
+    application: str
+    no_data_before: datetime
+
+
 class Page(Answer, Generic[T]):
     items: list[T]
     total_count: int
     page: int
     page_size: int
     total_pages: int
+    no_data_before: list[WithoutData] | msgspec.UnsetType = msgspec.UNSET
 
 
 class Person(Answer):

@@ -236,7 +236,7 @@ class ModelConflicts(Answer):
     people: int
 
 
-class Simulation(Page[Affected]):
+class Simulation(Page[Affected], kw_only=True):
     joining: int
     leaving: int
     staying: int

@@ -108,6 +108,8 @@ def _described(manifest: ExportManifest, digest: str) -> Iterator[tuple[str, str
     yield "Exported by", manifest.created_by
     yield "Exported on", f"{manifest.started_on:%Y-%m-%dT%H:%M:%SZ}"
     yield "Rows", str(manifest.row_count)
+    for application, first in manifest.no_data_before.items():
+        yield f"No data about {application} before", f"{first:%Y-%m-%dT%H:%M:%SZ}"
     # A file cannot contain its own checksum; the checksum of the whole file is in the export's record.
     yield "SHA-256 of xl/worksheets/sheet1.xml", digest
 
