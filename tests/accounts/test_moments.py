@@ -119,5 +119,5 @@ async def test_manifests_name_the_applications_without_data(client: httpx2.Async
     refused = await client.post(f"/api/reports/{report['id']}/run", json={"filters": {"applicationId": str(younger)}})
 
     [run] = (await client.get(f"/api/reports/{report['id']}/runs")).json()["items"]
-    assert (len(rows), [one["application"] for one in run["noDataBefore"]]) == (5, ["Treasury"])
+    assert (len(rows), [one["application"] for one in run["noDataBefore"]]) == (6, ["Treasury"])
     assert refused.json()["errors"] == [{"field": "asOf", "message": NO_DATA}]

@@ -7,6 +7,7 @@ from rolecall.core.db import Db, execute, fetch_rows, fetch_value
 from tests.builders import a_token, an_application, an_identity
 from tests.entitlements.test_list import a_ledger, entitlement, listed, names
 from tests.nesting import give, refresh, some_groups
+from tests.reports.reporting import a_report, rows_of
 
 
 async def curate(client: httpx2.AsyncClient, id: str, **fields: Any) -> Any:
@@ -285,3 +286,52 @@ async def test_groups_below_a_curated_group_are_as_risky(client: httpx2.AsyncCli
     await curate(client, (await entitlement(client, "Domain admins"))["id"], riskRating="Critical")
 
     assert (await entitlement(client, "Helpdesk"))["riskRating"] == "Critical"
+
+
+async def test_a_rename_fills_only_the_fields_that_are_empty(client: httpx2.AsyncClient, db: Db) -> None:
+    old, new = await a_rename(client, db)
+    greta = await an_identity(db, "Greta", "Das")
+    await curate(client, old, explanation="Releases money.", ownerId=str(greta), isPrivileged=True, tags=["Old"])
+    await curate(client, new, tags=["SOX"], riskRating="High")
+
+    # As the console sends it, with all fields.
+    joined = await curate(client, new, sameAs=old, explanation="", ownerId="", isPrivileged=False, tags=["SOX"])
+    cleared = await curate(client, new, sameAs=old, explanation="")
+
+    assert (joined["explanation"], joined["owner"]["name"]) == ("Releases money.", "Greta Das")
+    assert (joined["isPrivileged"], joined["tags"], joined["riskRating"]) == (True, ["SOX"], "High")
+    assert (cleared["explanation"], cleared["owner"]["name"]) == ("", "Greta Das")
+
+
+async def test_all_names_of_an_entitlement_share_its_curated_fields(client: httpx2.AsyncClient, db: Db) -> None:
+    old, new = await a_rename(client, db)
+    ledger = await fetch_value(db, "SELECT id FROM applications")
+    await execute(
+        db, "UPDATE application_imports SET build_end = '2026-03-01T00:00:00Z'::timestamptz + number * interval '1 day'"
+    )
+    then = {"asOf": str(await fetch_value(db, "SELECT min(number) FROM application_imports"))}
+    await curate(client, new, sameAs=old)
+    await curate(client, new, isPrivileged=True, riskRating="Moderate", explanation="Releases money.")
+    report = await a_report(client, "access", "Privileged", filters={"privileged": True})
+
+    assert names(await listed(client, **then, isPrivileged="true")) == ["Wire approvers"]
+    assert names(await listed(client, **then, riskRating="Moderate", kind="Group")) == ["Wire approvers"]
+    assert len(await rows_of(client, report["id"], **then)) == 2
+    assert (await curate(client, old, explanation="Changed."))["explanation"] == "Changed."
+    assert (await client.get(f"/api/entitlements/{new}")).json()["explanation"] == "Changed."
+    await curate(client, new, sameAs="")
+    former = (await client.get(f"/api/entitlements/{old}")).json()
+    assert (former["isPrivileged"], former["explanation"], former["application"]["id"]) == (False, "", str(ledger))
+
+
+async def test_a_joined_rename_changes_nobodys_access(client: httpx2.AsyncClient, db: Db) -> None:
+    old, new = await a_rename(client, db)
+    await execute(db, "UPDATE application_imports SET build_end = now() - interval '30 days' WHERE number = 1")
+    since = {"from": str(await fetch_value(db, "SELECT (now() - interval '10 days')::date"))}
+    report = await a_report(client, "access-changes", "Changes", filters={**since, "kind": "Group"})
+    apart = await rows_of(client, report["id"])
+
+    await curate(client, new, sameAs=old)
+
+    assert {row["change"] for row in apart} == {"Gained", "Lost"}
+    assert await rows_of(client, report["id"]) == []

@@ -5,10 +5,13 @@ from uuid import UUID
 import httpx2
 import pytest
 
+from rolecall.core.config import Config
 from rolecall.core.db import Db, execute, fetch_value
+from tests.application_imports.running import Files, Imports
 from tests.builders import an_application, an_identity
 from tests.holdings import an_account
 from tests.nesting import give, refresh, some_groups
+from tests.reports.reporting import a_report, rows_of
 
 
 async def listed(client: httpx2.AsyncClient, **params: Any) -> Any:
@@ -238,3 +241,36 @@ async def test_long_search_is_rejected(client: httpx2.AsyncClient) -> None:
     answer = await client.get("/api/entitlements", params={"search": "x" * 257})
 
     assert answer.json()["errors"] == [{"field": "search", "message": "Search must have at most 256 characters"}]
+
+
+async def test_a_past_list_shows_the_imported_fields_of_that_time(
+    client: httpx2.AsyncClient, config: Config, db: Db
+) -> None:
+    imports, ledger = Imports(client, config), await an_application(db, "Ledger")
+
+    def files(words: str, noun: str, risk: str) -> Files:
+        return {
+            "Users": "Username\nada\n",
+            "Groups": f"Group,Description,Nomenclature\nClerks,{words},{noun}\n",
+            "Memberships": "Username,Group\nada,Clerks\n",
+            "Permissions": "Username,Group,Header,Permission,Access,Description,Risk Rating\n"
+            f",Clerks,H,Wire,Grant,{words},{risk}\n",
+        }
+
+    first = await imports.finish(ledger, files("Old words", "Role", "Low"))
+    await imports.finish(ledger, files("New words", "Team", "Critical"))
+    then = {"asOf": first["number"]}
+    report = await a_report(client, "access", "Access")
+
+    past = (await listed(client, **then))["items"]
+    rows = await rows_of(client, report["id"], asOf=str(first["number"]))
+
+    shown = [(item["header"], item["description"], item["riskRating"]) for item in past]
+    assert shown == [("Role", "Old words", "Low"), ("H", "Old words", "Low")]
+    assert names(await listed(client, **then, riskRating="Low")) == ["Clerks", "Wire"]
+    assert names(await listed(client, **then, riskRating="Critical")) == []
+    assert names(await listed(client, **then, search="role")) == ["Clerks"]
+    assert sorted((row["entitlement"]["header"], row["entitlement"]["riskRating"]) for row in rows) == [
+        ("H", "Low"),
+        ("Role", "Low"),
+    ]
