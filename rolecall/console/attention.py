@@ -4,7 +4,8 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from rolecall.core.db import Db, fetch_rows
+from rolecall.core.computed_lists import fetch_computed
+from rolecall.core.db import Db, fetch_rows, fetch_value
 from rolecall.notifications import health
 
 # Counting stops here, so that the home page stays fast.
@@ -39,14 +40,30 @@ _FOUND = {
 }
 
 
+# The number changes with imports, curations and archived applications only, so it is computed once for each state.
+_STATE = """SELECT concat_ws(' ', (SELECT max(changed_on) FROM curations),
+        (SELECT string_agg(t.import_number::text, ' ' ORDER BY p.id) FROM applications p
+         JOIN application_totals t ON t.application_id = p.id WHERE NOT p.is_archived))"""
+_PRIVILEGED = f"""SELECT count(DISTINCT a.number)::text AS key, 0 AS place
+    FROM entitlements e CROSS JOIN LATERAL holdings_of(e.id, now_import()) AS h
+    JOIN accounts a ON a.number = h.account {_NOW} {_THERE} WHERE e.is_privileged"""
+
+
+async def _privileged_accounts(db: Db, now: datetime) -> Attention:
+    state = await fetch_value(db, _STATE)
+    found = await fetch_computed(db, f"privileged accounts after {state}", _PRIVILEGED, 1, now)
+    return Attention(int(found.keys[0]), "Accounts with privileged access", "/accounts?privileged=true")
+
+
 async def accounts_to_look_at(db: Db, now: datetime) -> list[Attention]:
-    """Count leavers', unmatched, disputed and dormant accounts, up to a thousand each."""
+    """Count leavers', unmatched, disputed and dormant accounts, up to a thousand each, and privileged ones."""
     counts = ", ".join(
         f"(SELECT count(*) FROM (SELECT FROM {found} LIMIT {_MOST_COUNTED}) AS found)" for found in _FOUND.values()
     )
     oldest = f"{now - timedelta(days=_DORMANT_DAYS):%Y-%m-%dT%H:%M:%SZ}"
     [row] = await fetch_rows(db, f"SELECT {counts}", oldest=oldest)
-    return [Attention(count, label, address) for count, (label, address) in zip(row, _FOUND, strict=True) if count]
+    found = [Attention(count, label, address) for count, (label, address) in zip(row, _FOUND, strict=True)]
+    return [each for each in (*found, await _privileged_accounts(db, now)) if each.count]
 
 
 async def notifications_to_look_at(db: Db, now: datetime) -> list[Attention]:

@@ -212,6 +212,8 @@ async def _by_id(db: Db, ids: Sequence[UUID]) -> dict[UUID, EntitlementItem]:
 # The last import of each application at a moment.
 _LAST = """(SELECT r.application_id, max(r.number)::int AS number FROM application_imports r
             WHERE r.status = 'Finished' AND r.build_end <= %(moment)s GROUP BY 1)"""
+# A text that differs if they do. A later import may be committed before an earlier one, so a time would not.
+_LAST_IMPORTS = f"SELECT md5(string_agg(last.number::text, ' ' ORDER BY last.number)) FROM {_LAST} AS last"
 _VALID = "v.from_import <= last.number AND (v.until_import IS NULL OR v.until_import > last.number)"
 # The entitlements that were present at a moment, as imports showed them then, with the curated fields of today, which
 # for a former name are those of the present one.
@@ -250,11 +252,7 @@ async def _at(db: Db, page: int, filters: EntitlementFilters, moment: datetime) 
         version="coalesce((SELECT max(changed_on)::text FROM curations), '')",
     )
     # The list changes with imports only: every moment between two imports shares its pages.
-    last = await fetch_value(
-        db,
-        "SELECT max(build_end)::text FROM application_imports WHERE status = 'Finished' AND build_end <= %(moment)s",
-        moment=moment,
-    )
+    last = await fetch_value(db, _LAST_IMPORTS, moment=moment)
     name = f"entitlements at {last} {sorted(values.items())} curated "
     return await fetch_frozen(db, listing, name, page, moment=moment, **values)
 
@@ -295,8 +293,8 @@ _COUNTED_AT = f"""SELECT e.id, count(DISTINCT h.account) AS accounts,
                   CROSS JOIN LATERAL holdings_of(e.id, last.number) AS h JOIN accounts o ON o.number = h.account
                   WHERE e.id = ANY(%(ids)s) GROUP BY e.id"""
 # All moments with the same last import and the same matches share their counts, until a match or a join changes.
-_STATE_AT = """SELECT concat_ws(' ',
-    (SELECT max(build_end) FROM application_imports WHERE status = 'Finished' AND build_end <= %(moment)s),
+_STATE_AT = f"""SELECT concat_ws(' ',
+    ({_LAST_IMPORTS}),
     (SELECT max(since) FROM past_matches WHERE since <= %(moment)s),
     (SELECT max(until) FROM past_matches WHERE until <= %(moment)s),
     (SELECT sum(number) FROM matchings), (SELECT max(changed_on) FROM curations))"""

@@ -1,4 +1,4 @@
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -14,9 +14,11 @@ from rolecall.core.errors import Forbidden, Invalid, NotFound, Problem
 from rolecall.core.ids import new_id
 from rolecall.identities.queries import with_mentioned_identities
 from rolecall.reports import planning, queries
-from rolecall.reports.destination import problem_of
+from rolecall.reports.destination import missing_folder, problem_of
 from rolecall.reports.lists import list_named
+from rolecall.reports.model import AS_OF
 from rolecall.reports.shapes import NewReport, ReportChanges, ReportDetail, ReportFields
+from rolecall.web.lists import RECORD
 
 
 async def create_report(db: Db, caller: Caller, raw: Json, facts: Facts, config: Config) -> UUID:
@@ -105,8 +107,25 @@ async def _check(db: Db, caller: Caller, id: UUID, facts: Facts, config: Config)
     # A schedule would otherwise show its author a list that they may not read.
     if scope not in caller.scopes:
         raise Forbidden(scope)
-    if problems := [*_problems(report, facts, config)]:
+    problems = [*_problems(report, facts, config)]
+    if problems := problems or [problem async for problem in _unreadable(db, caller, report, facts, config)]:
         raise Invalid(*problems)
+
+
+async def _unreadable(
+    db: Db, caller: Caller, report: ReportDetail, facts: Facts, config: Config
+) -> AsyncGenerator[Problem]:
+    """Find the list, without its rows: a filter may name a record that is not there, or a time in the future."""
+    planned = planning.plan(report, facts.now, config)
+    if not planned.plan.filters.keys() & {AS_OF, RECORD}:
+        return
+    try:
+        await planned.find(db, caller, config, facts.now)
+    except NotFound as error:
+        yield Problem(f"filters.{RECORD}", str(error))
+    except Invalid as error:
+        for problem in error.problems:
+            yield Problem(f"filters.{problem.field}", problem.message)
 
 
 def _problems(report: ReportDetail, facts: Facts, config: Config) -> Iterator[Problem]:
@@ -114,5 +133,7 @@ def _problems(report: ReportDetail, facts: Facts, config: Config) -> Iterator[Pr
         planning.plan(report, facts.now, config)
     except Invalid as error:
         yield from error.problems
-    if report.schedule and (problem := problem_of(config.report_roots, report.schedule.location)):
-        yield Problem("schedule.location", problem)
+    if report.schedule:
+        roots, location = config.report_roots, report.schedule.location
+        if problem := problem_of(roots, location) or missing_folder(roots, location):
+            yield Problem("schedule.location", problem)

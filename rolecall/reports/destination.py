@@ -15,6 +15,7 @@ from rolecall.core.roots import is_below, root_of
 
 NO_ROOTS = "No location for reports is allowed yet; ask the operator to set ROLECALL_REPORT_ROOTS"
 _LOCAL_URLS = tuple(f"{protocol}://" for protocol in LocalFileSystem.protocol)
+NO_FOLDER = "Location must be a folder that exists; create it first"
 OUTSIDE = "Location is outside of ROLECALL_REPORT_ROOTS"
 
 
@@ -24,8 +25,21 @@ def problem_of(roots: Sequence[str], location: str) -> str | None:
         return NO_ROOTS
     try:
         return None if _is_inside(roots, location) else OUTSIDE
-    except (OSError, ValueError, ImportError) as error:
+    except OSError as error:
+        return f"Location cannot be used: {error.strerror or error}"
+    except (ValueError, ImportError) as error:
         return f"Location cannot be used: {error}"
+
+
+def missing_folder(roots: Sequence[str], location: str) -> str | None:
+    """Return that a local folder does not exist, or None. The worker may run on a host that has other folders."""
+    files, path = fsspec.core.url_to_fs(location) if "://" in location else _local(location)
+    is_local = isinstance(files, LocalFileSystem)
+    root = is_local and next((root for root in _local_roots(roots) if is_below([root], Path(path))), None)
+    try:
+        return NO_FOLDER if root and root.is_dir() and not Path(path).is_dir() else None
+    except OSError as error:
+        return f"Location cannot be used: {error.strerror or error}"
 
 
 def _is_inside(roots: Sequence[str], location: str) -> bool:

@@ -19,6 +19,7 @@ from rolecall.reports.lists import list_named
 from rolecall.reports.model import AS_OF, FROM, UNTIL, ReportPeriod, filters_of, has_past
 from rolecall.reports.shapes import ReportDetail
 from rolecall.web.lists import RECORD, ListSource, choose_columns, find_all, read_filters
+from rolecall.web.periods import end_of, start_of
 
 
 class PlannedRun(msgspec.Struct, frozen=True):
@@ -53,6 +54,7 @@ def plan(
         query = read_filters(source, {**(rule if has_past(known) else {}), **given})
     except Invalid as error:
         problems += error.problems
+    problems += _backwards(query, config)
     try:
         columns = choose_columns(source, list(report.columns))
     except Invalid as error:
@@ -70,6 +72,16 @@ def plan(
         name=file_stem(report.name),
     )
     return PlannedRun(source, made, query)
+
+
+def _backwards(query: dict[str, Any], config: Config) -> list[Problem]:
+    """Return the problem of a period that ends before it begins."""
+    try:
+        start, end = start_of(query, config), end_of(query, config)
+    except Invalid as error:
+        return [Problem(f"filters.{problem.field}", problem.message) for problem in error.problems]
+    is_backwards = start is not None and end is not None and end <= start
+    return [Problem(f"filters.{UNTIL}", "Until must be after from")] if is_backwards else []
 
 
 # File systems allow 255 bytes for a name, which also has a time, the run and the endings of partial files.

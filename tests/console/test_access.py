@@ -172,7 +172,9 @@ async def test_search_finds_groups_permissions_and_accounts(
     assert kind in found
 
 
-async def test_home_counts_accounts_that_need_attention(administrator: httpx2.AsyncClient, db: Db) -> None:
+async def test_home_counts_accounts_that_need_attention(
+    administrator: httpx2.AsyncClient, client: httpx2.AsyncClient, db: Db
+) -> None:
     await a_ledger(db)
     await execute(db, "UPDATE accounts SET match = 'Unmatched', pin = NULL WHERE username = 'bo'")
     await execute(db, "UPDATE identities SET status = 'Disabled' WHERE first_name = 'Ada' AND last_name = 'Ledger'")
@@ -185,6 +187,9 @@ async def test_home_counts_accounts_that_need_attention(administrator: httpx2.As
     assert "match several people" not in home
     left = await text_of(administrator, "/accounts", leaver="true", isActive="true")
     assert "ada" in left
+    assert "privileged access" not in home
+    await client.patch(f"/api/entitlements/{await id_of(db, 'Approve')}", json={"isPrivileged": True})
+    assert "2 Accounts with privileged access" in await text_of(administrator, "/")
 
 
 async def test_people_are_filtered_by_status_type_and_department(administrator: httpx2.AsyncClient, db: Db) -> None:

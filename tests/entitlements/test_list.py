@@ -274,3 +274,15 @@ async def test_a_past_list_shows_the_imported_fields_of_that_time(
         ("H", "Low"),
         ("Role", "Low"),
     ]
+
+
+async def test_an_import_that_is_committed_late_is_in_the_past_list(client: httpx2.AsyncClient, db: Db) -> None:
+    await a_ledger(db)
+    await execute(db, "UPDATE application_imports SET build_end = '2026-03-01T08:00:00.2Z'")
+    before = await listed(client, asOf="2026-03-02")
+    await a_ledger(db, "Treasury")
+    await execute(db, "UPDATE application_imports SET build_end = '2026-03-01T08:00:00.1Z' WHERE number > 1")
+
+    after = await listed(client, asOf="2026-03-02")
+
+    assert (before["totalCount"], after["totalCount"]) == (4, 8)

@@ -2,13 +2,20 @@
 
 import hashlib
 from datetime import UTC, datetime, timedelta
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import httpx2
+import msgspec
+import openpyxl
 import pytest
 
 from rolecall.core.db import Db
+from rolecall.core.formats.columns import columns_of
+from rolecall.core.formats.formats import Format, new_file
+from rolecall.core.formats.manifest import ExportManifest
+from rolecall.core.ids import new_id
 from rolecall.web.lists import LISTS
 from tests.builders import an_access_request, an_application, an_identity, an_import
 from tests.exports import opening
@@ -30,6 +37,10 @@ HOSTILE = [
     "Élan 漢字 🦉",
     "'already",
 ]
+
+
+class _Note(msgspec.Struct):
+    text: str
 
 
 def columns(name: str) -> Any:
@@ -147,6 +158,20 @@ async def test_an_export_has_its_manifest(client: httpx2.AsyncClient, db: Db) ->
     assert manifest["createdBy"]["name"] == "API Token - tests"
     assert manifest["columns"][:3] == ["id", "kind", "firstName"]
     assert datetime.fromisoformat(manifest["finishedOn"]) >= datetime.fromisoformat(manifest["startedOn"])
+
+
+def test_xlsx_cuts_texts_to_what_a_cell_can_hold() -> None:
+    columns = columns_of(_Note)
+    file = new_file(Format.XLSX, columns)
+    start = datetime(2026, 3, 1, tzinfo=UTC)
+    manifest = ExportManifest(id=new_id(), list="notes", filters={}, created_by="x", started_on=start, row_count=3)
+    texts = ["🦉" * 32_767, "a" + "🦉" * 32_767, "b" * 32_766]
+
+    content = file.feed([_Note(text) for text in texts]) + file.end(manifest)
+
+    cells = [row[0].value for row in openpyxl.load_workbook(BytesIO(content))["List"].iter_rows(min_row=2)]
+    assert [len(cell.encode("utf-16-le")) // 2 for cell in cells] == [32_765, 32_766, 32_766]
+    assert [cell[-1] for cell in cells] == ["…", "…", "b"]
 
 
 async def test_an_export_is_audited(client: httpx2.AsyncClient, db: Db) -> None:

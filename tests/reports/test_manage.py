@@ -190,6 +190,24 @@ def test_a_worker_knows_every_list_that_the_api_knows() -> None:
     assert lists[0] == lists[1]
 
 
+@pytest.mark.parametrize(
+    ("list", "filters", "field", "message"),
+    [
+        ("access", {"asOf": "2999-01-01"}, "filters.asOf", "As of must not be in the future"),
+        ("access", {"asOf": "99"}, "filters.asOf", "No import has the number 99; write a date as 2026-03-01"),
+        ("access-changes", {"from": "2026-05-01", "until": "2026-04-30"}, "filters.until", "Until must be after from"),
+        ("holders", {"id": "nonsense"}, "filters.id", "Entitlement with id nonsense not found"),
+    ],
+)
+async def test_a_report_that_could_never_run_is_not_saved(
+    client: httpx2.AsyncClient, list: str, filters: dict[str, str], field: str, message: str
+) -> None:
+    answer = await client.post("/api/reports", json={"name": "Never", "list": list, "filters": filters})
+
+    assert problems(answer) == {field: message}
+    assert (await client.get("/api/reports")).json()["items"] == []
+
+
 async def test_a_location_must_be_inside_the_roots(db: Db, config: Config, token: str, tmp_path: Any) -> None:
     (tmp_path / "reports").mkdir()
     (tmp_path / "out").symlink_to("/")
@@ -205,7 +223,11 @@ async def test_a_location_must_be_inside_the_roots(db: Db, config: Config, token
 
         outside = "Location is outside of ROLECALL_REPORT_ROOTS"
         assert await said(str(tmp_path / "reports")) is None
-        assert await said(str(tmp_path / "reports" / "monthly")) is None
+        monthly = tmp_path / "reports" / "monthly"
+        assert await said(str(monthly)) == "Location must be a folder that exists; create it first"
+        assert await said(str(monthly / ("x" * 400))) == "Location cannot be used: File name too long"
+        monthly.mkdir()
+        assert await said(f"file://{monthly}") is None
         for location in ("/etc", str(tmp_path / "reports/../out"), str(tmp_path / "reportsx"), "s3://bucket/other"):
             assert await said(location) == outside
         assert await said("file:///etc") == outside

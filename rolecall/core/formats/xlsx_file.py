@@ -124,10 +124,18 @@ def _cells(values: Sequence[Any], type: ColumnType) -> list[str]:
 
 
 def _text(value: str, style: int = 0) -> str:
-    if len(value) >= _LONGEST_TEXT:
-        value = f"{value[: _LONGEST_TEXT - 2]}…"
-    written = escape(_UNWRITABLE.sub(_escaped, harmless(value)))
+    written = escape(_UNWRITABLE.sub(_escaped, harmless(_shortened(value))))
     return f'<c t="inlineStr" s="{style}"><is><t xml:space="preserve">{written}</t></is></c>'
+
+
+def _shortened(value: str) -> str:
+    """Cut a text to what a cell can hold, which spreadsheets count in UTF-16 units."""
+    if len(value) * 2 < _LONGEST_TEXT:
+        return value
+    units = value.encode("utf-16-le")
+    if len(units) < _LONGEST_TEXT * 2:
+        return value
+    return units[: (_LONGEST_TEXT - 2) * 2].decode("utf-16-le", "ignore") + "…"
 
 
 def _escaped(found: re.Match[str]) -> str:
