@@ -6,8 +6,10 @@ each of them is a frozen list, so every page costs the same. With other filters,
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 import msgspec
 
@@ -15,6 +17,7 @@ from rolecall.accounts.model import Match, pairs
 from rolecall.accounts.moments import with_missing
 from rolecall.accounts.shapes import AccountDetail, AccountIdentity, RosterItem
 from rolecall.applications.queries import SUMMARY_COLUMNS, SUMMARY_WIDTH, summary_from_row
+from rolecall.core import clock
 from rolecall.core.db import Db, fetch_rows
 from rolecall.core.errors import NotFound
 from rolecall.core.paging import (
@@ -27,6 +30,7 @@ from rolecall.core.paging import (
     fetch_stretch,
     frozen_rows,
 )
+from rolecall.identities.model import IdentityStatus
 
 # An account `x` of application `a` as its version `v` shows it, with its identity `i`.
 _COLUMNS = f"""x.id, {SUMMARY_COLUMNS}, x.username, v.name, v.email, v.is_active, v.is_locked,
@@ -59,7 +63,23 @@ def from_row(row: Sequence[Any]) -> RosterItem:
     summary, rest = rest[:SUMMARY_WIDTH], rest[SUMMARY_WIDTH:]
     *plain, identity_id, name, status, left_on, match, matched_on = rest
     identity = AccountIdentity(identity_id, name, status, left_on) if identity_id else None
-    return RosterItem(*(id, summary_from_row(summary), *plain, identity, match, matched_on))
+    return RosterItem(*(id, summary_from_row(summary), *plain, identity, match, matched_on, None))
+
+
+_UTC = ZoneInfo("UTC")
+
+
+def _aged(item: RosterItem, moment: datetime) -> RosterItem:
+    """Set the age at this moment."""
+    since: datetime | None = None
+    if item.identity and item.identity.status != IdentityStatus.ACTIVE:
+        since = item.identity.inactivated_date
+    elif item.match in (Match.UNMATCHED, Match.DISPUTED):
+        since = item.matched_on
+    elif item.last_login:
+        since = clock.parse(item.last_login, _UTC)
+    item.age_days = max((moment - since).days, 0) if since else None
+    return item
 
 
 # Matches and names of identities change between imports, so the number of matchings is part of the list's name.
@@ -85,9 +105,11 @@ async def list_accounts(
     Accounts of archived applications are listed for a past moment, or if asked for by application.
     """
     if as_of is None and filters.are_versioned():
-        return await _one_after_the_other(db, page, filters)
-    found = await _counted(db, page, filters, as_of, now)
-    return await with_missing(db, found, filters.application_id, as_of)
+        found = await _one_after_the_other(db, page, filters)
+    else:
+        found = await _counted(db, page, filters, as_of, now)
+    aged = found.map(partial(_aged, moment=as_of or now))
+    return await with_missing(db, aged, filters.application_id, as_of)
 
 
 async def _one_after_the_other(db: Db, page: int, filters: RosterFilters) -> Page[RosterItem]:
@@ -180,7 +202,7 @@ async def _counted(
 _FIRST_DAY = datetime.fromisoformat("1900-01-01T00:00:00+00:00")
 
 
-async def get(db: Db, id: UUID) -> AccountDetail:
+async def get(db: Db, id: UUID, now: datetime) -> AccountDetail:
     """Get one account as it is now, or as it last was."""
     seen = "SELECT r.build_end FROM application_imports r WHERE r.application_id = a.id AND r.status = 'Finished'"
     rows = await fetch_rows(
@@ -198,5 +220,5 @@ async def get(db: Db, id: UUID) -> AccountDetail:
     if not rows:
         raise NotFound("Account", id)
     employee_id, metadata, *rest = rows[0][_WIDTH:]
-    item = from_row(rows[0][:_WIDTH])
+    item = _aged(from_row(rows[0][:_WIDTH]), now)
     return AccountDetail(*(*msgspec.structs.astuple(item), employee_id, pairs(metadata), *rest))

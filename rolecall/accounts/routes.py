@@ -132,9 +132,9 @@ async def list_all_accounts(db: Db, query: dict[str, Any], config: Config, now: 
 
 
 @operation("GET", "/{id:str}", scope=Scope.APPLICATIONS_READ)
-async def get_account(db: Db, id: str) -> AccountDetail:
+async def get_account(db: Db, id: str, now: datetime) -> AccountDetail:
     """Get one account as it is now, or as it last was."""
-    return await roster.get(db, known_guid("Account", id))
+    return await roster.get(db, known_guid("Account", id), now)
 
 
 holdings = Router(

@@ -39,7 +39,11 @@ class AccountIdentity(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class RosterItem(msgspec.Struct, rename="camel"):
-    """An account in the list of all applications; `matchedOn` is when the current match began."""
+    """An account in the list of all applications; `matchedOn` is when the current match began.
+
+    `ageDays` counts the days since the person left, or since the account is unmatched or disputed, or else since its
+    last login. It is null if there is none of these.
+    """
 
     id: UUID
     application: ApplicationSummary
@@ -52,6 +56,7 @@ class RosterItem(msgspec.Struct, rename="camel"):
     identity: AccountIdentity | None
     match: Match
     matched_on: datetime
+    age_days: int | None
 
 
 class AccountDetail(RosterItem, rename="camel"):

@@ -3,6 +3,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from msgspec.structs import replace
 from psycopg.errors import UniqueViolation
 from psycopg.types.json import Jsonb
 
@@ -16,7 +17,7 @@ from rolecall.identities.queries import with_mentioned_identities
 from rolecall.reports import planning, queries
 from rolecall.reports.destination import missing_folder, problem_of
 from rolecall.reports.lists import list_named
-from rolecall.reports.model import AS_OF
+from rolecall.reports.model import AS_OF, ReportPeriod
 from rolecall.reports.shapes import NewReport, ReportChanges, ReportDetail, ReportFields
 from rolecall.web.lists import RECORD
 
@@ -116,9 +117,10 @@ async def _unreadable(
     db: Db, caller: Caller, report: ReportDetail, facts: Facts, config: Config
 ) -> AsyncGenerator[Problem]:
     """Find the list, without its rows: a filter may name a record that is not there, or a time in the future."""
-    planned = planning.plan(report, facts.now, config)
-    if not planned.plan.filters.keys() & {AS_OF, RECORD}:
+    if not report.filters.keys() & {AS_OF, RECORD}:
         return
+    # Without the period, which may have no data yet when the report is saved.
+    planned = planning.plan(replace(report, period=ReportPeriod.NOW), facts.now, config)
     try:
         await planned.find(db, caller, config, facts.now)
     except NotFound as error:

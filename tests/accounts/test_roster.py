@@ -1,5 +1,6 @@
 """Accounts across applications, and what one account holds."""
 
+import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -54,6 +55,28 @@ async def company(client: httpx2.AsyncClient, db: Db) -> UUID:
     id = await fetch_value(db, "SELECT id FROM permissions")
     await client.patch(f"/api/entitlements/{id}", json={"isPrivileged": True})
     return bank
+
+
+async def test_each_account_has_the_age_of_what_needs_attention(
+    client: httpx2.AsyncClient, db: Db, company: UUID
+) -> None:
+    await execute(
+        db, "UPDATE identities SET inactivated_date = now() - interval '7 days 1 hour' WHERE last_name = 'Left'"
+    )
+    await execute(db, "UPDATE accounts SET matched_on = now() - interval '3 days 1 hour' WHERE username = 'batch'")
+
+    def ages(page: Any) -> dict[str, int | None]:
+        return {item["username"]: item["ageDays"] for item in page["items"]}
+
+    expected = {"ada": None, "bo": 7, "ada.l": 100, "batch": 3}
+    assert ages(await listed(client)) == expected
+    yesterday = (datetime.now(UTC) - timedelta(days=1)).isoformat()
+    await execute(db, "UPDATE application_imports SET build_end = now() - interval '20 days'")
+    assert ages(await listed(client, asOf=yesterday))["ada.l"] == 99
+    exported = await client.get("/api/accounts", params={"format": "jsonl"})
+    assert {row["username"]: row["ageDays"] for row in map(json.loads, exported.text.splitlines())} == expected
+    [bo] = [item["id"] for item in (await listed(client, search="bo"))["items"]]
+    assert (await client.get(f"/api/accounts/{bo}")).json()["ageDays"] == 7
 
 
 @pytest.mark.parametrize(

@@ -90,6 +90,7 @@ class RosterAccount(Answer):
     identity: AccountIdentity | None
     match: str
     matched_on: datetime
+    age_days: int | None
 
 
 class AccountDetail(RosterAccount):
