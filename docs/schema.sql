@@ -2551,7 +2551,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- a70356c30fa6 function note_curations()
 -- 2e37c5643bf5 function rate_groups(integer[])
 -- b7db5f428de8 function refresh_entitlements(uuid, integer)
--- c5bfed419389 function show_curation(uuid)
+-- a88d3330e2cb function show_curation(uuid)
 -- 135016970d63 function show_entitlements()
 -- 8d5c15318a7b view renamed_entitlements
 -- 29b83f6564aa view shown_entitlements

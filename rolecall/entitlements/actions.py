@@ -3,7 +3,7 @@ from uuid import UUID
 
 from rolecall.accounts.matching import take_turn
 from rolecall.core.checking import Facts, Json, check, valid_fields
-from rolecall.core.db import Db, execute, fetch_rows
+from rolecall.core.db import Db, execute, fetch_rows, fetch_value
 from rolecall.core.errors import Problem
 from rolecall.entitlements import queries
 from rolecall.entitlements.shapes import Curation, EntitlementDetail
@@ -25,10 +25,18 @@ async def curate_entitlement(db: Db, id: str, raw: Json, facts: Facts) -> Entitl
     body = check(Curation, raw, facts, await _problems(db, entitlement, given))
     former = given.get("same_as")
     changes = {name: getattr(body, name) for name in _FIELDS if name in body.model_fields_set}
-    if former and (entitlement.same_as is None or entitlement.same_as.id != former):
-        await _take_over(db, entitlement.id, former)
-    await _write(db, entitlement.id, changes, facts)
-    await execute(db, "SELECT show_curation(%(id)s)", id=entitlement.id)
+    # All names of an entitlement share its curated fields, which belong to the latest one.
+    latest: UUID = await fetch_value(db, "SELECT latest_self(%(id)s)", id=entitlement.id)
+    before = entitlement.same_as.id if entitlement.same_as else None
+    if former and former != before:
+        await _take_over(db, latest, former)
+        # A form sends all fields; those that are empty are taken over.
+        changes = {name: value for name, value in changes.items() if value}
+    if "same_as" in changes:
+        await _write(db, entitlement.id, {"same_as": changes.pop("same_as")}, facts)
+    await _write(db, latest, changes, facts)
+    for shown in (latest, before) if before else (latest,):
+        await execute(db, "SELECT show_curation(%(id)s)", id=shown)
     return await queries.get(db, entitlement.id)
 
 

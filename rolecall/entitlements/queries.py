@@ -30,7 +30,7 @@ from rolecall.settings.policy import Level
 
 # An entitlement `e` with its application `a`, its curation `c`, its owner `o` and the application's owner `p`.
 _JOINS = """JOIN applications a ON a.id = e.application_id
-    LEFT JOIN curations c ON c.entitlement_id = e.id
+    LEFT JOIN curations c ON c.entitlement_id = latest_self(e.id)
     LEFT JOIN identities o ON o.id = e.owner_id
     LEFT JOIN identities p ON p.id = a.owner_id AND p.status = 'Active'"""
 _SEEN = (
@@ -363,7 +363,7 @@ async def curation(db: Db, id: UUID) -> Curated:
         db,
         Curated,
         """SELECT display_name, explanation, owner_id, risk_rating, is_privileged, tags
-           FROM curations WHERE entitlement_id = %(id)s""",
+           FROM curations WHERE entitlement_id = latest_self(%(id)s)""",
         id=id,
     )
     return found or Curated()

@@ -204,16 +204,17 @@ RETURNS TABLE (id uuid, account int, path int[], access text, during int4range) 
           AND (as_of IS NULL OR s.from_import <= as_of AND (s.until_import IS NULL OR s.until_import > as_of));
 END;
 
--- Copy the curated fields of an entitlement to the list, and rate the groups again whose risk it changes.
+-- Copy the curated fields of an entitlement to the list, for its former names too, and rate the groups again whose risk it changes.
 CREATE OR REPLACE FUNCTION show_curation(entitlement uuid) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     UPDATE entitlements e
-    SET display_name = c.display_name, is_privileged = c.is_privileged, owner_id = c.owner_id, tags = c.tags,
-        risk_rating = coalesce(c.risk_rating, s.risk_rating, e.risk_rating),
-        first_import = (SELECT min(v.from_import) FROM former_selves(entitlement) AS f JOIN entitlements x ON x.id = f.id
+    SET display_name = coalesce(c.display_name, ''), is_privileged = coalesce(c.is_privileged, false), owner_id = c.owner_id,
+        tags = coalesce(c.tags, '{}'), risk_rating = coalesce(c.risk_rating, s.risk_rating, e.risk_rating),
+        first_import = (SELECT min(v.from_import) FROM former_selves(e.id) AS f JOIN entitlements x ON x.id = f.id
                         CROSS JOIN LATERAL (SELECT from_import FROM permission_versions WHERE x.kind = 'Permission' AND permission_number = x.number
                                             UNION ALL SELECT from_import FROM group_versions WHERE x.kind = 'Group' AND group_number = x.number) AS v)
-    FROM curations c JOIN shown_entitlements s ON s.id = c.entitlement_id WHERE e.id = entitlement AND c.entitlement_id = e.id;
+    FROM former_selves(entitlement) AS named JOIN shown_entitlements s ON s.id = named.id
+    LEFT JOIN curations c ON c.entitlement_id = latest_self(entitlement) WHERE e.id = named.id;
     PERFORM rate_groups(ARRAY(
         SELECT e.number FROM entitlements e WHERE e.id = entitlement AND e.kind = 'Group'
         UNION SELECT g.number FROM entitlements e CROSS JOIN LATERAL assignments_of(e.number, now_import()) AS s
