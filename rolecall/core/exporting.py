@@ -124,21 +124,24 @@ async def write(
                         items = await part.complete(db, items)
                     if piece := await run(file.feed, items):
                         yield counted(piece)
-        manifest = ExportManifest(
-            id=plan.id,
-            list=plan.list,
-            filters=plan.filters,
-            created_by=by,
-            started_on=now,
-            row_count=outcome.row_count,
-            no_data_before={one.application: one.no_data_before for one in outcome.no_data_before},
-        )
-        last = counted(await run(file.end, manifest))
+        last = counted(await run(file.end, _manifest(plan, outcome, by, now)))
         outcome.sha256 = digest.digest()
         yield last
     finally:
         thread.submit(file.close)
         thread.shutdown(wait=False)
+
+
+def _manifest(plan: Plan, outcome: Outcome, by: str, now: datetime) -> ExportManifest:
+    return ExportManifest(
+        id=plan.id,
+        list=plan.list,
+        filters=plan.filters,
+        created_by=by,
+        started_on=now,
+        row_count=outcome.row_count,
+        no_data_before={one.application: one.no_data_before for one in outcome.no_data_before},
+    )
 
 
 def _made(part: Rows[Any], rows: Sequence[Any]) -> list[Any]:

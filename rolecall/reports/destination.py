@@ -36,10 +36,7 @@ def missing_folder(roots: Sequence[str], location: str) -> str | None:
     files, path = fsspec.core.url_to_fs(location) if "://" in location else _local(location)
     is_local = isinstance(files, LocalFileSystem)
     root = is_local and next((root for root in _local_roots(roots) if is_below([root], Path(path))), None)
-    try:
-        return NO_FOLDER if root and root.is_dir() and not Path(path).is_dir() else None
-    except OSError as error:
-        return f"Location cannot be used: {error.strerror or error}"
+    return NO_FOLDER if root and root.is_dir() and not Path(path).is_dir() else None
 
 
 def _is_inside(roots: Sequence[str], location: str) -> bool:
