@@ -16,7 +16,7 @@ from rolecall.core.checking import require_past
 from rolecall.core.config import Config
 from rolecall.core.db import Db, fetch_all, fetch_rows, fetch_value
 from rolecall.core.errors import Invalid
-from rolecall.core.paging import Page, WithoutData
+from rolecall.core.paging import Page, PastPage, WithoutData
 
 T = TypeVar("T")
 _NUMBER = re.compile("[0-9]{1,9}")
@@ -79,14 +79,16 @@ async def moment_after(db: Db, import_number: int) -> datetime:
     return moment
 
 
-async def with_missing(db: Db, found: Page[T], application_id: UUID | None, as_of: datetime | None) -> Page[T]:
+async def with_missing(db: Db, found: Page[T], application_id: UUID | None, as_of: datetime | None) -> PastPage[T]:
     """Name the applications that a list for a past moment has no data about, or refuse if it is of one of them."""
-    if as_of is None:
-        return found
+    missing: list[WithoutData] = []
     if application_id is not None:
         await require_data(db, application_id, as_of)
-        return found
-    return msgspec.structs.replace(found, no_data_before=await _without_data(db, as_of))
+    elif as_of is not None:
+        missing = await _without_data(db, as_of)
+    if isinstance(found, PastPage):
+        return msgspec.structs.replace(found, no_data_before=missing)
+    return PastPage(found.items, found.total_count, found.page, found.page_size, found.total_pages, missing)
 
 
 async def _without_data(db: Db, as_of: datetime) -> list[WithoutData]:

@@ -25,6 +25,7 @@ from rolecall.core.paging import (
     PAGE_SIZE,
     FrozenListing,
     Page,
+    PastPage,
     all_of,
     fetch_page,
     fetch_stretch,
@@ -99,7 +100,7 @@ _OF_ONE = FrozenListing(
 
 async def list_accounts(
     db: Db, page: int, filters: RosterFilters, as_of: datetime | None, now: datetime
-) -> Page[RosterItem]:
+) -> PastPage[RosterItem]:
     """List accounts by application and username.
 
     Accounts of archived applications are listed for a past moment, or if asked for by application.

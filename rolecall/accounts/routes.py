@@ -16,7 +16,7 @@ from rolecall.core.checking import Facts, Json
 from rolecall.core.config import Config
 from rolecall.core.db import Db
 from rolecall.core.ids import known_guid
-from rolecall.core.paging import Page
+from rolecall.core.paging import Page, PastPage
 from rolecall.web.bodies import Reader, a_flag, a_guid, a_text, a_word_of
 from rolecall.web.operations import operation
 
@@ -119,7 +119,7 @@ _ROSTER: dict[str, tuple[str, Reader]] = {
     scope=Scope.APPLICATIONS_READ,
     query={"asOf": an_as_of, **{name: reader for name, (_, reader) in _ROSTER.items()}},
 )
-async def list_all_accounts(db: Db, query: dict[str, Any], config: Config, now: datetime) -> Page[RosterItem]:
+async def list_all_accounts(db: Db, query: dict[str, Any], config: Config, now: datetime) -> PastPage[RosterItem]:
     """List accounts across applications by application and username, now or as of a time or an import.
 
     `leaver` finds accounts whose identity is no longer active, `dormantDays` those whose last login is older,

@@ -103,7 +103,7 @@ async def write(
 ) -> AsyncGenerator[bytes]:
     """Yield the file piece by piece, and count it in `outcome`."""
     digest = hashlib.sha256()
-    outcome.no_data_before = whole.no_data_before or []
+    outcome.no_data_before = whole.no_data_before
     # Writing uses CPU time, so it runs in a thread; a single one, so that closing waits for a running write.
     thread = ThreadPoolExecutor(1, "export")
     run = partial(asyncio.get_running_loop().run_in_executor, thread)

@@ -36,14 +36,11 @@ class WithoutData(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Page(msgspec.Struct, Generic[T], rename="camel"):
-    """A page of a list. `noDataBefore` names the applications that a list for a past moment has no data about."""
-
     items: list[T]
     total_count: int
     page: int
     page_size: int
     total_pages: int
-    no_data_before: list[WithoutData] | msgspec.UnsetType = msgspec.UNSET
 
     def map(self, change: Callable[[T], T]) -> "Page[T]":
         """Change each item, whether it is read already or not."""
@@ -67,7 +64,13 @@ class Rows(msgspec.Struct, Generic[T], frozen=True):
     complete: Complete[T] | None = None
 
 
-class Whole(Page[T], Generic[T]):
+class PastPage(Page[T], Generic[T], rename="camel"):
+    """A page of a list that can be read for a past moment; `noDataBefore` names the applications without data then."""
+
+    no_data_before: list[WithoutData] = []
+
+
+class Whole(PastPage[T], Generic[T]):
     """A list that is read later, in batches: `EVERYTHING` returns one instead of a page. Its parts follow
     each other."""
 

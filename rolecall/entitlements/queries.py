@@ -15,7 +15,17 @@ from rolecall.core.computed_lists import fetch_computed
 from rolecall.core.db import Db, fetch_all, fetch_one, fetch_rows, fetch_value
 from rolecall.core.errors import NotFound
 from rolecall.core.ids import known_guid
-from rolecall.core.paging import EVERYTHING, FrozenListing, Listing, Page, fetch_frozen, fetch_listed, fetch_page, whole
+from rolecall.core.paging import (
+    EVERYTHING,
+    FrozenListing,
+    Listing,
+    Page,
+    PastPage,
+    fetch_frozen,
+    fetch_listed,
+    fetch_page,
+    whole,
+)
 from rolecall.entitlements.model import EntitlementKind
 from rolecall.entitlements.shapes import (
     Curated,
@@ -88,7 +98,7 @@ class EntitlementFilters(msgspec.Struct, frozen=True, kw_only=True):
 
 async def by_name(
     db: Db, page: int, filters: EntitlementFilters, as_of: datetime | None = None
-) -> Page[EntitlementItem]:
+) -> PastPage[EntitlementItem]:
     """List entitlements by name with the numbers of their holders."""
     if as_of is not None:
         found = await _at(db, page, filters, as_of)

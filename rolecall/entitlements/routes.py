@@ -9,7 +9,7 @@ from rolecall.core.caller import Scope
 from rolecall.core.checking import Facts, Json
 from rolecall.core.config import Config
 from rolecall.core.db import Db
-from rolecall.core.paging import Page
+from rolecall.core.paging import PastPage
 from rolecall.entitlements import actions, queries
 from rolecall.entitlements.model import EntitlementKind
 from rolecall.entitlements.shapes import Curation, EntitlementDetail, EntitlementItem
@@ -30,7 +30,7 @@ _QUERY = {"asOf": an_as_of, **{name: reader for name, (_, reader) in _FILTERS.it
 
 
 @operation("GET", "/", scope=Scope.APPLICATIONS_READ, query=_QUERY)
-async def list_entitlements(db: Db, query: dict[str, Any], config: Config, now: datetime) -> Page[EntitlementItem]:
+async def list_entitlements(db: Db, query: dict[str, Any], config: Config, now: datetime) -> PastPage[EntitlementItem]:
     """List groups and permissions of all applications by name, now or as of a time or an import.
 
     For a past moment, the list has what imports showed then, with the curated fields of today.

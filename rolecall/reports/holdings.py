@@ -8,7 +8,7 @@ from rolecall.accounts.model import Access
 from rolecall.accounts.moments import moment_of, with_missing
 from rolecall.core.config import Config
 from rolecall.core.db import Db
-from rolecall.core.paging import Page, whole
+from rolecall.core.paging import Page, PastPage, whole
 from rolecall.effective_access.queries import FOREVER, GRANTING_MODELS, GRANTING_REQUESTS
 from rolecall.effective_access.shapes import HolderAccount, HolderIdentity, ImportReason
 from rolecall.entitlements.queries import ENTITLEMENTS_AT
@@ -110,7 +110,7 @@ def _live(query: dict[str, Any]) -> str:
 _THEN = f"shown AS MATERIALIZED (SELECT e.* FROM {ENTITLEMENTS_AT} AS e), "
 
 
-async def everyones_access(db: Db, query: dict[str, Any], config: Config, now: datetime) -> Page[AccessRow]:
+async def everyones_access(db: Db, query: dict[str, Any], config: Config, now: datetime) -> PastPage[AccessRow]:
     """List the access of all accounts with the reasons, now or at a past moment."""
     as_of = await moment_of(db, query.get("asOf"), config, now)
     shown = "shown" if as_of else "entitlements"

@@ -33,7 +33,7 @@ from rolecall.core.errors import Forbidden, Unauthorized
 from rolecall.core.exporting import Plan
 from rolecall.core.formats.formats import Format
 from rolecall.core.ids import new_id
-from rolecall.core.paging import Page
+from rolecall.core.paging import Page, PastPage
 from rolecall.web import exporting, idempotency, limits
 from rolecall.web.bodies import AnyRequest, Carried, Reader, read_json, read_optional_json, read_query
 from rolecall.web.correlation import correlation_id
@@ -81,7 +81,7 @@ class Operation(msgspec.Struct, frozen=True):
 
     @property
     def is_list(self) -> bool:
-        return get_origin(self.answer) is Page
+        return get_origin(self.answer) in (Page, PastPage)
 
 
 class Answer:

@@ -110,7 +110,7 @@ async def test_a_list_of_several_applications_names_those_without_data(
         early = (await client.get(path, params={"asOf": "2026-04-01"})).json()
         late = (await client.get(path, params={"asOf": "2026-06-01"})).json()
         now = (await client.get(path)).json()
-        assert (early["noDataBefore"], late["noDataBefore"], "noDataBefore" in now) == (missing, [], False)
+        assert (early["noDataBefore"], late["noDataBefore"], now["noDataBefore"]) == (missing, [], [])
 
 
 async def test_manifests_name_the_applications_without_data(client: httpx2.AsyncClient, younger: UUID) -> None:

@@ -285,7 +285,7 @@ class ConflictDetail(ConflictItem):
     activity: list[Json]
 
 
-class RuleSimulation(Page[ConflictItem], kw_only=True):
+class RuleSimulation(Page[ConflictItem]):
     beginning: int
     ending: int
     staying: int

@@ -26,7 +26,10 @@ class Page(Answer, Generic[T]):
     page: int
     page_size: int
     total_pages: int
-    no_data_before: list[WithoutData] | msgspec.UnsetType = msgspec.UNSET
+
+
+class PastPage(Page[T], Generic[T]):
+    no_data_before: list[WithoutData]
 
 
 class Person(Answer):

@@ -236,7 +236,7 @@ class ModelConflicts(Answer):
     people: int
 
 
-class Simulation(Page[Affected], kw_only=True):
+class Simulation(Page[Affected]):
     joining: int
     leaving: int
     staying: int

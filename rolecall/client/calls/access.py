@@ -60,10 +60,10 @@ def list_entitlements(
     owner_id: Id | None = None,
     tag: str | None = None,
     as_of: When | int | None = None,
-) -> Call[Page[answers.Entitlement]]:
+) -> Call[answers.PastPage[answers.Entitlement]]:
     """List groups and permissions of all applications, now or as of a time or an import number."""
     return describe.get(
-        Page[answers.Entitlement],
+        answers.PastPage[answers.Entitlement],
         "/api/entitlements",
         application_id=application_id,
         kind=kind,

@@ -103,11 +103,11 @@ def list_all_accounts(
     privileged: bool | None = None,
     never_used: bool | None = None,
     as_of: When | int | None = None,
-) -> Call[Page[answers.RosterAccount]]:
+) -> Call[answers.PastPage[answers.RosterAccount]]:
     """List accounts across applications, now or as of a time or an import number."""
     flags = {"is_active": active, "leaver": leaver, "privileged": privileged, "never_used": never_used}
     return describe.get(
-        Page[answers.RosterAccount],
+        answers.PastPage[answers.RosterAccount],
         "/api/accounts",
         application_id=application_id,
         match=match,

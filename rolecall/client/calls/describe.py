@@ -15,16 +15,17 @@ from rolecall.client.answers import Json
 __all__ = ["Call", "Id", "When"]
 
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 Id = UUID | str
 When = date | datetime | str
 
 
-class Call(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
+class Call(msgspec.Struct, Generic[T_co], frozen=True, kw_only=True):
     """A call as data. `files` and `form` are the fields of a form. `key`: send an idempotency key with it."""
 
     method: str
     path: str
-    answer: type[T]
+    answer: type[T_co]
     query: Mapping[str, str] = {}
     body: Json | None = None
     files: Sequence[tuple[str, Path]] = ()
