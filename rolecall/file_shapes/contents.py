@@ -45,7 +45,11 @@ _RULES: tuple[Callable[[View], list[Part]], ...] = (
 def _chosen(view: View, content: Content) -> list[Part]:
     """Return what the rules find about a content that a person chose, or its columns alone."""
     found = [part for rule in _RULES for part in rule(view) if part.content == content]
-    return found[:1] or [Part(content, view.fields(content), {}, 1.0, ["Chosen by a person"])]
+    part = found[0] if found else Part(content, view.fields(content), {}, 1.0, ["Chosen by a person"])
+    if content in (Content.MEMBERSHIPS, Content.PERMISSIONS) and part.origin("Username"):
+        # Without users in the same file, they are those that it names.
+        part.shape["deriveUsers"] = True
+    return [part]
 
 
 def _finished(view: View, part: Part) -> Part:

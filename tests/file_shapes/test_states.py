@@ -4,6 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from rolecall.applications.model import Content
+from rolecall.file_shapes.proposals import Chosen, propose
+from rolecall.file_shapes.sample import sample_of
 from tests.application_imports.reading import Outcome, read_files
 from tests.file_shapes.test_exports import imported, proposed
 
@@ -179,3 +182,13 @@ def test_aligned_list_with_commas(tmp_path: Path) -> None:
     found = imported(tmp_path, users=text.encode("utf-16"))
 
     assert (found.active, found.inactive) == ({"abyron"}, {"bkahn"})
+
+
+def test_content_that_a_person_chose_has_users(tmp_path: Path) -> None:
+    text = "Account,Name,Role\nada,Ada Byron,Admin\nbob,Bob Kahn,Audit\n"
+    path = tmp_path / "export"
+    path.write_text(text)
+
+    found = propose([sample_of(path, "export")], {"export": Chosen(content=Content.MEMBERSHIPS)})
+
+    assert found.connector["files"][0]["shape"]["deriveUsers"] is True
