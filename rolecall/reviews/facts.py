@@ -124,4 +124,4 @@ async def find_facts(db: Db, review_id: UUID, subject: ItemSubject, now: datetim
         for table in ("conflicting_access", "peer_holdings", "earlier_items"):
             await execute(db, f"ANALYZE {table}")
     await execute(db, _FACTS, unused=f"{now - UNUSED_AFTER:%Y-%m-%d}")
-    await execute(db, "ANALYZE item_facts")
+    await execute(db, "ANALYZE item_facts (place)")

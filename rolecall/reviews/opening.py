@@ -8,6 +8,7 @@ import msgspec
 from rolecall.access_requests.requirements import ADMINISTRATORS
 from rolecall.core.db import Db, execute, fetch_rows, insert_rows
 from rolecall.core.errors import Conflict
+from rolecall.core.ids import new_id
 from rolecall.reviews import digests, population, reason_lists, reviewers
 from rolecall.reviews.changes import ItemChange, record_change
 from rolecall.reviews.facts import find_facts
@@ -74,20 +75,24 @@ def _why_empty(equation: list[TakenApplication]) -> str:
     return ", ".join(f"{count} × {reason.lower()}" for reason, count in sorted(reasons.items())) or "nothing is held"
 
 
+# Ids in the order of the items, so that their index grows at its end: a prefix by time, the place, and random digits.
+_PLACE = "lpad(to_hex(row_number() OVER w), 8, '0')"
+_ORDERED_ID = f"""(%(prefix)s || left({_PLACE}, 3) || '-8' || substr({_PLACE}, 4, 3) || '-' || right({_PLACE}, 2)
+            || right(gen_random_uuid()::text, 10))::uuid"""
 # By person, then application, then risk and name; accounts without a person come last.
 _LIST = f"""
     INSERT INTO candidate_items
-    SELECT row_number() OVER (ORDER BY i.list_key NULLS LAST, o.list_key, coalesce(a.username, g.name), c.holder,
-                                       risk_rank(e.risk_rating) DESC, e.name_key, m.name_key),
-           gen_random_uuid(), %(subject)s, c.application_id, a.number, g.number, c.entitlement_id, c.model_id,
-           c.identity_id, c.access, c.since_import, c.request_ids, c.model_ids,
+    SELECT row_number() OVER w, {_ORDERED_ID},
+           %(subject)s, c.application_id, a.number, g.number, c.entitlement_id, c.model_id, c.identity_id, c.access, c.since_import, c.request_ids, c.model_ids,
            CASE WHEN %(by_model)s THEN c.model_ids[1] END, {{named}}, NULL
     FROM (SELECT h.*, coalesce(q.ids, '{{}}') AS request_ids, coalesce(x.ids, '{{}}') AS model_ids
           FROM pinned_holdings h
           LEFT JOIN pinned_requests q ON q.holder = h.holder AND q.entitlement_id = h.entitlement_id
           LEFT JOIN pinned_models x ON x.holder = h.holder AND x.entitlement_id = h.entitlement_id
           WHERE h.excluded IS NULL) AS c
-    LEFT JOIN accounts a ON a.number = c.holder LEFT JOIN groups g ON g.number = c.holder {reviewers.PEOPLE_OF}"""
+    LEFT JOIN accounts a ON a.number = c.holder LEFT JOIN groups g ON g.number = c.holder {reviewers.PEOPLE_OF}
+    WINDOW w AS (ORDER BY i.list_key NULLS LAST, o.list_key, coalesce(a.username, g.name), c.holder,
+                 risk_rank(e.risk_rating) DESC, e.name_key, m.name_key)"""
 
 
 async def _list_candidates(db: Db, review: ReviewDetail, what: Taking) -> None:
@@ -98,6 +103,7 @@ async def _list_candidates(db: Db, review: ReviewDetail, what: Taking) -> None:
         subject=what.subject,
         identity=first.identity_id,
         by_model=review.explained is Explained.BY_MODEL,
+        prefix=str(new_id())[:15],
     )
 
 

@@ -160,7 +160,7 @@ async def assign(
     """Fill `assigned_items` with the candidates that another person reviews than the stage names."""
     for table in ("reviewer_states", "request_people", "owned_models", "reviewer_problems"):
         await execute(db, f"DELETE FROM {table}")
-    await execute(db, "ANALYZE candidate_items")
+    await execute(db, "ANALYZE candidate_items (place, identity_id, entitlement_id, first_id, subject)")
     await execute(db, _STATES, now=now)
     await execute(db, _TOOK_PART)
     await execute(db, _OWNED_MODELS)
