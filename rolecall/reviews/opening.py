@@ -83,8 +83,8 @@ _ORDERED_ID = f"""(%(prefix)s || left({_PLACE}, 3) || '-8' || substr({_PLACE}, 4
 _LIST = f"""
     INSERT INTO candidate_items
     SELECT row_number() OVER w, {_ORDERED_ID},
-           %(subject)s, c.application_id, a.number, g.number, c.entitlement_id, c.model_id, c.identity_id, c.access, c.since_import, c.request_ids, c.model_ids,
-           CASE WHEN %(by_model)s THEN c.model_ids[1] END, {{named}}, NULL
+           %(subject)s, c.application_id, a.number, g.number, c.entitlement_id, c.model_id, c.identity_id, c.access,
+           c.since_import, c.request_ids, c.model_ids, CASE WHEN %(by_model)s THEN c.model_ids[1] END, {{named}}, NULL
     FROM (SELECT h.*, coalesce(q.ids, '{{}}') AS request_ids, coalesce(x.ids, '{{}}') AS model_ids
           FROM pinned_holdings h
           LEFT JOIN pinned_requests q ON q.holder = h.holder AND q.entitlement_id = h.entitlement_id

@@ -133,6 +133,16 @@ BUGS = [
         '            raise CannotCarryOut("it was a member already") from None\n',
     ),
     Bug(
+        "reviews",
+        "the items of a review are committed before the review is open",
+        "reviews/actions.py",
+        "    await opening.store_items(db, review, taken, now)\n",
+        "    await opening.store_items(db, review, taken, now)\n"
+        '    for statement in ("COMMIT", "SELECT pg_sleep(1)", "BEGIN"):\n'
+        "        await execute(db, statement)\n",
+        {"ROLECALL_REVIEW_KILLS": "12"},
+    ),
+    Bug(
         "tampering",
         "an entry after the head of its chain counts as one that was written meanwhile",
         "audit/model.py",

@@ -120,6 +120,13 @@ ROWS = [
         ci_seconds=45,
     ),
     Row(
+        "reviews",
+        "kill -9 while a review is opened, decided in bulk and closed",
+        "each is done or not at all; the digest, every decision and the evidence are whole",
+        ("tests/reviews/test_endure.py",),
+        full={"ROLECALL_REVIEW_KILLS": "60"},
+    ),
+    Row(
         "kill",
         "kill -9 of API, worker and database under load",
         "0 acknowledged writes lost, 0 moves doubled, ready again in under 3 s",

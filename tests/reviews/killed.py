@@ -1,4 +1,7 @@
-"""A process that changes a review in a transaction and waits before the commit, to be killed: URL, verb, review."""
+"""A process that changes a review in a transaction, to be killed: URL, verb, review, reviewer, and until when it waits.
+
+With `before-commit` it waits after the change; otherwise it prints the number of its database process and goes on.
+"""
 
 import asyncio
 import sys
@@ -10,29 +13,34 @@ import psycopg
 
 from rolecall.core.caller import Caller
 from rolecall.core.checking import Facts
-from rolecall.core.db import session_options
+from rolecall.core.db import Db, session_options, transaction
 from rolecall.reviews import actions, closing, deciding
 from tests.builders import ADA
 
 _BY = Caller(ADA.id, ADA.name, frozenset())
 
 
-async def change(url: str, verb: str, review: str, reviewer: str) -> None:
+async def change(url: str, verb: str, review: str, reviewer: str, waits: str = "before-commit") -> None:
     now = datetime.now(UTC)
-    async with (
-        await psycopg.AsyncConnection.connect(url, autocommit=True, options=session_options("http://x")) as db,
-        db.transaction(),
-    ):
-        match verb:
-            case "open":
-                await actions.open_review(db, _BY, review, now)
-            case "decide":
-                raw = {"decision": "Keep", "filters": {}, "reviewerId": reviewer, "comment": "as agreed"}
-                await deciding.decide_several(db, _BY, review, raw, Facts(now=now, zone=ZoneInfo("UTC")))
-            case "close":
-                await closing.close_review(db, msgspec.structs.replace(_BY, is_person=True), review, True, now)
-        print("changed", flush=True)
-        await asyncio.Event().wait()
+    async with await psycopg.AsyncConnection.connect(url, autocommit=True, options=session_options("http://x")) as db:
+        if waits != "before-commit":
+            print(db.info.backend_pid, flush=True)
+        async with transaction(db, "request"):
+            await _change(db, verb, review, reviewer, now)
+            if waits == "before-commit":
+                print("changed", flush=True)
+                await asyncio.Event().wait()
+
+
+async def _change(db: Db, verb: str, review: str, reviewer: str, now: datetime) -> None:
+    match verb:
+        case "open":
+            await actions.open_review(db, _BY, review, now)
+        case "decide":
+            raw = {"decision": "Keep", "filters": {}, "reviewerId": reviewer, "comment": "as agreed"}
+            await deciding.decide_several(db, _BY, review, raw, Facts(now=now, zone=ZoneInfo("UTC")))
+        case "close":
+            await closing.close_review(db, msgspec.structs.replace(_BY, is_person=True), review, True, now)
 
 
 if __name__ == "__main__":
