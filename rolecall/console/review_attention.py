@@ -4,6 +4,7 @@ from datetime import datetime
 
 import msgspec
 
+from rolecall.access_requests.requirements import ADMINISTRATORS
 from rolecall.core.db import Db
 from rolecall.reviews.model import ReviewStatus
 from rolecall.reviews.quality import ReviewerQuality
@@ -72,4 +73,5 @@ def _hasty(review: ReviewDetail, one: ReviewerQuality) -> ReviewAttention:
 
 def _idle(review: ReviewDetail, one: ReviewerQuality) -> ReviewAttention:
     left = "1 item is left" if one.pending == 1 else f"{one.pending:,} items are left"
-    return _about(review, one, "has not started", f"{left}. Remind or reassign them.")
+    verb = "have" if one.reviewer == ADMINISTRATORS.name else "has"
+    return _about(review, one, f"{verb} not started", f"{left}. Remind or reassign them.")

@@ -178,15 +178,15 @@ async def _searched(db: Db, page: int, filters: EntitlementFilters) -> Page[Enti
         items=f"SELECT e.id {rows} ORDER BY e.list_key",
         **values,
     )
-    found = await _by_id(db, ids.items)
+    found = await by_id(db, ids.items)
     return Page([found[id] for id in ids.items], ids.total_count, page, ids.page_size, ids.total_pages)
 
 
 _MOST_SUGGESTED = 20
 
 
-async def suggested(db: Db, application_id: UUID, words: str) -> list[EntitlementItem]:
-    """Find some entitlements of an application by a part of their name, without the numbers of holders."""
+async def suggested(db: Db, application_id: UUID | None, words: str) -> list[EntitlementItem]:
+    """Find some entitlements, of an application or of all, by a part of their name, without the numbers of holders."""
     conditions, values = _conditions(EntitlementFilters(application_id=application_id, search=words))
     rows = await fetch_rows(
         db,
@@ -212,7 +212,8 @@ async def former_names(db: Db, entitlement: EntitlementDetail) -> list[Entitleme
     )
 
 
-async def _by_id(db: Db, ids: Sequence[UUID]) -> dict[UUID, EntitlementItem]:
+async def by_id(db: Db, ids: Sequence[UUID]) -> dict[UUID, EntitlementItem]:
+    """Return entitlements without the numbers of holders."""
     rows = await fetch_rows(
         db, f"SELECT {_COLUMNS} FROM entitlements e {_JOINS} WHERE e.id = ANY(%(ids)s)", ids=list(ids)
     )
@@ -336,7 +337,7 @@ async def counts_then(db: Db, ids: Sequence[UUID], moment: datetime) -> dict[UUI
 async def uncounted(db: Db, id: str | UUID) -> EntitlementItem:
     """Get one entitlement, present or gone, without the numbers of its holders."""
     known = known_guid("Entitlement", str(id))
-    found = (await _by_id(db, [known])).get(known)
+    found = (await by_id(db, [known])).get(known)
     if found is None:
         raise NotFound("Entitlement", id)
     return found

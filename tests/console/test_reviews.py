@@ -65,6 +65,31 @@ async def test_draft_shows_its_preview_and_opens(administrator: httpx2.AsyncClie
     assert await fetch_value(db, "SELECT count(*) FROM review_items") == 5
 
 
+async def test_draft_is_narrowed_by_kind_access_and_model_found_by_name(
+    administrator: httpx2.AsyncClient, company: Reviewed, db: Db
+) -> None:
+    due = (datetime.now(UTC) + timedelta(days=20)).date().isoformat()
+    form = {"name": "Releases", "type": "Application", "stage1": "Application Owner", "dueOn": due}
+    risky = str(await fetch_value(db, "SELECT id FROM entitlements WHERE name = 'Release run'"))
+
+    found = await administrator.post("/reviews/new", data={**form, "find": "release", "search": "yes"})
+    none = await administrator.post("/reviews/new", data={**form, "find": "zzz"})
+    narrowed = {**form, "entitlementIds": risky, "identityTypes": "Employee", "find": "release", "searched": "release"}
+    made = await administrator.post("/reviews/new", data=narrowed)
+    shown = await administrator.get(f"{made.headers['location']}/edit")
+    await administrator.post(f"{made.headers['location']}/edit", data={**narrowed, "identityIds": str(company.joana)})
+    again = await administrator.get(f"{made.headers['location']}/edit")
+
+    assert f'name="entitlementIds" value="{risky}">' in found.text
+    assert "No other group or permission has these words in its name" in none.text
+    assert f'name="entitlementIds" value="{risky}" checked' in shown.text
+    assert 'value="Employee" checked' in shown.text
+    assert "narrowed by people" in again.text
+    scope = await fetch_value(db, "SELECT scope FROM reviews")
+    assert (scope["entitlementIds"], scope["identityTypes"]) == ([risky], ["Employee"])
+    assert scope["identityIds"] == [str(company.joana)]
+
+
 async def test_invalid_draft_says_what_to_correct(administrator: httpx2.AsyncClient, company: Reviewed) -> None:
     page = await administrator.post("/reviews/new", data={"name": "", "type": "Supervisor", "dueOn": "2020-01-01"})
 

@@ -9,6 +9,7 @@ from rolecall.console.answers import HtmlPage, SeeOther
 from rolecall.console.forms import first, given, with_people
 from rolecall.console.frame import screen
 from rolecall.console.inputs import Form
+from rolecall.console.review_scope import fields_of_scope, is_search
 from rolecall.console.screens.reviews import body_of, form_choices, shown_problems
 from rolecall.core.caller import Scope
 from rolecall.core.checking import Facts, Json
@@ -65,6 +66,8 @@ _NUMBERS = ("everyMonths", "daysToReview")
 
 @screen("POST", f"{_PLACE}/new", scope=_WRITE)
 async def create_review_template(db: Db, form: Form, facts: Facts) -> HtmlPage | SeeOther:
+    if is_search(form):
+        return await _form(db, form, {})
     try:
         async with db.transaction():
             made = await templates.create_template(db, await _body(db, form), facts)
@@ -91,9 +94,7 @@ def _fields_of(found: ReviewTemplate, config: Config) -> Form:
         "daysToReview": [str(found.days_to_review)],
         "nextOn": [found.next_on.astimezone(config.timezone).date().isoformat()],
         "opens": ["yes" if found.opens else ""],
-        "applicationIds": [str(one) for one in scope.get("applicationIds", [])],
-        "minRisk": [str(scope.get("minRisk") or "")],
-        "departments": list(scope.get("departments", [])),
+        **fields_of_scope(scope),
         "stagePerson": [next((one["identityId"] for one in review.get("stages", []) if "identityId" in one), "")],
     }
 
@@ -101,6 +102,8 @@ def _fields_of(found: ReviewTemplate, config: Config) -> Form:
 @screen("POST", f"{_PLACE}/{{id:str}}/edit", scope=_WRITE)
 async def change_review_template(db: Db, id: str, form: Form, facts: Facts) -> HtmlPage | SeeOther:
     found = await templates.get(db, id)
+    if is_search(form):
+        return await _form(db, form, {}, found)
     try:
         async with db.transaction():
             raw = await _body(db, form)

@@ -11,11 +11,12 @@ from rolecall.console import review_words
 from rolecall.console.answers import HtmlPage, SeeOther
 from rolecall.console.charts import Burndown, burndown
 from rolecall.console.finding import label_of
-from rolecall.console.forms import filled, first, given, problems_by_field, with_people
+from rolecall.console.forms import first, given, problems_by_field, with_people
 from rolecall.console.frame import OWN, screen
 from rolecall.console.inputs import Form
 from rolecall.console.model import Person
 from rolecall.console.review_attention import attention_of
+from rolecall.console.review_scope import PLACES, fields_of_scope, is_search, scope_choices, scope_of
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts, Json
 from rolecall.core.config import Config
@@ -23,12 +24,10 @@ from rolecall.core.db import Db
 from rolecall.core.errors import Conflict, Invalid
 from rolecall.core.ids import guid
 from rolecall.identities.authority import RecordType
-from rolecall.identities.queries import departments
 from rolecall.reviews import actions, closing, item_queries, new_access, queries, reminding, workspace
 from rolecall.reviews.model import ItemFact, ReviewItemStatus, ReviewStage, ReviewStatus, ReviewType, StageReviewer
 from rolecall.reviews.quality import quality_of_reviewers
 from rolecall.reviews.shapes import ReviewDetail, ReviewPreview
-from rolecall.settings.policy import Level
 from rolecall.web.bodies import a_guid, a_word_of
 
 _READ, _WRITE = Scope.REVIEWS_READ, Scope.REVIEWS_WRITE
@@ -90,12 +89,8 @@ async def form_choices(db: Db, form: Form) -> dict[str, Any]:
     person = {"stagePerson": await label_of(db, named)} if named else {}
     return {
         "form": {name: texts[0] for name, texts in form.items() if texts} | person,
-        "chosen": form.get("applicationIds", []),
-        "chosen_departments": filled(form, "departments"),
-        "departments": await departments(db),
+        "scope": await scope_choices(db, form),
         "types": review_words.TYPES,
-        "applications": await console.live_applications(db),
-        "risks": [level for level in Level if level is not Level.NONE],
         "stage_reviewers": list(StageReviewer),
         "explained": review_words.EXPLAINED,
         "silences": review_words.SILENCES,
@@ -105,15 +100,10 @@ async def form_choices(db: Db, form: Form) -> dict[str, Any]:
 def body_of(form: Form) -> Json:
     """Convert the form to the body of the API; a stage named Identity takes the person of the form."""
     stages = [_stage(words, first(form, "stagePerson")) for n in (1, 2) if (words := first(form, f"stage{n}"))]
-    scope = {
-        "applicationIds": form.get("applicationIds", []),
-        "departments": filled(form, "departments"),
-        **given(form, "minRisk"),
-    }
     return {
         **given(form, "name", "type", "explained", "onSilence", "statement"),
         "description": first(form, "description"),
-        "scope": scope,
+        "scope": scope_of(form),
         **({"stages": stages} if stages else {}),
     }
 
@@ -130,8 +120,7 @@ def _review_body(form: Form) -> Json:
 
 def shown_problems(error: Invalid) -> dict[str, str]:
     """Show problems of nested fields at the field of the form that holds them."""
-    places = {"scope.applicationIds": "applicationIds", "scope.minRisk": "minRisk", "scope.departments": "departments"}
-    places |= {"period.from": "periodFrom", "period.until": "periodUntil"}
+    places = PLACES | {"period.from": "periodFrom", "period.until": "periodUntil"}
     return {
         places.get(field, field.partition(".")[0]): message
         for field, message in ((name.removeprefix("review."), said) for name, said in problems_by_field(error).items())
@@ -140,6 +129,8 @@ def shown_problems(error: Invalid) -> dict[str, str]:
 
 @screen("POST", "/reviews/new", scope=_WRITE)
 async def create_review(db: Db, form: Form, caller: Caller, facts: Facts) -> HtmlPage | SeeOther:
+    if is_search(form):
+        return await _form(db, form, {})
     try:
         async with db.transaction():
             raw = _review_body(await with_people(db, form, "stagePerson"))
@@ -164,9 +155,7 @@ def _fields_of(found: ReviewDetail, config: Config) -> Form:
         "name": [found.name],
         "description": [found.description],
         "type": [found.type],
-        "applicationIds": [str(one) for one in found.scope.application_ids],
-        "minRisk": [found.scope.min_risk or ""],
-        "departments": list(found.scope.departments),
+        **fields_of_scope(found.scope),
         "explained": [found.explained],
         "onSilence": [found.on_silence],
         "statement": [found.statement],
@@ -179,6 +168,8 @@ def _fields_of(found: ReviewDetail, config: Config) -> Form:
 @screen("POST", "/reviews/{id:str}/edit", scope=_WRITE)
 async def change_review(db: Db, id: str, form: Form, caller: Caller, facts: Facts) -> HtmlPage | SeeOther:
     found = await queries.get(db, id)
+    if is_search(form):
+        return await _form(db, form, {}, found)
     try:
         async with db.transaction():
             raw = _review_body(await with_people(db, form, "stagePerson"))

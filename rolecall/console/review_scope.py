@@ -1,0 +1,85 @@
+"""The scope of a review in a form: what it covers, with records chosen by name, and the body that it becomes."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from rolecall.console import queries as console
+from rolecall.console.forms import filled, first, given
+from rolecall.console.inputs import Form
+from rolecall.console.picking import is_searched
+from rolecall.console.record_choices import NamedRecord, records_of
+from rolecall.core.checking import Json
+from rolecall.core.db import Db
+from rolecall.core.ids import guid
+from rolecall.entitlements import queries as entitlements
+from rolecall.entitlements.shapes import EntitlementItem
+from rolecall.identities.model import IdentityType
+from rolecall.identities.queries import departments
+from rolecall.reviews.model import ReviewScope
+from rolecall.settings.policy import Level
+
+# The lists of a scope. The form shows no fields for the last two, and keeps what the API has set.
+_LISTS = (
+    *("applicationIds", "departments", "identityTypes", "entitlementIds", "modelIds"),
+    *("identityIds", "entitlementOwnerIds"),
+)
+# Where the form shows the problems of these parts.
+PLACES = {f"scope.{name}": name for name in (*_LISTS, "minRisk")}
+
+
+class FoundEntitlements(msgspec.Struct, frozen=True):
+    """What a search for `words` found; `message` says what to do if it found nothing."""
+
+    words: str
+    choices: list[EntitlementItem]
+    message: str
+
+
+def fields_of_scope(scope: ReviewScope | Mapping[str, Any]) -> Form:
+    """Return the fields of the form for a scope."""
+    raw = msgspec.to_builtins(scope) if isinstance(scope, ReviewScope) else scope
+    lists = {name: [str(one) for one in raw.get(name) or []] for name in _LISTS}
+    return {**lists, "minRisk": [str(raw.get("minRisk") or "")]}
+
+
+def scope_of(form: Form) -> Json:
+    """Return the scope as the API reads it."""
+    return {**{name: list(dict.fromkeys(filled(form, name))) for name in _LISTS}, **given(form, "minRisk")}
+
+
+def is_search(form: Form) -> bool:
+    """Return whether the form asks for groups and permissions by name, and is to be shown again with them."""
+    return bool(first(form, "search")) or is_searched(form)
+
+
+async def scope_choices(db: Db, form: Form) -> dict[str, Any]:
+    """Return what the fields of a scope show and offer."""
+    chosen = [id for text in form.get("entitlementIds", []) if (id := guid(text))]
+    return {
+        "applications": await console.live_applications(db),
+        "departments": await departments(db),
+        "risks": [level for level in Level if level is not Level.NONE],
+        "kinds": list(IdentityType),
+        "models": await records_of(db, NamedRecord.MODEL),
+        "entitlements": list((await entitlements.by_id(db, chosen)).values()),
+        "found": await _found(db, form) if is_search(form) else None,
+        **{f"chosen_{name}": filled(form, name) for name in _LISTS},
+    }
+
+
+async def _found(db: Db, form: Form) -> FoundEntitlements:
+    """Find groups and permissions by a part of their names, in the chosen applications or in all."""
+    words = first(form, "find")
+    if not words:
+        return FoundEntitlements("", [], "Type a part of the name")
+    places = {id for text in form.get("applicationIds", []) if (id := guid(text))}
+    one = next(iter(places)) if len(places) == 1 else None
+    found = [
+        each
+        for each in await entitlements.suggested(db, one, words)
+        if not places or each.application.id in places
+        if str(each.id) not in form.get("entitlementIds", [])
+    ]
+    return FoundEntitlements(words, found, "" if found else "No other group or permission has these words in its name")
