@@ -9,7 +9,7 @@ import msgspec
 
 from rolecall.core.db import Db, fetch_rows, fetch_value
 from rolecall.core.paging import Page, fetch_page, totals_of
-from rolecall.reviews.population import IS_WHOLE, WAS_SEEN
+from rolecall.reviews.population import COVERS
 from rolecall.reviews.shapes import NamedReference
 
 
@@ -39,8 +39,7 @@ class ApplicationCoverage(msgspec.Struct, frozen=True, rename="camel"):
 # A review covers an application if it looks at everything that the accounts of the application hold.
 _COVERING = f"""SELECT r.id, r.number, r.name, r.due_on, r.completed_on FROM reviews r
     JOIN review_populations p ON p.review_id = r.id AND p.application_id = a.id
-    WHERE r.opened_by_import IS NULL AND r.type IN ('Application', 'Supervisor', 'Entitlement')
-      AND {IS_WHOLE} AND {WAS_SEEN}"""
+    WHERE {COVERS}"""
 _FROM = f"""FROM applications a
     LEFT JOIN LATERAL ({_COVERING} AND r.status = 'Completed' ORDER BY r.completed_on DESC LIMIT 1) AS last ON true
     LEFT JOIN LATERAL ({_COVERING} AND r.status IN ('Open', 'Closed') ORDER BY r.number DESC LIMIT 1) AS now ON true

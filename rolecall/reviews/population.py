@@ -356,6 +356,9 @@ IS_WHOLE = """NOT EXISTS (SELECT FROM jsonb_each(r.scope) AS part
 # SQL for a review `r` and its population `p`: no item was left undecided because the application was archived.
 WAS_SEEN = """NOT EXISTS (SELECT FROM review_items w WHERE w.review_id = r.id AND w.application_id = p.application_id
     AND w.status = 'Withdrawn' AND w.withdrawn_import IS NULL)"""
+# SQL for a review `r` that looks at everything that the accounts of the application of its population `p` hold.
+COVERS = f"""r.opened_by_import IS NULL AND r.type IN ('Application', 'Supervisor', 'Entitlement')
+      AND {IS_WHOLE} AND {WAS_SEEN}"""
 # The import that the last completed review of the same scope saw, and when it was opened, by application.
 LAST_REVIEWS = f"""
     SELECT DISTINCT ON (p.application_id) p.application_id, p.import_number, r.opened_on

@@ -8,6 +8,7 @@ import msgspec
 
 from rolecall.core.db import Db, fetch_all, fetch_rows, fetch_value
 from rolecall.core.paging import Page, fetch_page
+from rolecall.reviews.population import COVERS
 from rolecall.settings.policy import Level
 
 # The class of the meter's part, and the words, of each decision.
@@ -164,13 +165,13 @@ async def covering_reviews(db: Db, since: datetime) -> list[ReviewInMap]:
     return await fetch_all(
         db,
         ReviewInMap,
-        """SELECT p.application_id, r.id, r.status, r.due_on, r.completed_on,
+        f"""SELECT p.application_id, r.id, r.status, r.due_on, r.completed_on,
                   CASE WHEN p.items = 0 THEN 100 ELSE 100 * (
                       SELECT count(*) FROM review_items c WHERE c.review_id = r.id
                         AND c.application_id = p.application_id AND c.status <> 'Pending') / p.items END::int AS decided
            FROM review_populations p JOIN reviews r ON r.id = p.review_id
            WHERE p.application_id IS NOT NULL AND r.status IN ('Open', 'Closed', 'Completed')
-             AND r.opened_by_import IS NULL AND r.type NOT IN ('Unmatched', 'Leavers', 'Model', 'Changed')
+             AND {COVERS}
              AND coalesce(r.completed_on, r.due_on) >= %(since)s
            ORDER BY coalesce(r.completed_on, r.due_on), r.number""",
         since=since,

@@ -133,6 +133,17 @@ async def test_supervisor_without_a_role_decides_undoes_and_submits(
     assert f'href="/review-items/{third}"' in (await visitor.get(f"/requests/{request}")).text
 
 
+async def test_workspace_names_each_person_and_account_once(
+    visitor: httpx2.AsyncClient, company: Reviewed, review: str, db: Db
+) -> None:
+    await sign_in(visitor, db, company.carla)
+
+    page = (await visitor.get(f"/reviews/{review}/work")).text
+
+    assert len(re.findall("data-id", page.partition("</tbody>")[0])) == 3
+    assert (page.count('<tr class="person">'), page.count('<tr class="app">')) == (2, 2)
+
+
 async def test_one_entitlement_is_decided_once_with_exceptions(
     visitor: httpx2.AsyncClient, company: Reviewed, review: str, db: Db
 ) -> None:
