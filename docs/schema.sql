@@ -2387,6 +2387,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 451aa81578dd function keep_past_matches()
 -- c9c46628059d function known_risk(integer, integer)
 -- 860628d93d55 function lock_matching()
+-- 81478354ddbf function matches_of(public.accounts)
 -- 129923b2deed function note_former_holders()
 -- 7060cf76dd10 function note_holders()
 -- d60caa7d0f39 function note_identities_to_match()

@@ -23,8 +23,9 @@ from rolecall.effective_access.shapes import HolderAccount, HolderIdentity, Hold
 from rolecall.entitlements.shapes import EntitlementItem
 from rolecall.identities.model import IdentityStatus
 
-# A key names one holding among those of its entitlement.
-_KEY = "concat_ws(' ', h.account, array_to_string(h.path, '>'), h.access, lower(h.during))"
+# A key names one holding among those of its entitlement; in the history, of one person.
+_KEY = """concat_ws(' ', h.account, array_to_string(h.path, '>'), h.access, lower(h.during),
+                    extract(epoch FROM lower(m.during)))"""
 
 
 class _View(msgspec.Struct, frozen=True):
@@ -34,6 +35,8 @@ class _View(msgspec.Struct, frozen=True):
     during: str
     as_of: str
     order: str
+    # The time `m` that the account belonged to a person.
+    matches: str
 
     @property
     def all(self) -> str:
@@ -53,13 +56,20 @@ _HOLDERS = _View(
     during="int4range(min(lower(h.during)), NULL)",
     as_of="%(as_of)s",
     order="a.username, h.path, h.access",
+    matches="(SELECT NULL::uuid AS identity_id, NULL::tstzrange AS during)",
 )
 _HISTORY = _View(
     name="history of {id} up to {number}",
     during="unnest(range_agg(h.during))",
     as_of="NULL",
-    order="lower(h.during) DESC, a.username, h.path, h.access",
+    order="lower(h.during) DESC, a.username, h.path, h.access, lower(m.during) DESC NULLS LAST",
+    # Only accounts with earlier matches can have changed hands.
+    matches="""(SELECT m.identity_id, m.during FROM matches_of(a) AS m, application_imports b
+                WHERE EXISTS (SELECT FROM past_matches p WHERE p.account_number = a.number AND a.pin IS NULL)
+                AND b.number = lower(h.during) AND m.during && tstzrange(b.build_end, r.build_end)
+                AND coalesce(lower(m.during) <= %(moment)s, true))""",
 )
+_ENDED = """LEFT JOIN application_imports r ON r.number = upper(h.during) AND r.number <= %(as_of)s"""
 
 
 class _Row(msgspec.Struct):
@@ -84,6 +94,8 @@ class _Row(msgspec.Struct):
     since: int
     until: int | None
     path: list[str]
+    matched_from: datetime | None
+    matched_until: datetime | None
 
     @property
     def given(self) -> Given:
@@ -111,23 +123,24 @@ async def _listed(
     db: Db, view: _View, entitlement: EntitlementItem, page: int, as_of: datetime | None, now: datetime
 ) -> Page[Holding]:
     number = await _last_import(db, entitlement, as_of)
-    given = {"id": entitlement.id, "as_of": number}
+    given = {"id": entitlement.id, "as_of": number, "moment": as_of or now}
     if page == EVERYTHING:
-        rows = f"{_select(view.all)} WHERE lower(h.during) <= %(as_of)s ORDER BY {view.order}"
+        rows = f"{_select(view, view.all)} WHERE lower(h.during) <= %(as_of)s ORDER BY {view.order}"
         shown = partial(_shown, number, as_of)
-        read: Rows[Any] = Rows(rows, {**given, "moment": as_of or now}, lambda row: _Row(*row), shown)
+        read: Rows[Any] = Rows(rows, given, lambda row: _Row(*row), shown)
         return all_of([read])
     gathered = await fetch_computed(
         db,
-        f"{view.name.format(id=entitlement.id, number=number)}, joined {await _joined(db, entitlement)}",
+        f"{view.name.format(id=entitlement.id, number=number)}, {await _state(db, view, entitlement, as_of)}",
         f"""SELECT {_KEY} AS key, row_number() OVER (ORDER BY {view.order}) - 1 AS place
-            FROM {view.all} AS h JOIN accounts a ON a.number = h.account WHERE lower(h.during) <= %(as_of)s""",
+            FROM {view.all} AS h JOIN accounts a ON a.number = h.account {_ENDED}
+            LEFT JOIN LATERAL {view.matches} AS m ON true WHERE lower(h.during) <= %(as_of)s""",
         page,
         now,
         **given,
     )
     accounts = [int(key.split(" ", 1)[0]) for key in gathered.keys]
-    found = await fetch_all(db, _Row, _select(view.of_accounts), **given, moment=as_of or now, accounts=accounts)
+    found = await fetch_all(db, _Row, _select(view, view.of_accounts), **given, accounts=accounts)
     by_key = {row.key: row for row in found}
     items = await _shown(number, as_of, db, [by_key[key] for key in gathered.keys if key in by_key])
     return Page(items, gathered.total, page, PAGE_SIZE, -(-gathered.total // PAGE_SIZE))
@@ -145,37 +158,59 @@ async def _last_import(db: Db, entitlement: EntitlementItem, as_of: datetime | N
     return number or 0
 
 
-async def _joined(db: Db, entitlement: EntitlementItem) -> str:
-    """Return the ids of an entitlement and of its former names, which share one history."""
+async def _state(db: Db, view: _View, entitlement: EntitlementItem, as_of: datetime | None) -> str:
+    """Return what a stored list depends on beside imports: former names, which share one history, and matches."""
     rows = await fetch_rows(db, "SELECT id FROM former_selves(%(id)s)", id=entitlement.id)
-    return " ".join(sorted(str(id) for (id,) in rows))
+    joined = f"joined {' '.join(sorted(str(id) for (id,) in rows))}"
+    if view is _HOLDERS:
+        return joined
+    matched = await fetch_value(
+        db,
+        """SELECT concat_ws(' ', (SELECT number FROM matchings WHERE application_id = %(application)s),
+                            (SELECT max(since) FROM past_matches WHERE since <= %(as_of)s::timestamptz),
+                            (SELECT max(until) FROM past_matches WHERE until <= %(as_of)s::timestamptz))""",
+        application=entitlement.application.id,
+        as_of=as_of,
+    )
+    return f"{joined}, matched {matched}"
 
 
-def _select(holdings: str) -> str:
+def _select(view: _View, holdings: str) -> str:
     """Select the columns of a `_Row`, without a condition."""
     return f"""SELECT {_KEY} AS key, e.application_id, e.kind = 'Group' AS is_group, e.header, e.section, e.name,
                a.id AS account_id, a.username, coalesce(v.is_active, false) AS is_active,
                coalesce(v.is_locked, false) AS is_locked, i.id AS identity_id,
                i.first_name || ' ' || i.last_name AS identity_name, i.title, i.department, i.status,
-               h.access, lower(h.during) AS since, upper(h.during) AS until, group_names(h.path) AS path
+               h.access, lower(h.during) AS since, upper(h.during) AS until, group_names(h.path) AS path,
+               lower(m.during) AS matched_from, upper(m.during) AS matched_until
         FROM {holdings} AS h JOIN accounts a ON a.number = h.account JOIN entitlements e ON e.id = h.id
         LEFT JOIN LATERAL (SELECT * FROM account_versions v WHERE v.account_number = a.number
                            AND v.from_import <= %(as_of)s ORDER BY v.from_import DESC LIMIT 1) AS v ON true
-        LEFT JOIN application_imports r ON r.number = upper(h.during) AND r.number <= %(as_of)s
+        {_ENDED} LEFT JOIN LATERAL {view.matches} AS m ON true
         -- Whose it was until it ended.
-        LEFT JOIN identities i ON i.id = identity_then(a, coalesce(r.build_end - interval '1 us', %(moment)s))"""
+        LEFT JOIN identities i ON i.id = CASE WHEN m.during IS NOT NULL THEN m.identity_id
+            ELSE identity_then(a, coalesce(r.build_end - interval '1 us', %(moment)s)) END"""
 
 
 async def _shown(number: int, as_of: datetime | None, db: Db, rows: Sequence[_Row]) -> list[Holding]:
     """Explain holdings as of the import `number`; those that had ended by then by all reasons while they lasted."""
-    # A holding that ended later was still held at that time.
-    rows = [msgspec.structs.replace(row, until=None if (row.until or 0) > number else row.until) for row in rows]
+    # What ended later was still so at that time.
+    rows = [
+        msgspec.structs.replace(
+            row,
+            until=None if (row.until or 0) > number else row.until,
+            matched_until=row.matched_until if (row.matched_until or FOREVER) <= (as_of or FOREVER) else None,
+        )
+        for row in rows
+    ]
     imports = await imports_by_number(db, {n for row in rows for n in (row.since, row.until) if n is not None})
 
     def span(row: _Row) -> Span:
-        if row.until is None:
-            return at(as_of)
-        return imports[row.since].build_end or FOREVER, imports[row.until].build_end or FOREVER
+        ends = [imports[row.until].build_end if row.until is not None else None, row.matched_until]
+        if ended := [end for end in ends if end]:
+            begins = [imports[row.since].build_end, row.matched_from]
+            return max(begin for begin in begins if begin), min(ended)
+        return at(as_of)
 
     people = defaultdict[Span, set[UUID]](set)
     for row in rows:
@@ -194,6 +229,8 @@ async def _shown(number: int, as_of: datetime | None, db: Db, rows: Sequence[_Ro
             imports[row.until] if row.until is not None else None,
             row.path,
             reasons.get(span(row), none).why(row.identity_id, row.given, row.username, since),
+            row.matched_from,
+            row.matched_until,
         )
 
     return [holding(row) for row in rows]

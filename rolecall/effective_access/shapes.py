@@ -122,7 +122,8 @@ class Holding(msgspec.Struct, rename="camel"):
 
     `path` names the groups it comes through, from the group that the account is in; empty when direct. An account that
     holds it in several ways is listed once for each. `until` is the import that no longer showed it; null if it was
-    still held.
+    still held. The history has a row for each identity that the account belonged to meanwhile: `matchedFrom` and
+    `matchedUntil` say since when and until when, if it changed hands.
     """
 
     identity: HolderIdentity | None
@@ -132,3 +133,5 @@ class Holding(msgspec.Struct, rename="camel"):
     until: ImportReason | None
     path: list[str]
     why: Why
+    matched_from: datetime | None
+    matched_until: datetime | None

@@ -248,6 +248,22 @@ CREATE OR REPLACE FUNCTION identity_then(account accounts, moment timestamptz) R
     CASE WHEN account.pin IS NOT NULL OR account.matched_on <= moment THEN account.identity_id
          ELSE (SELECT m.identity_id FROM match_then(account, moment) AS m) END;
 
+-- All identities that an account has belonged to, as match_then defines it; null for the time between two matches.
+CREATE OR REPLACE FUNCTION matches_of(account accounts) RETURNS TABLE (identity_id uuid, during tstzrange) STABLE LANGUAGE sql BEGIN ATOMIC
+    WITH known AS (
+        SELECT m.identity_id, m.since, m.until FROM past_matches m WHERE account.pin IS NULL AND m.account_number = account.number
+        UNION ALL
+        SELECT account.identity_id, account.matched_on, NULL
+    ), numbered AS (
+        SELECT k.*, row_number() OVER (ORDER BY k.since) = 1 AS is_first, lead(k.since) OVER (ORDER BY k.since) AS next FROM known k
+    ), spans (identity_id, during) AS (
+        SELECT n.identity_id, tstzrange(CASE WHEN NOT n.is_first THEN n.since END, n.until) FROM numbered n
+        UNION ALL
+        SELECT NULL, tstzrange(n.until, n.next) FROM numbered n WHERE n.until < n.next
+    )
+    SELECT s.identity_id, unnest(range_agg(s.during)) FROM spans s GROUP BY s.identity_id;
+END;
+
 -- Store the matches that an update ends, with their interval: docs/decisions/0090.
 CREATE OR REPLACE FUNCTION keep_past_matches() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE

@@ -339,3 +339,46 @@ async def test_a_moment_in_the_future_is_refused(client: httpx2.AsyncClient, db:
 
     assert answer.status_code == 400
     assert answer.json()["errors"][0]["field"] == "asOf"
+
+
+async def test_history_has_a_row_for_each_person_an_account_belonged_to(client: httpx2.AsyncClient, db: Db) -> None:
+    bank = await an_application(db, "CoreBank")
+    ada, bo = await an_identity(db, "Ada", "Lovelace"), await an_identity(db, "Bo", "Clark")
+    run = await some_groups(db, bank, {"Approvers": ""})
+    await an_account(db, bank, "approver", None, groups=("Approvers",), run=run)
+    await execute(db, "UPDATE application_imports SET build_end = now() - interval '80 days'")
+    given = await a_granted_request(db, bank, ada, "Approvers", given=79)
+    for person, days in ((ada, 90), (ada, 60), (None, 20), (bo, 10)):
+        await execute(
+            db,
+            """UPDATE accounts SET identity_id = %(id)s, match = %(match)s, pin = NULL,
+               matched_on = now() - make_interval(days => %(days)s)""",
+            id=person,
+            match="Email" if person else "Disputed",
+            days=days,
+        )
+    id = (await entitlement(client, "Approvers"))["id"]
+
+    def held(page: Any) -> list[tuple[str | None, int, bool, bool]]:
+        return [
+            (
+                item["identity"] and item["identity"]["name"],
+                len(item["why"]["accessRequests"]),
+                item["matchedFrom"] is not None,
+                item["matchedUntil"] is not None,
+            )
+            for item in page["items"]
+        ]
+
+    history = await read(client, id, "history")
+    early = await read(client, id, "history", asOf=(datetime.now(UTC) - timedelta(days=15)).isoformat())
+
+    assert held(history) == [
+        ("Bo Clark", 0, True, False),
+        (None, 0, True, True),
+        ("Ada Lovelace", 1, False, True),
+    ]
+    assert history["items"][2]["why"]["accessRequests"][0]["number"] == given
+    assert (history["totalCount"], held(early)) == (3, [(None, 0, True, False), held(history)[2]])
+    export = await client.get(f"/api/entitlements/{id}/history", params={"format": "jsonl"})
+    assert len(export.text.splitlines()) == 3

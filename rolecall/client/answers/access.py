@@ -180,6 +180,8 @@ class Holding(Answer):
     until: Json | None
     path: list[str]
     why: Json
+    matched_from: datetime | None
+    matched_until: datetime | None
 
 
 class NamedRecord(Answer):

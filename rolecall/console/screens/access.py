@@ -13,7 +13,7 @@ from rolecall.accounts.model import PermissionName
 from rolecall.accounts.moments import end_of_day
 from rolecall.conflicts import queries as conflicts
 from rolecall.console import queries as console
-from rolecall.console.answers import HtmlPage, SeeOther, sentence
+from rolecall.console.answers import HtmlPage, SeeOther
 from rolecall.console.finding import label_of, the_person
 from rolecall.console.forms import first, person_filter, problems_by_field, shown
 from rolecall.console.frame import screen
@@ -94,11 +94,11 @@ async def show_entitlement(
     read = holders.history_of if query.get("history") else holders.holders_of
     period = query.get("period") or ChartPeriod.YEAR
     first = await first_data(db, entitlement.application.id)
-    no_data, page = None, Page[Holding]([], 0, 1, PAGE_SIZE, 0)
+    no_data, page = False, Page[Holding]([], 0, 1, PAGE_SIZE, 0)
     try:
         page = await read(db, entitlement, query["page"], moment, facts.now)
-    except Invalid as error:
-        no_data = sentence(error)
+    except Invalid:
+        no_data = True
     return HtmlPage(
         "entitlement.html",
         {
