@@ -994,6 +994,7 @@ CREATE TRIGGER keep_list_on_delete AFTER DELETE ON public.identities REFERENCING
 CREATE TRIGGER keep_list_on_insert AFTER INSERT ON public.identities REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_identities_on_insert();
 CREATE TRIGGER keep_list_on_truncate AFTER TRUNCATE ON public.identities FOR EACH STATEMENT EXECUTE FUNCTION public.empty_list();
 CREATE TRIGGER keep_list_on_update AFTER UPDATE ON public.identities REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_identities_on_update();
+CREATE TRIGGER keep_past_departures AFTER UPDATE ON public.identities REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_past_departures();
 CREATE TRIGGER move_duty_holders AFTER UPDATE ON public.identities REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.move_duty_holders();
 CREATE TRIGGER note_acting_owners AFTER UPDATE ON public.identities REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_acting_owners();
 CREATE TRIGGER note_delete AFTER DELETE ON public.identities REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_identities();
@@ -1292,6 +1293,13 @@ CREATE TRIGGER keep_list_on_insert AFTER INSERT ON public.notifications REFERENC
 CREATE TRIGGER keep_list_on_truncate AFTER TRUNCATE ON public.notifications FOR EACH STATEMENT EXECUTE FUNCTION public.empty_list();
 CREATE TRIGGER keep_list_on_update AFTER UPDATE ON public.notifications REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_notifications_on_update();
 ALTER TABLE ONLY public.notifications ADD CONSTRAINT notifications_identity_id_fkey FOREIGN KEY (identity_id) REFERENCES public.identities(id);
+
+CREATE TABLE public.past_departures (
+    identity_id uuid NOT NULL,
+    since timestamp with time zone NOT NULL,
+    until timestamp with time zone NOT NULL
+);
+ALTER TABLE ONLY public.past_departures ADD CONSTRAINT past_departures_pkey PRIMARY KEY (identity_id, since);
 
 CREATE TABLE public.past_matches (
     account_number integer NOT NULL,
@@ -2568,6 +2576,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 784c80c7ce13 function keep_identities_on_delete()
 -- c55a644abca5 function keep_identities_on_insert()
 -- 234405009853 function keep_identities_on_update()
+-- 905c0b1ce50f function keep_past_departures()
 -- 4bf531d27970 function note_identities()
 -- f1551f5f51be function note_unconfirmed_emails()
 

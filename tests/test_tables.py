@@ -21,7 +21,7 @@ OWNERS = {
     "audit": "audit_checkpoints audit_events audit_heads",
     "settings": "settings",
     "tokens": "tokens",
-    "identities": "console_roles identities unconfirmed_emails",
+    "identities": "console_roles identities past_departures unconfirmed_emails",
     "applications": "application_imports applications connectors file_groups schedules",
     "accounts": "account_versions accounts assignments group_versions groups"
     " identities_to_match matchings memberships past_matches permission_holders permission_values permission_versions"

@@ -170,8 +170,11 @@ _CONDITIONS = {
                   OR strpos(username_key(v.name), username_key(%(search)s)) > 0
                   OR strpos(lower(v.email), lower(%(search)s)) > 0)""",
     "is_active": "v.is_active = %(is_active)s",
-    "leaver": """(i.id IS NOT NULL AND i.status <> 'Active'
-                  AND coalesce(i.inactivated_date <= %(moment)s, true)) = %(leaver)s""",
+    "leaver": """(i.id IS NOT NULL AND (
+                      i.status <> 'Active' AND coalesce(i.inactivated_date <= %(moment)s, true)
+                      OR EXISTS (SELECT FROM past_departures d
+                                 WHERE d.identity_id = i.id AND d.since <= %(moment)s AND d.until > %(moment)s)
+                  )) = %(leaver)s""",
     "dormant_days": "v.last_login <> '' AND v.last_login < %(oldest)s",
     "never_used": "(v.last_login = '' AND a.id IN (SELECT application_id FROM with_logins)) = %(never_used)s",
     "privileged": "(x.number IN (SELECT account FROM privileged)) = %(privileged)s",

@@ -12,6 +12,19 @@ BEGIN
 END $$;
 CREATE OR REPLACE TRIGGER confirm_email AFTER UPDATE OF email_address ON identities FOR EACH ROW EXECUTE FUNCTION confirm_email();
 
+-- Keep when people who come back had left: `inactivated_date` is empty from then on.
+CREATE OR REPLACE FUNCTION keep_past_departures() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    back uuid[] := ARRAY(SELECT id FROM old_rows WHERE status <> 'Active' INTERSECT SELECT id FROM new_rows WHERE status = 'Active');
+BEGIN
+    INSERT INTO past_departures AS p (identity_id, since, until)
+    SELECT id, inactivated_date, written_on() FROM old_rows WHERE id = ANY (back) AND inactivated_date < written_on()
+    ON CONFLICT (identity_id, since) DO UPDATE SET until = greatest(p.until, EXCLUDED.until);
+    RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER keep_past_departures AFTER UPDATE ON identities REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
+    FOR EACH STATEMENT EXECUTE FUNCTION keep_past_departures();
+
 CALL keep_list('identities');
 CALL keep_audit('unconfirmed_emails', '''Identity''', 'r.identity_id', $$jsonb_build_object('signInEmail', r.sign_in_email)$$, $$'signInEmail'$$);
 CALL keep_audit('identities', '''Identity''', 'r.id', $$to_jsonb(r) - '{id,last_name_key,first_name_key,list_key}'::text[]$$);

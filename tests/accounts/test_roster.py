@@ -293,3 +293,22 @@ async def test_archived_applications_are_left_out_now_and_listed_in_the_past(
         assert await count(path) == 1
         assert await count(path, applicationId=str(ledger)) == 1
         assert await count(path, asOf=before) == 2
+
+
+async def test_leavers_of_a_past_day_stay_leavers_when_they_come_back(client: httpx2.AsyncClient, db: Db) -> None:
+    ledger, ada = await an_application(db, "Ledger"), await an_identity(db, "Ada", "Lovelace")
+    await an_account(db, ledger, "ada", ada)
+    await execute(db, "UPDATE application_imports SET build_end = now() - interval '80 days'")
+    left = "UPDATE identities SET status = 'Disabled', inactivated_date = now() - interval '50 days'"
+    await execute(db, left)
+    days = {ago: (datetime.now(UTC) - timedelta(days=ago)).isoformat() for ago in (60, 40)}
+
+    async def leavers() -> list[list[str]]:
+        past = [usernames(await listed(client, leaver="true", asOf=moment)) for moment in days.values()]
+        return [*past, usernames(await listed(client, leaver="true"))]
+
+    gone = await leavers()
+    await execute(db, "UPDATE identities SET status = 'Active', inactivated_date = NULL")
+
+    assert gone == [[], ["ada"], ["ada"]]
+    assert await leavers() == [[], ["ada"], []]

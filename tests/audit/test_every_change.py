@@ -56,7 +56,7 @@ UNGOVERNED = {
     # Derived from audited tables.
     "access_model_grants", "access_model_members", "access_model_versions", "application_totals", "list_changes",
     "entitlements", "holder_counts", "conflicts", "duty_entitlements", "duty_groups", "duty_holders",
-    "duty_rule_duties", "duty_rule_versions", "past_sides",
+    "duty_rule_duties", "duty_rule_versions", "past_departures", "past_sides",
     # Items of a review: the review has one entry with their digest, and decisions are audited.
     "review_item_reasons", "review_items", "review_scopes",
     "list_contents", "lists", "matchings", "past_matches", "past_model_members", "past_resolutions", "request_times",
