@@ -216,8 +216,9 @@ async def of_identity_at(db: Db, identity_id: UUID, moment: datetime) -> list[tu
                           AND r.build_end <= %(moment)s) AS last ON true
             JOIN account_versions v ON v.account_number = a.number AND v.from_import <= last.number
                  AND (v.until_import IS NULL OR v.until_import > last.number)
-            WHERE a.number IN (SELECT number FROM accounts WHERE identity_id = %(identity)s
-                               UNION SELECT account_number FROM past_matches WHERE identity_id = %(identity)s)
+            -- An array, so that the match is not computed for every account.
+            WHERE a.number = ANY (ARRAY(SELECT number FROM accounts WHERE identity_id = %(identity)s
+                                        UNION SELECT account_number FROM past_matches WHERE identity_id = %(identity)s))
             AND identity_then(a, %(moment)s) = %(identity)s
             ORDER BY p.name_key, p.id, a.username""",
         identity=identity_id,

@@ -1,6 +1,5 @@
 """The catalogue: groups and permissions of all applications, now or as of a past moment."""
 
-import hashlib
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
@@ -10,8 +9,6 @@ import msgspec
 
 from rolecall.accounts.moments import with_missing
 from rolecall.applications.queries import SUMMARY_COLUMNS, SUMMARY_WIDTH, summary_from_row
-from rolecall.core import clock
-from rolecall.core.computed_lists import fetch_computed
 from rolecall.core.db import Db, fetch_all, fetch_one, fetch_rows, fetch_value
 from rolecall.core.errors import NotFound
 from rolecall.core.ids import known_guid
@@ -26,6 +23,7 @@ from rolecall.core.paging import (
     fetch_page,
     whole,
 )
+from rolecall.entitlements.counting import LAST_IMPORTS, STATE_OF_IMPORTS, counts_now, holders_then, stored_holders_then
 from rolecall.entitlements.model import EntitlementKind
 from rolecall.entitlements.shapes import (
     Curated,
@@ -112,12 +110,16 @@ async def by_name(
         ids, keep = [item.id for item in items], page != EVERYTHING
         if as_of is None:
             counts = await counts_now(db, ids, keep=keep)
-        elif keep and filters.search is None and filters.tag is None:
-            counts = await counts_then(db, ids, as_of)
-        else:
-            # Searches are free text, so their counts are not stored.
-            counts = await _counts_at(db, ids, as_of)
-        return [msgspec.structs.replace(item, holders=counts.get(item.id, HolderCounts())) for item in items]
+            return [msgspec.structs.replace(item, holders=counts.get(item.id, HolderCounts())) for item in items]
+        # Searches are free text, so what is computed for them is not stored.
+        is_stored = keep and filters.search is None and filters.tag is None
+        then = await (stored_holders_then if is_stored else holders_then)(db, ids, as_of)
+        return [
+            msgspec.structs.replace(
+                item, holders=then[item.id].holders, risk_rating=then[item.id].risk_rating or item.risk_rating
+            )
+            for item in items
+        ]
 
     return await with_missing(db, await found.completed(db, with_counts), filters.application_id, as_of)
 
@@ -220,11 +222,6 @@ async def by_id(db: Db, ids: Sequence[UUID]) -> dict[UUID, EntitlementItem]:
     return {row[0]: from_row(row) for row in rows}
 
 
-# The last import of each application at a moment.
-_LAST = """(SELECT r.application_id, max(r.number)::int AS number FROM application_imports r
-            WHERE r.status = 'Finished' AND r.build_end <= %(moment)s GROUP BY 1)"""
-# A text that differs if they do. A later import may be committed before an earlier one, so a time would not.
-_LAST_IMPORTS = f"SELECT md5(string_agg(last.number::text, ' ' ORDER BY last.number)) FROM {_LAST} AS last"
 _VALID = "v.from_import <= last.number AND (v.until_import IS NULL OR v.until_import > last.number)"
 # The entitlements that were present at a moment, as imports showed them then, with the curated fields of today, which
 # for a former name are those of the present one.
@@ -234,7 +231,7 @@ ENTITLEMENTS_AT = f"""(
            coalesce(k.risk_rating, shown.risk_rating, given_risk_at(e.number, last.number)) AS risk_rating,
            coalesce(k.is_privileged, false) AS is_privileged, k.owner_id, coalesce(k.tags, '{{}}') AS tags, e.name_key,
            e.first_import, e.gone_import
-    FROM entitlements e JOIN {_LAST} AS last ON last.application_id = e.application_id
+    FROM entitlements e JOIN {LAST_IMPORTS} AS last ON last.application_id = e.application_id
     LEFT JOIN curations k ON k.entitlement_id = latest_self(e.id)
     CROSS JOIN LATERAL (
         SELECT e.header, v.description, v.risk_rating FROM permission_versions v
@@ -249,89 +246,25 @@ async def _at(db: Db, page: int, filters: EntitlementFilters, moment: datetime) 
     """List the entitlements that were present at a past moment, also those of applications archived since."""
     conditions, values = _conditions(filters)
     rows = f"FROM {ENTITLEMENTS_AT} AS e {_JOINS} WHERE true{conditions}"
+    # Groups are rated with their holders, which is stored.
+    columns = _COLUMNS.replace("e.risk_rating", "CASE WHEN e.kind = 'Group' THEN 'None' ELSE e.risk_rating END")
     if filters.search is not None or filters.tag is not None:
         # Searches are free text, so their pages are not stored.
-        items = f"SELECT {_COLUMNS} {rows} ORDER BY e.name_key"
+        items = f"SELECT {columns} {rows} ORDER BY e.name_key"
         return await fetch_page(
             db, from_row, page, total=f"SELECT count(*) {rows}", items=items, moment=moment, **values
         )
     listing = FrozenListing(
-        columns=_COLUMNS,
+        columns=columns,
         rows=rows,
         key={"e.name_key": "text"},
         make=from_row,
         version="coalesce((SELECT max(changed_on)::text FROM curations), '')",
     )
     # The list changes with imports only: every moment between two imports shares its pages.
-    last = await fetch_value(db, _LAST_IMPORTS, moment=moment)
+    last = await fetch_value(db, STATE_OF_IMPORTS, moment=moment)
     name = f"entitlements at {last} {sorted(values.items())} curated "
     return await fetch_frozen(db, listing, name, page, moment=moment, **values)
-
-
-# The state that holder counts depend on: the last import of the application, and its number of matchings.
-_STATE = """SELECT e.id, coalesce(t.import_number, 0) AS import_number, coalesce(m.number, 0) AS matching
-            FROM entitlements e LEFT JOIN application_totals t ON t.application_id = e.application_id
-            LEFT JOIN matchings m ON m.application_id = e.application_id WHERE e.id = ANY(%(ids)s)"""
-
-
-# The holders counted in that state.
-_COUNTED = f"""SELECT s.id, s.import_number, s.matching, counted.accounts, counted.identities FROM ({_STATE}) AS s
-    CROSS JOIN LATERAL (
-        SELECT count(DISTINCT h.account) AS accounts, count(DISTINCT o.identity_id) AS identities
-        FROM holdings_of(s.id, now_import()) AS h JOIN accounts o ON o.number = h.account
-    ) AS counted"""
-_KEEP = f"""INSERT INTO holder_counts (entitlement_id, import_number, matching, accounts, identities) {_COUNTED}
-    ON CONFLICT (entitlement_id) DO UPDATE SET import_number = EXCLUDED.import_number,
-        matching = EXCLUDED.matching, accounts = EXCLUDED.accounts, identities = EXCLUDED.identities
-    RETURNING entitlement_id, accounts, identities"""
-
-
-async def counts_now(db: Db, ids: Sequence[UUID], *, keep: bool = True) -> dict[UUID, HolderCounts]:
-    """Return the stored numbers of holders; recount those that an import or a matching may have changed."""
-    stored = f"""SELECT s.id, h.accounts, h.identities FROM ({_STATE}) AS s
-                 LEFT JOIN holder_counts h ON h.entitlement_id = s.id
-                 AND (h.import_number, h.matching) = (s.import_number, s.matching)"""
-    rows = await fetch_rows(db, stored, ids=list(ids)) if ids else []
-    if stale := [id for id, accounts, _ in rows if accounts is None]:
-        counted = _KEEP if keep else f"SELECT id, accounts, identities FROM ({_COUNTED}) AS counted"
-        rows += await fetch_rows(db, counted, ids=stale)
-    return {id: HolderCounts(accounts, identities) for id, accounts, identities in rows if accounts is not None}
-
-
-_COUNTED_AT = f"""SELECT e.id, count(DISTINCT h.account) AS accounts,
-                         count(DISTINCT identity_then(o, %(moment)s)) AS identities
-                  FROM entitlements e JOIN {_LAST} AS last ON last.application_id = e.application_id
-                  CROSS JOIN LATERAL holdings_of(e.id, last.number) AS h JOIN accounts o ON o.number = h.account
-                  WHERE e.id = ANY(%(ids)s) GROUP BY e.id"""
-# All moments with the same last import and the same matches share their counts, until a match or a join changes.
-_STATE_AT = f"""SELECT concat_ws(' ',
-    ({_LAST_IMPORTS}),
-    (SELECT max(since) FROM past_matches WHERE since <= %(moment)s),
-    (SELECT max(until) FROM past_matches WHERE until <= %(moment)s),
-    (SELECT sum(number) FROM matchings), (SELECT max(changed_on) FROM curations))"""
-
-
-async def _counts_at(db: Db, ids: Sequence[UUID], moment: datetime) -> dict[UUID, HolderCounts]:
-    rows = await fetch_rows(db, _COUNTED_AT, ids=list(ids), moment=moment)
-    return {id: HolderCounts(accounts, identities) for id, accounts, identities in rows}
-
-
-async def counts_then(db: Db, ids: Sequence[UUID], moment: datetime) -> dict[UUID, HolderCounts]:
-    """Return the numbers of holders at a past moment; those of a page are counted once and stored."""
-    state = await fetch_value(db, _STATE_AT, moment=moment)
-    page = hashlib.sha256(b"".join(id.bytes for id in ids)).hexdigest()
-    stored = await fetch_computed(
-        db,
-        f"holder counts of {page} at {state}",
-        f"""SELECT coalesce(json_agg(json_build_array(c.id, c.accounts, c.identities)), '[]')::text AS key, 0 AS place
-            FROM ({_COUNTED_AT}) AS c""",
-        1,
-        clock.now(),
-        ids=list(ids),
-        moment=moment,
-    )
-    rows = msgspec.json.decode(stored.keys[0], type=list[tuple[UUID, int, int]])
-    return {id: HolderCounts(accounts, identities) for id, accounts, identities in rows}
 
 
 async def uncounted(db: Db, id: str | UUID) -> EntitlementItem:
