@@ -192,17 +192,16 @@ def _select(view: _View, holdings: str) -> str:
             ELSE identity_then(a, coalesce(r.build_end - interval '1 us', %(moment)s)) END"""
 
 
+def _seen_at(row: _Row, number: int, as_of: datetime | None) -> _Row:
+    """Leave out ends that came later: at that time it was still held, and by this person."""
+    is_past = (row.matched_until or FOREVER) <= (as_of or FOREVER)
+    until = None if (row.until or 0) > number else row.until
+    return msgspec.structs.replace(row, until=until, matched_until=row.matched_until if is_past else None)
+
+
 async def _shown(number: int, as_of: datetime | None, db: Db, rows: Sequence[_Row]) -> list[Holding]:
     """Explain holdings as of the import `number`; those that had ended by then by all reasons while they lasted."""
-    # What ended later was still so at that time.
-    rows = [
-        msgspec.structs.replace(
-            row,
-            until=None if (row.until or 0) > number else row.until,
-            matched_until=row.matched_until if (row.matched_until or FOREVER) <= (as_of or FOREVER) else None,
-        )
-        for row in rows
-    ]
+    rows = [_seen_at(row, number, as_of) for row in rows]
     imports = await imports_by_number(db, {n for row in rows for n in (row.since, row.until) if n is not None})
 
     def span(row: _Row) -> Span:
