@@ -28,7 +28,7 @@ def hints(group: InputGroup, table: Table) -> Iterator[str]:
         yield from _lists(table.headers[place], table.frame.get_column(str(place)))
     for field in ("Username", "Group"):
         if (place := layout.fields.get(field)) is not None:
-            yield from _invisible(table.headers[place], table.frame.get_column(str(place)).str.strip_chars())
+            yield from _invisible(table.headers[place], table.frame.get_column(str(place)))
     positions = {**layout.metadata, **{table.headers[i]: i for i in layout.fields.values()}}
     # All columns in one query: each has a fixed cost.
     has_json = sample.select(pl.col(str(i)).str.contains(_JSON).any() for i in positions.values()).row(0)
@@ -46,11 +46,11 @@ def hints(group: InputGroup, table: Table) -> Iterator[str]:
 def _invisible(header: str, names: pl.Series) -> Iterator[str]:
     """Yield names with zero-width characters: people cannot tell them from names without."""
     other = names.filter(names.str.len_bytes() != names.str.len_chars())
-    odd = other.filter(other.str.contains(f"[{ZERO_WIDTH}]")).unique(maintain_order=True)
+    odd = other.filter(other.str.contains(f"[{ZERO_WIDTH}]")).str.strip_chars().unique(maintain_order=True)
     if not len(odd):
         return
     plain = odd.str.replace_all(f"[{ZERO_WIDTH}]", "")
-    alike = odd.filter(plain.is_in(names.implode()) | plain.is_duplicated())
+    alike = odd.filter(plain.is_in(names.str.strip_chars().implode()) | plain.is_duplicated())
     shown = ", ".join(ascii(name)[1:-1] for name in (alike if len(alike) else odd).head(3))
     differ = f", and {len(alike):,} differ from another name in nothing else" if len(alike) else ""
     yield f"{header} has {len(odd):,} names with invisible characters ({shown}){differ}; check who they are"
