@@ -16,6 +16,7 @@ from rolecall.core.ids import new_id
 from rolecall.identities.queries import with_mentioned_identities
 from rolecall.reviews import digests, moving, opening, population, queries
 from rolecall.reviews.bodies import NewReview, ReviewChanges, ReviewFields
+from rolecall.reviews.equation import total
 from rolecall.reviews.events import record_review_event
 from rolecall.reviews.model import (
     MOVES,
@@ -164,7 +165,7 @@ async def open_review(
         opened_on=now,
         first_due_on=review.due_on,
         digest=taken.digest,
-        item_count=population.total(taken.equation),
+        item_count=total(taken.equation),
     )
     if review.explained is Explained.BY_MODEL:
         await moving.release_obstructed(db, caller, review.id, None, now)

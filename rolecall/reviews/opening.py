@@ -11,9 +11,10 @@ from rolecall.core.errors import Conflict
 from rolecall.core.ids import new_id
 from rolecall.reviews import digests, population, reason_lists, reviewers
 from rolecall.reviews.changes import ItemChange, record_change
+from rolecall.reviews.equation import TakenApplication, equation_of, total
 from rolecall.reviews.facts import find_facts
 from rolecall.reviews.model import SAMPLE, Explained, ItemSubject, ReviewStage, ReviewType, StageReviewer
-from rolecall.reviews.population import TakenApplication, Taking
+from rolecall.reviews.population import Taking
 from rolecall.reviews.shapes import (
     NamedReference,
     PreviewCount,
@@ -37,8 +38,8 @@ async def take_items(db: Db, review: ReviewDetail, now: datetime, *, is_collecte
     """Take the population and fill `candidate_items`, `assigned_items` and `item_facts`."""
     what = Taking(type=review.type, scope=review.scope, moment=now, is_collected=is_collected)
     await population.take(db, what)
-    equation = await population.equation(db)
-    if not population.total(equation):
+    equation = await equation_of(db)
+    if not total(equation):
         raise Conflict(_EMPTY.format(_why_empty(equation)))
     digest = await digests.taken_digest(db, what.subject)
     await reviewers.create_tables(db)
@@ -170,7 +171,7 @@ async def store_items(db: Db, review: ReviewDetail, taken: TakenItems, now: date
         system=UUID(int=0),
     )
     await _draw_sample(db, review.id)
-    await reason_lists.list_or_queue(db, review.id, population.total(taken.equation))
+    await reason_lists.list_or_queue(db, review.id, total(taken.equation))
     carried = await fetch_rows(
         db, "SELECT id, review_id FROM review_items WHERE review_id = %(id)s AND is_carried", id=review.id
     )
@@ -223,7 +224,7 @@ async def preview(db: Db, review: ReviewDetail, now: datetime) -> ReviewPreview:
         db, "SELECT count(*) FROM assigned_items WHERE reviewer_id = %(id)s", id=ADMINISTRATORS.id
     )
     return ReviewPreview(
-        population.total(taken.equation),
+        total(taken.equation),
         taken.digest,
         await shown_equation(db, taken.equation),
         named,
