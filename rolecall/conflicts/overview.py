@@ -58,7 +58,10 @@ _BEFORE = f"""WITH past AS MATERIALIZED ({queries.CONFLICTS_THEN}), held AS MATE
 
 
 async def matrix(db: Db, moment: datetime | None = None) -> DutyMatrix:
-    """Count the people in conflict for each pair of duties, now or at a past moment by the rules of today."""
+    """Count the people in conflict for each pair of duties, now or at a past moment.
+
+    The pairs are those of the rules in effect now.
+    """
     then = {"before": _BEFORE, "conflicts": "past", "holders": "held"}
     now = {"before": "", "conflicts": "conflicts", "holders": "duty_holders"}
     cells = await fetch_all(db, MatrixCell, _CELLS.format(**(then if moment else now)), moment=moment)

@@ -1,4 +1,4 @@
-"""Read conflicts: who, since when, by which access, and through what it came."""
+"""Read conflicts: the person, since when, the access on each side, and the requests and models that gave it."""
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence

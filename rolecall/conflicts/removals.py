@@ -27,7 +27,7 @@ class Removal(msgspec.Struct, frozen=True):
 
 
 class _Key(msgspec.Struct, frozen=True):
-    """What a request would remove from which account."""
+    """An account and the access that a request would remove from it."""
 
     account: DutyAccount
     is_membership: bool

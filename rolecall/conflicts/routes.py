@@ -47,7 +47,7 @@ async def list_conflicts(db: Db, query: dict[str, Any], config: Config, now: dat
 
 @operation("GET", "/{id:str}", scope=_READ)
 async def get_conflict(db: Db, id: str, now: datetime) -> ConflictDetail:
-    """Get one conflict with the access on each side, and with groups that carry the conflict by themselves."""
+    """Get one conflict with the access on each side, and with groups that give several of the duties by themselves."""
     return await queries.get(db, id, now)
 
 

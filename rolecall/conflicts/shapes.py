@@ -208,7 +208,9 @@ def _ends_in_time(until: datetime, info: ValidationInfo) -> datetime:
     if until <= now:
         raise broken("{name} must be in the future")
     if until > now + LONGEST_EXCEPTION:
-        raise broken(f"{{name}} must be at most {LONGEST_EXCEPTION.days} days from now; renew the exception then")
+        raise broken(
+            f"{{name}} must be at most {LONGEST_EXCEPTION.days} days from now; renew the exception before it ends"
+        )
     return until
 
 

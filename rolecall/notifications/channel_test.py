@@ -30,7 +30,7 @@ _NOTE = Note(
 
 
 class SentTest(msgspec.Struct, frozen=True):
-    """A test that was sent."""
+    """A test message with its outcome and the response of the server."""
 
     message: OutgoingMessage
     outcome: MessageOutcome

@@ -171,7 +171,7 @@ MEANINGS = {
     NotificationKind.REPORT: "A scheduled report that you receive was written, or one of yours failed",
     NotificationKind.OWNERSHIP: "The owner of groups or permissions left, and you act in their place",
     NotificationKind.CONFLICT_OPENED: "People hold duties that a rule of yours keeps apart",
-    NotificationKind.CONFLICT_ENDED: "A change of a duty or a rule ended conflicts of a rule of yours",
+    NotificationKind.CONFLICT_ENDED: "A change of a duty, a rule or a name ended conflicts of a rule that you own",
     NotificationKind.CONFLICT_EXCEPTION: "An exception of a conflict waits for your approval, ends soon or has ended",
     NotificationKind.STAND_IN: "You were named as a stand-in, or a stand-in was named for you",
     NotificationKind.REVIEW: "A review waits for your decisions; your review is overdue; or removed access came back",
@@ -213,7 +213,7 @@ FRESH_FOR = timedelta(seconds=5)
 IN_FLIGHT = {Channel.EMAIL: 64, Channel.SLACK: 16, Channel.TEAMS: 16}
 ROUTED_AT_ONCE = 500
 KEPT_FOR = timedelta(days=90)
-# How long before its end the owners are notified of an exception.
+# How long before an exception ends its owners are notified.
 EXCEPTION_ENDS_WITHIN = timedelta(days=7)
 _DIGEST_AT = time(8)
 MOST_IN_A_DIGEST = 100

@@ -222,7 +222,9 @@ async def _of_imports(db: Db, ids: Sequence[UUID], _: FactContext) -> dict[UUID,
             what=f"Import {number} of {application}",
             application=application,
             result=reason,
-            why=f"You own {application}" if is_owner else f"You are an administrator and {application} has no owner",
+            why=f"You own {application}"
+            if is_owner
+            else f"You are an administrator and {application} has no active owner",
             silence="The import stays held"
             if kind == NotificationKind.IMPORT_HELD
             else "The data of the last import stays",
@@ -314,7 +316,9 @@ async def _of_owned_entitlements(db: Db, ids: Sequence[UUID], _: FactContext) ->
             person=person,
             what=f"{count} {'entitlement' if count == 1 else 'entitlements'} of {application}",
             application=application,
-            why=f"You own {application}" if is_owner else f"You are an administrator and {application} has no owner",
+            why=f"You own {application}"
+            if is_owner
+            else f"You are an administrator and {application} has no active owner",
             silence="You stay in their place until another owner is chosen",
             link=f"/access?applicationId={application_id}",
             is_current=has_left and count > 0,

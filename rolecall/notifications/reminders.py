@@ -46,7 +46,7 @@ async def _remind(db: Db, reminders: Reminders, zone: ZoneInfo, now: datetime) -
 
 
 async def _remind_of_reviews(db: Db, reminders: Reminders, zone: ZoneInfo, now: datetime) -> None:
-    """Remind the reviewers of reviews that are due soon or overdue, and again after as many days."""
+    """Remind reviewers of reviews that are overdue or due within `remind_after_days`; repeat after that many days."""
     days = reminders.remind_after_days
     if not days:
         return

@@ -83,7 +83,9 @@ def _review(row: _ReviewRow, context: FactContext) -> NotificationFacts:
             what=row.name,
             asked="Review",
             result=owned,
-            why="You own the review" if row.is_owner else "You are an administrator and the review has no active owner",
+            why="You own the review"
+            if row.is_owner
+            else "You are an administrator; the owner of the review is inactive or did this",
             link=f"/reviews/{row.review_id}",
             is_current=row.part != "ReviewOverdue" or row.is_open,
         )

@@ -245,7 +245,7 @@ async def test_exception_without_reason_control_or_end_is_refused(client: httpx2
 
     assert await problems(until=None) == {"until": "Until is required"}
     assert await problems(until="2020-01-01") == {"until": "Until must be in the future"}
-    too_long = "Until must be at most 366 days from now; renew the exception then"
+    too_long = "Until must be at most 366 days from now; renew the exception before it ends"
     assert await problems(days=400) == {"until": too_long}
     assert await problems(reason=" ", control="") == {"reason": "Reason is required", "control": "Control is required"}
 

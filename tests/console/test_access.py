@@ -48,10 +48,10 @@ async def test_an_entitlement_shows_who_held_it_on_a_past_day_and_how(
     history = await text_of(administrator, path, history="true")
     ahead = await text_of(administrator, path, asOf=str(day + timedelta(days=30)))
 
-    assert f"Who held it on {day}" in then
+    assert f"Who held it on {day.day} {day:%b %Y}" in then
     assert "through Clerks → Wire approvers" in then
     assert "No request or model on record" in then
-    assert "There is no data about Ledger before" in before
+    assert "when the first import of Ledger finished" in before
     assert "No account held it then" not in before
     assert "still held" in history
     assert "As of must not be in the future" in ahead

@@ -91,8 +91,8 @@ async def test_group_that_gives_both_duties_is_offered_once_for_removal(
 
     assert len(re.findall(r'href="/requests/new\?', page)) == 1
     # Sofia holds both duties too.
-    assert "1 person remains who can prepare payments." in page
-    assert "1 person remains who can release payments." in page
+    assert "1 other person holds Prepare payments." in page
+    assert "1 other person holds Release payments." in page
 
 
 async def test_removal_that_is_requested_already_is_not_offered_again(
@@ -220,8 +220,8 @@ async def test_conflict_page_draws_it_over_time_and_names_who_remains(
         "Conflict",
     ]
     # Noor also prepares payments; no other person releases them.
-    assert "1 person remains who can prepare payments." in page
-    assert "0 people remain who can release payments." in page
+    assert "1 other person holds Prepare payments." in page
+    assert "0 other people hold Release payments." in page
 
 
 async def test_chart_shows_the_day_on_which_an_exception_ends_in_the_time_zone(

@@ -145,7 +145,7 @@ def simulate_duty(duty_id: Id, **fields: Unpack[DutyChanges]) -> Call[answers.Du
 
 
 def delete_duty(duty_id: Id) -> Call[None]:
-    """Delete a duty that no rule names."""
+    """Delete a duty that no rule and no past conflict names."""
     return describe.call("DELETE", type(None), "/api/duties/{}", duty_id)
 
 

@@ -40,7 +40,7 @@ async def test_who_could_approve_wires_on_a_past_day_takes_three_clicks_from_hom
     await page.get_by_label("Day").fill(str(day))
     await page.get_by_role("button", name="Show holders").click()
 
-    await visit.sees(f"Who held it on {day}")
+    await visit.sees(f"Who held it on {day.day} {day:%b %Y}")
     await visit.sees("Tess Wirth")
     await visit.sees("through Treasury → Wire approvers")
     await visit.sees(f"Treasurers {visit.has_scripts}")
