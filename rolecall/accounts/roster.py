@@ -5,6 +5,7 @@ each of them is a frozen list, so every page costs the same. With other filters,
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
@@ -78,7 +79,9 @@ def _aged(item: RosterItem, moment: datetime) -> RosterItem:
     elif item.match in (Match.UNMATCHED, Match.DISPUTED):
         since = item.matched_on
     elif item.last_login:
-        since = clock.parse(item.last_login, _UTC)
+        # Imports keep the text of a date that they cannot read.
+        with suppress(ValueError, OverflowError):
+            since = clock.parse(item.last_login, _UTC)
     item.age_days = max((moment - since).days, 0) if since else None
     return item
 

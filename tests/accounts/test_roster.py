@@ -79,6 +79,12 @@ async def test_each_account_has_the_age_of_what_needs_attention(
     assert (await client.get(f"/api/accounts/{bo}")).json()["ageDays"] == 7
 
 
+async def test_a_last_login_that_is_no_date_gives_no_age(client: httpx2.AsyncClient, db: Db, company: UUID) -> None:
+    await execute(db, "UPDATE account_versions SET last_login = 'last Tuesday' WHERE name = 'ada.l'")
+
+    assert {item["username"]: item["ageDays"] for item in (await listed(client))["items"]}["ada.l"] is None
+
+
 @pytest.mark.parametrize(
     ("filters", "found"),
     [
