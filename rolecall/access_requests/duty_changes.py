@@ -26,10 +26,18 @@ _Given = Mapping[ProposedAccess, list[tuple[int, set[UUID]]]]
 
 
 class GainsAndLosses(msgspec.Struct, frozen=True):
-    """Access with the duties that it would give, and with those that it would no longer give."""
+    """Access with the duties that it would give, and with those that it would no longer give.
+
+    `repeated` is access that is asked for although the target holds it, perhaps through a group that it leaves.
+    """
 
     gains: DutiesOf
     losses: DutiesOf
+    repeated: DutiesOf
+
+    @property
+    def given(self) -> DutiesOf:
+        return self.gains | self.repeated
 
 
 class CheckedRequest(msgspec.Struct, frozen=True):
@@ -53,7 +61,7 @@ class OtherRequests(msgspec.Struct, frozen=True):
 
     def of(self, id: UUID, turn: int = LAST) -> list[OtherRequest]:
         found = self.changes[id].items() if id in self.changes else ()
-        return [OtherRequest(request, _of_other(each, self.given, turn)) for request, each in found]
+        return [OtherRequest(request, _changed(each, self.given, turn)) for request, each in found]
 
 
 def change_of(new: NewRequest, privilege: NewPrivilege) -> OpenChange:
@@ -77,28 +85,17 @@ async def checked(db: Db, news: Sequence[NewRequest], turns: Sequence[int], *, o
     changes = [[change_of(new, each) for each in new.privileges] or _whole_group(new) for new in news]
     given = await _given(db, [one for each in changes for one in each], of_groups=of_groups)
     return [
-        CheckedRequest(new, _own(each, given, turn), turn) for new, each, turn in zip(news, changes, turns, strict=True)
+        CheckedRequest(new, _changed(each, given, turn), turn)
+        for new, each, turn in zip(news, changes, turns, strict=True)
     ]
 
 
-def _own(changes: Iterable[OpenChange], given: _Given, turn: int) -> GainsAndLosses:
-    found = GainsAndLosses({}, {})
-    for each in changes:
-        had, has = _before(turn, given, each.before), _before(turn, given, each.after)
-        if has and raises(each.before.access, each.after.access):
-            found.gains[each.after] = has
-        elif had - has:
-            found.losses[each.before] = had - has
-    return found
-
-
-def _of_other(changes: Iterable[OpenChange], given: _Given, turn: int) -> GainsAndLosses:
-    """Return what another request would change; it also gives what was held when it was made, which may be lost now."""
-    found = GainsAndLosses({}, {})
+def _changed(changes: Iterable[OpenChange], given: _Given, turn: int) -> GainsAndLosses:
+    found = GainsAndLosses({}, {}, {})
     for each in changes:
         had, has = _before(turn, given, each.before), _before(turn, given, each.after)
         if has:
-            found.gains[each.after] = has
+            (found.gains if raises(each.before.access, each.after.access) else found.repeated)[each.after] = has
         if had - has:
             found.losses[each.before] = had - has
     return found
@@ -128,7 +125,7 @@ async def _given(db: Db, changes: Iterable[OpenChange], *, of_groups: bool) -> _
 
 async def people_concerned(db: Db, requests: Sequence[CheckedRequest]) -> list[list[UUID]]:
     """Return the people whose duties each request would change: the person, or the members of the group."""
-    changing = [each if each.changes.gains or each.changes.losses else None for each in requests]
+    changing = [each if each.changes.given or each.changes.losses else None for each in requests]
     groups = {group_of(each.new) for each in changing if each and not each.new.identity_id}
     members = await open_access.people_in_groups(db, groups)
     return [_people(each, members) if each else [] for each in changing]

@@ -111,10 +111,11 @@ def _case(request: StoredRequest, own: CheckedRequest, id: UUID, open_requests: 
     proposal = AccessProposal(
         id,
         own.changes.gains,
-        merged(each.changes.gains for each in others if each.request.turn < request.number),
+        merged(each.changes.given for each in others if each.request.turn < request.number),
         merged((own.changes.losses, *(each.changes.losses for each in same_event if each not in removing))),
         merged(each.changes.losses for each in others),
-        merged(each.changes.gains for each in same_event if each.request.action is RequestAction.RESTORE),
+        merged(each.changes.given for each in same_event if each.request.action is RequestAction.RESTORE),
+        own.changes.repeated,
     )
     losses = merged((own.changes.losses, *(each.changes.losses for each in same_event)))
     removed = msgspec.structs.replace(proposal, losses=losses)

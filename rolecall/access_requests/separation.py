@@ -67,10 +67,11 @@ def _proposal(
     return AccessProposal(
         id,
         mine.changes.gains,
-        merged([*(each.changes.gains for each in others), *(each.changes.gains for each in same)]),
+        merged([*(each.changes.given for each in others), *(each.changes.given for each in same)]),
         merged(each.changes.losses for each in (mine, *at_once)),
         merged([*(each.changes.losses for each in others), *(each.changes.losses for each in later)]),
         merged(each.changes.gains for each in at_once if each.new.action is RequestAction.RESTORE),
+        mine.changes.repeated,
     )
 
 

@@ -45,7 +45,8 @@ class AccessProposal(msgspec.Struct, frozen=True):
 
     Without an identity the person is new and holds nothing. A control duty counts only if the person holds or gains it
     and no request removes it: another request that would give it may be canceled. `returning` is access that the end of
-    the same leave restores; it needs no approval, so a control duty among it counts too.
+    the same leave restores; it needs no approval, so a control duty among it counts too. `repeated` is access that is
+    asked for although it is held: it counts as gained where the person would otherwise lose its duty.
     """
 
     identity_id: UUID | None
@@ -54,6 +55,7 @@ class AccessProposal(msgspec.Struct, frozen=True):
     losses: AccessDuties = _NOTHING
     leaving: AccessDuties = _NOTHING
     returning: AccessDuties = _NOTHING
+    repeated: AccessDuties = _NOTHING
 
 
 class PotentialConflict(msgspec.Struct, frozen=True, rename="camel"):
@@ -80,7 +82,7 @@ class FoundConflict(msgspec.Struct, frozen=True):
 
 async def conflicts_of(db: Db, proposals: Sequence[AccessProposal]) -> list[list[FoundConflict]]:
     """Return the conflicts that each proposal would create."""
-    gained = {duty for proposal in proposals for duty in _all(proposal.gains)}
+    gained = {duty for proposal in proposals for duty in _all(proposal.gains) | _all(proposal.repeated)}
     lost = {duty for proposal in proposals for duty in _all(proposal.losses)}
     people = {proposal.identity_id for proposal in proposals if proposal.identity_id}
     rules = await _rules_with(db, gained, lost, people)
@@ -110,8 +112,9 @@ def _conflict(id: UUID, rules: "_Rules", proposal: AccessProposal, held: _HeldDu
     rule = rules.rules[id]
     apart = set(rule.conflicts)
     controls = held.certain | _all(proposal.gains) | _all(proposal.returning)
-    together = rule.joined(held.kept | _all(proposal.gains) | _all(proposal.waiting), controls)
-    new = frozenset(each for each, duties in proposal.gains.items() if duties & apart - held.kept)
+    given = {**proposal.gains, **proposal.repeated}
+    together = rule.joined(held.kept | _all(given) | _all(proposal.waiting), controls)
+    new = frozenset(each for each, duties in given.items() if duties & apart - held.kept)
     is_uncontrolled = rule.without in held.before and rule.without not in controls
     lost = frozenset(each for each, duties in proposal.losses.items() if is_uncontrolled and rule.without in duties)
     if not together or not (new or lost):

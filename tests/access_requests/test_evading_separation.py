@@ -353,3 +353,17 @@ async def test_approver_does_not_lower_the_control_duty_of_the_access_beside_it(
     assert refused.status_code == 400, refused.text
     assert refused.json()["errors"][0]["message"].startswith("With this access the request would create a conflict")
     assert both.status_code == 200, both.text
+
+
+async def test_permission_that_replaces_a_group_counts_as_held(client: httpx2.AsyncClient, db: Db) -> None:
+    company = await a_company(db, response="Block")
+    wanted = (("Group", "Officers", "None"), ("Group", "Approvers", "Grant"), ("Wires", "Prepare run", "Grant"))
+    privileges = [{"header": header, "permission": name, "access": access} for header, name, access in wanted]
+    target = {"applicationId": str(company.ledger), "identityId": str(company.noor), "targetName": "noor"}
+
+    answer = await client.post(URL, json={"action": "Change", **target, "privileges": privileges})
+
+    assert answer.status_code == 400, answer.text
+    # Without the permission, Noor would no longer prepare payments.
+    answer = await client.post(URL, json={"action": "Change", **target, "privileges": privileges[:2]})
+    assert answer.status_code == 201, answer.text
