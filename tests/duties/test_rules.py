@@ -59,7 +59,9 @@ async def test_simulation_says_who_would_be_in_conflict_since_when_and_changes_n
     }
     people = [(item["identity"]["name"], item["sinceImport"]) for item in simulated["items"]]
     assert people == [("Noor Hansen", run), ("Sofia Dubois", company.run)]
-    assert simulated["items"][0]["through"] == {"accessRequests": [], "accessModels": []}
+    through = simulated["items"][0]["through"]
+    assert (through["accessRequests"], through["accessModels"]) == ([], [])
+    assert {each["account"] for each in through["access"]} == {"noor"}
     assert (await client.get("/api/conflicts", params={"ruleId": str(rule)})).json()["totalCount"] == 0
 
 

@@ -157,7 +157,7 @@ async def test_entries_changed_before_the_bundle_fail_verification(
         page = archive.read("report.html").decode()
 
     [there] = access["applications"]
-    assert (access["asOf"], there["accounts"]) == ("2020-01-31T23:59:59Z", [])
+    assert (access["asOf"], there["accounts"]) == ("2020-01-31T23:59:59.999999Z", [])
     assert there["noDataBefore"] > "2020-01-31"
     assert "No data before" in page
     assert result.returncode == 1
