@@ -141,6 +141,7 @@ class HeldGrant(NamedTuple):
 GRANTS = (
     HeldGrant(FINANCE_LEDGER, Who("Accounting", 2), "Release payment run", -365, -255),
     HeldGrant(FINANCE_LEDGER, Who("Internal Audit", 1), "Release payment run", -365, -195),
+    HeldGrant(FINANCE_LEDGER, Who("Supply Chain", 2), "Release payment run", -310, -195),
     HeldGrant(FINANCE_LEDGER, Who("Supply Chain", 1), "Release payment run", -140),
     HeldGrant(FINANCE_LEDGER, Who("Accounting", 4), "Release payment run", -90),
     HeldGrant(FINANCE_LEDGER, Who("Treasury", 4), "Release payment run", -90),
@@ -245,6 +246,8 @@ class Request(NamedTuple):
 
 # Requests of the year before the last month, by day: the export of that day shows the result.
 EARLIER = {
+    -310: Request("Add", FINANCE_LEDGER, Who("Supply Chain", 2), (_RELEASE,), "Pays suppliers until treasury is filled",
+                  ("approve", "assign", "resolve")),
     -140: Request("Add", FINANCE_LEDGER, Who("Supply Chain", 1), (_RELEASE,), "Pays suppliers while treasury is away",
                   ("approve", "assign", "resolve")),
     -90: Request("Add", FINANCE_LEDGER, Who("Supply Chain", 4), (_RELEASE,), "Covers the holidays",
