@@ -18,7 +18,7 @@ from rolecall.core.errors import Conflict, Invalid, NotFound, Problem
 from rolecall.core.ids import known_guid
 from rolecall.core.nudge import nudge
 from rolecall.notifications import permitted, queries
-from rolecall.notifications.bounces import report_in
+from rolecall.notifications.bounces import DeliveryReport
 from rolecall.notifications.channel_health import mark_working
 from rolecall.notifications.message_text import EXAMPLES, note_of, template_in, template_problems, write
 from rolecall.notifications.model import (
@@ -39,7 +39,6 @@ from rolecall.notifications.model import (
 from rolecall.notifications.notification_facts import NotificationFacts
 from rolecall.notifications.queries import SECRET_OWNERS
 from rolecall.notifications.shapes import (
-    BounceBody,
     BounceResult,
     KindBody,
     NotificationSettingsBody,
@@ -82,9 +81,8 @@ async def mark_all_read(db: Db, caller: Caller) -> None:
     await record(db, "Notification Preferences", own, {"allRead": True})
 
 
-async def record_bounce(db: Db, raw: Json, facts: Facts) -> BounceResult:
+async def record_bounce(db: Db, report: DeliveryReport | None, now: datetime) -> BounceResult:
     """Mark the message that a delivery report is about as bounced; its notifications stay in the console's bell."""
-    report = report_in(check(BounceBody, raw, facts).mail)
     if not report:
         return BounceResult(None, "The mail is no delivery report")
     if report.reason is None:
@@ -98,7 +96,7 @@ async def record_bounce(db: Db, raw: Json, facts: Facts) -> BounceResult:
     )
     if not id:
         return BounceResult(None, "The report is about no message of the last 90 days")
-    await _mark_bounced(db, id, report.reason, facts.now)
+    await _mark_bounced(db, id, report.reason, now)
     return BounceResult(id, report.reason)
 
 

@@ -19,6 +19,11 @@ _STATUS_PART = "message/delivery-status"
 # A header that names a message, in the report or in what it quotes; a long header continues on the next line.
 _REFERENCE = re.compile(r"^[> ]*(?:Message-ID|In-Reply-To|References):\s*<([0-9a-f-]{36})@", re.I | re.M)
 _MOST_REFERENCES = 10
+# Anyone can send a mail here, and the time to parse one grows with its length times the depth of its parts. The status
+# and the quoted headers come first; every level of nesting needs a header of its own.
+_LONGEST_READ = 64 * 1024
+_PART_HEADER = re.compile(r"content-type", re.I)
+_MOST_PART_HEADERS = 20
 
 
 class DeliveryReport(msgspec.Struct, frozen=True):
@@ -29,10 +34,13 @@ class DeliveryReport(msgspec.Struct, frozen=True):
 
 
 def report_in(text: str) -> DeliveryReport | None:
-    """Return the delivery report in a mail, or None if it has none, such as an automatic answer."""
+    """Return the delivery report at the beginning of a mail, or None if it has none, such as an automatic answer."""
+    text = text[:_LONGEST_READ]
+    if len(_PART_HEADER.findall(text)) > _MOST_PART_HEADERS:
+        return None
     try:
         statuses = list(_statuses(message_from_string(text)))
-    except RecursionError:
+    except Exception:  # the parser raises errors of several types for malformed headers
         return None
     if not statuses:
         return None

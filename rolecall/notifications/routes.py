@@ -1,3 +1,4 @@
+import asyncio
 from datetime import datetime
 from typing import Any
 
@@ -6,11 +7,12 @@ from litestar import Router
 
 from rolecall.core import clock, guard
 from rolecall.core.caller import Caller, Scope
-from rolecall.core.checking import Facts, Json
+from rolecall.core.checking import Facts, Json, check
 from rolecall.core.config import Config
 from rolecall.core.db import Db
 from rolecall.core.paging import Page
 from rolecall.notifications import actions, channel_test, permitted, queries
+from rolecall.notifications.bounces import DeliveryReport, report_in
 from rolecall.notifications.model import MessageOutcome
 from rolecall.notifications.shapes import (
     BounceBody,
@@ -126,10 +128,17 @@ async def get_notification_message(db: Db, caller: Caller, id: str) -> MessageDe
     return message
 
 
-@operation("POST", "/bounce", scope=Scope.BOUNCES_WRITE, body=BounceBody)
-async def report_bounced_message(db: Db, raw: Json, facts: Facts) -> BounceResult:
+async def _parsed(request: AnyRequest, config: Config) -> Carried:
+    """Parse the mail in a thread before the operation takes a database connection, because strangers write it."""
+    carried = await plain_json(request, config)
+    body = check(BounceBody, carried.raw, Facts(now=clock.now(), zone=config.timezone))
+    return msgspec.structs.replace(carried, raw=await asyncio.to_thread(report_in, body.mail))
+
+
+@operation("POST", "/bounce", scope=Scope.BOUNCES_WRITE, body=BounceBody, read_body=_parsed)
+async def report_bounced_message(db: Db, raw: DeliveryReport | None, now: datetime) -> BounceResult:
     """Mark a message as bounced by the mail that came back; a mail that is no delivery report changes nothing."""
-    return await actions.record_bounce(db, raw, facts)
+    return await actions.record_bounce(db, raw, now)
 
 
 notifications = Router(

@@ -162,6 +162,25 @@ async def test_token_of_the_mail_server_reports_bounces_and_nothing_else(
 
 
 def test_broken_mails_are_no_reports() -> None:
-    nested = "".join(f"Content-Type: multipart/mixed; boundary={n}\n\n--{n}\n" for n in range(5000))
-    for mail in ("", "\n", "Content-Type: message/delivery-status", "Content-Type: multipart/report", nested):
+    parameters = "Content-Type: multipart/report; a*0=b; a*=c\n\n"
+    for mail in ("", "\n", "Content-Type: message/delivery-status", "Content-Type: multipart/report", parameters):
         assert report_in(mail) is None
+
+
+def nested(depth: int, before: str = "") -> str:
+    """Return a delivery status inside other parts, which costs the parser time for each line."""
+    parts = "".join(f"Content-Type: multipart/mixed; boundary={n}\n\n{before}\n--{n}\n" for n in range(depth))
+    return f"{parts}Content-Type: message/delivery-status\n\nAction: failed\nStatus: 5.2.2\n\n"
+
+
+@pytest.mark.parametrize(("depth", "before", "is_report"), [(3, "", True), (20, "", False), (1, "x" * 70_000, False)])
+async def test_deep_and_late_reports_are_not_read(
+    client: httpx2.AsyncClient, depth: int, before: str, is_report: bool
+) -> None:
+    no_report = (None, "The mail is no delivery report")
+    assert (await bounce(client, nested(depth, before)) != no_report) == is_report
+
+
+async def test_bounce_without_a_mail_is_refused(client: httpx2.AsyncClient) -> None:
+    answer = await client.post(BOUNCE, json={})
+    assert (answer.status_code, answer.json()["errors"][0]["field"]) == (400, "mail")
