@@ -2681,12 +2681,13 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- ced8248223b4 function is_absent(uuid, timestamp with time zone)
 -- e00a7a96cd4f function may_decide(uuid)
 -- ed1abc2cdad6 function automatic_stand_in(uuid, timestamp with time zone)
+-- f12cb81db7a6 function entered_current_leave(uuid[], uuid[], timestamp with time zone)
 -- ff36ab8b9108 function stand_in_of(uuid, text, timestamp with time zone)
--- 3a03a3ae9986 function eligible_stand_ins(uuid, text, timestamp with time zone, uuid[])
+-- df43bb108532 function eligible_stand_ins(uuid, text, timestamp with time zone, uuid[])
 -- 3afdf740fb7f function can_be_answered(uuid, text, timestamp with time zone, uuid[])
 -- 6b6e759d0ab2 function note_stand_ins()
--- 77f8f06456d4 function stand_ins_for(uuid, text, timestamp with time zone)
--- 2bc1f9e99336 function responds_for(uuid, timestamp with time zone)
+-- bd0d3005d924 function stand_ins_for(uuid, text, timestamp with time zone)
+-- 2113a7d1f16a function responds_for(uuid, timestamp with time zone)
 -- 434be673876f function stand_ins_between(uuid, uuid, text, timestamp with time zone)
 
 -- In rolecall/schema/tokens.sql:

@@ -30,12 +30,27 @@ CREATE OR REPLACE FUNCTION stand_in_of(person uuid, response_type text, moment t
         automatic_stand_in(person, moment))
      FROM identities p WHERE p.id = person AND p.status = 'Active');
 
--- Everyone who responds for a person, directly or through others. UNION ends at a cycle.
-CREATE OR REPLACE FUNCTION stand_ins_for(person uuid, response_type text, moment timestamptz) RETURNS SETOF uuid STABLE ROWS 1 LANGUAGE sql BEGIN ATOMIC
+-- Whether one of the authors entered the leave that one of the people is on.
+CREATE OR REPLACE FUNCTION entered_current_leave(authors uuid[], people uuid[], moment timestamptz) RETURNS boolean STABLE LANGUAGE sql RETURN
+    EXISTS (SELECT FROM absences a WHERE a.identity_id = ANY (people) AND a.entered_by = ANY (authors) AND a.starts_on <= moment
+                                     AND (a.ends_on IS NULL OR a.ends_on > moment));
+
+-- Everyone who may decide for a person, directly or through others; `excluded` are the people who must not decide. The chain ends at a cycle, at an
+-- excluded person, who does not choose who decides either, and at a person who entered the leave of one before them in the chain (`stand_in_of`
+-- allows it if that one named them).
+CREATE OR REPLACE FUNCTION eligible_stand_ins(person uuid, response_type text, moment timestamptz, excluded uuid[]) RETURNS SETOF uuid STABLE ROWS 1 LANGUAGE sql BEGIN ATOMIC
     WITH RECURSIVE chain AS (
-        SELECT stand_in_of(person, response_type, moment) AS id
-        UNION SELECT stand_in_of(c.id, response_type, moment) FROM chain c WHERE c.id <> person)
-    SELECT c.id FROM chain c WHERE c.id <> person;
+        SELECT stand_in_of(person, response_type, moment) AS id, ARRAY[person] AS before WHERE person <> ALL (excluded)
+        UNION ALL
+        SELECT following.id, c.before || c.id
+        FROM chain c CROSS JOIN LATERAL (SELECT stand_in_of(c.id, response_type, moment) AS id) AS following
+        WHERE c.id <> ALL (c.before || excluded) AND NOT entered_current_leave(ARRAY[following.id], c.before, moment))
+    SELECT c.id FROM chain c WHERE c.id <> ALL (c.before || excluded);
+END;
+
+-- Everyone who responds for a person, directly or through others.
+CREATE OR REPLACE FUNCTION stand_ins_for(person uuid, response_type text, moment timestamptz) RETURNS SETOF uuid STABLE ROWS 1 LANGUAGE sql BEGIN ATOMIC
+    SELECT eligible_stand_ins(person, response_type, moment, '{}');
 END;
 
 -- The people between a person and the one who responds for them through others.
@@ -50,26 +65,17 @@ END;
 -- OFFSET 0 keeps the planner from reading all identities.
 CREATE OR REPLACE FUNCTION responds_for(person uuid, moment timestamptz) RETURNS TABLE (reviewer_id uuid, type text) STABLE ROWS 1 LANGUAGE sql BEGIN ATOMIC
     WITH RECURSIVE represented AS (
-        SELECT person AS id, each.type FROM (VALUES ('Approve'), ('Resolve'), ('Verify')) AS each (type)
+        SELECT person AS id, each.type, '{}'::uuid[] AS after FROM (VALUES ('Approve'), ('Resolve'), ('Verify')) AS each (type)
         UNION
-        SELECT found.id, r.type FROM represented r CROSS JOIN LATERAL (
+        SELECT found.id, r.type, r.after || r.id FROM represented r CROSS JOIN LATERAL (
             SELECT s.identity_id AS id FROM stand_ins s WHERE s.stand_in_id = r.id AND s.starts_on <= moment AND s.ends_on > moment
             UNION
             SELECT b.id FROM (SELECT i.id FROM identities i WHERE i.supervisor_id = r.id
                               UNION SELECT i.id FROM identities s JOIN identities i ON i.supervisor_id = s.id WHERE s.supervisor_id = r.id
                               OFFSET 0) AS b
             JOIN absences a ON a.identity_id = b.id AND a.starts_on <= moment AND (a.ends_on IS NULL OR a.ends_on > moment)) AS found
-        WHERE found.id <> person AND stand_in_of(found.id, r.type, moment) = r.id)
+        WHERE found.id <> person AND stand_in_of(found.id, r.type, moment) = r.id AND NOT entered_current_leave(r.after, ARRAY[found.id], moment))
     SELECT r.id, r.type FROM represented r WHERE r.id <> person;
-END;
-
--- Everyone who may decide for a person; `excluded` are the people who must not decide. An excluded person does not choose who decides either, so
--- the chain ends there.
-CREATE OR REPLACE FUNCTION eligible_stand_ins(person uuid, response_type text, moment timestamptz, excluded uuid[]) RETURNS SETOF uuid STABLE ROWS 1 LANGUAGE sql BEGIN ATOMIC
-    WITH RECURSIVE chain AS (
-        SELECT stand_in_of(person, response_type, moment) AS id WHERE person <> ALL (excluded)
-        UNION SELECT stand_in_of(c.id, response_type, moment) FROM chain c WHERE c.id <> person AND c.id <> ALL (excluded))
-    SELECT c.id FROM chain c WHERE c.id <> person AND c.id <> ALL (excluded);
 END;
 
 -- Whether a reviewer, or a person who stands in for them, can respond; `excluded` are the people who must not decide.

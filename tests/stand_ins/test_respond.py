@@ -297,3 +297,19 @@ async def test_supervisor_who_entered_the_leave_does_not_stand_in(db: Db, office
 
     assert await approve(db, office.rosa, request, office.grace) == NOT_STANDING_IN
     assert await approve(db, top, request, office.grace) == "Tina Top approved, standing in for Grace Hopper"
+
+
+async def test_supervisor_who_entered_the_leave_does_not_stand_in_through_others(db: Db, office: Office) -> None:
+    """Rosa sends Grace on leave; Rosa's supervisor, who stands in, named Rosa. Then Grace names Rosa herself."""
+    top = await an_identity(db, "Tina", "Top", email="tina@test.example")
+    await execute(db, "UPDATE identities SET supervisor_id = %(top)s WHERE id = %(id)s", top=top, id=office.rosa)
+    await a_stand_in(db, top, office.rosa)
+    request = await office.request(db)
+    today = datetime.now(UTC).date().isoformat()
+    rosa = await caller_of(db, office.rosa)
+    await events.begin_absence(db, rosa, {"identityId": str(office.grace), "effectiveDate": today}, facts())
+
+    assert await approve(db, office.rosa, request, office.grace) == NOT_STANDING_IN
+
+    await a_stand_in(db, office.grace, office.rosa)
+    assert "standing in for Grace Hopper" in await approve(db, office.rosa, request, office.grace)

@@ -18,7 +18,7 @@ from rolecall.settings.policy import RequirementType
 from tests.builders import an_access_request, an_application, an_identity, facts
 from tests.stand_ins.standing_in import caller_of
 
-WORLDS = 12
+WORLDS = 14
 PEOPLE = 6
 
 
@@ -50,13 +50,19 @@ class World(msgspec.Struct):
         return None
 
     def chain(self, person: int, type: RequirementType, *, excluded: int | None = None) -> set[int]:
-        """Follow the stand-ins; an excluded person neither decides nor chooses who does."""
-        found: set[int] = set()
-        each = self.stand_in(person, type)
-        while each is not None and each not in found | {person, excluded}:
-            found.add(each)
+        """Follow the stand-ins; an excluded person neither decides nor chooses who does.
+
+        The same holds for one who entered the leave of a person before them, unless that person named them.
+        """
+        before, each = [person], self.stand_in(person, type)
+        while each is not None and each not in {*before, excluded, *map(self.author, before[:-1])}:
+            before.append(each)
             each = self.stand_in(each, type)
-        return found
+        return {*before[1:]}
+
+    def author(self, person: int) -> int | None:
+        """Return the person who entered the leave."""
+        return self.supervisor[person] if self.absent[person] and self.entered[person] else None
 
 
 def a_world(dice: random.Random) -> World:
