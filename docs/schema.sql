@@ -208,6 +208,7 @@ CREATE TRIGGER count_matching AFTER UPDATE ON public.accounts REFERENCING NEW TA
 CREATE TRIGGER keep_past AFTER UPDATE ON public.accounts REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_past_matches();
 CREATE TRIGGER note_pin AFTER UPDATE ON public.accounts FOR EACH ROW WHEN (((old.pin IS DISTINCT FROM new.pin) OR ((new.pin IS NOT NULL) AND (old.identity_id IS DISTINCT FROM new.identity_id)))) EXECUTE FUNCTION public.note_pin();
 CREATE TRIGGER note_to_evaluate AFTER UPDATE ON public.accounts REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_people_to_evaluate();
+CREATE TRIGGER recheck_requests AFTER UPDATE ON public.accounts REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.recheck_requests_of_matches();
 
 CREATE TABLE public.activity (
     number bigint NOT NULL,
@@ -2359,13 +2360,14 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- ac8f9cb42868 function note_related_items()
 -- 818c5c418cc9 function note_request_conflicts()
 -- 6e74fcae5f55 function note_responses()
--- f74ad1e84a27 function open_changes_of_people(uuid[], boolean)
+-- f030bd1dadd9 function open_changes_of_people(uuid[], boolean)
 -- bf595c3f0eb3 function recheck_all_requests()
 -- 2491e6bd3cb1 function recheck_requests(uuid[])
--- dbfbe999bb29 function recheck_requests_after_import()
+-- 85271b759f7b function recheck_requests_after_import()
 -- 72ac2a638c04 function recheck_requests_of_event()
 -- 3d7d05fd9c97 function recheck_requests_of_groups()
 -- 385af9950dcd function recheck_requests_of_holders()
+-- d9e3e5f3341d function recheck_requests_of_matches()
 -- b6e590d078c8 function turn_of(public.access_requests)
 -- ee7ce48ea9f4 function requested_nesting(uuid[], text[], boolean)
 -- d76083df75a0 function take_turns(text, text[])

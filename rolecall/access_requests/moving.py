@@ -129,18 +129,23 @@ async def cancel(db: Db, ids: Ids, caller: Caller, now: datetime, text: Text | N
 
 
 async def withhold(db: Db, ids: Ids, now: datetime) -> list[UUID]:
-    """Cancel requests that would give access to an inactive identity, with a comment."""
+    """Cancel requests that would give access to an inactive identity, or to another identity's account."""
     rows = await fetch_rows(
         db,
-        """SELECT r.id, i.status, r.action, array(SELECT requested_access FROM privileges p WHERE p.request_id = r.id)
+        """SELECT r.id, i.status, r.target_name, r.action,
+                  array(SELECT requested_access FROM privileges p WHERE p.request_id = r.id)
            FROM access_requests r JOIN identities i ON i.id = r.identity_id
-           WHERE r.id = ANY(%(ids)s) AND i.status <> %(active)s""",
+           LEFT JOIN accounts a ON a.application_id = r.application_id AND a.username = r.target_name COLLATE "C"
+                                   AND a.identity_id <> r.identity_id
+           WHERE r.id = ANY(%(ids)s) AND (i.status <> %(active)s OR a.id IS NOT NULL)""",
         ids=list(ids),
         active=IdentityStatus.ACTIVE,
     )
     why = {
-        id: f"The identity is {status}; only active identities can be given access"
-        for id, status, action, accesses in rows
+        id: f"Account {name} belongs to another identity now; request the access for that identity"
+        if status == IdentityStatus.ACTIVE
+        else f"The identity is {status}; only active identities can be given access"
+        for id, status, name, action, accesses in rows
         if gives_access(action, accesses)
     }
     return await cancel_with_reasons(db, why, now)

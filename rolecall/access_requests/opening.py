@@ -178,7 +178,8 @@ async def recheck_waiting(db: Db, now: datetime) -> bool:
         people=[id for (id,) in rows if id],
         of_groups=(None,) in rows,
     )
-    ids = [id for (id,) in found]
+    withheld = await withhold(db, [id for (id,) in found], now)
+    ids = [id for (id,) in found if id not in withheld]
     verdicts = await recheck(db, ids)
     await _apply(db, verdicts, now)
     waits = {id: each.waits for id, each in verdicts.items() if each.waits and not each.stops}

@@ -106,7 +106,7 @@ async def recheck(db: Db, ids: Iterable[UUID]) -> dict[UUID, ConflictVerdict]:
 
 def _case(request: StoredRequest, own: CheckedRequest, id: UUID, open_requests: Sequence[OtherRequest]) -> _Case:
     others = [each for each in open_requests if each.request.id != request.id]
-    same_event = [each for each in others if each.request.items & request.items]
+    same_event = [each for each in others if each.request.items & request.items and _may_wait_for(each, own)]
     removing = [each for each in same_event if each.changes.losses and not each.request.is_provisioned]
     proposal = AccessProposal(
         id,
@@ -120,6 +120,15 @@ def _case(request: StoredRequest, own: CheckedRequest, id: UUID, open_requests: 
     losses = merged((own.changes.losses, *(each.changes.losses for each in same_event)))
     removed = msgspec.structs.replace(proposal, losses=losses)
     return _Case(request, own, proposal, removed, [each.request.number for each in removing])
+
+
+def _may_wait_for(other: OtherRequest, own: CheckedRequest) -> bool:
+    """Return False for the earlier of two requests that each give and remove duties: they must not wait for each other.
+
+    Such requests of an event are split when they are made; a rule may have come later.
+    """
+    both = [each.given and each.losses for each in (own.changes, other.changes)]
+    return not all(both) or other.request.turn < own.turn
 
 
 async def _verdicts(db: Db, cases: Sequence[_Case]) -> list[ConflictVerdict]:

@@ -1,6 +1,7 @@
 """Check new requests against the rules that keep duties apart, counting what other open requests would change."""
 
 from collections.abc import Sequence
+from itertools import compress
 from typing import Any
 from uuid import UUID
 
@@ -19,6 +20,7 @@ from rolecall.access_requests.duty_changes import (
     people_concerned,
 )
 from rolecall.access_requests.model import NewRequest
+from rolecall.accounts.model import Access
 from rolecall.core.db import Db
 from rolecall.core.errors import Problem
 from rolecall.duties import prevention
@@ -104,6 +106,34 @@ def without_refused(new: NewRequest, found: Sequence[FoundConflict]) -> tuple[Ne
         for place, conflict in refused.items()
     ]
     return (msgspec.structs.replace(new, privileges=kept) if kept or not refused else None), said
+
+
+async def split(db: Db, news: Sequence[NewRequest]) -> list[NewRequest]:
+    """Split enriched requests of one event that each give and remove duties, if there are several.
+
+    The parts that remove access can be provisioned at once. Otherwise the requests would wait for each other.
+    """
+    of_groups = await open_access.take_turns_of_nesting(db, of_groups=False)
+    if of_groups is None:
+        return list(news)
+    requests = await checked(db, news, [LAST] * len(news), of_groups=of_groups)
+    mixed = [each for each in requests if each.changes.given and each.changes.losses]
+    if len(mixed) < 2:
+        return list(news)
+    return [part for each in requests for part in (_parts(each) if each in mixed else [each.new])]
+
+
+def _parts(request: CheckedRequest) -> list[NewRequest]:
+    """Return the request for what removes access, and the one for the rest."""
+    new, lost = request.new, request.changes.losses
+    removes = [
+        each.requested_access in (Access.NONE, Access.DENY) or change_of(new, each).before in lost
+        for each in new.privileges
+    ]
+    return [
+        msgspec.structs.replace(new, privileges=list(compress(new.privileges, chosen)))
+        for chosen in (removes, [not each for each in removes])
+    ]
 
 
 class AllowedRequests(msgspec.Struct, frozen=True):

@@ -15,7 +15,8 @@ async def pin_account(db: Db, id: UUID, raw: Json, facts: Facts) -> None:
     body = check(PinBody, raw, await with_mentioned_identities(db, facts, raw))
     pin = Match.NEVER if body.never else Match.PINNED
     await matching.take_turn(db)
-    # Fires count_matching, keep_past and note_pin (schema/accounts.sql), and note_to_evaluate (schema/duties.sql).
+    # Fires count_matching, keep_past and note_pin (schema/accounts.sql), note_to_evaluate (schema/duties.sql) and
+    # recheck_requests (schema/access_requests.sql).
     pinned = await execute(
         db,
         """UPDATE accounts SET pin = %(pin)s, match = %(pin)s, identity_id = %(identity)s, matched_on = %(now)s
@@ -31,7 +32,8 @@ async def pin_account(db: Db, id: UUID, raw: Json, facts: Facts) -> None:
 
 async def unpin_account(db: Db, id: UUID, now: datetime) -> None:
     await matching.take_turn(db)
-    # Fires count_matching, keep_past and note_pin (schema/accounts.sql), and note_to_evaluate (schema/duties.sql).
+    # Fires count_matching, keep_past and note_pin (schema/accounts.sql), note_to_evaluate (schema/duties.sql) and
+    # recheck_requests (schema/access_requests.sql).
     if not await execute(db, "UPDATE accounts SET pin = NULL WHERE id = %(id)s", id=id):
         raise NotFound("Account", id)
     await matching.match_one(db, id, now)

@@ -29,7 +29,8 @@ _FITS = """
         SELECT t.number, 3, i.id FROM told t
         JOIN identities i ON i.last_name_key = t.last_name_key AND i.first_name_key = t.first_name_key
         WHERE t.last_name_key <> '' AND t.first_name_key <> '' AND i.status = 'Active')"""
-# The UPDATE fires count_matching and keep_past (schema/accounts.sql), and note_to_evaluate (schema/duties.sql).
+# The UPDATE fires count_matching and keep_past (schema/accounts.sql), note_to_evaluate (schema/duties.sql) and
+# recheck_requests (schema/access_requests.sql).
 _MATCH = f"""{_FITS},
     decided AS (
         SELECT DISTINCT ON (number) number, way, count(*) AS people, (array_agg(id))[1] AS id

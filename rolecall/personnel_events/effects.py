@@ -127,7 +127,7 @@ async def _create(
     )
     await lock_unfinished(db, event.identity_id)
     made = await enrich(db, [msgspec.structs.replace(new, related=related) for new in planned])
-    allowed = await separation.without_all_refused(db, made)
+    allowed = await separation.without_all_refused(db, await separation.split(db, made))
     for refusal in allowed.left_out:
         await add_comment(db, event.id, author=SYSTEM.name, content=refusal, now=now)
     return await create_enriched(db, event.reporter, allowed.requests, now, allowed.conflicts)

@@ -62,7 +62,7 @@ async def _requests(db: Db, type: EventType, body: EventBody, dates: EventDates,
         identities.columns_of(changes) if changes else {},
         identities.custom_fields(changes) if changes else {},
     )
-    return await enrich(db, planned_requests(type, identity_id, dates, situation))
+    return await separation.split(db, await enrich(db, planned_requests(type, identity_id, dates, situation)))
 
 
 def _shown(

@@ -189,7 +189,8 @@ async def withdraw_archived(db: Db, now: datetime) -> None:
 
 async def retire_unknown(db: Db, now: datetime) -> None:
     """Give accounts of Unknown identities to the person who fits them now, and remove identities without an account."""
-    # Fires count_matching, keep_past and note_pin (schema/accounts.sql), and note_to_evaluate (schema/duties.sql).
+    # Fires count_matching, keep_past and note_pin (schema/accounts.sql), note_to_evaluate (schema/duties.sql) and
+    # recheck_requests (schema/access_requests.sql).
     await execute(
         db,
         """UPDATE accounts a SET identity_id = f.id, matched_on = %(now)s FROM (

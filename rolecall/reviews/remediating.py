@@ -178,7 +178,8 @@ async def _unknown_person(db: Db, item: _Removal, now: datetime) -> UUID:
     body = NewIdentity.model_validate(raw, context=Facts(now=now, zone=UTC))
     id = await create_identity(db, body, now)
     await matching.take_turn(db)
-    # Fires count_matching, keep_past and note_pin (schema/accounts.sql), and note_to_evaluate (schema/duties.sql).
+    # Fires count_matching, keep_past and note_pin (schema/accounts.sql), note_to_evaluate (schema/duties.sql) and
+    # recheck_requests (schema/access_requests.sql).
     await execute(
         db,
         """UPDATE accounts SET pin = %(pin)s, match = %(pin)s, identity_id = %(identity)s, matched_on = %(now)s

@@ -1,7 +1,7 @@
 -- Access requests: the list of those that wait for people, and the audit of a request with its privileges, responses and related items.
 --
 -- INSERT (access_requests/creation.py) and UPDATE (access_requests/moving.py) of access_requests fire `keep_waiting_on_…`, an UPDATE also `keep_past` and
--- `recheck_requests`, as changes of duties, rules, names and holders do: access_requests/moving.py takes people_to_recheck. The events that
+-- `recheck_requests`, as changes of duties, rules, names, holders and matches do: access_requests/moving.py takes people_to_recheck. The events that
 -- access_requests/moving.py records fire triggers of personnel_events.sql and webhooks.sql.
 
 -- Add the owners of the tokens among these callers.
@@ -153,6 +153,13 @@ BEGIN
             ARRAY(SELECT t.item_id FROM related_items t WHERE t.request_id = r.id), r.application_id, p.header, p.section, p.permission,
             p.initial_access, coalesce(p.lowered_access, p.requested_access), r.target_name, false
         FROM access_requests r JOIN privileges p ON p.request_id = r.id WHERE r.identity_id = ANY (people) AND is_unshown(r);
+    -- Requests about accounts that matched another person when they were made. The collation is that of the index of access_requests.
+    RETURN QUERY SELECT a.identity_id, r.id, r.number, turn_of(r) = 0, r.action,
+            ARRAY(SELECT t.item_id FROM related_items t WHERE t.request_id = r.id), r.application_id, p.header, p.section, p.permission,
+            p.initial_access, coalesce(p.lowered_access, p.requested_access), r.target_name, false
+        FROM accounts a JOIN access_requests r ON r.application_id = a.application_id AND r.target_name = a.username COLLATE "default"
+        JOIN privileges p ON p.request_id = r.id
+        WHERE a.identity_id = ANY (people) AND r.identity_id <> a.identity_id AND is_unshown(r);
     IF of_groups THEN
         -- A request to remove or suspend a group itself has no privileges.
         RETURN QUERY SELECT a.identity_id, r.id, r.number, turn_of(r) = 0, r.action, '{}'::uuid[], r.application_id, p.header, coalesce(p.section, ''),
@@ -218,11 +225,37 @@ CREATE OR REPLACE TRIGGER recheck_requests_on_insert AFTER INSERT ON duty_holder
 CREATE OR REPLACE TRIGGER recheck_requests_on_delete AFTER DELETE ON duty_holders REFERENCING OLD TABLE AS changed_rows
     FOR EACH STATEMENT EXECUTE FUNCTION recheck_requests_of_holders();
 
--- An import may show new members of groups: check the requests about groups.
+-- Accounts match other people than before: check the requests of these people, and those about the accounts.
+CREATE OR REPLACE FUNCTION recheck_requests_of_matches() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF EXISTS (SELECT FROM access_requests r WHERE is_to_recheck(r.status)) THEN
+        INSERT INTO people_to_recheck (identity_id)
+        WITH moved AS MATERIALIZED (
+            (SELECT application_id, username, identity_id FROM old_rows EXCEPT SELECT application_id, username, identity_id FROM new_rows)
+            UNION ALL
+            (SELECT application_id, username, identity_id FROM new_rows EXCEPT SELECT application_id, username, identity_id FROM old_rows))
+        SELECT DISTINCT r.identity_id FROM access_requests r
+        WHERE is_to_recheck(r.status) AND r.identity_id IS NOT NULL
+              AND (r.identity_id IN (SELECT m.identity_id FROM moved m WHERE m.identity_id IS NOT NULL)
+                   OR (r.application_id, r.target_name) IN (SELECT m.application_id, m.username FROM moved m));
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER recheck_requests AFTER UPDATE ON accounts REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
+    FOR EACH STATEMENT EXECUTE FUNCTION recheck_requests_of_matches();
+
+-- An import may show new members of groups: check the requests about groups. It may also show that completed requests were not provisioned,
+-- on which others of the same people count.
 CREATE OR REPLACE FUNCTION recheck_requests_after_import() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO people_to_recheck (identity_id) SELECT NULL WHERE EXISTS (
         SELECT FROM access_requests r WHERE r.application_id = NEW.application_id AND is_to_recheck(r.status) AND r.identity_id IS NULL);
+    INSERT INTO people_to_recheck (identity_id) SELECT DISTINCT r.identity_id FROM access_requests r
+    WHERE is_to_recheck(r.status) AND EXISTS (
+        SELECT FROM access_requests c WHERE c.identity_id = r.identity_id AND c.application_id = NEW.application_id AND c.status = 'Completed'
+               AND c.completed_on <= NEW.created_at AND NOT EXISTS (
+                   SELECT FROM application_imports i WHERE i.application_id = NEW.application_id AND i.number <> NEW.number
+                          AND i.status = 'Finished' AND i.created_at >= c.completed_on));
     RETURN NULL;
 END $$;
 CREATE OR REPLACE TRIGGER recheck_requests AFTER UPDATE OF status ON application_imports FOR EACH ROW

@@ -31,16 +31,28 @@ async def a_mover(client: httpx2.AsyncClient, db: Db, config: Config, response: 
     run = await some_groups(db, bank, {"Releasers": ""})
     await client.patch(f"/api/duties/{company.release}", json={"patterns": [{"group": "Releasers"}]})
     await an_account(db, bank, "noorb", company.noor, run=run)
+    rows = await a_move(client, db, config, company, {company.ledger: "Officers"}, {bank: "Releasers"})
+    return Mover(company, rows["Officers"], rows["Releasers"])
+
+
+async def a_move(
+    client: httpx2.AsyncClient,
+    db: Db,
+    config: Config,
+    company: Company,
+    ops: dict[UUID, str],
+    treasury: dict[UUID, str],
+) -> dict[str, str]:
+    """Let Noor move from Ops to Treasury, which each give groups of applications; return the requests by group."""
     await execute(db, "UPDATE identities SET department = 'Ops' WHERE id = %(id)s", id=company.noor)
-    for department, application, group in (("Ops", company.ledger, "Officers"), ("Treasury", bank, "Releasers")):
+    for department, groups in (("Ops", ops), ("Treasury", treasury)):
         conditions = [[{"field": "department", "operator": "is", "value": department}]]
-        access = [{"applicationId": str(application), "groups": [group]}]
+        access = [{"applicationId": str(id), "groups": [group]} for id, group in groups.items()]
         await an_access_model(db, department, conditions=conditions, access=access)
     who = {"identityId": str(company.noor), "identity": {"department": "Treasury"}}
     await created(client, "role-transition", effectiveDate=day(0), **who)
     await let_the_worker_work(config)
-    rows: dict[str, str] = dict(await fetch_rows(db, "SELECT p.permission, p.request_id::text FROM privileges p"))
-    return Mover(company, rows["Officers"], rows["Releasers"])
+    return dict(await fetch_rows(db, "SELECT p.permission, p.request_id::text FROM privileges p"))
 
 
 async def get(client: httpx2.AsyncClient, id: str) -> dict[str, Any]:

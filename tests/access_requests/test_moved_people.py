@@ -1,0 +1,94 @@
+"""People who move to another role, and accounts that match another person, while requests are open."""
+
+from uuid import UUID
+
+import httpx2
+
+from rolecall.core.config import Config
+from rolecall.core.db import Db, fetch_value
+from tests.access_requests.test_rechecking import a_move, a_mover, approve, get
+from tests.access_requests.test_separation import URL, ask
+from tests.builders import an_application, an_identity
+from tests.duties.separating import a_company, finish_again
+from tests.holdings import a_finished_import, an_account
+from tests.nesting import some_groups
+from tests.working import let_the_worker_work
+
+_ROLES = ("Officers", "Preparers"), ("Approvers", "Releasers")
+
+
+async def test_requests_of_a_move_in_two_applications_do_not_wait_for_each_other(
+    client: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
+    company = await a_company(db, response="Block")
+    bank = await an_application(db, "Finance Bank")
+    run = await some_groups(db, bank, {"Releasers": "", "Preparers": ""})
+    for duty, groups in ((company.release, ("Releasers", "Approvers")), (company.prepare, ("Preparers", "Officers"))):
+        await client.patch(f"/api/duties/{duty}", json={"patterns": [{"group": each} for each in groups]})
+    await an_account(db, bank, "noorb", company.noor, groups=("Preparers",), run=run)
+    await finish_again(db, run)
+    before, after = [dict(zip((company.ledger, bank), groups, strict=True)) for groups in _ROLES]
+
+    requests = await a_move(client, db, config, company, before, after)
+    removals, gains = [[requests[group] for group in groups] for groups in _ROLES]
+    waiting = [(await approve(client, id))["status"] for id in gains]
+    removing = [(await approve(client, id))["status"] for id in removals]
+    for id in removals:
+        await client.post(f"{URL}/{id}/resolve", json={})
+    await let_the_worker_work(config)
+
+    assert (waiting, removing) == (["Scheduled"] * 2, ["Open"] * 2)
+    assert [(await get(client, id))["status"] for id in gains] == ["Open"] * 2
+
+
+async def match(client: httpx2.AsyncClient, db: Db, username: str, identity_id: UUID) -> None:
+    id = await fetch_value(db, "SELECT id FROM accounts WHERE username = %(username)s", username=username)
+    answer = await client.put(f"/api/accounts/{id}/match", json={"identityId": str(identity_id)})
+    assert answer.status_code == 200, answer.text
+
+
+async def test_request_is_canceled_when_its_account_matches_another_person(
+    client: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
+    company = await a_company(db, response="Block")
+    finn = await an_identity(db, "Finn", "Santos")
+    await an_account(db, company.ledger, "shared", finn, run=company.run)
+    made = (await ask(client, company, finn, "Approvers")).json()
+    assert (await approve(client, made["id"]))["status"] == "Open"
+
+    await match(client, db, "shared", company.noor)
+    await let_the_worker_work(config)
+
+    after = await get(client, made["id"])
+    assert after["status"] == "Canceled"
+    assert after["comments"][-1]["content"].startswith("Account shared belongs to another identity now")
+
+
+async def test_completed_request_counts_for_the_person_whom_its_account_matches_now(
+    client: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
+    company = await a_company(db, response="Block")
+    finn, gina = await an_identity(db, "Finn", "Santos"), await an_identity(db, "Gina", "Green")
+    await an_account(db, company.ledger, "shared", finn, run=company.run)
+    made = (await ask(client, company, finn, "Approvers")).json()
+    await approve(client, made["id"])
+    await client.post(f"{URL}/{made['id']}/resolve", json={})
+
+    await match(client, db, "shared", gina)
+
+    assert (await ask(client, company, gina, "Officers")).status_code == 400
+
+
+async def test_access_is_checked_after_an_import_that_shows_that_the_removal_was_not_made(
+    client: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
+    mover = await a_mover(client, db, config, "Block")
+    await client.post(f"{URL}/{mover.removal}/resolve", json={})
+    await approve(client, mover.gain)
+    await let_the_worker_work(config)
+    assert (await get(client, mover.gain))["status"] == "Open"
+
+    await finish_again(db, await a_finished_import(db, mover.company.ledger))
+    await let_the_worker_work(config)
+
+    assert (await get(client, mover.gain))["status"] == "Canceled"
