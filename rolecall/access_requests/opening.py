@@ -14,6 +14,7 @@ from rolecall.access_requests.access_fits_action import overtaken
 from rolecall.access_requests.asking_owners import ask_rule_owners, record_conflicts
 from rolecall.access_requests.model import APPROVE, ASK_AGAIN, POSTPONE, REOPEN, RESUME, SNOOZE, START, Move
 from rolecall.access_requests.moving import Ids, Text, cancel_with_reasons, lock_movable, move, withhold
+from rolecall.access_requests.open_access import take_turns_of_nesting
 from rolecall.access_requests.rechecking import ConflictVerdict, recheck
 from rolecall.core.caller import SYSTEM, Caller
 from rolecall.core.db import Db, execute, fetch_rows
@@ -85,18 +86,22 @@ async def resume(db: Db, ids: Ids, caller: Caller, now: datetime, text: Text | N
 
 async def move_due(db: Db, now: datetime) -> bool:
     """Start and resume a batch of requests that are due; return whether more may be due."""
-    full = False
-    for due, column, text in ((START, "scheduled_start", None), (RESUME, "snoozed_until", "The snooze has ended")):
-        rows = await fetch_rows(
+    found = [
+        await fetch_rows(
             db,
-            f"""SELECT id FROM access_requests
+            f"""SELECT id, identity_id IS NULL FROM access_requests
                 WHERE status = '{min(due.allowed)}' AND greatest({column}, postponed_until) <= %(now)s
                 ORDER BY greatest({column}, postponed_until) LIMIT {_BATCH} FOR UPDATE SKIP LOCKED""",
             now=now,
         )
-        await _open(db, due, [id for (id,) in rows], SYSTEM, now, text)
-        full = full or len(rows) == _BATCH
-    return full
+        for due, column in ((START, "scheduled_start"), (RESUME, "snoozed_until"))
+    ]
+    if any(is_group for rows in found for _, is_group in rows):
+        # Before people are locked by the check of the first batch: the order of all checks.
+        await take_turns_of_nesting(db, of_groups=True)
+    for due, text, rows in zip((START, RESUME), (None, "The snooze has ended"), found, strict=True):
+        await _open(db, due, [id for id, _ in rows], SYSTEM, now, text)
+    return any(len(rows) == _BATCH for rows in found)
 
 
 async def _open(

@@ -72,11 +72,15 @@ END $$;
 CREATE OR REPLACE TRIGGER keep_past AFTER UPDATE ON access_requests REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION keep_past_resolutions();
 
+-- Whether an import can show what requests changed in the application: a rollback restores older data.
+CREATE OR REPLACE FUNCTION shows_requests(i application_imports) RETURNS boolean STABLE LANGUAGE sql RETURN
+    i.status = 'Finished' AND NOT EXISTS (SELECT FROM import_runs u WHERE u.import_id = i.id AND u.rollback_to IS NOT NULL);
+
 -- Whether access that a request gives or takes is not known from imports yet: it is open, or completed since the last import began.
 CREATE OR REPLACE FUNCTION is_unshown(r access_requests) RETURNS boolean STABLE LANGUAGE sql RETURN
     r.status <> 'Canceled' AND (r.status <> 'Completed' OR NOT EXISTS (
         SELECT FROM application_imports i
-        WHERE i.application_id = r.application_id AND i.status = 'Finished' AND i.created_at >= r.completed_on));
+        WHERE i.application_id = r.application_id AND i.created_at >= r.completed_on AND shows_requests(i)));
 
 -- Serialize the checks of requests about the same people or groups. They share 256 locks of each kind, because a lock for each of 100,000
 -- people would fill the lock table.
@@ -255,7 +259,7 @@ BEGIN
         SELECT FROM access_requests c WHERE c.identity_id = r.identity_id AND c.application_id = NEW.application_id AND c.status = 'Completed'
                AND c.completed_on <= NEW.created_at AND NOT EXISTS (
                    SELECT FROM application_imports i WHERE i.application_id = NEW.application_id AND i.number <> NEW.number
-                          AND i.status = 'Finished' AND i.created_at >= c.completed_on));
+                          AND i.created_at >= c.completed_on AND shows_requests(i)));
     RETURN NULL;
 END $$;
 CREATE OR REPLACE TRIGGER recheck_requests AFTER UPDATE OF status ON application_imports FOR EACH ROW

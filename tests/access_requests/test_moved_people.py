@@ -1,14 +1,20 @@
 """People who move to another role, and accounts that match another person, while requests are open."""
 
+import asyncio
+from datetime import UTC, datetime
 from uuid import UUID
 
 import httpx2
+import psycopg
 
+from rolecall.access_requests.opening import move_due
 from rolecall.core.config import Config
-from rolecall.core.db import Db, fetch_value
+from rolecall.core.db import Db, execute, fetch_value, session_options
+from tests.access_requests.test_evading_separation import to_group
 from tests.access_requests.test_rechecking import a_move, a_mover, approve, get
 from tests.access_requests.test_separation import URL, ask
 from tests.builders import an_application, an_identity
+from tests.conftest import BASE_URL
 from tests.duties.separating import a_company, finish_again
 from tests.holdings import a_finished_import, an_account
 from tests.nesting import some_groups
@@ -92,3 +98,56 @@ async def test_access_is_checked_after_an_import_that_shows_that_the_removal_was
     await let_the_worker_work(config)
 
     assert (await get(client, mover.gain))["status"] == "Canceled"
+
+
+async def test_rollback_of_an_import_does_not_show_completed_requests(client: httpx2.AsyncClient, db: Db) -> None:
+    company = await a_company(db, response="Block")
+    finn = await an_identity(db, "Finn", "Santos")
+    await an_account(db, company.ledger, "finn", finn, run=company.run)
+    made = (await ask(client, company, finn, "Officers")).json()
+    await approve(client, made["id"])
+    await client.post(f"{URL}/{made['id']}/resolve", json={})
+    number = await a_finished_import(db, company.ledger)
+    await execute(
+        db,
+        """INSERT INTO import_runs (import_id, rollback_to)
+           SELECT id, %(earlier)s FROM application_imports WHERE number = %(number)s""",
+        number=number,
+        earlier=company.run,
+    )
+
+    assert (await ask(client, company, finn, "Approvers")).status_code == 400
+
+
+async def test_worker_locks_groups_before_people(client: httpx2.AsyncClient, db: Db, clean_database: str) -> None:
+    company = await a_company(db, response="Block")
+    await some_groups(db, company.ledger, {"Temps": ""}, company.run)
+    person = (await ask(client, company, company.noor, "Juniors")).json()
+    group = (await client.post(URL, json=to_group(company, "Temps", "Prepare run"))).json()
+    for id, status in ((person["id"], "Scheduled"), (group["id"], "Snoozed")):
+        await approve(client, id)
+        await execute(
+            db,
+            """UPDATE access_requests SET status = %(status)s, scheduled_start = now(), snoozed_until = now()
+               WHERE id = %(id)s""",
+            id=id,
+            status=status,
+        )
+
+    options = session_options(BASE_URL)
+    async with await psycopg.AsyncConnection.connect(clean_database, autocommit=True, options=options) as other:
+        async with db.transaction():
+            await fetch_value(db, "SELECT take_turns_of_nesting(false)")
+            working = asyncio.create_task(_move_due(other))
+            waits = "SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted)"
+            while not working.done() and not await fetch_value(db, waits):  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+            await execute(db, "SELECT take_turns('person', %(people)s)", people=[str(company.noor)])
+        await working
+
+    assert [(await get(client, each["id"]))["status"] for each in (person, group)] == ["Open"] * 2
+
+
+async def _move_due(db: Db) -> None:
+    async with db.transaction():
+        await move_due(db, datetime.now(UTC))
