@@ -11,11 +11,11 @@ from rolecall.access_requests.opening import move_due
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute, fetch_value, session_options
 from tests.access_requests.test_evading_separation import to_group
-from tests.access_requests.test_rechecking import a_move, a_mover, approve, get
+from tests.access_requests.test_rechecking import a_move, a_mover, approve, commit, get
 from tests.access_requests.test_separation import URL, ask
 from tests.builders import an_application, an_identity
 from tests.conftest import BASE_URL
-from tests.duties.separating import a_company, finish_again
+from tests.duties.separating import Company, a_company, finish_again
 from tests.holdings import a_finished_import, an_account
 from tests.nesting import some_groups
 from tests.working import let_the_worker_work
@@ -23,9 +23,8 @@ from tests.working import let_the_worker_work
 _ROLES = ("Officers", "Preparers"), ("Approvers", "Releasers")
 
 
-async def test_requests_of_a_move_in_two_applications_do_not_wait_for_each_other(
-    client: httpx2.AsyncClient, db: Db, config: Config
-) -> None:
+async def a_company_with_a_bank(client: httpx2.AsyncClient, db: Db) -> tuple[Company, UUID]:
+    """Let Noor prepare payments in the ledger and in the bank."""
     company = await a_company(db, response="Block")
     bank = await an_application(db, "Finance Bank")
     run = await some_groups(db, bank, {"Releasers": "", "Preparers": ""})
@@ -33,6 +32,13 @@ async def test_requests_of_a_move_in_two_applications_do_not_wait_for_each_other
         await client.patch(f"/api/duties/{duty}", json={"patterns": [{"group": each} for each in groups]})
     await an_account(db, bank, "noorb", company.noor, groups=("Preparers",), run=run)
     await finish_again(db, run)
+    return company, bank
+
+
+async def test_requests_of_a_move_in_two_applications_do_not_wait_for_each_other(
+    client: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
+    company, bank = await a_company_with_a_bank(client, db)
     before, after = [dict(zip((company.ledger, bank), groups, strict=True)) for groups in _ROLES]
 
     requests = await a_move(client, db, config, company, before, after)
@@ -45,6 +51,23 @@ async def test_requests_of_a_move_in_two_applications_do_not_wait_for_each_other
 
     assert (waiting, removing) == (["Scheduled"] * 2, ["Open"] * 2)
     assert [(await get(client, id))["status"] for id in gains] == ["Open"] * 2
+
+
+async def test_earlier_of_two_requests_does_not_wait_if_the_rule_came_after_them(
+    client: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
+    company, bank = await a_company_with_a_bank(client, db)
+    await commit(client, company, enabled=False)
+    before, after = [dict(zip((company.ledger, bank), groups, strict=True)) for groups in _ROLES]
+    requests = await a_move(client, db, config, company, before, after)
+    assert (requests["Officers"], requests["Preparers"]) == (requests["Approvers"], requests["Releasers"])
+
+    await commit(client, company, enabled=True)
+    await let_the_worker_work(config)
+
+    numbered = [await get(client, requests[group]) for group in _ROLES[0]]
+    earlier = min(numbered, key=lambda each: each["number"])
+    assert earlier["status"] == "Canceled"
 
 
 async def match(client: httpx2.AsyncClient, db: Db, username: str, identity_id: UUID) -> None:
