@@ -1,5 +1,5 @@
-"""Check stored requests again against the rules that keep duties apart: when they are approved and start, and after
-people hold other duties, rules or duties changed, or a request that would remove access was canceled.
+"""Check stored requests again against the rules that keep duties apart: at approval and start, and after a change of
+rules, of duties or of what people hold, or after a removal was canceled.
 
 A request of an event counts on what other requests of the event remove. It waits until they are provisioned.
 """
@@ -82,7 +82,7 @@ class _Case(msgspec.Struct, frozen=True):
 async def recheck(db: Db, ids: Iterable[UUID]) -> dict[UUID, ConflictVerdict]:
     """Return a verdict for each stored request that would create a conflict which is not recorded, or that must wait.
 
-    Lock the requests before: checks of the same people wait for each other until the transaction ends.
+    The caller must lock the requests first. The check locks the people until the transaction ends.
     """
     stored = await _stored(db, ids)
     any_group = any(not each.new.identity_id for each in stored)

@@ -1,7 +1,7 @@
 -- Access requests: the list of those that wait for people, and the audit of a request with its privileges, responses and related items.
 --
 -- INSERT (access_requests/creation.py) and UPDATE (access_requests/moving.py) of access_requests fire `keep_waiting_on_…`, an UPDATE also `keep_past` and
--- `recheck_requests`, as changes of duties, rules, names, holders and matches do: access_requests/moving.py takes people_to_recheck. The events that
+-- `recheck_requests`, as changes of duties, rules, names, holders and matches do: access_requests/opening.py takes people_to_recheck. The events that
 -- access_requests/moving.py records fire triggers of personnel_events.sql and webhooks.sql.
 
 -- Add the owners of the tokens among these callers.
