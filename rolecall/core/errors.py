@@ -33,8 +33,8 @@ class NotFound(RolecallError):
 
 
 class Unauthorized(RolecallError):
-    def __init__(self) -> None:
-        super().__init__("A valid API token is required")
+    def __init__(self, message: str = "A valid API token is required") -> None:
+        super().__init__(message)
 
 
 class Forbidden(RolecallError):

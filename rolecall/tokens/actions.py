@@ -70,7 +70,8 @@ async def sign_as_token(db: Db, caller: Caller, author: Author) -> Caller:
     scopes = await fetch_value(
         db,
         f"""SELECT scopes, {SIGN} FROM tokens
-            WHERE id = %(id)s AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > %(now)s) FOR KEY SHARE""",
+            WHERE id = %(id)s AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > %(now)s)
+              AND NOT {queries.OWNER_LEFT} FOR KEY SHARE""",
         id=caller.id,
         now=author.created_date,
         author=signature(author),

@@ -13,7 +13,7 @@ from rolecall.core.caller import Caller
 from rolecall.core.db import Pool
 from rolecall.core.errors import Unauthorized
 from rolecall.tokens import actions, queries
-from rolecall.tokens.model import Token, public_id, sha256
+from rolecall.tokens.model import OWNER_LEFT, Token, public_id, sha256
 
 KNOWN_FOR_SECONDS = 0.5
 _MOST = 10_000
@@ -30,7 +30,10 @@ class Keyring:
         self._known: dict[bytes, CachedToken] = {}
 
     async def authenticate(self, pool: Pool, secret: str, now: datetime) -> Caller:
-        """Return the caller; reject malformed, unknown, expired and revoked tokens with the same error."""
+        """Return the caller; reject malformed, unknown, expired and revoked tokens with the same error.
+
+        The token of a person who left is refused with a sentence of its own.
+        """
         digest = sha256(secret)
         known = self._known.get(digest)
         if known is None or time.monotonic() >= known.until:
@@ -40,6 +43,8 @@ class Keyring:
             self._known[digest] = known
         if not known.token.is_usable(now):
             raise Unauthorized
+        if known.token.has_owner_left:
+            raise Unauthorized(OWNER_LEFT)
         return known.caller
 
     async def _look_up(self, pool: Pool, secret: str, now: datetime) -> CachedToken:

@@ -15,6 +15,7 @@ DEFAULT_SCOPES = [scope for scope in Scope if scope.endswith(":read")] + [
 ]
 DEFAULT_DAYS = 90
 PREFIX = "rct"
+OWNER_LEFT = "The person who created this token is no longer active; ask an administrator for another token"
 
 _ALPHABET = string.digits + string.ascii_letters
 _PUBLIC, _SECRET, _CHECKSUM = 12, 32, 6
@@ -30,6 +31,7 @@ class Token(msgspec.Struct, frozen=True):
     expires_at: datetime | None
     last_used_at: datetime | None
     revoked_at: datetime | None
+    has_owner_left: bool
 
     def is_usable(self, now: datetime) -> bool:
         return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)

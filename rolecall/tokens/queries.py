@@ -10,7 +10,10 @@ from rolecall.core.paging import Page, fetch_small
 from rolecall.tokens.model import Token
 from rolecall.tokens.shapes import TokenItem
 
-_COLUMNS = "id, public_id, secret_sha256, name, scopes, created_at, expires_at, last_used_at, revoked_at"
+# SQL: whether the person behind a token is no longer active. A token that was created at the command line has no owner.
+OWNER_LEFT = "EXISTS (SELECT FROM identities i WHERE i.id = tokens.owner_id AND i.status <> 'Active')"
+_COLUMNS = f"""id, public_id, secret_sha256, name, scopes, created_at, expires_at, last_used_at, revoked_at,
+    {OWNER_LEFT} AS has_owner_left"""
 _ITEM = "id, 'API Token' AS kind, name, scopes, created_at, expires_at, last_used_at, revoked_at"
 
 
