@@ -6,7 +6,8 @@ CREATE TABLE public.absences (
     identity_id uuid NOT NULL,
     starts_on timestamp with time zone NOT NULL,
     ends_on timestamp with time zone,
-    entered_by uuid
+    entered_by uuid,
+    prolonged_by uuid[] DEFAULT '{}'::uuid[] NOT NULL
 );
 ALTER TABLE ONLY public.absences ADD CONSTRAINT absences_pkey PRIMARY KEY (event_id);
 CREATE INDEX absences_identity_id_idx ON public.absences USING btree (identity_id);
@@ -1434,6 +1435,7 @@ CREATE TRIGGER note_update AFTER UPDATE ON public.personnel_events REFERENCING O
 CREATE TRIGGER notify_of_assigned_event AFTER UPDATE OF assignee_id ON public.personnel_events FOR EACH ROW WHEN (((new.assignee_id IS DISTINCT FROM old.assignee_id) AND (new.assignee_id IS NOT NULL))) EXECUTE FUNCTION public.notify_of_assigned_event();
 CREATE TRIGGER notify_of_canceled_event AFTER UPDATE OF status ON public.personnel_events FOR EACH ROW WHEN (((new.status = 'Canceled'::text) AND (old.status <> 'Canceled'::text))) EXECUTE FUNCTION public.notify_of_personnel_events();
 CREATE TRIGGER notify_of_new_event AFTER INSERT ON public.personnel_events FOR EACH ROW EXECUTE FUNCTION public.notify_of_personnel_events();
+CREATE TRIGGER notify_of_return_date AFTER UPDATE OF needed_until ON public.personnel_events FOR EACH ROW WHEN (((new.type = 'Absence'::text) AND (new.needed_until IS DISTINCT FROM old.needed_until))) EXECUTE FUNCTION public.notify_of_personnel_events('Return Date');
 ALTER TABLE ONLY public.personnel_events ADD CONSTRAINT personnel_events_identity_id_fkey FOREIGN KEY (identity_id) REFERENCES public.identities(id);
 
 CREATE TABLE public.previewed_changes (
@@ -2614,7 +2616,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- e6155197774a function notify_of_left_control_owners()
 -- 23122610c18d function notify_of_moved_items()
 -- 94620edf9e30 function notify_of_moved_requests()
--- c9c21cd903ad function notify_of_personnel_events()
+-- 87b15ac6fecf function notify_of_personnel_events()
 -- 1c711a14c8d2 function notify_of_removed_approval()
 -- 2cd8efd87cee function person_or_administrators(uuid)
 -- c9a65c8e0d2b function notify_of_report(uuid, uuid, boolean)
@@ -2680,11 +2682,11 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- ac9e8bc8023d function note_sources()
 
 -- In rolecall/schema/stand_ins.sql:
--- f2dc02429896 function entered_leave_of(uuid, uuid)
+-- 2ae86b549e19 function entered_leave_of(uuid, uuid)
 -- ced8248223b4 function is_absent(uuid, timestamp with time zone)
 -- e00a7a96cd4f function may_decide(uuid)
 -- ed1abc2cdad6 function automatic_stand_in(uuid, timestamp with time zone)
--- f12cb81db7a6 function entered_current_leave(uuid[], uuid[], timestamp with time zone)
+-- e032b670b055 function entered_current_leave(uuid[], uuid[], timestamp with time zone)
 -- ff36ab8b9108 function stand_in_of(uuid, text, timestamp with time zone)
 -- df43bb108532 function eligible_stand_ins(uuid, text, timestamp with time zone, uuid[])
 -- 3afdf740fb7f function can_be_answered(uuid, text, timestamp with time zone, uuid[])

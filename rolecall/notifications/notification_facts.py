@@ -180,7 +180,8 @@ _OWN = "The event is about you"
 async def _of_events(db: Db, ids: Sequence[UUID], context: FactContext) -> dict[UUID, NotificationFacts]:
     rows = await fetch_rows(
         db,
-        """SELECT n.id, n.kind, n.part, e.id, e.type, e.needed_on, e.reporter_name, i.first_name || ' ' || i.last_name,
+        """SELECT n.id, n.kind, n.part, e.id, e.type, e.needed_on, e.needed_until, e.reporter_name,
+                  i.first_name || ' ' || i.last_name,
                   e.assignee_id IS NOT DISTINCT FROM n.identity_id AND e.status NOT IN ('Completed', 'Canceled'),
                   i.supervisor_id IS NOT DISTINCT FROM n.identity_id, i.id = n.identity_id
            FROM notifications n JOIN personnel_events e ON e.id = n.item_id JOIN identities i ON i.id = e.identity_id
@@ -188,19 +189,40 @@ async def _of_events(db: Db, ids: Sequence[UUID], context: FactContext) -> dict[
         ids=list(ids),
     )
     found = {}
-    for id, kind, part, event_id, type, needed_on, reporter, person, is_assigned, is_supervisor, is_own in rows:
+    for (
+        id,
+        kind,
+        part,
+        event_id,
+        type,
+        needed_on,
+        needed_until,
+        reporter,
+        person,
+        is_assigned,
+        is_supervisor,
+        is_own,
+    ) in rows:
         is_assignment = kind == NotificationKind.ASSIGNED
         day = needed_on.astimezone(context.zone)
         found[id] = NotificationFacts(
             person=person,
             what=f"{_EVENTS[type]} on {day.day} {day:%B %Y}",
             by=reporter,
-            result="canceled" if part == "Canceled" else "planned",
+            result=_changed(part, needed_until, context),
             why="The event is assigned to you" if is_assignment else _OWN if is_own else f"You supervise {person}",
             link=f"/events/{event_id}",
             is_current=is_assigned if is_assignment else is_supervisor or is_own,
         )
     return found
+
+
+def _changed(part: str, needed_until: datetime | None, context: FactContext) -> str:
+    """Say what happened to an event."""
+    if part == "Return Date" and needed_until:
+        day = needed_until.astimezone(context.zone)
+        return f"changed to end on {day.day} {day:%B %Y}"
+    return "canceled" if part == "Canceled" else "planned"
 
 
 async def _of_imports(db: Db, ids: Sequence[UUID], _: FactContext) -> dict[UUID, NotificationFacts]:

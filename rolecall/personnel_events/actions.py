@@ -40,6 +40,7 @@ from rolecall.personnel_events.shapes import (
 from rolecall.personnel_events.stages import cancel_stages, record, update_status
 from rolecall.settings import queries as settings
 from rolecall.settings.policy import EventType
+from rolecall.tokens.queries import own_id
 from rolecall.work_items.actions import add_comment, record_activity
 from rolecall.work_items.model import WorkStatus
 
@@ -124,9 +125,21 @@ async def set_return_date(db: Db, caller: Caller, id: UUID, raw: Json, facts: Fa
         sequence=removal.sequence,
         end=body.end_date,
     )
+    if event.needed_until and body.end_date > event.needed_until:
+        await _note_prolonged(db, caller, id)
     content = f"Return date set to {body.end_date.astimezone(facts.zone).date()}"
     await record(db, event, caller, "Return Date", content, facts.now)
     await update_status(db, event, caller, facts.now)
+
+
+async def _note_prolonged(db: Db, caller: Caller, id: UUID) -> None:
+    """Keep who prolonged a leave: like the person who entered it, they do not stand in."""
+    await execute(
+        db,
+        "UPDATE absences SET prolonged_by = prolonged_by || %(own)s::uuid WHERE event_id = %(id)s",
+        id=id,
+        own=await own_id(db, caller),
+    )
 
 
 async def cancel_event(db: Db, caller: Caller, id: UUID, raw: Json, facts: Facts) -> None:

@@ -106,18 +106,21 @@ END $$;
 CREATE OR REPLACE TRIGGER notify_of_moved_requests AFTER UPDATE ON access_requests REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION notify_of_moved_requests();
 
--- A personnel event was created or canceled: notify the supervisor of the person, and of a leave the person, unless they did it.
+-- A personnel event was created or canceled, or the return date of a leave changed: notify the supervisor of the person, and of a leave the person, unless they did it.
 CREATE OR REPLACE FUNCTION notify_of_personnel_events() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM notify_people(ARRAY(
         SELECT person FROM identities i CROSS JOIN LATERAL unnest(ARRAY[i.supervisor_id, CASE WHEN NEW.type = 'Absence' THEN i.id END]) AS each
         CROSS JOIN LATERAL people_to_notify(each) AS person
-        WHERE i.id = NEW.identity_id AND person IS DISTINCT FROM author_id()), 'Personnel Event', 'Personnel Event', NEW.id, NEW.status);
+        WHERE i.id = NEW.identity_id AND person IS DISTINCT FROM author_id()), 'Personnel Event', 'Personnel Event', NEW.id,
+        coalesce(TG_ARGV[0], NEW.status));
     RETURN NULL;
 END $$;
 CREATE OR REPLACE TRIGGER notify_of_new_event AFTER INSERT ON personnel_events FOR EACH ROW EXECUTE FUNCTION notify_of_personnel_events();
 CREATE OR REPLACE TRIGGER notify_of_canceled_event AFTER UPDATE OF status ON personnel_events FOR EACH ROW
     WHEN (NEW.status = 'Canceled' AND OLD.status <> 'Canceled') EXECUTE FUNCTION notify_of_personnel_events();
+CREATE OR REPLACE TRIGGER notify_of_return_date AFTER UPDATE OF needed_until ON personnel_events FOR EACH ROW
+    WHEN (NEW.type = 'Absence' AND NEW.needed_until IS DISTINCT FROM OLD.needed_until) EXECUTE FUNCTION notify_of_personnel_events('Return Date');
 
 CREATE OR REPLACE FUNCTION notify_of_assigned_event() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

@@ -9,11 +9,11 @@ CREATE OR REPLACE FUNCTION may_decide(person uuid) RETURNS boolean STABLE LANGUA
     EXISTS (SELECT FROM identities i WHERE i.id = person AND i.status = 'Active')
     AND NOT EXISTS (SELECT FROM console_roles c WHERE c.identity_id = person AND c.role = 'Auditor');
 
--- Whether a person entered a current or coming leave of another.
+-- Whether a person entered or prolonged a current or coming leave of another.
 CREATE OR REPLACE FUNCTION entered_leave_of(author uuid, person uuid) RETURNS boolean STABLE LANGUAGE sql RETURN
-    EXISTS (SELECT FROM absences a WHERE a.identity_id = person AND a.entered_by = author);
+    EXISTS (SELECT FROM absences a WHERE a.identity_id = person AND author = ANY (a.entered_by || a.prolonged_by));
 
--- The person who stands in during a leave: the supervisor, or the supervisor's supervisor if the supervisor entered the leave. Otherwise a
+-- The person who stands in during a leave: the supervisor, or the supervisor's supervisor if the supervisor entered or prolonged the leave. Otherwise a
 -- supervisor could take over the authority of a person by sending them on leave.
 CREATE OR REPLACE FUNCTION automatic_stand_in(person uuid, moment timestamptz) RETURNS uuid STABLE LANGUAGE sql RETURN
     (SELECT above.id FROM identities p LEFT JOIN identities s ON s.id = p.supervisor_id
@@ -30,9 +30,9 @@ CREATE OR REPLACE FUNCTION stand_in_of(person uuid, response_type text, moment t
         automatic_stand_in(person, moment))
      FROM identities p WHERE p.id = person AND p.status = 'Active');
 
--- Whether one of the authors entered the leave that one of the people is on.
+-- Whether one of the authors entered or prolonged the leave that one of the people is on.
 CREATE OR REPLACE FUNCTION entered_current_leave(authors uuid[], people uuid[], moment timestamptz) RETURNS boolean STABLE LANGUAGE sql RETURN
-    EXISTS (SELECT FROM absences a WHERE a.identity_id = ANY (people) AND a.entered_by = ANY (authors) AND a.starts_on <= moment
+    EXISTS (SELECT FROM absences a WHERE a.identity_id = ANY (people) AND (a.entered_by || a.prolonged_by) && authors AND a.starts_on <= moment
                                      AND (a.ends_on IS NULL OR a.ends_on > moment));
 
 -- Everyone who may decide for a person, directly or through others; `excluded` are the people who must not decide. The chain ends at a cycle, at an

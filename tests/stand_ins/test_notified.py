@@ -251,3 +251,14 @@ def test_message_about_an_ended_stand_in_names_no_author() -> None:
     note = note_of(default_template(NotificationKind.STAND_IN), ended, "Sam Else", "https://rolecall.example.com")
 
     assert (note.subject, note.paragraphs) == ("You no longer stand in for Ada Lovelace", [])
+
+
+async def test_person_on_leave_is_notified_of_another_return_date(db: Db, config: Config) -> None:
+    company = await a_company(db)
+    leave = await a_leave(db, company.grace, endDate=days(2))
+
+    await events.set_return_date(db, CLERK, leave, {"endDate": "2031-05-05T12:00:00Z"}, facts())
+
+    page = await queries.newest_first(db, company.grace, 1, config, datetime.now(UTC))
+    changed = [item.subject for item in page.items if "was planned" not in item.subject]
+    assert [subject.endswith("was changed to end on 5 May 2031") for subject in changed] == [True], changed

@@ -22,7 +22,7 @@ from rolecall.personnel_events import actions as events
 from rolecall.stand_ins.actions import end_stand_in
 from tests.builders import an_identity, facts
 from tests.stand_ins.office import APPROVED, Office, approve
-from tests.stand_ins.standing_in import CLERK, a_leave, a_stand_in, caller_of
+from tests.stand_ins.standing_in import CLERK, a_leave, a_stand_in, caller_of, days
 
 
 async def test_activity_and_response_name_the_reviewer_and_the_stand_in(db: Db, office: Office) -> None:
@@ -313,3 +313,18 @@ async def test_supervisor_who_entered_the_leave_does_not_stand_in_through_others
 
     await a_stand_in(db, office.grace, office.rosa)
     assert "standing in for Grace Hopper" in await approve(db, office.rosa, request, office.grace)
+
+
+async def test_supervisor_who_prolonged_the_leave_does_not_stand_in(db: Db, office: Office) -> None:
+    """A clerk sends Grace on leave, so Rosa, her supervisor, stands in until she moves the return date."""
+    leave = await a_leave(db, office.grace, endDate=days(2))
+    request = await office.request(db)
+    rosa = await caller_of(db, office.rosa)
+    assert (office.grace, "Approve") in rosa.stands_in_for
+
+    await events.set_return_date(db, rosa, leave, {"endDate": days(1.5)}, facts())
+    assert (office.grace, "Approve") in (await caller_of(db, office.rosa)).stands_in_for
+
+    await events.set_return_date(db, rosa, leave, {"endDate": days(300)}, facts())
+    await events.set_return_date(db, CLERK, leave, {"endDate": days(301)}, facts())
+    assert await approve(db, office.rosa, request, office.grace) == NOT_STANDING_IN
