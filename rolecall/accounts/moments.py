@@ -14,7 +14,7 @@ import msgspec
 from rolecall.core import clock
 from rolecall.core.checking import require_past
 from rolecall.core.config import Config
-from rolecall.core.db import Db, fetch_all, fetch_rows, fetch_value
+from rolecall.core.db import Db, fetch_all, fetch_value
 from rolecall.core.errors import Invalid
 from rolecall.core.paging import Page, PastPage, WithoutData
 
@@ -47,18 +47,9 @@ async def require_data(db: Db, application_id: UUID, as_of: datetime | None) -> 
     """Reject a moment before the application's first import: an empty list would mean that there was nothing."""
     if as_of is None:
         return
-    rows = await fetch_rows(
-        db,
-        """SELECT a.name, min(r.build_end) FROM applications a JOIN application_imports r ON r.application_id = a.id
-           WHERE a.id = %(id)s AND r.status = 'Finished' GROUP BY a.name HAVING min(r.build_end) > %(as_of)s""",
-        id=application_id,
-        as_of=as_of,
-    )
-    for name, first in rows:
-        # Rounded up, so that the moment in the message has data.
-        since = first.astimezone(UTC) + timedelta(microseconds=-first.microsecond % 1_000_000)
-        said = f"before {since:%Y-%m-%dT%H:%M:%SZ}, when its first import finished"
-        raise Invalid.on("asOf", f"There is no data about {name} {said}")
+    for each in await _without_data(db, as_of, application_id):
+        said = f"before {each.no_data_before.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}, when its first import finished"
+        raise Invalid.on("asOf", f"There is no data about {each.application} {said}")
 
 
 async def moment_after(db: Db, import_number: int) -> datetime:
@@ -91,8 +82,8 @@ async def with_missing(db: Db, found: Page[T], application_id: UUID | None, as_o
     return PastPage(found.items, found.total_count, found.page, found.page_size, found.total_pages, missing)
 
 
-async def _without_data(db: Db, as_of: datetime) -> list[WithoutData]:
-    """List the applications whose first import finished after this moment, by name; times are rounded up."""
+async def _without_data(db: Db, as_of: datetime, application_id: UUID | None = None) -> list[WithoutData]:
+    """List the applications, or the one, whose first import finished after this moment; times are rounded up."""
     return await fetch_all(
         db,
         WithoutData,
@@ -102,6 +93,7 @@ async def _without_data(db: Db, as_of: datetime) -> list[WithoutData]:
                SELECT r.build_end FROM application_imports r
                WHERE r.application_id = a.id AND r.status = 'Finished' ORDER BY r.number LIMIT 1
            ) AS first
-           WHERE first.build_end > %(as_of)s ORDER BY a.name_key, a.id""",
+           WHERE first.build_end > %(as_of)s AND a.id = coalesce(%(application)s, a.id) ORDER BY a.name_key, a.id""",
         as_of=as_of,
+        application=application_id,
     )

@@ -79,9 +79,9 @@ async def request_removals(
     )
     found = await _join_requests(db, caller, review, found, now)
     known = await _with_people(db, found, now)
-    groups = [list(alike) for _, alike in groupby(sorted(known, key=lambda each: each.key), lambda each: each.key)]
-    ids = await create_requests(db, caller, [_request(review, alike) for alike in groups], now)
-    await _store_requests(db, {item.id: id for id, alike in zip(ids, groups, strict=True) for item in alike})
+    groups = [list(items) for _, items in groupby(sorted(known, key=lambda each: each.key), lambda each: each.key)]
+    ids = await create_requests(db, caller, [_request(review, items) for items in groups], now)
+    await _store_requests(db, {item.id: id for id, items in zip(ids, groups, strict=True) for item in items})
 
 
 async def _store_requests(db: Db, requests: Mapping[UUID, UUID]) -> None:

@@ -2,65 +2,21 @@ import asyncio
 import hashlib
 import json
 import os
-from collections.abc import AsyncIterator
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import httpx2
 import pytest
-from msgspec.structs import replace
 
 from rolecall.console.queries import scopes_of
 from rolecall.core import clock
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute, fetch_rows, fetch_value, make_pool
-from rolecall.notifications.model import Reminders
-from rolecall.notifications.notification_facts import FactContext, facts_of
 from rolecall.reports import running
 from rolecall.reports.destination import Destination, FileBeingWritten
 from rolecall.reports.running import run_reports
-from tests.asgi import serving
 from tests.builders import a_token, an_application, an_identity
-from tests.reports.reporting import a_report, hidden, visible
-
-START = datetime.fromisoformat("2026-03-01T05:30:00+00:00")
-DUE = START + timedelta(hours=1)
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    folder = tmp_path / "reports"
-    folder.mkdir()
-    return folder
-
-
-@pytest.fixture
-def scheduled(config: Config, folder: Path) -> Config:
-    return replace(config, report_roots=(str(folder.parent),))
-
-
-@pytest.fixture
-async def service(scheduled: Config, token: str) -> AsyncIterator[httpx2.AsyncClient]:
-    async with serving(scheduled) as client:
-        client.headers["Authorization"] = f"Bearer {token}"
-        yield client
-
-
-async def work(config: Config, now: datetime) -> None:
-    clock.travel_to(now)
-    async with make_pool(config) as pool:
-        await run_reports(pool, config, now, scopes_of)
-
-
-async def daily(client: httpx2.AsyncClient, folder: Path, **fields: Any) -> Any:
-    schedule = {"cron": "0 6 * * *", "location": str(folder)}
-    return await a_report(client, fields.pop("list", "identities"), schedule=schedule, **fields)
-
-
-async def runs_of(client: httpx2.AsyncClient, report: Any) -> list[Any]:
-    items: list[Any] = (await client.get(f"/api/reports/{report['id']}/runs")).json()["items"]
-    return items
+from tests.reports.reporting import DUE, START, a_report, daily, hidden, runs_of, visible, work
 
 
 async def test_a_schedule_writes_the_file_with_its_manifest(
@@ -359,52 +315,3 @@ async def test_a_schedule_that_is_removed_or_deleted_ends(
     assert [reason for (reason,) in rows] == ["The schedule was removed", "The report was deleted"]
     assert await fetch_value(db, "SELECT count(*) FROM report_firings WHERE run_id IS NOT NULL") == 0
     assert os.listdir(folder) == []
-
-
-async def test_recipients_are_notified_of_each_file(
-    scheduled: Config, service: httpx2.AsyncClient, db: Db, folder: Path
-) -> None:
-    ada, bob = await an_identity(db, "Ada", "Byron"), await an_identity(db, "Bob", "Noyce")
-    report = await daily(service, folder, recipientIds=[str(ada), str(bob), str(ada)])
-    await execute(db, "UPDATE identities SET status = 'Disabled' WHERE id = %(id)s", id=bob)
-
-    await work(scheduled, START)
-    await work(scheduled, DUE)
-
-    assert [person["name"] for person in report["recipients"]] == ["Ada Byron", "Bob Noyce"]
-    [(id, identity_id, part)] = await fetch_rows(
-        db, "SELECT id, identity_id, part FROM notifications WHERE kind = 'Report'"
-    )
-    [run] = await runs_of(service, report)
-    assert (identity_id, part) == (ada, run["id"])
-    facts = (await facts_of(db, [id], FactContext(Reminders(), scheduled.timezone)))[id]
-    assert (facts.what, facts.result) == ("Report People", "was written with 2 rows")
-    assert (facts.why, facts.link) == ("You receive the report", f"/reports/{report['id']}")
-
-
-async def test_owner_is_notified_of_a_failed_run(
-    scheduled: Config, service: httpx2.AsyncClient, db: Db, folder: Path
-) -> None:
-    owner, ada = await an_identity(db, "Olga", "Ladyzhenskaya"), await an_identity(db, "Ada", "Byron")
-    await daily(service, folder, ownerId=str(owner), recipientIds=[str(ada)])
-
-    await work(scheduled, START)
-    await work(scheduled, DUE)
-
-    [(id, identity_id)] = await fetch_rows(db, "SELECT id, identity_id FROM notifications WHERE kind = 'Report'")
-    facts = (await facts_of(db, [id], FactContext(Reminders(), scheduled.timezone)))[id]
-    assert identity_id == owner
-    assert facts.result == (
-        "failed: Olga Ladyzhenskaya owns the report and may no longer read its list. Choose another owner"
-    )
-
-
-async def test_recipients_can_be_removed(service: httpx2.AsyncClient, db: Db, folder: Path) -> None:
-    ada = await an_identity(db, "Ada", "Byron")
-    report = await daily(service, folder, recipientIds=[str(ada)])
-
-    kept = (await service.patch(f"/api/reports/{report['id']}", json={"description": "x"})).json()["recipients"]
-    removed = (await service.patch(f"/api/reports/{report['id']}", json={"recipientIds": []})).json()["recipients"]
-
-    assert [person["id"] for person in kept] == [str(ada)]
-    assert removed == []

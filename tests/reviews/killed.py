@@ -1,6 +1,6 @@
 """A process that changes a review in a transaction, to be killed: URL, verb, review, reviewer, and until when it waits.
 
-With `before-commit` it waits after the change; otherwise it prints the number of its database process and goes on.
+With `before-commit` it waits between the change and its commit. Otherwise it prints the pid of its database session.
 """
 
 import asyncio

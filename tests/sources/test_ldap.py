@@ -261,8 +261,8 @@ async def test_accounts_of_active_directory_have_their_state_and_last_login(
 
 
 async def test_groups_may_have_no_members(sourcing: Sourcing, directory: Directory) -> None:
-    nobody = {**CONTENTS["Members"], "filter": "(cn=no such group)"}
-    await put(sourcing, directory.url, {"Users": {"path": person(1)}, "Members": nobody})
+    without_members = {**CONTENTS["Members"], "filter": "(cn=no such group)"}
+    await put(sourcing, directory.url, {"Users": {"path": person(1)}, "Members": without_members})
 
     tested = await sourcing.test()
     run = await sourcing.fetch()

@@ -50,9 +50,9 @@ def _invisible(header: str, names: pl.Series) -> Iterator[str]:
     if not len(odd):
         return
     plain = odd.str.replace_all(f"[{ZERO_WIDTH}]", "")
-    alike = odd.filter(plain.is_in(names.str.strip_chars().implode()) | plain.is_duplicated())
-    shown = ", ".join(ascii(name)[1:-1] for name in (alike if len(alike) else odd).head(3))
-    differ = f", and {len(alike):,} differ from another name in nothing else" if len(alike) else ""
+    doubles = odd.filter(plain.is_in(names.str.strip_chars().implode()) | plain.is_duplicated())
+    shown = ", ".join(ascii(name)[1:-1] for name in (doubles if len(doubles) else odd).head(3))
+    differ = f", and {len(doubles):,} look the same as another name" if len(doubles) else ""
     yield f"{header} has {len(odd):,} names with invisible characters ({shown}){differ}; check who they are"
 
 

@@ -96,7 +96,7 @@ def users(folder: Path, text: Text, **group: Any) -> Outcome:
         ("Username,Name\nada,Ad\xe9\n".encode("utf-16-le"), "it is read as utf-16-le"),
         (
             "Username\nadmin\nadmin\u200b\nadmin\u202e\n",
-            "Username has 2 names with invisible characters (admin\\u200b, admin\\u202e), and 2 differ from another",
+            "Username has 2 names with invisible characters (admin\\u200b, admin\\u202e), and 2 look the same",
         ),
         ("Username\nb\u200dob\nada\n", "Username has 1 names with invisible characters (b\\u200dob); check who they"),
         ("Username,api_token,Password Last Set\nada,x,y\n", "api_token looks like a secret and is not kept"),
