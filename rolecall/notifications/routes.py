@@ -128,17 +128,24 @@ async def get_notification_message(db: Db, caller: Caller, id: str) -> MessageDe
     return message
 
 
+class ReturnedMail(msgspec.Struct, frozen=True):
+    body: Json
+    report: DeliveryReport | None
+
+
 async def _parsed(request: AnyRequest, config: Config) -> Carried:
     """Parse the mail in a thread before the operation takes a database connection, because strangers write it."""
     carried = await plain_json(request, config)
-    body = check(BounceBody, carried.raw, Facts(now=clock.now(), zone=config.timezone))
-    return msgspec.structs.replace(carried, raw=await asyncio.to_thread(report_in, body.mail))
+    mail = carried.raw.get("mail")
+    report = await asyncio.to_thread(report_in, mail) if isinstance(mail, str) else None
+    return msgspec.structs.replace(carried, raw=ReturnedMail(carried.raw, report))
 
 
 @operation("POST", "/bounce", scope=Scope.BOUNCES_WRITE, body=BounceBody, read_body=_parsed)
-async def report_bounced_message(db: Db, raw: DeliveryReport | None, now: datetime) -> BounceResult:
+async def report_bounced_message(db: Db, raw: ReturnedMail, facts: Facts, now: datetime) -> BounceResult:
     """Mark a message as bounced by the mail that came back; a mail that is no delivery report changes nothing."""
-    return await actions.record_bounce(db, raw, now)
+    check(BounceBody, raw.body, facts)
+    return await actions.record_bounce(db, raw.report, now)
 
 
 notifications = Router(
