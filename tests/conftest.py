@@ -24,6 +24,7 @@ from rolecall.core.postgres import embedded
 from rolecall.tokens import actions as tokens
 from tests.asgi import serving
 from tests.battery.rows import ROWS
+from tests.warm import WarmConnection, WarmPool
 
 # Skip tests that the battery runs in its short form.
 collect_ignore = [
@@ -174,8 +175,15 @@ def config(clean_database: str, tmp_path: Path) -> Config:
 @pytest.fixture
 async def db(clean_database: str) -> AsyncIterator[Db]:
     options = session_options(BASE_URL)
-    async with await psycopg.AsyncConnection.connect(clean_database, autocommit=True, options=options) as connection:
+    async with await WarmConnection.connect(clean_database, autocommit=True, options=options) as connection:
         yield connection
+
+
+@pytest.fixture(scope="session", autouse=True)
+def warm_pools() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("rolecall.core.db.Pool", WarmPool)
+        yield
 
 
 @pytest.fixture(autouse=True)
