@@ -20,9 +20,7 @@ _SPECIFIED, _ADDED = ("Access governance",), ("Administration",)
 async def list_identities(db: Db, caller: Caller, query: dict[str, Any]) -> Page[IdentityDetail]:
     """List identities by last name, then first name."""
     filters = finding.PeopleFilters(within=await visible_people(db, caller, None))
-    return await (
-        queries.by_name(db, query["page"]) if filters.are_empty() else finding.listed(db, query["page"], filters)
-    )
+    return await finding.listed(db, query["page"], filters)
 
 
 @operation("GET", "/{id:str}", scope=Scope.IDENTITIES_READ, tags=_SPECIFIED)
@@ -65,7 +63,7 @@ async def search_identities(db: Db, caller: Caller, query: dict[str, Any]) -> Pa
     filters = finding.PeopleFilters(query.get("status"), query.get("type"), query.get("department"), within)
     if words is not None:
         return await finding.search(db, words, page, whole=query.get("whole", False), filters=filters)
-    return await (queries.by_name(db, page) if filters.are_empty() else finding.listed(db, page, filters))
+    return await finding.listed(db, page, filters)
 
 
 router = Router("/api/identities", route_handlers=[list_identities, get_identity, search_identities])

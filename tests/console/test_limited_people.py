@@ -45,9 +45,10 @@ async def test_lists_searches_suggestions_and_exports_contain_only_what_concerns
     number = await fetch_value(db, "SELECT number FROM access_requests WHERE id = %(id)s", id=theirs)
     await sign_in(administrator, db, team.grace)
 
-    paths = ("/requests", "/identities", "/identities?name=Z", "/people?q=Zim", "/search?q=Zimmer", "/search?q=Payroll",
-             f"/search?q=%23{number}", "/requests?person=Zoe", "/export/access-requests", "/export/identities",
-             "/export/search-identities?q=Zoe", "/events/calendar", "/events", "/")  # fmt: skip
+    paths = ("/requests", "/identities", "/identities?name=Z", "/identities?sort=Department", "/people?q=Zim",
+             "/search?q=Zimmer", "/search?q=Payroll", f"/search?q=%23{number}", "/requests?person=Zoe",
+             "/export/access-requests", "/export/identities", "/export/search-identities?q=Zoe", "/events/calendar",
+             "/events", "/")  # fmt: skip
     texts = {path: (await administrator.get(path)).text for path in paths}
 
     for path, text in texts.items():

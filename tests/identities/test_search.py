@@ -5,6 +5,7 @@ import pytest
 
 from rolecall.core.db import Db, execute
 from rolecall.identities import finding
+from rolecall.identities.shapes import IdentityDetail
 from tests.builders import a_token, an_identity
 
 PEOPLE = {
@@ -14,6 +15,7 @@ PEOPLE = {
     ("Ludwig Maria", "van Beethoven"): {},
     ("Éva", "Núñez"): {},
 }
+_SHOWN = {finding.PeopleOrder.NAME: "first_name", finding.PeopleOrder.SUPERVISOR: "supervisor_name"}
 ID = "0192e4a0-7c1e-7000-8000-00000000000a"
 
 
@@ -161,3 +163,20 @@ async def test_cost_of_search_depends_on_matches_not_on_all_people(db: Db) -> No
 
                 assert "Seq Scan" not in plan, plan
                 assert plan.count("Index Cond") == plan.count("Index Scan") + plan.count("Index Only Scan") > 0, plan
+
+
+async def test_people_are_sorted_over_all_pages(db: Db) -> None:
+    for n in range(55):
+        await an_identity(db, f"Person {n:02}", "Smith", department=("Sales", "audit")[n % 2], office=f"{n % 3}")
+
+    async def everyone(order: finding.PeopleOrder, *, is_descending: bool) -> list[IdentityDetail]:
+        sorting = finding.Sorting(order, is_descending)
+        pages = [await finding.listed(db, page, finding.PeopleFilters(), sorting) for page in (1, 2)]
+        return [one for page in pages for one in page.items]
+
+    for order in finding.PeopleOrder:
+        up, down = [await everyone(order, is_descending=way) for way in (False, True)]
+        shown = _SHOWN.get(order, order.lower())
+        assert [getattr(one, shown).lower() for one in up] == sorted(getattr(one, shown).lower() for one in up), order
+        assert [one.id for one in down] == [one.id for one in reversed(up)]
+        assert len({one.id for one in up}) == 55

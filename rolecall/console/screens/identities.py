@@ -25,13 +25,15 @@ from rolecall.identities.authority import RecordType, visible_people
 from rolecall.identities.model import IdentityStatus, IdentityType
 from rolecall.identities.shapes import IdentityDetail
 from rolecall.personnel_events import queries as events
-from rolecall.web.bodies import a_word_of
+from rolecall.web.bodies import a_flag, a_word_of
 
 _FILTERS = {
     "name": some_words,
     "status": a_word_of(IdentityStatus),
     "type": a_word_of(IdentityType),
     "department": some_words,
+    "sort": a_word_of(finding.PeopleOrder),
+    "descending": a_flag,
 }
 
 
@@ -40,11 +42,19 @@ async def show_identities(db: Db, caller: Caller, query: dict[str, Any]) -> Html
     name, page = query.get("name"), query["page"]
     within = await visible_people(db, caller)
     filters = finding.PeopleFilters(query.get("status"), query.get("type"), query.get("department") or None, within)
+    sorting = finding.Sorting(query.get("sort", finding.PeopleOrder.NAME), query.get("descending", False))
     if name:
-        found = await finding.search(db, name, page, filters=filters)
+        found = await finding.search(db, name, page, filters=filters, sorting=sorting)
     else:
-        found = await (queries.by_name(db, page) if filters.are_empty() else finding.listed(db, page, filters))
-    values = {"page": found, "query": query, "statuses": list(IdentityStatus), "types": list(IdentityType)}
+        found = await finding.listed(db, page, filters, sorting)
+    values = {
+        "page": found,
+        "query": query,
+        "sorting": sorting,
+        "orders": list(finding.PeopleOrder),
+        "statuses": list(IdentityStatus),
+        "types": list(IdentityType),
+    }
     # A limited person must not learn of departments that none of their people is in.
     values["departments"] = [] if caller.is_limited else await queries.departments(db)
     return HtmlPage("identities.html", values)
