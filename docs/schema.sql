@@ -1186,7 +1186,7 @@ CREATE TABLE public.notification_messages (
     list_key text GENERATED ALWAYS AS (public.time_key(started_on, number)) STORED NOT NULL COLLATE pg_catalog."C",
     CONSTRAINT channel_is_known CHECK ((channel = ANY (ARRAY['Email'::text, 'Slack'::text, 'Teams'::text]))),
     CONSTRAINT ended_has_an_outcome CHECK (((ended_on IS NULL) = (outcome = 'sending'::text))),
-    CONSTRAINT outcome_is_known CHECK ((outcome = ANY (ARRAY['sending'::text, 'sent'::text, 'kept'::text, 'deferred'::text, 'refused'::text, 'channel'::text, 'unknown'::text, 'bounced'::text])))
+    CONSTRAINT outcome_is_known CHECK ((outcome = ANY (ARRAY['sending'::text, 'sent'::text, 'kept'::text, 'deferred'::text, 'refused'::text, 'channel'::text, 'unknown'::text, 'bounced'::text, 'unwritten'::text])))
 )
 WITH (toast_tuple_target='256');
 ALTER TABLE public.notification_messages ALTER COLUMN number ADD GENERATED ALWAYS AS IDENTITY ( SEQUENCE NAME public.notification_messages_number_seq START WITH 1 INCREMENT BY 1 NO MINVALUE NO MAXVALUE CACHE 1 );

@@ -38,8 +38,15 @@ async def a_token(
 ) -> NewToken:
     token = await tokens.create_token(db, None, {"name": name, **fields}, facts(now=now or datetime.now(UTC)))
     if owner:
-        await execute(db, "UPDATE tokens SET owner_id = %(owner)s WHERE id = %(id)s", owner=owner, id=token.id)
+        await own_tokens(db, owner, token.id)
     return token
+
+
+async def own_tokens(db: Db, owner: UUID, token: UUID | None = None) -> None:
+    """Make a person the owner of one token or of all, as an administrator unless they have a role."""
+    await execute(db, "UPDATE tokens SET owner_id = %(owner)s WHERE id = coalesce(%(id)s, id)", owner=owner, id=token)
+    administrator = "INSERT INTO console_roles VALUES (%(id)s, 'Administrator') ON CONFLICT (identity_id) DO NOTHING"
+    await execute(db, administrator, id=owner)
 
 
 async def an_identity(db: Db, first: str = "Ada", last: str = "Lovelace", **fields: Any) -> UUID:

@@ -65,6 +65,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ("entitlements", "application_totals"): "an import ends with new totals, so their number is the version of a list",
     ("settings", "identities"): "the approval policy may name people, and a check must know them",
     ("tokens", "identities"): "the token of a person who left is refused",
+    ("tokens", "console_roles"): "a token does no more than the role of its owner allows",
     ("notifications", "reports"): "recipients are notified of a report by its name",
     ("access_requests", "personnel_events"): "people do not see the requests of their own planned offboarding",
     ("work_items", "access_requests"): "the audit entry of a comment says what was commented on",

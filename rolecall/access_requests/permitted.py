@@ -26,8 +26,9 @@ from rolecall.access_requests.requirements import ADMINISTRATORS
 from rolecall.core.caller import Caller
 from rolecall.core.db import Db, fetch_one, fetch_rows
 from rolecall.core.errors import Invalid
+from rolecall.core.roles import Role
 from rolecall.identities import authority
-from rolecall.identities.authority import GovernedRecord, PersonRelation, RecordType, Role
+from rolecall.identities.authority import GovernedRecord, PersonRelation, RecordType
 from rolecall.settings.policy import RequirementType
 
 OWN_REQUEST = "You made this request or it is about you, so another person must decide"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rolecall.client import Client
 
 FORMATS = ["csv", "xlsx", "jsonl", "parquet"]
-_EXIT_CODES = {errors.NotFound: 3, errors.NotAllowed: 4, errors.Invalid: 5}
+EXIT_CODES = {errors.NotFound: 3, errors.NotAllowed: 4, errors.Invalid: 5}
 
 
 @contextmanager
@@ -32,7 +32,7 @@ def connected(profile: str | None) -> Iterator["Client"]:
             yield client
     except errors.Failed as error:
         report(error)
-        sys.exit(next((code for kind, code in _EXIT_CODES.items() if isinstance(error, kind)), 1))
+        sys.exit(next((code for kind, code in EXIT_CODES.items() if isinstance(error, kind)), 1))
 
 
 def report(error: errors.Failed) -> None:

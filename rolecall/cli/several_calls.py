@@ -7,15 +7,19 @@ from typing import TYPE_CHECKING
 
 import rich_click as click
 
-from rolecall.cli.calling import FORMATS, connected, id_of, write_file
+from rolecall.cli.calling import EXIT_CODES, FORMATS, connected, id_of, write_file
 from rolecall.cli.output import Form, field_option, json_option, show_rows, visible
 from rolecall.cli.parameters import json_value
 from rolecall.cli.profiles import profile_option
-from rolecall.client import calls
+from rolecall.client import calls, errors
 from rolecall.client.answers import DryRun, Json, ProposedFile
 
 if TYPE_CHECKING:
     from rolecall.client import Client
+
+# EX_TEMPFAIL of sysexits.h: a mail server keeps the mail and tries again; any other code makes it return the mail.
+_TRY_AGAIN = 75
+_MOST_OF_A_MAIL = 100_000
 
 
 @click.command
@@ -247,16 +251,25 @@ def templates(as_json: bool, field: str | None, profile: str | None) -> None:
 def bounce(file: Path, as_json: bool, field: str | None, profile: str | None) -> None:
     """Read a mail that came back and mark its message as bounced.
 
-    FILE: the mail with its headers, by default stdin. The token needs only the scope `bounces:write`.
+    FILE: the mail with its headers, by default stdin. The token needs only the scope `bounces:write`. Exits with 0 also
+    for mails that are no delivery report, and with 75 (try again later) if the service cannot be reached or refuses the
+    token, so that a mail server keeps the mail.
 
     Example: `rolecall notify bounce returned.eml`
     """
     if str(file) != "-" and not file.is_file():
         raise click.BadParameter(f"{file}: no such file", param_hint="file")
+    # Read all of stdin, so that the mail server can write it; a report is at the beginning.
     content = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
-    mail = content.decode(errors="replace").replace("\x00", "")
-    with connected(profile) as client:
-        Form(as_json, field).show(client.send(calls.report_bounced_message(mail)))
+    mail = content[:_MOST_OF_A_MAIL].decode(errors="replace").replace("\x00", "")
+    try:
+        with connected(profile) as client:
+            Form(as_json, field).show(client.send(calls.report_bounced_message(mail)))
+    except SystemExit as ended:
+        sys.exit(0 if ended.code == EXIT_CODES[errors.Invalid] else _TRY_AGAIN)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(_TRY_AGAIN)
 
 
 SEVERAL_CALLS: dict[str, dict[str, click.Command]] = {

@@ -67,7 +67,9 @@ def _days(expires: str) -> int | None:
 @data_dir_option
 @json_option
 def list_(data_dir: Path | None, as_json: bool) -> None:
-    """List all tokens, newest first; secrets are not stored.
+    """List all tokens, newest first, with the person who created each; secrets are not stored.
+
+    Refused scopes are those that this person may not use now.
 
     Example: `rolecall token list --json`
     """
@@ -87,14 +89,16 @@ def list_(data_dir: Path | None, as_json: bool) -> None:
         (
             str(item.id),
             item.name,
+            item.owner.name if item.owner else "",
             f"{item.expires_at:%Y-%m-%d}" if item.expires_at else "never",
             f"{item.last_used_at:%Y-%m-%d %H:%M}Z" if item.last_used_at else "never",
             f"{item.revoked_at:%Y-%m-%d %H:%M}Z" if item.revoked_at else "",
-            " ".join(item.scopes),
+            " ".join(scope for scope in item.scopes if scope not in item.refused_scopes),
+            " ".join(item.refused_scopes),
         )
         for item in tokens
     ]
-    show_table(("ID", "NAME", "EXPIRES", "LAST USED", "REVOKED", "SCOPES"), rows)
+    show_table(("ID", "NAME", "OWNER", "EXPIRES", "LAST USED", "REVOKED", "SCOPES", "REFUSED SCOPES"), rows)
 
 
 @token.command

@@ -34,10 +34,10 @@ from rolecall.core.caller import Caller
 from rolecall.core.checking import Facts, check
 from rolecall.core.db import Db, execute, fetch_one, fetch_rows, fetch_value
 from rolecall.core.errors import Conflict, Invalid, NotFound, RateLimited
+from rolecall.core.roles import Role
 from rolecall.identities import actions as identities
 from rolecall.identities import administrators
 from rolecall.identities import queries as identity_queries
-from rolecall.identities.authority import Role
 from rolecall.identities.model import IdentityType
 from rolecall.identities.shapes import NewIdentity
 from rolecall.personnel_events.permitted import require_another_administrator

@@ -7,6 +7,7 @@ import msgspec
 from rolecall.core.computed_lists import fetch_computed
 from rolecall.core.db import Db, fetch_rows, fetch_value
 from rolecall.notifications import health
+from rolecall.tokens import queries as tokens
 
 # Counting stops here, so that the home page stays fast.
 _MOST_COUNTED = 1000
@@ -66,12 +67,21 @@ async def accounts_to_look_at(db: Db, now: datetime) -> list[Attention]:
     return [each for each in (*found, await _privileged_accounts(db, now)) if each.count]
 
 
+async def tokens_to_look_at(db: Db, now: datetime) -> list[Attention]:
+    """Count tokens that programs use in vain, because the person who created them lost the rights."""
+    count = len(await tokens.with_refused_scopes(db, now))
+    return [Attention(count, "API tokens whose owner lacks rights", "/settings/tokens")] if count else []
+
+
 async def notifications_to_look_at(db: Db, now: datetime) -> list[Attention]:
     """Count what keeps notifications from arriving."""
     found = await health.problems(db, now)
     counted = [
         Attention(len(found.failing), "Channels that cannot send notifications", "/settings/notifications"),
         Attention(len(found.refused), "Addresses that refused notifications", "/settings/outbox"),
+        Attention(
+            len(found.unwritten), "Notifications that could not be written", "/settings/outbox?outcome=unwritten"
+        ),
         Attention(found.unsendable, "People without e-mail: no mail server is set up", "/settings/notifications"),
         Attention(len(found.broken_templates), "Notification templates with errors", "/settings/notifications"),
     ]

@@ -12,19 +12,9 @@ from cryptography.hazmat.primitives.kdf.argon2 import Argon2id
 
 from rolecall.access_requests.requirements import ADMINISTRATORS
 from rolecall.core.caller import Caller, Scope
-from rolecall.identities.authority import LIMITED, Role
+from rolecall.core.roles import LIMITED, SCOPES, Role
 from rolecall.settings.policy import RequirementType
 
-_READ = frozenset(scope for scope in Scope if scope.endswith(":read"))
-_OPERATED = {Scope.IMPORTS_WRITE, Scope.PERSONNEL_EVENTS_WRITE, Scope.ACCESS_REQUESTS_WRITE, Scope.WEBHOOKS_MANAGE}
-SCOPES: dict[Role, frozenset[Scope]] = {
-    Role.ADMINISTRATOR: frozenset(Scope),
-    Role.PEOPLE: _READ | _OPERATED | {Scope.IDENTITIES_WRITE},
-    Role.OPERATOR: _READ | _OPERATED,
-    Role.REVIEWER: _READ - {Scope.AUDIT_READ} | {Scope.ACCESS_REQUESTS_WRITE},
-    Role.PROVISIONER: _READ - {Scope.AUDIT_READ} | {Scope.ACCESS_REQUESTS_WRITE, Scope.IMPORTS_WRITE},
-    Role.AUDITOR: _READ,
-}
 # What everyone may do with records that concern them, and what supervisors and owners may do in addition.
 OWN_SCOPES = frozenset(
     {Scope.IDENTITIES_READ, Scope.PERSONNEL_EVENTS_READ, Scope.ACCESS_REQUESTS_READ, Scope.ACCESS_REQUESTS_WRITE}

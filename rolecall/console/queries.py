@@ -11,7 +11,8 @@ from rolecall.console.model import Person, Session, sha256
 from rolecall.core.caller import Caller
 from rolecall.core.db import Db, fetch_all, fetch_one, fetch_rows, fetch_value
 from rolecall.core.paging import totals_by
-from rolecall.identities.authority import Role, visible_people
+from rolecall.core.roles import Role
+from rolecall.identities.authority import visible_people
 from rolecall.identities.model import NOT_PEOPLE
 from rolecall.personnel_events.queries import NOT_OWN_OFFBOARDING
 from rolecall.webhooks.model import DeliveryStatus

@@ -20,6 +20,7 @@ from markupsafe import Markup, escape
 from rolecall.console import review_words
 from rolecall.console.charts import meter, shares
 from rolecall.console.model import Person
+from rolecall.core import clock
 from rolecall.core.caller import Scope
 from rolecall.core.templates import environment
 
@@ -51,13 +52,13 @@ def _date(moment: datetime | None, zone: ZoneInfo) -> Markup:
     """Show a calendar day, which begins in the zone of the service and is the same for every reader."""
     if moment is None:
         return Markup("—")
-    day = moment.astimezone(zone).date()
+    day = clock.local(moment, zone).date()
     return Markup('<time datetime="{0}">{1}</time>').format(day.isoformat(), f"{day.day} {day:%b %Y}")
 
 
 def _distance(moment: datetime, now: datetime, zone: ZoneInfo) -> str:
     """Write how many calendar days remain; empty for days in the past."""
-    days = (moment.astimezone(zone).date() - now.astimezone(zone).date()).days
+    days = (clock.local(moment, zone).date() - now.astimezone(zone).date()).days
     return "today" if days == 0 else "tomorrow" if days == 1 else f"in {days} days" if days > 1 else ""
 
 

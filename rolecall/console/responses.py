@@ -14,12 +14,17 @@ from rolecall.console.rendering import render
 from rolecall.core import clock
 from rolecall.core.config import Config
 from rolecall.core.errors import Forbidden, Invalid, NotFound, RolecallError
+from rolecall.notifications.message_text import STYLE_SHA256
 from rolecall.web.bodies import AnyRequest
 from rolecall.web.correlation import correlation_id
 from rolecall.web.errors import ErrorBody
 
 SESSION_COOKIE = "rolecall"
-CSP = "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'; object-src 'none'"
+# The style of messages applies in their preview, a frame that inherits this policy.
+CSP = (
+    "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'; object-src 'none';"
+    f" style-src 'self' 'sha256-{STYLE_SHA256}'"
+)
 
 
 def page_of_error(error: RolecallError) -> HtmlPage:

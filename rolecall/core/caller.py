@@ -5,6 +5,8 @@ from uuid import UUID
 
 import msgspec
 
+from rolecall.core.errors import Forbidden
+
 
 class Scope(StrEnum):
     APPLICATIONS_READ = "applications:read"
@@ -36,6 +38,7 @@ class Caller(msgspec.Struct, frozen=True):
 
     `is_limited`: the person sees only records that concern them (`identities/authority.py`).
     `stands_in_for`: the people for whom the person responds now, each with a type of response.
+    `refused_scopes`: scopes of the token that its owner may not use now.
     """
 
     id: UUID
@@ -44,6 +47,11 @@ class Caller(msgspec.Struct, frozen=True):
     is_limited: bool = False
     is_person: bool = False
     stands_in_for: frozenset[tuple[UUID, str]] = frozenset()
+    refused_scopes: frozenset[str] = frozenset()
+
+    def require(self, scope: str) -> None:
+        if scope not in self.scopes:
+            raise Forbidden(scope, is_lost_by_owner=scope in self.refused_scopes)
 
 
 # The caller of background work: the tick, an import.

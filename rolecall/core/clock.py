@@ -7,6 +7,8 @@ import re
 from datetime import UTC, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
+# The time zones that are farthest from UTC.
+_EAST, _WEST = timedelta(hours=14), timedelta(hours=12)
 _WRITTEN = re.compile(r"[0-9W-]+([Tt ][0-9:.,]+([Zz]|[+-][0-9:.]+)?)?")
 _offset = timedelta()
 _stopped: datetime | None = None
@@ -59,5 +61,14 @@ def parse(text: str, zone: ZoneInfo) -> datetime:
         moment = datetime.combine(moment.date(), time())
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=zone)
-    # Convert to the zone now, so that an out-of-range moment fails here and not where it is shown.
-    return moment.astimezone(zone).astimezone(UTC)
+    # Reject here what cannot be shown in every time zone: that of the service may change later.
+    _ = moment.astimezone(UTC) + _EAST, moment.astimezone(UTC) - _WEST
+    return moment.astimezone(UTC)
+
+
+def local(moment: datetime, zone: ZoneInfo) -> datetime:
+    """Convert a stored moment to a zone, or return it unchanged at the end of the calendar, where that overflows."""
+    try:
+        return moment.astimezone(zone)
+    except OverflowError:
+        return moment

@@ -38,8 +38,13 @@ class Unauthorized(RolecallError):
 
 
 class Forbidden(RolecallError):
-    def __init__(self, scope: str) -> None:
-        super().__init__(f"The token lacks the scope {scope}")
+    def __init__(self, scope: str, *, is_lost_by_owner: bool = False) -> None:
+        super().__init__(
+            f"The person who created this token may no longer use the scope {scope};"
+            " ask an administrator for another token"
+            if is_lost_by_owner
+            else f"The token lacks the scope {scope}"
+        )
 
 
 class Conflict(RolecallError):

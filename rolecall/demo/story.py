@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from rolecall.access_requests.model import RequestEvent
+from rolecall.core.roles import Role
 from rolecall.demo.applications import (
     CORPORATE_DIRECTORY,
     CUSTOMER_DESK,
@@ -11,7 +12,6 @@ from rolecall.demo.applications import (
     SOURCE_CONTROL,
     Application,
 )
-from rolecall.identities.authority import Role
 
 FIRST_DAY = -365
 # The days of the year on which applications export files, and which ones; from the last month on, each day is played.

@@ -15,21 +15,7 @@ import msgspec
 
 from rolecall.core.caller import Caller
 from rolecall.core.db import Db, fetch_rows, fetch_value
-
-
-class Role(StrEnum):
-    """A role that an administrator assigns; it widens what relations allow."""
-
-    ADMINISTRATOR = "Administrator"
-    PEOPLE = "People"
-    OPERATOR = "Operator"
-    REVIEWER = "Reviewer"
-    PROVISIONER = "Provisioner"
-    AUDITOR = "Auditor"
-
-
-# Roles that see only records that concern the person; None is a person without a role.
-LIMITED = (None, Role.PROVISIONER)
+from rolecall.core.roles import Role
 
 
 class PersonRelation(StrEnum):

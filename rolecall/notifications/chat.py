@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from rolecall.notifications.message_text import Note
+from rolecall.notifications.message_text import Note, without_links
 from rolecall.notifications.model import LONGEST_RESPONSE, Channel, MessageOutcome
 from rolecall.webhooks.model import AttemptOutcome
 from rolecall.webhooks.outgoing import Outgoing
@@ -16,7 +16,8 @@ _SPECIAL = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 
 
 def body_of(channel: Channel, recipient: str, notes: Sequence[Note]) -> bytes:
-    return msgspec.json.encode(_slack(recipient, notes) if channel is Channel.SLACK else _teams(recipient, notes))
+    to = without_links(recipient)
+    return msgspec.json.encode(_slack(to, notes) if channel is Channel.SLACK else _teams(to, notes))
 
 
 def _slack(recipient: str, notes: Sequence[Note]) -> object:

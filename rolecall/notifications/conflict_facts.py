@@ -6,6 +6,7 @@ from uuid import UUID
 
 import msgspec
 
+from rolecall.core import clock
 from rolecall.core.db import Db, fetch_all, fetch_rows
 from rolecall.notifications.model import FactContext, NotificationFacts
 
@@ -142,7 +143,7 @@ async def of_exceptions(db: Db, ids: Sequence[UUID], context: FactContext) -> di
 
 
 def _exception(row: _ExceptionRow, context: FactContext) -> NotificationFacts:
-    day = row.until.astimezone(context.zone)
+    day = clock.local(row.until, context.zone)
     return NotificationFacts(
         person=row.person,
         what=f"Exception of {row.rule}",

@@ -29,7 +29,8 @@ class RefusedAddress(msgspec.Struct, frozen=True):
 class NotificationProblems(msgspec.Struct, frozen=True):
     """What keeps messages from arriving; `refused` are addresses of the last days, newest first.
 
-    `unsendable` counts people who were notified in the console only, because no mail server is set up.
+    `unsendable` counts people who were notified in the console only, because no mail server is set up. `unwritten`
+    names notifications of the last days that the service failed to write.
     """
 
     failing: Sequence[FailingChannel]
@@ -37,6 +38,7 @@ class NotificationProblems(msgspec.Struct, frozen=True):
     refused: Sequence[RefusedAddress]
     broken_templates: Sequence[str]
     unsendable: int
+    unwritten: Sequence[str]
 
 
 class NotificationNumbers(msgspec.Struct, frozen=True):
@@ -66,6 +68,7 @@ async def problems(db: Db, now: datetime) -> NotificationProblems:
         await _refused(db, now),
         [kind for (kind,) in broken],
         await _unsendable(db, now),
+        await _unwritten(db, now),
     )
 
 
@@ -81,6 +84,16 @@ async def _unsendable(db: Db, now: datetime) -> int:
         since=now - REFUSED_WITHIN,
     )
     return count
+
+
+async def _unwritten(db: Db, now: datetime) -> list[str]:
+    rows = await fetch_rows(
+        db,
+        """SELECT kind || ' for ' || recipient || ' (' || coalesce(response, '') || ')' FROM notification_messages
+           WHERE outcome = 'unwritten' AND list_key >= time_key(%(since)s, 0) ORDER BY list_key DESC""",
+        since=now - REFUSED_WITHIN,
+    )
+    return [said for (said,) in rows]
 
 
 async def failing_channels(db: Db) -> list[FailingChannel]:

@@ -6,9 +6,11 @@ edit can lose them.
 """
 
 import re
+from base64 import b64encode
 from collections.abc import Sequence
 from difflib import get_close_matches
 from functools import lru_cache
+from hashlib import sha256
 
 import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
@@ -110,7 +112,9 @@ DEFAULTS = {
 _ABOUT_LINK = "The link asks you to sign in; nothing is decided by opening it."
 # No optional white space beside the name: matching a line of blanks would take cubic time.
 _NAME = re.compile(r"{{([^{}]*)}}")
-_SCHEME = re.compile(r"(\w)://")
+# What mail programs turn into a link: a scheme, and a dot in what may be a host, which a file name is not.
+_SCHEME = re.compile(r"(?<=\w):(?=//)|(?<=mailto):(?=\S)", re.I)
+_HOST_DOT = re.compile(r"(?<=[\w-])\.(?!(?:csv|tsv|txt|xlsx?|jsonl?|xml|parquet|log)\b)(?=[^\W\d_]{2})", re.I)
 _BRACE = re.compile(r"{{|}}|{%|%}")
 _environment = Environment(
     loader=PackageLoader("rolecall.notifications"),
@@ -120,6 +124,13 @@ _environment = Environment(
     lstrip_blocks=True,
     auto_reload=False,
 )
+
+
+_STYLE = _environment.get_template("message.html").render(
+    notes=[], subject="", recipient="", about_link="", settings="", is_digest=False
+)
+# The one inline style of messages, for the Content-Security-Policy of pages that show one.
+STYLE_SHA256 = b64encode(sha256(_STYLE.partition("<style>")[2].partition("</style>")[0].encode()).digest()).decode()
 
 
 class TemplateFault(Exception):
@@ -185,7 +196,10 @@ def note_of(template: MessageTemplate, about: NotificationFacts, recipient: str,
     """Fill in a template; raise TemplateFault if it is broken."""
     if problems := template_problems(template):
         raise TemplateFault(f"{problems[0].field}: {problems[0].message}")
-    values = {**{name: _plain(getattr(about, name, "")) for name in EXAMPLES}, "recipient": _plain(recipient)}
+    values = {
+        **{name: without_links(getattr(about, name, "")) for name in EXAMPLES},
+        "recipient": without_links(recipient),
+    }
     body = [line for line in template.body.split("\n") if _is_said(line, values)]
     paragraphs = [_one_line(part) for part in re.split(r"\n\s*\n", _filled("\n".join(body), values)) if part.strip()]
     facts = [(label, values[name]) for name, label in _FACTS.items() if values[name]]
@@ -206,9 +220,9 @@ def _filled(text: str, values: dict[str, str]) -> str:
     return _NAME.sub(lambda found: values[found[1].strip()], text)
 
 
-def _plain(value: str) -> str:
-    """Return a value as one line without a link: names come from imports, and mail programs link addresses."""
-    return _SCHEME.sub(r"\1[:]//", _one_line(value))
+def without_links(value: str) -> str:
+    """Return a value as one line without a link: people choose their names, and mail programs link addresses."""
+    return _HOST_DOT.sub("[.]", _SCHEME.sub("[:]", _one_line(value)))
 
 
 def _one_line(text: str) -> str:
@@ -229,7 +243,7 @@ def write(
     values = {
         "subject": subject,
         "notes": notes,
-        "recipient": recipient,
+        "recipient": without_links(recipient),
         "settings": f"{base_url}/notifications",
         "is_digest": is_digest,
         "about_link": about_link,

@@ -86,6 +86,8 @@ class MessageOutcome(StrEnum):
     UNKNOWN = "unknown"
     # The server accepted it, and reported later that it could not be delivered.
     BOUNCED = "bounced"
+    # The service failed to write the text; other messages are sent.
+    UNWRITTEN = "unwritten"
 
 
 OUTCOME_WORDS = {
@@ -97,6 +99,7 @@ OUTCOME_WORDS = {
     MessageOutcome.CHANNEL: "Server out of reach",
     MessageOutcome.UNKNOWN: "Sent without confirmation",
     MessageOutcome.BOUNCED: "Bounced",
+    MessageOutcome.UNWRITTEN: "Could not be written",
 }
 
 

@@ -9,9 +9,11 @@ from datetime import datetime
 from uuid import UUID
 
 import msgspec
+from psycopg import InterfaceError, OperationalError
 
 from rolecall.access_requests.model import AWAITED
 from rolecall.access_requests.requirements import ADMINISTRATORS
+from rolecall.core import clock
 from rolecall.core.db import Db, fetch_rows
 from rolecall.notifications.conflict_facts import of_conflicts, of_ended_conflicts, of_exceptions
 from rolecall.notifications.model import (
@@ -27,7 +29,7 @@ from rolecall.notifications.review_facts import of_reviews
 from rolecall.notifications.stand_in_facts import of_leaves, of_stand_ins
 from rolecall.settings.policy import RequirementType
 
-__all__ = ["ASKED_TO", "FactContext", "NotificationFacts", "facts_of"]
+__all__ = ["ASKED_TO", "FactContext", "NotificationFacts", "facts_of", "facts_or_faults"]
 
 _DECISIONS = {
     "AccessRequestApproved": "approved",
@@ -44,6 +46,30 @@ async def facts_of(db: Db, ids: Sequence[UUID], context: FactContext) -> dict[UU
         for read in _READERS[kind]:
             found |= await read(db, ids, context)
     return found
+
+
+async def facts_or_faults(
+    db: Db, ids: Sequence[UUID], context: FactContext
+) -> tuple[dict[UUID, NotificationFacts], dict[UUID, Exception]]:
+    """Return the facts of each notification, and the errors of those that cannot be read.
+
+    After an error each is read alone, so that one record with a surprising value stops no others.
+    """
+    try:
+        async with db.transaction():
+            return await facts_of(db, ids, context), {}
+    except (OperationalError, InterfaceError):
+        raise
+    except Exception as error:
+        if len(ids) == 1:
+            return {}, {ids[0]: error}
+    found: dict[UUID, NotificationFacts] = {}
+    faults: dict[UUID, Exception] = {}
+    for id in ids:
+        read, failed = await facts_or_faults(db, [id], context)
+        found |= read
+        faults |= failed
+    return found, faults
 
 
 _MET = """EXISTS (SELECT FROM responses met WHERE met.request_id = p.request_id AND met.type = p.type
@@ -204,7 +230,7 @@ async def _of_events(db: Db, ids: Sequence[UUID], context: FactContext) -> dict[
         is_own,
     ) in rows:
         is_assignment = kind == NotificationKind.ASSIGNED
-        day = needed_on.astimezone(context.zone)
+        day = clock.local(needed_on, context.zone)
         found[id] = NotificationFacts(
             person=person,
             what=f"{_EVENTS[type]} on {day.day} {day:%B %Y}",
@@ -220,7 +246,7 @@ async def _of_events(db: Db, ids: Sequence[UUID], context: FactContext) -> dict[
 def _changed(part: str, needed_until: datetime | None, context: FactContext) -> str:
     """Say what happened to an event."""
     if part == "Return Date" and needed_until:
-        day = needed_until.astimezone(context.zone)
+        day = clock.local(needed_until, context.zone)
         return f"changed to end on {day.day} {day:%B %Y}"
     return "canceled" if part == "Canceled" else "planned"
 

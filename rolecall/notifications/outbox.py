@@ -9,6 +9,7 @@ from datetime import datetime
 from uuid import UUID, uuid4
 
 import msgspec
+import psycopg
 
 from rolecall.core.authors import by_system, sign
 from rolecall.core.db import Db, execute, fetch_all, fetch_value, insert_rows
@@ -36,8 +37,9 @@ from rolecall.notifications.model import (
     NotificationStatus,
     next_attempt_on,
 )
-from rolecall.notifications.notification_facts import FactContext, NotificationFacts, facts_of
+from rolecall.notifications.notification_facts import FactContext, NotificationFacts, facts_or_faults
 from rolecall.notifications.routing import Routing
+from rolecall.notifications.unwritten import fail
 from rolecall.notifications.visibility import hidden_from
 
 
@@ -118,16 +120,18 @@ async def claim(db: Db, routing: Routing, rooms: Mapping[Channel, int], now: dat
     if not claimed:
         return []
     context = FactContext(routing.policy.reminders, routing.zone)
-    about = await facts_of(db, [each.id for each in claimed], context)
+    about, faults = await facts_or_faults(db, [each.id for each in claimed], context)
     hidden = await _hidden(db, claimed, now)
     bundles: dict[str, list[Claimed]] = {}
     for each in claimed:
         if each.is_active and each.id in about and about[each.id].is_current and each.id not in hidden:
             bundles.setdefault(each.bundle, []).append(each)
-    sent = {each.id for rows in bundles.values() for each in rows}
-    await _withdraw(db, [each.id for each in claimed if each.id not in sent])
-    messages = [(await _message(db, routing, rows, about, (lease, now)), rows) for rows in bundles.values()]
+    kept = {each.id for rows in bundles.values() for each in rows}
+    await _withdraw(db, [each.id for each in claimed if each.id not in kept and each.id not in faults])
+    written = [(await _message(db, routing, rows, about, (lease, now), faults), rows) for rows in bundles.values()]
+    messages = [(message, [row for row in rows if row.id not in faults]) for message, rows in written if message]
     await _begin(db, messages, now)
+    await fail(db, [each for each in claimed if each.id in faults], faults, now)
     return [message for message, _ in messages]
 
 
@@ -156,12 +160,23 @@ async def _message(
     rows: Sequence[Claimed],
     about: dict[UUID, NotificationFacts],
     lease: tuple[UUID, datetime],
-) -> OutgoingMessage:
+    faults: dict[UUID, Exception],
+) -> OutgoingMessage | None:
+    """Write a message without the notifications that cannot be written; add those to `faults`."""
     first, recipient = rows[0], ", ".join(dict.fromkeys(row.recipient for row in rows))
     channel, is_digest = Channel(first.channel), "digest" in first.bundle
+    is_written_once = channel is not Channel.EMAIL and not is_digest
+    notes = []
     # A chat message about one thing is written once, however many people receive it.
-    noted = rows if channel is Channel.EMAIL or is_digest else rows[:1]
-    notes = [await _note(db, routing, row, about[row.id], recipient) for row in noted]
+    for row in rows[:1] if is_written_once else rows:
+        try:
+            notes.append(await _note(db, routing, row, about[row.id], recipient))
+        except psycopg.Error:
+            raise
+        except Exception as error:  # one record with a surprising value must stop no other message
+            faults |= {each.id: error for each in (rows if is_written_once else [row])}
+    if not notes:
+        return None
     written = write(notes, recipient, routing.base_url, is_digest=is_digest)
     address = first.address if channel is Channel.EMAIL else str(channel)
     step = min(row.step for row in rows)
@@ -278,7 +293,7 @@ def _result(ended: EndedMessage, paused_until: datetime | None) -> _MessageResul
         case MessageOutcome.DEFERRED | MessageOutcome.UNKNOWN:
             next = next_attempt_on(ended.message.step, ended.ended_on)
             status = NotificationStatus.PENDING if next else NotificationStatus.FAILED
-        case MessageOutcome.REFUSED | MessageOutcome.BOUNCED:
+        case MessageOutcome.REFUSED | MessageOutcome.BOUNCED | MessageOutcome.UNWRITTEN:
             status = NotificationStatus.FAILED
         case MessageOutcome.SENT | MessageOutcome.KEPT | MessageOutcome.SENDING:
             pass

@@ -6,6 +6,7 @@ from uuid import UUID
 
 import msgspec
 
+from rolecall.core import clock
 from rolecall.core.db import Db, fetch_all
 from rolecall.notifications.model import FactContext, NotificationFacts
 from rolecall.reviews.events import RECORDED
@@ -69,7 +70,7 @@ async def of_reviews(db: Db, ids: Sequence[UUID], context: FactContext) -> dict[
 
 def _review(row: _ReviewRow, context: FactContext) -> NotificationFacts:
     owned = _OWNED.get(row.part)
-    day = row.due_on.astimezone(context.zone)
+    day = clock.local(row.due_on, context.zone)
     if row.part == RECORDED:
         return NotificationFacts(
             what=row.name,

@@ -6,6 +6,7 @@ from uuid import UUID
 
 import msgspec
 
+from rolecall.core import clock
 from rolecall.core.db import Db, fetch_all
 from rolecall.notifications.model import ASKED_TO, FactContext, NotificationFacts
 from rolecall.settings.policy import RequirementType
@@ -98,5 +99,5 @@ def _period(row: _StandInRow, context: FactContext) -> str:
 
 
 def _day(moment: datetime, context: FactContext) -> str:
-    day = moment.astimezone(context.zone)
+    day = clock.local(moment, context.zone)
     return f"{day.day} {day:%B %Y}"

@@ -9,7 +9,8 @@ from rolecall.applications import permitted as applications
 from rolecall.conflicts import permitted as conflicts
 from rolecall.core.caller import Caller
 from rolecall.core.db import Db, fetch_rows, fetch_value
-from rolecall.identities.authority import LIMITED, SEE, GovernedRecord, PersonRelation, RecordType, Role, may
+from rolecall.core.roles import LIMITED, Role
+from rolecall.identities.authority import SEE, GovernedRecord, PersonRelation, RecordType, may
 from rolecall.personnel_events import permitted as events
 from rolecall.reviews import permitted as reviews
 from rolecall.stand_ins import permitted as stand_ins

@@ -19,6 +19,7 @@ from rolecall.operate.folder_checks import disks, permissions
 from rolecall.reports import queries as reports
 from rolecall.scim_server import health as pushes
 from rolecall.sources import health as sources
+from rolecall.tokens import queries as tokens
 
 MOST_SKEW = timedelta(seconds=5)
 MOST_UNMATCHED_PERCENT = 10
@@ -192,9 +193,16 @@ async def _refused_addresses(db: Db) -> str:
     found = await notifications.problems(db, clock.now())
     said = [f"{each.address} ({each.response})" for each in found.refused]
     said += [f"the template of {kind}" for kind in found.broken_templates]
+    said += [f"could not be written: {each}" for each in found.unwritten]
     if found.unsendable:
         said.insert(0, f"{found.unsendable:,} people are notified in the console only: no mail server is set up")
     return f"not sent as intended: {_some(said)}" if said else ""
+
+
+async def _tokens(db: Db) -> str:
+    found = await tokens.with_refused_scopes(db, clock.now())
+    said = [f"{each.name} of {each.owner.name} ({', '.join(each.refused_scopes)})" for each in found if each.owner]
+    return f"refused, because the owner may not use the scopes now: {_some(said)}" if said else ""
 
 
 async def _waiting_imports(db: Db) -> str:
@@ -307,6 +315,13 @@ _CHECKS = [
         _refused_addresses,
         "every message of the last 7 days was accepted, and every template can be used",
         "set up a mail server, or correct the address at its source or the template; see `rolecall notify messages`",
+        CheckState.WARNING,
+    ),
+    DatabaseCheck(
+        "tokens",
+        _tokens,
+        "the owner of every API token may use its scopes",
+        "create a token for the program (`rolecall token create`), which belongs to no person; revoke the old one",
         CheckState.WARNING,
     ),
     DatabaseCheck(

@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
+from rolecall.core import clock
 from rolecall.core.caller import Caller
 from rolecall.settings.policy import EventType
 from rolecall.work_items.model import WorkStatus
@@ -67,7 +68,7 @@ class Period(msgspec.Struct, frozen=True):
         match start:
             case Start.LEAD_BEFORE:
                 # Subtract days in the time zone, so that midnight stays midnight across a clock change.
-                return self.needed_on.astimezone(self.zone) - timedelta(days=lead_days)
+                return clock.local(self.needed_on, self.zone) - timedelta(days=lead_days)
             case Start.EFFECTIVE:
                 return self.needed_on
             case Start.END:

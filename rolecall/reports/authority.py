@@ -62,4 +62,4 @@ async def _scopes_of_token(db: Db, id: UUID, now: datetime) -> frozenset[str]:
     except NotFound:
         return frozenset()
     is_usable = token.revoked_at is None and (token.expires_at is None or now < token.expires_at)
-    return frozenset(token.scopes) if is_usable else frozenset()
+    return frozenset(token.scopes) - frozenset(token.refused_scopes) if is_usable else frozenset()

@@ -8,8 +8,8 @@ from rolecall.core.checking import Facts, Json, check
 from rolecall.core.db import Db, execute, fetch_rows, fetch_value
 from rolecall.core.errors import Conflict, Forbidden, Invalid, Problem
 from rolecall.core.ids import known_guid, new_id
+from rolecall.core.roles import Role
 from rolecall.identities import queries as identities
-from rolecall.identities.authority import Role
 from rolecall.identities.model import NOT_PEOPLE, IdentityStatus
 from rolecall.stand_ins import queries
 from rolecall.stand_ins.model import MOST

@@ -53,14 +53,19 @@ async def get(db: Db, id: UUID, now: datetime) -> StandInItem:
 
 
 async def represented_by(db: Db, person_id: UUID, now: datetime) -> list[Represented]:
-    """Return the people for whom a person responds now, by name."""
+    """Return the people for whom a person responds now, by name.
+
+    One who named a stand-in for some types only is returned twice: with these, and with the automatic ones.
+    """
     rows = await fetch_rows(
         db,
-        """SELECT i.id, i.first_name || ' ' || i.last_name, array_agg(r.type ORDER BY r.type),
-                  NOT EXISTS (SELECT FROM stand_ins s WHERE s.identity_id = i.id AND s.starts_on <= %(now)s
-                                                        AND s.ends_on > %(now)s)
-           FROM responds_for(%(id)s, %(now)s) r JOIN identities i ON i.id = r.reviewer_id
-           GROUP BY i.id ORDER BY i.list_key""",
+        """SELECT i.id, i.first_name || ' ' || i.last_name, array_agg(r.type ORDER BY r.type), r.is_automatic
+           FROM (SELECT f.reviewer_id, f.type, NOT EXISTS (
+                     SELECT FROM stand_ins s WHERE s.identity_id = f.reviewer_id AND s.starts_on <= %(now)s
+                     AND s.ends_on > %(now)s AND (s.type IS NULL OR s.type = f.type) AND may_decide(s.stand_in_id)
+                 ) AS is_automatic FROM responds_for(%(id)s, %(now)s) f) AS r
+           JOIN identities i ON i.id = r.reviewer_id
+           GROUP BY i.id, r.is_automatic ORDER BY i.list_key, r.is_automatic""",
         id=person_id,
         now=now,
     )

@@ -8,11 +8,11 @@ import msgspec
 from rolecall.core.authors import SIGN, Author, signature
 from rolecall.core.caller import Caller
 from rolecall.core.checking import Facts, Json, check
-from rolecall.core.db import Db, execute, fetch_value
-from rolecall.core.errors import Forbidden, Invalid, NotFound, Unauthorized
+from rolecall.core.db import Db, execute, fetch_rows, fetch_value
+from rolecall.core.errors import Invalid, NotFound, Unauthorized
 from rolecall.core.ids import new_id
 from rolecall.tokens import queries
-from rolecall.tokens.model import Token, new_secret, public_id, sha256
+from rolecall.tokens.model import Token, new_secret, public_id, refused_scopes, sha256
 from rolecall.tokens.shapes import NewToken, TokenBody
 
 _LAST_USE_PRECISION = timedelta(minutes=1)
@@ -24,8 +24,8 @@ async def create_token(db: Db, caller: Caller | None, raw: Json, facts: Facts) -
     never = "expiresInDays" in raw and raw["expiresInDays"] is None
     body = check(TokenBody, raw, facts)
     for scope in body.scopes:
-        if caller and scope not in caller.scopes:
-            raise Forbidden(scope)
+        if caller:
+            caller.require(scope)
     secret = new_secret()
     id = new_id()
     made = await execute(
@@ -63,22 +63,27 @@ async def revoke_token(db: Db, id: UUID, now: datetime) -> None:
 
 
 async def sign_as_token(db: Db, caller: Caller, author: Author) -> Caller:
-    """Authorize the token inside the writing transaction, and lock it against revocation until the commit.
+    """Authorize the token inside the writing transaction, and lock it and its owner's role until the commit.
 
-    Returns the caller with the scopes that the token has now. KEY SHARE does not block updates of `last_used_at`.
+    Returns the caller with the scopes that the token has now and its owner may use. KEY SHARE does not block updates
+    of `last_used_at`.
     """
-    scopes = await fetch_value(
+    rows = await fetch_rows(
         db,
-        f"""SELECT scopes, {SIGN} FROM tokens
-            WHERE id = %(id)s AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > %(now)s)
-              AND NOT {queries.OWNER_LEFT} FOR KEY SHARE""",
+        f"""SELECT t.scopes, t.owner_id, r.role, {SIGN} FROM tokens t LEFT JOIN identities o ON o.id = t.owner_id
+            LEFT JOIN LATERAL (SELECT c.role FROM console_roles c WHERE c.identity_id = t.owner_id
+                               FOR KEY SHARE) r ON true
+            WHERE t.id = %(id)s AND t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > %(now)s)
+              AND NOT {queries.OWNER_LEFT} FOR KEY SHARE OF t""",
         id=caller.id,
         now=author.created_date,
         author=signature(author),
     )
-    if scopes is None:
+    if not rows:
         raise Unauthorized
-    return msgspec.structs.replace(caller, scopes=frozenset(scopes))
+    scopes, owner, role, _ = rows[0]
+    refused = refused_scopes(scopes, role) if owner else frozenset[str]()
+    return msgspec.structs.replace(caller, scopes=frozenset(scopes) - refused, refused_scopes=refused)
 
 
 async def keep_last_use(db: Db, token: Token, now: datetime) -> None:

@@ -8,6 +8,7 @@ from uuid import UUID
 import msgspec
 
 from rolecall.core.caller import Caller, Scope
+from rolecall.core.roles import scopes_over_all_records
 
 DEFAULT_SCOPES = [scope for scope in Scope if scope.endswith(":read")] + [
     Scope.IMPORTS_WRITE,
@@ -31,7 +32,9 @@ class Token(msgspec.Struct, frozen=True):
     expires_at: datetime | None
     last_used_at: datetime | None
     revoked_at: datetime | None
+    has_owner: bool
     has_owner_left: bool
+    owner_role: str | None
 
     def is_usable(self, now: datetime) -> bool:
         return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)
@@ -40,7 +43,16 @@ class Token(msgspec.Struct, frozen=True):
         return secrets.compare_digest(self.secret_sha256, sha256(secret))
 
     def caller(self) -> Caller:
-        return Caller(self.id, display_name(self.name), frozenset(self.scopes))
+        refused = refused_scopes(self.scopes, self.owner_role) if self.has_owner else frozenset[str]()
+        return Caller(self.id, display_name(self.name), frozenset(self.scopes) - refused, refused_scopes=refused)
+
+
+def refused_scopes(scopes: list[str], owner_role: str | None) -> frozenset[str]:
+    """Return the scopes that a token cannot use, because its owner's role does not allow them.
+
+    Everyone may read their own notifications.
+    """
+    return frozenset(scopes) - scopes_over_all_records(owner_role) - {Scope.NOTIFICATIONS_OWN}
 
 
 def display_name(name: str) -> str:

@@ -1,46 +1,69 @@
 """Read API tokens."""
 
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from rolecall.core.caller import Caller
-from rolecall.core.db import Db, fetch_one, fetch_value
+from rolecall.core.db import Db, fetch_one, fetch_rows, fetch_value
 from rolecall.core.errors import NotFound, Unauthorized
 from rolecall.core.ids import guid
 from rolecall.core.paging import Page, fetch_small
-from rolecall.tokens.model import Token
-from rolecall.tokens.shapes import TokenItem
+from rolecall.tokens.model import Token, refused_scopes
+from rolecall.tokens.shapes import TokenItem, TokenOwner
 
-# SQL: whether the person behind a token is no longer active. A token that was created at the command line has no owner.
-OWNER_LEFT = "EXISTS (SELECT FROM identities i WHERE i.id = tokens.owner_id AND i.status <> 'Active')"
-_COLUMNS = f"""id, public_id, secret_sha256, name, scopes, created_at, expires_at, last_used_at, revoked_at,
-    {OWNER_LEFT} AS has_owner_left"""
-_ITEM = "id, 'API Token' AS kind, name, scopes, created_at, expires_at, last_used_at, revoked_at"
+# Tokens `t`, each with its owner `o` and the owner's role `r`. One that was created at the command line has no owner.
+_WITH_OWNERS = """tokens t LEFT JOIN identities o ON o.id = t.owner_id
+    LEFT JOIN console_roles r ON r.identity_id = t.owner_id"""
+OWNER_LEFT = "(t.owner_id IS NOT NULL AND o.status IS DISTINCT FROM 'Active')"
+_COLUMNS = f"""t.id, t.public_id, t.secret_sha256, t.name, t.scopes, t.created_at, t.expires_at, t.last_used_at,
+    t.revoked_at, t.owner_id IS NOT NULL AS has_owner, {OWNER_LEFT} AS has_owner_left, r.role AS owner_role"""
+_ITEM = f"""t.id, 'API Token', t.name, t.scopes, t.created_at, t.expires_at, t.last_used_at, t.revoked_at, t.scopes,
+    t.owner_id, coalesce(o.first_name || ' ' || o.last_name, ''), {OWNER_LEFT}, r.role"""
+_BY_PUBLIC_ID = f"SELECT {_COLUMNS} FROM {_WITH_OWNERS} WHERE t.public_id = %(public)s"
 
 
 async def with_secret(db: Db, public: str, secret: str) -> Token:
-    token = await fetch_one(db, Token, f"SELECT {_COLUMNS} FROM tokens WHERE public_id = %(public)s", public=public)
+    token = await fetch_one(db, Token, _BY_PUBLIC_ID, public=public)
     if token and token.accepts(secret):
         return token
     raise Unauthorized
 
 
 async def get(db: Db, id: UUID) -> TokenItem:
-    if token := await fetch_one(db, TokenItem, f"SELECT {_ITEM} FROM tokens WHERE id = %(id)s", id=id):
-        return token
+    if rows := await fetch_rows(db, f"SELECT {_ITEM} FROM {_WITH_OWNERS} WHERE t.id = %(id)s", id=id):
+        return _item(rows[0])
     raise NotFound("Token", id)
 
 
 async def find(db: Db, name_or_id: str) -> TokenItem:
     """Find a token by name, or else by id."""
-    sql = f"SELECT {_ITEM} FROM tokens WHERE name = %(name)s OR id = %(id)s ORDER BY name = %(name)s DESC LIMIT 1"
-    if token := await fetch_one(db, TokenItem, sql, name=name_or_id, id=guid(name_or_id)):
-        return token
+    sql = f"""SELECT {_ITEM} FROM {_WITH_OWNERS} WHERE t.name = %(name)s OR t.id = %(id)s
+              ORDER BY t.name = %(name)s DESC LIMIT 1"""
+    if rows := await fetch_rows(db, sql, name=name_or_id, id=guid(name_or_id)):
+        return _item(rows[0])
     raise NotFound("Token", name_or_id)
 
 
 async def newest_first(db: Db, page: int) -> Page[TokenItem]:
-    order = "created_at DESC, id DESC"
-    return await fetch_small(db, lambda row: TokenItem(*row), page, columns=_ITEM, rows="FROM tokens", order=order)
+    order = "t.created_at DESC, t.id DESC"
+    return await fetch_small(db, _item, page, columns=_ITEM, rows=f"FROM {_WITH_OWNERS}", order=order)
+
+
+async def with_refused_scopes(db: Db, now: datetime) -> list[TokenItem]:
+    """Return the valid tokens that can no longer do all they were created for, because of their owners."""
+    sql = f"""SELECT {_ITEM} FROM {_WITH_OWNERS}
+              WHERE t.owner_id IS NOT NULL AND t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > %(now)s)
+              ORDER BY t.name"""
+    return [item for item in map(_item, await fetch_rows(db, sql, now=now)) if item.refused_scopes]
+
+
+def _item(row: Sequence[Any]) -> TokenItem:
+    *described, scopes, owner_id, owner_name, has_owner_left, role = row
+    owner = TokenOwner(owner_id, owner_name) if owner_id else None
+    refused = frozenset(scopes) if has_owner_left else refused_scopes(scopes, role) if owner else frozenset[str]()
+    return TokenItem(*described, owner, [scope for scope in scopes if scope in refused])
 
 
 async def own_id(db: Db, caller: Caller) -> UUID:

@@ -10,6 +10,13 @@ from rolecall.core.checking import Body, Name100, broken, one_of
 from rolecall.tokens.model import DEFAULT_DAYS, DEFAULT_SCOPES
 
 
+class TokenOwner(msgspec.Struct, rename="camel"):
+    """The person who created a token, in the console or with another token of theirs."""
+
+    id: UUID
+    name: str
+
+
 class TokenItem(msgspec.Struct, rename="camel"):
     id: UUID
     kind: Literal["API Token"]
@@ -19,6 +26,9 @@ class TokenItem(msgspec.Struct, rename="camel"):
     expires_at: datetime | None = msgspec.field(name="expiresOn")
     last_used_at: datetime | None = msgspec.field(name="lastUsedOn")
     revoked_at: datetime | None = msgspec.field(name="revokedOn")
+    owner: TokenOwner | None
+    # Scopes that the owner may not use now: requests that need them are refused.
+    refused_scopes: list[Scope]
 
 
 class NewToken(TokenItem):

@@ -29,7 +29,7 @@ from rolecall.core.caller import NOBODY, Caller, Scope
 from rolecall.core.checking import Addresses, Facts
 from rolecall.core.config import Config
 from rolecall.core.db import Db, Pool, transaction
-from rolecall.core.errors import Forbidden, Unauthorized
+from rolecall.core.errors import Unauthorized
 from rolecall.core.exporting import Plan
 from rolecall.core.formats.formats import Format
 from rolecall.core.ids import new_id
@@ -233,8 +233,7 @@ def sign_as(services: Services, caller: Caller, scope: Scope, action: str) -> ex
     async def sign(db: Db) -> Author:
         author = by(AuthorKind.TOKEN, caller, action, clock.now(), correlation_id.get())
         signed = await services.sign_as_token(db, caller, author)
-        if scope not in signed.scopes:
-            raise Forbidden(scope)
+        signed.require(scope)
         return author
 
     return sign
@@ -291,8 +290,7 @@ async def _sign(spec: Operation, services: Services, db: Db, caller: Caller) -> 
         await sign(db, author)
         return caller, now
     caller = await services.sign_as_token(db, caller, author)
-    if spec.scope not in caller.scopes:
-        raise Forbidden(spec.scope)
+    caller.require(spec.scope)
     return caller, now
 
 
@@ -303,8 +301,7 @@ async def _admit(spec: Operation, services: Services, request: AnyRequest, now: 
     if scheme.lower() != b"bearer":
         raise Unauthorized
     caller = await services.authenticate(services.pool, token.strip().decode("latin-1"), now)
-    if spec.scope not in caller.scopes:
-        raise Forbidden(spec.scope)
+    caller.require(spec.scope)
     if rate := services.config.rate_limit:
         reads = spec.method == "GET"
         services.requests.count((caller.id, reads), rate.reads if reads else rate.writes, now)

@@ -1,10 +1,9 @@
 """People who use the console, as callers."""
 
 from rolecall.console import actions as console
-from rolecall.console.model import SCOPES
 from rolecall.core.caller import Caller
 from rolecall.core.db import Db
-from rolecall.identities.authority import Role
+from rolecall.core.roles import SCOPES, Role
 from tests.builders import an_identity
 
 

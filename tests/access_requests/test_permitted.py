@@ -23,7 +23,7 @@ from rolecall.core.caller import Caller, Scope
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute, fetch_value
 from rolecall.core.errors import Conflict
-from rolecall.identities.authority import Role
+from rolecall.core.roles import Role
 from tests.access_requests.people import a_person
 from tests.access_requests.walking import do, done
 from tests.builders import an_access_request, an_application, an_identity, facts

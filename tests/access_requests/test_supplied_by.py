@@ -17,7 +17,7 @@ from rolecall.core.config import Config
 from rolecall.core.db import Db, fetch_value
 from rolecall.core.errors import Conflict
 from rolecall.core.files import Upload, UploadedFile, Writing
-from rolecall.identities.authority import Role
+from rolecall.core.roles import Role
 from rolecall.tokens import actions as tokens
 from tests.access_requests.people import a_person
 from tests.builders import an_access_request, an_application, an_identity, facts

@@ -11,7 +11,7 @@ from rolecall.core.db import Db, execute, fetch_rows, fetch_value
 from rolecall.web.openapi import routes_of
 from tests.access_requests.walking import TOMORROW, Cast, a_cast
 from tests.application_imports.running import Imports
-from tests.builders import an_access_request, an_application, an_import
+from tests.builders import an_access_request, an_application, an_import, own_tokens
 from tests.duties.separating import Company, a_company, conflict_of
 from tests.holdings import an_account
 
@@ -237,7 +237,7 @@ async def test_every_route_that_changes_something_leaves_an_entry(
     await call("POST", "/api/conflicts/{id}/except", conflict, wish)
     # One token cannot request and approve, and one without an owner cannot approve.
     await execute(db, "UPDATE conflict_exceptions SET requester_id = %(id)s", id=cast.grace)
-    await execute(db, "UPDATE tokens SET owner_id = %(id)s", id=company.owner)
+    await own_tokens(db, company.owner)
     await call("POST", "/api/conflicts/{id}/approve", conflict, {"approverId": str(company.owner)})
     await execute(db, "UPDATE tokens SET owner_id = NULL")
     await call("POST", "/api/conflicts/{id}/withdraw", conflict)
@@ -277,7 +277,7 @@ async def test_every_route_that_changes_something_leaves_an_entry(
     await call("POST", events + "{id}/cancel", leave)
 
     me = (await client.get("/api/tokens")).json()["items"][0]["id"]
-    await execute(db, "UPDATE tokens SET owner_id = %(owner)s WHERE id = %(id)s", owner=cast.grace, id=me)
+    await own_tokens(db, cast.grace, UUID(me))
     own = (await client.get("/api/notifications")).json()["items"][0]["id"]
     await call("PATCH", "/api/notifications/{id}", own, {"isRead": True})
     await call("POST", "/api/notifications/read")

@@ -284,3 +284,14 @@ def test_mail_that_is_no_report_is_read_and_changes_nothing(call: Caller, tmp_pa
 
     assert (code, json.loads(printed)) == (0, {"messageId": None, "said": "The mail is no delivery report"})
     assert missing[0] == 2
+
+
+def test_mail_server_keeps_a_mail_that_could_not_be_passed_on(call: Caller, tmp_path: Path) -> None:
+    (tmp_path / "long.eml").write_text("Subject: Away\n\n" + "x" * 600_000)
+    (tmp_path / "empty.eml").write_text("")
+
+    read = [call("notify", "bounce", tmp_path / name)[0] for name in ("long.eml", "empty.eml")]
+    wrong = [Caller(call.url, "rct_wrong"), Caller(call.url, ""), Caller(f"http://127.0.0.1:{free_port()}", call.token)]
+    kept = [caller("notify", "bounce", tmp_path / "long.eml")[0] for caller in wrong]
+
+    assert (read, kept) == ([0, 0], [75, 75, 75])

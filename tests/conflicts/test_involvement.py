@@ -13,7 +13,7 @@ from rolecall.core.db import Db, execute
 from rolecall.core.errors import Conflict
 from rolecall.core.ids import new_id
 from tests.builders import a_token, an_identity, facts
-from tests.conflicts.test_exceptions import Cast, a_cast, act, approve, owner_of_ledger
+from tests.conflicts.test_exceptions import Cast, a_cast, act, approve, owner_of_ledger, refusal
 from tests.notifications.notifying import notified
 from tests.stand_ins.standing_in import a_stand_in, caller_of
 
@@ -25,17 +25,6 @@ _OWN = "You cannot approve your own exception; another person must decide"
 async def request(db: Db, caller: Caller, cast: Cast) -> None:
     async with db.transaction():
         await actions.request_exception(db, caller, str(cast.conflict), cast.wish(), facts())
-
-
-async def refusal(db: Db, caller: Caller, cast: Cast, approver: UUID | None = None) -> str:
-    """Approve, and return why that was refused, or nothing."""
-    try:
-        async with db.transaction():
-            body = {"approverId": str(approver)} if approver else {}
-            await actions.approve_exception(db, caller, str(cast.conflict), body, facts())
-    except Conflict as error:
-        return str(error)
-    return ""
 
 
 async def token_of(db: Db, owner: UUID | None, name: str = "program") -> Caller:

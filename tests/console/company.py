@@ -13,9 +13,9 @@ from rolecall.core.caller import Caller, Scope
 from rolecall.core.config import Config
 from rolecall.core.db import Db, fetch_value
 from rolecall.core.files import Upload, UploadedFile, Writing
+from rolecall.core.roles import Role
 from rolecall.duties import actions as duties
 from rolecall.file_shapes import drafts
-from rolecall.identities.authority import Role
 from rolecall.personnel_events import actions as events
 from rolecall.reports import actions as reports
 from rolecall.reviews import actions as reviews

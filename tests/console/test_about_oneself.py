@@ -10,7 +10,7 @@ from rolecall.console import actions as console
 from rolecall.core.caller import Caller
 from rolecall.core.checking import Facts
 from rolecall.core.db import Db, execute, fetch_value
-from rolecall.identities.authority import Role
+from rolecall.core.roles import Role
 from rolecall.personnel_events import actions as events
 from rolecall.personnel_events import permitted as event_rules
 from tests.builders import an_access_request, an_identity

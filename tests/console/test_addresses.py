@@ -12,7 +12,7 @@ from rolecall.console import actions, queries
 from rolecall.core.checking import Facts
 from rolecall.core.db import Db, execute, fetch_value
 from rolecall.core.errors import Invalid, NotFound
-from rolecall.identities.authority import Role
+from rolecall.core.roles import Role
 from tests.builders import an_identity
 from tests.console.conftest import ORIGIN
 

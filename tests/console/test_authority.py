@@ -13,7 +13,7 @@ from rolecall.console import actions
 from rolecall.core import clock
 from rolecall.core.checking import Facts
 from rolecall.core.db import Db, execute, fetch_value
-from rolecall.identities.authority import Role
+from rolecall.core.roles import Role
 from tests.builders import an_identity
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}

@@ -12,7 +12,7 @@ from rolecall.console.forms import problems_by_field
 from rolecall.core.config import AllowedHosts, Config
 from rolecall.core.db import Db, fetch_value
 from rolecall.core.errors import Invalid, Problem
-from rolecall.identities.authority import Role
+from rolecall.core.roles import Role
 from tests.console.company import FILES, Company, a_company
 from tests.console.pages import Field, Form, filled, forms_of
 from tests.console.test_screens import address, seen_by

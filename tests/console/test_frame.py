@@ -8,7 +8,7 @@ import pytest
 
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute, fetch_value
-from rolecall.identities.authority import Role
+from rolecall.core.roles import Role
 from tests.builders import an_access_request, an_identity
 from tests.console.company import Company, a_company
 

@@ -4,7 +4,7 @@ import httpx2
 import pytest
 
 from rolecall.core.db import Db, execute, fetch_value
-from rolecall.identities.authority import Role
+from rolecall.core.roles import Role
 from tests.builders import an_application, an_import
 
 HR = {"name": "HR file", "vendor": "Rolecall", "files": [{"name": "People", "content": "identities"}]}

@@ -16,7 +16,8 @@ from rolecall.console import actions as console
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute, fetch_value
-from rolecall.identities.authority import RecordType, Role
+from rolecall.core.roles import Role
+from rolecall.identities.authority import RecordType
 from rolecall.personnel_events import actions as events
 from tests.builders import an_access_model, an_access_request, an_application, an_identity, facts
 from tests.console.company import FILES, upload

@@ -8,7 +8,7 @@ import pytest
 from rolecall.access_requests.permitted import NOT_INVOLVED, PROVISIONED_IT
 from rolecall.console import actions as console
 from rolecall.core.db import Db, execute, fetch_value
-from rolecall.identities.authority import Role
+from rolecall.core.roles import Role
 from tests.builders import an_access_request, an_application, an_identity
 from tests.console.conftest import ORIGIN
 

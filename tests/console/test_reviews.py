@@ -12,8 +12,8 @@ import pytest
 from rolecall.console import actions as console
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.db import Db, fetch_rows, fetch_value
+from rolecall.core.roles import Role
 from rolecall.evidence import verify
-from rolecall.identities.authority import Role
 from rolecall.reviews import actions
 from tests.builders import facts
 from tests.console.test_matrix import sign_in

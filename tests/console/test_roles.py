@@ -6,10 +6,9 @@ from litestar.routes import HTTPRoute
 
 from rolecall.app import create_app
 from rolecall.console.frame import Screen
-from rolecall.console.model import SCOPES
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute
-from rolecall.identities.authority import LIMITED, Role
+from rolecall.core.roles import LIMITED, SCOPES, Role
 from tests.figures import measured
 
 PROVIDER = {("GET", "/sign-in/oidc"), ("GET", "/sign-in/oidc/callback")}

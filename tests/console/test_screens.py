@@ -6,10 +6,9 @@ from html import unescape
 import httpx2
 import pytest
 
-from rolecall.console.model import SCOPES
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute
-from rolecall.identities.authority import Role
+from rolecall.core.roles import SCOPES, Role
 from tests.builders import an_application, an_import
 from tests.console.company import Company, a_company
 from tests.console.test_roles import PROVIDER, SCREENS

@@ -10,7 +10,7 @@ from rolecall.console import queries
 from rolecall.console.actions import set_role
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute, fetch_rows
-from rolecall.identities.authority import Role
+from rolecall.core.roles import Role
 from rolecall.personnel_events import actions as events
 from tests.builders import a_token, an_identity, facts
 from tests.stand_ins.standing_in import caller_of

@@ -25,6 +25,19 @@ def test_time_without_offset_is_local(text: str, moment: datetime) -> None:
     assert clock.parse(text, ZURICH) == moment
 
 
+@pytest.mark.parametrize("text", ["9999-12-31T12:00:00Z", "0001-01-01T01:00:00Z"])
+def test_time_that_another_zone_cannot_show_is_rejected(text: str) -> None:
+    with pytest.raises(OverflowError):
+        clock.parse(text, ZoneInfo("UTC"))
+
+
+def test_stored_time_at_the_end_of_the_calendar_is_shown() -> None:
+    last = datetime(9999, 12, 31, 23, 59, tzinfo=UTC)
+
+    assert clock.local(last, ZURICH) == last
+    assert clock.local(last.replace(year=2026), ZURICH).hour == 0
+
+
 @pytest.mark.parametrize(
     "text", ["", "tomorrow", "2026-13-01", "2026-12-01T25:00", "01.12.2026", "2026-12-01X10:00", "1764547200"]
 )

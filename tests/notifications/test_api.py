@@ -13,7 +13,7 @@ from rolecall.core.db import Db, execute, fetch_value
 from rolecall.notifications.chat import body_of
 from rolecall.notifications.message_text import Note
 from rolecall.notifications.model import Channel
-from tests.builders import an_import
+from tests.builders import an_import, own_tokens
 from tests.notifications.mailbox import Mailbox, receiving
 from tests.notifications.notifying import Company, Desk, ask, change, notified, set_up_mail
 from tests.webhooks.receivers import receiving as receiving_posts
@@ -24,7 +24,7 @@ SETTINGS = "/api/notification-settings"
 @pytest.fixture
 async def graces(db: Db, client: httpx2.AsyncClient, company: Company) -> httpx2.AsyncClient:
     """Return a client whose token Grace made."""
-    await execute(db, "UPDATE tokens SET owner_id = %(id)s", id=company.grace)
+    await own_tokens(db, company.grace)
     return client
 
 

@@ -15,7 +15,7 @@ from rolecall.notifications.message_text import default_template, note_of, write
 from rolecall.notifications.model import NotificationFacts, NotificationKind
 from rolecall.notifications.sender import MessageSender
 from rolecall.personnel_events import actions as events
-from tests.builders import an_identity, facts
+from tests.builders import an_identity, facts, own_tokens
 from tests.duties.separating import a_company as a_separated_company
 from tests.notifications.mailbox import Mailbox
 from tests.notifications.notifying import Company, Desk, ask, change, notified, outcomes, set_up_mail
@@ -118,7 +118,7 @@ async def test_shared_channel_for_events_about_people_must_be_allowed(
     db: Db, config: Config, company: Company, client: httpx2.AsyncClient
 ) -> None:
     settings, preferences = "/api/notification-settings", "/api/notification-preferences"
-    await execute(db, "UPDATE tokens SET owner_id = %(id)s", id=company.grace)
+    await own_tokens(db, company.grace)
     slack = {"kinds": [{"kind": "Personnel Event", "channel": "Slack"}]}
 
     refused, chosen = await client.patch(settings, json=slack), await client.patch(preferences, json=slack)
@@ -202,6 +202,45 @@ async def test_former_owner_of_a_rule_gets_no_mail_about_its_conflicts(
     assert await notified(db, company.owner) == [("Conflict Opened", "Withdrawn")]
 
 
+async def test_notification_that_cannot_be_written_stops_no_other(
+    db: Db, company: Company, mail: Mailbox, desk: Desk
+) -> None:
+    leaving = {"identityId": str(company.ada), "effectiveDate": "2030-01-31"}
+    event = await events.offboard(db, SYSTEM, leaving, facts())
+    await events.assign_event(db, SYSTEM, event, {"assigneeId": str(company.grace)}, facts())
+    await execute(db, "UPDATE personnel_events SET needed_until = 'infinity'")
+    await ask(db, company)
+
+    await desk.work()
+
+    assert [message["subject"] for message in mail.to("grace@test.example")] == ["Approve: Add in Payroll for Ada"]
+    assert sorted(await outcomes(db)) == ["sent", "unwritten"]
+    [said] = (await health.problems(db, clock.now())).unwritten
+    assert said.startswith("Assigned for Grace Hopper (DataError: timestamp too large")
+    failed = await fetch_rows(db, "SELECT kind FROM notifications WHERE status = 'Failed' AND lease IS NULL")
+    assert failed == [("Assigned",)]
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("www.evil.example/login", "www[.]evil[.]example/login"),
+        ("MAILTO:help@evil.example", "MAILTO[:]help@evil[.]example"),
+        ("Evil.Com", "Evil[.]Com"),
+        ("ftp://10.0.0.7/x", "ftp[:]//10.0.0.7/x"),
+        ("users.csv of J. R. Tolkien, 3.5 km", "users.csv of J. R. Tolkien, 3.5 km"),
+    ],
+)
+def test_mail_programs_find_no_address_in_a_name(name: str, shown: str) -> None:
+    facts = NotificationFacts(person=name, what=name, by=name, why=name, link="/requests/1")
+    note = note_of(default_template(NotificationKind.WAITING), facts, name, "https://rolecall.example.com")
+    message = write([note], name, "https://rolecall.example.com", is_digest=False)
+
+    assert f"Hello {shown},\n" in message.text
+    assert f"Person: {shown}\nWhat: {shown}\nBy: {shown}\nWhy you: {shown}\n" in message.text
+    assert (name in f"{message.subject} {message.text} {message.html}") is (name == shown)
+
+
 def test_name_adds_neither_a_line_nor_a_link_to_a_mail() -> None:
     name = "Post\n\nYour session ended. Sign in: https://evil.example/login"
     facts = NotificationFacts(person="Ada", what=name, by=name, why=name, link="/requests/1")
@@ -209,6 +248,6 @@ def test_name_adds_neither_a_line_nor_a_link_to_a_mail() -> None:
 
     text = write([note], "Grace", "https://rolecall.example.com", is_digest=False).text
 
-    assert "What: Post Your session ended. Sign in: https[:]//evil.example/login\n" in text
+    assert "What: Post Your session ended. Sign in: https[:]//evil[.]example/login\n" in text
     assert "://evil" not in f"{note.subject} {text}"
     assert "Open the request: https://rolecall.example.com/requests/1" in text

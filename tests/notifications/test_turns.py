@@ -17,7 +17,7 @@ from rolecall.core.db import Db, execute, fetch_rows
 from rolecall.notifications import queries
 from rolecall.notifications.reminders import remind_and_escalate
 from rolecall.notifications.shapes import NotificationItem
-from tests.builders import an_application, an_identity, facts
+from tests.builders import an_application, an_identity, facts, own_tokens
 from tests.conflicts.test_exceptions import Cast, a_cast, act, approve, owner_of_ledger
 from tests.notifications.notifying import Company, an_administrator, ask, change, notified
 from tests.reviews.reviewing import a_reviewed_company, an_open_review, decide, follow, items_of, post, submit_all
@@ -120,7 +120,7 @@ async def test_owner_who_requests_an_exception_leaves_it_to_the_administrators(
     cast = await a_cast(db)
     alan = await an_identity(db, "Alan", "Turing")
     await an_administrator(db, alan)
-    await execute(db, "UPDATE tokens SET owner_id = %(id)s", id=cast.company.owner)
+    await own_tokens(db, cast.company.owner)
 
     await act(client, cast.conflict, "except", cast.wish())
 

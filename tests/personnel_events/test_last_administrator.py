@@ -12,8 +12,8 @@ from rolecall.core import clock
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute, fetch_value
 from rolecall.core.errors import Conflict
+from rolecall.core.roles import Role
 from rolecall.identities import administrators
-from rolecall.identities.authority import Role
 from tests.application_imports.running import Imports
 from tests.builders import an_application, an_identity
 from tests.personnel_events.bodies import EVENTS, created, day

@@ -9,7 +9,7 @@ from psycopg.errors import CheckViolation
 
 from rolecall.core.db import Db, execute, fetch_value
 from rolecall.reviews import following
-from tests.builders import an_access_model, an_identity
+from tests.builders import an_access_model, an_identity, own_tokens
 from tests.reviews.reviewing import (
     a_reviewed_company,
     an_open_review,
@@ -180,7 +180,7 @@ async def test_a_bulk_decision_says_which_items_it_left(client: httpx2.AsyncClie
 async def test_token_of_a_person_does_not_decide_about_their_account(client: httpx2.AsyncClient, db: Db) -> None:
     company = await a_reviewed_company(db)
     review = await an_open_review(client)
-    await execute(db, "UPDATE tokens SET owner_id = %(id)s", id=company.joana)
+    await own_tokens(db, company.joana)
 
     body = {"decision": "Keep", "filters": {}, "reviewerId": str(company.carla), "comment": "as agreed"}
     result = await post(client, f"/api/reviews/{review}/decide", body)
@@ -195,7 +195,7 @@ async def test_silence_flags_after_the_due_date_and_is_held_if_it_flags_much(
     company = await a_reviewed_company(db)
     review = await an_open_review(client, onSilence="flag")
     await execute(db, "UPDATE reviews SET due_on = now() - interval '1 hour'")
-    await execute(db, "UPDATE tokens SET owner_id = %(id)s", id=company.greta)
+    await own_tokens(db, company.greta)
 
     held = await post(client, f"/api/reviews/{review}/close")
     closed = await post(client, f"/api/reviews/{review}/close", {"confirm": True})

@@ -10,10 +10,10 @@ import pytest
 from rolecall.console import actions as console
 from rolecall.core.db import Db, execute, fetch_rows, fetch_value
 from rolecall.core.errors import Conflict, Invalid
-from rolecall.identities.authority import Role
+from rolecall.core.roles import Role
 from rolecall.reviews import accepting, deciding, moving, submitting
 from rolecall.reviews.shapes import ReviewItemDetail, SubmissionDetail
-from tests.builders import an_access_model, facts
+from tests.builders import an_access_model, facts, own_tokens
 from tests.reviews.reviewing import (
     Reviewed,
     a_reviewed_company,
@@ -183,7 +183,7 @@ async def test_assignee_and_owner_of_the_requesting_token_cannot_review(client: 
     )
     sql = "UPDATE review_items SET request_ids = ARRAY(SELECT id FROM access_requests) WHERE id = %(id)s"
     await execute(db, sql, id=UUID(item["id"]))
-    await execute(db, "UPDATE tokens SET owner_id = %(id)s", id=company.greta)
+    await own_tokens(db, company.greta)
 
     said = {}
     for person in (company.owen, company.greta):

@@ -9,6 +9,7 @@ import httpx2
 
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute
+from tests.builders import own_tokens
 from tests.cli.commands import environment
 from tests.reviews.reviewing import a_draft, a_reviewed_company, an_open_review, items_of, post
 
@@ -60,7 +61,7 @@ async def test_a_killed_close_leaves_the_review_open_without_requests(
     company = await a_reviewed_company(db)
     review = await an_open_review(client, onSilence="flag")
     await execute(db, "UPDATE reviews SET due_on = now() - interval '1 hour'")
-    await execute(db, "UPDATE tokens SET owner_id = %(id)s", id=company.greta)
+    await own_tokens(db, company.greta)
 
     await post(client, f"/api/reviews/{review}/close")
     await kill_during(config, "close", review, company.carla)

@@ -7,7 +7,7 @@ import httpx2
 
 from rolecall.core.db import Db, execute, fetch_rows, fetch_value
 from rolecall.reviews import following, new_access
-from tests.builders import an_identity
+from tests.builders import an_identity, own_tokens
 from tests.duties.separating import finish_again
 from tests.holdings import a_finished_import, an_account
 from tests.reviews.reviewing import (
@@ -42,7 +42,7 @@ async def test_close_is_held_before_it_can_be_confirmed(client: httpx2.AsyncClie
     review = await an_open_review(client, onSilence="flag")
     await execute(db, "UPDATE reviews SET due_on = now() - interval '1 hour'")
 
-    await execute(db, "UPDATE tokens SET owner_id = %(id)s", id=company.greta)
+    await own_tokens(db, company.greta)
     first = await post(client, f"/api/reviews/{review}/close", {"confirm": True})
     second = await post(client, f"/api/reviews/{review}/close", {"confirm": True})
 

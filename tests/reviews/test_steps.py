@@ -10,7 +10,7 @@ import pytest
 from rolecall.core.db import Db, execute, fetch_rows, fetch_value
 from rolecall.core.errors import Conflict
 from rolecall.reviews import actions, closing, deciding
-from tests.builders import facts
+from tests.builders import facts, own_tokens
 from tests.evidence.test_genuine_reviews import bundle_of, problems
 from tests.reviews.reviewing import (
     Reviewed,
@@ -98,7 +98,7 @@ async def test_token_without_an_owner_cannot_lift_the_hold(client: httpx2.AsyncC
     await post(client, f"/api/reviews/{review}/close")
 
     refused = await client.post(f"/api/reviews/{review}/close", json={"confirm": True})
-    await execute(db, "UPDATE tokens SET owner_id = %(id)s", id=company.greta)
+    await own_tokens(db, company.greta)
     closed = await post(client, f"/api/reviews/{review}/close", {"confirm": True})
 
     assert (refused.status_code, closed["status"]) == (409, "Closed")

@@ -9,11 +9,12 @@ import pytest
 from rolecall.access_requests import actions
 from rolecall.console import actions as console
 from rolecall.core.db import Db, execute, fetch_rows
-from rolecall.identities.authority import Role
+from rolecall.core.roles import Role
+from rolecall.stand_ins.queries import represented_by
 from tests.builders import an_identity, facts
 from tests.console.test_matrix import sign_in
 from tests.stand_ins.office import APPROVED, Office, approve
-from tests.stand_ins.standing_in import a_stand_in, caller_of
+from tests.stand_ins.standing_in import a_leave, a_stand_in, caller_of
 
 
 async def test_stand_in_finds_the_request_in_the_console_and_responds(
@@ -82,6 +83,23 @@ async def test_stand_in_reads_for_whom_they_will_respond(
 
     assert re.search("You stand in for.*Grace Hopper.*Approve requests, from ", before, re.DOTALL)
     assert "You stand in for" not in after
+
+
+async def test_automatic_stand_in_is_shown_as_such_beside_one_named_for_another_type(db: Db, office: Office) -> None:
+    await a_leave(db, office.grace)
+    await a_stand_in(db, office.grace, office.sam, type="Resolve")
+
+    found = {
+        who: [
+            (one.person.name, one.types, one.is_automatic) for one in await represented_by(db, who, datetime.now(UTC))
+        ]
+        for who in (office.rosa, office.sam)
+    }
+
+    assert found == {
+        office.rosa: [("Grace Hopper", ["Approve", "Verify"], True)],
+        office.sam: [("Grace Hopper", ["Resolve"], False)],
+    }
 
 
 async def test_people_name_and_end_stand_ins_in_the_console(

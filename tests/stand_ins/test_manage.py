@@ -5,7 +5,7 @@ import httpx2
 import pytest
 
 from rolecall.core.db import Db, execute, fetch_value
-from tests.builders import a_token, an_identity
+from tests.builders import a_token, an_identity, own_tokens
 from tests.stand_ins.standing_in import a_stand_in, days
 
 PATH = "/api/stand-ins"
@@ -131,7 +131,7 @@ async def test_loop_of_stand_ins_is_refused(client: httpx2.AsyncClient, db: Db, 
 
 async def test_only_administrators_name_stand_ins_for_others(client: httpx2.AsyncClient, db: Db, pair: Pair) -> None:
     token = await a_token(db, "Bot", scopes=["access-requests:write", "access-requests:read"])
-    await execute(db, "UPDATE tokens SET owner_id = %(id)s WHERE id = %(token)s", id=pair.grace, token=token.id)
+    await own_tokens(db, pair.grace, token.id)
     headers = {"Authorization": f"Bearer {token.secret}"}
     theirs = await a_stand_in(db, pair.ada, pair.grace)
 

@@ -33,8 +33,8 @@ async def test_default_scopes_are_all_reads_and_the_specified_writes(client: htt
 
     token = answer.json()
     assert answer.status_code == 201
-    fields = ["id", "kind", "name", "scopes", "createdDate", "expiresOn", "lastUsedOn", "revokedOn", "secret"]
-    assert list(token) == fields
+    fields = ["id", "kind", "name", "scopes", "createdDate", "expiresOn", "lastUsedOn", "revokedOn"]
+    assert list(token) == [*fields, "owner", "refusedScopes", "secret"]
     assert (token["kind"], token["name"]) == ("API Token", "ci")
     assert set(token["scopes"]) == DEFAULT_SCOPES
     assert token["lastUsedOn"] is token["revokedOn"] is None

@@ -19,6 +19,7 @@ async def test_tokens_are_listed_newest_first_without_their_secrets(client: http
     assert [item["name"] for item in second["items"]][:10] == [f"token {day}" for day in range(9, -1, -1)]
     assert (first["totalCount"], first["totalPages"]) == (61, 2)
     fields = ["id", "kind", "name", "scopes", "createdDate", "expiresOn", "lastUsedOn", "revokedOn"]
+    fields += ["owner", "refusedScopes"]
     assert list(first["items"][0]) == fields
 
 

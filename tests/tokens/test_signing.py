@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import httpx2
+import psycopg
 import pytest
 
 from rolecall.core.authors import AuthorKind, by
@@ -60,3 +61,53 @@ async def test_token_is_refused_after_its_owner_left(db: Db, anonymous: httpx2.A
     assert "is no longer active" in answers[0].json()["message"]
     with pytest.raises(Unauthorized):
         await sign(db, caller, datetime.now(UTC))
+
+
+@pytest.mark.parametrize(
+    ("role", "left"),
+    [
+        ("Administrator", {"notifications:own", "tokens:manage", "identities:read", "personnel-events:write"}),
+        ("Operator", {"notifications:own", "identities:read", "personnel-events:write"}),
+        ("Auditor", {"notifications:own", "identities:read"}),
+        ("Provisioner", {"notifications:own"}),
+        (None, {"notifications:own"}),
+    ],
+)
+async def test_token_does_no_more_than_its_owner_may_now(
+    db: Db, client: httpx2.AsyncClient, anonymous: httpx2.AsyncClient, role: str | None, left: set[str]
+) -> None:
+    person = await an_identity(db)
+    scopes = ["identities:read", "notifications:own", "personnel-events:write", "tokens:manage"]
+    token = await a_token(db, "hers", owner=person, scopes=scopes)
+    await execute(db, "DELETE FROM console_roles")
+    if role:
+        await execute(db, "INSERT INTO console_roles VALUES (%(id)s, %(role)s)", id=person, role=role)
+    hers = {"Authorization": f"Bearer {token.secret}"}
+
+    paths = ("/api/identities", "/api/notifications", "/api/tokens")
+    read = {path: (await anonymous.get(path, headers=hers)).status_code for path in paths}
+    created = await anonymous.post(
+        "/api/tokens", headers=hers, json={"name": "second", "scopes": ["notifications:own"]}
+    )
+    signed = await sign(db, Caller(token.id, "API Token - hers", frozenset()), datetime.now(UTC))
+    listed = {each["name"]: each for each in (await client.get("/api/tokens")).json()["items"]}["hers"]
+
+    needed = ("identities:read", "notifications:own", "tokens:manage")
+    assert read == {path: 200 if scope in left else 403 for path, scope in zip(paths, needed, strict=True)}
+    assert created.status_code == (201 if "tokens:manage" in left else 403)
+    if role != "Administrator":
+        assert "The person who created this token may no longer use the scope tokens:manage" in created.text
+    assert signed.scopes == left
+    assert listed["owner"] == {"id": str(person), "name": "Ada Lovelace"}
+    assert set(listed["scopes"]) - set(listed["refusedScopes"]) == left
+
+
+async def test_role_is_removed_after_a_write_that_began_with_it(db: Db, clean_database: str) -> None:
+    person = await an_identity(db)
+    token = await a_token(db, "hers", owner=person, scopes=["tokens:manage"])
+    caller = Caller(token.id, "API Token - hers", frozenset())
+
+    async with db.transaction(), await psycopg.AsyncConnection.connect(clean_database) as other:
+        await sign_as_token(db, caller, by(AuthorKind.TOKEN, caller, "test", datetime.now(UTC), "correlation"))
+        with pytest.raises(psycopg.errors.LockNotAvailable):
+            await execute(other, "SELECT FROM console_roles FOR UPDATE NOWAIT")

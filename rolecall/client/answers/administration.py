@@ -175,6 +175,11 @@ class BounceResult(Answer):
     said: str
 
 
+class TokenOwner(Answer):
+    id: UUID
+    name: str
+
+
 class Token(Answer):
     id: UUID
     kind: str
@@ -184,6 +189,8 @@ class Token(Answer):
     expires_on: datetime | None
     last_used_on: datetime | None
     revoked_on: datetime | None
+    owner: TokenOwner | None
+    refused_scopes: list[str]
 
 
 class TokenWithSecret(Token):

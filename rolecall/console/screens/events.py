@@ -19,6 +19,7 @@ from rolecall.console.forms import (
 )
 from rolecall.console.frame import OWN, screen
 from rolecall.console.inputs import FIRST_YEAR, LAST_YEAR, Form, some_words
+from rolecall.core import clock
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts
 from rolecall.core.config import Config
@@ -104,7 +105,7 @@ async def show_calendar(db: Db, caller: Caller, query: dict[str, Any], now: date
     by_day: dict[date, list[console.EventOfDay]] = {}
     since, until = begin.astimezone(UTC), (end + timedelta(days=1)).astimezone(UTC)
     for event in await console.events_between(db, since, until, caller):
-        by_day.setdefault(event.needed_on.astimezone(config.timezone).date(), []).append(event)
+        by_day.setdefault(clock.local(event.needed_on, config.timezone).date(), []).append(event)
     around = {"before": month - timedelta(days=1), "after": month + timedelta(days=31)}
     return HtmlPage("calendar.html", {"month": month, "weeks": weeks, "events": by_day, "today": today, **around})
 

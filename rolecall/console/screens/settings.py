@@ -17,7 +17,7 @@ from rolecall.core.db import Db
 from rolecall.core.errors import Invalid
 from rolecall.core.heartbeat import some_worker_lives
 from rolecall.core.ids import known_guid
-from rolecall.identities.authority import Role
+from rolecall.core.roles import Role
 from rolecall.settings import actions, policy
 from rolecall.settings import queries as settings
 from rolecall.settings.model import CUSTOM_FIELDS

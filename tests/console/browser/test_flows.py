@@ -11,7 +11,7 @@ from rolecall.application_imports.run.job import worker_lock
 from rolecall.console import actions
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.db import Db, execute, fetch_value
-from rolecall.identities.authority import Role
+from rolecall.core.roles import Role
 from tests.builders import an_access_request, an_application, an_identity
 from tests.console.browser.conftest import Visit
 from tests.console.company import FILES

@@ -12,8 +12,8 @@ from playwright.async_api import Browser, expect
 from rolecall.console import actions as console
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.db import Db, execute, fetch_rows, fetch_value
+from rolecall.core.roles import Role
 from rolecall.evidence import verify
-from rolecall.identities.authority import Role
 from rolecall.reviews import actions
 from tests.builders import an_application, an_identity, facts
 from tests.console.browser.conftest import Site, Visit, a_visit

@@ -1,0 +1,36 @@
+"""Roles that an administrator assigns to people, and the scopes of each."""
+
+from enum import StrEnum
+
+from rolecall.core.caller import Scope
+
+
+class Role(StrEnum):
+    """A role that an administrator assigns; it widens what relations allow."""
+
+    ADMINISTRATOR = "Administrator"
+    PEOPLE = "People"
+    OPERATOR = "Operator"
+    REVIEWER = "Reviewer"
+    PROVISIONER = "Provisioner"
+    AUDITOR = "Auditor"
+
+
+# Roles that see only records that concern the person; None is a person without a role.
+LIMITED = (None, Role.PROVISIONER)
+
+_READ = frozenset(scope for scope in Scope if scope.endswith(":read"))
+_OPERATED = {Scope.IMPORTS_WRITE, Scope.PERSONNEL_EVENTS_WRITE, Scope.ACCESS_REQUESTS_WRITE, Scope.WEBHOOKS_MANAGE}
+SCOPES: dict[Role, frozenset[Scope]] = {
+    Role.ADMINISTRATOR: frozenset(Scope),
+    Role.PEOPLE: _READ | _OPERATED | {Scope.IDENTITIES_WRITE},
+    Role.OPERATOR: _READ | _OPERATED,
+    Role.REVIEWER: _READ - {Scope.AUDIT_READ} | {Scope.ACCESS_REQUESTS_WRITE},
+    Role.PROVISIONER: _READ - {Scope.AUDIT_READ} | {Scope.ACCESS_REQUESTS_WRITE, Scope.IMPORTS_WRITE},
+    Role.AUDITOR: _READ,
+}
+
+
+def scopes_over_all_records(role: str | None) -> frozenset[Scope]:
+    """Return what a role allows on every record, as a token does; a limited role allows it on no list."""
+    return frozenset() if role is None or role in LIMITED else SCOPES[Role(role)]
