@@ -143,6 +143,7 @@ async def test_template_is_previewed_saved_and_reset(administrator: httpx2.Async
 
     assert "<strong>Decide: Add access in Payroll: Post entries</strong>" in preview.text
     assert "not saved yet" in preview.text
+    assert '<iframe sandbox title="The message as mail programs show it" srcdoc="&lt;!doctype html&gt;' in preview.text
     assert fields(saved)["subject"] == "Decide: {{ what }}"
     assert reset.status_code == 303
     assert fields((await administrator.get(TEMPLATE)).text)["subject"] == "{{ asked }}: {{ what }} for {{ person }}"
