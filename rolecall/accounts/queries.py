@@ -191,15 +191,20 @@ async def account_item(db: Db, id: UUID) -> AccountItem:
 
 async def of_identity(db: Db, identity_id: UUID) -> list[Account]:
     """Return the identity's accounts in applications that are not archived, by application and username."""
+    return [account for _, account in await of_identities(db, [identity_id])]
+
+
+async def of_identities(db: Db, identity_ids: Sequence[UUID]) -> list[tuple[UUID, Account]]:
+    """Return the accounts of several identities, each with its identity."""
     rows = await fetch_rows(
         db,
-        f"""SELECT {_ACCOUNT} FROM accounts a
+        f"""SELECT a.identity_id, {_ACCOUNT} FROM accounts a
             JOIN account_versions v ON v.account_number = a.number AND v.until_import IS NULL
             JOIN applications p ON p.id = a.application_id AND NOT p.is_archived
-            WHERE a.identity_id = %(identity)s ORDER BY p.name_key, p.id, a.username""",
-        identity=identity_id,
+            WHERE a.identity_id = ANY(%(identities)s) ORDER BY p.name_key, p.id, a.username""",
+        identities=list(identity_ids),
     )
-    return [_account(row) for row in rows]
+    return [(identity_id, _account(row)) for identity_id, *row in rows]
 
 
 async def of_identity_at(db: Db, identity_id: UUID, moment: datetime) -> list[tuple[Account, int]]:

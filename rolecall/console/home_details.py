@@ -16,6 +16,8 @@ from rolecall.applications import queries as applications
 from rolecall.console.queries import EventOfDay
 from rolecall.core.db import Db, fetch_rows
 from rolecall.effective_access.shapes import ApplicationAccess
+from rolecall.entitlements import queries as entitlements
+from rolecall.entitlements.shapes import EntitlementItem
 from rolecall.notifications import queries as notifications
 from rolecall.notifications.model import EscalateTo, counted_after
 from rolecall.personnel_events import queries as events
@@ -89,6 +91,19 @@ async def open_conflicts(db: Db, ids: Sequence[UUID]) -> dict[UUID, int]:
         ids=list(ids),
     )
     return dict(rows)
+
+
+async def described(db: Db, held: Sequence[ApplicationAccess]) -> dict[entitlements.Named, EntitlementItem]:
+    """Return what people and imports say about the entitlements that a person holds."""
+    named = [
+        (there.application.id, entry.header, entry.section, entry.permission)
+        for there in held
+        for account in there.accounts
+        for entry in account.access
+    ]
+    ids = await entitlements.ids_by_name(db, named)
+    found = await entitlements.by_id(db, list(ids.values()))
+    return {name: found[id] for name, id in ids.items() if id in found}
 
 
 # An entitlement as its name and its application.

@@ -1,74 +1,106 @@
 """Query what the home page shows to a person without a role: their team, applications and requests."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
 import msgspec
 
 from rolecall.access_requests import requests_of_person
+from rolecall.access_requests.permitted import NOT_OWN_OFFBOARDING
 from rolecall.access_requests.shapes import AccessRequestItem
 from rolecall.console.home_details import open_conflicts
 from rolecall.console.model import Person
-from rolecall.core.db import Db, fetch_all, fetch_rows
+from rolecall.core.db import Db, fetch_all, fetch_rows, fetch_value
 from rolecall.core.paging import Page
-from rolecall.effective_access.queries import access_of
+from rolecall.effective_access.queries import AccessCounts, access_counts
 from rolecall.identities import queries as identities
 from rolecall.identities.authority import MOST_PEOPLE, people_of
 from rolecall.identities.model import IdentityStatus
 from rolecall.identities.shapes import IdentityDetail
+from rolecall.settings.policy import EventType
 from rolecall.work_items.model import WorkStatus
 
-# The home page counts the access of at most this many people; the list of people shows the rest.
-MOST_COUNTED = 10
+# The home page names this many people, those with something to note first; the list of people shows the rest.
+_MOST_NAMED = 10
+_UNUSED_AFTER = timedelta(days=90)
 OVER = (WorkStatus.COMPLETED, WorkStatus.CANCELED)
+
+
+class NextEvent(msgspec.Struct, frozen=True):
+    id: UUID
+    type: str
+    on: datetime
 
 
 class Member(msgspec.Struct, frozen=True):
     """A person of a team: what they hold, how much of it has no reason on record, and their next event."""
 
     person: IdentityDetail
-    access: int
-    unexplained: int
+    access: AccessCounts
+    unused: int
     open_requests: int
     conflicts: int
-    next_event: str | None
-    next_on: datetime | None
+    next_event: NextEvent | None
+
+    @property
+    def notes(self) -> tuple[bool, ...]:
+        """Return which notes the person has, the most important first."""
+        found = (self.next_event, self.conflicts, self.open_requests, self.access.unexplained, self.unused)
+        return tuple(bool(each) for each in found)
 
 
 class Team(msgspec.Struct, frozen=True):
-    """The people nearest to a supervisor; `count` is everyone below, up to a limit."""
+    """The people below a supervisor, up to a limit: those with notes by name, and how many there are in all."""
 
     members: list[Member]
     count: int
+    joining: int
+    # The people who are not named: how many, and how many of them have a note.
+    others: int
+    noted_others: int
     is_counted: bool
 
 
 async def team_of(db: Db, person: Person, now: datetime) -> Team:
+    """Read the whole team with one query for each kind of note."""
     ids = await people_of(db, person.id)
     found = await identities.by_id(db, ids)
     active = [found[id] for id in ids if found[id].status == IdentityStatus.ACTIVE]
+    access = await access_counts(db, [one.id for one in active])
     open_requests, next_events = await _open_requests(db, ids), await _next_events(db, ids, now)
-    conflicts = await open_conflicts(db, ids)
-    # Show people with an upcoming event, a conflict or an open request first.
-    active.sort(key=lambda one: (one.id not in next_events, one.id not in conflicts, one.id not in open_requests))
-    members = [await _member(db, one, open_requests, conflicts, next_events) for one in active[:MOST_COUNTED]]
-    return Team(members, len(active), len(ids) < MOST_PEOPLE)
+    conflicts, unused = await open_conflicts(db, ids), await _unused_accounts(db, ids, now)
+    members = [
+        Member(
+            one,
+            access[one.id],
+            unused.get(one.id, 0),
+            open_requests.get(one.id, 0),
+            conflicts.get(one.id, 0),
+            next_events.get(one.id),
+        )
+        for one in active
+    ]
+    members.sort(key=lambda one: one.notes, reverse=True)
+    named, others = members[:_MOST_NAMED], members[_MOST_NAMED:]
+    joining = sum(one.next_event is not None and one.next_event.type == EventType.ONBOARD for one in members)
+    noted = sum(any(one.notes) for one in others)
+    return Team(named, len(active), joining, len(others), noted, len(ids) < MOST_PEOPLE)
 
 
-async def _member(
-    db: Db,
-    one: IdentityDetail,
-    open_requests: dict[UUID, int],
-    conflicts: dict[UUID, int],
-    next_events: dict[UUID, tuple[str, datetime]],
-) -> Member:
-    access = await access_of(db, one.id, None)
-    held = [entry for there in access.applications for account in there.accounts for entry in account.access]
-    unexplained = [entry for entry in held if not entry.why.access_models and not entry.why.access_requests]
-    event = next_events.get(one.id)
-    counts = len(held), len(unexplained), open_requests.get(one.id, 0), conflicts.get(one.id, 0)
-    return Member(one, *counts, *(event or (None, None)))
+async def _unused_accounts(db: Db, ids: Sequence[UUID], now: datetime) -> dict[UUID, int]:
+    """Count the active accounts of each person that were last used long ago."""
+    rows = await fetch_rows(
+        db,
+        """SELECT a.identity_id, count(*) FROM accounts a
+           JOIN account_versions v ON v.account_number = a.number AND v.until_import IS NULL
+           JOIN applications p ON p.id = a.application_id AND NOT p.is_archived
+           WHERE a.identity_id = ANY(%(ids)s) AND v.is_active AND v.last_login <> '' AND v.last_login < %(oldest)s
+           GROUP BY a.identity_id""",
+        ids=list(ids),
+        oldest=f"{now - _UNUSED_AFTER:%Y-%m-%dT%H:%M:%SZ}",
+    )
+    return dict(rows)
 
 
 async def _open_requests(db: Db, ids: Sequence[UUID]) -> dict[UUID, int]:
@@ -82,17 +114,30 @@ async def _open_requests(db: Db, ids: Sequence[UUID]) -> dict[UUID, int]:
     return dict(rows)
 
 
-async def _next_events(db: Db, ids: Sequence[UUID], now: datetime) -> dict[UUID, tuple[str, datetime]]:
+async def _next_events(db: Db, ids: Sequence[UUID], now: datetime) -> dict[UUID, NextEvent]:
     rows = await fetch_rows(
         db,
-        """SELECT DISTINCT ON (identity_id) identity_id, type, needed_on FROM personnel_events
+        """SELECT DISTINCT ON (identity_id) identity_id, id, type, needed_on FROM personnel_events
            WHERE identity_id = ANY(%(ids)s) AND needed_on >= %(now)s AND NOT status = ANY(%(over)s)
            ORDER BY identity_id, needed_on""",
         ids=list(ids),
         now=now,
         over=list(OVER),
     )
-    return {id: (type, needed_on) for id, type, needed_on in rows}
+    return {person: NextEvent(*event) for person, *event in rows}
+
+
+async def open_requests_of(db: Db, person: Person) -> int:
+    """Count the requests about the person that are not over, without those of their own planned offboarding."""
+    sql = f"""SELECT count(*) FROM access_requests r
+              WHERE r.identity_id = %(me)s AND NOT r.status = ANY(%(over)s) AND {NOT_OWN_OFFBOARDING}"""
+    return int(await fetch_value(db, sql, me=person.id, over=list(OVER)))
+
+
+async def people_source(db: Db) -> str:
+    """Return the name of the application that supplies the people; empty if there is none, or more than one."""
+    rows = await fetch_rows(db, "SELECT name FROM applications WHERE is_identity_source AND NOT is_archived LIMIT 2")
+    return str(rows[0][0]) if len(rows) == 1 else ""
 
 
 async def requests_of(db: Db, person: Person) -> Page[AccessRequestItem]:

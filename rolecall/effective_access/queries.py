@@ -4,7 +4,7 @@ Access comes from the intervals of imports. Reasons are intervals too: a request
 another removes the access, a model while it matches the identity.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import chain, groupby
@@ -77,6 +77,26 @@ async def access_of(db: Db, identity_id: UUID, as_of: datetime | None) -> Effect
     found = [ApplicationAccess(summaries[id], of, first.pop(id, None)) for id, of in by_application.items()]
     unknown = [ApplicationAccess(summaries[id], [], moment) for id, moment in first.items()]
     return EffectiveAccess(identity_id, as_of, [*found, *unknown])
+
+
+class AccessCounts(msgspec.Struct, frozen=True):
+    """How much an identity holds, and how much of it no request and no model explains."""
+
+    held: int
+    unexplained: int
+
+
+async def access_counts(db: Db, identity_ids: Sequence[UUID]) -> dict[UUID, AccessCounts]:
+    """Count the access of many identities with as many queries as for one."""
+    accounts = await accounts_queries.of_identities(db, identity_ids)
+    whose = {account.id: (identity_id, account.username) for identity_id, account in accounts}
+    reasons = await reasons_of(db, identity_ids, None)
+    held, unexplained = Counter[UUID](), Counter[UUID]()
+    for account_id, entry in await _holdings(db, [account for _, account in accounts], None):
+        identity_id, username = whose[account_id]
+        held[identity_id] += 1
+        unexplained[identity_id] += not reasons.explain(identity_id, entry.given, username)
+    return {id: AccessCounts(held[id], unexplained[id]) for id in identity_ids}
 
 
 async def access_of_account(db: Db, id: UUID, as_of: datetime | None) -> AccessOfAccount:
@@ -280,9 +300,17 @@ class Reasons(msgspec.Struct, frozen=True):
         """Return the reasons for one entitlement of an account; without an identity only the import is known."""
         if identity_id is None:
             return Why(application_import, [], [])
+        requests, models = self._of(identity_id, given, username)
+        return Why(application_import, requests, models)
+
+    def explain(self, identity_id: UUID, given: Given, username: str) -> bool:
+        """Return whether a request or a model explains one entitlement of an account."""
+        return any(self._of(identity_id, given, username))
+
+    def _of(self, identity_id: UUID, given: Given, username: str) -> tuple[list[RequestReason], list[ModelReason]]:
         found = self.requests.get((identity_id, given), [])
         requests = [each.reason for each in found if each.account in (None, username)]
-        return Why(application_import, requests, self.models.get((identity_id, given), []))
+        return requests, self.models.get((identity_id, given), [])
 
 
 async def reasons_of(db: Db, identity_ids: Sequence[UUID], as_of: datetime | None) -> Reasons:

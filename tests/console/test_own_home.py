@@ -97,6 +97,33 @@ async def test_request_that_would_create_a_conflict_is_marked(
     assert "Makes a conflict" in (await home(administrator, db, team.grace))["waiting"]
 
 
+async def test_unexplained_access_is_counted_for_everyone_below_a_supervisor(
+    administrator: httpx2.AsyncClient, db: Db, team: Team
+) -> None:
+    for number in range(11):
+        lead = str(team.bob if number % 2 else team.grace)
+        person = await an_identity(db, f"Member{number}", "Below", supervisorId=lead)
+        permissions = (("Ledger", f"Post {number}", "Grant", "High"),) if number < 10 else ()
+        await an_account(db, team.payroll, f"member{number}", person, permissions=permissions)
+
+    shown = await home(administrator, db, team.grace)
+
+    assert shown["team"].startswith("Your people 13")
+    assert shown["team"].count("1 without a reason") == 10
+    assert "3 more people , 1 with something to note." in shown["team"]
+
+
+async def test_employee_reads_what_access_is_for_and_when_it_ends(
+    administrator: httpx2.AsyncClient, db: Db, team: Team
+) -> None:
+    await execute(db, "UPDATE entitlements SET description = 'Posts journals' WHERE name = 'Post entries'")
+
+    shown = await home(administrator, db, team.ada)
+
+    assert "Post entries Posts journals High" in shown["access"]
+    assert re.search(r"before \d+ \w+ \d{4}", shown["access"])
+
+
 async def test_supervisor_without_work_sees_empty_states(administrator: httpx2.AsyncClient, db: Db, team: Team) -> None:
     shown = await home(administrator, db, team.grace)
 
@@ -127,7 +154,8 @@ async def test_employee_sees_their_access_with_the_reason_and_their_requests(
     assert "Payroll account ada Post entries High" in shown["access"]
     assert "No reason on record" in shown["access"]
     assert "Give it back : Post entries" in shown["access"]
-    assert "Your requests 1" in shown["own"]
+    assert shown["own"].startswith("Your requests 1 open All 1 #")
+    assert 'value="0" max="3" aria-label="0 of 3 steps done"' in shown["page"]
     assert f'href="/requests/{request}"' in shown["page"]
     assert "Grace Hopper" in shown["about"]
     assert 'href="/requests/new"' in shown["page"]

@@ -31,6 +31,8 @@ _CHART_TITLE = "Requests created per day in the last 30 days, by status"
 _MOST_NAMED = 6
 # How far ahead the home page of a supervisor or employee looks.
 _COMING = timedelta(days=30)
+# How many of the three steps (approve, provision, verify) a request that is not over has passed.
+_STEPS = {WorkStatus.PENDING: 0, WorkStatus.OPEN: 1, WorkStatus.RESOLVED: 2}
 _VERBS = {RequirementType.APPROVE: "Decide", RequirementType.RESOLVE: "Provision", RequirementType.VERIFY: "Verify"}
 
 
@@ -101,6 +103,11 @@ async def _own_home(db: Db, person: Person, now: datetime, config: Config) -> Ht
         "moves": await home_details.moves_of(db, coming),
         "me": await identities.get(db, str(person.id)),
         "own": own,
+        "own_beside": await overview.beside(db, [one.id for one in own.items[:5]]),
+        "open_requests": await own_home.open_requests_of(db, person),
+        "steps": _STEPS,
+        "described": {} if person.supervises else await home_details.described(db, access),
+        "people_source": await own_home.people_source(db),
         "waits_for": await home_details.waits_of(db, own.items[:5]),
         "move": await home_details.own_move(db, person.id, access, now),
         "applications": await own_home.applications_of(db, person) if person.owns else [],

@@ -265,11 +265,12 @@ async def test_secret_of_a_token_is_shown_once(visit: Visit) -> None:
     await visit.sees("The token was revoked")
 
 
-async def test_person_signs_in_and_out_and_is_signed_out_when_the_session_ends(visit: Visit, site_db: Db) -> None:
+async def test_person_without_a_role_signs_in_and_out_and_is_signed_out_when_the_session_ends(
+    visit: Visit, site_db: Db
+) -> None:
     page, password = visit.page, "a long enough secret"
     person = await an_identity(site_db, "Una", "Signed", email=f"una{datetime.now(UTC):%f}@example.com")
     email = await fetch_value(site_db, "SELECT email_address FROM identities WHERE id = %(id)s", id=person)
-    await actions.set_role(site_db, person, Role.AUDITOR)
     await actions.set_password(site_db, person, password, datetime.now(UTC))
     await visit.context.clear_cookies()
     await visit.go(f"/sign-in/{await actions.create_link(site_db, person, datetime.now(UTC))}")
@@ -288,6 +289,7 @@ async def test_person_signs_in_and_out_and_is_signed_out_when_the_session_ends(v
     await page.get_by_label("Password").fill(password)
     await visit.press("Sign in")
     await visit.sees("Welcome, Una")
+    await visit.sees("No account is matched to you yet")
 
     await visit.go("/settings")
     await visit.sees("Your role does not allow this")
@@ -304,10 +306,9 @@ async def test_person_signs_in_and_out_and_is_signed_out_when_the_session_ends(v
     await page.wait_for_url("**/requests?status=Open")
 
 
-async def test_provider_signs_in_only_people_with_a_role(visit: Visit, site_db: Db) -> None:
+async def test_provider_signs_in_a_person_without_a_role_and_no_stranger(visit: Visit, site_db: Db) -> None:
     page, provider = visit.page, visit.site.provider
     person = await an_identity(site_db, "Olga", "Pen", email=f"olga{datetime.now(UTC):%f}@example.com")
-    await actions.set_role(site_db, person, Role.AUDITOR)
     provider.email = await fetch_value(site_db, "SELECT email_address FROM identities WHERE id = %(id)s", id=person)
 
     async def sign_in() -> None:
@@ -315,10 +316,10 @@ async def test_provider_signs_in_only_people_with_a_role(visit: Visit, site_db: 
         await page.get_by_role("link", name=f"Continue as {provider.email}").click()
 
     await visit.context.clear_cookies()
-    await visit.go("/audit?action=Sign+in")
+    await visit.go("/requests?status=Open")
     await sign_in()
-    await page.wait_for_url("**/audit?action=Sign+in")
-    await visit.sees("Auditor")
+    await page.wait_for_url("**/requests?status=Open")
+    await visit.sees("Olga Pen")
     assert not await page.get_by_role("link", name="Settings").count()
 
     await page.get_by_role("button", name="Sign out").click()
