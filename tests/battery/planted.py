@@ -217,8 +217,8 @@ BUGS = [
         "scopes",
         "any scope opens every route",
         "web/operations.py",
-        'token.strip().decode("latin-1"), now)\n    if spec.scope not in caller.scopes:',
-        'token.strip().decode("latin-1"), now)\n    if not caller.scopes:',
+        'token.strip().decode("latin-1"), now)\n    caller.require(spec.scope)',
+        'token.strip().decode("latin-1"), now)\n    caller.require(min(caller.scopes, default=""))',
     ),
 ]
 
