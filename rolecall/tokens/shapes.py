@@ -30,6 +30,10 @@ class TokenItem(msgspec.Struct, rename="camel"):
     # Scopes that the owner may not use now: requests that need them are refused.
     refused_scopes: list[Scope]
 
+    @property
+    def owner_id(self) -> UUID | None:
+        return self.owner.id if self.owner else None
+
 
 class NewToken(TokenItem):
     secret: str

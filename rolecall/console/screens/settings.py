@@ -198,17 +198,16 @@ async def show_people(db: Db) -> HtmlPage:
 
 
 @screen("POST", "/settings/people", scope=Scope.CONFIG_MANAGE, revokes=True)
-async def set_role(db: Db, form: Form) -> SeeOther:
+async def set_role(db: Db, form: Form, facts: Facts) -> SeeOther:
     """Set the role of a person; an empty role removes it."""
     named = await forms.with_people(db, form, "identityId")
     id = known_guid("Identity", forms.first(named, "identityId"))
     role = next((role for role in Role if role == forms.first(form, "role")), None)
     await console.set_role(db, id, role, forms.first(form, "email") or None)
     name = (await queries.people_names(db, [id]))[id]
-    return SeeOther(
-        "/settings/people",
-        f"{name} is {role}" if role else f"{name} has no role now and sees only records that concern them",
-    )
+    said = f"{name} is {role}" if role else f"{name} has no role now and sees only records that concern them"
+    lost = [token.name for token in await token_queries.with_refused_scopes(db, facts.now) if token.owner_id == id]
+    return SeeOther("/settings/people", f"{said}. API tokens that lost scopes: {', '.join(lost)}" if lost else said)
 
 
 @screen("POST", "/settings/people/{id:str}/link", scope=Scope.CONFIG_MANAGE)
