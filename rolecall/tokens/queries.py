@@ -63,7 +63,7 @@ def _item(row: Sequence[Any]) -> TokenItem:
     *described, scopes, owner_id, owner_name, has_owner_left, role = row
     owner = TokenOwner(owner_id, owner_name) if owner_id else None
     refused = frozenset(scopes) if has_owner_left else refused_scopes(scopes, role) if owner else frozenset[str]()
-    return TokenItem(*described, owner, [scope for scope in scopes if scope in refused])
+    return TokenItem(*(*described, owner, [scope for scope in scopes if scope in refused]))
 
 
 async def own_id(db: Db, caller: Caller) -> UUID:

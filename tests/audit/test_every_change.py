@@ -277,7 +277,7 @@ async def test_every_route_that_changes_something_leaves_an_entry(
     await call("POST", events + "{id}/cancel", leave)
 
     me = (await client.get("/api/tokens")).json()["items"][0]["id"]
-    await own_tokens(db, cast.grace, UUID(me))
+    await own_tokens(db, UUID(cast.grace), UUID(me))
     own = (await client.get("/api/notifications")).json()["items"][0]["id"]
     await call("PATCH", "/api/notifications/{id}", own, {"isRead": True})
     await call("POST", "/api/notifications/read")

@@ -8,8 +8,7 @@ from rolecall.conflicts.permitted import relations_to
 from rolecall.core.db import Db, execute, fetch_rows
 from rolecall.identities.authority import PersonRelation
 from tests.builders import an_identity
-from tests.conflicts.test_exceptions import Cast, a_cast, act, approve, except_sofia, owner_of_ledger
-from tests.conflicts.test_involvement import refusal
+from tests.conflicts.test_exceptions import Cast, a_cast, act, approve, except_sofia, owner_of_ledger, refusal
 from tests.notifications.notifying import an_administrator, notified
 from tests.stand_ins.standing_in import caller_of
 
