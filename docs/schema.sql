@@ -1552,6 +1552,17 @@ CREATE TRIGGER note_insert AFTER INSERT ON public.reports REFERENCING NEW TABLE 
 CREATE TRIGGER note_update AFTER UPDATE ON public.reports REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_reports();
 ALTER TABLE ONLY public.reports ADD CONSTRAINT reports_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES public.identities(id);
 
+CREATE TABLE public.request_conflict_people (
+    request_id uuid NOT NULL,
+    rule_id uuid NOT NULL,
+    identity_id uuid NOT NULL,
+    duty_ids uuid[] NOT NULL,
+    owner_id uuid,
+    requirement integer
+);
+ALTER TABLE ONLY public.request_conflict_people ADD CONSTRAINT request_conflict_people_pkey PRIMARY KEY (request_id, rule_id, identity_id);
+ALTER TABLE ONLY public.request_conflict_people ADD CONSTRAINT request_conflict_people_request_id_fkey FOREIGN KEY (request_id) REFERENCES public.access_requests(id);
+
 CREATE TABLE public.request_conflicts (
     request_id uuid NOT NULL,
     rule_id uuid NOT NULL,
@@ -2689,7 +2700,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- e032b670b055 function entered_current_leave(uuid[], uuid[], timestamp with time zone)
 -- ff36ab8b9108 function stand_in_of(uuid, text, timestamp with time zone)
 -- df43bb108532 function eligible_stand_ins(uuid, text, timestamp with time zone, uuid[])
--- 3afdf740fb7f function can_be_answered(uuid, text, timestamp with time zone, uuid[])
+-- 41325660ae58 function can_be_answered(uuid, text, timestamp with time zone, uuid[])
 -- 6b6e759d0ab2 function note_stand_ins()
 -- bd0d3005d924 function stand_ins_for(uuid, text, timestamp with time zone)
 -- 2113a7d1f16a function responds_for(uuid, timestamp with time zone)

@@ -39,7 +39,7 @@ OWNERS = {
     " duty_rules identities_to_evaluate past_sides",
     "conflicts": "conflict_exceptions exception_approvals",
     "access_requests": "access_request_events access_requests past_resolutions people_to_recheck privileges"
-    " related_items request_conflicts responses waiting_requests",
+    " related_items request_conflict_people request_conflicts responses waiting_requests",
     "carriers": "carried_requests carrier_steps carriers",
     "reviews": "imports_to_review reasons_to_list review_acceptances review_bulks review_changes review_decisions"
     " review_events review_item_reasons review_items review_moves review_news review_populations review_scopes"

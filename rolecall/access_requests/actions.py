@@ -209,6 +209,8 @@ async def respond(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> A
     reviewer = await _asked_reviewer(db, locked, body, caller)
     if locked.status != AWAITED[body.type]:
         raise Conflict(f"An access request that is {locked.status} does not wait for a response of type {body.type}")
+    if reviewer.status not in (None, IdentityStatus.ACTIVE):
+        raise Conflict(f"{reviewer.name} is {reviewer.status} and cannot respond; other reviewers are asked instead")
     if why := response_refusal(locked.standing, caller, body.type, reviewer.id):
         raise Conflict(why)
     stand_in = await _stand_in(db, locked, body, reviewer.id, caller)
@@ -226,8 +228,11 @@ async def respond(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> A
 
 
 class _Reviewer(msgspec.Struct, frozen=True):
+    """A reviewer who is asked; `status` is None for the administrators as a whole."""
+
     id: UUID
     name: str
+    status: IdentityStatus | None
 
 
 async def _stand_in(
@@ -270,8 +275,9 @@ async def _asked_reviewer(db: Db, locked: _LockedRequest, body: RespondBody, cal
     reviewer = await fetch_one(
         db,
         _Reviewer,
-        """SELECT reviewer_id AS id, reviewer_name AS name FROM responses
-           WHERE request_id = %(id)s AND type = %(type)s AND reviewer_id = %(reviewer)s AND asked LIMIT 1""",
+        """SELECT p.reviewer_id AS id, p.reviewer_name AS name, i.status FROM responses p
+           LEFT JOIN identities i ON i.id = p.reviewer_id
+           WHERE p.request_id = %(id)s AND p.type = %(type)s AND p.reviewer_id = %(reviewer)s AND p.asked LIMIT 1""",
         id=locked.id,
         type=body.type,
         reviewer=body.reviewer_id or caller.id,

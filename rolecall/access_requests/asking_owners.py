@@ -1,22 +1,79 @@
-"""Record the conflicts that another check of stored requests found, and ask the owners of the rules."""
+"""Record the conflicts that another check of stored requests found, and ask the people who must approve them."""
 
 from collections.abc import Sequence
+from typing import Any
 from uuid import UUID
 
+import msgspec
+
 from rolecall.access_requests.duty_changes import with_duties
-from rolecall.access_requests.rechecking import ConflictVerdict
-from rolecall.access_requests.requirements import people_for, response_rows, rule_owner
-from rolecall.access_requests.separation import conflict_rows
+from rolecall.access_requests.rechecking import ConflictVerdict, StoredRequest
+from rolecall.access_requests.requirements import People, RuleReviewers, people_for, response_rows, reviewers_of
+from rolecall.access_requests.separation import conflict_rows, people_rows
 from rolecall.core.db import Db, execute, fetch_rows, insert_rows
+from rolecall.duties.prevention import FoundConflict, PotentialConflict
+from rolecall.settings import queries as settings
+from rolecall.settings.policy import ApprovalRule, RequirementType
+
+_Rows = list[dict[str, Any]]
 
 
 async def record_conflicts(db: Db, verdicts: Sequence[ConflictVerdict]) -> None:
-    """Store what requests would create now, together with the duties that were recorded by the same rules."""
-    rows = []
-    for each in verdicts:
-        known = {rule_id: duties for rule_id, (_, duties) in each.request.recorded.items()}
-        found = [with_duties(one, known.get(one.rule_id, ())) for one in (*each.refused, *each.asked, *each.warned)]
-        rows += conflict_rows(each.request.id, found)
+    """Store what requests would create now, and ask the owners of rules about what is not refused.
+
+    Approvals that were required or given before remain.
+    """
+    known = {duty for each in verdicts for one in each.request.recorded.values() for duty in one.duties}
+    names: dict[UUID, str] = dict(
+        await fetch_rows(db, "SELECT id, name FROM duties WHERE id = ANY(%(ids)s)", ids=list(known))
+    )
+    rows = [row for each in verdicts for row in conflict_rows(each.request.id, _shown(each, names))]
+    await _delete_recorded(db, rows)
+    await insert_rows(db, "request_conflicts", rows)
+    asking = [each for each in verdicts if each.asked and not each.refused]
+    others = [each for each in verdicts if each not in asking]
+    people = [row for each in others for row in people_rows(each.request.id, _with_recorded(each), ())]
+    await _insert_people(db, people + await _ask(db, asking))
+
+
+def _shown(verdict: ConflictVerdict, names: dict[UUID, str]) -> list[PotentialConflict]:
+    """Return what the request would create by each rule, together with what was recorded of other people."""
+    return [
+        with_duties(
+            each.conflict,
+            (
+                names[duty]
+                for (rule_id, person), one in verdict.request.recorded.items()
+                for duty in sorted(one.duties)
+                if rule_id == each.conflict.rule_id and person not in each.people and duty in names
+            ),
+        )
+        for each in _found(verdict)
+    ]
+
+
+def _found(verdict: ConflictVerdict) -> list[FoundConflict]:
+    return [*verdict.refused, *verdict.asked, *verdict.warned]
+
+
+def _with_recorded(verdict: ConflictVerdict) -> list[FoundConflict]:
+    """Add the duties that were recorded for the same people: the owner of the rule knows of them."""
+    recorded = verdict.request.recorded
+
+    def of(rule_id: UUID, person: UUID) -> frozenset[UUID]:
+        known = recorded.get((rule_id, person))
+        return known.duties if known else frozenset()
+
+    return [
+        msgspec.structs.replace(
+            each,
+            people={person: duties | of(each.conflict.rule_id, person) for person, duties in each.people.items()},
+        )
+        for each in _found(verdict)
+    ]
+
+
+async def _delete_recorded(db: Db, rows: _Rows) -> None:
     await execute(
         db,
         """DELETE FROM request_conflicts c USING unnest(%(ids)s::uuid[], %(rules)s::uuid[]) AS n (request_id, rule_id)
@@ -24,22 +81,69 @@ async def record_conflicts(db: Db, verdicts: Sequence[ConflictVerdict]) -> None:
         ids=[row["request_id"] for row in rows],
         rules=[row["rule_id"] for row in rows],
     )
-    await insert_rows(db, "request_conflicts", rows)
 
 
-async def ask_rule_owners(db: Db, verdicts: Sequence[ConflictVerdict]) -> None:
-    """Require the approval of the owners of the rules, in addition to what was required or given before."""
+async def _insert_people(db: Db, rows: _Rows) -> None:
+    """Store who would be in conflict, in place of what was stored for them."""
+    await execute(
+        db,
+        """DELETE FROM request_conflict_people p
+           USING unnest(%(ids)s::uuid[], %(rules)s::uuid[], %(people)s::uuid[]) AS n (request_id, rule_id, identity_id)
+           WHERE (p.request_id, p.rule_id, p.identity_id) = (n.request_id, n.rule_id, n.identity_id)""",
+        ids=[row["request_id"] for row in rows],
+        rules=[row["rule_id"] for row in rows],
+        people=[row["identity_id"] for row in rows],
+    )
+    await insert_rows(db, "request_conflict_people", rows)
+
+
+async def _ask(db: Db, verdicts: Sequence[ConflictVerdict]) -> _Rows:
+    """Require the approvals that a new request would need; return the rows of the people in conflict."""
+    if not verdicts:
+        return []
+    policy = (await settings.get(db)).approval_policy
     news = [each.request.new for each in verdicts]
-    people = await people_for(db, (), news, {one.owner_id for each in verdicts for one in each.asked})
+    people = await people_for(db, policy, news, {one.conflict.owner_id for each in verdicts for one in each.asked})
+    ids = [each.request.id for each in verdicts]
+    # Before others are withdrawn: a number is not used again.
     last = await fetch_rows(
         db,
-        "SELECT request_id, max(rule) + 1 FROM responses WHERE request_id = ANY(%(ids)s) GROUP BY request_id",
-        ids=[each.request.id for each in verdicts],
+        """SELECT request_id, max(rule) + 1, array_agg(DISTINCT reason) FROM responses
+           WHERE request_id = ANY(%(ids)s) GROUP BY request_id""",
+        ids=ids,
     )
-    first: dict[UUID, int] = dict(last)
-    rows = []
+    await _withdraw(db, verdicts)
+    required = {id: (first, reasons) for id, first, reasons in last}
+    responses, rows = list[dict[str, Any]](), list[dict[str, Any]]()
     for each in verdicts:
-        own = {each.request.new.identity_id, each.request.reporter_id}
-        asked = [rule_owner(one, own, people) for one in each.asked]
-        rows += response_rows(each.request.id, asked, first.get(each.request.id, 0))
-    await insert_rows(db, "responses", rows)
+        first, reasons = required.get(each.request.id, (0, []))
+        asked = [rule for rule in _rules_of(policy, each, people) if rule.duty_rule_id or rule.reason not in reasons]
+        responses += response_rows(each.request.id, asked, first)
+        rows += people_rows(each.request.id, _with_recorded(each), asked, first)
+    await insert_rows(db, "responses", responses)
+    return rows
+
+
+def _rules_of(policy: Sequence[ApprovalRule], verdict: ConflictVerdict, people: People) -> list[RuleReviewers]:
+    """Return the approvals that a request needs due to its conflicts: it is as risky as the rules."""
+
+    def needed(request: StoredRequest, conflicts: Sequence[PotentialConflict]) -> list[RuleReviewers]:
+        return reviewers_of(policy, request.new, request.reporter_id, people, conflicts)
+
+    before = needed(verdict.request, ())
+    after = needed(verdict.request, [each.conflict for each in verdict.asked])
+    return [rule for rule in after if rule.type is RequirementType.APPROVE and rule not in before]
+
+
+async def _withdraw(db: Db, verdicts: Sequence[ConflictVerdict]) -> None:
+    """Stop asking people who own a rule no longer, or who were asked about other duties."""
+    await execute(
+        db,
+        """DELETE FROM responses r WHERE r.type = 'Approve' AND (r.request_id, r.rule) IN (
+               SELECT p.request_id, p.requirement FROM request_conflict_people p
+               JOIN unnest(%(ids)s::uuid[], %(rules)s::uuid[]) AS n (request_id, rule_id) USING (request_id, rule_id))
+             AND NOT EXISTS (SELECT FROM responses a WHERE a.request_id = r.request_id AND a.type = r.type
+                                                       AND a.rule = r.rule AND a.response <> 'Pending')""",
+        ids=[each.request.id for each in verdicts for _ in each.asked],
+        rules=[one.conflict.rule_id for each in verdicts for one in each.asked],
+    )

@@ -1,5 +1,6 @@
 """Create access requests in bulk, with the same number of statements for one as for thousands."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -18,7 +19,7 @@ from rolecall.access_requests.model import (
 from rolecall.access_requests.moving import record_events
 from rolecall.access_requests.opening import approve
 from rolecall.access_requests.requirements import people_for, response_rows, reviewers_of
-from rolecall.access_requests.separation import conflict_rows
+from rolecall.access_requests.separation import conflict_rows, people_rows
 from rolecall.access_requests.shapes import AccessModelReference
 from rolecall.core.caller import SYSTEM, Caller
 from rolecall.core.db import Db, insert_rows
@@ -64,6 +65,10 @@ async def create_enriched(
     await insert_rows(db, "responses", [row for id, rules in asked.items() for row in response_rows(id, rules)])
     await insert_rows(db, "related_items", [row for id, new in requests.items() for row in _related_rows(id, new)])
     await insert_rows(db, "request_conflicts", [row for id in requests for row in conflict_rows(id, created[id])])
+    people_of = zip(requests, found, strict=True)
+    await insert_rows(
+        db, "request_conflict_people", [row for id, each in people_of for row in people_rows(id, each, asked[id])]
+    )
     await insert_rows(db, "comments", [row for id, new in requests.items() for row in _comments(id, new, caller, now)])
 
     ids = list(requests)
@@ -79,9 +84,14 @@ async def create_enriched(
 
 
 def _made_together(requests: Mapping[UUID, NewRequest]) -> set[UUID]:
-    """Return the requests of people from whom others of these requests remove access: they may count on that."""
+    """Return the requests of people from whom others of these requests remove access, or to whom they restore some.
+
+    They may count on that.
+    """
     taking = {new.identity_id for new in requests.values() if new.action not in _ONLY_GIVE}
-    return {id for id, new in requests.items() if new.identity_id and new.identity_id in taking}
+    restored = Counter(new.identity_id for new in requests.values() if new.action is RequestAction.RESTORE)
+    concerned = taking | {id for id, count in restored.items() if count > 1}
+    return {id for id, new in requests.items() if new.identity_id and new.identity_id in concerned}
 
 
 def _request_row(

@@ -1,7 +1,7 @@
 """Find the duties that requests would give people and take from them, for the check of new and of stored requests.
 
 A stored request counts only what others made before it would change, and what was provisioned: of two requests that
-together create a conflict, the later one carries it. `turn` is the number that orders them; a new request is last.
+together create a conflict, it is that of the later one. `turn` is the number that orders them; a new request is last.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -157,9 +157,12 @@ def joined(found: Iterable[FoundConflict]) -> list[FoundConflict]:
     by_rule: dict[UUID, FoundConflict] = {}
     for each in found:
         known = by_rule.setdefault(each.conflict.rule_id, each)
-        both = {"gains": known.gains | each.gains, "losses": known.losses | each.losses}
-        conflict = with_duties(known.conflict, each.conflict.duties)
-        by_rule[each.conflict.rule_id] = msgspec.structs.replace(known, conflict=conflict, **both)
+        by_rule[each.conflict.rule_id] = FoundConflict(
+            with_duties(known.conflict, each.conflict.duties),
+            known.gains | each.gains,
+            known.losses | each.losses,
+            {**known.people, **each.people},
+        )
     return list(by_rule.values())
 
 

@@ -25,7 +25,7 @@ _SILENT = f"""
         AND NOT entered_leave_of(s.id, i.id)
     WHERE r.id = ANY(%(ids)s)
     GROUP BY r.id, p.request_id, p.type, p.rule, p.reason HAVING bool_and(p.response = 'Pending')"""
-# Every reviewer of a rule is on leave, and the people who stand in, if any, must not decide on the request `r`.
+# Every reviewer of a rule left or is on leave, and those who stand in, if any, must not decide on the request `r`.
 _UNANSWERABLE = """
     NOT bool_or(can_be_answered(p.reviewer_id, p.type, %(now)s, excluded_stand_ins(r, p.type, p.reviewer_id)))"""
 _ABSENT = f"{_SILENT} AND {_UNANSWERABLE}"
@@ -47,7 +47,7 @@ async def add_reviewers(
 ) -> list[FurtherReviewer]:
     """Add reviewers to these locked requests; return the added reviewers.
 
-    With `absent_on` only to rules whose reviewers are on leave then and have no stand-in who may decide.
+    With `absent_on` only to rules whose reviewers left, or are on leave then and have no stand-in who may decide.
     """
     statement = _SILENT if absent_on is None else _ABSENT
     awaited = {"types": list(AWAITED.keys()), "statuses": list(AWAITED.values())}

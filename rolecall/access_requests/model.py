@@ -138,7 +138,7 @@ SNOOZE = Move("Snoozed", "Provisioning is postponed", _OPEN, WorkStatus.SNOOZED)
 RESUME = Move(
     "Resumed", "Provisioning continues", _SNOOZED, WorkStatus.OPEN, clears=("snoozed_until", "postponed_until")
 )
-# Wait until another request has removed access.
+# Wait until another request is provisioned: it removes access or restores a control duty.
 POSTPONE = Move("Postponed", "Provisioning waits for another request", _SCHEDULED | _SNOOZED, None)
 # Ask the owner of a rule that keeps duties apart, also for a request that was approved.
 ASK_AGAIN = Move(

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from rolecall.access_requests import queries
 from rolecall.access_requests.access_fits_action import overtaken
-from rolecall.access_requests.asking_owners import ask_rule_owners, record_conflicts
+from rolecall.access_requests.asking_owners import record_conflicts
 from rolecall.access_requests.model import APPROVE, ASK_AGAIN, POSTPONE, REOPEN, RESUME, SNOOZE, START, Move
 from rolecall.access_requests.moving import Ids, Text, cancel_with_reasons, lock_movable, move, withhold
 from rolecall.access_requests.open_access import take_turns_of_nesting
@@ -142,7 +142,6 @@ async def _apply(db: Db, verdicts: Mapping[UUID, ConflictVerdict], now: datetime
     }
     await cancel_with_reasons(db, blocked, now)
     asked = {id: each for id, each in verdicts.items() if each.asked and not each.refused}
-    await ask_rule_owners(db, list(asked.values()))
     await execute(db, "UPDATE privileges SET approved_access = 'None' WHERE request_id = ANY(%(ids)s)", ids=list(asked))
     said = {id: f"The owner of the rule {each.asked[0]} must approve the request" for id, each in asked.items()}
     await move(db, ASK_AGAIN, list(asked), SYSTEM, now, said)

@@ -22,6 +22,7 @@ from rolecall.access_requests.shapes import (
     Privilege,
     RelatedItemReference,
     RequestConflict,
+    RequestConflicts,
     Requirement,
     ReviewerResponse,
     Rule,
@@ -31,7 +32,8 @@ from rolecall.access_requests.shapes import (
 from rolecall.accounts.model import Pair
 from rolecall.applications.queries import SUMMARY_COLUMNS, SUMMARY_WIDTH, summary_from_row
 from rolecall.core.batching import get_one
-from rolecall.core.db import Db, fetch_all, fetch_rows, json_rows
+from rolecall.core.caller import SYSTEM
+from rolecall.core.db import Db, fetch_all, fetch_rows, fetch_value, json_rows
 from rolecall.core.paging import Listing, Page, Whole, fetch_listed, fetch_page, whole
 from rolecall.identities import queries as identities
 from rolecall.settings.policy import RequestAction, RequirementType
@@ -128,15 +130,32 @@ async def get(db: Db, id: str | UUID) -> AccessRequestDetail:
     return await get_one(db, "AccessRequest", by_id, id)
 
 
-async def conflicts_of(db: Db, id: UUID) -> list[RequestConflict]:
-    """Return the conflicts that a request would create, as found when it was made."""
-    return await fetch_all(
+async def conflicts_of(db: Db, id: UUID) -> RequestConflicts:
+    """Return the conflicts that a request would create, as found at the last check, and what it waits for."""
+    found = await fetch_all(
         db,
         RequestConflict,
-        """SELECT rule_id, rule, risk, response, duties FROM request_conflicts WHERE request_id = %(id)s
-           ORDER BY risk_rank(risk) DESC, rule""",
+        """SELECT c.rule_id, c.rule, c.risk, c.response, c.duties, coalesce((
+                  SELECT jsonb_agg(DISTINCT jsonb_build_object('id', a.reviewer_id, 'name', a.reviewer_name))
+                  FROM request_conflict_people p JOIN responses a
+                    ON a.request_id = p.request_id AND a.type = 'Approve' AND a.rule = p.requirement
+                  WHERE p.request_id = c.request_id AND p.rule_id = c.rule_id AND r.status = 'Pending'
+                    AND NOT EXISTS (SELECT FROM responses g WHERE g.request_id = a.request_id AND g.type = a.type
+                                    AND g.rule = a.rule AND g.response <> 'Pending')), '[]') AS waiting_for
+           FROM request_conflicts c JOIN access_requests r ON r.id = c.request_id
+           WHERE c.request_id = %(id)s ORDER BY risk_rank(c.risk) DESC, c.rule""",
         id=id,
     )
+    waits: str | None = await fetch_value(
+        db,
+        """SELECT a.content FROM access_requests r JOIN activity a ON a.item_id = r.id
+           WHERE r.id = %(id)s AND r.postponed_until IS NOT NULL AND r.status IN ('Scheduled', 'Snoozed')
+             AND a.action IN ('Postponed', 'Snoozed') AND a.author = %(system)s
+           ORDER BY a.created_date DESC LIMIT 1""",
+        id=id,
+        system=SYSTEM.name,
+    )
+    return RequestConflicts(found, waits)
 
 
 async def by_id(db: Db, ids: Sequence[UUID]) -> dict[UUID, AccessRequestDetail]:

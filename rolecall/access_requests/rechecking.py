@@ -1,10 +1,12 @@
 """Check stored requests again against the rules that keep duties apart: at approval and start, and after a change of
 rules, of duties or of what people hold, or after a removal was canceled.
 
-A request of an event counts on what other requests of the event remove. It waits until they are provisioned.
+A request of an event counts on what other requests of the event remove, and on control duties that the end of the same
+leave restores. It waits until they are provisioned.
 """
 
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from datetime import datetime
 from uuid import UUID
 
@@ -13,6 +15,7 @@ import msgspec
 from rolecall.access_requests import open_access
 from rolecall.access_requests.duty_changes import (
     CheckedRequest,
+    GainsAndLosses,
     OtherRequest,
     checked,
     joined,
@@ -27,16 +30,29 @@ from rolecall.core.db import Db, fetch_rows
 from rolecall.core.errors import Invalid
 from rolecall.duties import prevention
 from rolecall.duties.model import RuleResponse
-from rolecall.duties.prevention import AccessProposal, FoundConflict, PotentialConflict
+from rolecall.duties.prevention import AccessProposal, FoundConflict, PotentialConflict, control_duties
 from rolecall.settings.policy import RequestAction
 
 _STRICTNESS = list(RuleResponse).index
 
 
+class RecordedConflict(msgspec.Struct, frozen=True):
+    """A conflict that a request was known to create for a person; `owner_id` owned the rule at that time."""
+
+    response: RuleResponse
+    owner_id: UUID | None
+    duties: frozenset[UUID]
+
+    def covers(self, conflict: PotentialConflict, duties: frozenset[UUID]) -> bool:
+        """Return whether it has at least this response and these duties, and the owner was asked if it needs that."""
+        is_asked = conflict.response is RuleResponse.WARN or conflict.owner_id == self.owner_id
+        return _STRICTNESS(self.response) >= _STRICTNESS(conflict.response) and duties <= self.duties and is_asked
+
+
 class StoredRequest(msgspec.Struct, frozen=True):
     """A request as it would be if it were made now, with the access that reviewers lowered it to.
 
-    `recorded` are the conflicts that it was known to create: their response and duties, by rule.
+    `recorded` are the conflicts that it was known to create, by rule and person.
     """
 
     id: UUID
@@ -44,21 +60,21 @@ class StoredRequest(msgspec.Struct, frozen=True):
     reporter_id: UUID
     items: frozenset[UUID]
     new: NewRequest
-    recorded: dict[UUID, tuple[RuleResponse, list[str]]]
+    recorded: dict[tuple[UUID, UUID], RecordedConflict]
 
-    def is_known(self, conflict: PotentialConflict) -> bool:
-        """Return whether the conflict was recorded with at least this response and these duties."""
-        response, duties = self.recorded.get(conflict.rule_id, (RuleResponse.WARN, []))
-        return _STRICTNESS(response) >= _STRICTNESS(conflict.response) and {*conflict.duties} <= {*duties}
+    def is_known(self, found: FoundConflict) -> bool:
+        """Return whether the conflict was recorded for each of these people."""
+        known = {id: self.recorded.get((found.conflict.rule_id, id)) for id in found.people}
+        return all(one and one.covers(found.conflict, found.people[id]) for id, one in known.items())
 
 
 class ConflictVerdict(msgspec.Struct, frozen=True):
     """The conflicts that a stored request would newly create, by what follows; `waits` says what it waits for."""
 
     request: StoredRequest
-    refused: list[PotentialConflict]
-    asked: list[PotentialConflict]
-    warned: list[PotentialConflict]
+    refused: list[FoundConflict]
+    asked: list[FoundConflict]
+    warned: list[FoundConflict]
     waits: str | None = None
 
     @property
@@ -67,16 +83,16 @@ class ConflictVerdict(msgspec.Struct, frozen=True):
 
 
 class _Case(msgspec.Struct, frozen=True):
-    """A request and a person: `now`, and after what other requests of the same event remove is `removed`.
+    """A request and a person: `now`, and `later`, after other requests of the same event are provisioned.
 
-    `removing` are the numbers of those requests that are not provisioned.
+    `awaited` are the numbers of those requests.
     """
 
     request: StoredRequest
     own: CheckedRequest
     now: AccessProposal
-    removed: AccessProposal
-    removing: list[int]
+    later: AccessProposal
+    awaited: list[int]
 
 
 async def recheck(db: Db, ids: Iterable[UUID]) -> dict[UUID, ConflictVerdict]:
@@ -93,49 +109,77 @@ async def recheck(db: Db, ids: Iterable[UUID]) -> dict[UUID, ConflictVerdict]:
     requests = await checked(db, news, [each.number for each in stored], of_groups=of_groups)
     people = await people_concerned(db, requests)
     everyone = {id for each in people for id in each}
-    others = await others_of(db, everyone, of_groups=of_groups) if everyone else None
+    if not everyone:
+        return {}
+    others = await others_of(db, everyone, of_groups=of_groups)
+    controls = await control_duties(db)
+    current = [msgspec.structs.replace(each, new=new) for each, new in zip(stored, news, strict=True)]
     cases = [
-        _case(stored[place], requests[place], id, others.of(id, stored[place].number))
+        _case(current[place], requests[place], id, others.of(id, current[place].number), controls)
         for place, each in enumerate(people)
         for id in each
-        if others
     ]
     verdicts = await _verdicts(db, cases)
     return {each.request.id: each for each in verdicts if each.refused or each.asked or each.warned or each.waits}
 
 
-def _case(request: StoredRequest, own: CheckedRequest, id: UUID, open_requests: Sequence[OtherRequest]) -> _Case:
+def _case(
+    request: StoredRequest,
+    own: CheckedRequest,
+    id: UUID,
+    open_requests: Sequence[OtherRequest],
+    controls: AbstractSet[UUID],
+) -> _Case:
     others = [each for each in open_requests if each.request.id != request.id]
-    same_event = [each for each in others if each.request.items & request.items and _may_wait_for(each, own)]
-    removing = [each for each in same_event if each.changes.losses and not each.request.is_provisioned]
+    same_event = [each for each in others if each.request.items & request.items and _may_wait_for(each, own, controls)]
     proposal = AccessProposal(
         id,
         own.changes.gains,
         merged(each.changes.given for each in others if each.request.turn < request.number),
-        merged((own.changes.losses, *(each.changes.losses for each in same_event if each not in removing))),
-        merged(each.changes.losses for each in others),
-        merged(each.changes.given for each in same_event if each.request.action is RequestAction.RESTORE),
-        own.changes.repeated,
+        leaving=merged(each.changes.losses for each in others),
+        repeated=own.changes.repeated,
     )
-    losses = merged((own.changes.losses, *(each.changes.losses for each in same_event)))
-    removed = msgspec.structs.replace(proposal, losses=losses)
-    return _Case(request, own, proposal, removed, [each.request.number for each in removing])
+    done = [each for each in same_event if each.request.is_provisioned]
+    now, later = [_after(proposal, own, each) for each in (done, same_event)]
+    awaited = [
+        each.request.number
+        for each in same_event
+        if each not in done and _helps(each.request.action, each.changes, controls)
+    ]
+    return _Case(request, own, now, later, awaited)
 
 
-def _may_wait_for(other: OtherRequest, own: CheckedRequest) -> bool:
-    """Return False for the earlier of two requests that each give and remove duties: they must not wait for each other.
+def _after(proposal: AccessProposal, own: CheckedRequest, others: Sequence[OtherRequest]) -> AccessProposal:
+    """Add what other requests of the same event remove, and what they restore."""
+    return msgspec.structs.replace(
+        proposal,
+        losses=merged((own.changes.losses, *(each.changes.losses for each in others))),
+        returning=merged(each.changes.given for each in others if each.request.action is RequestAction.RESTORE),
+    )
 
-    Such requests of an event are split when they are made; a rule may have come later.
+
+def _helps(action: RequestAction, changes: GainsAndLosses, controls: AbstractSet[UUID]) -> bool:
+    """Return whether other requests of the event may count on one: it removes duties, or restores a control duty."""
+    restores = action is RequestAction.RESTORE and any(duties & controls for duties in changes.given.values())
+    return bool(changes.losses) or restores
+
+
+def _may_wait_for(other: OtherRequest, own: CheckedRequest, controls: AbstractSet[UUID]) -> bool:
+    """Return False for the earlier of two requests that might wait for each other.
+
+    That is so if each gives duties and the other may count on it. Requests of an event that give and remove duties are
+    split when they are made; a rule may have come later.
     """
-    both = [each.given and each.losses for each in (own.changes, other.changes)]
-    return not all(both) or other.request.turn < own.turn
+    both = ((own.new.action, own.changes), (other.request.action, other.changes))
+    may_both_wait = all(changes.given and _helps(action, changes, controls) for action, changes in both)
+    return not may_both_wait or other.request.turn < own.turn
 
 
 async def _verdicts(db: Db, cases: Sequence[_Case]) -> list[ConflictVerdict]:
-    proposals = [each.now for each in cases] + [each.removed for each in cases if each.removing]
+    proposals = [each.now for each in cases] + [each.later for each in cases if each.awaited]
     found = iter(await prevention.conflicts_of(db, proposals))
     now = [_own(each, next(found)) for each in cases]
-    removed = [_own(each, next(found)) if each.removing else now[place] for place, each in enumerate(cases)]
+    later = [_own(each, next(found)) if each.awaited else now[place] for place, each in enumerate(cases)]
     by_request: dict[UUID, list[int]] = {}
     for place, each in enumerate(cases):
         by_request.setdefault(each.request.id, []).append(place)
@@ -143,7 +187,7 @@ async def _verdicts(db: Db, cases: Sequence[_Case]) -> list[ConflictVerdict]:
         _verdict(
             [cases[place] for place in places],
             joined(one for place in places for one in now[place]),
-            joined(one for place in places for one in removed[place]),
+            joined(one for place in places for one in later[place]),
         )
         for places in by_request.values()
     ]
@@ -152,25 +196,26 @@ async def _verdicts(db: Db, cases: Sequence[_Case]) -> list[ConflictVerdict]:
 def _own(case: _Case, found: Sequence[FoundConflict]) -> list[FoundConflict]:
     """Return the conflicts that are due to the request itself and not recorded with it."""
     own = case.own.changes.losses.keys()
-    return [each for each in found if (each.gains or each.losses & own) and not case.request.is_known(each.conflict)]
+    return [each for each in found if (each.gains or each.losses & own) and not case.request.is_known(each)]
 
 
-def _verdict(cases: Sequence[_Case], now: Sequence[FoundConflict], removed: Sequence[FoundConflict]) -> ConflictVerdict:
+def _verdict(cases: Sequence[_Case], now: Sequence[FoundConflict], later: Sequence[FoundConflict]) -> ConflictVerdict:
     request = cases[0].request
-    lasting = {each.conflict.rule_id for each in removed}
-    warned = [each.conflict for each in removed if each.conflict.response is RuleResponse.WARN]
+    lasting = {each.conflict.rule_id for each in later}
+    warned = [each for each in later if each.conflict.response is RuleResponse.WARN]
     # A request that removes a control duty is never refused.
-    refused = [each.conflict for each in removed if each.conflict.response is RuleResponse.BLOCK and each.gains]
-    asked = [each.conflict for each in removed if each.conflict not in (*warned, *refused)]
+    refused = [each for each in later if each.conflict.response is RuleResponse.BLOCK and each.gains]
+    asked = [each for each in later if each not in (*warned, *refused)]
     until = [each.conflict for each in now if each.conflict.rule_id not in lasting]
     strict = [each for each in until if each.response is not RuleResponse.WARN]
-    numbers = sorted({number for each in cases for number in each.removing})
+    numbers = sorted({number for each in cases for number in each.awaited})
     return ConflictVerdict(request, refused, asked, warned, _reason_to_wait(strict[0], numbers) if strict else None)
 
 
 def _reason_to_wait(conflict: PotentialConflict, numbers: Sequence[int]) -> str:
     named = " and ".join(f"#{number}" for number in numbers)
-    return f"Provisioning waits until request {named} has removed access: the rule {conflict} keeps these duties apart"
+    done = "is provisioned" if len(numbers) == 1 else "are provisioned"
+    return f"Provisioning waits until request {named} {done}: the rule {conflict} keeps these duties apart"
 
 
 async def refuse_new_conflicts(db: Db, request_id: UUID, before: ConflictVerdict | None) -> None:
@@ -179,9 +224,9 @@ async def refuse_new_conflicts(db: Db, request_id: UUID, before: ConflictVerdict
     The rule's owner was not asked about it; a rule that only warns refuses nothing.
     """
     verdict = (await recheck(db, [request_id])).get(request_id)
-    known = {each.rule_id for each in (*before.refused, *before.asked)} if before else set[UUID]()
+    known = {each.conflict.rule_id for each in (*before.refused, *before.asked)} if before else set[UUID]()
     for each in (*verdict.refused, *verdict.asked) if verdict else ():
-        if each.rule_id not in known:
+        if each.conflict.rule_id not in known:
             raise Invalid.on(
                 "approvedAccess",
                 f"With this access the request would create a conflict by the rule {each}:"
@@ -198,8 +243,10 @@ async def _stored(db: Db, ids: Iterable[UUID]) -> list[StoredRequest]:
                                                    coalesce(p.lowered_access, p.requested_access)]
                                              ORDER BY p.position), '[]')
                    FROM privileges p WHERE p.request_id = r.id),
-                  (SELECT coalesce(jsonb_object_agg(c.rule_id, jsonb_build_array(c.response, c.duties)), '{}')
-                   FROM request_conflicts c WHERE c.request_id = r.id)
+                  (SELECT coalesce(jsonb_agg(ARRAY[to_jsonb(c.rule_id), to_jsonb(p.identity_id), to_jsonb(c.response),
+                                                   to_jsonb(p.owner_id), to_jsonb(p.duty_ids)]), '[]')
+                   FROM request_conflicts c JOIN request_conflict_people p USING (request_id, rule_id)
+                   WHERE c.request_id = r.id)
            FROM access_requests r WHERE r.id = ANY(%(ids)s) ORDER BY r.number""",
         ids=list(ids),
     )
@@ -210,7 +257,12 @@ async def _stored(db: Db, ids: Iterable[UUID]) -> list[StoredRequest]:
             reporter_id,
             frozenset(items),
             _as_new(*row),
-            {UUID(rule): (RuleResponse(response), duties) for rule, (response, duties) in recorded.items()},
+            {
+                (UUID(rule), UUID(person)): RecordedConflict(
+                    RuleResponse(response), UUID(owner) if owner else None, frozenset(map(UUID, duties))
+                )
+                for rule, person, response, owner, duties in recorded
+            },
         )
         for id, number, reporter_id, items, *row, recorded in rows
     ]

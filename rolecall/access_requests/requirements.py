@@ -35,6 +35,8 @@ class RuleReviewers(msgspec.Struct, frozen=True):
     reviewers: list[PersonReference]
     # The approval was given before the request was made.
     is_met: bool = False
+    # The rule that keeps duties apart whose owner approves.
+    duty_rule_id: UUID | None = None
 
 
 class ApplicationPeople(msgspec.Struct, frozen=True):
@@ -115,10 +117,10 @@ def rule_owner(conflict: PotentialConflict, own: set[UUID | None], people: Peopl
     """Ask the owner of a rule of separation of duties, or else the administrators."""
     reason = f"The owner of the rule {conflict.rule} approves access that would combine {' and '.join(conflict.duties)}"
     if owner := people.available([conflict.owner_id], own):
-        return RuleReviewers(RequirementType.APPROVE, reason, owner)
+        return RuleReviewers(RequirementType.APPROVE, reason, owner, duty_rule_id=conflict.rule_id)
     instead = people.available(people.administrators, own) or [ADMINISTRATORS]
     reason = f"{reason}; the administrators respond because the owner is not available"
-    return RuleReviewers(RequirementType.APPROVE, reason, instead)
+    return RuleReviewers(RequirementType.APPROVE, reason, instead, duty_rule_id=conflict.rule_id)
 
 
 def response_rows(id: UUID, asked: Sequence[RuleReviewers], first: int = 0) -> list[dict[str, Any]]:

@@ -61,7 +61,7 @@ async def get_access_request(pool: Pool, id: str) -> AccessRequestDetail:
 async def get_access_request_conflicts(db: Db, id: str) -> RequestConflicts:
     """List the conflicts of duties that an access request would create, as found when it was made."""
     request = await queries.get(db, id)
-    return RequestConflicts(await queries.conflicts_of(db, request.id))
+    return await queries.conflicts_of(db, request.id)
 
 
 @operation("POST", "/", scope=_WRITE, status=201, body=NewRequestBody, tags=_ADDED)

@@ -19,7 +19,9 @@ from rolecall.access_requests.duty_changes import (
     others_of,
     people_concerned,
 )
+from rolecall.access_requests.enrichment import enrich
 from rolecall.access_requests.model import NewRequest
+from rolecall.access_requests.requirements import RuleReviewers
 from rolecall.accounts.model import Access
 from rolecall.core.db import Db
 from rolecall.core.errors import Problem
@@ -144,21 +146,44 @@ class AllowedRequests(msgspec.Struct, frozen=True):
     left_out: list[str]
 
 
-async def without_all_refused(db: Db, news: Sequence[NewRequest]) -> AllowedRequests:
-    """Leave out what rules block, until nothing more is: what is left out may be the control duty of another rule."""
+async def allowed_of_event(db: Db, planned: Sequence[NewRequest]) -> AllowedRequests:
+    """Return the requests that an event creates for its plan; its preview shows the same.
+
+    What rules block is left out, until nothing more is: it may be the control duty of another rule.
+    """
+    news = await split(db, await enrich(db, planned))
     said: list[str] = []
     while True:
         found = await conflicts_created(db, news)
         allowed = [without_refused(new, conflicts) for new, conflicts in zip(news, found, strict=True)]
         refusals = [each for _, refused in allowed for each in refused]
         if not refusals:
-            return AllowedRequests(list(news), found, said)
+            return AllowedRequests(news, found, said)
         said += refusals
         news = [new for new, _ in allowed if new]
 
 
 def shown(found: Sequence[FoundConflict]) -> list[PotentialConflict]:
     return [each.conflict for each in found]
+
+
+def people_rows(
+    id: UUID, found: Sequence[FoundConflict], asked: Sequence[RuleReviewers], first: int = 0
+) -> list[dict[str, Any]]:
+    """Return the rows of who would be in conflict; `asked` are the rules of the request, numbered from `first`."""
+    numbers = {rule.duty_rule_id: number for number, rule in enumerate(asked, first)}
+    return [
+        {
+            "request_id": id,
+            "rule_id": each.conflict.rule_id,
+            "identity_id": person,
+            "duty_ids": sorted(duties),
+            "owner_id": each.conflict.owner_id,
+            "requirement": numbers.get(each.conflict.rule_id),
+        }
+        for each in found
+        for person, duties in each.people.items()
+    ]
 
 
 def conflict_rows(id: UUID, conflicts: Sequence[PotentialConflict]) -> list[dict[str, Any]]:

@@ -136,17 +136,24 @@ class AccessRequestItem(_Request[ItemTarget]):
 
 
 class RequestConflict(msgspec.Struct, rename="camel"):
-    """A conflict of duties that a request would create, and what the rule says to it."""
+    """A conflict of duties that a request would create, and what the rule says to it.
+
+    `waitingFor` are the people who must approve it, and have not: the owner of the rule or others instead.
+    """
 
     rule_id: UUID
     rule: str
     risk: Level
     response: RuleResponse
     duties: list[str]
+    waiting_for: list[PersonReference] = []
 
 
 class RequestConflicts(msgspec.Struct):
+    """`waits` says which other requests must be provisioned before this one, and by which rule."""
+
     conflicts: list[RequestConflict]
+    waits: str | None
 
 
 class AccessRequestDetail(_Request[DetailTarget]):

@@ -19,7 +19,7 @@ from rolecall.conflicts.shapes import (
     RemovalRequest,
     Through,
 )
-from rolecall.conflicts.sides import carriers_of, sides_of, through_of
+from rolecall.conflicts.sides import groups_in_conflict, sides_of, through_of
 from rolecall.core.db import Db, fetch_all, fetch_rows, fetch_value, json_rows
 from rolecall.core.errors import NotFound
 from rolecall.core.ids import known_guid
@@ -131,7 +131,7 @@ async def _details(db: Db, items: Sequence[ConflictItem], now: datetime) -> list
         fields = [getattr(known, name) for name in ConflictItem.__struct_fields__]
         days = ((item.until or now) - item.since).days
         given = exceptions[item.rule.id, item.identity.id]
-        found.append(ConflictDetail(*(*fields, sides, carriers_of(sides), days, given, activity[item.id])))
+        found.append(ConflictDetail(*(*fields, sides, groups_in_conflict(sides), days, given, activity[item.id])))
     return found
 
 

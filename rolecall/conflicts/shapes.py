@@ -77,7 +77,7 @@ class ConflictSide(msgspec.Struct, frozen=True):
     access: list[SideAccess]
 
 
-class ConflictCarrier(msgspec.Struct, frozen=True, rename="camel"):
+class ConflictingGroup(msgspec.Struct, frozen=True, rename="camel"):
     """A group that gives several of the conflicting duties by itself: removing one entitlement does not help."""
 
     application: DutyReference
@@ -119,13 +119,14 @@ class ConflictException(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class ConflictDetail(ConflictItem, frozen=True, rename="camel"):
-    """`sides` are as they are now, or as they were when the conflict ended. `carriers` are groups that carry it.
+    """`sides` are as they are now, or as they were when the conflict ended. `conflictingGroups` are groups that
+    give several of its duties by themselves.
 
     `exceptions` are those of the person and the rule, newest first.
     """
 
     sides: list[ConflictSide]
-    carriers: list[ConflictCarrier]
+    conflicting_groups: list[ConflictingGroup]
     days: int
     exceptions: list[ConflictException]
     activity: list[ActivityEntry]

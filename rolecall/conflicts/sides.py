@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
-from rolecall.conflicts.shapes import ConflictCarrier, ConflictItem, ConflictSide, SideAccess, Through, ThroughAccess
+from rolecall.conflicts.shapes import ConflictingGroup, ConflictItem, ConflictSide, SideAccess, Through, ThroughAccess
 from rolecall.core.db import Db, fetch_rows
 from rolecall.duties import queries as duties
 from rolecall.duties.shapes import DutyAccess, DutyReference
@@ -81,14 +81,14 @@ def _first_access(side: ConflictSide) -> ThroughAccess:
     return ThroughAccess(side.duty, first.application, first.account.username, first.path, first.name)
 
 
-def carriers_of(sides: Sequence[ConflictSide]) -> list[ConflictCarrier]:
+def groups_in_conflict(sides: Sequence[ConflictSide]) -> list[ConflictingGroup]:
     """Find groups that give several of the duties by themselves."""
     given = defaultdict[tuple[DutyReference, str], list[str]](list)
     for side in sides:
         for group in dict.fromkeys(_group_of(each.access) for each in side.access):
             if group:
                 given[group].append(side.duty.name)
-    return [ConflictCarrier(there, group, names) for (there, group), names in given.items() if len(names) > 1]
+    return [ConflictingGroup(there, group, names) for (there, group), names in given.items() if len(names) > 1]
 
 
 def _group_of(entry: DutyAccess) -> tuple[DutyReference, str] | None:

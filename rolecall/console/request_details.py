@@ -50,7 +50,7 @@ async def shown_request(db: Db, request: AccessRequestDetail, person: Person) ->
     return {
         "request": request,
         "sees_person": target is None or await record_access.sees(db, person.caller(), RecordType.PERSON, target.id),
-        "conflicts": await queries.conflicts_of(db, request.id),
+        "duty_conflicts": await queries.conflicts_of(db, request.id),
         "milestones": _milestones(request, awaited),
         "to_do": TO_DO,
         "done_by": DONE_BY,

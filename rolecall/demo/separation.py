@@ -58,7 +58,7 @@ async def create_rules(by_clerk: ByClerk, clerk: Caller, facts: Facts, people: M
 
 
 async def except_lead(by_clerk: ByClerk, clerk: Caller, facts: Facts, people: Mapping[Who, str]) -> None:
-    """Except the head of treasury, whose group carries the conflict by itself."""
+    """Except the head of treasury, whose group gives both duties by itself."""
     async with by_clerk("request_exception") as db:
         id = str(
             await fetch_value(

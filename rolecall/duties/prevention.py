@@ -73,11 +73,18 @@ class PotentialConflict(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class FoundConflict(msgspec.Struct, frozen=True):
-    """A conflict with the gains that would create it, and the losses that would take its control away."""
+    """A conflict with the gains that would create it, and the losses that would take its control away.
+
+    `people` are those who would be in conflict, with the ids of the duties that each would hold.
+    """
 
     conflict: PotentialConflict
     gains: frozenset[ProposedAccess]
     losses: frozenset[ProposedAccess] = frozenset()
+    people: Mapping[UUID, frozenset[UUID]] = {}
+
+    def __str__(self) -> str:
+        return str(self.conflict)
 
 
 async def conflicts_of(db: Db, proposals: Sequence[AccessProposal]) -> list[list[FoundConflict]]:
@@ -121,7 +128,8 @@ def _conflict(id: UUID, rules: "_Rules", proposal: AccessProposal, held: _HeldDu
         return None
     names = [rules.names[duty] for duty in together]
     conflict = PotentialConflict(id, rule.name, rule.risk, rule.response, rule.owner_id, names)
-    return FoundConflict(conflict, new, lost)
+    who = {proposal.identity_id: frozenset(together)} if proposal.identity_id else {}
+    return FoundConflict(conflict, new, lost, who)
 
 
 async def duties_given(db: Db, access: Iterable[ProposedAccess]) -> dict[ProposedAccess, set[UUID]]:
@@ -143,6 +151,12 @@ async def duties_given(db: Db, access: Iterable[ProposedAccess]) -> dict[Propose
     for n, duty_id in rows:
         found[asked[n - 1]].add(duty_id)
     return found
+
+
+async def control_duties(db: Db) -> set[UUID]:
+    """Return the duties that make combinations of others acceptable by rules in effect."""
+    rows = await fetch_rows(db, "SELECT DISTINCT duty_id FROM duty_rule_duties WHERE is_control")
+    return {id for (id,) in rows}
 
 
 class _Rules(msgspec.Struct, frozen=True):

@@ -91,10 +91,11 @@ async def _escalate(db: Db, reminders: Reminders, zone: ZoneInfo, now: datetime)
 
 
 async def _escalate_absent(db: Db, now: datetime) -> bool:
-    """Escalate at once the requests whose reviewers are on leave and have no stand-in who may decide."""
+    """Escalate at once the requests whose reviewers left, or are on leave and have no stand-in who may decide."""
     ids = await _without_reviewers(db, now)
     asked = await add_reviewers(db, ids, supervisors=True, absent_on=now)
-    await _notify_further(db, asked, {}, "The reviewers are on leave and have no stand-in who may decide", now)
+    said = "The reviewers left, or are on leave and have no stand-in who may decide"
+    await _notify_further(db, asked, {}, said, now)
     return len(ids) == _BATCH
 
 
@@ -117,14 +118,18 @@ async def _notify_further(
 
 
 async def _without_reviewers(db: Db, now: datetime) -> list[UUID]:
-    """Lock requests whose pending reviewers are all on leave without an eligible stand-in, and record the step."""
+    """Lock requests whose pending reviewers all left or are on leave without a stand-in, and record the step."""
     rows = await fetch_rows(
         db,
         f"""WITH absent AS (
                 SELECT r.id, r.status_since FROM access_requests r
                 WHERE r.id IN (SELECT p.request_id FROM absences a JOIN responses p ON p.reviewer_id = a.identity_id
                                WHERE a.starts_on <= %(now)s AND (a.ends_on IS NULL OR a.ends_on > %(now)s)
-                                 AND p.response = 'Pending' AND p.asked)
+                                 AND p.response = 'Pending' AND p.asked
+                               UNION ALL
+                               SELECT p.request_id FROM waiting_requests w JOIN responses p USING (request_id)
+                               JOIN identities i ON i.id = p.reviewer_id
+                               WHERE i.status <> 'Active' AND p.response = 'Pending' AND p.asked)
                   AND r.status = ANY(awaited_statuses()) AND NOT EXISTS (
                     SELECT FROM notification_steps s
                     WHERE s.request_id = r.id AND s.since = r.status_since AND s.step = 'Absent')

@@ -9,7 +9,6 @@ import msgspec
 from rolecall.access_requests import queries as access_requests
 from rolecall.access_requests import separation
 from rolecall.access_requests.creation import create_enriched
-from rolecall.access_requests.enrichment import enrich
 from rolecall.access_requests.model import CANCEL, NewRequest, RelatedItem
 from rolecall.access_requests.moving import lock, lock_unfinished, move, withhold_from
 from rolecall.core.caller import SYSTEM
@@ -126,8 +125,7 @@ async def _create(
         event_type=event.type,
     )
     await lock_unfinished(db, event.identity_id)
-    made = await enrich(db, [msgspec.structs.replace(new, related=related) for new in planned])
-    allowed = await separation.without_all_refused(db, await separation.split(db, made))
+    allowed = await separation.allowed_of_event(db, [msgspec.structs.replace(new, related=related) for new in planned])
     for refusal in allowed.left_out:
         await add_comment(db, event.id, author=SYSTEM.name, content=refusal, now=now)
     return await create_enriched(db, event.reporter, allowed.requests, now, allowed.conflicts)

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from rolecall.access_requests import separation
-from rolecall.access_requests.enrichment import enrich
 from rolecall.access_requests.model import NewRequest, TargetType
 from rolecall.access_requests.shapes import RequestConflict
 from rolecall.accounts.model import Access
@@ -37,19 +36,20 @@ async def preview(db: Db, raw: Json, facts: Facts) -> EventPreview:
     end_date = body.end_date if isinstance(body, AbsenceBody) else None
     # Create the joining identity and roll it back, so that access models match it like a stored one.
     async with db.transaction(force_rollback=True):
-        requests = await _requests(db, type, body, EventDates(body.effective_date, end_date), facts)
-        conflicts = [separation.shown(found) for found in await separation.conflicts_created(db, requests)]
-    shown = await applications.summaries(db, {request.application_id for request in requests})
+        planned = await _planned(db, type, body, EventDates(body.effective_date, end_date), facts)
+        allowed = await separation.allowed_of_event(db, planned)
+    shown = await applications.summaries(db, {request.application_id for request in allowed.requests})
     return EventPreview(
         stages=plan(type, Period(body.effective_date, end_date, facts.zone), facts.approval_lead_days),
         access_requests=[
-            _shown(request, shown[request.application_id], found)
-            for request, found in zip(requests, conflicts, strict=True)
+            _shown(request, shown[request.application_id], separation.shown(found))
+            for request, found in zip(allowed.requests, allowed.conflicts, strict=True)
         ],
+        left_out=allowed.left_out,
     )
 
 
-async def _requests(db: Db, type: EventType, body: EventBody, dates: EventDates, facts: Facts) -> list[NewRequest]:
+async def _planned(db: Db, type: EventType, body: EventBody, dates: EventDates, facts: Facts) -> list[NewRequest]:
     changes = body.identity if isinstance(body, RoleTransitionBody) else None
     if isinstance(body, OnboardBody):
         identity_id = await identities.create_identity(db, body.identity, facts.now)
@@ -62,7 +62,7 @@ async def _requests(db: Db, type: EventType, body: EventBody, dates: EventDates,
         identities.columns_of(changes) if changes else {},
         identities.custom_fields(changes) if changes else {},
     )
-    return await separation.split(db, await enrich(db, planned_requests(type, identity_id, dates, situation)))
+    return planned_requests(type, identity_id, dates, situation)
 
 
 def _shown(

@@ -184,7 +184,11 @@ class RequestPreview(msgspec.Struct, rename="camel"):
 
 
 class EventPreview(msgspec.Struct, rename="camel"):
-    """The stages and access requests that an event would create."""
+    """The stages and access requests that an event would create.
+
+    `leftOut` says which access would not be requested because a rule that keeps duties apart blocks it.
+    """
 
     stages: list[PlannedStage]
     access_requests: list[RequestPreview]
+    left_out: list[str]

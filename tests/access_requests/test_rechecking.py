@@ -240,7 +240,7 @@ async def test_stricter_response_counts_although_the_conflict_was_known(
     assert (await get(client, made["id"]))["status"] == "Canceled"
 
 
-async def test_of_two_open_requests_the_later_one_carries_the_conflict(
+async def test_of_two_open_requests_the_later_one_creates_the_conflict(
     client: httpx2.AsyncClient, db: Db, config: Config
 ) -> None:
     company = await a_company(db, response="Block")

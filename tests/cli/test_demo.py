@@ -114,7 +114,7 @@ def test_sample_company_keeps_duties_apart(client: httpx2.Client) -> None:
 
     assert len(all_of(client, "/api/duty-rules")) == 2
     assert sorted(conflict["status"] for conflict in conflicts) == ["Excepted", "Open", "Open"]
-    assert [carrier["group"] for carrier in detail["carriers"]] == ["Treasury Leads"]
+    assert [each["group"] for each in detail["conflictingGroups"]] == ["Treasury Leads"]
     assert [len(one["approvals"]) for one in detail["exceptions"]] == [2]
 
 

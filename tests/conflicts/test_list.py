@@ -45,7 +45,7 @@ async def test_detail_has_both_sides_with_groups_on_the_way_and_days(client: htt
     assert (prepare["duty"]["name"], release["duty"]["name"]) == ("Prepare payments", "Release payments")
     [held] = prepare["access"]
     assert (held["access"]["path"], held["access"]["account"]["username"]) == (["Juniors", "Officers"], "sofia")
-    assert (conflict["carriers"], conflict["days"], conflict["rule"]["risk"]) == ([], 0, "Critical")
+    assert (conflict["conflictingGroups"], conflict["days"], conflict["rule"]["risk"]) == ([], 0, "Critical")
 
 
 async def test_through_names_the_request_that_completed_the_conflict(client: httpx2.AsyncClient, db: Db) -> None:
@@ -70,17 +70,17 @@ async def test_through_names_the_request_that_completed_the_conflict(client: htt
     ]
 
 
-async def test_group_that_gives_both_duties_carries_the_conflict(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_group_that_gives_both_duties_is_shown(client: httpx2.AsyncClient, db: Db) -> None:
     company = await a_company(db)
-    await carry(db, company)
+    await give_both(db, company)
 
     conflict = (await client.get(f"{URL}/{await conflict_of(db, company.noor)}")).json()
 
-    [carrier] = conflict["carriers"]
-    assert (carrier["group"], carrier["duties"]) == ("Officers", ["Prepare payments", "Release payments"])
+    [found] = conflict["conflictingGroups"]
+    assert (found["group"], found["duties"]) == ("Officers", ["Prepare payments", "Release payments"])
 
 
-async def carry(db: Db, company: Company) -> None:
+async def give_both(db: Db, company: Company) -> None:
     """Give the officers' group the other permission too."""
     run = await a_finished_import(db, company.ledger)
     await give(db, company.ledger, "Officers", "Release run", run)

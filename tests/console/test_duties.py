@@ -18,7 +18,7 @@ from rolecall.core.db import Db, execute, fetch_rows, fetch_value
 from rolecall.settings.policy import RequestAction
 from tests.builders import an_access_request
 from tests.conflicts.test_exceptions import a_cast, act, approve, except_sofia
-from tests.conflicts.test_list import carry
+from tests.conflicts.test_list import give_both
 from tests.console.test_matrix import sign_in
 from tests.duties.separating import a_company, a_duty, a_rule, conflict_of, join, leave
 from tests.stand_ins.standing_in import caller_of
@@ -85,7 +85,7 @@ async def test_group_that_gives_both_duties_is_offered_once_for_removal(
     administrator: httpx2.AsyncClient, db: Db
 ) -> None:
     company = await a_company(db)
-    await carry(db, company)
+    await give_both(db, company)
 
     page = (await administrator.get(f"/conflicts/{await conflict_of(db, company.noor)}")).text
 
@@ -300,3 +300,17 @@ async def test_overview_of_a_past_day_counts_the_conflicts_of_that_day(
 
     assert counts == ["0", "1", "0"]
     assert "As of must not be in the future" in future
+
+
+async def test_page_of_a_request_says_for_whom_it_waits_and_why(administrator: httpx2.AsyncClient, db: Db) -> None:
+    company = await a_company(db)
+    approvers = [NewPrivilege(header="Group", permission="Approvers")]
+    request = await an_access_request(
+        db, RequestAction.ADD, application_id=company.ledger, identity_id=company.noor, privileges=approvers
+    )
+
+    page = " ".join((await administrator.get(f"/requests/{request}")).text.split())
+
+    assert "would hold Prepare payments and Release payments" in page
+    assert f'<a href="/rules/{company.rule}">Prepare and release</a>' in page
+    assert "waits for <strong>Hana Makinen</strong> to approve the conflict" in page

@@ -35,18 +35,16 @@ async def test_role_transition_leaves_out_what_would_complete_a_conflict(
     await a_payments_model_of(client, company.ledger, ["Approvers"])
 
     # Noor is in Officers, which prepares payments.
-    event = await created(
-        client,
-        "role-transition",
-        identityId=str(company.noor),
-        effectiveDate=day(0),
-        identity={"department": "Treasury"},
-    )
+    move = {"identityId": str(company.noor), "effectiveDate": day(0), "identity": {"department": "Treasury"}}
+    preview = (await client.post(f"{EVENTS}/preview", json={"type": "RoleTransition", **move})).json()
+    event = await created(client, "role-transition", **move)
     await let_the_worker_work(config)
 
     asked, said = await asked_and_said(client, event, 0)
     assert "Approvers" not in asked
     assert said == [f"Approvers of noor is not requested: {_RULE}"]
+    assert preview["leftOut"] == said
+    assert "Approvers" not in str(preview["accessRequests"])
 
 
 async def a_payments_model_of(client: httpx2.AsyncClient, ledger: object, groups: list[str]) -> None:

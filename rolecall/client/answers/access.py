@@ -281,7 +281,7 @@ class ConflictException(Answer):
 
 class ConflictDetail(ConflictItem):
     sides: list[Json]
-    carriers: list[Json]
+    conflicting_groups: list[Json]
     days: int
     exceptions: list[ConflictException]
     activity: list[Json]

@@ -171,10 +171,12 @@ class RequestConflict(Answer):
     risk: str
     response: str
     duties: list[str]
+    waiting_for: list[Person]
 
 
 class RequestConflicts(Answer):
     conflicts: list[RequestConflict]
+    waits: str | None
 
 
 class PlannedRequest(Answer):
@@ -187,6 +189,7 @@ class PlannedRequest(Answer):
 class EventPreview(Answer):
     stages: list[PlannedStage]
     access_requests: list[PlannedRequest]
+    left_out: list[str]
 
 
 class AccessModelItem(Answer):

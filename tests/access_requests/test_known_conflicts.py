@@ -1,0 +1,176 @@
+"""What is known of the conflicts of a request: for whom, which duties, and who approved them as owner of the rule."""
+
+from datetime import UTC, datetime
+from uuid import UUID
+
+import httpx2
+import pytest
+
+from rolecall.access_requests.creation import create_requests
+from rolecall.access_requests.model import NewPrivilege, NewRequest, RelatedItem
+from rolecall.core.caller import SYSTEM
+from rolecall.core.config import Config
+from rolecall.core.db import Db, execute
+from rolecall.core.ids import new_id
+from rolecall.settings.policy import EventType, RequestAction
+from tests.access_requests.test_evading_separation import to_group
+from tests.access_requests.test_rechecking import approve, commit, get, last_entry
+from tests.access_requests.test_separation import BOTH, URL, approvers, ask, conflicts
+from tests.builders import an_application, an_identity
+from tests.duties.separating import Company, a_company, a_duty, finish_again, join
+from tests.holdings import an_account
+from tests.nesting import some_groups
+from tests.working import let_the_worker_work
+
+
+async def returning_from_leave(client: httpx2.AsyncClient, db: Db) -> list[str]:
+    """Let the end of Noor's leave restore Approvers in the ledger and the control duty in another application."""
+    company = await a_company(db, response="Block")
+    crm = await an_application(db, "CRM")
+    run = await some_groups(db, crm, {"Reviewers": ""})
+    await an_account(db, crm, "noorc", company.noor, run=run)
+    review = await a_duty(db, "Review", {"application": "CRM", "group": "Reviewers"})
+    await commit(client, company, without=str(review))
+    event = RelatedItem(
+        id=new_id(),
+        kind="Personnel Event",
+        number=1,
+        status="Open",
+        stage="Removal",
+        event_type=EventType.ABSENCE,
+    )
+
+    def of(application_id: UUID, username: str, group: str) -> NewRequest:
+        return NewRequest(
+            action=RequestAction.RESTORE,
+            application_id=application_id,
+            identity_id=company.noor,
+            target_name=username,
+            related=event,
+            privileges=[NewPrivilege(header="Group", permission=group)],
+        )
+
+    news = [of(company.ledger, "noor", "Approvers"), of(crm, "noorc", "Reviewers")]
+    async with db.transaction():
+        return [str(id) for id in await create_requests(db, SYSTEM, news, datetime.now(UTC))]
+
+
+@pytest.mark.parametrize(("verb", "status"), [("resolve", "Open"), ("cancel", "Canceled")])
+async def test_restored_access_waits_until_its_control_duty_is_provisioned(
+    client: httpx2.AsyncClient, db: Db, config: Config, verb: str, status: str
+) -> None:
+    access, control = await returning_from_leave(client, db)
+    await let_the_worker_work(config)
+    waiting = await get(client, access)
+
+    await client.post(f"{URL}/{control}/{verb}", json={})
+    await let_the_worker_work(config)
+
+    action, said = last_entry(waiting)
+    assert (waiting["status"], action) == ("Scheduled", "Postponed")
+    assert f"waits until request #{(await get(client, control))['number']} is provisioned" in said
+    assert (await get(client, access))["status"] == status
+
+
+async def test_owner_is_asked_about_a_person_who_joins_the_group_later(
+    client: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
+    company = await a_company(db)
+    await some_groups(db, company.ledger, {"Temps": ""}, company.run)
+    await join(db, company, "noor", "Temps")
+    given = (await client.post(URL, json=to_group(company, "Temps", "Release run"))).json()
+    assert (await approve(client, given["id"]))["status"] == "Open"
+
+    finn = await an_identity(db, "Finn", "Santos")
+    await an_account(db, company.ledger, "finn", finn, groups=("Officers",), run=company.run)
+    await finish_again(db, company.run)
+    await join(db, company, "finn", "Temps")
+    await let_the_worker_work(config)
+
+    after = await get(client, given["id"])
+    assert (after["status"], approvers(after).count("Hana Makinen")) == ("Pending", 2)
+    assert (await approve(client, given["id"]))["status"] == "Open"
+    await commit(client, company, description="Changed")
+    await let_the_worker_work(config)
+    assert (await get(client, given["id"]))["status"] == "Open"
+
+
+async def a_request_of_another_owner(client: httpx2.AsyncClient, db: Db) -> tuple[Company, str]:
+    company = await a_company(db)
+    await commit(client, company, ownerId=str(await an_identity(db, "Fred", "Friend")))
+    made = (await ask(client, company, company.noor, "Approvers")).json()
+    assert "Fred Friend" in approvers(made)
+    return company, made["id"]
+
+
+async def test_new_owner_of_a_rule_is_asked_instead_of_the_former_one(
+    client: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
+    company, id = await a_request_of_another_owner(client, db)
+
+    await commit(client, company, ownerId=str(company.owner))
+    await let_the_worker_work(config)
+
+    after = approvers(await get(client, id))
+    assert ("Fred Friend" in after, after.count("Hana Makinen")) == (False, 1)
+    assert (await approve(client, id))["status"] == "Open"
+
+
+async def test_new_owner_of_a_rule_is_asked_about_what_the_former_one_approved(
+    client: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
+    company, id = await a_request_of_another_owner(client, db)
+    assert (await approve(client, id))["status"] == "Open"
+
+    await commit(client, company, ownerId=str(company.owner))
+    await let_the_worker_work(config)
+
+    after = await get(client, id)
+    assert (after["status"], approvers(after).count("Hana Makinen")) == ("Pending", 1)
+
+
+async def test_approval_of_an_owner_who_left_is_refused_and_administrators_are_asked(
+    client: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
+    company = await a_company(db)
+    made = (await ask(client, company, company.noor, "Approvers")).json()
+    chief = await an_identity(db, "Alan", "Turing")
+    await execute(db, "INSERT INTO console_roles (identity_id, role) VALUES (%(id)s, 'Administrator')", id=chief)
+    await execute(db, "UPDATE identities SET status = 'Removed' WHERE id = %(id)s", id=company.owner)
+
+    body = {"type": "Approve", "response": "Approved", "reviewerId": str(company.owner)}
+    refused = await client.post(f"{URL}/{made['id']}/respond", json=body)
+    await let_the_worker_work(config)
+
+    assert refused.status_code == 409, refused.text
+    assert refused.json()["message"].startswith("Hana Makinen is Removed")
+    assert "Alan Turing" in approvers(await get(client, made["id"]))
+
+
+async def test_renamed_duty_is_not_asked_about_again(client: httpx2.AsyncClient, db: Db, config: Config) -> None:
+    company = await a_company(db)
+    made = (await ask(client, company, company.noor, "Approvers")).json()
+    assert (await approve(client, made["id"]))["status"] == "Open"
+
+    await client.patch(f"/api/duties/{company.release}", json={"name": "Pay out"})
+    await commit(client, company, description="Changed")
+    await let_the_worker_work(config)
+
+    after = await get(client, made["id"])
+    assert (after["status"], await conflicts(client, after)) == ("Open", [("Approve", BOTH)])
+
+
+async def test_request_that_is_found_in_conflict_needs_the_approvals_of_a_new_one(
+    client: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
+    company = await a_company(db)
+    await commit(client, company, enabled=False)
+    earlier = (await ask(client, company, company.noor, "Approvers")).json()
+
+    await commit(client, company, enabled=True)
+    await let_the_worker_work(config)
+
+    needed = approvers(await get(client, earlier["id"]))
+    await client.post(f"{URL}/{earlier['id']}/cancel", json={})
+    later = (await ask(client, company, company.noor, "Approvers")).json()
+    assert sorted(needed) == sorted(approvers(later))
