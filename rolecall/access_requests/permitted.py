@@ -68,7 +68,8 @@ class Standing(msgspec.Struct, frozen=True):
     was its assignee at that time, including before it was reopened, and the owners of tokens among them.
     `owner_carried_out`: the caller is a token whose owner did so in person. `latest`: the time of the last activity.
     `parties`: the reporter and the affected identity. `responds_as`: the reviewers of the awaited type as whom the
-    caller is asked or has responded. `is_alone`: the setting `singleHanded` is on, the caller is the only active
+    caller is asked or has responded. `owner_is_party`: the caller is a token whose owner made the request in person or
+    is the affected identity. `is_alone`: the setting `singleHanded` is on, the caller is the only active
     administrator and no other active person is asked to respond now.
     """
 
@@ -86,6 +87,7 @@ class Standing(msgspec.Struct, frozen=True):
     is_alone: bool = False
     parties: list[UUID] = []
     responds_as: list[UUID] = []
+    owner_is_party: bool = False
 
     @property
     def relations(self) -> frozenset[PersonRelation]:
@@ -143,7 +145,7 @@ def refusal(standing: Standing, move: Move, reviewer_id: UUID | None = None, *, 
     if standing.is_alone and move in DECIDED.values():
         return None
     is_own = standing.is_person and (standing.is_reporter or standing.is_affected)
-    if is_own and move in DECIDED.values():
+    if (is_own or standing.owner_is_party) and move in DECIDED.values():
         return OWN_REQUEST
     if move is VERIFY and not standing.is_independent(reviewer_id):
         return PROVISIONED_IT
@@ -191,7 +193,9 @@ async def standing_of(db: Db, caller_id: UUID, request_id: UUID) -> Standing:
                    {_IS_ALONE} AS is_alone, array_remove(ARRAY[r.reporter_id, r.identity_id], NULL) AS parties,
                    array(SELECT DISTINCT p.reviewer_id FROM responses p
                          WHERE p.request_id = r.id AND p.type = awaited_type(r.status)
-                           AND (p.reviewer_id = %(caller)s AND p.asked OR p.stand_in_id = %(caller)s)) AS responds_as
+                           AND (p.reviewer_id = %(caller)s AND p.asked OR p.stand_in_id = %(caller)s)) AS responds_as,
+                   EXISTS (SELECT FROM tokens t WHERE t.id = %(caller)s
+                                                  AND t.owner_id IN (r.reporter_id, r.identity_id)) AS owner_is_party
             FROM access_requests r JOIN applications a ON a.id = r.application_id WHERE r.id = %(id)s""",
         caller=caller_id,
         id=request_id,

@@ -32,12 +32,14 @@ from rolecall.sources.references import file_date
 
 HOUR = timedelta(hours=1)
 _SHOWN = 20
-# Requests that a carrier `c` takes up: opened since its mode is in effect, or waiting for their time.
+# Requests that a carrier `c` takes up: opened since its mode is in effect, or waiting for their time. Those of people
+# whose duties are checked again wait for that.
 _DUE = """
     carriers c JOIN applications a ON a.id = c.application_id AND NOT a.is_archived
     JOIN access_requests r ON r.application_id = c.application_id AND r.status = 'Open'
     LEFT JOIN carried_requests k ON k.request_id = r.id
     WHERE c.definition ->> 'mode' IN ('On', 'Dry Run')
+      AND NOT EXISTS (SELECT FROM people_to_recheck q WHERE q.identity_id IS NOT DISTINCT FROM r.identity_id)
       AND CASE WHEN k.request_id IS NULL THEN r.status_since >= c.mode_since
                WHEN k.state = 'Waiting' THEN k.next_on <= %(now)s AND (c.definition ->> 'mode' = 'On')
                ELSE k.opened_on <> r.status_since END"""

@@ -16,7 +16,7 @@ from rolecall.settings.policy import EventType, RequestAction
 from tests.access_requests.test_evading_separation import to_group
 from tests.access_requests.test_rechecking import approve, commit, get, last_entry
 from tests.access_requests.test_separation import BOTH, URL, approvers, ask, conflicts
-from tests.builders import an_application, an_identity
+from tests.builders import a_token, an_application, an_identity
 from tests.duties.separating import Company, a_company, a_duty, finish_again, join
 from tests.holdings import an_account
 from tests.nesting import some_groups
@@ -174,3 +174,18 @@ async def test_request_that_is_found_in_conflict_needs_the_approvals_of_a_new_on
     await client.post(f"{URL}/{earlier['id']}/cancel", json={})
     later = (await ask(client, company, company.noor, "Approvers")).json()
     assert sorted(needed) == sorted(approvers(later))
+
+
+async def test_token_of_the_person_does_not_record_the_approval_of_the_rules_owner(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
+    company = await a_company(db)
+    own = await a_token(db, "of Noor", owner=company.noor, scopes=["access-requests:write"])
+    made = (await ask(client, company, company.noor, "Approvers")).json()
+
+    body = {"type": "Approve", "response": "Approved", "reviewerId": str(company.owner)}
+    headers = {"Authorization": f"Bearer {own.secret}"}
+    refused = await client.post(f"{URL}/{made['id']}/respond", json=body, headers=headers)
+
+    assert refused.status_code == 409, refused.text
+    assert "another person must decide" in refused.json()["message"]
