@@ -1557,6 +1557,7 @@ CREATE TABLE public.request_conflict_people (
     rule_id uuid NOT NULL,
     identity_id uuid NOT NULL,
     duty_ids uuid[] NOT NULL,
+    response text NOT NULL,
     owner_id uuid,
     requirement integer
 );

@@ -57,17 +57,15 @@ def _found(verdict: ConflictVerdict) -> list[FoundConflict]:
 
 
 def _with_recorded(verdict: ConflictVerdict) -> list[FoundConflict]:
-    """Add the duties that were recorded for the same people: the owner of the rule knows of them."""
-    recorded = verdict.request.recorded
+    """Add the duties that were recorded for the same people, if the present owner of the rule was asked about them."""
 
-    def of(rule_id: UUID, person: UUID) -> frozenset[UUID]:
-        known = recorded.get((rule_id, person))
-        return known.duties if known else frozenset()
+    def known(conflict: PotentialConflict, person: UUID) -> frozenset[UUID]:
+        found = verdict.request.recorded.get((conflict.rule_id, person))
+        return found.duties if found and found.covers(conflict, frozenset()) else frozenset()
 
     return [
         msgspec.structs.replace(
-            each,
-            people={person: duties | of(each.conflict.rule_id, person) for person, duties in each.people.items()},
+            each, people={person: duties | known(each.conflict, person) for person, duties in each.people.items()}
         )
         for each in _found(verdict)
     ]

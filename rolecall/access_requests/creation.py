@@ -18,7 +18,7 @@ from rolecall.access_requests.model import (
 )
 from rolecall.access_requests.moving import record_events
 from rolecall.access_requests.opening import approve
-from rolecall.access_requests.requirements import people_for, response_rows, reviewers_of
+from rolecall.access_requests.requirements import RuleReviewers, people_for, response_rows, reviewers_of
 from rolecall.access_requests.separation import conflict_rows, people_rows
 from rolecall.access_requests.shapes import AccessModelReference
 from rolecall.core.caller import SYSTEM, Caller
@@ -64,11 +64,7 @@ async def create_enriched(
     await insert_rows(db, "privileges", [row for id, new in requests.items() for row in _privilege_rows(id, new)])
     await insert_rows(db, "responses", [row for id, rules in asked.items() for row in response_rows(id, rules)])
     await insert_rows(db, "related_items", [row for id, new in requests.items() for row in _related_rows(id, new)])
-    await insert_rows(db, "request_conflicts", [row for id in requests for row in conflict_rows(id, created[id])])
-    people_of = zip(requests, found, strict=True)
-    await insert_rows(
-        db, "request_conflict_people", [row for id, each in people_of for row in people_rows(id, each, asked[id])]
-    )
+    await _insert_conflicts(db, dict(zip(requests, found, strict=True)), asked)
     await insert_rows(db, "comments", [row for id, new in requests.items() for row in _comments(id, new, caller, now)])
 
     ids = list(requests)
@@ -81,6 +77,15 @@ async def create_enriched(
     said = {id: "; ".join(each.reason for each in requests[id].approvals) or APPROVE.text for id in free}
     await approve(db, free, SYSTEM, now, said, recheck_only=_made_together(requests))
     return ids
+
+
+async def _insert_conflicts(
+    db: Db, found: Mapping[UUID, Sequence[FoundConflict]], asked: Mapping[UUID, Sequence[RuleReviewers]]
+) -> None:
+    shown = [row for id, each in found.items() for row in conflict_rows(id, separation.shown(each))]
+    await insert_rows(db, "request_conflicts", shown)
+    people = [row for id, each in found.items() for row in people_rows(id, each, asked[id])]
+    await insert_rows(db, "request_conflict_people", people)
 
 
 def _made_together(requests: Mapping[UUID, NewRequest]) -> set[UUID]:

@@ -243,10 +243,9 @@ async def _stored(db: Db, ids: Iterable[UUID]) -> list[StoredRequest]:
                                                    coalesce(p.lowered_access, p.requested_access)]
                                              ORDER BY p.position), '[]')
                    FROM privileges p WHERE p.request_id = r.id),
-                  (SELECT coalesce(jsonb_agg(ARRAY[to_jsonb(c.rule_id), to_jsonb(p.identity_id), to_jsonb(c.response),
+                  (SELECT coalesce(jsonb_agg(ARRAY[to_jsonb(p.rule_id), to_jsonb(p.identity_id), to_jsonb(p.response),
                                                    to_jsonb(p.owner_id), to_jsonb(p.duty_ids)]), '[]')
-                   FROM request_conflicts c JOIN request_conflict_people p USING (request_id, rule_id)
-                   WHERE c.request_id = r.id)
+                   FROM request_conflict_people p WHERE p.request_id = r.id)
            FROM access_requests r WHERE r.id = ANY(%(ids)s) ORDER BY r.number""",
         ids=list(ids),
     )

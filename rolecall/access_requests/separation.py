@@ -178,6 +178,7 @@ def people_rows(
             "rule_id": each.conflict.rule_id,
             "identity_id": person,
             "duty_ids": sorted(duties),
+            "response": each.conflict.response,
             "owner_id": each.conflict.owner_id,
             "requirement": numbers.get(each.conflict.rule_id),
         }

@@ -1,16 +1,17 @@
--- The conflict that a request was found to create for a person, by the ids of the duties. `owner_id` owned the rule then, and `requirement` is the rule
--- of the responses by which the owner approves, if the response of the rule demands it.
+-- The conflict that a request was found to create for a person, by the ids of the duties, and the response of the rule then. `owner_id` owned the rule
+-- then, and `requirement` is the rule of the responses by which the owner approves, if the response of the rule demands it.
 CREATE TABLE request_conflict_people (
     request_id  uuid NOT NULL REFERENCES access_requests,
     rule_id     uuid NOT NULL,
     identity_id uuid NOT NULL,
     duty_ids    uuid[] NOT NULL,
+    response    text NOT NULL,
     owner_id    uuid,
     requirement int,
     PRIMARY KEY (request_id, rule_id, identity_id)
 );
 -- Of requests about groups the people were not stored: the owner of the rule is asked once more.
-INSERT INTO request_conflict_people (request_id, rule_id, identity_id, duty_ids, owner_id)
-SELECT c.request_id, c.rule_id, r.identity_id, ARRAY(SELECT d.id FROM duties d WHERE d.name = ANY (c.duties)), (u.definition ->> 'ownerId')::uuid
+INSERT INTO request_conflict_people (request_id, rule_id, identity_id, duty_ids, response, owner_id)
+SELECT c.request_id, c.rule_id, r.identity_id, ARRAY(SELECT d.id FROM duties d WHERE d.name = ANY (c.duties)), c.response, (u.definition ->> 'ownerId')::uuid
 FROM request_conflicts c JOIN access_requests r ON r.id = c.request_id JOIN duty_rules u ON u.id = c.rule_id
 WHERE r.identity_id IS NOT NULL;

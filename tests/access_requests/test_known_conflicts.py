@@ -17,7 +17,7 @@ from tests.access_requests.test_evading_separation import to_group
 from tests.access_requests.test_rechecking import approve, commit, get, last_entry
 from tests.access_requests.test_separation import BOTH, URL, approvers, ask, conflicts
 from tests.builders import a_token, an_application, an_identity
-from tests.duties.separating import Company, a_company, a_duty, finish_again, join
+from tests.duties.separating import Company, a_company, a_duty, finish_again, join, leave
 from tests.holdings import an_account
 from tests.nesting import some_groups
 from tests.working import let_the_worker_work
@@ -93,6 +93,28 @@ async def test_owner_is_asked_about_a_person_who_joins_the_group_later(
     await commit(client, company, description="Changed")
     await let_the_worker_work(config)
     assert (await get(client, given["id"]))["status"] == "Open"
+
+
+async def test_warning_about_one_member_is_no_approval_after_the_rule_became_stricter(
+    client: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
+    company = await a_company(db, response="Warn")
+    await some_groups(db, company.ledger, {"Temps": ""}, company.run)
+    finn = await an_identity(db, "Finn", "Santos")
+    await an_account(db, company.ledger, "finn", finn, groups=("Officers", "Temps"), run=company.run)
+    await finish_again(db, company.run)
+    await join(db, company, "noor", "Temps")
+    given = (await client.post(URL, json=to_group(company, "Temps", "Release run"))).json()
+    await leave(db, company, "noor", "Officers")
+
+    # Only Finn is in conflict when the owner is asked.
+    await commit(client, company, response="Approve")
+    await let_the_worker_work(config)
+    assert (await approve(client, given["id"]))["status"] == "Open"
+    await join(db, company, "noor", "Officers")
+    await let_the_worker_work(config)
+
+    assert (await get(client, given["id"]))["status"] == "Pending"
 
 
 async def a_request_of_another_owner(client: httpx2.AsyncClient, db: Db) -> tuple[Company, str]:

@@ -60,6 +60,7 @@ UNGOVERNED = {
     # Items of a review: the review has one entry with their digest, and decisions are audited.
     "review_item_reasons", "review_items", "review_scopes",
     "list_contents", "lists", "matchings", "past_matches", "past_model_members", "past_resolutions", "request_times",
+    "request_conflict_people",
     "absences", "stored_pages", "waiting_requests", "webhook_tallies",
     # Queues and caches inside the service.
     "imports_to_review", "reasons_to_list", "review_news",

@@ -251,7 +251,7 @@ class _Walk:
         for condition in conditions:
             if condition and not any(isinstance(part, ast.NamedExpr) for part in ast.walk(condition)):
                 # An assertion that always holds is for the type checker.
-                if not isinstance(node, ast.Assert):
+                if not isinstance(node, ast.Assert) and not isinstance(condition, ast.Constant):
                     self.replace(condition, "True")
                 if not isinstance(node, ast.While):
                     self.replace(condition, "False")
