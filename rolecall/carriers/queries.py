@@ -39,7 +39,8 @@ _DUE = """
     JOIN access_requests r ON r.application_id = c.application_id AND r.status = 'Open'
     LEFT JOIN carried_requests k ON k.request_id = r.id
     WHERE c.definition ->> 'mode' IN ('On', 'Dry Run')
-      AND NOT EXISTS (SELECT FROM people_to_recheck q WHERE q.identity_id IS NOT DISTINCT FROM r.identity_id)
+      AND NOT EXISTS (SELECT FROM people_to_recheck q WHERE q.identity_id IS NOT DISTINCT FROM r.identity_id
+                      AND EXISTS (SELECT FROM duty_rule_duties))
       AND CASE WHEN k.request_id IS NULL THEN r.status_since >= c.mode_since
                WHEN k.state = 'Waiting' THEN k.next_on <= %(now)s AND (c.definition ->> 'mode' = 'On')
                ELSE k.opened_on <> r.status_since END"""
