@@ -220,7 +220,7 @@ def check_review(bundle: Bundle) -> Iterator[str]:
     review = Review(bundle)
     for check_part in (check_settings, check_population, check_parts, check_bulks, check_changes, check_decisions):
         yield from check_part(review)
-    for check_part in (check_reviewers, check_submissions, check_remediation, check_exceptions):
+    for check_part in (check_reviewers, check_openings, check_submissions, check_remediation, check_exceptions):
         yield from check_part(review)
 
 
@@ -385,13 +385,32 @@ def check_reviewers(review: Review) -> Iterator[str]:
     for made in review.parts["decisions"]:
         if made["itemId"] not in given or made["decidedOn"] > given[made["itemId"]][0]:
             given[made["itemId"]] = (made["decidedOn"], made["reviewerId"])
-    accepted = {one["itemId"]: one["until"] for one in review.parts["acceptances"]}
+    accepted = {one["itemId"]: one for one in sorted(review.parts["acceptances"], key=lambda one: one["number"])}
     for item in review.items:
         named = reviewer_of(item)
         if item["id"] in given and named is not None and named != given[item["id"]][1]:
             yield f"item {item['number']} names another reviewer than its decisions and reassignments"
-        if item["acceptedUntil"] is not None and item["acceptedUntil"] != accepted.get(item["id"]):
+        if item["acceptedUntil"] != accepted_until(review, item, accepted.get(item["id"])):
             yield f"item {item['number']} is accepted until another day than its acceptance says"
+
+
+def check_openings(review: Review) -> Iterator[str]:
+    """Check that items show why another person reviews them, and that they were chosen to be looked at."""
+    reasons = {move["itemId"]: move["reason"] for move in sorted(review.parts["moves"], key=lambda one: one["number"])}
+    for item in review.items:
+        moved = reasons.get(item["id"])
+        if moved is None and last_change(review, item, "Reviewer Replaced"):
+            moved = item["moved"] or "a reason"
+        if moved is not None and item["moved"] != moved:
+            yield f"item {item['number']} does not show why its reviewer was replaced"
+        if last_change(review, item, "Sampled") and not item["isSample"]:
+            yield f"item {item['number']} was chosen to be looked at, which it does not show"
+
+
+def accepted_until(review: Review, item: dict[str, Any], accepted: dict[str, Any] | None) -> Any:
+    """Return the end of the last acceptance of an item, unless it ended or the access was removed and returned."""
+    ended = last_change(review, item, "Acceptance Ended", "Reopened")
+    return None if accepted is None or (ended and ended["changedOn"] > accepted["acceptedOn"]) else accepted["until"]
 
 
 def check_submissions(review: Review) -> Iterator[str]:

@@ -92,7 +92,7 @@ async def _accepting(db: Db, caller: Caller, item: ReviewItemDetail, given: UUID
         raise Conflict(
             "The reviewer who decided an item cannot accept it. Ask the owner of the application or an administrator"
         )
-    if item.identity and item.identity.id in (person, await own_id(db, caller)):
+    if await _is_own(db, item, [person, await own_id(db, caller)]):
         raise Conflict("It is about their own account; another person must accept it")
     owners = await fetch_rows(
         db,
@@ -101,9 +101,26 @@ async def _accepting(db: Db, caller: Caller, item: ReviewItemDetail, given: UUID
         id=item.id,
     )
     owner = owners[0][0] if owners else None
-    if person == owner or (owner in (None, item.reviewer.id) and await administrators.is_one(db, person)):
+    if person == owner or (not await _can_accept(db, item, owner) and await administrators.is_one(db, person)):
         return person
-    raise Conflict("Only the owner of the application can accept flagged access, or an administrator if it has none")
+    raise Conflict("Only the owner of the application can accept flagged access, or an administrator if they cannot")
+
+
+async def _can_accept(db: Db, item: ReviewItemDetail, owner: UUID | None) -> bool:
+    """Return whether the application has an owner who neither decided the item nor holds the account."""
+    return owner is not None and not await _has_decided(db, item, [owner]) and not await _is_own(db, item, [owner])
+
+
+async def _is_own(db: Db, item: ReviewItemDetail, people: list[UUID]) -> bool:
+    """Return whether one of these people holds the account now, or held it when the review was opened."""
+    found: bool = await fetch_value(
+        db,
+        """SELECT coalesce(c.identity_id = ANY(%(people)s), false) OR coalesce(a.identity_id = ANY(%(people)s), false)
+           FROM review_items c LEFT JOIN accounts a ON a.number = c.account_number WHERE c.id = %(id)s""",
+        id=item.id,
+        people=people,
+    )
+    return found
 
 
 async def _has_decided(db: Db, item: ReviewItemDetail, people: list[UUID]) -> bool:

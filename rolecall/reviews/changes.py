@@ -15,6 +15,8 @@ ChangedItem = tuple[UUID, UUID]
 
 class ItemChange(StrEnum):
     CARRIED_OVER = "Carried Over"
+    SAMPLED = "Sampled"
+    REPLACED = "Reviewer Replaced"
     WITHDRAWN = "Withdrawn"
     RESTORED = "Restored"
     REMEDIATED = "Remediated"
@@ -22,6 +24,11 @@ class ItemChange(StrEnum):
     FLAGGED = "Flagged"
     NO_RESPONSE = "No Response"
     ACCEPTANCE_ENDED = "Acceptance Ended"
+
+
+# SQL for the numbers of items, how many there are, and a digest of them.
+_DIGESTED = r"""array_agg(number ORDER BY number), count(*),
+    encode(sha256(convert_to(string_agg(number::text, E'\n' ORDER BY number), 'UTF8')), 'hex')"""
 
 
 async def record_change(
@@ -39,10 +46,9 @@ async def record_change(
     ids = [id for id, _ in items]
     await execute(
         db,
-        """INSERT INTO review_changes
+        f"""INSERT INTO review_changes
                (review_id, change, reason, import_number, items, item_count, digest, changed_on)
-           SELECT review_id, %(change)s, %(reason)s, %(import)s, array_agg(number ORDER BY number), count(*),
-                  encode(sha256(convert_to(string_agg(number::text, E'\\n' ORDER BY number), 'UTF8')), 'hex'), %(now)s
+           SELECT review_id, %(change)s, %(reason)s, %(import)s, {_DIGESTED}, %(now)s
            FROM review_items WHERE id = ANY(%(ids)s) GROUP BY review_id""",
         change=change,
         reason=reason,
@@ -50,9 +56,28 @@ async def record_change(
         ids=ids,
         now=now,
     )
-    # A carried-over item says so itself, and there may be millions.
-    if change is not ItemChange.CARRIED_OVER:
-        await record_activity_of(db, ids, author=SYSTEM.name, action=change.value, content=reason, now=now)
+    await record_activity_of(db, ids, author=SYSTEM.name, action=change.value, content=reason, now=now)
+
+
+async def record_opening(db: Db, review_id: UUID, now: datetime) -> None:
+    """Record how items were stored when a review was opened; they show it themselves, so they get no activity."""
+    await execute(
+        db,
+        f"""INSERT INTO review_changes (review_id, change, reason, items, item_count, digest, changed_on)
+           SELECT %(review)s, k.change, k.reason, {_DIGESTED}, %(now)s
+           FROM review_items c CROSS JOIN LATERAL (VALUES
+               (c.is_carried, %(carried)s, 'Unchanged, explained and kept by hand before'),
+               (c.is_sample, %(sampled)s, 'To be decided by hand, chosen at random'),
+               (c.moved <> '', %(replaced)s, 'Another person reviews it than the stage names')
+           ) AS k (is_one, change, reason)
+           WHERE c.review_id = %(review)s AND (c.is_carried OR c.is_sample OR c.moved <> '') AND k.is_one
+           GROUP BY k.change, k.reason ORDER BY k.change""",
+        review=review_id,
+        carried=ItemChange.CARRIED_OVER,
+        sampled=ItemChange.SAMPLED,
+        replaced=ItemChange.REPLACED,
+        now=now,
+    )
 
 
 def reviews_of(items: Sequence[ChangedItem]) -> list[UUID]:

@@ -156,6 +156,8 @@ async def _has_decisions(db: Db, review_id: UUID) -> bool:
 
 async def complete_if_done(db: Db, review_id: UUID, now: datetime) -> None:
     """Complete a closed review when every flagged item is remediated or accepted."""
+    # Lock first: of two changes at once the later one sees the other.
+    review = await queries.plan_of(db, review_id, lock=True)
     waiting = await fetch_value(
         db,
         """SELECT true FROM review_items
@@ -164,7 +166,6 @@ async def complete_if_done(db: Db, review_id: UUID, now: datetime) -> None:
         id=review_id,
         now=now,
     )
-    review = await queries.plan_of(db, review_id, lock=True)
     if waiting or review.status is not ReviewStatus.CLOSED:
         return
     await move_review(db, review, ReviewStatus.COMPLETED, "completed", completed_on=now)

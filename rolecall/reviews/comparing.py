@@ -12,6 +12,7 @@ from rolecall.reviews import queries
 from rolecall.reviews.changes import ChangedItem, ItemChange, record_change, reviews_of
 from rolecall.reviews.closing import close_if_done, complete_if_done
 from rolecall.reviews.events import REOPENED, record_item_events, record_notice
+from rolecall.reviews.item_queries import IS_HELD
 from rolecall.reviews.model import WATCHED_AFTER, ReviewEvent
 from rolecall.reviews.remediating import request_removals
 from rolecall.reviews.unexplained import open_unexplained
@@ -24,18 +25,18 @@ async def imports_to_review(db: Db) -> list[int]:
 
 
 # Whether what an item of a row `c` is about is held now: true after an import if it shows it.
-HELD_NOW = """((EXISTS (SELECT FROM memberships m JOIN groups o ON o.number = m.group_number
-                        WHERE c.subject = 'Access' AND o.id = c.entitlement_id AND m.account_number = c.account_number
+HELD_NOW = f"""((EXISTS (SELECT FROM memberships m JOIN groups o ON o.number = m.group_number
+                        WHERE c.subject = 'Access' AND {IS_HELD} AND m.account_number = c.account_number
                           AND m.until_import IS NULL)
     OR EXISTS (SELECT FROM assignments s JOIN permissions o ON o.number = s.permission_number
-               WHERE c.subject IN ('Access', 'Group') AND o.id = c.entitlement_id AND s.until_import IS NULL
+               WHERE c.subject IN ('Access', 'Group') AND {IS_HELD} AND s.until_import IS NULL
                  AND s.holder_number = coalesce(c.account_number, c.group_number)
                  AND s.access NOT IN ('None', 'Deny')
                  AND (c.new_access IS NULL OR access_rank(s.access::text) > access_rank(c.new_access)))
     OR EXISTS (SELECT FROM account_versions v WHERE c.subject = 'Account' AND v.account_number = c.account_number
                  AND v.until_import IS NULL AND v.is_active)
     OR EXISTS (SELECT FROM parents_of(c.group_number) AS l JOIN groups o ON o.number = l.parent
-               WHERE c.subject = 'Group' AND o.id = c.entitlement_id AND upper_inf(l.during)))
+               WHERE c.subject = 'Group' AND {IS_HELD} AND upper_inf(l.during)))
     AND (c.account_number IS NULL OR EXISTS (
         SELECT FROM account_versions v WHERE v.account_number = c.account_number AND v.until_import IS NULL)))"""
 

@@ -3,6 +3,7 @@
 The worker calls these functions; each finds its work in the tables.
 """
 
+from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
@@ -22,12 +23,18 @@ from rolecall.reviews.events import (
 from rolecall.reviews.model import OnSilence, ReviewStatus
 from rolecall.reviews.moving import move_items
 from rolecall.reviews.reviewers import reviewers_for
+from rolecall.reviews.shapes import ReviewDetail
 from rolecall.work_items.actions import record_activity_of
 
 
 async def follow_requests(db: Db, now: datetime) -> None:
     """Apply requests that ended to their items: proven ones remediate them, canceled ones flag them again."""
     rows = await fetch_rows(db, "DELETE FROM review_news RETURNING number, request_id, name, is_proved")
+    await _lock_reviews(
+        db,
+        "r.id IN (SELECT c.review_id FROM review_items c WHERE c.request_id = ANY(%(requests)s))",
+        requests=[request_id for _, request_id, _, _ in rows],
+    )
     for _, request_id, name, is_proved in sorted(rows):
         if name != "AccessRequestCompleted":
             await _flag_again(db, request_id, now)
@@ -35,6 +42,11 @@ async def follow_requests(db: Db, now: datetime) -> None:
             await _remediate_by_request(db, request_id, now)
         else:
             await _await_proof(db, request_id, now)
+
+
+async def _lock_reviews(db: Db, which: str, **params: object) -> None:
+    """Lock reviews before their items, as deciding does, to avoid deadlocks."""
+    await execute(db, f"SELECT FROM reviews r WHERE {which} ORDER BY r.number FOR UPDATE", **params)
 
 
 async def _remediate_by_request(db: Db, request_id: UUID, now: datetime) -> None:
@@ -67,13 +79,15 @@ async def _await_proof(db: Db, request_id: UUID, now: datetime) -> None:
 
 
 async def _flag_again(db: Db, request_id: UUID, now: datetime) -> None:
-    """Flag the items of a canceled request, also those that were to be kept only for a while."""
+    """Flag the items of a canceled request, also those that were to be kept only for a while.
+
+    What an import has proven to be removed stays Remediated.
+    """
     # Fires show_review_items, schema/reviews.sql.
     rows = await fetch_rows(
         db,
-        """UPDATE review_items SET status = 'Flagged', remediated_on = NULL, remediated_import = NULL
-           WHERE request_id = %(request)s
-             AND (status IN ('Flagged', 'Remediated') OR status = 'Approved' AND decision = 'Keep Until')
+        """UPDATE review_items SET status = 'Flagged'
+           WHERE request_id = %(request)s AND (status = 'Flagged' OR status = 'Approved' AND decision = 'Keep Until')
            RETURNING id, review_id""",
         request=request_id,
     )
@@ -107,6 +121,9 @@ _MODEL_NOW = _MODEL_THEN.replace(" AND v.committed_at <= c.decided_on", "")
 
 async def _follow_models(db: Db, now: datetime) -> None:
     """Mark flagged models Remediated that are no longer in effect, or give something else, or to others."""
+    await _lock_reviews(
+        db, "r.id IN (SELECT c.review_id FROM review_items c WHERE c.subject = 'Model' AND c.status = 'Flagged')"
+    )
     # Fires show_review_items, schema/reviews.sql.
     rows = await fetch_rows(
         db,
@@ -148,25 +165,46 @@ async def _escalate(db: Db, now: datetime) -> None:
 
 
 async def replace_unavailable(db: Db, now: datetime) -> None:
-    """Give items that are not submitted to the fallbacks of reviewers who left or became auditors."""
+    """Give items that are not submitted to the fallbacks of reviewers who left, cannot sign in or became auditors."""
     rows = await fetch_rows(
         db,
-        """SELECT c.review_id, c.stage, array_agg(c.id) FROM review_items c JOIN reviews r ON r.id = c.review_id
-           JOIN identities i ON i.id = c.reviewer_id
-           LEFT JOIN console_roles o ON o.identity_id = i.id
-           WHERE r.status = 'Open' AND c.status IN ('Pending', 'Approved', 'Flagged') AND c.submission_id IS NULL
-             AND c.under_id IS NULL AND (i.status <> 'Active' OR o.role = 'Auditor')
-           GROUP BY 1, 2""",
+        f"""WITH named AS MATERIALIZED (
+                SELECT DISTINCT c.review_id, c.reviewer_id FROM review_items c JOIN reviews r ON r.id = c.review_id
+                WHERE r.status = 'Open' AND {_NOT_SUBMITTED})
+            SELECT n.review_id, array_agg(n.reviewer_id) FROM named n JOIN identities i ON i.id = n.reviewer_id
+            WHERE review_obstacle(i.id, %(now)s) <> 'is absent' GROUP BY 1 ORDER BY 1""",
+        now=now,
     )
-    for review_id, stage, ids in rows:
+    for review_id, people in rows:
         review = await queries.plan_of(db, review_id, lock=True)
         if review.status is ReviewStatus.OPEN:
-            news = await reviewers_for(db, ids, None, review.fallback, now)
-            await move_items(db, SYSTEM, review, news, stage, now)
+            await _replace(db, review, people, now)
+
+
+_NOT_SUBMITTED = """c.status IN ('Pending', 'Approved', 'Flagged') AND c.submission_id IS NULL
+                AND c.under_id IS NULL"""
+
+
+async def _replace(db: Db, review: ReviewDetail, people: Sequence[UUID], now: datetime) -> None:
+    rows = await fetch_rows(
+        db,
+        f"""SELECT c.stage, array_agg(c.id) FROM review_items c
+            WHERE c.review_id = %(review)s AND c.reviewer_id = ANY(%(people)s) AND {_NOT_SUBMITTED} GROUP BY 1""",
+        review=review.id,
+        people=list(people),
+    )
+    for stage, ids in rows:
+        news = await reviewers_for(db, ids, None, review.fallback, now)
+        await move_items(db, SYSTEM, review, news, stage, now)
 
 
 async def withdraw_archived(db: Db, now: datetime) -> None:
     """Withdraw undecided items of applications that were archived; restore them if the application returns."""
+    await _lock_reviews(
+        db,
+        """r.status = 'Open' AND EXISTS (SELECT FROM review_populations p JOIN applications a ON a.id = p.application_id
+                                         WHERE p.review_id = r.id AND a.is_archived)""",
+    )
     # Fires show_review_items, schema/reviews.sql.
     restored = await fetch_rows(
         db,

@@ -34,15 +34,17 @@ from rolecall.reviews.shapes import (
 from rolecall.settings.policy import Level
 from rolecall.work_items.shapes import ActivityEntry, PersonReference
 
+# SQL for what an item `c` is about, as a group or permission `o`, also under the name that it has now.
+IS_HELD = "o.id IN (c.entitlement_id, latest_self(c.entitlement_id))"
 # What is held now, and the import that ended or replaced what was held when the review was opened.
-_NOW = """
+_NOW = f"""
     LEFT JOIN LATERAL (
         SELECT 'Grant' AS access, m.from_import FROM memberships m JOIN groups o ON o.number = m.group_number
-        WHERE c.subject = 'Access' AND o.id = c.entitlement_id AND m.account_number = c.account_number
+        WHERE c.subject = 'Access' AND {IS_HELD} AND m.account_number = c.account_number
           AND m.until_import IS NULL
         UNION ALL
         SELECT s.access::text, s.from_import FROM assignments s JOIN permissions o ON o.number = s.permission_number
-        WHERE c.subject IN ('Access', 'Group') AND o.id = c.entitlement_id
+        WHERE c.subject IN ('Access', 'Group') AND {IS_HELD}
           AND s.holder_number = coalesce(c.account_number, c.group_number) AND s.until_import IS NULL
           AND s.access NOT IN ('None', 'Deny')
         UNION ALL
@@ -50,7 +52,7 @@ _NOW = """
         WHERE c.subject = 'Account' AND v.account_number = c.account_number AND v.until_import IS NULL AND v.is_active
         UNION ALL
         SELECT 'Grant', lower(l.during) FROM parents_of(c.group_number) AS l JOIN groups o ON o.number = l.parent
-        WHERE c.subject = 'Group' AND o.id = c.entitlement_id AND upper_inf(l.during)
+        WHERE c.subject = 'Group' AND {IS_HELD} AND upper_inf(l.during)
         UNION ALL
         SELECT 'Grant', NULL WHERE c.subject = 'Model') AS held ON true
     LEFT JOIN LATERAL (

@@ -31,7 +31,7 @@ _FROM = """FROM appeared n JOIN accounts a ON a.number = n.account_number JOIN a
     JOIN entitlements e ON e.id = n.entitlement_id LEFT JOIN identities i ON i.id = a.identity_id
     JOIN application_imports r ON r.number = n.from_import
     WHERE NOT EXISTS (SELECT FROM review_items c WHERE c.review_id = %(review)s AND c.account_number = n.account_number
-                      AND c.entitlement_id = n.entitlement_id)
+                      AND n.entitlement_id IN (c.entitlement_id, latest_self(c.entitlement_id)))
       AND (%(reviewers)s::uuid[] IS NULL OR EXISTS (
           SELECT FROM review_items c WHERE c.review_id = %(review)s AND c.reviewer_id = ANY(%(reviewers)s)
             AND c.application_id = a.application_id

@@ -10,7 +10,7 @@ from rolecall.core.db import Db, execute, fetch_rows, insert_rows
 from rolecall.core.errors import Conflict
 from rolecall.core.ids import new_id
 from rolecall.reviews import digests, population, reason_lists, reviewers
-from rolecall.reviews.changes import ItemChange, record_change
+from rolecall.reviews.changes import record_opening
 from rolecall.reviews.equation import TakenApplication, equation_of, total
 from rolecall.reviews.facts import find_facts
 from rolecall.reviews.model import SAMPLE, Explained, ItemSubject, ReviewStage, ReviewType, StageReviewer
@@ -172,10 +172,7 @@ async def store_items(db: Db, review: ReviewDetail, taken: TakenItems, now: date
     )
     await _draw_sample(db, review.id)
     await reason_lists.list_or_queue(db, review.id, total(taken.equation))
-    carried = await fetch_rows(
-        db, "SELECT id, review_id FROM review_items WHERE review_id = %(id)s AND is_carried", id=review.id
-    )
-    await record_change(db, ItemChange.CARRIED_OVER, carried, "Unchanged, explained and kept by hand before", now)
+    await record_opening(db, review.id, now)
     await execute(
         db,
         "INSERT INTO review_scopes SELECT %(id)s, kind, id, min(reason) FROM out_of_scope GROUP BY kind, id",

@@ -72,7 +72,8 @@ async def request_removals(
                    c.until, c.new_access, c.reviewer_id, {NAME.format(row="p")} AS reviewer
             FROM review_items c JOIN applications o ON o.id = c.application_id AND NOT o.is_archived
             LEFT JOIN accounts a ON a.number = c.account_number LEFT JOIN groups g ON g.number = c.group_number
-            LEFT JOIN entitlements e ON e.id = c.entitlement_id LEFT JOIN identities p ON p.id = c.reviewer_id
+            LEFT JOIN entitlements e ON e.id = latest_self(c.entitlement_id)
+            LEFT JOIN identities p ON p.id = c.reviewer_id
             WHERE c.id = ANY(%(ids)s) AND c.request_id IS NULL AND c.decision IN ('Revoke', 'Change', 'Keep Until')
             ORDER BY c.list_key""",
         ids=list(item_ids),

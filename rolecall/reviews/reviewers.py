@@ -13,6 +13,7 @@ import msgspec
 from rolecall.access_requests.requirements import ADMINISTRATORS
 from rolecall.core.db import Db, execute, fetch_all
 from rolecall.reviews.model import ReviewStage, StageReviewer
+from rolecall.reviews.permitted import DECIDER
 
 CANDIDATES = """
     CREATE TEMP TABLE candidate_items (
@@ -74,6 +75,9 @@ _OWNED_MODELS = """
     SELECT (definition ->> 'ownerId')::uuid, array_agg(id) FROM access_models
     WHERE definition ->> 'ownerId' IS NOT NULL GROUP BY 1"""
 
+# Who decides instead of each named person, and that person: an absent one chose the stand-in.
+_INVOLVED = """(SELECT id, id AS person FROM reviewer_states UNION
+                SELECT id, actual_id FROM reviewer_states WHERE actual_id IS NOT NULL)"""
 # Items whose first reviewer is missing, unavailable or not independent, with the reason.
 _PROBLEMS = f"""
     INSERT INTO reviewer_problems
@@ -83,18 +87,18 @@ _PROBLEMS = f"""
         SELECT c.place, 2, s.why FROM candidate_items c JOIN reviewer_states s ON s.id = c.first_id
         WHERE s.actual_id IS NULL
         UNION ALL
-        SELECT c.place, 3, {_NAME.format("s.actual_id")} || ' holds the account' FROM candidate_items c
-        JOIN reviewer_states s ON s.id = c.first_id WHERE s.actual_id = c.identity_id
+        SELECT c.place, 3, {_NAME.format("s.person")} || ' holds the account' FROM candidate_items c
+        JOIN {_INVOLVED} AS s ON s.id = c.first_id WHERE s.person = c.identity_id
         UNION ALL
-        SELECT c.place, 4, {_NAME.format("s.actual_id")} || %(passed)s FROM candidate_items c
-        JOIN reviewer_states s ON s.id = c.first_id WHERE s.actual_id = ANY(c.passed_by)
+        SELECT c.place, 4, {_NAME.format("s.person")} || %(passed)s FROM candidate_items c
+        JOIN {_INVOLVED} AS s ON s.id = c.first_id WHERE s.person = ANY(c.passed_by)
         UNION ALL
         SELECT c.place, 5, {_NAME.format("t.person")} || ' ' || t.did FROM candidate_items c
-        JOIN reviewer_states s ON s.id = c.first_id CROSS JOIN LATERAL unnest(c.request_ids) AS q (id)
-        JOIN request_people t ON t.request_id = q.id AND t.person = s.actual_id
+        JOIN {_INVOLVED} AS s ON s.id = c.first_id CROSS JOIN LATERAL unnest(c.request_ids) AS q (id)
+        JOIN request_people t ON t.request_id = q.id AND t.person = s.person
         UNION ALL
         SELECT c.place, 6, {_NAME.format("w.owner_id")} || ' owns the model that explains it' FROM candidate_items c
-        JOIN reviewer_states s ON s.id = c.first_id JOIN owned_models w ON w.owner_id = s.actual_id
+        JOIN {_INVOLVED} AS s ON s.id = c.first_id JOIN owned_models w ON w.owner_id = s.person
         WHERE c.subject <> 'Model' AND c.under_model IS NULL AND c.model_ids && w.ids) AS p
     ORDER BY p.place, p.rank, p.why"""
 
@@ -151,7 +155,7 @@ async def create_tables(db: Db) -> None:
         await execute(db, f"CREATE TEMP TABLE {name} {columns} ON COMMIT DROP")
 
 
-PASSED_ON, REVIEWED_BEFORE = " passed it on", " reviewed it in the stage before"
+PASSED_ON, REVIEWED_BEFORE = " passed it on", " reviewed it in an earlier stage"
 
 
 async def assign(
@@ -180,9 +184,10 @@ async def assign(
     await execute(db, "ANALYZE assigned_items")
 
 
-# Everyone who had the item in this stage and passed it on, and its reviewer now.
-_PASSED_BY = """ARRAY(SELECT c.reviewer_id UNION SELECT d.reviewer_id FROM review_decisions d
-                 WHERE d.item_id = c.id AND d.stage = c.stage AND d.decision = 'Not Mine')"""
+# Everyone who decided about the item or passed it on, in any stage, and its reviewer now.
+_PASSED_BY = f"""ARRAY(SELECT c.reviewer_id UNION SELECT d.reviewer_id FROM review_decisions d WHERE d.item_id = c.id
+                  UNION SELECT {DECIDER} FROM review_decisions d LEFT JOIN tokens t ON t.id = d.decided_by
+                        WHERE d.item_id = c.id)"""
 _FROM_ITEMS = f"""
     INSERT INTO candidate_items
     SELECT row_number() OVER (), c.id, c.subject, c.application_id, c.account_number, c.group_number, c.entitlement_id,

@@ -2,6 +2,7 @@
 
 import json
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -12,7 +13,10 @@ from rolecall.core.db import Db, execute
 from rolecall.evidence import verify
 from rolecall.evidence.review_bundle import write_review_bundle
 from tests.builders import an_access_model
+from tests.evidence.forging import Forgery
+from tests.evidence.test_review_bundle import alter
 from tests.reviews.reviewing import (
+    DUE,
     Reviewed,
     a_reviewed_company,
     an_open_review,
@@ -131,3 +135,35 @@ async def test_access_that_was_withdrawn_restored_removed_and_returned(
     [returned] = await items_of(client, review, status="Flagged")
     assert returned["reopenedImport"] is not None
     assert await problems(db, review, tmp_path) == []
+
+
+HIDDEN: dict[str, tuple[str, Any, str]] = {
+    "the random sample": ("isSample", False, "was chosen to be looked at"),
+    "the reason for another reviewer": ("moved", "", "does not show why its reviewer was replaced"),
+    "the acceptance": ("acceptedUntil", None, "is accepted until another day"),
+}
+
+
+def set_all(field: str, value: Any, items: list[dict[str, Any]]) -> None:
+    for item in items:
+        item[field] = value
+
+
+async def test_facts_about_an_item_cannot_be_hidden(client: httpx2.AsyncClient, db: Db, tmp_path: Path) -> None:
+    company = await a_reviewed_company(db)
+    await a_model(db, company)
+    await decide_all(client, await an_open_review(client))
+    review = await an_open_review(client, explained="carry over")
+    for item in await items_of(client, review, status="Pending"):
+        await decide(client, item, "Revoke" if item["entitlement"]["name"] == RISKY else "Keep")
+    await submit_all(client, review)
+    [flagged] = await items_of(client, review, status="Flagged")
+    accepted = {"reason": "Needed", "until": DUE, "identityId": str(company.owen)}
+    await post(client, f"/api/review-items/{flagged['id']}/accept", accepted)
+    assert await problems(db, review, tmp_path) == []
+
+    for name, (field, value, said) in HIDDEN.items():
+        forgery = Forgery(tmp_path / "review.zip")
+        alter(forgery, "items.jsonl", partial(set_all, field, value))
+        found = verify.check(verify.Bundle(forgery.write()))
+        assert any(said in problem for problem in found), (name, found)
