@@ -1794,7 +1794,6 @@ CREATE INDEX review_items_listed_review_id_status_reviewer_id ON public.review_i
 CREATE INDEX review_items_listed_review_id_status_reviewer_id_application_id ON public.review_items USING btree (review_id, status, reviewer_id, application_id, list_key);
 CREATE INDEX review_items_request_id_idx ON public.review_items USING btree (request_id) WHERE (request_id IS NOT NULL);
 CREATE INDEX review_items_under_id_idx ON public.review_items USING btree (under_id) WHERE (under_id IS NOT NULL);
-CREATE INDEX review_items_waiting ON public.review_items USING btree (reviewer_id) WHERE (status = 'Pending'::text);
 CREATE TRIGGER keep_item_reasons AFTER UPDATE ON public.review_items REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_item_reasons();
 CREATE TRIGGER keep_list_on_delete AFTER DELETE ON public.review_items REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_review_items_on_delete();
 CREATE TRIGGER keep_list_on_insert AFTER INSERT ON public.review_items REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_review_items_on_insert();

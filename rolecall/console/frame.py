@@ -77,6 +77,11 @@ class Visit(msgspec.Struct):
         return self.request.headers.get("hx-target") == "detail"
 
     @property
+    def is_prefetch(self) -> bool:
+        """Return whether the script fetches what the person may open next."""
+        return self.request.headers.get("purpose") == "prefetch"
+
+    @property
     def id(self) -> str:
         return str(self.request.path_params["id"])
 

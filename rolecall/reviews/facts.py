@@ -118,7 +118,7 @@ async def find_facts(db: Db, review_id: UUID, subject: ItemSubject, now: datetim
     if subject is ItemSubject.ACCESS:
         await execute(db, _CONFLICTING)
         await execute(db, _PEERS)
-        await execute(db, "ANALYZE peer_groups")
+        await execute(db, "ANALYZE peer_groups (identity_id, peers)")
         await execute(db, _PEER_HOLDINGS, fewest=FEWEST_PEERS)
         await execute(db, _EARLIER, review=review_id, system=SYSTEM.id)
         for table in ("conflicting_access", "peer_holdings", "earlier_items"):

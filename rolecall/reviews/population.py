@@ -52,7 +52,7 @@ async def take(db: Db, what: Taking) -> None:
         await _start_again(db)
     await _leave_out(db, what)
     await _exclude_by_scope(db, what)
-    await execute(db, "ANALYZE pinned_holdings")
+    await execute(db, "ANALYZE pinned_holdings (holder, entitlement_id, identity_id, excluded)")
     if what.subject is ItemSubject.ACCESS:
         if not what.is_collected:
             await explain(db, what.moment)

@@ -67,7 +67,7 @@ def is_open_for(person: Person, review: ReviewDetail, item: ReviewItem | ReviewI
 
 @screen("GET", "/reviews/{id:str}/work", scope=Scope.REVIEWS_READ, limits=_REVIEW, query=_WORK)
 async def show_work(
-    db: Db, id: str, person: Person, query: dict[str, Any], is_fragment: bool, now: datetime
+    db: Db, id: str, person: Person, query: dict[str, Any], is_fragment: bool, is_prefetch: bool, now: datetime
 ) -> HtmlPage:
     review = await queries.plan_of(db, id)
     reviewer = reviewer_of(person, review, query)
@@ -87,7 +87,7 @@ async def show_work(
         values |= await _by_access(db, review, reviewer, query)
         return HtmlPage("review_by_access.html", values | await _around(db, review, reviewer))
     values |= await _by_person(db, person, review, reviewer, query)
-    if values["can_decide"] and query.get("selected"):
+    if values["can_decide"] and query.get("selected") and not is_prefetch:
         await deciding.mark_opened(db, values["item"].id, now)
     if is_fragment and values["item"]:
         return HtmlPage("parts/review_detail.html", values)

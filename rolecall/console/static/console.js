@@ -153,6 +153,51 @@ function say(text) {
   if (place) setTimeout(() => (place.textContent = text), 50);
 }
 
+// Fetch the detail of the next item of a review while this one is read, so that a decision shows it at once.
+let ahead;
+
+async function fetchAhead() {
+  const next = document.querySelector("#detail [data-choice]") && rows()[rows().indexOf(chosen()) + 1];
+  if (!next || ahead?.id === next.dataset.id) return;
+  const answer = await fetch(link(next).href, { headers: { "HX-Target": "detail", Purpose: "prefetch" } }).catch(() => null);
+  if (answer?.ok && !answer.redirected) ahead = { id: next.dataset.id, html: await answer.text() };
+}
+
+// Show the next item while the service stores a decision; its answer replaces the page.
+function showAhead(detail) {
+  const row = chosen();
+  const next = row?.dataset.id === detail.dataset.id && rows()[rows().indexOf(row) + 1];
+  if (!next || ahead?.id !== next.dataset.id) return;
+  const template = document.createElement("template");
+  template.innerHTML = ahead.html;
+  const fresh = template.content.querySelector("#detail");
+  if (!fresh) return;
+  Object.assign(detail, { id: "decided", hidden: true });
+  detail.after(fresh);
+  localTimes(fresh);
+  for (const form of fresh.querySelectorAll("form:has([data-choice])")) showNeeded(form);
+  row.classList.add("decided");
+  mark(next);
+  Object.assign(fresh, { inert: true, ariaBusy: true });
+  next.scrollIntoView({ block: "nearest" });
+}
+
+// The decision was not stored: show its item again.
+function takeBack() {
+  const detail = document.getElementById("decided");
+  if (!detail) return;
+  document.getElementById("detail").remove();
+  Object.assign(detail, { id: "detail", hidden: false });
+  const row = rows().find((one) => one.dataset.id === detail.dataset.id);
+  row?.classList.remove("decided");
+  mark(row);
+}
+
+document.addEventListener("htmx:beforeRequest", (event) => {
+  const detail = event.target.closest("form.deciding") && event.target.closest("#detail");
+  if (detail) showAhead(detail);
+});
+
 // Send a response only once, and only for the request that is shown.
 let acting = false;
 const isSent = (detail) => detail.requestConfig.verb !== "get";
@@ -180,7 +225,19 @@ function decide(key) {
   return true;
 }
 
-const press = (key) => answerable() && (decide(key) || document.querySelector(`[data-key=${key}]`)?.click());
+// A key that is pressed while a decision is stored is meant for the item that is shown, and waits for the answer.
+let kept;
+const perform = (key) => decide(key) || (key === "r" ? reject() : document.querySelector(`[data-key=${key}]`)?.click());
+const press = (key) => {
+  if (answerable()) perform(key);
+  else if (document.getElementById("decided")) kept = { key, id: document.getElementById("detail").dataset.id };
+};
+
+function pressKept() {
+  const { key, id } = kept ?? {};
+  kept = undefined;
+  if (key && document.getElementById("detail")?.dataset.id === id) press(key);
+}
 
 const isShown = (id) => document.getElementById(id)?.checkVisibility();
 
@@ -192,9 +249,8 @@ const KEYS = {
   x: () => chosen()?.querySelector(".tick input")?.click(),
   Enter: () => link(chosen())?.click(),
   Escape: () => document.querySelector("[data-back]")?.click(),
-  r: () => answerable() && (decide("r") || reject()),
 };
-for (const key of ["a", "u", "c", "n", "s", "z"]) KEYS[key] = () => press(key);
+for (const key of ["a", "r", "u", "c", "n", "s", "z"]) KEYS[key] = () => press(key);
 const HELD = ["j", "k"];
 
 document.addEventListener("keydown", (event) => {
@@ -238,6 +294,7 @@ const made = (name, ...parts) => {
 };
 
 function tellAway(detail) {
+  takeBack();
   document.getElementById("away")?.remove();
   const id = detail.xhr.getResponseHeader("x-correlation-id");
   const again = made("button", "Try again");
@@ -392,6 +449,7 @@ function begin(root) {
   countSelected();
   nameZone(root);
   for (const form of document.querySelectorAll("form:has([data-choice])")) showNeeded(form);
+  fetchAhead();
   follow(document);
 }
 
@@ -403,6 +461,7 @@ document.addEventListener("htmx:afterSettle", (event) => {
   requestAnimationFrame(() => {
     document.getElementById(location.hash.slice(1))?.scrollIntoView();
     arrive(isSent(event.detail));
+    pressKept();
   });
 });
 
