@@ -45,6 +45,8 @@ from tests.console.browser.conftest import ARGUMENTS, find_browser
 BAR_COPY, BAR_REASONS, BAR_BULK, BAR_PAGE, BAR_COMPANY = 6.0, 10.0, 1.0, 1.5, 1.3
 BAR_EVIDENCE, BAR_MEMORY, BAR_PAINT = 60.0, 300.0, 150.0
 ROUNDS, DECISIONS, BULK = 41, 40, 1000
+# Seconds that a reviewer reads an item.
+READING = 1.0
 Figure = tuple[str, float, str, float]
 
 
@@ -182,8 +184,10 @@ async def prepare(db: Db, review: ReviewDetail) -> str:
     return await console.create_link(db, reviewer, datetime.now(UTC))
 
 
-async def decide_in_browser(url: str, link: str, review_id: UUID) -> list[float]:
-    """Decide items by key as recommended; return the milliseconds from each key to the next painted item."""
+async def decide_in_browser(url: str, link: str, review_id: UUID) -> tuple[list[float], list[float]]:
+    """Decide items by key as recommended; return the milliseconds from each key to the next painted item, and to the
+    service's answer. A reviewer reads an item for a second before the next key.
+    """
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=find_browser(), args=ARGUMENTS)
         page = await browser.new_page(base_url=url, viewport={"width": 1440, "height": 900})
@@ -191,12 +195,16 @@ async def decide_in_browser(url: str, link: str, review_id: UUID) -> list[float]
         await page.get_by_role("button", name="Sign in").click()
         await page.wait_for_url(f"{url}/")
         await page.goto(f"/reviews/{review_id}/work")
-        took = []
+        took, answered = [], []
         for _ in range(DECISIONS):
+            await asyncio.sleep(READING)
             key = await page.locator("#detail [data-choice]:checked").get_attribute("data-choice")
+            started = time.perf_counter()
             took.append(await painted(page, key or "a", "#detail .hint a"))
+            await page.locator("#detail:not([inert])").wait_for()
+            answered.append((time.perf_counter() - started) * 1000)
         await browser.close()
-    return took[3:]
+    return took[3:], answered[3:]
 
 
 async def run(url: str, rows: int) -> bool:
@@ -238,7 +246,8 @@ async def painting(database_url: str, link: str, review: ReviewDetail) -> Figure
         tempfile.TemporaryDirectory(prefix="rolecall-bench-") as folder,
         a_service(Path(folder), "--workers", "2", ROLECALL_DATABASE_URL=database_url) as service,
     ):
-        took = await asyncio.wait_for(decide_in_browser(service.url, link, review.id), 180)
+        took, answered = await asyncio.wait_for(decide_in_browser(service.url, link, review.id), 180)
+    print(f"the service answered a decision with the whole page in {statistics.median(answered):.0f} ms", flush=True)
     what = f"key to the next painted item, of {review.items.total:,}, median"
     return what, statistics.median(took), "ms", BAR_PAINT
 
