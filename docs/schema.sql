@@ -1792,6 +1792,7 @@ CREATE INDEX review_items_listed_review_id_status ON public.review_items USING b
 CREATE INDEX review_items_listed_review_id_status_application_id ON public.review_items USING btree (review_id, status, application_id, list_key);
 CREATE INDEX review_items_listed_review_id_status_reviewer_id ON public.review_items USING btree (review_id, status, reviewer_id, list_key);
 CREATE INDEX review_items_listed_review_id_status_reviewer_id_application_id ON public.review_items USING btree (review_id, status, reviewer_id, application_id, list_key);
+CREATE INDEX review_items_moved ON public.review_items USING btree (review_id) WHERE (moved <> ''::text);
 CREATE INDEX review_items_request_id_idx ON public.review_items USING btree (request_id) WHERE (request_id IS NOT NULL);
 CREATE INDEX review_items_under_id_idx ON public.review_items USING btree (under_id) WHERE (under_id IS NOT NULL);
 CREATE TRIGGER keep_item_reasons AFTER UPDATE ON public.review_items REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_item_reasons();

@@ -9,6 +9,7 @@ import msgspec
 from rolecall.core.db import Db, fetch_all, fetch_rows, fetch_value
 from rolecall.core.paging import Page, fetch_page
 from rolecall.reviews.population import COVERS
+from rolecall.reviews.queries import NAME
 from rolecall.settings.policy import Level
 
 # The class of the meter's part, and the words, of each decision.
@@ -21,6 +22,8 @@ DECISION_PARTS = {
 WITHDRAWN = ("withdrawn", "Withdrawn")
 # How many holders of one access a page shows, so that it can be decided once.
 MOST_HOLDERS = 1000
+# How many reasons for other reviewers a page shows.
+_MOST_MOVED = 50
 
 
 class OwnProgress(msgspec.Struct, frozen=True):
@@ -229,5 +232,26 @@ async def returned_access(db: Db, review_id: UUID, most: int = 5) -> list[Return
             FROM review_items i LEFT JOIN entitlements e ON e.id = i.entitlement_id
             LEFT JOIN identities p ON p.id = i.identity_id LEFT JOIN accounts a ON a.number = i.account_number
             WHERE i.review_id = %(review)s AND i.reopened_on IS NOT NULL ORDER BY i.number LIMIT {most:d}""",
+        review=review_id,
+    )
+
+
+class MovedItems(msgspec.Struct, frozen=True):
+    """Items that another person reviews than their stage names, with the reason."""
+
+    reviewer: str
+    reason: str
+    count: int
+
+
+async def moved_items(db: Db, review_id: UUID) -> list[MovedItems]:
+    """Return why items have other reviewers, most items first, up to a limit."""
+    return await fetch_all(
+        db,
+        MovedItems,
+        f"""SELECT {NAME.format(row="p")} AS reviewer, m.reason, m.count FROM (
+                SELECT c.reviewer_id, c.moved AS reason, count(*) AS count FROM review_items c
+                WHERE c.review_id = %(review)s AND c.moved <> '' GROUP BY 1, 2 ORDER BY 3 DESC, 2 LIMIT {_MOST_MOVED}
+            ) AS m LEFT JOIN identities p ON p.id = m.reviewer_id ORDER BY m.count DESC, m.reason""",
         review=review_id,
     )

@@ -234,15 +234,19 @@ async def test_decision_against_the_recommendation_needs_a_comment(
 
 
 async def test_opened_details_are_counted(visitor: httpx2.AsyncClient, company: Reviewed, review: str, db: Db) -> None:
-    first, second, _ = await items_for(db, review, "Carla")
+    first, second, third = await items_for(db, review, "Carla")
     await sign_in(visitor, db, company.carla)
 
     await visitor.get(f"/reviews/{review}/work")
     await visitor.get(f"/reviews/{review}/work?selected={second}")
+    # The script fetches the next item while this one is read.
+    ahead = {"HX-Target": "detail", "Purpose": "prefetch"}
+    fetched = await visitor.get(f"/reviews/{review}/work?selected={third}", headers=ahead)
 
     rows = await fetch_rows(db, "SELECT id::text FROM review_items WHERE read_on IS NOT NULL")
     assert rows == [(second,)]
     assert first != second
+    assert f'data-id="{third}"' in fetched.text
 
 
 async def test_evidence_is_downloaded_with_its_seal_on_the_next_page(
@@ -295,6 +299,7 @@ async def test_items_of_a_reviewer_are_reassigned_together(
 
     assert answer.status_code == 303
     assert "3 items were reassigned" in page.text
+    assert "3 items to Greta Das: Demo Administrator reassigned it: Carla is leaving" in page.text
     assert len(await items_for(db, review, "Greta")) == 4
 
 
