@@ -299,7 +299,8 @@ async def test_items_of_a_reviewer_are_reassigned_together(
 
     assert answer.status_code == 303
     assert "3 items were reassigned" in page.text
-    assert "3 items to Greta Das: Demo Administrator reassigned it: Carla is leaving" in page.text
+    assert "3 items to Greta Das: " in page.text
+    assert "reassigned it: Carla is leaving" in page.text
     assert len(await items_for(db, review, "Greta")) == 4
 
 
