@@ -13,7 +13,7 @@ from rolecall.console import actions as console
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute, fetch_value
 from rolecall.core.errors import Conflict
-from rolecall.identities.authority import Role
+from rolecall.core.roles import Role
 from rolecall.reviews import accepting, closing
 from tests.builders import facts
 from tests.duties.separating import finish_again
@@ -161,7 +161,7 @@ async def test_review_completes_after_two_changes_at_once(client: httpx2.AsyncCl
     first, second = await items_about(client, review, company.joana)
     now = datetime.now(UTC)
     sql = "UPDATE review_items SET accepted_until = now() + interval '1 day' WHERE id = %(id)s"
-    async with await psycopg.AsyncConnection.connect(config.database_url, autocommit=True) as other:
+    async with await psycopg.AsyncConnection.connect(config.database_url or "", autocommit=True) as other:
         async with db.transaction():
             await execute(db, sql, id=first["id"])
 
