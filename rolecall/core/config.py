@@ -84,6 +84,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     max_file_bytes: int = 100 * MIB
     max_upload_bytes: int = 250 * MIB
     max_upload_files: int = 20
+    max_snapshot_bytes: int = 2048 * MIB
 
     @property
     def store(self) -> Store:
@@ -335,6 +336,7 @@ _TEXTS: dict[str, Callable[[str], object]] = {
 }
 _NUMBERS = (
     *("pool_size", "max_body_bytes", "max_file_bytes", "max_upload_bytes", "max_upload_files"),
+    "max_snapshot_bytes",
     *("scim_rate_limit", "scim_quiet_seconds", "scim_max_body_bytes"),
 )
 _READERS = _TEXTS | {field: _positive(field.upper()) for field in _NUMBERS}

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 
 Record = Mapping[str, object]
 _DEEPEST = 20
@@ -32,6 +33,7 @@ def value_at(value: object, path: str) -> object:
     return None
 
 
+@lru_cache(maxsize=10_000)
 def _step(text: str) -> tuple[str, list[str]]:
     match = _STEP.fullmatch(text)
     assert match

@@ -10,6 +10,7 @@ import msgspec
 from rolecall.core.config import Config
 from rolecall.core.db import Pool
 from rolecall.core.files import UploadedFile, Writing
+from rolecall.core.text import byte_size
 from rolecall.sources import queries
 from rolecall.sources.kinds import connect, host_of, origin_of
 from rolecall.sources.model import (
@@ -77,7 +78,7 @@ async def fetch_file(
     for attempt in range(_ATTEMPTS):
         writing = Writing(config.store)
         try:
-            count = await _write(writing, complete(connection, content), config.max_file_bytes)
+            count = await _write(writing, complete(connection, content), config.max_snapshot_bytes)
             if not count and not may_be_empty:
                 raise SourceFailed(NO_RECORDS)
             file = UploadedFile(field, f"{name}.jsonl", writing.path, writing.size, await writing.finish())
@@ -103,8 +104,8 @@ async def _write(writing: Writing, pages: AsyncIterator[RecordPage], most_bytes:
             held = b""
         if writing.size > most_bytes:
             raise SourceFailed(
-                f"the records are larger than {most_bytes:,} bytes (ROLECALL_MAX_FILE_BYTES) after {count:,} of them; "
-                "fetch fewer attributes, or raise the limit"
+                f"the records are larger than {byte_size(most_bytes)} after {count:,} of them; "
+                "name the attributes that are needed, or raise ROLECALL_MAX_SNAPSHOT_BYTES"
             )
     if count < 2:
         # One object alone would be read as an envelope if it has a list of groups or members.

@@ -4,6 +4,8 @@ A missed deletion is the costliest error here, so a list that repeats records, c
 refused rather than imported.
 """
 
+from array import array
+from bisect import bisect_left
 from collections.abc import AsyncIterator, Iterator
 
 import msgspec
@@ -25,13 +27,54 @@ _MOST_EMPTY = 20
 _ENCODE = msgspec.json.Encoder(order="deterministic").encode
 
 
+class SeenKeys:
+    """Find keys that occur twice: recent ones at once, others when many are new or the list ends.
+
+    Hashes of recent keys are in a set. Older ones are in sorted arrays, with eight bytes for each key.
+    """
+
+    def __init__(self, most_recent: int = 262_144) -> None:
+        self._most_recent = most_recent
+        self._recent = set[int]()
+        self._older: list[array[int]] = []
+
+    def add(self, keys: list[str]) -> str | None:
+        """Add the keys of a page; return the first one that is known already."""
+        marks = set(map(hash, keys))
+        if len(marks) < len(keys) or not self._recent.isdisjoint(marks):
+            return next(key for at, key in enumerate(keys) if hash(key) in self._recent or key in keys[:at])
+        self._recent |= marks
+        return None
+
+    def repeats_older(self, *, at_end: bool = False) -> bool:
+        """Return whether a recent key is among the older ones, once there are enough recent ones or the list ends."""
+        if len(self._recent) < self._most_recent and not at_end:
+            return False
+        new = array("q", sorted(self._recent))
+        self._recent = set()
+        is_repeated = any(_share_values(new, each) for each in self._older)
+        self._older.append(new)
+        return is_repeated
+
+
+def _share_values(few: "array[int]", sorted_values: "array[int]") -> bool:
+    at, end = 0, len(sorted_values)
+    for value in few:
+        at = bisect_left(sorted_values, value, at)
+        if at == end:
+            return False
+        if sorted_values[at] == value:
+            return True
+    return False
+
+
 class Snapshot:
     """Count the pages of one list and look for signs that it is not complete."""
 
     def __init__(self, content: SourceContent, *, is_snapshot: bool) -> None:
         self._content = content
         self._is_snapshot = is_snapshot
-        self._keys = set[int]()
+        self._keys = SeenKeys()
         self._pages = set[int]()
         self._empty = 0
         self.pages = 0
@@ -65,20 +108,16 @@ class Snapshot:
             if mark in self._pages:
                 raise _repeated(f"page {self.pages:,}")
             self._pages.add(mark)
-        texts = [str(key) for key in keys if key is not None]
-        marks = set(map(hash, texts))
-        if len(marks) < len(texts) or not self._keys.isdisjoint(marks):
-            raise _repeated(
-                f"the record with {path or 'id'} {self._first_known(texts)}" if path != WHOLE else "a record"
-            )
-        self._keys |= marks
-
-    def _first_known(self, texts: list[str]) -> str:
-        return next(each for place, each in enumerate(texts) if hash(each) in self._keys or each in texts[:place])
+        if (known := self._keys.add([str(key) for key in keys if key is not None])) is not None:
+            raise _repeated(f"the record with {path or 'id'} {known}" if path != WHOLE else "a record")
+        if self._keys.repeats_older():
+            raise _repeated("a record")
 
     def finish(self) -> None:
         if self.total is not None and self.count != self.total:
             raise SourceChanged(f"the list ended after {self.count:,} of {self.total:,} records")
+        if self._keys.repeats_older(at_end=True):
+            raise _repeated("a record")
 
 
 def _key(record: FetchedRecord, path: str) -> object:

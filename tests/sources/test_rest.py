@@ -147,7 +147,7 @@ async def test_fault_fails_the_import_and_keeps_the_data(
     client: httpx2.AsyncClient, db: Db, config: Config, server: RestServer, name: str
 ) -> None:
     fault, reason = FAULTS[name]
-    limited = msgspec.structs.replace(config, max_file_bytes=5000)
+    limited = msgspec.structs.replace(config, max_snapshot_bytes=5000)
     sourcing = await a_sourced_application(client, db, limited)
     await sourcing.put(server.url, CONTENTS["Cursor"])
     assert (await sourcing.fetch())["status"] == "Finished"

@@ -10,12 +10,27 @@ import polars as pl
 from rolecall.application_imports.read.broken_file import BrokenFile
 from rolecall.application_imports.read.csv_text import NotUtf8, OnRead, check_utf8, decode, ignore, read_csv
 from rolecall.application_imports.read.header_lines import with_header_first
-from rolecall.application_imports.read.json_records import Records, read_json, records_by_line, with_paths
+from rolecall.application_imports.read.json_pages import list_of_pages
+from rolecall.application_imports.read.json_records import (
+    Records,
+    read_json,
+    records_by_line,
+    records_in_pieces,
+    with_paths,
+)
 from rolecall.application_imports.read.ldif import is_ldif, read_ldif
 from rolecall.application_imports.read.property_lists import is_property_list, read_property_list
 from rolecall.application_imports.read.shaping import columns_named
 from rolecall.application_imports.read.sheets import first_line, read_sheet
-from rolecall.application_imports.read.table import MAX_FIELD, MIB, Table, stripped, table_of, without_blank_columns
+from rolecall.application_imports.read.table import (
+    MAX_FIELD,
+    MIB,
+    Table,
+    check_width,
+    stripped,
+    table_of,
+    without_blank_columns,
+)
 from rolecall.applications.file_shape import FileShape
 
 _LOOKED_AT = 4096
@@ -63,7 +78,8 @@ def _read_text(text: bytes, shape: FileShape | None, columns: Iterable[str], on_
     paths = columns_named(shape, columns) if shape else ()
     if _is_json(text, shape):
         check_utf8(text)
-        return _recorded(read_json(text, shape.records if shape else None), shape, paths)
+        by_line = None if shape and shape.records is not None else _read_by_line(text, shape, paths, on_read)
+        return by_line or _recorded(read_json(text, shape.records if shape else None), shape, paths)
     for is_format, read_format in _RECORD_FORMATS.items():
         if is_format(text):
             check_utf8(text)
@@ -72,6 +88,25 @@ def _read_text(text: bytes, shape: FileShape | None, columns: Iterable[str], on_
     if not source.text or source.text.isspace():
         raise BrokenFile("the file is empty")
     return read_csv(source, merge_extra=shape is not None and shape.merge_extra_fields, on_read=on_read)
+
+
+def _read_by_line(text: bytes, shape: FileShape | None, paths: Iterable[str], on_read: OnRead) -> Table | None:
+    """Read one object a line, with few records in memory at a time; None if the file is something else."""
+    tables: list[Table] = []
+    for read_bytes, records in records_in_pieces(text):
+        if not records or (not tables and list_of_pages([records[0][1]])):
+            return None
+        tables.append(_recorded(Records(records), shape, paths))
+        if len(set(tables[-1].headers)) < len(tables[-1].headers):
+            return None
+        on_read(read_bytes)
+    headers = list(dict.fromkeys(header for table in tables for header in table.headers))
+    check_width(headers)
+    frame = pl.concat([with_headers(table, headers).frame for table in tables]) if tables else pl.DataFrame()
+    if frame.height < 2:
+        return None
+    is_by_line = frame.height == text.count(b"\n") + (not text.endswith(b"\n"))
+    return tables[0]._replace(headers=headers, frame=frame, is_by_line=is_by_line)
 
 
 def _recorded(found: Records, shape: FileShape | None, paths: Iterable[str]) -> Table:

@@ -17,6 +17,8 @@ from rolecall.application_imports.read.json_pages import (
 from rolecall.core.json_paths import Record, flattened, value_at
 
 _MOST_NAMED = 10
+# Bytes of JSON lines whose records are in memory at a time.
+_PIECE = 8 * 1024 * 1024
 TOO_DEEP = "the file is JSON that is nested too deeply; export a list of records"
 
 
@@ -85,10 +87,20 @@ def _signs(document: object, path: str) -> PageSigns:
     return signs_of(document if path not in ("", "$") else None, len(listed) if isinstance(listed, list) else 0)
 
 
-def records_by_line(text: bytes) -> list[tuple[int, Record]] | None:
+def records_in_pieces(text: bytes, size: int = _PIECE) -> Iterator[tuple[int, list[tuple[int, Record]] | None]]:
+    """Yield the records of some lines at a time, behind the number of bytes so far; None if a line is not an object."""
+    at, number = 0, 1
+    while at < len(text):
+        end = text.find(b"\n", at + size) + 1 or len(text)
+        piece = text[at:end]
+        yield end, records_by_line(piece, number)
+        at, number = end, number + piece.count(b"\n")
+
+
+def records_by_line(text: bytes, first: int = 1) -> list[tuple[int, Record]] | None:
     """Return one object a line, or None if a line is not one."""
     found: list[tuple[int, Record]] = []
-    for number, line in enumerate(text.split(b"\n"), 1):
+    for number, line in enumerate(text.split(b"\n"), first):
         if line.strip():
             try:
                 found.append((number, msgspec.json.decode(line, type=dict[str, object])))

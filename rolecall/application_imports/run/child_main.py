@@ -19,6 +19,8 @@ _MEMORY = 1 * GIB
 # Memory for reading and comparing files, as a multiple of their size.
 _MEMORY_PER_BYTE = 6
 _CPU_SECONDS = 300
+# More time for snapshots of live sources, which may be far larger than uploads.
+_CPU_SECONDS_PER_BYTE = 1 / 1024**2
 # A message may quote a header of a mebibyte, which is more than the pipe holds.
 _LONGEST_MESSAGE = 4000
 
@@ -26,7 +28,8 @@ _LONGEST_MESSAGE = 4000
 def main(job: Job, worker: Connection) -> None:
     memory = _MEMORY + _MEMORY_PER_BYTE * job.input_bytes
     too_much = msgspec.json.encode(BuildResult(BuildOutcome.FAILED, TOO_MUCH_MEMORY))
-    limit_process(worker, cpu_seconds=_CPU_SECONDS, memory=memory, too_much=too_much)
+    cpu_seconds = _CPU_SECONDS + int(_CPU_SECONDS_PER_BYTE * job.input_bytes)
+    limit_process(worker, cpu_seconds=cpu_seconds, memory=memory, too_much=too_much)
     _report(worker, asyncio.run(dry_run(job) if job.is_dry_run else build(job)))
     # All is committed; freeing a gigabyte in order would only delay the next import.
     os._exit(0)

@@ -152,7 +152,8 @@ async def _fetch(config: Config, group: FileGroup, location: str) -> UploadedFil
                 await writing.write(piece)
                 if writing.size > config.max_file_bytes:
                     name = without_path(source.name)
-                    raise BrokenFile(f"{group.name}: {name} is larger than {byte_size(config.max_file_bytes)}")
+                    size = byte_size(config.max_file_bytes)
+                    raise BrokenFile(f"{group.name}: {name} is larger than {size} (ROLECALL_MAX_FILE_BYTES)")
         sha256 = await writing.finish()
     except SourceFailed as failed:
         writing.abandon()

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rolecall.application_imports.read import file_delta, lines
+from rolecall.application_imports.read import file_delta, formats, lines
 from rolecall.application_imports.read.broken_file import BrokenFile
 from rolecall.application_imports.read.file_delta import FileDelta
 from rolecall.application_imports.read.sources import ContentSource, InputFile, InputGroup
@@ -103,3 +103,26 @@ async def test_new_member_of_a_record_gives_every_account_the_column(imports: Im
     assert "21 rows in 1 file, 21 rows read" in wider["log"]
     accounts = await imports.items(f"/api/applications/{application}/accounts")
     assert all("desk" in {each["key"] for each in account["metadata"]} for account in accounts)
+
+
+def test_long_file_is_read_in_pieces_with_the_columns_of_all_of_them() -> None:
+    long = "x" * 900_000
+    first, last = {"id": "1", "name": {"given": long}}, {"id": "2", "active": True}
+    lines = [msgspec.json.encode(record) for record in [first] * 12 + [last]]
+
+    table = formats.read(b"\n".join(lines) + b"\n", None, FileShape(), ["name.given"])
+
+    assert table.headers == ["id", "name.given", "active"]
+    assert table.is_by_line
+    assert table.frame.get_column("line").to_list() == list(range(1, 14))
+    assert table.frame.row(-1) == (13, "2", "", "True")
+    assert table.frame.row(0) == (1, "1", long, "")
+
+
+def test_error_in_a_later_piece_names_its_line() -> None:
+    line = msgspec.json.encode({"id": "1", "name": "x" * 900_000})
+
+    with pytest.raises(BrokenFile) as broken:
+        formats.read(b"\n".join([line] * 12 + [b'["no", "object"]']), None, FileShape(), [])
+
+    assert broken.value.line == 13

@@ -1,0 +1,42 @@
+"""Records that come twice are noticed, however long ago the first one came."""
+
+import pytest
+
+from rolecall.sources.snapshot import SeenKeys
+
+
+def added(pages: list[list[str]]) -> SeenKeys:
+    """Add pages of keys of which each occurs once."""
+    seen = SeenKeys(most_recent=4)
+    for page in pages:
+        assert seen.add(page) is None
+        assert not seen.repeats_older()
+    return seen
+
+
+@pytest.mark.parametrize("page", [["e", "a"], ["e", "e"]])
+def test_key_that_is_recent_or_twice_on_a_page_is_named(page: list[str]) -> None:
+    seen = added([["a", "b"]])
+
+    assert seen.add(page) == page[1]
+
+
+@pytest.mark.parametrize("old", "abcdefgh")
+def test_key_from_long_ago_is_noticed_at_the_end(old: str) -> None:
+    seen = added([list("abcd"), list("efgh"), ["i"]])
+
+    assert seen.add([old]) is None
+    assert seen.repeats_older(at_end=True)
+
+
+def test_key_from_long_ago_is_noticed_when_many_others_are_new() -> None:
+    seen = added([list("abcd"), list("efgh")])
+
+    assert seen.add(["i", "j", "k", "a"]) is None
+    assert seen.repeats_older()
+
+
+def test_keys_that_differ_are_accepted() -> None:
+    seen = added([[str(n), str(n + 100)] for n in range(50)])
+
+    assert not seen.repeats_older(at_end=True)
