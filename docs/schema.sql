@@ -385,6 +385,8 @@ CREATE TABLE public.carried_requests (
     next_on timestamp with time zone NOT NULL,
     changed_on timestamp with time zone NOT NULL,
     is_released boolean DEFAULT false NOT NULL,
+    planned_with text DEFAULT ''::text NOT NULL,
+    assignee_id uuid,
     CONSTRAINT carried_requests_state_check CHECK ((state = ANY (ARRAY['Waiting'::text, 'Held'::text, 'Dry Run'::text, 'Left'::text, 'Done'::text])))
 );
 ALTER TABLE ONLY public.carried_requests ADD CONSTRAINT carried_requests_pkey PRIMARY KEY (request_id);

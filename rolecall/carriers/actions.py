@@ -1,6 +1,7 @@
 """Set and remove the carrier of an application, release its brake, preview and repeat a request."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from uuid import UUID
 
 import msgspec
@@ -41,9 +42,18 @@ async def put_carrier(db: Db, application_id: UUID, raw: Json, facts: Facts, con
     if problems:
         check(CarrierBody, raw, facts, problems)
     carrier = body.as_carrier(body.secret_ref or (SEALED if body.secret else ""))
+    if carrier.mode is not CarrierMode.ON:
+        await _leave_waiting(db, application_id, carrier.mode, facts)
     await _store(db, application_id, carrier, facts)
     await keep_secret(db, application_id, CARRYING, carrier.as_source(), body.secret, facts.now, config)
     await nudge(db, CHANNEL)
+
+
+async def _leave_waiting(db: Db, application_id: UUID, mode: CarrierMode, facts: Facts) -> None:
+    """Leave to people what the carrier has not finished, since a later mode applies to later requests only."""
+    for request_id in await queries.waiting_requests(db, application_id):
+        with suppress(recording.NotNow):
+            await recording.leave(db, request_id, f"the mode of the carrier was set to {mode}", facts.now)
 
 
 async def _store(db: Db, application_id: UUID, carrier: Carrier, facts: Facts) -> None:
@@ -128,7 +138,7 @@ async def carry_out(db: Db, caller: Caller, application_id: UUID, raw: Json, fac
         opened_on = await recording.lock_open(db, request.id)
     except recording.NotNow:
         raise Conflict(f"An access request that is {request.status} cannot be carried out") from None
-    await recording.take_up_again(db, application_id, request.id, opened_on, facts.now)
+    await recording.take_up_again(db, request.id, opened_on, facts.now)
     said = f"{caller.name} gave the request to the carrier"
     await record_activity_of(db, [request.id], author=caller.name, action="Carry Out", content=said, now=facts.now)
     await nudge(db, CHANNEL)

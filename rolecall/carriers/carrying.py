@@ -17,7 +17,15 @@ from rolecall.application_imports.model import ImportType
 from rolecall.application_imports.run.job import build_lock
 from rolecall.application_imports.run.next_import import locked
 from rolecall.carriers import queries, recording
-from rolecall.carriers.model import CannotCarryOut, CarriedState, Carrier, CarrierMode, RecordedStep, TargetConnection
+from rolecall.carriers.model import (
+    CannotCarryOut,
+    CarriedState,
+    Carrier,
+    CarrierMode,
+    RecordedStep,
+    StepState,
+    TargetConnection,
+)
 from rolecall.carriers.recording import NotNow
 from rolecall.carriers.targets import open_target
 from rolecall.core import clock
@@ -127,7 +135,7 @@ async def _take_step(pool: Pool, connection: _Connection, request_id: UUID, reco
     ):
         return False
     fault("carrier.before-send")
-    answer = await target.carry_out(recorded.step)
+    answer = await target.carry_out(recorded.step, was_sent=recorded.state is StepState.SENT)
     fault("carrier.after-send")
     await _write(pool, recording.end_step, request_id, recorded, answer)
     return True

@@ -9,6 +9,7 @@ from typing import Any
 
 from rolecall.carriers.model import (
     ACCOUNT_CONTROL,
+    GONE,
     CannotCarryOut,
     Carrier,
     MemberValue,
@@ -34,9 +35,9 @@ class LdapTarget:
     def __init__(self, directory: LdapConnection, carrier: Carrier) -> None:
         self._directory, self._carrier = directory, carrier
 
-    async def carry_out(self, step: Step) -> str:
+    async def carry_out(self, step: Step, *, was_sent: bool) -> str:
         def make(bonsai: Any, connection: Any) -> str:
-            return _Change(bonsai, connection, self._carrier).make(step)
+            return _Change(bonsai, connection, self._carrier).make(step, was_sent=was_sent)
 
         return await self._directory.call(make)
 
@@ -48,7 +49,7 @@ class _Change:
         self._bonsai, self._connection, self._carrier = bonsai, connection, carrier
         self._seconds = carrier.timeout_seconds
 
-    def make(self, step: Step) -> str:
+    def make(self, step: Step, *, was_sent: bool) -> str:
         entry = self._found(self._carrier.accounts_path, self._carrier.account_attribute, step.account)
         match step.verb:
             case StepVerb.CREATE:
@@ -58,9 +59,10 @@ class _Change:
             case StepVerb.ENABLE:
                 return self._set_active(_required(entry, step), active=True)
             case StepVerb.DISABLE:
-                return self._set_active(entry, active=False) if entry else "the account is gone already"
+                return self._set_active(_required(entry, step), active=False)
             case StepVerb.DELETE:
-                return self._delete(entry) if entry else "the account was gone already"
+                # Only an earlier attempt explains why it is gone; otherwise it may be somewhere else.
+                return GONE if entry is None and was_sent else self._delete(_required(entry, step))
             case StepVerb.ADD_MEMBER:
                 return self._add_member(step, _required(entry, step))
             case StepVerb.REMOVE_MEMBER:
@@ -72,9 +74,10 @@ class _Change:
         scope = self._bonsai.LDAPSearchScope.SUBTREE
         test = f"({attribute}={self._bonsai.escape_filter_exp(name)})"
         try:
-            found = self._connection.search(base, scope, test, wanted, timeout=self._seconds)
+            answer = self._connection.search(base, scope, test, wanted, timeout=self._seconds)
         except self._bonsai.errors.NoSuchObjectError:
             raise CannotCarryOut(f"the directory has no entry {base}") from None
+        found = [entry for entry in answer if not isinstance(entry, self._bonsai.LDAPReference)]
         if len(found) > 1:
             raise CannotCarryOut(f"the directory has {len(found)} entries with the {attribute} {name}")
         return found[0] if found else None
@@ -123,7 +126,7 @@ class _Change:
             return f"it was {state} already"
         name = self._carrier.active_attribute
         value = self._carrier.active_value if active else self._carrier.inactive_value
-        if name == ACCOUNT_CONTROL:
+        if _is_control(name):
             number = _control(entry)
             value = str(number & ~_DISABLED_BIT if active else number | _DISABLED_BIT)
         if value:
@@ -137,7 +140,7 @@ class _Change:
         name = self._carrier.active_attribute
         if not name:
             return False
-        if name == ACCOUNT_CONTROL:
+        if _is_control(name):
             return bool(_control(entry) & _DISABLED_BIT)
         held = _texts(entry, name)
         return self._carrier.inactive_value in held if self._carrier.inactive_value else not held
@@ -146,7 +149,7 @@ class _Change:
         try:
             self._connection.delete(entry.dn, timeout=self._seconds)
         except self._bonsai.errors.NoSuchObjectError:
-            return "the account was gone already"
+            return GONE
         except self._refusals as error:
             raise _refused(error) from None
         return "deleted"
@@ -165,9 +168,9 @@ class _Change:
     def _remove_member(self, step: Step, entry: Any) -> str:
         group = self._found(self._carrier.groups_path, self._carrier.group_attribute, step.group)
         if group is None:
-            return "the group was gone already"
-        if entry is None and self._carrier.member_value is MemberValue.DN:
-            return "the account was gone already"
+            raise CannotCarryOut(f"the directory has no group {step.group} below {self._carrier.groups_path}")
+        if self._carrier.member_value is MemberValue.DN:
+            _required(entry, step)
         group.change_attribute(self._carrier.member_attribute, self._operations.DELETE, self._member(step, entry))
         try:
             self._modify(group)
@@ -209,6 +212,13 @@ def _texts(entry: Any, name: str) -> list[str]:
     return [str(value) for value in entry.get(name, [])]
 
 
+def _is_control(attribute: str) -> bool:
+    """Compare as LDAP does, where the case of names does not matter."""
+    return attribute.lower() == ACCOUNT_CONTROL.lower()
+
+
 def _control(entry: Any) -> int:
-    (number,) = _texts(entry, ACCOUNT_CONTROL) or ["0"]
-    return int(number)
+    numbers = _texts(entry, ACCOUNT_CONTROL)
+    if len(numbers) != 1 or not numbers[0].lstrip("-").isdecimal():
+        raise CannotCarryOut(f"{entry.dn} has no {ACCOUNT_CONTROL} that the login may read")
+    return int(numbers[0])

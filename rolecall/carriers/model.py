@@ -1,5 +1,6 @@
 """The configuration of a carrier, the steps it carries out, and the states of a request that it takes up."""
 
+import hashlib
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import NamedTuple, Protocol
@@ -19,6 +20,8 @@ CARRYING = "carrier"
 RETRY_PAUSES = (timedelta(seconds=10), timedelta(minutes=1), timedelta(minutes=5))
 # The template of the username of a new account.
 DEFAULT_NAME = "{email}"
+# The answer to the deletion of an account that an earlier attempt deleted.
+GONE = "the account was gone already"
 # The attribute of Active Directory with a bit for a disabled account.
 ACCOUNT_CONTROL = "userAccountControl"
 
@@ -150,6 +153,10 @@ class Carrier(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     def can_disable(self) -> bool:
         return self.kind is CarrierKind.SCIM or bool(self.active_attribute)
 
+    def digest(self) -> str:
+        """Identify the settings that a plan was made with."""
+        return hashlib.sha256(msgspec.json.encode(self)).hexdigest()
+
     def as_source(self) -> Source:
         """Return what the connections of sources need to know."""
         return Source(
@@ -173,11 +180,16 @@ class CarriedRequest(msgspec.Struct, frozen=True):
     state: CarriedState
     attempts: int
     is_released: bool
+    # The digest of the carrier that the steps were planned with.
+    planned_with: str
 
 
 class TargetConnection(Protocol):
     """An open connection to the application that a carrier changes."""
 
-    async def carry_out(self, step: Step) -> str:
-        """Make a change unless it is so already; return what happened, in words."""
+    async def carry_out(self, step: Step, *, was_sent: bool) -> str:
+        """Make a change unless it is so already; return what happened, in words.
+
+        `was_sent`: the step was sent before and its answer was lost, so that a missing account may be its result.
+        """
         ...

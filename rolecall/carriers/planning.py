@@ -30,7 +30,6 @@ class RequestFacts(msgspec.Struct, frozen=True):
     """What planning needs besides the request: the person's fields, the account, and the headers of its groups."""
 
     person: Mapping[str, str]
-    is_active_person: bool
     account: KnownAccount | None
     group_headers: Mapping[str, frozenset[str]]
 
@@ -39,10 +38,16 @@ def plan(request: AccessRequestDetail, carrier: Carrier, facts: RequestFacts) ->
     """Return the steps in order; raise Inexpressible if a part of the request cannot be expressed."""
     if request.target.type == TargetType.GROUP:
         raise Inexpressible("the request is about a group; a carrier changes accounts and their memberships")
+    if request.action != RequestAction.ADD and facts.account and not facts.account.is_of_person:
+        raise Inexpressible(another_persons(facts.account.username))
     steps = _steps(request, carrier, facts)
     if not steps:
         raise Inexpressible("the approved access asks for no change that a carrier can make")
     return steps
+
+
+def another_persons(username: str) -> str:
+    return f"the account {username} is not matched to the person of the request any more"
 
 
 def _steps(request: AccessRequestDetail, carrier: Carrier, facts: RequestFacts) -> list[Step]:
@@ -104,12 +109,12 @@ def _removed(request: AccessRequestDetail, carrier: Carrier, facts: RequestFacts
 
 
 def _takes_all(request: AccessRequestDetail, facts: RequestFacts) -> bool:
-    """Return whether the request is for the account as a whole; that of a person who left always is."""
+    """Return whether the request is for the account as a whole: it lists no access, or all that the account holds."""
     privileges = request.target.privileges
     taken = {_key(each) for each in privileges if each.approved_access == Access.NONE}
     if len(taken) < len(privileges):
         return False
-    return not taken or not facts.is_active_person or facts.account is None or facts.account.holds <= taken
+    return not taken or facts.account is None or facts.account.holds <= taken
 
 
 def _memberships(

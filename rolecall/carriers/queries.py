@@ -20,7 +20,7 @@ from rolecall.carriers.model import (
     StepState,
 )
 from rolecall.carriers.naming import STORED
-from rolecall.carriers.planning import KnownAccount, RequestFacts, plan
+from rolecall.carriers.planning import KnownAccount, RequestFacts, another_persons, plan
 from rolecall.carriers.shapes import CarriedItem, CarrierBrake, CarrierDetail, CarrierPreview, CarrierStepItem
 from rolecall.core.config import Config
 from rolecall.core.db import Db, fetch_one, fetch_rows, fetch_value
@@ -84,7 +84,7 @@ async def carried(db: Db, request_id: UUID) -> CarriedRequest | None:
     return await fetch_one(
         db,
         CarriedRequest,
-        "SELECT opened_on, state, attempts, is_released FROM carried_requests WHERE request_id = %(id)s",
+        "SELECT opened_on, state, attempts, is_released, planned_with FROM carried_requests WHERE request_id = %(id)s",
         id=request_id,
     )
 
@@ -97,6 +97,32 @@ async def unfinished_steps(db: Db, request_id: UUID) -> list[RecordedStep]:
         id=request_id,
     )
     return [RecordedStep(position, msgspec.convert(step, Step), StepState(state)) for position, step, state in rows]
+
+
+async def obstacle(db: Db, request_id: UUID, account: str) -> str | None:
+    """Return why a person must take over a request that the carrier took up: its assignee, or the account's person."""
+    ((assignee, is_anothers),) = await fetch_rows(
+        db,
+        """SELECT CASE WHEN r.assignee_id IS DISTINCT FROM k.assignee_id THEN r.assignee_name END,
+                  EXISTS (SELECT FROM accounts a WHERE a.application_id = r.application_id AND a.username = %(account)s
+                          AND (a.identity_id <> r.identity_id OR a.identity_id IS NULL AND r.action <> 'Add'))
+           FROM access_requests r JOIN carried_requests k ON k.request_id = r.id WHERE r.id = %(id)s""",
+        id=request_id,
+        account=account,
+    )
+    if assignee:
+        return f"it was assigned to {assignee}"
+    return another_persons(account) if is_anothers else None
+
+
+async def waiting_requests(db: Db, application_id: UUID) -> list[UUID]:
+    rows = await fetch_rows(
+        db,
+        """SELECT r.id FROM carried_requests k JOIN access_requests r ON r.id = k.request_id AND r.status = 'Open'
+           WHERE k.application_id = %(id)s AND k.state = 'Waiting' ORDER BY r.number""",
+        id=application_id,
+    )
+    return [id for (id,) in rows]
 
 
 async def removals_since(db: Db, application_id: UUID, since: datetime) -> int:
@@ -129,7 +155,6 @@ async def facts_of(db: Db, request: AccessRequestDetail) -> RequestFacts:
     identity = request.target.affected_identity
     return RequestFacts(
         await _person(db, identity.id, request.target.name) if identity else {},
-        identity is not None and identity.status == "Active",
         await _account(db, request),
         await _group_headers(db, request),
     )

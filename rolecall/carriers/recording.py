@@ -14,6 +14,7 @@ from rolecall.carriers.model import (
     CARRIER,
     REMOVALS,
     RETRY_PAUSES,
+    CannotCarryOut,
     CarriedRequest,
     CarriedState,
     Carrier,
@@ -56,9 +57,11 @@ async def begin(db: Db, application_id: UUID, carrier: Carrier, request_id: UUID
     known = await queries.carried(db, request_id)
     is_new = known is None or known.opened_on != opened_on
     if is_new:
-        await _take_up(db, application_id, request_id, opened_on, now)
+        await _take_up(db, request_id, opened_on, now)
     elif await queries.unfinished_steps(db, request_id):
-        return
+        if known and known.planned_with == carrier.digest():
+            return
+        await drop_planned(db, request_id)
     (request,) = await access_requests.details(db, [request_id])
     try:
         if is_new:
@@ -71,7 +74,7 @@ async def begin(db: Db, application_id: UUID, carrier: Carrier, request_id: UUID
     if carrier.mode is CarrierMode.DRY_RUN:
         await _record_dry_run(db, request, steps, now)
     elif is_released or not await _is_held(db, application_id, carrier, request_id, steps, now):
-        await _record_plan(db, application_id, request_id, steps)
+        await _record_plan(db, application_id, carrier, request_id, steps)
 
 
 def _require_free(request: AccessRequestDetail, known: CarriedRequest | None) -> None:
@@ -82,24 +85,25 @@ def _require_free(request: AccessRequestDetail, known: CarriedRequest | None) ->
         raise Inexpressible(f"it is assigned to {request.assignee.name}")
 
 
-async def take_up_again(db: Db, application_id: UUID, request_id: UUID, opened_on: datetime, now: datetime) -> None:
+async def take_up_again(db: Db, request_id: UUID, opened_on: datetime, now: datetime) -> None:
     """Let the carrier start again with a request, even one that is assigned to a person or was carried out before."""
     known = await queries.carried(db, request_id)
     if known and known.opened_on == opened_on and known.state in (CarriedState.WAITING, CarriedState.HELD):
         raise Conflict(f"The carrier has this request already; it is {known.state}")
-    await _take_up(db, application_id, request_id, opened_on, now)
+    await _take_up(db, request_id, opened_on, now)
 
 
-async def _take_up(db: Db, application_id: UUID, request_id: UUID, opened_on: datetime, now: datetime) -> None:
+async def _take_up(db: Db, request_id: UUID, opened_on: datetime, now: datetime) -> None:
     """Plan the steps again because the request was opened again; drop those that were not sent."""
     await execute(
         db,
-        """INSERT INTO carried_requests (request_id, application_id, opened_on, state, next_on, changed_on)
-           VALUES (%(id)s, %(application)s, %(opened)s, 'Waiting', %(now)s, %(now)s)
+        """INSERT INTO carried_requests (request_id, application_id, opened_on, state, next_on, changed_on, assignee_id)
+           SELECT id, application_id, %(opened)s, 'Waiting', %(now)s, %(now)s, assignee_id
+           FROM access_requests WHERE id = %(id)s
            ON CONFLICT (request_id) DO UPDATE SET opened_on = EXCLUDED.opened_on, state = 'Waiting', reason = '',
-               attempts = 0, next_on = EXCLUDED.next_on, changed_on = EXCLUDED.changed_on, is_released = false""",
+               attempts = 0, next_on = EXCLUDED.next_on, changed_on = EXCLUDED.changed_on, is_released = false,
+               assignee_id = EXCLUDED.assignee_id""",
         id=request_id,
-        application=application_id,
         opened=opened_on,
         now=now,
     )
@@ -139,7 +143,7 @@ async def _is_held(
     return True
 
 
-async def _record_plan(db: Db, application_id: UUID, request_id: UUID, steps: Sequence[Step]) -> None:
+async def _record_plan(db: Db, application_id: UUID, carrier: Carrier, request_id: UUID, steps: Sequence[Step]) -> None:
     first = await fetch_value(
         db, "SELECT coalesce(max(position) + 1, 0) FROM carrier_steps WHERE request_id = %(id)s", id=request_id
     )
@@ -155,6 +159,12 @@ async def _record_plan(db: Db, application_id: UUID, request_id: UUID, steps: Se
         for position, step in enumerate(steps, first)
     ]
     await insert_rows(db, "carrier_steps", rows)
+    await execute(
+        db,
+        "UPDATE carried_requests SET planned_with = %(digest)s WHERE request_id = %(id)s",
+        id=request_id,
+        digest=carrier.digest(),
+    )
 
 
 async def begin_step(
@@ -162,11 +172,14 @@ async def begin_step(
 ) -> bool:
     """Record a step as sent; return False if the rate limit is reached, so that it must not be sent now.
 
-    Raise NotNow if the request is no longer open, or the carrier was changed or switched off.
+    Raise NotNow if the request is no longer open or left to a person, or the carrier was changed or switched off.
     """
     await lock_open(db, request_id)
-    if await queries.find(db, application_id) != carrier:
+    known = await queries.carried(db, request_id)
+    if known is None or known.state != CarriedState.WAITING or await queries.find(db, application_id) != carrier:
         raise NotNow
+    if reason := await queries.obstacle(db, request_id, recorded.step.account):
+        raise CannotCarryOut(reason)
     full = await queries.nth_last_sent(db, application_id, carrier.steps_per_minute)
     if full and full + _MINUTE > now:
         await wait_until(db, request_id, full + _MINUTE, "the rate limit is reached", now)

@@ -11,7 +11,7 @@ from typing import Any
 
 from yarl import URL
 
-from rolecall.carriers.model import CannotCarryOut, Carrier, Step, StepVerb, TargetConnection
+from rolecall.carriers.model import GONE, CannotCarryOut, Carrier, Step, StepVerb, TargetConnection
 from rolecall.core.json_paths import value_at
 from rolecall.core.text import in_one_line
 from rolecall.sources.http_client import SentAnswer, SourceHttp, open_http
@@ -40,7 +40,7 @@ class ScimTarget:
         self._username = carrier.account_attribute or "userName"
         self._group_name = carrier.group_attribute or "displayName"
 
-    async def carry_out(self, step: Step) -> str:
+    async def carry_out(self, step: Step, *, was_sent: bool) -> str:
         user = await self._found(self._users, self._username, step.account)
         match step.verb:
             case StepVerb.CREATE:
@@ -50,13 +50,14 @@ class ScimTarget:
             case StepVerb.ENABLE:
                 return await self._set_active(_required(user, step), active=True)
             case StepVerb.DISABLE:
-                return await self._set_active(user, active=False) if user else "the account is gone already"
+                return await self._set_active(_required(user, step), active=False)
             case StepVerb.DELETE:
-                return await self._delete(user) if user else "the account was gone already"
+                # Only an earlier attempt explains why it is gone; otherwise it may have another name.
+                return GONE if user is None and was_sent else await self._delete(_required(user, step))
             case StepVerb.ADD_MEMBER:
                 return await self._add_member(step, _required(user, step))
             case StepVerb.REMOVE_MEMBER:
-                return await self._remove_member(step, user) if user else "the account was gone already"
+                return await self._remove_member(step, _required(user, step))
 
     async def _found(self, url: URL, attribute: str, name: str) -> Resource | None:
         """Return the resource with exactly this name. A server may ignore filters, so its answer is checked."""
@@ -106,7 +107,7 @@ class ScimTarget:
     async def _delete(self, user: Resource) -> str:
         answer = await self._http.send("DELETE", self._users / user["id"])
         if answer.status == _GONE:
-            return "the account was gone already"
+            return GONE
         _require_success(answer)
         return "deleted"
 
@@ -123,7 +124,7 @@ class ScimTarget:
     async def _remove_member(self, step: Step, user: Resource) -> str:
         group = await self._found(self._groups, self._group_name, step.group)
         if group is None:
-            return "the group was gone already"
+            raise CannotCarryOut(f"the server has no group {step.group}")
         if not await self._is_member(group, user):
             return "it was no member already"
         path = f"members[value eq {json.dumps(user['id'])}]"

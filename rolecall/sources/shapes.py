@@ -1,6 +1,7 @@
 import re
 from datetime import datetime
 from typing import Annotated, Any
+from urllib.parse import parse_qsl
 
 import msgspec
 from pydantic import AfterValidator, Field
@@ -61,6 +62,12 @@ def _without_secrets(given: dict[str, str]) -> dict[str, str]:
     return given
 
 
+def _without_secret_query(text: str) -> str:
+    """Refuse a URL or a path whose query has a secret, which would be shown."""
+    _without_secrets(dict(parse_qsl(text.partition("?")[2], keep_blank_values=True)))
+    return text
+
+
 def _are_headers(given: dict[str, str]) -> dict[str, str]:
     for name, value in given.items():
         if not _HEADER_NAME.fullmatch(name) or name.lower() in _FIXED_HEADERS or not value.isprintable():
@@ -81,7 +88,7 @@ _PublicTexts = Annotated[_Texts, Field(max_length=50), AfterValidator(_without_s
 class SourceContentBody(Body):
     """Where the records of one file group come from; which keys apply depends on the kind."""
 
-    path: Text2048 = ""
+    path: Annotated[Text2048, AfterValidator(_without_secret_query)] = ""
     filter: Text2048 = ""
     query: Annotated[Text, Field(max_length=LONGEST_QUERY)] = ""
     parameters: _PublicTexts = Field(default_factory=dict)
@@ -104,7 +111,7 @@ class SourceContentBody(Body):
 class PeerBody(Body):
     """How to connect to the system of an application, for a source or a carrier."""
 
-    url: Annotated[Text, STRIPPED, Field(max_length=2048)] = ""
+    url: Annotated[Text, STRIPPED, Field(max_length=2048), AfterValidator(_without_secret_query)] = ""
     username: Text256 = ""
     secret_ref: Annotated[Maybe[Text256], AfterValidator(_is_reference)] | None = None
     authentication: Maybe[Annotated[Authentication, one_of(Authentication)]] = Authentication.NONE

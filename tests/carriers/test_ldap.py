@@ -6,8 +6,9 @@ import pytest
 
 from rolecall.access_requests.model import NewPrivilege
 from rolecall.accounts.model import Access
+from rolecall.core.db import execute
 from tests.carriers.carrying import GROUPS, LDAP, PEOPLE, Carrying
-from tests.sources.peers import Directory
+from tests.sources.peers import SUFFIX, Directory
 
 pytestmark = pytest.mark.usefixtures("directory")
 
@@ -104,8 +105,6 @@ async def test_changes_that_are_so_already_are_not_repeated(carrying: Carrying, 
     await carrying.put(directory.url, LDAP, onRemove="Delete", changedAttributes=[])
     person = await carrying.account("change2", groups=())
     added = await carrying.request("Change", person, gives=("Staff",), takes=("Clerks",), target_name="change2")
-    gone = await carrying.account("nowhere1")
-    removed = await carrying.request("Remove", gone, target_name="nowhere1", privileges=[])
 
     await carrying.work()
 
@@ -113,7 +112,58 @@ async def test_changes_that_are_so_already_are_not_repeated(carrying: Carrying, 
         "Add change2 to the group Staff: it was a member already",
         "Remove change2 from the group Clerks: it was no member already",
     ]
-    assert (await carrying.said(removed))[0][1] == "Delete the account nowhere1: the account was gone already"
+
+
+@pytest.mark.parametrize("way", ["Delete", "Disable"])
+async def test_account_that_is_elsewhere_is_left_to_a_person(
+    carrying: Carrying, directory: Directory, way: str
+) -> None:
+    """It may have been moved to another folder, where it still works."""
+    await carrying.put(directory.url, LDAP, onRemove=way)
+    person = await carrying.account("nowhere1")
+    id = await carrying.request("Remove", person, target_name="nowhere1", privileges=[])
+
+    await carrying.work()
+
+    assert (await carrying.detail(id))["status"] == "Open"
+    assert "the directory has no account nowhere1" in (await carrying.said(id))[0][1]
+
+
+async def test_group_that_is_elsewhere_is_left_to_a_person(carrying: Carrying, directory: Directory) -> None:
+    await carrying.put(directory.url, LDAP, changedAttributes=[])
+    person = await carrying.account("change4", groups=("Renamed",))
+    id = await carrying.request("Change", person, takes=("Renamed",), target_name="change4")
+
+    await carrying.work()
+
+    assert f"the directory has no group Renamed below {GROUPS}" in (await carrying.said(id))[0][1]
+
+
+async def test_references_to_other_directories_are_no_accounts(carrying: Carrying, directory: Directory) -> None:
+    reference = f"ref: ldap://127.0.0.1:1/ou=else,{SUFFIX}"
+    directory.add(
+        f"dn: ou=else,{SUFFIX}\nobjectClass: referral\nobjectClass: extensibleObject\nou: else\n{reference}\n"
+    )
+    await carrying.put(directory.url, LDAP, accountsPath=SUFFIX, changedAttributes=[])
+    person = await carrying.account("change5", groups=())
+
+    id = await carrying.request("Change", person, gives=("Clerks",), target_name="change5")
+    await carrying.work()
+
+    assert "change5" in members(directory, "Clerks")
+    assert (await carrying.said(id))[0][1] == "Add change5 to the group Clerks: added"
+
+
+async def test_partial_remove_keeps_the_account_of_a_person_who_left(carrying: Carrying, directory: Directory) -> None:
+    await carrying.put(directory.url, LDAP, onRemove="Delete")
+    person = await carrying.account("leave4", groups=("Staff", "Clerks"))
+    id = await carrying.request("Remove", person, takes=("Staff",), target_name="leave4")
+    await execute(carrying.db, "UPDATE identities SET status = 'Disabled' WHERE id = %(id)s", id=person)
+
+    await carrying.work()
+
+    assert (await carrying.said(id))[0][1] == "Remove leave4 from the group Staff: removed"
+    assert account(directory, "leave4") is not None
 
 
 async def test_account_of_another_person_is_left_to_a_person(carrying: Carrying, directory: Directory) -> None:
@@ -204,3 +254,31 @@ CONNECTOR: dict[str, Any] = {
         },
     ],
 }
+
+
+@pytest.mark.parametrize("action", ["Remove", "Suspend", "Change"])
+async def test_account_that_is_another_persons_by_now_is_left_alone(
+    carrying: Carrying, directory: Directory, action: str
+) -> None:
+    await carrying.put(directory.url, LDAP, onRemove="Delete")
+    person = await carrying.account("change7")
+    asked: dict[str, Any] = {"gives": ("Clerks",)} if action == "Change" else {"privileges": []}
+    id = await carrying.request(action, person, target_name="change7", **asked)
+    other = await carrying.person("other7")
+    await execute(carrying.db, "UPDATE accounts SET identity_id = %(other)s WHERE username = 'change7'", other=other)
+
+    await carrying.work()
+
+    assert "the account change7 is not matched to the person of the request any more" in (await carrying.said(id))[0][1]
+    assert account(directory, "change7") is not None
+    assert "change7" not in members(directory, "Clerks")
+
+
+async def test_account_control_that_cannot_be_read_is_not_overwritten(carrying: Carrying, directory: Directory) -> None:
+    await carrying.put(directory.url, LDAP, activeAttribute="useraccountcontrol", activeValue="", inactiveValue="")
+    person = await carrying.account("disable7")
+    id = await carrying.request("Suspend", person, target_name="disable7", privileges=[])
+
+    await carrying.work()
+
+    assert "has no userAccountControl that the login may read" in (await carrying.said(id))[0][1]

@@ -211,3 +211,47 @@ async def test_step_without_an_answer_is_looked_up_and_not_repeated(
         "Create the account died1: it existed already, with these attributes",
         "Add died1 to the group Staff: it was a member already",
     ]
+
+
+async def test_steps_are_planned_again_when_the_carrier_was_changed(carrying: Carrying, directory: Directory) -> None:
+    await carrying.put(NOWHERE, LDAP, onRemove="Delete")
+    id = await a_removal(carrying, "delete8")
+    await carrying.work()
+    await carrying.put(directory.url, LDAP, onRemove="Disable")
+    clock.travel_to(NOON + timedelta(minutes=1))
+
+    await carrying.work()
+
+    assert (await carrying.said(id))[0][1] == "Disable the account delete8: disabled"
+    assert account(directory, "delete8") is not None
+
+
+async def test_waiting_request_is_left_to_a_person_when_the_carrier_is_switched_off(
+    carrying: Carrying, directory: Directory
+) -> None:
+    await carrying.put(NOWHERE, LDAP)
+    id = await a_removal(carrying, "delete7")
+    await carrying.work()
+    await carrying.put(NOWHERE, LDAP, mode="Off")
+    await carrying.put(directory.url, LDAP)
+    clock.travel_to(NOON + timedelta(minutes=1))
+
+    await carrying.work()
+
+    assert "the mode of the carrier was set to Off" in (await carrying.said(id))[0][1]
+    assert account(directory, "delete7") is not None
+    assert (await carrying.post("carry-out", accessRequestId=id)).status_code == 200
+
+
+async def test_person_who_takes_over_a_waiting_request_keeps_it(carrying: Carrying, directory: Directory) -> None:
+    await carrying.put(NOWHERE, LDAP)
+    id = await a_removal(carrying, "delete6")
+    await carrying.work()
+    await done(carrying.client, id, "assign", assigneeId=carrying.cast.peter)
+    await carrying.put(directory.url, LDAP)
+    clock.travel_to(NOON + timedelta(minutes=1))
+
+    await carrying.work()
+
+    assert "it was assigned to Peter Naur" in (await carrying.said(id))[0][1]
+    assert account(directory, "delete6") is not None

@@ -118,7 +118,7 @@ async def test_changes_that_are_so_already_are_not_repeated(carrying: Carrying, 
         "Add again1 to the group Staff: it was a member already",
         "Remove again1 from the group Clerks: it was no member already",
     ]
-    assert (await carrying.said(removed))[0][1] == "Delete the account gone1: the account was gone already"
+    assert "the server has no account gone1" in (await carrying.said(removed))[0][1]
 
 
 async def test_account_of_another_person_is_left_to_a_person(carrying: Carrying, server: Server) -> None:

@@ -98,7 +98,7 @@ class Directory(msgspec.Struct, frozen=True):
         search = ["ldapsearch", "-x", "-H", self.url, "-D", ADMIN, "-w", PASSWORD, "-b", SUFFIX, "-LLL"]
         done = subprocess.run([*search, "-o", "ldif-wrap=no", test], capture_output=True, check=True, text=True)
         entries = []
-        for lines in filter(None, done.stdout.split("\n\n")):
+        for lines in (part for part in done.stdout.split("\n\n") if part and not part.startswith("# refldap")):
             entry: dict[str, list[str]] = {}
             for name, _, value in (line.partition(": ") for line in lines.splitlines()):
                 entry.setdefault(name, []).append(value)

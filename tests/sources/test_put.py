@@ -112,6 +112,8 @@ async def test_secret_of_a_file_is_used_with_its_date(sourcing: Sourcing, server
         ({"contents": {"Users": {"query": "SELECT 1"}}}, "contents.Users.query", "REST does not use query"),
         ({"contents": {"Users": {"paging": "Cursor"}}}, "contents.Users.next", "Next is required for paging Cursor"),
         ({"contents": {"Users": {"parameters": {"api_key": "x"}}}}, "contents.Users.parameters", "looks like a secret"),
+        ({"contents": {"Users": {"path": "x?api_key=y"}}}, "contents.Users.path", "looks like a secret"),
+        ({"url": "https://127.0.0.1/?token=y"}, "url", "looks like a secret"),
         ({"headers": {"Authorization": "Bearer x"}}, "headers", "looks like a secret"),
         ({"headers": {"Host": "evil"}}, "headers", "not a header that can be set"),
         ({"startTls": True}, "startTls", "REST does not use startTls"),
