@@ -14,6 +14,7 @@ from rolecall.carriers.model import (
     CarriedRequest,
     CarriedState,
     Carrier,
+    CarrierMode,
     Inexpressible,
     RecordedStep,
     Step,
@@ -21,7 +22,14 @@ from rolecall.carriers.model import (
 )
 from rolecall.carriers.naming import STORED
 from rolecall.carriers.planning import KnownAccount, RequestFacts, another_persons, plan
-from rolecall.carriers.shapes import CarriedItem, CarrierBrake, CarrierDetail, CarrierPreview, CarrierStepItem
+from rolecall.carriers.shapes import (
+    CarriedItem,
+    CarrierBrake,
+    CarrierDetail,
+    CarrierPreview,
+    CarrierProgress,
+    CarrierStepItem,
+)
 from rolecall.core.config import Config
 from rolecall.core.db import Db, fetch_one, fetch_rows, fetch_value
 from rolecall.core.errors import NotFound
@@ -29,9 +37,12 @@ from rolecall.settings.policy import RequestAction
 from rolecall.sources import queries as sources
 from rolecall.sources.model import SourceKind
 from rolecall.sources.references import file_date
+from rolecall.work_items.model import WorkStatus
 
 HOUR = timedelta(hours=1)
 _SHOWN = 20
+_OVER = (WorkStatus.COMPLETED, WorkStatus.CANCELED)
+_SENT_LAST = "s.application_id = %(id)s AND s.sent_on IS NOT NULL ORDER BY s.sent_on DESC, s.position DESC"
 # Requests that a carrier `c` takes up: opened since its mode is in effect, or waiting for their time. Those of people
 # whose duties are checked again wait for that.
 _DUE = """
@@ -248,7 +259,7 @@ async def get(db: Db, application_id: UUID, config: Config, now: datetime) -> Ca
         ),
         waiting=await _requests_in(db, application_id, CarriedState.WAITING),
         left=await _requests_in(db, application_id, CarriedState.LEFT),
-        last_steps=await _last_steps(db, application_id),
+        last_steps=await _steps(db, _SENT_LAST, id=application_id),
     )
 
 
@@ -267,15 +278,13 @@ async def _requests_in(db: Db, application_id: UUID, state: CarriedState) -> lis
     return [CarriedItem(*row) for row in rows]
 
 
-async def _last_steps(db: Db, application_id: UUID) -> list[CarrierStepItem]:
+async def _steps(db: Db, which: str, **values: object) -> list[CarrierStepItem]:
     rows = await fetch_rows(
         db,
-        """SELECT r.id, r.number, s.step, s.state, s.answer, s.sent_on FROM carrier_steps s
-           JOIN access_requests r ON r.id = s.request_id
-           WHERE s.application_id = %(id)s AND s.sent_on IS NOT NULL ORDER BY s.sent_on DESC, s.position DESC
-           LIMIT %(most)s""",
-        id=application_id,
+        f"""SELECT r.id, r.number, s.step, s.state, s.answer, s.sent_on FROM carrier_steps s
+            JOIN access_requests r ON r.id = s.request_id WHERE {which} LIMIT %(most)s""",
         most=_SHOWN,
+        **values,
     )
     return [
         CarrierStepItem(id, number, msgspec.convert(step, Step).described(), state, answer, sent_on)
@@ -291,6 +300,37 @@ async def previewed(db: Db, carrier: Carrier, request: AccessRequestDetail) -> C
         return CarrierPreview(request.id, [], 0, str(why))
     removals = sum(step.verb in REMOVALS for step in steps)
     return CarrierPreview(request.id, [step.described() for step in steps], removals, None)
+
+
+async def progress(db: Db, request: AccessRequestDetail) -> CarrierProgress | None:
+    """Return how far the application's carrier is with a request; None if it is off and did nothing for the request."""
+    rows = await fetch_rows(
+        db,
+        """SELECT c.definition, k.state, coalesce(k.reason, ''), k.next_on,
+                  r.status = 'Open' AND r.status_since < c.mode_since AND k.state IS DISTINCT FROM 'Waiting'
+           FROM access_requests r JOIN carriers c ON c.application_id = r.application_id
+           LEFT JOIN carried_requests k ON k.request_id = r.id
+                AND (r.status <> 'Open' OR k.opened_on = r.status_since)
+           WHERE r.id = %(id)s""",
+        id=request.id,
+    )
+    if not rows:
+        return None
+    stored, state, reason, next_on, is_earlier = rows[0]
+    carrier = msgspec.convert(stored, Carrier)
+    if state is None and (carrier.mode is CarrierMode.OFF or request.status in _OVER):
+        return None
+    is_taken = state in (CarriedState.WAITING, CarriedState.HELD, CarriedState.DONE)
+    is_free = state is None and request.assignee is None and not is_earlier
+    return CarrierProgress(
+        carrier.mode,
+        CarriedState(state) if state else None,
+        reason,
+        next_on,
+        carrier.mode is CarrierMode.ON and (is_taken or is_free),
+        await _steps(db, "s.request_id = %(id)s ORDER BY s.position", id=request.id),
+        await previewed(db, carrier, request) if request.status == WorkStatus.OPEN else None,
+    )
 
 
 async def open_requests(db: Db, application_id: UUID) -> list[AccessRequestDetail]:

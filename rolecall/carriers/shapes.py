@@ -7,6 +7,7 @@ from pydantic import AfterValidator, Field
 
 from rolecall.carriers.model import (
     DEFAULT_NAME,
+    CarriedState,
     Carrier,
     CarrierKind,
     CarrierMode,
@@ -99,6 +100,26 @@ class CarrierPreview(msgspec.Struct, rename="camel"):
     steps: list[str]
     removals: int
     reason: str | None
+
+
+class CarrierProgress(msgspec.Struct, frozen=True):
+    """How far the carrier is with a request; without a state it has not taken the request up."""
+
+    mode: CarrierMode
+    state: CarriedState | None
+    reason: str
+    next_date: datetime | None
+    # Whether the carrier provisions the request, and not a person.
+    is_expected: bool
+    steps: list[CarrierStepItem]
+    # What the carrier would do for an open request.
+    preview: CarrierPreview | None
+
+    @property
+    def can_be_given(self) -> bool:
+        """Return whether a person may give the request to the carrier."""
+        is_free = self.state not in (CarriedState.WAITING, CarriedState.HELD)
+        return self.mode is CarrierMode.ON and is_free and self.preview is not None and self.preview.reason is None
 
 
 def _is_template(text: str) -> str:

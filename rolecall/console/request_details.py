@@ -5,10 +5,14 @@ from typing import Any
 from uuid import UUID
 
 from rolecall.access_requests import actions, model, permitted, queries
+from rolecall.access_requests.closed_loop import BY_IMPORT
 from rolecall.access_requests.shapes import AccessRequestDetail
+from rolecall.carriers import queries as carriers
+from rolecall.carriers.model import CarriedState
+from rolecall.carriers.shapes import CarrierProgress
 from rolecall.console import record_access
 from rolecall.console.model import Person
-from rolecall.core.caller import Scope
+from rolecall.core.caller import SYSTEM, Scope
 from rolecall.core.db import Db
 from rolecall.identities.authority import RecordType
 from rolecall.settings.policy import RequirementType
@@ -26,6 +30,8 @@ DONE_BY = {
     RequirementType.RESOLVE: "provisioned it",
     RequirementType.VERIFY: "verified it",
 }
+BY_CARRIER, HELD_BY_BRAKE = "the carrier", "a person who releases it from the brake, and the carrier"
+PROVING = "an import of the live source"
 # The verbs of a request without fields: the action and the move of each.
 VERBS = {
     "resolve": (actions.resolve, model.RESOLVE),
@@ -41,6 +47,7 @@ async def shown_request(db: Db, request: AccessRequestDetail, person: Person) ->
     awaited = AWAITED.get(status)
     sees_hooks = Scope.WEBHOOKS_MANAGE in person.caller().scopes
     deliveries = await webhooks.newest_first(db, 1, access_request_id=request.id) if sees_hooks else None
+    carrying = await carriers.progress(db, request)
     waits_for = pending_reviewers(request, awaited)
     target = request.target.affected_identity
     standing = await permitted.standing_of(db, person.id, request.id)
@@ -51,7 +58,10 @@ async def shown_request(db: Db, request: AccessRequestDetail, person: Person) ->
         "request": request,
         "sees_person": target is None or await record_access.sees(db, person.caller(), RecordType.PERSON, target.id),
         "duty_conflicts": await queries.conflicts_of(db, request.id),
-        "milestones": _milestones(request, awaited),
+        "milestones": _milestones(request, awaited, carrying),
+        "carrying": carrying,
+        "proof": _proof(request) if carrying else None,
+        "by_import": BY_IMPORT,
         "to_do": TO_DO,
         "done_by": DONE_BY,
         "verbs": verbs,
@@ -60,7 +70,7 @@ async def shown_request(db: Db, request: AccessRequestDetail, person: Person) ->
         "is_alone": standing.is_alone and not standing.is_independent(mine),
         "stands_in_for": waits_for.get(mine) if mine and (mine, awaited) in person.caller().stands_in_for else None,
         "is_own": person.id in (request.reporter.id, target and target.id),
-        "waits_for": list(waits_for.values()),
+        "waits_for": _waits_for(request, awaited, carrying),
         "may_snooze": not _why_not(model.SNOOZE, status, standing),
         "may_assign": not _why_not(model.ASSIGN, status, standing),
         "refused": _refused(status, standing),
@@ -81,8 +91,24 @@ def reviewer_for(
     return next(iter(allowed or mine), None)
 
 
+def _waits_for(
+    request: AccessRequestDetail, type: RequirementType | None, carrying: CarrierProgress | None
+) -> list[str]:
+    """Name who responds next: people, the carrier of the application, or an import that proves what it did."""
+    if type is RequirementType.RESOLVE and carrying and carrying.is_expected:
+        return [HELD_BY_BRAKE if carrying.state is CarriedState.HELD else BY_CARRIER]
+    reviewers = pending_reviewers(request, type)
+    return [PROVING if id == SYSTEM.id else name for id, name in reviewers.items()]
+
+
+def _proof(request: AccessRequestDetail) -> str | None:
+    """Return what the import said that verified the request."""
+    entries = (entry for entry in request.activity if entry.author == SYSTEM.name and entry.action == model.VERIFY.name)
+    return next((entry.content for entry in entries), None)
+
+
 def _milestones(
-    request: AccessRequestDetail, awaited: RequirementType | None
+    request: AccessRequestDetail, awaited: RequirementType | None, carrying: CarrierProgress | None
 ) -> list[tuple[str, datetime | None, str, bool]]:
     """List the steps of a request: its name, when it was reached, who is next, and whether it is the current one."""
     is_over = request.canceled_on is not None
@@ -91,7 +117,7 @@ def _milestones(
         RequirementType.RESOLVE: ("Provisioned", request.resolved_on),
         RequirementType.VERIFY: ("Verified", request.verified_on),
     }
-    named = {type: " or ".join(pending_reviewers(request, type).values()) for type in steps}
+    named = {type: " or ".join(_waits_for(request, type, carrying)) for type in steps}
     asked = min((entry.created_date for entry in request.activity), default=None)
     return [
         ("Requested", asked, "", False),

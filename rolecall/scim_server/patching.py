@@ -114,6 +114,8 @@ class Patch:
             name, fitting, part = FilterParser(tokens_of(text)).value_path()
         except ScimError as error:
             raise ScimError(f"The path {text!r} is not valid: {error}", ScimErrorType.INVALID_PATH) from None
+        if "" in name.split("."):
+            raise ScimError(f"The path {text!r} has an empty name", ScimErrorType.INVALID_PATH)
         return PatchTarget(find_path(name, self._kind), fitting, part, is_explicit)
 
     def _change(self, verb: PatchVerb, target: PatchTarget, value: Any) -> None:
@@ -171,6 +173,8 @@ class Patch:
             _require_room(name, values, found)
             holder[name] = values = [*values, *found]
         for each in found:
+            if not isinstance(each, dict):
+                raise ScimError(f"{name} is a list of plain values, which have no parts", ScimErrorType.INVALID_PATH)
             if target.part:
                 _change_object(verb, each, _spelling(each, target.part), value)
             elif isinstance(value, dict):

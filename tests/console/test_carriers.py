@@ -111,3 +111,57 @@ async def test_carrier_is_removed(administrator: httpx2.AsyncClient, carrying: C
 
     assert removed.status_code == 303
     assert await fetch_value(db, "SELECT count(*) FROM carriers") == 0
+
+
+async def shown_request(browser: httpx2.AsyncClient, id: str) -> str:
+    return " ".join(unescape((await browser.get(f"/requests/{id}")).text).split())
+
+
+async def test_request_shows_the_carrier_instead_of_a_provisioner(
+    administrator: httpx2.AsyncClient, carrying: Carrying
+) -> None:
+    by_hand = await carrying.request("Remove", await carrying.account("bob"), target_name="bob", privileges=[])
+    await carrying.put(URL, SCIM)
+    id = await carrying.request("Remove", await carrying.account("ada"), target_name="ada", privileges=[])
+    taken = await shown_request(administrator, id)
+    await carrying.work()
+    waiting = await shown_request(administrator, id)
+
+    earlier = await shown_request(administrator, by_hand)
+
+    assert "Waiting for the carrier to provision it." in taken
+    assert "<strong>The carrier</strong> provisions it" in taken
+    assert "What it cannot do is left to Peter Naur" in taken
+    assert "cannot be reached" in waiting
+    assert "Disable the account ada" in waiting
+    assert "Waiting for Peter Naur to provision it." in earlier
+    assert "Carry out request" in earlier
+
+
+async def test_request_that_the_brake_holds_is_released_on_its_page(
+    administrator: httpx2.AsyncClient, carrying: Carrying, db: Db
+) -> None:
+    await carrying.put(URL, SCIM, removalsPerHour=0)
+    id = await carrying.request("Remove", await carrying.account("ada"), target_name="ada", privileges=[])
+    await carrying.work()
+    held = await shown_request(administrator, id)
+
+    form = {"accessRequestId": id, "back": f"/requests/{id}"}
+    released = await administrator.post(f"/applications/{carrying.id}/carrier/release", data=form)
+
+    assert "Held by the brake" in held
+    assert "Release request" in held
+    assert released.headers["location"] == f"/requests/{id}"
+    assert await fetch_value(db, "SELECT state FROM carried_requests") == "Waiting"
+
+
+async def test_dry_run_is_shown_on_the_request(administrator: httpx2.AsyncClient, carrying: Carrying) -> None:
+    await carrying.put(URL, SCIM, mode="Dry Run")
+    id = await carrying.request("Remove", await carrying.account("ada"), target_name="ada", privileges=[])
+    await carrying.work()
+
+    shown = await shown_request(administrator, id)
+
+    assert "Nothing was changed. The carrier would disable the account ada." in shown
+    assert "Waiting for Peter Naur to provision it." in shown
+    assert "Carry out request" not in shown

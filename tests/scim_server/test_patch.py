@@ -13,6 +13,7 @@ BEFORE: dict[str, Any] = {
     "title": "Countess",
     "name": {"givenName": "Ada", "familyName": "King"},
     "emails": [WORK, HOME],
+    "tags": ["a"],
     ENTERPRISE: {"department": "Analysis"},
 }
 # Operations, and what they change; None removes an attribute.
@@ -119,6 +120,8 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "part of a part": ({"op": "replace", "path": "emails.value.x", "value": {}}, "invalidPath"),
     "filter without a fit": ({"op": "add", "path": 'ims[type co "x"].value', "value": "y"}, "noTarget"),
     "too many values": ({"op": "add", "path": "emails", "value": [{"value": "x"}] * 501}, "tooMany"),
+    "only a dot": ({"op": "add", "path": ".", "value": "x"}, "invalidPath"),
+    "part of a plain value": ({"op": "replace", "path": 'tags[value eq "a"].x', "value": "y"}, "invalidPath"),
     "operators in paths": ({"op": "add", "path": "title; DROP", "value": "x"}, "invalidPath"),
 }
 

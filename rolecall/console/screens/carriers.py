@@ -81,14 +81,20 @@ async def delete_carrier(db: Db, id: str) -> SeeOther:
 async def release_carrier(db: Db, caller: Caller, id: str, form: Form, facts: Facts) -> SeeOther:
     named = {"accessRequestIds": form.get("accessRequestId", [])}
     await actions.release(db, caller, known_guid("Application", id), named, facts)
-    return SeeOther(f"/applications/{id}/carrier", "The requests were released from the brake.")
+    return SeeOther(_after(form, id), "The requests were released from the brake.")
 
 
 @screen("POST", f"{_HERE}/carry-out", scope=_SCOPE)
 async def carry_out(db: Db, caller: Caller, id: str, form: Form, facts: Facts) -> SeeOther:
     named = {"accessRequestId": first(form, "accessRequestId")}
     await actions.carry_out(db, caller, known_guid("Application", id), named, facts)
-    return SeeOther(f"/applications/{id}/carrier", "The request was given to the carrier.")
+    return SeeOther(_after(form, id), "The request was given to the carrier.")
+
+
+def _after(form: Form, id: str) -> str:
+    """Return to the page of the request if the form is on it."""
+    back = first(form, "back")
+    return back if back.startswith("/requests") else f"/applications/{id}/carrier"
 
 
 async def _page(
