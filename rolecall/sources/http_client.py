@@ -31,6 +31,7 @@ _LOOKUP_THREADS = 2
 _REDIRECTS = (301, 302, 303, 307, 308)
 _WAIT = (429, 503)
 _CREDENTIALS = (401, 403)
+_NOT_FOUND = 404
 _HEADERS = {
     "Accept": "application/scim+json, application/json",
     "Accept-Encoding": "identity",
@@ -158,13 +159,17 @@ def _refusal(answer: aiohttp.ClientResponse) -> _Refused:
     if answer.status in _WAIT:
         wait = retry_after(answer.headers.get("Retry-After", "")).total_seconds()
         told = f" and asks to wait {wait:,.0f} s" if wait else ""
-        return _Refused(f"the server answers {answer.status}, it is too busy{told}", is_final=False, pause=wait)
+        text = f"the server answers {answer.status}, it is too busy{told}; fetch later, or ask for a higher limit"
+        return _Refused(text, is_final=False, pause=wait)
     if answer.status in _CREDENTIALS:
         return _Refused(
             f"the server refuses the credentials ({answer.status}); "
             "check the secret, whether it has expired and what it allows"
         )
-    return _Refused(f"the server answers {answer.status}", is_final=answer.status < 500)
+    advice = "; check the URL and the path" if answer.status == _NOT_FOUND else ""
+    if answer.status >= 500:
+        advice = "; its log has the reason"
+    return _Refused(f"the server answers {answer.status}{advice}", is_final=answer.status < 500)
 
 
 async def _whole(answer: aiohttp.ClientResponse) -> bytes:

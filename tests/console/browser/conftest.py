@@ -101,7 +101,9 @@ class _service:  # noqa: N801
         self.process = subprocess.Popen(
             [*command, "--data-dir", str(data_dir)],
             stdout=self.log, stderr=self.log, text=True, start_new_session=True,
-            env=environment(ROLECALL_WEBHOOK_ALLOW="127.0.0.0/8", **variables),
+            env=environment(
+                ROLECALL_WEBHOOK_ALLOW="127.0.0.0/8", ROLECALL_SOURCE_HOSTS="127.0.0.0/8", **variables
+            ),
         )  # fmt: skip
         self.running = Running(self.process, data_dir, port, data_dir / "service.log")
 

@@ -1,0 +1,92 @@
+"""Connect an application live in a browser, then see a request approved, done and proven on its page."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+from playwright.async_api import expect
+
+from rolecall.access_requests.model import NewPrivilege
+from rolecall.core.db import Db
+from rolecall.demo import live
+from rolecall.demo.people import Employee, roster
+from rolecall.demo.scim_peer import ScimPeer, serving
+from tests.builders import an_access_request, an_application, an_identity, facts
+from tests.console.browser.conftest import Visit
+from tests.console.browser.test_wizard import shoot
+
+CONTENTS = {"Users": {"path": "Users"}, "Memberships": {"path": "Groups", "each": "members"}}
+ATTRIBUTES = {"displayName": "{firstName} {lastName}", "emails[type=work].value": "{email}"}
+
+
+@pytest.fixture
+def people() -> list[Employee]:
+    return [person for person in roster(facts().now.date()) if person.department == live.GROUP]
+
+
+@pytest.fixture
+def peer(tmp_path: Path, people: list[Employee]) -> Iterator[ScimPeer]:
+    with serving(ScimPeer(tmp_path / "peer.json")) as peer:
+        live.fill(peer, people, people[2])
+        yield peer
+
+
+async def fill(visit: Visit, **fields: str) -> None:
+    for name, text in fields.items():
+        control = visit.page.locator(f"main #{name}")
+        if await control.evaluate("each => each.tagName") == "SELECT":
+            await control.select_option(text)
+        else:
+            await control.fill(text)
+
+
+async def test_application_is_connected_and_a_request_proven(
+    scripted: Visit, site_db: Db, peer: ScimPeer, people: list[Employee]
+) -> None:
+    me, boss = scripted.site.company.administrator, scripted.site.company.ids["people"]
+    connector = {"connector": live.CONNECTOR, "ownerId": str(me), "provisionerIds": [str(boss)]}
+    id = await an_application(site_db, live.NAME, **connector)
+    page = scripted.page
+
+    await scripted.go(f"/applications/{id}/source")
+    access = {"kind": "SCIM", "url": peer.url, "authentication": "Bearer"}
+    await fill(scripted, **access, secret="wrong", contents=msgspec.json.encode(CONTENTS).decode())
+    await scripted.press("Save source")
+    await scripted.press("Test connection")
+    await scripted.sees("the server refuses the credentials (401)")
+    await shoot(page, "source-fails")
+    await fill(scripted, secret=peer.state.token)
+    await scripted.press("Save source")
+    await scripted.press("Test connection")
+    await scripted.sees("Works")
+    await scripted.sees(people[0].username)
+    await shoot(page, "source-works")
+
+    await scripted.go(f"/applications/{id}/carrier")
+    await fill(scripted, **access, mode="On", secret=peer.state.token, accountName="{email|local}")
+    await fill(scripted, attributes=msgspec.json.encode(ATTRIBUTES).decode())
+    await scripted.press("Save carrier")
+    await scripted.sees("The carrier was saved.")
+    await shoot(page, "carrier")
+    await scripted.go(f"/applications/{id}")
+    await scripted.press("Run import now")
+    await expect(page.locator(".status.finished")).to_be_visible()
+
+    asker = await an_identity(site_db, people[2].first, people[2].last, email=people[2].email, supervisorId=str(me))
+    group = [NewPrivilege(header="Group", permission=live.GROUP)]
+    request = await an_access_request(site_db, application_id=id, identity_id=asker, privileges=group)
+    await scripted.go(f"/requests/{request}")
+    await scripted.sees("No person has to provision it.")
+    await shoot(page, "request-pending")
+    await scripted.press("Approve")
+    for _ in range(120):
+        await scripted.go(f"/requests/{request}")
+        if await page.get_by_text("Proven").count():
+            break
+        await page.wait_for_timeout(500)
+    await scripted.sees("The carrier made the change in Team Chat")
+    await scripted.sees(f"Create the account {people[2].username}")
+    await scripted.sees("shows the requested access")
+    await expect(page.locator(".status.completed").first).to_be_visible()
+    await shoot(page, "request-proven")
