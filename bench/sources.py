@@ -210,7 +210,7 @@ async def scim(folder: Path) -> bool:
         ours, _ = await timed(lambda: fetched(a_config(folder), source, SourceContent(path="Users")))
         grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
     print(f"SCIM: {count:,} users, server {count / alone:,.0f}/s, fetch {count / ours:,.0f}/s; {grown:.0f} MiB more")
-    is_flat = tell(Found("sources", "memory that a fetch by SCIM adds", grown, " MiB", MEMORY_BAR, at_most=True))
+    is_flat = tell(Found("sources", "memory that a fetch by SCIM adds", grown, "MiB", MEMORY_BAR, at_most=True))
     return tell(Found("sources", "SCIM, of the rate that the server gives", alone / ours, "×", SCIM_BAR)) and is_flat
 
 
