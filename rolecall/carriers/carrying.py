@@ -167,7 +167,8 @@ async def _stage_verification(db: Db, application_id: UUID, now: datetime) -> No
         return
     pending = await fetch_value(
         db,
-        "SELECT EXISTS (SELECT FROM application_imports WHERE application_id = %(id)s AND status = 'Pending')",
+        """SELECT EXISTS (SELECT FROM application_imports
+                          WHERE application_id = %(id)s AND status = 'Pending' AND supplied_by IS NULL)""",
         id=application_id,
     )
     if not pending:

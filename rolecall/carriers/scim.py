@@ -64,10 +64,10 @@ class ScimTarget:
         query = {"filter": f"{attribute} eq {json.dumps(name)}", "excludedAttributes": "members"}
         resources, total = resources_in((await self._http.get(url, query)).value)
         found = [each for each in resources if str(value_at(each, attribute)).casefold() == name.casefold()]
-        if len(found) > 1 or (not found and total > 0):
+        if len(found) > 1 or total > len(found):
             raise CannotCarryOut(f"the server does not tell which of its resources has the {attribute} {name}")
-        if found and not isinstance(found[0].get("id"), str):
-            raise CannotCarryOut(f"the server returns {name} without an id")
+        if found and not _is_id(found[0].get("id")):
+            raise CannotCarryOut(f"the server returns {name} without an id that can be part of a URL")
         return found[0] if found else None
 
     async def _create(self, step: Step, user: Resource | None) -> str:
@@ -138,6 +138,10 @@ class ScimTarget:
 
     async def _patch(self, url: URL, operations: list[Resource]) -> None:
         _require_success(await self._http.send("PATCH", url, {"schemas": [_PATCH], "Operations": operations}))
+
+
+def _is_id(id: object) -> bool:
+    return isinstance(id, str) and "/" not in id and id.strip(".") != ""
 
 
 def _required(user: Resource | None, step: Step) -> Resource:

@@ -39,7 +39,7 @@ _PAGE = 500
 _DEFAULT_ATTRIBUTES = ["*", "memberOf"]
 _EVERYTHING = "(objectClass=*)"
 # Never written to a file, even if the login may read them.
-_SECRET = re.compile(r"password$|pwd$|^pwdhistory$|^krbprincipalkey$|^sambalmpassword$|^ipanthash$", re.IGNORECASE)
+_SECRET = re.compile(r"(password|pwd)(history)?$|credentials$|^krbprincipalkey$|^ipanthash$", re.IGNORECASE)
 _RANGE = re.compile(r"(.+);range=(\d+)-(\d+|\*)", re.IGNORECASE)
 _CHECK_LOGIN = "check the name, the password and whether it has expired"
 # Active Directory says why it refuses a login by a number.
@@ -218,7 +218,8 @@ def record_of(entry: Any, read_range: ReadRange) -> FetchedRecord:
 
 @cache
 def _is_secret(name: str) -> bool:
-    return _SECRET.search(name) is not None
+    """Compare without options such as `;lang-en`."""
+    return _SECRET.search(name.partition(";")[0]) is not None
 
 
 def _rest(dn: str, part: re.Match[str], read_range: ReadRange) -> list[Any]:
@@ -227,7 +228,7 @@ def _rest(dn: str, part: re.Match[str], read_range: ReadRange) -> list[Any]:
     while last != "*":
         entry = read_range(dn, f"{part[1]};range={int(last) + 1}-*")
         found = [(key, match) for key in entry.keys() if (match := _RANGE.fullmatch(key))]  # noqa: SIM118
-        if not found:
+        if not found or int(found[0][1][2]) != int(last) + 1:
             raise SourceFailed(f"the directory returned only a part of {part[1]} of {dn}")
         key, following = found[0]
         values += list(entry[key])

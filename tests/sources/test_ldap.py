@@ -297,9 +297,10 @@ def test_ranges_of_members_are_joined() -> None:
     }
 
 
-def test_range_without_a_continuation_fails() -> None:
+@pytest.mark.parametrize("following", [{}, {"member;range=0-1": ["a", "b"]}])
+def test_range_without_a_continuation_fails(following: dict[str, list[str]]) -> None:
     def read(_: str, __: str) -> RangedEntry:
-        return RangedEntry({})
+        return RangedEntry(following)
 
     with pytest.raises(SourceFailed, match="only a part of member"):
         record_of(RangedEntry({"member;range=0-1": ["a", "b"]}), read)

@@ -82,7 +82,7 @@ async def test_application_is_connected_and_a_request_proven(
     await scripted.press("Approve")
     for _ in range(120):
         await scripted.go(f"/requests/{request}")
-        if await page.get_by_text("Proven").count():
+        if await page.get_by_text("Proven", exact=True).count():
             break
         await page.wait_for_timeout(500)
     await scripted.sees("The carrier made the change in Team Chat")
