@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from uuid import UUID
 
 import msgspec
 import pytest
@@ -41,41 +42,43 @@ async def fill(visit: Visit, **fields: str) -> None:
             await control.fill(text)
 
 
+async def connect(visit: Visit, id: UUID, peer: ScimPeer, username: str) -> None:
+    """Set the source, with a wrong secret first, and the carrier; then fetch."""
+    access = {"kind": "SCIM", "url": peer.url, "authentication": "Bearer"}
+    await visit.go(f"/applications/{id}/source")
+    await fill(visit, **access, secret="wrong", contents=msgspec.json.encode(CONTENTS).decode())
+    await visit.press("Save source")
+    await visit.press("Test connection")
+    await visit.sees("the server refuses the credentials (401)")
+    await shoot(visit.page, "source-fails")
+    await fill(visit, secret=peer.state.token)
+    await visit.press("Save source")
+    await visit.press("Test connection")
+    await visit.sees("Works")
+    await visit.sees(username)
+    await shoot(visit.page, "source-works")
+    await visit.go(f"/applications/{id}/carrier")
+    await fill(visit, **access, mode="On", secret=peer.state.token, accountName="{email|local}")
+    await fill(visit, attributes=msgspec.json.encode(ATTRIBUTES).decode())
+    await visit.press("Save carrier")
+    await visit.sees("The carrier was saved.")
+    await visit.go(f"/applications/{id}")
+    await visit.press("Run import now")
+    await expect(visit.page.locator(".status.finished")).to_be_visible()
+
+
 async def test_application_is_connected_and_a_request_proven(
     scripted: Visit, site_db: Db, peer: ScimPeer, people: list[Employee]
 ) -> None:
     me, boss = scripted.site.company.administrator, scripted.site.company.ids["people"]
-    connector = {"connector": live.CONNECTOR, "ownerId": str(me), "provisionerIds": [str(boss)]}
-    id = await an_application(site_db, live.NAME, **connector)
-    page = scripted.page
-
-    await scripted.go(f"/applications/{id}/source")
-    access = {"kind": "SCIM", "url": peer.url, "authentication": "Bearer"}
-    await fill(scripted, **access, secret="wrong", contents=msgspec.json.encode(CONTENTS).decode())
-    await scripted.press("Save source")
-    await scripted.press("Test connection")
-    await scripted.sees("the server refuses the credentials (401)")
-    await shoot(page, "source-fails")
-    await fill(scripted, secret=peer.state.token)
-    await scripted.press("Save source")
-    await scripted.press("Test connection")
-    await scripted.sees("Works")
-    await scripted.sees(people[0].username)
-    await shoot(page, "source-works")
-
-    await scripted.go(f"/applications/{id}/carrier")
-    await fill(scripted, **access, mode="On", secret=peer.state.token, accountName="{email|local}")
-    await fill(scripted, attributes=msgspec.json.encode(ATTRIBUTES).decode())
-    await scripted.press("Save carrier")
-    await scripted.sees("The carrier was saved.")
-    await shoot(page, "carrier")
-    await scripted.go(f"/applications/{id}")
-    await scripted.press("Run import now")
-    await expect(page.locator(".status.finished")).to_be_visible()
-
-    asker = await an_identity(site_db, people[2].first, people[2].last, email=people[2].email, supervisorId=str(me))
+    fields = {"connector": live.CONNECTOR, "ownerId": str(me), "provisionerIds": [str(boss)]}
+    id = await an_application(site_db, live.NAME, **fields)
+    await connect(scripted, id, peer, people[0].username)
+    page, new = scripted.page, people[2]
+    person = await an_identity(site_db, new.first, new.last, email=new.email, supervisorId=str(me))
     group = [NewPrivilege(header="Group", permission=live.GROUP)]
-    request = await an_access_request(site_db, application_id=id, identity_id=asker, privileges=group)
+    request = await an_access_request(site_db, application_id=id, identity_id=person, privileges=group)
+
     await scripted.go(f"/requests/{request}")
     await scripted.sees("No person has to provision it.")
     await shoot(page, "request-pending")
@@ -85,8 +88,9 @@ async def test_application_is_connected_and_a_request_proven(
         if await page.get_by_text("Proven", exact=True).count():
             break
         await page.wait_for_timeout(500)
+
     await scripted.sees("The carrier made the change in Team Chat")
-    await scripted.sees(f"Create the account {people[2].username}")
+    await scripted.sees(f"Create the account {new.username}")
     await scripted.sees("shows the requested access")
     await expect(page.locator(".status.completed").first).to_be_visible()
     await shoot(page, "request-proven")
