@@ -91,6 +91,7 @@ _NEVER = "**never logged in**,never logged in,never logged on,never signed in,ne
 # Words in a column of dates that mean that there is none.
 NO_DATE = {
     *_all("", f"never,none,null,nil,no information,not supported,no data,unknown,not available,{_NEVER}"),
+    *_all("", "permanent,unlimited,indefinite,no expiration,no expiry,never expires"),
     *_NEVER.split(","),
     # The last one is how Windows writes never.
     *(

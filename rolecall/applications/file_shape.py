@@ -11,7 +11,7 @@ import msgspec
 from rolecall.applications.model import Content
 
 # Formats of `dates` beside patterns such as %d.%m.%Y.
-DATE_FORMATS = ("iso", "year first", "day first", "month first", "epoch", "epoch ms", "windows", "ldap")
+DATE_FORMATS = ("iso", "year first", "day first", "month first", "epoch", "epoch ms", "windows", "ldap", "excel")
 # The word of `values` for any other text that is not blank.
 ANY_OTHER = "*"
 # The separator of a column whose cells are JSON arrays.
@@ -87,6 +87,8 @@ class FileShape(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
     ignore: list[str] = []
     keep: list[str] = []
     derive_users: bool = False
+    # What a proposal left open; imports are held as long as there are any.
+    open_questions: list[str] = []
 
     @property
     def changes_rows(self) -> bool:

@@ -120,6 +120,7 @@ class FileShapeBody(Body):
     ignore: Columns | None = None
     keep: Columns | None = None
     derive_users: Flag | None = None
+    open_questions: Annotated[list[Text2048], Field(max_length=_MOST)] | None = None
 
     @field_validator("invert")
     @classmethod

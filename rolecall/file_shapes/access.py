@@ -17,7 +17,7 @@ from rolecall.file_shapes.holders import (
 )
 from rolecall.file_shapes.kinds import find_bindings, kind_column, read_conditions, share_column, skip_groups
 from rolecall.file_shapes.matrices import GRANTED
-from rolecall.file_shapes.meanings import Meaning, is_known_header, names_of
+from rolecall.file_shapes.meanings import Meaning, is_known_header, names_of, words_of
 from rolecall.file_shapes.objects import find_object, tell_apart
 from rolecall.file_shapes.parts import Part, View, add_list, separated_by, without_prefix
 from rolecall.file_shapes.profiles import Profile
@@ -134,6 +134,7 @@ def find_permissions(view: View) -> list[Part]:
         evidence.append(f"{permission.header} lists several, {separated_by(separator)}")
     without_prefix(view, fields, shape, evidence)
     part = Part(Content.PERMISSIONS, fields, shape, 0.85, evidence)
+    skip_no_groups(part, permission, "permission")
     return [*with_users(view, part), *_roles_beside(view, part, group)]
 
 
@@ -174,6 +175,8 @@ def find_memberships(view: View) -> list[Part]:
         return []
     if scope := _scope_of_roles(view, fields):
         return _roles_in_scopes(view, fields, scope)
+    if kinds and kinds.users and kinds.groups and "role" in words_of(group.header):
+        return _held_roles(view, fields)
     evidence = [f"Each row pairs {username.header} with {group.header}"]
     shape: dict[str, Any] = {}
     add_list(group, fields, shape, evidence)
@@ -226,11 +229,22 @@ def _roles_in_scopes(view: View, fields: dict[str, Meaning], scope: Profile) -> 
         "Header": Meaning(scope.header, "Header", 0.8, "it says where the role is held"),
         "Permission": Meaning(role, "Permission", 0.8, f"its roles differ by {scope.header}"),
     }
-    evidence = [f"Each row gives {fields['Username'].header} a {role} in {scope.header}"]
+    return _roles(view, chosen, [f"Each row gives {fields['Username'].header} a {role} in {scope.header}"])
+
+
+def _held_roles(view: View, fields: dict[str, Meaning]) -> list[Part]:
+    """Read roles that users and groups hold as permissions: a group is no member of a role."""
+    role = fields["Group"].header
+    permission = Meaning(role, "Permission", 0.8, "users and groups hold it")
+    chosen = {"Username": fields["Username"], "Permission": permission}
+    return _roles(view, chosen, [f"Each row gives a user or a group the {role}"])
+
+
+def _roles(view: View, fields: dict[str, Meaning], evidence: list[str]) -> list[Part]:
     shape: dict[str, Any] = {}
-    share_column(view, chosen, shape, evidence)
-    read_access(view, chosen, shape, evidence)
-    return with_users(view, Part(Content.PERMISSIONS, chosen, shape, 0.75, evidence))
+    share_column(view, fields, shape, evidence)
+    read_access(view, fields, shape, evidence)
+    return with_users(view, Part(Content.PERMISSIONS, fields, shape, 0.75, evidence))
 
 
 def find_groups(view: View) -> list[Part]:

@@ -83,5 +83,13 @@ def first_rows(text: str, delimiter: str, lines: int) -> str:
 
 
 def named_delimiter(delimiter: str) -> str:
-    names = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", ":": "colon", "\x1f": "unit separator"}
+    names = {
+        ",": "comma",
+        ";": "semicolon",
+        "\t": "tab",
+        "|": "bar",
+        ":": "colon",
+        "\x1f": "unit separator",
+        "\x01": "control-A",
+    }
     return names.get(delimiter, delimiter)

@@ -28,7 +28,7 @@ from rolecall.file_shapes.json_lists import WHOLE
 from rolecall.file_shapes.meanings import is_inverted
 from rolecall.file_shapes.proposing import Reading, propose_in_child, understand_in_child
 from rolecall.file_shapes.sample import sample_of, stored_sample
-from rolecall.file_shapes.shapes import ContentProposal, FileProposal, ProposalDetail, ProposedChoice
+from rolecall.file_shapes.shapes import ContentProposal, FileProposal, OpenQuestion, ProposalDetail, ProposedChoice
 
 # The values of a column's select that are no fields.
 METADATA, IGNORED = "", "ignore"
@@ -39,6 +39,8 @@ SEPARATORS = {
 }  # fmt: skip
 # Fields whose column a question may ask for.
 _FIELDS_ASKED = ("Username", "Active", "Status")
+# The key of an answer that changes nothing; its value is the text of the question.
+KEEP = "keep"
 _OUT_OF_DATE = "This form is out of date; choose again"
 
 
@@ -173,7 +175,8 @@ async def change_draft(db: Db, caller: Caller, id: UUID, changes: DraftChanges, 
         for each in part.columns if choice.key in _FIELDS_ASKED and choice.value != AS_PROPOSED else []:
             other = None if each.field == choice.key else each.field
             each.field = choice.key if each.header == choice.value else other
-        part.questions = [asked for asked in part.questions if choice not in asked.choices]
+        part.questions = [asked for asked in part.questions if choice not in _choices(asked)]
+        _keep_open(_section(draft.body, proposal, place)["shape"], part)
     await _show_again(db, id, draft.body, proposal, store)
 
 
@@ -187,8 +190,13 @@ def _offered(proposal: ProposalDetail) -> dict[str, tuple[Place, ProposedChoice]
         f"{place.file}|{place.part}|{choice.key}|{choice.value}": (place, choice)
         for place, part in _parts(proposal).items()
         for question in part.questions
-        for choice in question.choices
+        for choice in _choices(question)
     }
+
+
+def _choices(question: OpenQuestion) -> list[ProposedChoice]:
+    """Return the answers to a question; a person may also keep what is set."""
+    return [*question.choices, ProposedChoice("Keep what is set", KEEP, question.text)]
 
 
 async def _show_again(db: Db, id: UUID, body: Json, proposal: ProposalDetail, store: Store) -> None:
@@ -248,6 +256,8 @@ def _split(section: Json, part: ContentProposal, column: str, separator: str) ->
 def _answer(section: Json, choice: ProposedChoice) -> None:
     """Set a key of the shape, such as `values.Active.Q` or `dates.Last Login`."""
     key, value = choice.key, choice.value
+    if key == KEEP:
+        return
     if key in _FIELDS_ASKED and value == AS_PROPOSED:
         return
     if key in _FIELDS_ASKED:
@@ -278,6 +288,20 @@ def _answer(section: Json, choice: ProposedChoice) -> None:
             place[rest] = value
 
 
+def _keep_open(shape: Json, part: ContentProposal) -> None:
+    """Note the questions that are still open; imports are held as long as there are any."""
+    shape["openQuestions"] = [question.text for question in part.questions]
+    if not part.questions:
+        del shape["openQuestions"]
+
+
+def questions_of(body: Json) -> list[str]:
+    """Return the open questions of all contents of a draft."""
+    shapes = [group.get("shape") or {} for group in (body.get("connector") or {}).get("files") or []]
+    shapes += [each.get("shape") or {} for shape in shapes for each in shape.get("contents", [])]
+    return [question for shape in shapes for question in shape.get("openQuestions", [])]
+
+
 def _set_inversion(shape: Json, header: str) -> None:
     others = [field for field in shape.pop("invert", []) if field != "Active"]
     if inverted := [*others, *(["Active"] if is_inverted(header) else [])]:
@@ -301,6 +325,8 @@ async def save_and_import(db: Db, caller: Caller, id: UUID, facts: Facts, templa
     files = await queries.files_of(db, id)
     if not files or any(not file.file_group for file in files):
         raise Conflict("The draft has no files to import")
+    if asked := questions_of(draft.body):
+        raise Conflict(f"A question about the files is open: {asked[0]}")
     require_import_right(caller, is_identity_source=bool(draft.body.get("isIdentitySource")))
     application_id = await _saved(db, caller, draft.application_id, draft.body, facts)
     if template:

@@ -8,21 +8,25 @@ from rolecall.application_imports.read.dates import NAMED_DATES, are_past
 from rolecall.applications.field_words import ACTIVE
 from rolecall.applications.file_shape import ANY_OTHER
 from rolecall.core.text import fold
-from rolecall.file_shapes.meanings import is_feature, is_inverted
+from rolecall.file_shapes.meanings import is_feature, is_inverted, words_of
 from rolecall.file_shapes.parts import Part, View
-from rolecall.file_shapes.profiles import Profile, is_date
+from rolecall.file_shapes.profiles import EXCEL, Profile, is_date, is_serial
 from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
 
 _LAST_DAY = re.compile(
     r"(?:end|terminat[a-z]*|expir[a-z]*|leav[a-z]*|exit|separation)[ _-]*(?:date|day|on|at|time)(?![a-z])"
-    r"|valid[ _-]*(?:to|until|through)(?![a-z])|account[ _-]*expir[a-z]*|g(?:ü|ue)ltig[ _-]*bis"
-    r"|^(?:gltgb|to_dat|enddt|austritt|austrittsdatum|accountexpires)$",
+    r"|valid[ _-]*(?:to|until|through|till)(?![a-z])|g(?:ü|ue)ltig[ _-]*bis"
+    r"|(?:account|access|membership|grant|assignment|role)[ _-]*expir[a-z]*"
+    r"|^(?:gltgb|to_dat|enddt|austritt|austrittsdatum|accountexpires|expires|expiry|expiration)$",
     re.IGNORECASE,
 )
 # The value of a choice that keeps what is proposed.
 AS_PROPOSED = ""
 # Oracle means the password.
 _OF_PASSWORDS = re.compile(r"expiry_date", re.IGNORECASE)
+_ACCESS = re.compile("access", re.IGNORECASE)
+# Words of headers about what is held.
+_OF_GRANTS = {"resp", "responsibility", "role", "assignment", "grant", "membership", "group", "member", "access"}
 _INACTIVE = {"Active": "No", "Status": "Disabled"}
 # The key of a choice that leaves out rows. Its value is a column and a format of dates, or a column, `is` and words;
 # a column alone leaves out none.
@@ -78,7 +82,7 @@ def ended_if(part: Part, field: str, status: str, filled: str) -> None:
 
 def ask_for_ended(view: View, part: Part) -> None:
     """Ask whether grants whose last day has passed are left out."""
-    column = _last_day(view)
+    column = last_day_of_grants(view) or _last_day(view)
     format = format_of(column) if column else None
     if column is None or format is None or not are_past(pl.Series(column.distinct), format).any():
         return
@@ -90,14 +94,28 @@ def ask_for_ended(view: View, part: Part) -> None:
     ]
 
 
+def last_day_of_grants(view: View) -> Profile | None:
+    """Return the column with the last day of what is held, if another one has that of the account."""
+    found = _last_days(view)
+    named = [each for each in found if words_of(each.header) & _OF_GRANTS]
+    return named[0] if named and len(found) > 1 else None
+
+
 def _last_day(view: View) -> Profile | None:
-    fits = (each for each in view.profiles if _LAST_DAY.search(each.header) and not is_feature(each.header))
-    return next((each for each in fits if each.values), None)
+    return next(iter(_last_days(view)), None)
+
+
+def _last_days(view: View) -> list[Profile]:
+    # Access that expires is that of the account or the grant, unlike a password.
+    fits = (each for each in view.profiles if _LAST_DAY.search(each.header))
+    return [each for each in fits if each.values and not is_feature(_ACCESS.sub("", each.header))]
 
 
 def format_of(column: Profile) -> str | None:
     """Return the format of the dates, or None if there is none or the order of day and month is not clear."""
     formats = column.date_formats
+    if is_serial(column):
+        return EXCEL
     if formats:
         return None if {"day first", "month first"} <= set(formats) else formats[0]
     named = (each for each in NAMED_DATES if all(is_date(value, each) for value in column.distinct))

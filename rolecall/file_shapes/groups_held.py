@@ -7,7 +7,10 @@ from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.profiles import Profile
 
 # What systems write in place of a group.
-_NO_GROUP = {"*none", "none", "(none)", "<none>", "n/a", "na", "-", "--", "null", "nogroup", "*n"}
+_NO_GROUP = {
+    "*none", "none", "(none)", "<none>", "n/a", "na", "-", "--", "null", "nogroup", "*n",
+    "no access", "no role", "no roles", "no groups",
+}  # fmt: skip
 _LIKELY = 0.4
 
 
@@ -37,15 +40,15 @@ def use_login(view: View, fields: dict[str, Meaning]) -> None:
         )
 
 
-def skip_no_groups(part: Part, groups: Profile) -> None:
+def skip_no_groups(part: Part, groups: Profile, what: str = "group") -> None:
     """Leave out rows without a group; the accounts themselves come from the users of the same file."""
     separator = part.shape.get("split", {}).get(groups.header)
     is_text = separator not in (None, "json")
     parts = {each.strip() for value in groups.distinct for each in (value.split(separator) if is_text else [value])}
     words = sorted(word for word in parts if fold(word) in _NO_GROUP)
-    if not groups.is_filled and separator is None:
+    if not groups.is_filled and separator is None and what == "group":
         words.append("")
     if words:
         part.skip_rows({"column": groups.header, "is": words})
     if named := ", ".join(filter(None, words)):
-        part.evidence.append(f"{named} in {groups.header} means that there is no group")
+        part.evidence.append(f"{named} in {groups.header} means that there is no {what}")

@@ -6,7 +6,7 @@ from rolecall.applications.field_words import ACTIVE, NO_ACCESS
 from rolecall.applications.model import Content
 from rolecall.core.text import fold
 from rolecall.file_shapes.denials import access_column
-from rolecall.file_shapes.ending import SEPARATOR, SKIP_ROWS, ask_for_ended
+from rolecall.file_shapes.ending import SEPARATOR, SKIP_ROWS, ask_for_ended, end_after, last_day_of_grants
 from rolecall.file_shapes.holders import PERSON, choose_username, depends_on
 from rolecall.file_shapes.kinds import skip_groups
 from rolecall.file_shapes.meanings import Meaning, is_inverted, names_of, words_of
@@ -30,7 +30,8 @@ def with_users(view: View, part: Part) -> list[Part]:
     _name_unread(view, part)
     ask_for_ended(view, part)
     _use_ids(view, part)
-    is_narrowed = _leave_out_ended(view, part) or _is_denied(view, part)
+    is_narrowed = part.content == Content.PERMISSIONS and bool(part.shape.get("skipRowsWhere"))
+    is_narrowed |= _leave_out_ended(view, part) or _is_denied(view, part)
     if part.origin("Username") is None:
         return [part]
     if users := _repeated_users(view, part, is_narrowed=is_narrowed):
@@ -159,12 +160,18 @@ def _repeated_users(view: View, held: Part, *, is_narrowed: bool) -> Part | None
         return None
     part = _account(view, held, key, fields)
     about = [each for each in view.profiles if each.header in fixed or contradicts]
-    read_statuses(View(view.table, about, {each.header: each for each in about}), part)
+    read_statuses(_view_of(view, about), part)
+    if part.origin("Active") is None and (last := last_day_of_grants(view)):
+        end_after(_view_of(view, [each for each in about if each is not last]), part, "Active")
     used = {each.header for each in part.fields.values()}
     # If no account repeats, any other column may be about what is held, and differ in the next file.
     kept = used if key.is_unique else {*fixed} - ({*taken} - used)
     part.ignore(each.header for each in view.profiles if each.header not in kept)
     return part
+
+
+def _view_of(view: View, columns: list[Profile]) -> View:
+    return View(view.table, columns, {each.header: each for each in columns})
 
 
 def _account(view: View, held: Part, key: Profile, fields: dict[str, Meaning]) -> Part:

@@ -14,10 +14,10 @@ from rolecall.file_shapes.meanings import Meaning, names_of
 from rolecall.file_shapes.parts import Part, View, view_of
 from rolecall.file_shapes.profiles import Profile
 
-_GROUPS = re.compile(r"group|role|team", re.IGNORECASE)
+_GROUPS = re.compile(r"group|role|team|special ?identit|well-?known", re.IGNORECASE)
 _USERS = re.compile(r"user|account|principal|person|login|member", re.IGNORECASE)
 _MOST_KINDS = 8
-_NAMING = {"displayname", "name", "principalname", "groupname", "usergroup", "principal", "identifier"}
+_NAMING = {"displayname", "name", "principalname", "groupname", "usergroup", "principal", "identifier", "usergroupname"}
 _PREFIX = re.compile(r"([A-Za-z_]{1,40}):(?=[^\s/])")
 # Everyone, in the words of cloud providers.
 _EVERYONE = {"allUsers", "allAuthenticatedUsers"}

@@ -32,7 +32,7 @@ _USERNAME = (
     ",nickname,handle,useridentifier,assignedto,actor,grantee,benutzername,benutzerkennung,anmeldename,kennung"
     ",identifiant,utilisateur,nomutilisateur,usuario,nombredeusuario,utente,nomeutente,uname,signinname,nativeidentity,memberupn"
     ",memberuserprincipalname,membersamaccountname,userupn,key,oprid,roleuser,identityreference,usename,racfid,operid"
-    ",operatorid,networkid,logonid,useraccount,authorizationname,samid"
+    ",operatorid,networkid,logonid,useraccount,authorizationname,samid,mitglied,mitgliedsname,membre,miembro,membro"
 )
 _GROUP = (
     "group,groupname,role,rolename,agrname,team,teamname,profile,profilename,permissionset,memberof,groups,roles,teams"
@@ -48,7 +48,7 @@ _ACTIVE = (
 # Headers that say the opposite of active.
 _INACTIVE = (
     "disabled,isdisabled,suspended,issuspended,blocked,isblocked,blocksignin,deactivated,inactive,isinactive,archived"
-    ",blockcredential,blockcredentials,deleted,isdeleted,terminated,nsaccountlock,accountdisabled,revoked,isarchived,deaktiviert,inaktiv,desactive,inactif"
+    ",blockcredential,blockcredentials,deleted,isdeleted,terminated,nsaccountlock,accountdisabled,revoked,isarchived,deaktiviert,kontodeaktiviert,inaktiv,desactive,inactif"
 )
 _DESCRIPTION = "description,desc,comment,comments,details,notes,note,remark,remarks,beschreibung,bemerkung,descripcion"
 WORDS: dict[Content, dict[str, str]] = {
@@ -264,33 +264,17 @@ _TOKENS: dict[str, str] = {
     "Permission": "perm,permission,privilege,entitlement",
 }
 # Words for accounts that are not active, unless the column says when or why.
-_ENDED = {"disabled", "suspended", "deactivated", "inactive", "blocked", "terminated", "archived", "revoked"}
+_ENDED = {
+    "disabled", "suspended", "deactivated", "inactive", "blocked", "terminated", "archived", "revoked", "deaktiviert",
+}  # fmt: skip
 _WHEN = {"date", "on", "at", "time", "by", "reason", "days", "count", "until", "since"}
 # Words for people that a row mentions beside the one that it is about.
 _OTHER_PEOPLE = {"manager", "supervisor", "reporting", "reports", "approver", "owner", "sponsor", "by", "boss", "chef"}
 # What may be enabled or active beside an account.
 _FEATURES = {
-    "password",
-    "pwd",
-    "mfa",
-    "fa",
-    "sv",
-    "factor",
-    "tfa",
-    "otp",
-    "saml",
-    "public",
-    "key",
-    "license",
-    "billing",
-    "sso",
-    "email",
-    "access",
-    "cert",
-    "sync",
-    "security",
-    "api",
-}
+    "password", "pwd", "mfa", "fa", "sv", "factor", "tfa", "otp", "saml", "public", "key", "license", "billing", "sso",
+    "email", "access", "cert", "sync", "security", "api",
+}  # fmt: skip
 # Words of yes and no columns about an account, or about a grant.
 _FLAGS = {
     "is", "has", "option", "default", "common", "inherited", "delegate", "grantable", "hierarchy", "enabled", "active",

@@ -215,6 +215,17 @@ DATES: dict[str, Callable[[str], bool]] = {
 }
 
 
+# Days since 1900, as Excel stores dates; only a header tells them from other numbers.
+EXCEL = "excel"
+_is_serial = _between(30_000, 60_000)
+
+
+def is_serial(column: Profile) -> bool:
+    """Return whether all values may be dates of Excel without their format, apart from words for no date."""
+    values = [value for value in column.distinct if fold(value) not in NO_DATE][:_MOST_LISTED]
+    return bool(values) and all(_is_serial(value.partition(".")[0]) for value in values)
+
+
 def profiles_of(headers: Sequence[str], rows: Sequence[Sequence[str]], lists: Sequence[str] = ()) -> list[Profile]:
     return [
         Profile(header, i, [row[i] if i < len(row) else "" for row in rows], is_list=header in lists)

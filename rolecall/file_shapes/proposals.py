@@ -31,6 +31,8 @@ from rolecall.file_shapes.understood import understood_by
 
 _EXAMPLES = 3
 _LONGEST = 80
+# Keys of shapes whose lists are put together for files of one group.
+_UNITED = ("ignore", "openQuestions")
 _HOLDERS = (Content.MEMBERSHIPS, Content.PERMISSIONS)
 
 
@@ -278,6 +280,9 @@ def _groups(files: Sequence[ReadFile]) -> list[dict[str, Any]]:
 def _group(file: ReadFile) -> dict[str, Any]:
     assert file.view
     first, *others = [*file.parts, *(part for other in file.others for part in other.parts)]
+    for part in (first, *others):
+        if part.questions:
+            part.shape["openQuestions"] = [question.text for question in part.questions]
     shape: dict[str, Any] = dict(first.shape)
     if others:
         shape["contents"] = [{"content": part.content, "columns": part.columns, "shape": part.shape} for part in others]
@@ -297,7 +302,7 @@ def _group(file: ReadFile) -> dict[str, Any]:
 def _merge(known: dict[str, Any], other: dict[str, Any]) -> bool:
     """Put two files into one file group if one mapping fits both; aliases of fields need no mapping."""
     shapes = [
-        {key: value for key, value in (each["shape"] or {}).items() if key != "ignore"} for each in (known, other)
+        {key: value for key, value in (each["shape"] or {}).items() if key not in _UNITED} for each in (known, other)
     ]
     if shapes[0] != shapes[1] or known["encoding"] != other["encoding"]:
         return False
@@ -306,8 +311,8 @@ def _merge(known: dict[str, Any], other: dict[str, Any]) -> bool:
         if len(set(columns.values())) < len(columns):
             return False
         known["columns"] = columns
-    ignored = [*(known["shape"] or {}).get("ignore", []), *(other["shape"] or {}).get("ignore", [])]
-    known["shape"] = {**shapes[0], **({"ignore": ignored} if ignored else {})} or None
+    both = {key: [each for one in (known, other) for each in (one["shape"] or {}).get(key, [])] for key in _UNITED}
+    known["shape"] = {**shapes[0], **{key: list(dict.fromkeys(each)) for key, each in both.items() if each}} or None
     known["isMultiple"] = True
     return True
 

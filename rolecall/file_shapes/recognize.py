@@ -106,7 +106,7 @@ def _table(text: str, sample: Sample, encoding: str | None, decided: Decided) ->
     tail = sample.tail.decode(encoding or "utf-8", "replace")
     printed = None if decided.delimiter else lay_out_printed(text, tail, decided.header_line)
     table = printed or lay_out_csv(text, tail, decided.delimiter, decided.header_line)
-    if len(table.headers) == 1 and table.header_line is None:
+    if len(table.headers) == 1 and (table.header_line is None or ":" in table.headers[0]):
         _check_values(table)
     return table
 

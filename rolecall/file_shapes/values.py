@@ -8,7 +8,7 @@ from rolecall.applications.file_shape import ANY_OTHER
 from rolecall.applications.model import Content, same_header
 from rolecall.core.text import fold
 from rolecall.file_shapes.parts import Part, View
-from rolecall.file_shapes.profiles import DATES, Profile
+from rolecall.file_shapes.profiles import DATES, EXCEL, Profile, is_serial
 from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
 
 # One-letter and local words for statuses; proposed with little confidence.
@@ -49,6 +49,9 @@ def add_dates(view: View, part: Part) -> None:
             _ask_for_order(part, meaning.header, f"is the day or the month first in {example}?")
         elif not formats and (mixed := _mixed_orders(column)):
             _ask_for_order(part, meaning.header, f"{mixed}. Which order is right? Dates in the other one stay text")
+        elif is_serial(column):
+            part.shape.setdefault("dates", {})[meaning.header] = EXCEL
+            part.evidence.append(f"{meaning.header} has dates as numbers of Excel, such as {column.distinct[0]}")
         elif formats and (words or "iso" not in formats):
             part.shape.setdefault("dates", {})[meaning.header] = formats[0]
             part.evidence.append(f"{meaning.header} has dates: {formats[0]}")
@@ -137,6 +140,12 @@ def _ask_for_words(part: Part, field: str, column: Profile) -> None:
         text = f"{column.header} is blank in {blank:,} rows. Are these active?"
         choices = [ProposedChoice(each, f"values.{field}.", values[each]) for each in ("Yes", "No")]
         part.questions = [*part.questions, OpenQuestion(text, choices)]
+    if codes == {"a", "i"}:
+        # Together they are only ever active and inactive.
+        known = {word: values[_GUESSED[fold(word)]] for word in column.distinct}
+        part.shape.setdefault("values", {}).setdefault(field, {}).update(known)
+        part.evidence.append(f"{column.header} has A for active and I for inactive")
+        return
     for word in [word for word in column.distinct if fold(word) not in WORDS[field].keys() - doubtful][:12]:
         if guess := guessed.get(_letters(word) or word):
             part.shape.setdefault("values", {}).setdefault(field, {})[word] = values[guess]

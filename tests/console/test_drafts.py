@@ -72,6 +72,27 @@ async def test_unknown_export_becomes_an_application(
     assert (await administrator.get(draft)).status_code == 404
 
 
+async def test_open_question_holds_back_the_import(
+    administrator: httpx2.AsyncClient, client: httpx2.AsyncClient, config: Config
+) -> None:
+    question = "status is blank in 1 rows. Are these active?"
+    draft = await uploaded(administrator, text="login,status\nada,Active\nbob,Inactive\ncy,\ndee,Active\n")
+    page = (await administrator.get(draft)).text
+    await administrator.post(draft, data={**fields(page), "dry-run": "yes"})
+    await Imports(client, config).work_on_dry_runs()
+    page = (await administrator.get(draft)).text
+    assert question in page
+    assert "Save and import" not in page
+    refused = await administrator.post(f"{draft}/save")
+    assert refused.status_code == 409
+    assert question in refused.text
+
+    await administrator.post(draft, data={"answer": f"0|0|keep|{question}", "dry-run": "yes"})
+    await Imports(client, config).work_on_dry_runs()
+
+    assert "Save and import" in (await administrator.get(draft)).text
+
+
 async def test_answers_about_states_that_disagree(administrator: httpx2.AsyncClient, db: Db) -> None:
     """The states count together, also after the columns were sent again, until a person chooses one of them."""
     text = "login,active,suspended\nada,true,false\nbob,true,true\ncy,false,false\n"

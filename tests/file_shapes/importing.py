@@ -39,6 +39,10 @@ async def import_proposed(client: httpx2.AsyncClient, config: Config, db: Db, fi
     groups: dict[str, list[bytes]] = {}
     for file in proposal["files"]:
         groups.setdefault(file["fileGroup"], []).append(files[file["name"]])
+    for shape in [group["shape"] or {} for group in proposal["connector"]["files"]]:
+        # A person accepts what is proposed.
+        for each in (shape, *(content["shape"] for content in shape.get("contents", []))):
+            each.pop("openQuestions", None)
     is_source = proposal["isIdentitySource"]
     return await import_by(client, config, db, proposal["connector"], groups, is_identity_source=is_source)
 

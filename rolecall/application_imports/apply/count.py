@@ -52,6 +52,14 @@ async def has_totals(db: Db, application_id: UUID) -> bool:
     return bool(await fetch_value(db, sql, id=application_id))
 
 
+async def rejected_before(db: Db, application_id: UUID) -> int:
+    """Return how many rows the last finished import of the application rejected."""
+    sql = """SELECT (SELECT sum((file ->> 'rejected')::int) FROM jsonb_array_elements(r.totals) AS file)
+             FROM application_imports i JOIN import_runs r ON r.import_id = i.id
+             WHERE i.application_id = %(id)s AND i.status = 'Finished' ORDER BY i.number DESC LIMIT 1"""
+    return int(await fetch_value(db, sql, id=application_id) or 0)
+
+
 def no_changes() -> Tallies:
     return {kind: Tally() for kind in RecordKind}
 

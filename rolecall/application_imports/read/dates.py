@@ -38,6 +38,8 @@ _TIMES = ("", " %H:%M:%S", " %H:%M", " %I:%M:%S %p", " %I:%M %p", " %H:%M:%S UTC
 # Ticks of 100 ns from 1601 to 1970, and the value that means never.
 _WINDOWS_EPOCH = 116_444_736_000_000_000
 _WINDOWS_NEVER = 2**63 - 1
+# The day 1970-01-01 in Excel.
+_EXCEL_EPOCH = 25_569
 
 
 class ReadDates(NamedTuple):
@@ -131,6 +133,9 @@ def _in_format(odd: pl.Series, format: str, zone: ZoneInfo) -> pl.Series:
             return _from_seconds(((known - _WINDOWS_EPOCH) // 10_000_000).cast(pl.Float64))
         case "ldap":
             return _ldap(odd, zone)
+        case "excel":
+            days = odd.str.strip_chars().cast(pl.Float64, strict=False) - _EXCEL_EPOCH
+            return _local(_from_seconds((days * 86_400).round()).dt.replace_time_zone(None), zone)
     try:
         if any(part in format for part in ("%H", "%I", "%T", "%R", "%s", "%c", "%+")):
             return _local(odd.str.to_datetime(format, strict=False, time_unit="us"), zone)

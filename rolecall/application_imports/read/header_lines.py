@@ -9,7 +9,7 @@ from rolecall.application_imports.read import aligned
 from rolecall.application_imports.read.broken_file import BrokenFile
 from rolecall.applications.file_shape import FileShape
 
-DELIMITERS = ",;\t|^~\x1f"
+DELIMITERS = ",;\t|^~\x1f\x01"
 _SEPARATOR_LINE = re.compile(rb'"?sep=(.)"?,*\r?\n', re.IGNORECASE)
 _TYPE_LINE = re.compile(rb'"?#TYPE [^\n]*\n')
 

@@ -101,7 +101,7 @@ async def _build(db: Db, job: Job) -> list[str]:
     changed = steps.done("Changes written")
     try:
         sources = _sources(pipeline, written.holdings.stale)
-        lines = await finish(db, run, steps, sources, written.totals, missing=pipeline.missing())
+        lines = await finish(db, run, steps, sources, written.totals, open_points=pipeline.open_points())
     except HeldByGuard as held:
         async with connection(job) as beside:
             await store_preview(db, beside, run.id, run.number, held.tallies)

@@ -64,7 +64,7 @@ async def _build(db: Db, beside: Db, job: Job, draft: Draft) -> object:
         await store_rejects(beside, DRY_RUN_REJECTS, run.id, pipeline.rejected_rows())
     await pipeline.log(beside, pipeline.steps.done("Changes computed, none of them stored"))
     result = await count_and_match(
-        db, run, pipeline.steps, written.totals, is_changed=bool(pipeline.deltas), missing=pipeline.missing()
+        db, run, pipeline.steps, written.totals, is_changed=bool(pipeline.deltas), open_points=pipeline.open_points()
     )
     for line in result.log:
         await pipeline.log(beside, line)

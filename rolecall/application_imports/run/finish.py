@@ -1,6 +1,5 @@
 """Finish an import inside the transaction that holds its changes: count, guard, match accounts, record the result."""
 
-from collections.abc import Sequence
 from datetime import datetime
 
 import msgspec
@@ -15,7 +14,13 @@ from rolecall.application_imports.read.broken_file import BrokenFile
 from rolecall.application_imports.read.sources import Sources
 from rolecall.application_imports.run import ratings
 from rolecall.application_imports.run.cycles import cycle_lines
-from rolecall.application_imports.run.guard import reasons_of_missing_pages, reasons_to_hold
+from rolecall.application_imports.run.guard import (
+    OpenPoints,
+    reasons_of_missing_pages,
+    reasons_of_more_rejects,
+    reasons_of_open_questions,
+    reasons_to_hold,
+)
 from rolecall.application_imports.run.job import ImportRun
 from rolecall.application_imports.run.steps import Steps
 from rolecall.applications.shapes import Metrics
@@ -25,6 +30,7 @@ from rolecall.core.nudge import nudge
 from rolecall.identities import administrators
 
 FINISHED_CHANNEL = "finished_imports"
+_NONE = OpenPoints()
 # Changes of these may lower a risk rating.
 _RATING = (RecordKind.GROUP, RecordKind.PERMISSION, RecordKind.ASSIGNMENT)
 
@@ -62,10 +68,10 @@ async def finish(
     files: list[FileTotals],
     *,
     is_changed: bool = True,
-    missing: Sequence[str] = (),
+    open_points: OpenPoints = _NONE,
 ) -> list[str]:
     """Count, guard, match and record what the import changed, without a commit; return lines for its log."""
-    result = await count_and_match(db, run, steps, files, is_changed=is_changed, missing=missing)
+    result = await count_and_match(db, run, steps, files, is_changed=is_changed, open_points=open_points)
     await _record(db, run, result, sources, files)
     return result.log
 
@@ -77,16 +83,16 @@ async def count_and_match(
     files: list[FileTotals],
     *,
     is_changed: bool = True,
-    missing: Sequence[str] = (),
+    open_points: OpenPoints = _NONE,
 ) -> ImportResult:
     """Count what the import changed and match its accounts; raise HeldByGuard if it must wait for a person.
 
-    `missing` says why files are not the whole list.
+    `open_points` says why files may be read wrongly.
     """
     now = clock.now()
     before = await count.totals_before(db, run.application_id)
     tallies = await count.count_changes(db, run.number) if is_changed else count.no_changes()
-    hold = await _hold(db, run, before, tallies, missing)
+    hold = await _hold(db, run, before, tallies, files, open_points)
     if hold and not run.is_dry:
         raise hold
     after = before.plus(tallies)
@@ -112,13 +118,16 @@ async def count_and_match(
 
 
 async def _hold(
-    db: Db, run: ImportRun, before: RecordTotals, tallies: Tallies, missing: Sequence[str]
+    db: Db, run: ImportRun, before: RecordTotals, tallies: Tallies, files: list[FileTotals], open_points: OpenPoints
 ) -> HeldByGuard | None:
-    """Return why to hold the import: it changes too much, or its supplier would lower high risk ratings."""
+    """Return why to hold the import: it changes too much, is in doubt, or would lower high risk ratings."""
     if run.is_unguarded:
         return None
     reasons = reasons_to_hold(run.guard, before, tallies) if run.rollback_to is None else []
-    reasons += reasons_of_missing_pages(missing, tallies)
+    reasons += reasons_of_missing_pages(open_points.missing, tallies)
+    reasons += reasons_of_open_questions(open_points.questions, tallies)
+    if rejected := sum(file.rejected for file in files):
+        reasons += reasons_of_more_rejects(rejected, await count.rejected_before(db, run.application_id), tallies)
     may_lower = run.is_supplied and any(tallies[kind].total for kind in _RATING)
     # Nothing was rated before the first import; an import that left nothing still counts as one.
     is_first = not may_lower or not await count.has_totals(db, run.application_id)

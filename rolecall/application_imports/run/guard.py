@@ -1,10 +1,19 @@
-"""The guard: hold an import that would change too much until a person continues it."""
+"""The guard: hold an import that would change too much, or that is in doubt, until a person continues it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from rolecall.application_imports.apply.count import PLURALS, RecordTotals
 from rolecall.application_imports.model import RecordKind, Tallies
 from rolecall.settings.model import Guard
+
+
+class OpenPoints(NamedTuple):
+    """Why the files of an import may be read wrongly: the other pages of a list, questions of its proposal."""
+
+    missing: Sequence[str] = ()
+    questions: Sequence[str] = ()
+
 
 _GUARDED = (RecordKind.ACCOUNT, RecordKind.GROUP, RecordKind.ASSIGNMENT, RecordKind.IDENTITY)
 
@@ -22,7 +31,26 @@ def reasons_to_hold(guard: Guard, before: RecordTotals, tallies: Tallies) -> lis
     return reasons
 
 
+def reasons_of_open_questions(questions: Sequence[str], tallies: Tallies) -> list[str]:
+    """Hold every import that would change something as long as its proposal has open questions."""
+    if not questions or not any(tally.total for tally in tallies.values()):
+        return []
+    listed = " ".join(questions)
+    return [f"the proposal of its connector left open: {listed} (answer, then remove shape.openQuestions)"]
+
+
+def reasons_of_more_rejects(rejected: int, earlier: int, tallies: Tallies) -> list[str]:
+    """Hold an import that would remove records while more rows are rejected than the last time."""
+    if rejected <= earlier or not (removed := _removed(tallies)):
+        return []
+    return [f"it would remove {removed}, and {rejected:,} rows cannot be read, {earlier:,} in the import before"]
+
+
 def reasons_of_missing_pages(missing: Iterable[str], tallies: Tallies) -> list[str]:
     """Hold every import that would remove records because its files are only a part of a list."""
-    removed = [f"{tallies[kind].removed:,} {PLURALS[kind]}" for kind in _GUARDED if tallies[kind].removed]
-    return [f"it would remove {', '.join(removed)}, and {each}" for each in missing] if removed else []
+    removed = _removed(tallies)
+    return [f"it would remove {removed}, and {each}" for each in missing] if removed else []
+
+
+def _removed(tallies: Tallies) -> str:
+    return ", ".join(f"{tallies[kind].removed:,} {PLURALS[kind]}" for kind in PLURALS if tallies[kind].removed)

@@ -29,6 +29,7 @@ from rolecall.application_imports.read.sources import (
     settings_of,
     sources_after,
 )
+from rolecall.application_imports.run.guard import OpenPoints
 from rolecall.application_imports.run.job import ImportRun, Job
 from rolecall.application_imports.run.progress import record_progress
 from rolecall.application_imports.run.steps import Steps
@@ -165,9 +166,13 @@ class Pipeline:
             if delta := self.deltas.get(content):
                 delta.check_rejects()
 
-    def missing(self) -> list[str]:
+    def _missing(self) -> list[str]:
         """Return why files are not the whole list; a file may feed several contents."""
         return list(dict.fromkeys(delta.missing for delta in self.deltas.values() if delta.missing))
+
+    def open_points(self) -> OpenPoints:
+        asked = [question for group in self.groups.values() if group.shape for question in group.shape.open_questions]
+        return OpenPoints(self._missing(), list(dict.fromkeys(asked)))
 
     def rejected_rows(self) -> list[RejectedRow]:
         """Return each rejected line once: a line may become several rows and feed several contents."""

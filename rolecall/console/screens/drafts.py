@@ -114,12 +114,14 @@ async def show_draft(db: Db, caller: Caller, id: str, query: dict[str, Any]) -> 
 async def _run_page(
     db: Db, caller: Caller, run: DryRunDetail, query: dict[str, Any], problems: dict[str, str]
 ) -> HtmlPage:
+    draft = await _named(db, caller, run.id)
     shown = {
         "run": run,
+        "asked": drafts.questions_of(draft),
         "is_live": run.status in _AT_WORK,
         "progress": await import_queries.progress_of(db, run.id),
         "query": query,
-        "draft": await _named(db, caller, run.id),
+        "draft": draft,
         "page": await queries.changes_of(db, run.id, caller, query["page"], query.get("kind"), query.get("change")),
         "rejects": await queries.rejects_of(db, run.id, caller, 1),
         "kinds": list(RecordKind),

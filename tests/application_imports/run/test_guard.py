@@ -67,6 +67,40 @@ async def test_first_import_of_one_page_says_so(imports: Imports, db: Db) -> Non
     assert "one page of several, because @odata.nextLink says that more follow; export all pages" in run["log"]
 
 
+async def test_open_questions_of_a_proposal_hold_every_import(
+    imports: Imports, client: httpx2.AsyncClient, db: Db
+) -> None:
+    question = "status is blank in 1 rows. Are these active?"
+    shape = {"openQuestions": [question]}
+    group = {"name": "Users", "content": "users", "shape": shape}
+    body = {"name": "Travel", "connector": {"name": "Files", "files": [group]}}
+    application = UUID((await client.post("/api/applications", json=body)).json()["id"])
+
+    held = await imports.run(application, {"Users": "Username,Status\nada,Active\nbob,\n"})
+
+    assert held["status"] == "Running"
+    assert f"Held: the proposal of its connector left open: {question}" in held["log"]
+    await client.post(f"/api/application-imports/{held['id']}/continue")
+    await imports.work()
+    assert (await client.get(f"/api/application-imports/{held['id']}")).json()["status"] == "Finished"
+
+
+async def test_more_rejected_rows_than_before_do_not_remove_accounts(
+    imports: Imports, client: httpx2.AsyncClient, db: Db
+) -> None:
+    group = {"name": "Users", "content": "users", "allowRejects": True}
+    body = {"name": "Travel", "connector": {"name": "Files", "files": [group]}}
+    application = UUID((await client.post("/api/applications", json=body)).json()["id"])
+    run = await imports.finish(application, {"Users": "Username,Active\nada,Yes\nbob,Yes\nTotal,2 users\n"})
+    assert "1 rejected" in run["log"]
+    # As many as before: the row of the total.
+    await imports.finish(application, {"Users": "Username,Active\nada,Yes\nTotal,1 users\n"})
+
+    held = await imports.run(application, {"Users": "Username,Active\nada,Dormant\nTotal,1 users\ncy,Yes\n"})
+
+    assert "Held: it would remove 1 accounts, and 2 rows cannot be read, 1 in the import before" in held["log"]
+
+
 async def test_small_applications_are_not_guarded(imports: Imports, db: Db) -> None:
     application = await an_application(db)
     await imports.finish(application, {"Users": users(*range(99))})
