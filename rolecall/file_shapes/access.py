@@ -73,9 +73,12 @@ def find_groups_with_members(view: View) -> list[Part]:
     """Recognize groups with a column that lists their members."""
     everything, (view, conditions) = view, groups_in(view)
     members, naming = view.named(_MEMBERS), view.named(_NAMING)
-    if members is None or naming is None or naming is members or members.separator is None:
+    if members is None or naming is None or naming is members or not members.values:
         return []
-    separator = members.separator
+    # In LDIF an attribute with one value is no list.
+    separator = members.separator or (JSON if view.table.format == "LDIF" else None)
+    if separator is None:
+        return []
     if bindings := find_bindings(naming, members, separator):
         return [read_conditions(view, bindings)]
     name = Meaning(naming.header, "Group", 0.9, "it names a group whose members are listed")
@@ -119,6 +122,7 @@ def find_permissions(view: View) -> list[Part]:
     if (is_about_users(view) and not kind_column(view)) or not view.by_header[fields["Permission"].header].values:
         return []
     _use_name_of_account(view, fields)
+    _use_role_in_scope(fields)
     shape: dict[str, Any] = {}
     evidence = [f"{fields['Permission'].header} names permissions"]
     group = fields.get("Group")
@@ -149,6 +153,15 @@ def _roles_beside(view: View, part: Part, role: Meaning | None) -> list[Part]:
     return [pairs]
 
 
+def _use_role_in_scope(fields: dict[str, Meaning]) -> None:
+    """Read a role beside a scope as what is granted, and the scope as where."""
+    role, scope = fields.get("Group"), fields["Permission"]
+    if role and names_of(scope.header)[:1] == ["scope"] and "role" in words_of(role.header):
+        del fields["Group"]
+        fields["Permission"] = Meaning(role.header, "Permission", role.score, "it is granted in a scope")
+        fields["Section"] = Meaning(scope.header, "Section", scope.score, "it says where the role is held")
+
+
 def _use_name_of_account(view: View, fields: dict[str, Meaning]) -> None:
     """Read a column `Name` as the username if another says who is active: groups are not disabled."""
     named = fields.get("Group")
@@ -175,7 +188,8 @@ def find_memberships(view: View) -> list[Part]:
         return []
     if scope := _scope_of_roles(view, fields):
         return _roles_in_scopes(view, fields, scope)
-    if kinds and kinds.users and kinds.groups and "role" in words_of(group.header):
+    is_nested = kinds is not None and any("role" in word.lower() for word in kinds.groups)
+    if kinds and kinds.users and not is_nested and "role" in words_of(group.header):
         return _held_roles(view, fields)
     evidence = [f"Each row pairs {username.header} with {group.header}"]
     shape: dict[str, Any] = {}

@@ -8,7 +8,7 @@ from rolecall.core.text import fold
 from rolecall.file_shapes.denials import access_column
 from rolecall.file_shapes.ending import SEPARATOR, SKIP_ROWS, ask_for_ended, end_after, last_day_of_grants
 from rolecall.file_shapes.holders import PERSON, choose_username, depends_on
-from rolecall.file_shapes.kinds import skip_groups
+from rolecall.file_shapes.kinds import kind_column, skip_groups
 from rolecall.file_shapes.meanings import Meaning, is_inverted, names_of, words_of
 from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.profiles import Profile
@@ -18,6 +18,9 @@ from rolecall.file_shapes.statuses import read_statuses
 _SURE = 0.5
 # Columns that identify a holder whose name is blank, such as an application among users.
 _IDS = {"principalid", "objectid", "userid", "memberid", "granteeid", "assigneeid"}
+
+# Columns that name it, if there is none.
+_NAMES = {"displayname", "principalname", "principaldisplayname", "membername"}
 
 _OF_ACCOUNTS = {
     "account", "user", "login", "enabled", "disabled", "locked", "suspended", "blocked", "principal", "assignee",
@@ -52,17 +55,18 @@ def _use_ids(view: View, part: Part) -> None:
     pattern = part.origin("Username") or ""
     if name is None or f"{{{name}" not in pattern or "starting(" in pattern:
         return
-    named = view.by_header[name]
-    blank = [n for n, cell in enumerate(named.cells) if not cell.strip()]
+    kind = kind_column(view)
+    groups = kind.groups if kind and kind.users else []
+    users = [n for n in range(len(view.table.rows)) if not (kind and kind.cells[n].strip() in groups)]
+    blank = [n for n in users if not view.by_header[name].cells[n].strip()]
     place = name.rpartition(".")[0]
-    fits = (
-        each.header
-        for each in view.profiles
-        if (_IDS.intersection(names_of(each.header)) or (place and each.header == f"{place}.id"))
-        and all(each.cells[n].strip() for n in blank)
-    )
-    if not blank or 2 * len(blank) > len(named.cells) or (id := next(fits, None)) is None:
+    fits = [each for each in view.profiles if all(each.cells[n].strip() for n in blank)]
+    own = f"{place}.id" if place else None
+    ids = [each for each in fits if _IDS.intersection(names_of(each.header)) or each.header == own]
+    named = [each for each in fits if _NAMES.intersection(names_of(each.header))]
+    if not blank or 2 * len(blank) > len(users) or not (found := [*ids, *named]):
         return
+    id = found[0].header
     part.fields.pop("Username", None)
     part.shape.setdefault("join", {})["Username"] = pattern.replace(f"{{{name}", f"{{{name}|or({id})")
     part.evidence.append(f"Rows without a {name} are named by their {id}")
@@ -127,7 +131,8 @@ def _state_of_grants(view: View, part: Part) -> Profile | None:
     if state is None or state.score <= _SURE or _is_of_account(state.header) or part.holder is None:
         return None
     column = view.by_header[state.header]
-    return None if depends_on(column, view.by_header[part.holder]) else column
+    is_of_grants = "eligible" in {fold(word) for word in column.distinct}
+    return column if is_of_grants or not depends_on(column, view.by_header[part.holder]) else None
 
 
 def _around(view: View, holder: str) -> list[str]:
@@ -146,20 +151,22 @@ def _repeated_users(view: View, held: Part, *, is_narrowed: bool) -> Part | None
     if held.holder is None:
         return None
     key, taken = view.by_header[held.holder], [meaning.header for meaning in held.fields.values()]
+    state = _state_of_grants(view, held)
+    taken += [state.header] if state else []
     person = view.fields(Content.USERS, [held.holder, *taken, *_around(view, held.holder)])
     known = {field: each for field, each in person.items() if field in {*PERSON, "Locked"} and each.score > _SURE}
     if "Name" in known and key.is_unique and view.by_header[known["Name"].header].names <= _SURE:
         # The name of something else is as different as the names of people.
         del known["Name"]
     fixed = {each.header for each in view.profiles if depends_on(each, key)}
-    state = known.get("Active")
-    contradicts = state is not None and state.header not in fixed and _is_of_account(state.header)
+    active = known.get("Active")
+    contradicts = active is not None and active.header not in fixed and _is_of_account(active.header)
     fields = {field: each for field, each in known.items() if each.header in fixed or contradicts}
     is_once = key.is_unique and not {"Active", "Locked", "Name", "First Name"} & fields.keys()
     if (not fields or is_once) and not is_narrowed:
         return None
     part = _account(view, held, key, fields)
-    about = [each for each in view.profiles if each.header in fixed or contradicts]
+    about = [each for each in view.profiles if (each.header in fixed or contradicts) and each is not state]
     read_statuses(_view_of(view, about), part)
     if part.origin("Active") is None and (last := last_day_of_grants(view)):
         end_after(_view_of(view, [each for each in about if each is not last]), part, "Active")

@@ -46,7 +46,11 @@ def find_people(view: View) -> list[Part]:
         return []
     if not (view.by_header[employee.header].is_unique and view.by_header[employee.header].is_filled):
         return []
-    employed = _EMPLOYED & fields.keys()
+    users = view.fields(Content.USERS)
+    if "Last Login" in users and users["Last Login"].score > _WEAK:
+        # People sign in to systems, not to their employer.
+        return []
+    employed = {field for field in _EMPLOYED & fields.keys() if view.by_header[fields[field].header].values}
     if not {"Created", "Type", "Supervisor ID"} & employed and len(employed) < 2:
         return []
     shape: dict[str, Any] = {}

@@ -18,6 +18,7 @@ _FOOTER = re.compile(
 _SUBTOTAL = re.compile(
     r"(?:total|count)[ :=]{1,40}[\d.,]+$|(?:users|rows|records|members|accounts) ?[:=] {0,40}[\d.,]+$", re.IGNORECASE
 )
+_TOTAL = re.compile(r"(?:grand |report )?totals?\b|number of |count of ", re.IGNORECASE)
 _END = re.compile(r"end of (?:report|list|listing|file|data)|e n d +o f", re.IGNORECASE)
 _NUMBER = re.compile(r"[\d.,% ]{1,40}")
 _RULES = ("--", "==", "+-", "+=")
@@ -41,7 +42,7 @@ def find_rows(
     footers = _find_footers(last, len(header), header[0] or "Column 1")
     totals = _find_totals([row for row in last if not footers or not _is_short(row, len(header))])
     pages = [each for each in _page_breaks(header, above, below) if each not in footers]
-    ends = [row for row in last if _is_short(row, len(header)) or _END.search(" ".join(row))]
+    ends = [row for row in last if _is_short(row, len(header)) or _END.search(" ".join(row)) or _is_total(row)]
     texts = {row[0].strip() for row in ends if footers}.union(totals)
     conditions = [msgspec.convert(each, RowCondition) for each in pages]
     rows = [row for row in below if row[0].strip() not in texts and not any(c.matches(row[0]) for c in conditions)]
@@ -100,6 +101,13 @@ def _is_count(row: Sequence[str], width: int) -> bool:
     return sum(bool(cell.strip()) for cell in row) < width and bool(_SUBTOTAL.search(" ".join(row).rstrip()))
 
 
+def _is_total(row: Sequence[str]) -> bool:
+    """Return whether a row has a text such as TOTAL USERS and a number behind it, and nothing else."""
+    first, *others = [cell.strip() for cell in row]
+    filled = [cell for cell in others if cell]
+    return len(filled) == 1 and bool(_NUMBER.fullmatch(filled[0])) and bool(_TOTAL.match(first))
+
+
 def _is_rule(row: Sequence[str]) -> bool:
     return all(re.fullmatch(r"[-=+ ]*", cell) for cell in row)
 
@@ -126,7 +134,8 @@ def _find_footers(last: Sequence[list[str]], width: int, column: str) -> list[di
     """
     texts: list[str] = []
     for row in reversed([row for row in last if any(cell.strip() for cell in row)]):
-        if not _is_short(row, width) and not (row[0].strip() and _END.search(" ".join(row))):
+        is_end = bool(row[0].strip()) and bool(_END.search(" ".join(row)))
+        if not _is_short(row, width) and not is_end and not _is_total(row):
             break
         texts.insert(0, row[0].strip())
     if not any(_FOOTER.search(text) or text.strip("* ").lower().startswith("end") for text in texts):

@@ -8,6 +8,7 @@ from typing import Any
 from rolecall.applications.field_words import ACCESS, NO_ACCESS
 from rolecall.applications.model import Content
 from rolecall.core.text import fold
+from rolecall.file_shapes.ending import ask_for_ended
 from rolecall.file_shapes.kinds import share_column
 from rolecall.file_shapes.meanings import Meaning, is_flag, is_inverted, is_state, names_of
 from rolecall.file_shapes.parts import Part, View
@@ -75,6 +76,7 @@ def _matrix(
     part = Part(Content.PERMISSIONS, fields, shape, 0.8 if is_access else 0.6, evidence)
     if "Username" not in fields and across == "Permission":
         _ask_for_people(part, [each.header for each in ticked])
+    ask_for_ended(view, part)
     users = _down_the_matrix(view, part, ticked)
     if (separator := view.table.section_separator) and across == "Permission":
         section, name = f"{{Permission|before({separator})}}", f"{{Permission|after({separator})}}"

@@ -32,7 +32,7 @@ _USERNAME = (
     ",nickname,handle,useridentifier,assignedto,actor,grantee,benutzername,benutzerkennung,anmeldename,kennung"
     ",identifiant,utilisateur,nomutilisateur,usuario,nombredeusuario,utente,nomeutente,uname,signinname,nativeidentity,memberupn"
     ",memberuserprincipalname,membersamaccountname,userupn,key,oprid,roleuser,identityreference,usename,racfid,operid"
-    ",operatorid,networkid,logonid,useraccount,authorizationname,samid,mitglied,mitgliedsname,membre,miembro,membro"
+    ",operatorid,networkid,logonid,useraccount,authorizationname,samid"
 )
 _GROUP = (
     "group,groupname,role,rolename,agrname,team,teamname,profile,profilename,permissionset,memberof,groups,roles,teams"
@@ -154,6 +154,8 @@ def names_of(header: str) -> list[str]:
 def _names_of_path(header: str) -> list[str]:
     """Return the names of a path: user.user_name is a username, but role.name is the name of a role."""
     steps = re.split(r"[.:]", re.sub(r"\[[^\[\]]*\]", "", header))
+    if len(steps) == 1:
+        return []
     owner, last = same_header(steps[-2]), same_header(steps[-1])
     # A path into a list, such as groups[].name, is about the list.
     is_of_thing = last in _NAMES_OF_THINGS and _THING.search(owner) and (owner, last) != ("profile", "displayname")
@@ -245,7 +247,8 @@ def _meanings(content: Content, profile: Profile) -> Iterable[Meaning]:
 
 # Parts of abbreviated headers: all of a group must occur as words.
 _TOKENS: dict[str, str] = {
-    "Username": "opr id,oper id,operator id,user id,usr id,usr,login,logon,acct,account no,account name,user,operator",
+    "Username": "opr id,oper id,operator id,user id,usr id,usr,login,logon,acct,account no,account name,user,operator"
+    ",mitglied,membre,miembro",
     "Employee ID": "associate id,emp no,emp id,emp nr,emp number,employee no,employee id,staff no,staff id,pers no"
     ",worker id",
     "Name": "opr name,operator name,user name,usr name,emp name,full name,person name,member name,display name",

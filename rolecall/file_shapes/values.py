@@ -3,8 +3,10 @@
 import re
 from collections import Counter
 
+import msgspec
+
 from rolecall.applications.field_words import DATE_FIELDS, NO_DATE, WORDS
-from rolecall.applications.file_shape import ANY_OTHER
+from rolecall.applications.file_shape import ANY_OTHER, RowCondition
 from rolecall.applications.model import Content, same_header
 from rolecall.core.text import fold
 from rolecall.file_shapes.parts import Part, View
@@ -18,6 +20,7 @@ _GUESSED = {
     "a": "Yes", "e": "Yes", "act": "Yes", "ok": "Yes", "open": "Yes", "valid": "Yes", "onleave": "Yes", "leave": "Yes",
     "longtermleave": "Yes", "i": "No", "d": "No", "t": "No", "l": "No", "s": "No", "x": "No", "inact": "No",
     "term": "No", "susp": "No", "dis": "No", "quit": "No", "ended": "No", "offboarded": "No", "locked": "No",
+    "invited": "No", "invitedmember": "No", "pending": "No", "invitationsent": "No", "bypass": "Yes",
 }  # fmt: skip
 _KINDS = {
     **dict.fromkeys(("fte", "fulltime", "parttime", "permanent", "regular", "staff", "internal"), "Employee"),
@@ -27,6 +30,7 @@ _KINDS = {
 _MOST_DATES = 200
 _LOCKED = re.compile(r"(?<!un)(?<!b)lock|gesperrt|verrouill", re.IGNORECASE)
 _NUMBERED = re.compile(r"(?:status|state|flag)$")
+_STATUS = re.compile(r"stat|sts$|activ")
 _TICKS = {"x", "✓", "✔", "☑", "✅"}
 _IDENTITY_WORDS = {"Yes": "Active", "No": "Disabled"}
 
@@ -44,7 +48,11 @@ def add_dates(view: View, part: Part) -> None:
         if all("." in value for value in column.values if fold(value) not in NO_DATE):
             # Dates with dots begin with the day.
             formats = [each for each in formats if each != "month first"]
-        if {"day first", "month first"} <= set(formats) and "iso" not in formats:
+        is_open = {"day first", "month first"} <= set(formats) and "iso" not in formats
+        if is_open and (like := _same_order(view, column)):
+            part.shape.setdefault("dates", {})[meaning.header] = like[1]
+            part.evidence.append(f"{meaning.header} has dates: {like[1]}, as {like[0]} of the same file has")
+        elif is_open:
             example = next(iter(view.by_header[meaning.header].values), "")
             _ask_for_order(part, meaning.header, f"is the day or the month first in {example}?")
         elif not formats and (mixed := _mixed_orders(column)):
@@ -55,6 +63,19 @@ def add_dates(view: View, part: Part) -> None:
         elif formats and (words or "iso" not in formats):
             part.shape.setdefault("dates", {})[meaning.header] = formats[0]
             part.evidence.append(f"{meaning.header} has dates: {formats[0]}")
+
+
+def _same_order(view: View, column: Profile) -> tuple[str, str] | None:
+    """Return another column of dates written alike that allows only one order of day and month, and this order."""
+    orders = {"day first", "month first"}
+    alike = [each for each in view.profiles if _signs(each) == _signs(column)]
+    sure = [(each.header, found.pop()) for each in alike if len(found := orders & set(each.date_formats)) == 1]
+    return sure[0] if sure and len({order for _, order in sure}) == 1 else None
+
+
+def _signs(column: Profile) -> set[str]:
+    """Return how dates are written: their separators, and the signs of their times."""
+    return {re.sub(r"\d+", "0", value) for value in column.distinct[:_MOST_DATES] if fold(value) not in NO_DATE}
 
 
 def _ask_for_order(part: Part, header: str, text: str) -> None:
@@ -89,7 +110,20 @@ def add_words(view: View, part: Part) -> None:
     for field in ("Active", "Status"):
         is_known = ANY_OTHER in part.shape.get("values", {}).get(field, {})
         if (source := part.source(field)) is not None and not is_known:
-            _ask_for_words(part, field, view.by_header[source])
+            _ask_for_words(part, field, _read_rows(view, part, source))
+
+
+def _read_rows(view: View, part: Part, header: str) -> Profile:
+    """Return a column without the rows that are left out."""
+    column = view.by_header[header]
+    kept = set(range(len(column.cells)))
+    for each in part.shape.get("skipRowsWhere", []):
+        condition = msgspec.convert(each, RowCondition)
+        if (other := view.by_header.get(condition.column)) and not other.is_list and not condition.is_past:
+            kept -= {n for n, cell in enumerate(other.cells) if condition.matches(cell)}
+    if len(kept) == len(column.cells):
+        return column
+    return Profile(column.header, column.position, [column.cells[n] for n in sorted(kept)])
 
 
 def _add_locks(view: View, part: Part) -> None:
@@ -113,6 +147,9 @@ def _add_locks(view: View, part: Part) -> None:
 def _ask_for_words(part: Part, field: str, column: Profile) -> None:
     """Ask for the meaning of each unknown word, with a guess where there is one."""
     codes = {fold(word) for word in column.distinct}
+    if same_header(column.header).endswith("useraccountcontrol") and column.numbers == 1:
+        # The reader knows the bits of this number.
+        return
     # T beside other codes is terminated rather than true.
     doubtful = {"t"} if "t" in codes and "f" not in codes and len(codes) > 1 else set()
     if column.numbers == 1 and "0" not in codes and not codes <= WORDS[field].keys():
@@ -140,7 +177,7 @@ def _ask_for_words(part: Part, field: str, column: Profile) -> None:
         text = f"{column.header} is blank in {blank:,} rows. Are these active?"
         choices = [ProposedChoice(each, f"values.{field}.", values[each]) for each in ("Yes", "No")]
         part.questions = [*part.questions, OpenQuestion(text, choices)]
-    if codes == {"a", "i"}:
+    if codes == {"a", "i"} and _STATUS.search(same_header(column.header)):
         # Together they are only ever active and inactive.
         known = {word: values[_GUESSED[fold(word)]] for word in column.distinct}
         part.shape.setdefault("values", {}).setdefault(field, {}).update(known)

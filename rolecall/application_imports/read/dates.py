@@ -30,6 +30,8 @@ NAMED_DATES = (
     "%b %d, %Y",
     "%B %d, %Y",
     "%d-%b-%y",
+    "%d/%b/%Y",
+    "%d/%b/%y",
     "%a, %d %b %Y",
     "%A, %B %d, %Y",
 )
@@ -188,7 +190,8 @@ def _named(odd: pl.Series, zone: ZoneInfo) -> pl.Series:
                 tried = odd.str.to_date(pattern, strict=False).cast(pl.Datetime("us"))
             else:
                 tried = odd.str.to_datetime(pattern, strict=False, time_unit="us")
-            found = pl.select(pl.coalesce(found, tried)).to_series()
+            # Two digits are read as a year of the first century by a pattern with four.
+            found = pl.select(pl.coalesce(found, pl.when(tried.dt.year() > 99).then(tried))).to_series()
     # As lastlog and other Unix programs write them.
     unix = odd.str.replace_all(r"\s+", " ").str.to_datetime(_UNIX_DATE, strict=False, time_unit="us")
     return pl.select(pl.coalesce(_local(found, zone), _local(unix, zone))).to_series()
