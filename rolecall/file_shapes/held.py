@@ -163,7 +163,7 @@ def _repeated_users(view: View, held: Part, *, is_narrowed: bool) -> Part | None
     contradicts = active is not None and active.header not in fixed and _is_of_account(active.header)
     fields = {field: each for field, each in known.items() if each.header in fixed or contradicts}
     is_once = key.is_unique and not {"Active", "Locked", "Name", "First Name"} & fields.keys()
-    if (not fields or is_once) and not is_narrowed:
+    if (not fields or is_once) and not is_narrowed and last_day_of_grants(view) is None:
         return None
     part = _account(view, held, key, fields)
     about = [each for each in view.profiles if (each.header in fixed or contradicts) and each is not state]

@@ -76,8 +76,9 @@ def _matrix(
     part = Part(Content.PERMISSIONS, fields, shape, 0.8 if is_access else 0.6, evidence)
     if "Username" not in fields and across == "Permission":
         _ask_for_people(part, [each.header for each in ticked])
-    ask_for_ended(view, part)
     users = _down_the_matrix(view, part, ticked)
+    if not users:
+        ask_for_ended(view, part)
     if (separator := view.table.section_separator) and across == "Permission":
         section, name = f"{{Permission|before({separator})}}", f"{{Permission|after({separator})}}"
         part.shape.setdefault("join", {}).update({"Section": section, "Permission": name})

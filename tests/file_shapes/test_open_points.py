@@ -151,7 +151,7 @@ def test_members_below_headings_are_no_table(tmp_path: Path) -> None:
 def test_matrix_with_a_last_day_asks(tmp_path: Path) -> None:
     text = (
         "Safe Name,Member Name,Use,Retrieve,List,Manage,Membership Expiration Date\n"
-        "FIN,ada,True,True,True,False,\nNET,bob,True,False,True,False,2025-01-01\n"
+        "FIN,ada,True,True,True,False,\nNET,ada,True,False,True,False,2025-01-01\n"
     )
 
     assert contents(tmp_path, export=text)[0] == "permissions"

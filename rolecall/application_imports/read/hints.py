@@ -24,9 +24,9 @@ def hints(group: InputGroup, table: Table) -> Iterator[str]:
         return
     layout = lay_out(group.content, table.headers, group.columns, group.shape, table.made)
     sample = table.frame.head(_SAMPLE)
-    if (place := layout.fields.get("Group")) is not None:
+    if (place := layout.fields.get("Group")) is not None and not table.is_plain:
         yield from _lists(table.headers[place], table.frame.get_column(str(place)))
-    for field in ("Username", "Group"):
+    for field in () if table.is_plain else ("Username", "Group"):
         if (place := layout.fields.get(field)) is not None:
             yield from _invisible(table.headers[place], table.frame.get_column(str(place)))
     positions = {**layout.metadata, **{table.headers[i]: i for i in layout.fields.values()}}

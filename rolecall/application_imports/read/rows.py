@@ -122,7 +122,8 @@ def parse_rows(
     read = texts.with_columns(_read(name, field, texts, layout, shape) for name, field in named.items())
     if content == Content.USERS and (texts.get_column("Name") == "").any():
         read = read.with_columns(_full_name().alias("name"))
-    reason = pl.coalesce(*_blank_keys(content), *_errors(named), *_misread(content, named), pl.lit(None, pl.String))
+    errors = [] if table.is_plain else _errors(named)
+    reason = pl.coalesce(*_blank_keys(content), *errors, *_misread(content, named), pl.lit(None, pl.String))
     checked = read.with_columns(reason.alias("reason"))
     bad = checked.filter(pl.col("reason").is_not_null())
     if bad.height and (blank := _blank_lines(table, bad)):

@@ -37,6 +37,8 @@ class Table(NamedTuple):
     made: Mapping[str, int] = {}
     # What a JSON file says about the list that its records are from.
     page: PageSigns | None = None
+    # The text is ASCII without ; # and |, so that no cell is a list, an error or has invisible characters.
+    is_plain: bool = False
 
 
 def check_width(headers: Sequence[str]) -> None:
