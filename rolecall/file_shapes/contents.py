@@ -5,7 +5,7 @@ from typing import Any
 
 from rolecall.application_imports.read.secret_headers import looks_secret
 from rolecall.applications.model import Content
-from rolecall.file_shapes import access, holders, matrices, members
+from rolecall.file_shapes import access, holders, matrices, members, veza
 from rolecall.file_shapes.directory import end_by_role
 from rolecall.file_shapes.headers import NO_HEADER
 from rolecall.file_shapes.own_headers import settle_headers
@@ -28,6 +28,7 @@ def parts_of(view: View, content: Content | None = None) -> list[Part]:
 
 
 _RULES: tuple[Callable[[View], list[Part]], ...] = (
+    veza.find_payload,
     holders.find_people,
     matrices.find_matrix,
     access.find_postgres_roles,

@@ -13,6 +13,7 @@ from rolecall.application_imports.read.json_records import TOO_DEEP, inner_recor
 from rolecall.core.text import fold
 from rolecall.file_shapes.sample import MOST_WHOLE, Sample
 from rolecall.file_shapes.sample_table import MOST_ROWS, SampleTable, Unreadable, from_records
+from rolecall.file_shapes.veza import ACCOUNTS
 
 # The path of a document that is itself the record, or an object of records.
 WHOLE = "$"
@@ -45,7 +46,8 @@ def read_lists(text: str, sample: Sample, chosen: str | None = None) -> list[Sam
     first = chosen if chosen is not None else _best(lists)
     # What is around an inner list is read with its entries.
     outer = first.partition("[]")[0] if "[]" in first else first
-    paths = [first, *(path for path in lists if path not in (first, outer) and "[]" not in path)]
+    others = [path for path in lists if path not in (first, outer) and "[]" not in path]
+    paths = [first, *([] if first == ACCOUNTS else others)]
     found = [_found(path, lists[path]) for path in paths[:MOST_LISTS]]
     found[0].choices = list(lists)
     if page:
@@ -100,6 +102,8 @@ def _inner_lists(records: Iterable[dict[str, Any]]) -> list[str]:
 
 def _best(lists: Mapping[str, list[dict[str, Any]]]) -> str:
     """Return the first list, or an inner list of it whose entries have a kind: user or group."""
+    if ACCOUNTS in lists:
+        return ACCOUNTS
     first = next(iter(lists))
     for path, records in lists.items():
         name = path.removeprefix(f"{first}[].").removesuffix("[]")

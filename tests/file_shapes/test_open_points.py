@@ -158,3 +158,20 @@ def test_matrix_with_a_last_day_asks(tmp_path: Path) -> None:
     assert asked(tmp_path, export=text) == [
         "Membership Expiration Date has dates before today. Are these rows still held?"
     ]
+
+
+def test_payload_of_veza(tmp_path: Path) -> None:
+    """The permissions name one of the accounts only."""
+    text = (
+        '{"applications": [{"name": "App", "local_users": ['
+        '{"name": "ada", "is_active": true, "groups": ["Fin"]}, {"name": "bob", "is_active": false, "groups": []}],'
+        ' "local_groups": [{"name": "Fin"}]}], "permissions": [{"name": "read", "permission_type": ["DataRead"]}],'
+        ' "identity_to_permissions": [{"identity": "ada", "identity_type": "local_user",'
+        ' "application_permissions": [{"application": "App", "permission": "read"}]}]}'
+    )
+
+    found = imported(tmp_path, payload=text)
+
+    assert (found.active, found.inactive) == ({"ada"}, {"bob"})
+    assert found.memberships == {("ada", "Fin")}
+    assert found.rows("permissions", "username", "section", "permission") == [("ada", "App", "read")]
