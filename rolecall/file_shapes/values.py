@@ -150,17 +150,7 @@ def _ask_for_words(part: Part, field: str, column: Profile) -> None:
     if same_header(column.header).endswith("useraccountcontrol") and column.numbers == 1:
         # The reader knows the bits of this number.
         return
-    # T beside other codes is terminated rather than true.
-    doubtful = {"t"} if "t" in codes and "f" not in codes and len(codes) > 1 else set()
-    if column.numbers == 1 and "0" not in codes and not codes <= WORDS[field].keys():
-        # Among codes such as 1, 2 and 3 not even 1 is sure.
-        doubtful = codes
-    guessed = dict(_GUESSED)
-    if codes and codes <= {"0", "1"} and _NUMBERED.search(same_header(column.header)):
-        # A status of 0 means active in some systems and not in others; most accounts are active.
-        doubtful = codes
-        often = Counter(map(fold, column.values)).most_common(1)[0][0]
-        guessed |= {"0": "Yes" if often == "0" else "No", "1": "Yes" if often == "1" else "No"}
+    doubtful, guessed = _guesses(field, column)
     values = {"Yes": "Yes", "No": "No"} if field == "Active" else _IDENTITY_WORDS
     is_opposite = field in part.shape.get("invert", [])
     if is_opposite:
@@ -190,6 +180,21 @@ def _ask_for_words(part: Part, field: str, column: Profile) -> None:
         names = {"Yes": f"{word} means active", "No": f"{word} means not active"}
         choices = [ProposedChoice(names[each], f"values.{field}.{word}", values[each]) for each in ("Yes", "No")]
         part.questions = [*part.questions, OpenQuestion(f"{column.header}: what does {word} mean?{said}", choices)]
+
+
+def _guesses(field: str, column: Profile) -> tuple[set[str], dict[str, str]]:
+    """Return known words that are not sure in this column, and what words probably mean."""
+    codes = {fold(word) for word in column.distinct}
+    # T beside other codes is terminated rather than true.
+    doubtful = {"t"} if "t" in codes and "f" not in codes and len(codes) > 1 else set()
+    if column.numbers == 1 and "0" not in codes and not codes <= WORDS[field].keys():
+        # Among codes such as 1, 2 and 3 not even 1 is sure.
+        doubtful = codes
+    if codes and codes <= {"0", "1"} and _NUMBERED.search(same_header(column.header)):
+        # A status of 0 means active in some systems and not in others; most accounts are active.
+        often = Counter(map(fold, column.values)).most_common(1)[0][0]
+        return codes, {**_GUESSED, **{code: "Yes" if often == code else "No" for code in ("0", "1")}}
+    return doubtful, _GUESSED
 
 
 def _letters(word: str) -> str:
