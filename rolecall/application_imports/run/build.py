@@ -97,7 +97,6 @@ async def _build(db: Db, job: Job) -> list[str]:
         async with connection(job) as beside:
             await store_rejects(beside, IMPORT_REJECTS, run.id, pipeline.rejected_rows())
         raise
-    await store_rejects(db, IMPORT_REJECTS, run.id, pipeline.rejected_rows())
     changed = steps.done("Changes written")
     try:
         sources = _sources(pipeline, written.holdings.stale)
@@ -107,6 +106,8 @@ async def _build(db: Db, job: Job) -> list[str]:
             await store_preview(db, beside, run.id, run.number, held.tallies)
             await store_rejects(beside, IMPORT_REJECTS, run.id, pipeline.rejected_rows())
         raise
+    # Not before: a held import stores them beside this transaction, which would wait for itself.
+    await store_rejects(db, IMPORT_REJECTS, run.id, pipeline.rejected_rows())
     for line in [changed, *lines, "Finished"]:
         await actions.log_line(db, run.id, line, clock.now())
     return written.grown()
