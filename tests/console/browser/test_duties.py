@@ -22,8 +22,8 @@ async def test_conflict_is_shown_routed_excepted_and_opens_again(browser: Browse
     own = await a_visit(browser, site, site_db, finn)
 
     await ask_for_access(admin)
-    await admin.sees("With this access the person would hold Post entries and Approve entries")
-    await admin.sees("its owner must approve")
+    await admin.sees("With this request the person would hold Post entries and Approve entries")
+    await admin.sees("The request waits for Grace Hopper to approve the conflict")
     request = admin.page.url.rpartition("/")[2]
     await owner.go(f"/requests/{request}")
     await owner.press("Approve")
