@@ -136,6 +136,17 @@ def test_sample_request_has_activity_from_creation_to_completion(client: httpx2.
     assert {"Created", "Approved"} <= {entry["action"] for entry in detail["activity"]}
 
 
+def test_sample_company_has_a_completed_a_half_decided_and_an_overdue_review(client: httpx2.Client) -> None:
+    now = datetime.now(UTC).isoformat()
+    reviews = all_of(client, "/api/reviews")
+
+    open_ones = [one for one in reviews if one["status"] == "Open"]
+    assert [one["status"] for one in reviews if one not in open_ones] == ["Completed"]
+    late, running = sorted(open_ones, key=lambda one: str(one["dueOn"]))
+    assert late["dueOn"] < now < running["dueOn"]
+    assert 0 < running["items"]["pending"] < sum(running["items"].values())
+
+
 def test_sample_audit_names_authors_and_has_no_future_entries(client: httpx2.Client) -> None:
     entries = all_of(client, "/api/audit-events")
 
