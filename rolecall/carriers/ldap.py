@@ -1,6 +1,7 @@
 """Change entries and memberships in an LDAP directory or Active Directory.
 
-Each step looks first what is so already, because the answer to an earlier attempt may have been lost.
+Each step is idempotent: it first checks whether the change was made, because the response to an earlier attempt may
+have been lost.
 """
 
 from collections.abc import AsyncIterator
@@ -175,7 +176,7 @@ class _Change:
         try:
             self._modify(group)
         except self._bonsai.errors.NoSuchAttribute:
-            return "it was no member already"
+            return "it was not a member"
         return "removed"
 
     def _member(self, step: Step, entry: Any) -> str:

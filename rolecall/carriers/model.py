@@ -14,7 +14,7 @@ from rolecall.sources.model import Authentication, Source, SourceKind
 CHANNEL = "carriers"
 # The caller who resolves requests that a carrier carried out.
 CARRIER = Caller(UUID(int=2), "Carrier", frozenset())
-# The name of a carrier's secret among those of an application.
+# The name by which an application stores the secret of its carrier.
 CARRYING = "carrier"
 # Pauses before a request is taken up again after the system could not be reached; then it is left to a person.
 RETRY_PAUSES = (timedelta(seconds=10), timedelta(minutes=1), timedelta(minutes=5))
@@ -188,7 +188,7 @@ class TargetConnection(Protocol):
     """An open connection to the application that a carrier changes."""
 
     async def carry_out(self, step: Step, *, was_sent: bool) -> str:
-        """Make a change unless it is so already; return what happened, in words.
+        """Make a change unless it was made already; return what happened, in words.
 
         `was_sent`: the step was sent before and its answer was lost, so that a missing account may be its result.
         """

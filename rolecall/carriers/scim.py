@@ -1,6 +1,7 @@
 """Change accounts and memberships on a SCIM 2.0 server (RFC 7644).
 
-Each step looks first what is so already, because the answer to an earlier attempt may have been lost.
+Each step is idempotent: it first checks whether the change was made, because the response to an earlier attempt may
+have been lost.
 """
 
 import json
@@ -126,7 +127,7 @@ class ScimTarget:
         if group is None:
             raise CannotCarryOut(f"the server has no group {step.group}")
         if not await self._is_member(group, user):
-            return "it was no member already"
+            return "it was not a member"
         path = f"members[value eq {json.dumps(user['id'])}]"
         await self._patch(self._groups / group["id"], [{"op": "remove", "path": path}])
         return "removed"

@@ -1,4 +1,4 @@
--- Sources are audited as a part of their application, and their secrets without the secret (sources/actions.py).
+-- Sources are audited as a part of their application; of a secret only that it was set, never its value (sources/actions.py).
 
 CALL keep_audit('sources', '''Application''', 'r.application_id', $$to_jsonb(r) - '{application_id}'::text[]$$, $$'source'$$);
 CALL keep_audit('source_secrets', '''Application''', 'r.application_id', $$jsonb_build_object('host', r.host, 'setOn', r.set_on)$$, $$'secret.' || r.name$$);

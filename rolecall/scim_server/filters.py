@@ -189,7 +189,7 @@ def _value(token: str) -> ScalarValue:
 
 
 def matches(term: Filter, value: object) -> bool:
-    """Return whether a value of a list fits the filter; names ignore case, as do texts."""
+    """Return whether a value of a list matches the filter. Attribute names and strings are case-insensitive."""
     match term:
         case AllOf(terms=terms):
             return all(matches(each, value) for each in terms)

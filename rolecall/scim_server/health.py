@@ -22,4 +22,4 @@ async def problems(db: Db, now: datetime) -> list[str]:
 
 
 def _said(until: datetime, now: datetime) -> str:
-    return f"the last token {'has expired' if until <= now else 'expires'} on {until:%Y-%m-%d}"
+    return f"the last token {'expired' if until <= now else 'expires'} on {until:%Y-%m-%d}"

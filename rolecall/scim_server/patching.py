@@ -229,7 +229,7 @@ def _value_of(each: object) -> object:
 
 
 def _change_object(verb: PatchVerb, holder: Resource, name: str, value: Any) -> None:
-    """Set or remove a member of an object; an object replaces the parts that it names."""
+    """Set or remove a member of an object; merge an object into the current one."""
     if verb is PatchVerb.REMOVE or value is None:
         holder.pop(name, None)
         return

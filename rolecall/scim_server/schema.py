@@ -1,4 +1,4 @@
-"""The attributes of users and groups (RFC 7643), as `/Schemas` publishes them. Names ignore case.
+"""The attributes of users and groups (RFC 7643), as `/Schemas` publishes them. Names are case-insensitive.
 
 Passwords and the groups of a user are left out: passwords are never kept, and members belong to their group.
 """

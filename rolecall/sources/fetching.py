@@ -25,7 +25,7 @@ from rolecall.sources.model import (
 from rolecall.sources.secrets import find_secret
 from rolecall.sources.snapshot import complete
 
-# How often a list is read again because it changed while it was read.
+# How often a list is read in all if it changes while it is read.
 _ATTEMPTS = 3
 # The total time that servers may ask us to wait during one fetch.
 MAX_WAIT_SECONDS = 1800.0

@@ -42,7 +42,7 @@ _EVERYTHING = "(objectClass=*)"
 _SECRET = re.compile(r"(password|pwd)(history)?$|credentials$|^krbprincipalkey$|^ipanthash$", re.IGNORECASE)
 _RANGE = re.compile(r"(.+);range=(\d+)-(\d+|\*)", re.IGNORECASE)
 _CHECK_LOGIN = "check the name, the password and whether it has expired"
-# Active Directory says why it refuses a login by a number.
+# The error numbers by which Active Directory explains a refused login.
 _AD_REASONS = {
     "532": "the password has expired",
     "533": "the account is disabled",
@@ -282,9 +282,7 @@ def _reason(bonsai: Any, error: Exception) -> str:
         case bonsai.errors.AuthenticationError():
             number = re.search(r"data (\d+)", said)
             why = _AD_REASONS.get(number[1]) if number else None
-            return (
-                f"the directory refuses the login: {why or 'check the name, the password and whether it has expired'}"
-            )
+            return f"the directory refuses the login: {why or _CHECK_LOGIN}"
         case bonsai.errors.SizeLimitError():
             return "the directory returns no more entries to this login; raise its size limit"
         case bonsai.errors.NoSuchObjectError():

@@ -12,7 +12,7 @@ from rolecall.sources.model import Source
 from rolecall.sources.references import file_date
 from rolecall.sources.shapes import SourceDetail
 
-# The secret of a source among those of an application.
+# The name by which an application stores the secret of its source.
 FETCHING = "source"
 
 

@@ -107,7 +107,7 @@ class ScimConnection:
             return ""
         schemes = answer.get("authenticationSchemes") if isinstance(answer, dict) else None
         names = [str(each.get("name")) for each in schemes or () if isinstance(each, dict) and each.get("name")]
-        return f"the server offers {', '.join(names)}" if names else ""
+        return f"the server accepts {', '.join(names)}" if names else ""
 
 
 def _asked(content: SourceContent) -> dict[str, str]:

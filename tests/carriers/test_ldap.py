@@ -110,7 +110,7 @@ async def test_changes_that_are_so_already_are_not_repeated(carrying: Carrying, 
 
     assert [text for _, text in await carrying.said(added)][:2] == [
         "Add change2 to the group Staff: it was a member already",
-        "Remove change2 from the group Clerks: it was no member already",
+        "Remove change2 from the group Clerks: it was not a member",
     ]
 
 

@@ -116,7 +116,7 @@ async def test_changes_that_are_so_already_are_not_repeated(carrying: Carrying, 
 
     assert [text for _, text in await carrying.said(member)][:2] == [
         "Add again1 to the group Staff: it was a member already",
-        "Remove again1 from the group Clerks: it was no member already",
+        "Remove again1 from the group Clerks: it was not a member",
     ]
     assert "the server has no account gone1" in (await carrying.said(removed))[0][1]
 

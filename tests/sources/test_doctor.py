@@ -47,6 +47,6 @@ async def test_expiring_tokens_of_a_push_are_named(client: httpx2.AsyncClient, d
 
     assert await pushes() == "their tokens are valid for a month or more"
     await execute(db, "UPDATE scim_tokens SET expires_at = '2020-01-02'")
-    assert await pushes() == "Payroll: the last token has expired on 2020-01-02"
+    assert await pushes() == "Payroll: the last token expired on 2020-01-02"
     await client.delete(f"/api/applications/{push.id}/source")
     assert await pushes() == "their tokens are valid for a month or more"
