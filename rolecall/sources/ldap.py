@@ -7,7 +7,7 @@ names by itself: addresses are checked just before it connects.
 import asyncio
 import importlib
 import re
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import cache, partial
@@ -26,7 +26,7 @@ from rolecall.sources.model import (
     SourceContent,
     SourceFailed,
 )
-from rolecall.sources.nesting import effective_members, same_dn
+from rolecall.sources.nesting import PRIMARY_GROUP, SID, effective_members, primary_members, same_dn, with_members
 from rolecall.sources.peers import checked_addresses, peer_of
 
 T = TypeVar("T")
@@ -40,6 +40,10 @@ _DEFAULT_ATTRIBUTES = ["*", "memberOf"]
 _EVERYTHING = "(objectClass=*)"
 # Never written to a file, even if the login may read them.
 _SECRET = re.compile(r"(password|pwd)(history)?$|credentials$|^krbprincipalkey$|^ipanthash$", re.IGNORECASE)
+_IDENTIFIERS = ("objectguid", "objectsid")
+_MEMBER = "member"
+# Everyone has Domain Users (513), Domain Guests (514) or, as a computer, Domain Computers (515) unless it was changed.
+_OF_OTHER_PRIMARY_GROUPS = f"(&({PRIMARY_GROUP}=*){''.join(f'(!({PRIMARY_GROUP}={id}))' for id in (513, 514, 515))})"
 _RANGE = re.compile(r"(.+);range=(\d+)-(\d+|\*)", re.IGNORECASE)
 _CHECK_LOGIN = "check the name, the password and whether it has expired"
 # The error numbers by which Active Directory explains a refused login.
@@ -85,7 +89,9 @@ class LdapConnection:
 
     def __init__(self, bonsai: Any, connection: Any, seconds: float, thread: ThreadPoolExecutor) -> None:
         self._bonsai, self._connection, self._seconds, self._thread = bonsai, connection, seconds, thread
-        self.references = 0
+        self.references = self._primary = 0
+        # The spelling of attributes that were asked for, by their names in lower case.
+        self._asked: dict[str, str] = {}
 
     @classmethod
     async def open(cls, bonsai: Any, access: SourceAccess, url: str, thread: ThreadPoolExecutor) -> Self:
@@ -117,17 +123,37 @@ class LdapConnection:
         self._connection.close()
 
     async def pages(self, content: SourceContent) -> AsyncIterator[RecordPage]:
+        self._primary = 0
         names = {content.each: await self._names(content)} if content.resolve else {}
-        pages = self._entries(content)
+        primary = await self._primary_members(content) if names and content.each.lower() == _MEMBER else {}
+        pages = self._entries(content, [SID] if primary else [])
+        if primary:
+            pages = _with_primary_members(pages, content.each, primary)
         if content.nested:
             records = [record async for page in pages for record in page]
             pages = _cut(effective_members(records, content.each))
         async for page in pages:
             yield RecordPage([_resolved(record, names) for record in page])
 
-    async def _entries(self, content: SourceContent) -> AsyncIterator[list[FetchedRecord]]:
-        wanted = [*content.attributes, content.each] if content.attributes and content.each else content.attributes
+    async def _primary_members(self, content: SourceContent) -> dict[str, list[str]]:
+        """Map SIDs of groups to those whose primary group it is; Active Directory does not list them as members."""
+
+        def read() -> dict[str, list[str]]:
+            wanted = [SID, PRIMARY_GROUP, "objectClass"]
+            base = root_of(content.path)
+            found = self._search(base, _OF_OTHER_PRIMARY_GROUPS, wanted, SearchScope.SUBTREE, content.page_size)
+            entries = (entry for entry in found if not isinstance(entry, self._bonsai.LDAPReference))
+            return primary_members(record_of(entry, self._range) for entry in entries)
+
+        members = await self.run(read)
+        self._primary = sum(map(len, members.values()))
+        return members
+
+    async def _entries(self, content: SourceContent, also: Sequence[str] = ()) -> AsyncIterator[list[FetchedRecord]]:
+        named = [*filter(None, [content.each]), *also]
+        wanted = [*content.attributes, *named] if content.attributes else []
         self.references = 0
+        self._asked = {name.lower(): name for name in [*content.attributes, *named]}
         found = await self.run(self._search, content.path, content.filter, wanted, content.scope, content.page_size)
         page = await self.run(self._records, found)
         while page is not None:
@@ -143,13 +169,15 @@ class LdapConnection:
         read = list(islice(found, _PAGE))
         entries = [entry for entry in read if not isinstance(entry, self._bonsai.LDAPReference)]
         self.references += len(read) - len(entries)
-        return [record_of(entry, self._range) for entry in entries] if read else None
+        return [_spelled(record_of(entry, self._range), self._asked) for entry in entries] if read else None
 
     @property
     def notes(self) -> list[str]:
-        if not self.references:
-            return []
-        return [f"references to other directories that were not followed: {self.references:,}"]
+        counted = {
+            "references to other directories that were not followed": self.references,
+            "members by their primary group": self._primary,
+        }
+        return [f"{what}: {count:,}" for what, count in counted.items() if count]
 
     def _search(
         self, base: str, filter: str, attributes: Iterable[str], scope: SearchScope, size: int
@@ -196,6 +224,13 @@ class LdapConnection:
 ReadRange = Callable[[str, str], Any]
 
 
+async def _with_primary_members(
+    pages: AsyncIterator[list[FetchedRecord]], attribute: str, primary: dict[str, list[str]]
+) -> AsyncIterator[list[FetchedRecord]]:
+    async for page in pages:
+        yield [with_members(record, attribute, primary.get(str(record.get(SID)), [])) for record in page]
+
+
 def record_of(entry: Any, read_range: ReadRange) -> FetchedRecord:
     """Convert an entry; several values become a sorted list, because directories return them in any order."""
     record: FetchedRecord = {"dn": str(entry.dn)}
@@ -204,7 +239,7 @@ def record_of(entry: Any, read_range: ReadRange) -> FetchedRecord:
         if returned == "dn" or _is_secret(returned):
             continue
         is_part = ";" in returned
-        if len(found) == 1 and not is_part and isinstance(found[0], str):
+        if len(found) == 1 and not is_part and isinstance(found[0], str) and not _is_binary(returned, found[0]):
             record[returned] = found[0]
             continue
         name, values = returned, list(found)
@@ -214,6 +249,11 @@ def record_of(entry: Any, read_range: ReadRange) -> FetchedRecord:
         if plain or name not in record:
             record[name] = plain[0] if len(plain) == 1 else plain
     return record
+
+
+def _spelled(record: FetchedRecord, asked: dict[str, str]) -> FetchedRecord:
+    """Spell attributes as they were asked for: LDAP ignores the case of their names."""
+    return {asked.get(name.lower(), name): value for name, value in record.items()} if asked else record
 
 
 @cache
@@ -236,7 +276,16 @@ def _rest(dn: str, part: re.Match[str], read_range: ReadRange) -> list[Any]:
     return values
 
 
+def _is_binary(name: str, text: str) -> bool:
+    """Return whether the library decoded a binary value because its bytes happen to be UTF-8."""
+    return "\x00" in text or name.lower() in _IDENTIFIERS
+
+
 def _text(name: str, value: Any) -> str:
+    if isinstance(value, str) and _is_binary(name, value):
+        value = value.encode()
+        if name.lower() not in _IDENTIFIERS:
+            return bytes(value).hex()
     if not isinstance(value, bytes):
         return str(value)
     match name.lower():

@@ -1,14 +1,32 @@
-"""Replace groups that are members of groups by the members that they have."""
+"""Complete the members of groups: by members of inner groups, and by primary groups of Active Directory."""
 
 import re
+from collections.abc import Iterable
 
 from rolecall.sources.model import FetchedRecord
+
+SID, PRIMARY_GROUP = "objectSid", "primaryGroupID"
 
 
 def effective_members(groups: list[FetchedRecord], attribute: str) -> list[FetchedRecord]:
     """Return groups with all members that they have directly or through other groups; cycles are followed once."""
     members = {same_dn(group["dn"]): _listed(group.get(attribute)) for group in groups}
     return [{**group, attribute: _all_of(same_dn(group["dn"]), members)} for group in groups]
+
+
+def primary_members(people: Iterable[FetchedRecord]) -> dict[str, list[str]]:
+    """Map the SID of each primary group to the names of its people; a group has the SID of the domain and a number."""
+    members: dict[str, list[str]] = {}
+    for person in people:
+        sid, group = person.get(SID), person.get(PRIMARY_GROUP)
+        if sid and group and "computer" not in _listed(person.get("objectClass")):
+            members.setdefault(f"{str(sid).rpartition('-')[0]}-{group}", []).append(person["dn"])
+    return members
+
+
+def with_members(group: FetchedRecord, attribute: str, more: list[str]) -> FetchedRecord:
+    """Add members to a group."""
+    return {**group, attribute: [*_listed(group.get(attribute)), *more]} if more else group
 
 
 def _all_of(start: str, members: dict[str, list[str]]) -> list[str]:

@@ -140,7 +140,8 @@ async def complete(connection: SourceConnection, content: SourceContent) -> Asyn
 
 def shaped(records: list[FetchedRecord], content: SourceContent) -> Iterator[FetchedRecord]:
     """Keep `attributes`, and make one record of each value of the list `each`."""
-    wanted = tuple(content.attributes)
+    # SCIM ignores the case of names, and a server returns its own spelling.
+    wanted = tuple(name.lower() for name in content.attributes)
     inner = tuple(name for name in wanted if "." in name or ":" in name)
     for record in records:
         kept = {name: record[name] for name in record if _is_wanted(name, wanted, inner)} if wanted else record
@@ -155,4 +156,5 @@ def shaped(records: list[FetchedRecord], content: SourceContent) -> Iterator[Fet
 
 def _is_wanted(name: str, wanted: tuple[str, ...], inner: tuple[str, ...]) -> bool:
     """Return whether a member, or a value inside it such as `name.givenName`, is to be kept."""
-    return name in wanted or any(each.startswith((f"{name}.", f"{name}:")) for each in inner)
+    lower = name.lower()
+    return lower in wanted or any(each.startswith((f"{lower}.", f"{lower}:")) for each in inner)

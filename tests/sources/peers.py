@@ -31,8 +31,12 @@ include /etc/ldap/schema/inetorgperson.schema
 attributetype ( 1.2.840.113556.1.4.221 NAME 'sAMAccountName' SUP name SINGLE-VALUE )
 attributetype ( 1.2.840.113556.1.4.8 NAME 'userAccountControl' SYNTAX 1.3.6.1.4.1.1466.115.121.1.27 SINGLE-VALUE )
 attributetype ( 1.2.840.113556.1.4.1696 NAME 'lastLogonTimestamp' SYNTAX 1.3.6.1.4.1.1466.115.121.1.27 SINGLE-VALUE )
+attributetype ( 1.2.840.113556.1.4.146 NAME 'objectSid' SYNTAX 1.3.6.1.4.1.1466.115.121.1.40 SINGLE-VALUE )
+attributetype ( 1.2.840.113556.1.4.98 NAME 'primaryGroupID' EQUALITY integerMatch
+    SYNTAX 1.3.6.1.4.1.1466.115.121.1.27 SINGLE-VALUE )
 objectclass ( 1.2.840.113556.1.5.9 NAME 'user' SUP inetOrgPerson STRUCTURAL
-    MAY ( sAMAccountName $ userAccountControl $ lastLogonTimestamp ) )
+    MAY ( sAMAccountName $ userAccountControl $ lastLogonTimestamp $ objectSid $ primaryGroupID ) )
+objectclass ( 1.2.840.113556.1.5.6 NAME 'securityPrincipal' SUP top AUXILIARY MAY objectSid )
 modulepath /usr/lib/ldap
 moduleload back_mdb
 moduleload memberof

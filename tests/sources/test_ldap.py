@@ -1,5 +1,6 @@
 """Entries of a directory: Debian's slapd, really running."""
 
+import base64
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -260,6 +261,41 @@ async def test_accounts_of_active_directory_have_their_state_and_last_login(
     assert {each["lastLogin"] for each in found} == {"2025-01-01T00:00:00Z"}
 
 
+def a_sid(last: int) -> str:
+    parts = b"".join(part.to_bytes(4, "little") for part in (21, 1, 2, 3, last))
+    return base64.b64encode(bytes([1, 5, 0, 0, 0, 0, 0, 5]) + parts).decode()
+
+
+async def test_members_by_their_primary_group_are_found(config: Config, tmp_path: Path) -> None:
+    """Active Directory lists them neither in `member` nor in `memberOf`."""
+    needs_ldap()
+    folders = [f"dn: {folder}\nobjectClass: organizationalUnit\n" for folder in (PEOPLE, GROUPS)]
+    people = [
+        f"{an_account(name, 512)}objectSid:: {a_sid(number)}\nprimaryGroupID: {group}\n"
+        for name, number, group in (("ada", 500, 513), ("hidden", 501, 512))
+    ]
+    admins = f"objectClass: securityPrincipal\nobjectSid:: {a_sid(512)}\n"
+    groups = [
+        a_group("Domain Admins", [f"cn=ada,{PEOPLE}"]) + admins,
+        a_group("Administrators", [f"cn=Domain Admins,{GROUPS}"]),
+    ]
+    content = SourceContent(
+        path=GROUPS,
+        filter="(objectClass=groupOfNames)",
+        attributes=["CN"],
+        each="Member",
+        resolve={"Member": "sAMAccountName"},
+        nested=True,
+    )
+    with a_directory(tmp_path, "\n".join([*folders, *people, *groups]), member_of=False) as directory:
+        records = await found(config, directory.url, content)
+
+    assert {record["CN"]: record["Member"] for record in records} == {
+        "Domain Admins": ["ada", "hidden"],
+        "Administrators": ["ada", "hidden"],
+    }
+
+
 async def test_groups_may_have_no_members(sourcing: Sourcing, directory: Directory) -> None:
     without_members = {**CONTENTS["Members"], "filter": "(cn=no such group)"}
     await put(sourcing, directory.url, {"Users": {"path": person(1)}, "Members": without_members})
@@ -312,6 +348,9 @@ def test_binary_identifiers_become_text() -> None:
 
     record = record_of(entry, lambda *_: pytest.fail("no range"))
 
+    decoded: Any = RangedEntry({"objectSid": [sid.decode()], "flags": ["a\x00b"]})
+    assert record_of(decoded, lambda *_: pytest.fail("no range"))["objectSid"] == "S-1-5-32-544"
+    assert record_of(decoded, lambda *_: pytest.fail("no range"))["flags"] == "610062"
     assert record["objectSid"] == "S-1-5-32-544"
     assert record["objectGUID"] == "03020100-0504-0706-0809-0a0b0c0d0e0f"
     assert record["photo"] == "ffd8"
