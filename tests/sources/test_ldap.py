@@ -274,9 +274,9 @@ async def test_members_by_their_primary_group_are_found(config: Config, tmp_path
         f"{an_account(name, 512)}objectSid:: {a_sid(number)}\nprimaryGroupID: {group}\n"
         for name, number, group in (("ada", 500, 513), ("hidden", 501, 512))
     ]
-    admins = f"objectClass: securityPrincipal\nobjectSid:: {a_sid(512)}\n"
+    admins = f"objectClass: securityPrincipal\nobjectSid:: {a_sid(512)}\nmember"
     groups = [
-        a_group("Domain Admins", [f"cn=ada,{PEOPLE}"]) + admins,
+        a_group("Domain Admins", [f"cn=ada,{PEOPLE}"]).replace("member", admins, 1),
         a_group("Administrators", [f"cn=Domain Admins,{GROUPS}"]),
     ]
     content = SourceContent(
