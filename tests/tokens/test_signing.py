@@ -7,10 +7,12 @@ import httpx2
 import psycopg
 import pytest
 
+from rolecall.console.attention import tokens_to_look_at
 from rolecall.core.authors import AuthorKind, by
 from rolecall.core.caller import Caller
 from rolecall.core.db import Db, execute
 from rolecall.core.errors import Unauthorized
+from rolecall.operate.doctor import _tokens
 from rolecall.tokens.actions import sign_as_token
 from tests.builders import a_token, an_identity
 
@@ -100,6 +102,9 @@ async def test_token_does_no_more_than_its_owner_may_now(
     assert signed.scopes == left
     assert listed["owner"] == {"id": str(person), "name": "Ada Lovelace"}
     assert set(listed["scopes"]) - set(listed["refusedScopes"]) == left
+    warned = [each.count for each in await tokens_to_look_at(db, datetime.now(UTC))]
+    assert warned == ([] if role == "Administrator" else [1])
+    assert ("hers of Ada Lovelace (" in await _tokens(db)) is (role != "Administrator")
 
 
 async def test_role_is_removed_after_a_write_that_began_with_it(db: Db, clean_database: str) -> None:
