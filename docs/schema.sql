@@ -2496,7 +2496,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- b62098ec782b function conflict_moves()
 -- f30a2172565d function default_group_header()
 -- 2abf66c0de71 function deliveries_channel()
--- 6e03c9baa603 function event_description(text)
+-- b971fe2c115b function event_description(text)
 -- 840aa6dda2e6 function event_display(text)
 -- c9ce40a35606 function exception_moves()
 -- 700f8e8da35e function failures_until_probed()

@@ -80,7 +80,7 @@ _RECORDS = {
         WHERE i.review_id = %(id)s GROUP BY q.id ORDER BY q.number""",
 }
 RECORDS = tuple(_RECORDS)
-# The pinned imports, and those that removed or returned access.
+# The pinned imports, and those that showed that access was gone or had returned.
 _IMPORTS = """SELECT import_number FROM review_populations WHERE review_id = %(id)s
               UNION SELECT remediated_import FROM review_items WHERE review_id = %(id)s
               UNION SELECT reopened_import FROM review_items WHERE review_id = %(id)s

@@ -248,7 +248,7 @@ def check_settings(review: Review) -> Iterator[str]:
 
 
 def population_line(item: dict[str, Any]) -> str:
-    """Write an item as the digest of the population does."""
+    """Return the line that an item contributes to the digest of the population."""
     access, place = (item[name] and item[name]["id"] for name in ("entitlement", "application"))
     person = item["person"] and item["person"]["id"]
     parts = (item["holder"]["id"], access, item["subject"], place, item["access"], item["sinceImport"], person)
@@ -257,7 +257,7 @@ def population_line(item: dict[str, Any]) -> str:
 
 def check_population(review: Review) -> Iterator[str]:
     """Compute the digest over the items again, and check that every application's equation adds up."""
-    # Models that decide for other items were not held by an account.
+    # Items about models that decide for other items are not part of the population.
     items = [item for item in review.items if item["subject"] != "Model" or review.about["type"] == "Model"]
     lines = sorted(population_line(item).encode() for item in items)
     if sha256(b"\n".join(lines)) != review.about["digest"]:
@@ -437,7 +437,7 @@ def check_submissions(review: Review) -> Iterator[str]:
 
 
 def check_remediation(review: Review) -> Iterator[str]:
-    """Check that every removal is proven by a completed request and a later import."""
+    """Check that every removal is proven by a later import, and that requests agree with their audit entries."""
     requests = {number: one for one in review.requests for number in one["items"]}
     pins = {place["application"]["id"]: place["importNumber"] for place in review.population if place["application"]}
     for request in review.requests:

@@ -108,7 +108,7 @@ def _require_fitting_stages(body: NewReview) -> None:
 
 
 async def change_review(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> ReviewDetail:
-    """Change a draft; of an open review only the due date."""
+    """Change a draft, or the due date of an open review."""
     review = await queries.plan_of(db, id, lock=True)
     known = await with_mentioned_applications(db, await with_mentioned_identities(db, facts, raw), raw)
     body = check(ReviewChanges, raw, known)
@@ -119,7 +119,7 @@ async def change_review(db: Db, caller: Caller, id: str, raw: Json, facts: Facts
         if value is not None
     }
     if review.status is ReviewStatus.OPEN and columns.keys() - {"due_on"}:
-        raise Conflict("Of a review that is Open only the due date can be changed")
+        raise Conflict("Only the due date of an open review can be changed")
     if review.status is ReviewStatus.OPEN and body.due_on and body.due_on < review.due_on:
         raise Invalid.on("dueOn", "The due date of an open review can only be moved to a later date")
     if review.status not in (ReviewStatus.DRAFT, ReviewStatus.OPEN):

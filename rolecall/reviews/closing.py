@@ -173,7 +173,7 @@ async def complete_if_done(db: Db, review_id: UUID, now: datetime) -> None:
 
 
 async def cancel_review(db: Db, caller: Caller, id: str, now: datetime) -> ReviewDetail:
-    """Cancel a review; what is not decided is withdrawn, and requests that were made stay."""
+    """Cancel a review: withdraw its items, decided or not, except those that have a request, which stays."""
     review = await queries.plan_of(db, id, lock=True)
     await _cancel(db, review, now)
     await _record_cancel(db, caller, review, now)

@@ -24,7 +24,7 @@ async def taken_digest(db: Db, subject: ItemSubject) -> str:
 
 
 async def items_digest(db: Db, review_id: UUID) -> str:
-    """Hash the stored items of a review; those of models that decide for others were not held by an account."""
+    """Hash the stored items of a review, without items about models that decide for others: no account held them."""
     line = _LINE.format(holder="coalesce(a.id, g.id, i.model_id)", row="i", subject="i.subject")
     lines = f"""SELECT {line} FROM review_items i LEFT JOIN accounts a ON a.number = i.account_number
                 LEFT JOIN groups g ON g.number = i.group_number JOIN reviews r ON r.id = i.review_id

@@ -1,4 +1,4 @@
-"""Count the population that a review has just taken: accounts × holdings = items + what is excluded."""
+"""Count the population that a review has just taken: what accounts hold = items + what is excluded."""
 
 from collections.abc import Sequence
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""Record what happens in reviews for webhooks: an event row, which higher packages read."""
+"""Record what happens in reviews as event rows, which webhooks and notifications read."""
 
 from collections.abc import Sequence
 from datetime import datetime

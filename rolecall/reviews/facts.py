@@ -49,7 +49,7 @@ _PEER_HOLDINGS = """
     SELECT g.peers, h.entitlement_id, count(DISTINCT h.identity_id)
     FROM pinned_holdings h JOIN peer_groups g ON g.identity_id = h.identity_id
     WHERE g.size >= %(fewest)s GROUP BY 1, 2"""
-# The last decision of a person about the same access of the same person, in an earlier review.
+# The last decision about the same access of the same person in an earlier review, made by hand or carried over.
 _EARLIER = """
     INSERT INTO earlier_items
     SELECT c.place, p.id, p.decision, NOT p.is_carried, p.since_import FROM candidate_items c

@@ -138,7 +138,7 @@ async def _follow_models(db: Db, now: datetime) -> None:
 
 
 async def _end_acceptances(db: Db, now: datetime) -> None:
-    """Notify the owners of reviews of flagged access whose acceptance has ended."""
+    """End acceptances whose date has passed, and notify the owners of the reviews."""
     # Fires show_review_items, schema/reviews.sql.
     rows = await fetch_rows(
         db,

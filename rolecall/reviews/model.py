@@ -22,7 +22,7 @@ SAMPLE = 0.05
 UNUSED_AFTER = timedelta(days=90)
 # Peers are compared if there are at least this many; access is rare or common at these shares.
 FEWEST_PEERS, RARE, COMMON = 4, 0.25, 0.75
-# An access that returns within this time after it was removed reopens its item, unless the period says otherwise.
+# Access that returns within this time after its removal reopens its item.
 WATCHED_AFTER = timedelta(days=366)
 
 
@@ -236,7 +236,7 @@ class ReviewEvent(StrEnum):
 # `event.description` of the webhook payload.
 REVIEW_CONDITIONS = {
     ReviewEvent.OPENED: "A review is opened",
-    ReviewEvent.ITEM_FLAGGED: "A reviewer submitted that access is to be removed or changed",
+    ReviewEvent.ITEM_FLAGGED: "Access must be removed or changed, by a decision or for lack of one",
     ReviewEvent.ITEM_REMEDIATED: "Flagged access was removed or changed",
     ReviewEvent.SUBMITTED: "A reviewer submitted their decisions",
     ReviewEvent.COMPLETED: "Every flagged item of a review is remediated or accepted",

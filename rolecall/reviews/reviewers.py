@@ -210,7 +210,7 @@ async def reviewers_for(
     now: datetime,
     passed: str = PASSED_ON,
 ) -> list[NewReviewer]:
-    """Find other reviewers of stored items than the present ones: those of a stage, or without one the fallbacks."""
+    """Find new reviewers for stored items: those that `stage` names, or the fallbacks if it is None."""
     await create_tables(db)
     named = NAMED_BY[stage.reviewer] if stage else "c.reviewer_id"
     sql = _FROM_ITEMS.replace("{named}", named)

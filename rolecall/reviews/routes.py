@@ -85,7 +85,7 @@ async def get_review(db: Db, id: str) -> ReviewDetail:
 
 @operation("PATCH", "/{id:str}", scope=_WRITE, body=ReviewChanges)
 async def change_review(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> ReviewDetail:
-    """Change a draft; of an open review only `dueOn`."""
+    """Change a draft, or `dueOn` of an open review."""
     return await actions.change_review(db, caller, id, raw, facts)
 
 
@@ -109,13 +109,16 @@ async def check_population(db: Db, id: str) -> PopulationCheck:
 
 @operation("POST", "/{id:str}/close", scope=_WRITE, body=CloseBody, read_body=optional_json)
 async def close_review(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> ReviewDetail:
-    """Close a review after its due date. A close that would flag many accounts is held, unless `confirm` is true."""
+    """Close a review after its due date.
+
+    A close that would flag many accounts is held: `held` says how many. Close it again with `confirm` to close it.
+    """
     return await closing.close_review(db, caller, id, check(CloseBody, raw, facts).confirm, facts.now)
 
 
 @operation("POST", "/{id:str}/cancel", scope=_WRITE)
 async def cancel_review(db: Db, caller: Caller, id: str, now: datetime) -> ReviewDetail:
-    """Cancel a review. Its items are withdrawn; requests that it made stay."""
+    """Cancel a review. Items without a request are withdrawn, also decided ones; requests that it made stay."""
     return await closing.cancel_review(db, caller, id, now)
 
 

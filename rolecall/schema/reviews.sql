@@ -5,7 +5,7 @@
 -- `show_review_items`, `keep_item_reasons` and, for a status that may not follow, `refuse_item_move`. Opening (reviews/opening.py) inserts
 -- review_item_reasons.
 
--- Why a person cannot review, or null if they can. People sign in unless they are no person and have no role; auditors make no decisions.
+-- Why an identity cannot review, or null if it can. Identities that are not people can sign in only with a role; auditors make no decisions.
 CREATE OR REPLACE FUNCTION review_obstacle(person uuid, moment timestamptz) RETURNS text STABLE LANGUAGE sql RETURN
     (SELECT CASE WHEN i.id IS NULL THEN 'does not exist'
                  WHEN i.status <> 'Active' THEN 'is ' || i.status

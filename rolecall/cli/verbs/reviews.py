@@ -45,7 +45,8 @@ NOUNS = {
             ),
             "decide": Verb(
                 calls.decide_review_items,
-                """rolecall review decide "Finance systems" Keep --filters '{"reason": "Explained by Model"}'""",
+                """rolecall review decide "Finance systems" Keep --filters '{"reason": "Explained by Model"}'"""
+                " --reviewer ada@example.com",
             ),
             "submit": Verb(calls.submit_review, 'rolecall review submit "Finance systems" --reviewer ada@example.com'),
             "coverage": Verb(

@@ -53,7 +53,7 @@ def change_review(review_id: Id, **fields: Unpack[ReviewChanges]) -> Call[answer
 
 
 def preview_review(review_id: Id) -> Call[answers.ReviewPreview]:
-    """Show what a draft would hold if it were opened now."""
+    """Show what a draft would contain if it were opened now."""
     return describe.post(answers.ReviewPreview, "/api/reviews/{}/preview", review_id)
 
 

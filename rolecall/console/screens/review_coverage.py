@@ -38,7 +38,7 @@ def quarter_of(moment: datetime) -> Quarter:
 
 
 class CoverageMark(msgspec.Struct, frozen=True):
-    """What a cell says, the class of its status, and where it leads."""
+    """The text, CSS class and link of a cell."""
 
     text: str
     tone: str

@@ -174,7 +174,7 @@ async def show_item(db: Db, id: str, person: Person, caller: Caller, now: dateti
 
 def _decision_body(form: Form) -> Json:
     raw = given(form, "decision", "until", "access", "comment")
-    # The form shows all fields without a script; only those of the decision are sent.
+    # Without JavaScript the browser sends the fields of every decision; keep those of the chosen one.
     if raw.get("decision") != "Keep Until":
         raw.pop("until", None)
     if raw.get("decision") != "Change":

@@ -202,7 +202,7 @@ async def _stage_words(db: Db, stage: ReviewStage) -> str:
 
 
 async def _preview(db: Db, review: ReviewDetail, now: datetime) -> dict[str, Any]:
-    """Compute what the draft would hold, in a transaction that is rolled back."""
+    """Compute what the draft would contain, in a transaction that is rolled back."""
     preview: ReviewPreview | None = None
     refusal = ""
     try:
