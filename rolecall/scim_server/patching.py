@@ -251,9 +251,11 @@ def _keep_one_primary(values: list[Any], changed: list[Any]) -> None:
 
 def _member_change(verb: PatchVerb, target: PatchTarget, value: Any) -> MemberChange:
     fitting = target.fitting
+    if target.path.part or target.part or (fitting and verb is not PatchVerb.REMOVE):
+        raise ScimError("Members are added, replaced and removed as a whole", ScimErrorType.INVALID_PATH)
     if verb is not PatchVerb.REMOVE:
-        if fitting or target.path.part:
-            raise ScimError("Members are added and replaced as a whole", ScimErrorType.INVALID_PATH)
+        if value is None:
+            raise invalid_value("The members to add or replace are missing")
         return MemberChange(verb, member_ids(value))
     if fitting is None:
         # Entra removes members by a list of values.

@@ -9,7 +9,7 @@ import pytest
 from rolecall.application_imports.run.schedule import import_pushes
 from rolecall.core import clock
 from rolecall.core.config import Config
-from rolecall.core.db import Db, fetch_rows
+from rolecall.core.db import Db, execute, fetch_rows
 from tests.application_imports.running import Imports
 from tests.scim_server.pushing import Pushing
 
@@ -103,6 +103,16 @@ async def test_push_of_nothing_fails_and_keeps_the_accounts(snapshots: Snapshots
     assert run["status"] == "Failed"
     assert "no users were pushed yet" in run["log"]
     assert list(await snapshots.accounts()) == ["ada"]
+
+
+async def test_push_whose_import_failed_is_imported_again(snapshots: Snapshots) -> None:
+    """The identity provider sends each change once."""
+    await snapshots.push.user("ada")
+    assert [run["status"] for run in await snapshots.after(QUIET)] == ["Finished"]
+    await execute(snapshots.db, "UPDATE application_imports SET status = 'Failed', failure = 'the disk is full'")
+
+    assert len(await snapshots.after(timedelta(minutes=50))) == 1
+    assert [run["status"] for run in await snapshots.after(timedelta(minutes=70))] == ["Failed", "Finished"]
 
 
 async def test_source_test_shows_what_was_pushed(client: httpx2.AsyncClient, push: Pushing) -> None:

@@ -15,7 +15,13 @@ class OpenPoints(NamedTuple):
     questions: Sequence[str] = ()
 
 
-_GUARDED = (RecordKind.ACCOUNT, RecordKind.GROUP, RecordKind.ASSIGNMENT, RecordKind.IDENTITY)
+_GUARDED = (
+    RecordKind.ACCOUNT,
+    RecordKind.GROUP,
+    RecordKind.MEMBERSHIP,
+    RecordKind.ASSIGNMENT,
+    RecordKind.IDENTITY,
+)
 
 
 def reasons_to_hold(guard: Guard, before: RecordTotals, tallies: Tallies) -> list[str]:

@@ -1,6 +1,6 @@
 """Create imports of schedules that are due. `fetching.py` reads their files when they run."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
 import structlog
@@ -17,6 +17,8 @@ from rolecall.scim_server.actions import take_changes
 from rolecall.scim_server.queries import due_pushes
 
 log = structlog.get_logger("rolecall.imports")
+
+_RETRY_PAUSE = timedelta(hours=1)
 
 
 async def fire_schedules(db: Db, config: Config, now: datetime) -> None:
@@ -39,6 +41,24 @@ async def import_pushes(db: Db, config: Config, now: datetime) -> None:
         async with written_by(db, "pushes", by_system("import_push", now)):
             if not await _unfinished(db, application_id) and await take_changes(db, application_id):
                 await actions.create_import(db, application_id, SYSTEM, type=ImportType.SCHEDULED, now=now)
+    for application_id in await _failed_pushes(db, now):
+        async with written_by(db, "pushes", by_system("import_push", now)):
+            await actions.create_import(db, application_id, SYSTEM, type=ImportType.SCHEDULED, now=now)
+
+
+async def _failed_pushes(db: Db, now: datetime) -> list[UUID]:
+    """Return pushes whose last import failed an hour ago: identity providers do not send a change twice."""
+    rows = await fetch_rows(
+        db,
+        """SELECT p.application_id FROM scim_pushes p
+           JOIN applications a ON a.id = p.application_id AND NOT a.is_archived
+           JOIN LATERAL (SELECT i.status, i.type, i.build_end FROM application_imports i
+                         WHERE i.application_id = p.application_id ORDER BY i.number DESC LIMIT 1) last ON true
+           WHERE p.waiting_since IS NULL AND last.status = 'Failed' AND last.type = 'Scheduled'
+             AND last.build_end < %(before)s""",
+        before=now - _RETRY_PAUSE,
+    )
+    return [id for (id,) in rows]
 
 
 async def _fire(db: Db, application_id: UUID, fired_at: datetime | None, now: datetime) -> None:
