@@ -181,6 +181,24 @@ async def test_members_are_added_and_removed_as_okta_and_entra_do(push: Pushing)
     assert (await push.patch(path, {"op": "remove", "path": "members", "value": []})).status_code == 204
 
 
+@pytest.mark.parametrize(
+    ("operation", "type"),
+    [
+        ({"op": "remove", "path": "members.display"}, "invalidPath"),
+        ({"op": "remove", "path": 'members[display eq "ada"].display'}, "invalidPath"),
+        ({"op": "replace", "path": "members"}, "invalidValue"),
+    ],
+)
+async def test_parts_of_members_cannot_be_changed(push: Pushing, operation: dict[str, Any], type: str) -> None:
+    ada = await push.user("ada")
+    group = await push.group("Finance", ada)
+
+    answer = await push.patch(f"Groups/{group['id']}", operation)
+
+    assert (answer.status_code, answer.json().get("scimType")) == (400, type)
+    assert await _members(push, group) == [ada["id"]]
+
+
 async def test_unknown_member_leaves_the_group_as_it_was(push: Pushing) -> None:
     ada = await push.user("ada")
     group = await push.group("Finance", ada)

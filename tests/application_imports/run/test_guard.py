@@ -23,6 +23,17 @@ async def test_import_that_would_remove_too_much_is_held(imports: Imports, clien
     assert (await client.get(f"/api/applications/{application}/accounts")).json()["totalCount"] == 100
 
 
+async def test_import_that_would_empty_the_groups_is_held(imports: Imports, db: Db) -> None:
+    application = await an_application(db)
+    files = {"Users": users(*range(100)), "Groups": "Group\nStaff\n"}
+    members = "\n".join(["Username,Group", *(f"user{n},Staff" for n in range(100))])
+    await imports.finish(application, {**files, "Memberships": members})
+
+    held = await imports.run(application, {**files, "Memberships": "Username,Group\nuser1,Staff\n"})
+
+    assert "Held: it would remove 99 of 100 memberships, more than 20 %" in held["log"]
+
+
 async def test_import_within_the_limits_is_not_held(imports: Imports, db: Db) -> None:
     application = await an_application(db)
     await imports.finish(application, {"Users": users(*range(100))})
