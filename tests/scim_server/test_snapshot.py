@@ -109,7 +109,7 @@ async def test_push_whose_import_failed_is_imported_again(snapshots: Snapshots) 
     """The identity provider sends each change once."""
     await snapshots.push.user("ada")
     assert [run["status"] for run in await snapshots.after(QUIET)] == ["Finished"]
-    await execute(snapshots.db, "UPDATE application_imports SET status = 'Failed', failure = 'the disk is full'")
+    await execute(snapshots.db, "UPDATE application_imports SET status = 'Failed', failure = 'full', metrics = NULL")
 
     assert len(await snapshots.after(timedelta(minutes=50))) == 1
     assert [run["status"] for run in await snapshots.after(timedelta(minutes=70))] == ["Failed", "Finished"]
