@@ -2038,6 +2038,7 @@ CREATE TABLE public.scim_resources (
     version bigint DEFAULT 1 NOT NULL,
     created_at timestamp with time zone NOT NULL,
     changed_at timestamp with time zone NOT NULL,
+    is_active boolean NOT NULL,
     CONSTRAINT scim_resources_kind_check CHECK ((kind = ANY (ARRAY['User'::text, 'Group'::text])))
 );
 ALTER TABLE public.scim_resources ALTER COLUMN number ADD GENERATED ALWAYS AS IDENTITY ( SEQUENCE NAME public.scim_resources_number_seq START WITH 1 INCREMENT BY 1 NO MINVALUE NO MAXVALUE CACHE 1 );

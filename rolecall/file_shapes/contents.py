@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from rolecall.application_imports.read.secret_headers import looks_secret
 from rolecall.applications.model import Content
+from rolecall.core.secret_names import looks_secret
 from rolecall.file_shapes import access, holders, matrices, members, veza
 from rolecall.file_shapes.directory import end_by_role
 from rolecall.file_shapes.headers import NO_HEADER

@@ -3,8 +3,8 @@
 import re
 from typing import Any
 
-from rolecall.application_imports.read.secret_headers import looks_secret
 from rolecall.applications.model import Content, same_header
+from rolecall.core.secret_names import looks_secret
 from rolecall.core.text import fold
 from rolecall.file_shapes.directory import people_in
 from rolecall.file_shapes.ending import end_after, ended_beside

@@ -7,8 +7,8 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
-from rolecall.application_imports.read.secret_headers import looks_secret
 from rolecall.applications.model import Content, same_header
+from rolecall.core.secret_names import looks_secret
 from rolecall.core.text import without_accents
 from rolecall.file_shapes.profiles import Profile
 

@@ -16,6 +16,7 @@ from rolecall.core.config import Config
 from rolecall.core.db import Db, execute, fetch_rows, fetch_value
 from rolecall.core.errors import Invalid, NotFound, Unauthorized
 from rolecall.core.ids import new_id
+from rolecall.core.text import name_key
 from rolecall.scim_server import queries
 from rolecall.scim_server.filters import matches
 from rolecall.scim_server.model import PREFIX, PushToken, Resource, ScimError, ScimErrorType, StoredResource
@@ -143,13 +144,15 @@ async def create_resource(db: Db, target: PushTarget, raw: Resource) -> StoredRe
     await _require_free_name(db, target, id, resource)
     await execute(
         db,
-        """INSERT INTO scim_resources (id, application_id, kind, name_key, resource, created_at, changed_at)
-           VALUES (%(id)s, %(application_id)s, %(kind)s, %(name_key)s, %(resource)s::jsonb, %(now)s, %(now)s)""",
+        """INSERT INTO scim_resources (id, application_id, kind, name_key, resource, is_active, created_at, changed_at)
+           VALUES (%(id)s, %(application_id)s, %(kind)s, %(name_key)s, %(resource)s::jsonb, %(is_active)s,
+                   %(now)s, %(now)s)""",
         id=id,
         application_id=target.application_id,
         kind=target.kind.kind,
         name_key=_name_key(target, resource),
         resource=msgspec.json.encode(resource).decode(),
+        is_active=resource.get("active", True),
         now=target.now,
     )
     if MEMBERS in target.kind.attributes:
@@ -220,9 +223,12 @@ async def _write(db: Db, target: PushTarget, found: StoredResource, resource: Re
     await _require_free_name(db, target, found.id, resource)
     await execute(
         db,
-        "UPDATE scim_resources SET resource = %(resource)s::jsonb, name_key = %(name_key)s WHERE id = %(id)s",
+        # A user whose `active` is left out or removed stays as active as before.
+        """UPDATE scim_resources SET resource = %(resource)s::jsonb, name_key = %(name_key)s,
+                  is_active = coalesce(%(is_active)s, is_active) WHERE id = %(id)s""",
         id=found.id,
         resource=msgspec.json.encode(resource).decode(),
+        is_active=resource.get("active"),
         name_key=_name_key(target, resource),
     )
     return True
@@ -252,7 +258,8 @@ async def take_changes(db: Db, application_id: UUID) -> bool:
 
 
 def _name_key(target: PushTarget, resource: Resource) -> str:
-    return str(resource[target.kind.naming]).casefold()
+    """Return what names are compared by: at least as coarse as what an import compares, so that it cannot fail."""
+    return name_key(str(resource[target.kind.naming]))
 
 
 async def _require_free_name(db: Db, target: PushTarget, id: UUID, resource: Resource) -> None:

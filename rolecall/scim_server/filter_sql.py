@@ -6,6 +6,7 @@ The frequent filters of identity providers (`userName eq`, `externalId eq`, `id 
 import msgspec
 
 from rolecall.core.ids import guid
+from rolecall.core.text import name_key
 from rolecall.scim_server.filters import (
     EQUALITIES,
     OF_TEXTS,
@@ -91,7 +92,7 @@ class SqlFilter:
         if term.operator is not CompareOperator.EQ or not isinstance(term.value, str):
             return None
         if names == [self._kind.naming.lower()]:
-            return f"r.name_key = {self._param(term.value.casefold())}"
+            return f"r.name_key = {self._param(name_key(term.value))}"
         if names == ["externalid"]:
             return f"r.external_id = {self._param(term.value)}"
         if names in ([MEMBERS], [MEMBERS, "value"]):

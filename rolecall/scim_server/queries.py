@@ -28,9 +28,10 @@ _NO_MEMBERS = "NULL::text AS members"
 
 
 async def token_with_secret(db: Db, secret: str) -> PushToken:
-    """Find a token; the row of a revoked or expired one is found too."""
+    """Find a token; the row of a revoked or expired one is found too, that of an archived application is not."""
     public = public_id(secret, PREFIX)
-    sql = f"SELECT {_TOKEN} FROM scim_tokens WHERE public_id = %(id)s AND secret_sha256 = %(sha256)s"
+    sql = f"""SELECT {_TOKEN} FROM scim_tokens t WHERE public_id = %(id)s AND secret_sha256 = %(sha256)s
+              AND NOT EXISTS (SELECT FROM applications a WHERE a.id = t.application_id AND a.is_archived)"""
     found = await fetch_one(db, PushToken, sql, id=public, sha256=sha256(secret)) if public else None
     if found is None:
         raise Unauthorized
@@ -100,7 +101,7 @@ async def detail(db: Db, application_id: UUID, config: Config) -> PushDetail:
         """SELECT p.changed_at, p.waiting_since, c.users, c.active, c.groups FROM scim_pushes p
            CROSS JOIN LATERAL (
                SELECT count(*) FILTER (WHERE kind = 'User') AS users, count(*) FILTER (WHERE kind = 'Group') AS groups,
-                      count(*) FILTER (WHERE kind = 'User' AND resource -> 'active' IS DISTINCT FROM 'false') AS active
+                      count(*) FILTER (WHERE kind = 'User' AND is_active) AS active
                FROM scim_resources r WHERE r.application_id = p.application_id) AS c
            WHERE p.application_id = %(id)s""",
         id=application_id,
@@ -165,19 +166,21 @@ _GROUPS_OF_USER = """(WITH RECURSIVE holding (id) AS (
     SELECT coalesce(jsonb_agg(jsonb_build_object('value', g.id, 'display', g.resource ->> 'displayName') ORDER BY g.id),
                     '[]')
     FROM holding h JOIN scim_resources g ON g.id = h.id)"""
-_SNAPSHOT = {ResourceKind.USER: ("groups", _GROUPS_OF_USER), ResourceKind.GROUP: ("members", _USERS_OF_GROUP)}
+_SNAPSHOT = {
+    ResourceKind.USER: f"'groups', {_GROUPS_OF_USER}, 'active', r.is_active",
+    ResourceKind.GROUP: f"'members', {_USERS_OF_GROUP}",
+}
 
 
 async def snapshot_pages(
     db: Db, application_id: UUID, kind: ResourceType, size: int
 ) -> AsyncIterator[list[dict[str, object]]]:
     """Yield all resources with their memberships; the caller's transaction must see one state of the data."""
-    name, members = _SNAPSHOT[kind.kind]
     last = 0
     while True:
         rows = await fetch_rows(
             db,
-            f"""SELECT r.number, r.resource || jsonb_build_object('id', r.id, '{name}', {members})
+            f"""SELECT r.number, r.resource || jsonb_build_object('id', r.id, {_SNAPSHOT[kind.kind]})
                 FROM scim_resources r
                 WHERE r.application_id = %(id)s AND r.kind = %(kind)s AND r.number > %(last)s
                 ORDER BY r.number LIMIT %(size)s""",

@@ -4,12 +4,12 @@ Identity providers differ: booleans as texts, one value where a list is declared
 is declared are accepted. Attributes that no schema declares are kept, because a connector may map them to columns.
 """
 
-import re
 from typing import Any
 
 import msgspec
 
 from rolecall.core.ids import guid
+from rolecall.core.secret_names import looks_secret
 from rolecall.core.text import byte_size, is_blank, is_storable
 from rolecall.scim_server.filters import as_flag
 from rolecall.scim_server.model import Resource, ScimError, ScimErrorType
@@ -19,7 +19,6 @@ LONGEST_NAME = 500
 LARGEST_RESOURCE = 256 * 1024
 MOST_MEMBERS = 200_000
 MOST_VALUES = 500
-_SECRET = re.compile(r"passw|pwd|secret|private.?key", re.IGNORECASE)
 _TYPES: dict[str, tuple[type, ...]] = {"boolean": (bool,), "integer": (int,), "decimal": (int, float)}
 _NUMBERS = ("integer", "decimal")
 
@@ -78,7 +77,7 @@ def _member(key: str, value: object, attributes: Attributes) -> tuple[str, Any]:
         raise invalid_value("Names must not contain NUL characters")
     attribute = attributes.get(key.lower())
     if attribute is None:
-        return key, None if _SECRET.search(key) else undeclared(value)
+        return key, None if looks_secret(key) else undeclared(value)
     if attribute.mutability == "readOnly":
         return attribute.name, None
     return attribute.name, checked_value(value, attribute)
@@ -124,7 +123,7 @@ def undeclared(value: object) -> Any:
     """Keep a value that no schema declares, without secrets in it."""
     match value:
         case dict():
-            kept = {key: undeclared(each) for key, each in value.items() if not _SECRET.search(key)}
+            kept = {key: undeclared(each) for key, each in value.items() if not looks_secret(key)}
             return {_text(key, "A name"): each for key, each in kept.items() if each is not None}
         case list():
             return [undeclared(each) for each in value]

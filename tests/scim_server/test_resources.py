@@ -5,7 +5,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from rolecall.core.db import Db, fetch_value
+from rolecall.core.db import Db, execute, fetch_value
 from tests.scim_server.pushing import ENTERPRISE, GROUP, USER, Pushing, a_push
 
 NOWHERE = "0192e4a0-7c1e-7000-8000-000000000001"
@@ -43,7 +43,7 @@ async def test_user_is_stored_as_pushed_in_its_declared_spelling(push: Pushing) 
 
 async def test_passwords_are_never_kept(push: Pushing, db: Db) -> None:
     secret = "correct horse battery"
-    extension = {"legacyPassword": secret, "nested": {"pwd": secret, "kept": "yes"}}
+    extension = {"legacyPassword": secret, "apiKey": secret, "pin": secret, "nested": {"pwd": secret, "kept": "yes"}}
     ada = await push.user("ada", password=secret, **{"urn:example:1.0:User": extension})
     await push.patch(f"Users/{ada['id']}", {"op": "replace", "path": "password", "value": secret})
     await push.patch(f"Users/{ada['id']}", {"op": "replace", "value": {"Password": secret}})
@@ -235,3 +235,19 @@ async def test_all_resources_can_be_searched_together(push: Pushing) -> None:
 
     assert found["totalResults"] == 2
     assert [each["displayName"] for each in found["Resources"]] == ["Finance"]
+
+
+async def test_name_that_an_import_would_confuse_with_another_is_taken(push: Pushing) -> None:
+    await push.user("ada")
+
+    answers = [await push.send("POST", "Users", {"schemas": [USER], "userName": name}) for name in ("ada ", " ADA")]
+
+    assert [(answer.status_code, answer.json()["scimType"]) for answer in answers] == [(409, "uniqueness")] * 2
+    assert await push.names('userName eq " Ada"') == ["ada"]
+
+
+async def test_archived_application_cannot_be_read(push: Pushing, db: Db) -> None:
+    await push.user("ada")
+    await execute(db, "UPDATE applications SET is_archived = true WHERE id = %(id)s", id=push.id)
+
+    assert (await push.send("GET", "Users")).status_code == 401

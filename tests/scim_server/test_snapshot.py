@@ -11,7 +11,7 @@ from rolecall.core import clock
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute, fetch_rows
 from tests.application_imports.running import Imports
-from tests.scim_server.pushing import Pushing
+from tests.scim_server.pushing import USER, Pushing
 
 QUIET = timedelta(minutes=6)
 
@@ -54,6 +54,23 @@ async def test_push_is_imported_when_it_is_quiet(snapshots: Snapshots) -> None:
     *_, second = await snapshots.after(QUIET)
     assert second["status"] == "Finished"
     assert not (await snapshots.accounts())["bob"]["isActive"]
+
+
+async def test_disabled_user_whose_active_is_left_out_stays_disabled(snapshots: Snapshots) -> None:
+    push = snapshots.push
+    users = [await push.user(name, active=False) for name in ("removed", "null", "replaced")]
+    removed, null, replaced = (f"Users/{user['id']}" for user in users)
+
+    await push.patch(removed, {"op": "remove", "path": "active"})
+    await push.patch(null, {"op": "replace", "path": "active", "value": None})
+    await push.send("PUT", replaced, {"schemas": [USER], "userName": "replaced"})
+    await snapshots.after(QUIET)
+
+    assert {name: one["isActive"] for name, one in (await snapshots.accounts()).items()} == {
+        "removed": False,
+        "null": False,
+        "replaced": False,
+    }
 
 
 async def test_snapshot_has_one_user_with_groups(snapshots: Snapshots) -> None:

@@ -1,0 +1,86 @@
+"""Recognize secrets by the names of their columns or attributes.
+
+The one list of such names: of directories, databases, SAP, web applications, and in other languages.
+"""
+
+import re
+
+from rolecall.core.text import without_accents
+
+
+def _letters(text: str) -> str:
+    """Return the letters and digits of a text, without case and accents."""
+    return re.sub(r"[\W_]", "", without_accents(text.casefold()).replace("ł", "l"))
+
+
+# Parts of a header, wherever they are in it.
+_ANYWHERE = tuple(map(_letters, (
+    "password", "passwd", "passphrase", "passcode", "pwd", "pswd", "apikey", "privatekey", "secretkey", "accesstoken",
+    "refreshtoken", "clientsecret", "sharedsecret", "activationkey", "encryptionkey", "signingkey", "masterkey",
+    "principalkey", "krbextradata", "authenticationstring", "authstring", "connectionstring",
+    "recoverycode", "backupcode", "scratchcode", "securityanswer", "recoveryanswer", "socialsecurity",
+    # German, French, Spanish, Portuguese, Italian, Dutch, Nordic and Slavic languages, and others.
+    "kennwort", "passwort", "losungswort", "mot de passe", "phrase secrète", "contraseña", "clave de acceso",
+    "palavra-passe", "wachtwoord", "lösenord", "adgangskode", "passord", "salasana", "lozinka", "slaptažodis",
+    "jelszó", "mật khẩu", "kata sandi", "пароль", "κωδικός πρόσβασης", "סיסמ", "كلمة المرور", "كلمة السر", "รหัสผ่าน",
+    "密码", "密碼", "口令", "パスワード", "暗証番号", "비밀번호", "패스워드",
+)))  # fmt: skip
+# Words of a header that name a secret of any kind, and those that name a password.
+_KEYS = {
+    "credential", "credentials", "secret", "secrets", "token", "tokens", "hash", "hashes", "salt", "otp", "totp",
+    "hotp", "pin", "pins", "jwt", "cookie", "cookies", "ssn",
+}  # fmt: skip
+_PASSWORDS = {
+    "pass", "passw", "psw", "pw", "pword", "mdp", "senha", "parola", "haslo", "heslo", "geslo", "zaporka", "parool",
+    "sifre", "kodeord",
+}  # fmt: skip
+# Whole headers, and endings of headers without separators: columns with hashes of SAP and Oracle.
+_WHOLE = re.compile(r"bcode|ocod\d|spare4|.*hash(?:ed)?|(?:user|login|admin|root|db|web|mail|smtp|ftp)pass")
+# Headers about a secret that do not hold it: when it was used, whether it expires.
+_ABOUT = (
+    "lastused",
+    "expir",
+    "never",
+    "enabled",
+    "rotat",
+    "policy",
+    "attempt",
+    "notrequired",
+    "requiredfor",
+    "sentat",
+    "blockcredential",
+)
+_ABOUT_WORDS = {"has", "provider", "count", "status", "length", "strength", "used", "type"}
+# Of passwords: when one was changed, and what may be done with it.
+_ABOUT_PASSWORDS = (
+    "change", "lastset", "lastmod", "lastupdat", "lastreset", "passwordset", "passwordreset", "reversible", "cannot",
+    "badpassword", "badpwd", "replicat", "strongpassword", "chgdat", "geandert", "anderung",
+    "andern", "ablauf", "abgelauf", "lauftab", "gultig", "richtlinie", "modifi", "cambio", "caduc", "vencim", "fecha",
+)  # fmt: skip
+_ABOUT_PASSWORD_WORDS = {"set", "date", "time", "age", "lock", "locked", "lockout", "reset"}
+# Attributes of password policies in directories, and columns of SAP.
+_STATES = re.compile(r"pwd.*(?:date|time|state|initial|reset|count|subentry|attempts)")
+# Words that contain one of the above and mean something else: a one-time password is a password.
+_OTHERS = re.compile(r"(?:one|first)time|exchange")
+# Members of an object of credentials that name the account, such as credentials.userName.
+_NAMING = {"username", "login", "name", "id", "type"}
+_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+
+
+def looks_secret(header: str) -> bool:
+    plain = without_accents(header.replace("ł", "l"))
+    words = {part.lower() for part in _PARTS.findall(plain)}
+    folded = _letters(plain)
+    if not (words & (_KEYS | _PASSWORDS) or _WHOLE.fullmatch(folded) or any(part in folded for part in _ANYWHERE)):
+        return False
+    outer, _, member = plain.lower().rpartition(".")
+    if outer.endswith("credentials") and member in _NAMING:
+        return False
+    folded, words = _OTHERS.sub("", folded), words - ({"time"} if _OTHERS.search(folded) else set())
+    if words & _ABOUT_WORDS or any(part in folded for part in _ABOUT):
+        return False
+    # The token that resets a password is a secret.
+    if words & _KEYS:
+        return True
+    about = _STATES.fullmatch(folded) or words & _ABOUT_PASSWORD_WORDS
+    return not about and not any(part in folded for part in _ABOUT_PASSWORDS)
