@@ -108,7 +108,8 @@ def test_next_page_is_fetched_only_when_needed() -> None:
         item: dict[str, Any] = {"id": "0192e4a0-7c1e-7000-8000-000000000001", "kind": "API Token"}
         item |= {"name": f"token {number}", "createdDate": "2026-12-01T00:00:00Z", "expiresOn": None}
         item |= {"lastUsedOn": None, "revokedOn": None}
-        listed = {"items": [{**item, "scopes": [], "news": True}], "totalCount": 2, "page": number, "pageSize": 1}
+        item |= {"scopes": [], "owner": None, "refusedScopes": [], "news": True}
+        listed = {"items": [item], "totalCount": 2, "page": number, "pageSize": 1}
         return Reply(200, msgspec.json.encode({**listed, "totalPages": 2}), "c", "")
 
     flow = each(calls.list_tokens(), 30)
