@@ -2385,7 +2385,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 72ac2a638c04 function recheck_requests_of_event()
 -- 3d7d05fd9c97 function recheck_requests_of_groups()
 -- 385af9950dcd function recheck_requests_of_holders()
--- d9e3e5f3341d function recheck_requests_of_matches()
+-- 1229125fdf65 function recheck_requests_of_matches()
 -- b6e590d078c8 function turn_of(public.access_requests)
 -- ee7ce48ea9f4 function requested_nesting(uuid[], text[], boolean)
 -- d76083df75a0 function take_turns(text, text[])

@@ -229,7 +229,7 @@ CREATE OR REPLACE TRIGGER recheck_requests_on_insert AFTER INSERT ON duty_holder
 CREATE OR REPLACE TRIGGER recheck_requests_on_delete AFTER DELETE ON duty_holders REFERENCING OLD TABLE AS changed_rows
     FOR EACH STATEMENT EXECUTE FUNCTION recheck_requests_of_holders();
 
--- Accounts match other people than before: check the requests of these people, and those about the accounts.
+-- Accounts match other people than before: check the requests of these people, those about the accounts, and those about groups, which they may be in.
 CREATE OR REPLACE FUNCTION recheck_requests_of_matches() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF EXISTS (SELECT FROM access_requests r WHERE is_to_recheck(r.status)) THEN
@@ -239,9 +239,10 @@ BEGIN
             UNION ALL
             (SELECT application_id, username, identity_id FROM new_rows EXCEPT SELECT application_id, username, identity_id FROM old_rows))
         SELECT DISTINCT r.identity_id FROM access_requests r
-        WHERE is_to_recheck(r.status) AND r.identity_id IS NOT NULL
-              AND (r.identity_id IN (SELECT m.identity_id FROM moved m WHERE m.identity_id IS NOT NULL)
-                   OR (r.application_id, r.target_name) IN (SELECT m.application_id, m.username FROM moved m));
+        WHERE is_to_recheck(r.status)
+              AND (r.identity_id IS NULL AND EXISTS (SELECT FROM moved)
+                   OR r.identity_id IN (SELECT m.identity_id FROM moved m WHERE m.identity_id IS NOT NULL)
+                   OR r.identity_id IS NOT NULL AND (r.application_id, r.target_name) IN (SELECT m.application_id, m.username FROM moved m));
     END IF;
     RETURN NULL;
 END $$;

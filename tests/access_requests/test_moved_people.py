@@ -93,6 +93,22 @@ async def test_request_is_canceled_when_its_account_matches_another_person(
     assert after["comments"][-1]["content"].startswith("Account shared belongs to another identity now")
 
 
+async def test_request_of_a_group_is_checked_when_an_account_in_it_matches_another_person(
+    client: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
+    company = await a_company(db, response="Block")
+    await some_groups(db, company.ledger, {"Temps": ""}, company.run)
+    finn = await an_identity(db, "Finn", "Santos")
+    await an_account(db, company.ledger, "shared", finn, groups=("Temps",), run=company.run)
+    given = (await client.post(URL, json=to_group(company, "Temps", "Release run"))).json()
+    assert (await approve(client, given["id"]))["status"] == "Open"
+
+    await match(client, db, "shared", company.noor)
+    await let_the_worker_work(config)
+
+    assert (await get(client, given["id"]))["status"] == "Canceled"
+
+
 async def test_completed_request_counts_for_the_person_whom_its_account_matches_now(
     client: httpx2.AsyncClient, db: Db, config: Config
 ) -> None:
