@@ -16,6 +16,7 @@ from rolecall.application_imports.actions import create_import
 from rolecall.application_imports.model import ImportType
 from rolecall.application_imports.run.job import build_lock
 from rolecall.application_imports.run.next_import import locked
+from rolecall.application_imports.run.schedule import RETRY_PAUSE
 from rolecall.carriers import queries, recording
 from rolecall.carriers.model import (
     CannotCarryOut,
@@ -25,6 +26,7 @@ from rolecall.carriers.model import (
     RecordedStep,
     StepState,
     TargetConnection,
+    Verification,
 )
 from rolecall.carriers.recording import NotNow
 from rolecall.carriers.targets import open_target
@@ -32,7 +34,7 @@ from rolecall.core import clock
 from rolecall.core.authors import by_system, written_by
 from rolecall.core.caller import SYSTEM
 from rolecall.core.config import Config
-from rolecall.core.db import Db, Pool, execute, fetch_value
+from rolecall.core.db import Db, Pool, execute
 from rolecall.core.faults import fault
 from rolecall.sources.model import SourceFailed
 
@@ -157,20 +159,13 @@ async def _write(pool: Pool, act: Callable[..., Awaitable[T]], *args: object) ->
 
 
 async def _stage_verification(db: Db, application_id: UUID, now: datetime) -> None:
-    """Stage an import of the live source, unless one is pending that will show what was done."""
-    wanted = await fetch_value(
-        db,
-        "SELECT unverified_on FROM carriers WHERE application_id = %(id)s AND unverified_on IS NOT NULL FOR UPDATE",
-        id=application_id,
-    )
-    if wanted is None:
-        return
-    pending = await fetch_value(
-        db,
-        """SELECT EXISTS (SELECT FROM application_imports
-                          WHERE application_id = %(id)s AND status = 'Pending' AND supplied_by IS NULL)""",
-        id=application_id,
-    )
-    if not pending:
-        await create_import(db, application_id, SYSTEM, type=ImportType.SCHEDULED, now=now)
-    await execute(db, "UPDATE carriers SET unverified_on = NULL WHERE application_id = %(id)s", id=application_id)
+    """Stage an import of the live source until one shows what was done; repeat a failed one after a pause."""
+    match await queries.verification(db, application_id, now - RETRY_PAUSE):
+        case Verification.DUE:
+            await create_import(db, application_id, SYSTEM, type=ImportType.SCHEDULED, now=now)
+        case Verification.ENDED:
+            await execute(
+                db, "UPDATE carriers SET unverified_on = NULL WHERE application_id = %(id)s", id=application_id
+            )
+        case Verification.WAITING:
+            pass

@@ -91,6 +91,14 @@ class CarriedState(StrEnum):
     DONE = "Done"
 
 
+class Verification(StrEnum):
+    """Whether an import must still show what a carrier has done; it has ended too if there is no source to fetch."""
+
+    DUE = "Due"
+    WAITING = "Waiting"
+    ENDED = "Ended"
+
+
 class Step(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """One change of the application; `attributes` are those to write."""
 

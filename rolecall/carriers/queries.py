@@ -19,6 +19,7 @@ from rolecall.carriers.model import (
     RecordedStep,
     Step,
     StepState,
+    Verification,
 )
 from rolecall.carriers.naming import STORED
 from rolecall.carriers.planning import KnownAccount, RequestFacts, another_persons, plan
@@ -78,6 +79,28 @@ async def applications_with_work(db: Db, now: datetime) -> list[UUID]:
         now=now,
     )
     return [id for (id,) in rows]
+
+
+async def verification(db: Db, application_id: UUID, failed_before: datetime) -> Verification | None:
+    """Return how far the import is that must show what was done; lock the carrier."""
+    found = await fetch_value(
+        db,
+        """SELECT CASE
+               WHEN a.is_archived OR NOT EXISTS (SELECT FROM sources s WHERE s.application_id = a.id)
+                 OR EXISTS (SELECT FROM application_imports i
+                            WHERE i.application_id = a.id AND i.supplied_by IS NULL AND i.status = 'Finished'
+                              AND i.build_start >= c.unverified_on) THEN 'Ended'
+               WHEN EXISTS (SELECT FROM application_imports i
+                            WHERE i.application_id = a.id AND i.supplied_by IS NULL
+                              AND (i.build_start IS NULL OR i.build_start >= c.unverified_on)
+                              AND (i.build_end IS NULL OR i.build_end >= %(failed_before)s)) THEN 'Waiting'
+               ELSE 'Due' END
+           FROM carriers c JOIN applications a ON a.id = c.application_id
+           WHERE c.application_id = %(id)s AND c.unverified_on IS NOT NULL FOR UPDATE OF c""",
+        id=application_id,
+        failed_before=failed_before,
+    )
+    return Verification(found) if found else None
 
 
 async def due_requests(db: Db, application_id: UUID, now: datetime, most: int) -> list[UUID]:

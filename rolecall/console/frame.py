@@ -190,6 +190,8 @@ async def _act(spec: Screen, services: Services, request: AnyRequest) -> ASGIRes
         return redirect(services.config, SeeOther(f"/sign-in?next={quote(_back(request))}"))
     try:
         _permit(spec, visit)
+        if visit.person:
+            request.scope["user"] = visit.caller
         # Read the body before taking a database connection, so that a slow sender does not exhaust the pool.
         carried = await _read_body(spec, request, services.config)
         with carried.held:

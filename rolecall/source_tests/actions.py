@@ -37,9 +37,13 @@ _MOST_FIELDS = 100
 _LINES = msgspec.json.Encoder().encode_lines
 
 
-async def test_source(pool: Pool, application_id: UUID, raw: Json, facts: Facts, config: Config) -> SourceTest:
+async def test_source(
+    pool: Pool, caller: Caller, application_id: UUID, raw: Json, facts: Facts, config: Config
+) -> SourceTest:
     """Test the source in the body, or the saved one. It may be slow, so hold no database connection meanwhile."""
     async with pool.connection() as db:
+        # Before anything is sent with the stored secret; `record_test` requires it again when the test ends.
+        sources.require_right(caller, await queries.application(db, application_id))
         source, sent = await _source(db, application_id, raw, facts, config)
         groups = await groups_of(db, application_id)
         try:

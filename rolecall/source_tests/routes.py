@@ -20,7 +20,7 @@ async def _tested(request: AnyRequest, config: Config) -> Carried:
     services: Services = request.app.state.services
     id = known_guid("Application", request.path_params["id"])
     facts = Facts(now=clock.now(), zone=config.timezone)
-    result = await actions.test_source(services.pool, id, carried.raw or {}, facts, config)
+    result = await actions.test_source(services.pool, request.user, id, carried.raw or {}, facts, config)
     return msgspec.structs.replace(carried, raw=result)
 
 

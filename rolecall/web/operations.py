@@ -305,6 +305,8 @@ async def _admit(spec: Operation, services: Services, request: AnyRequest, now: 
     if rate := services.config.rate_limit:
         reads = spec.method == "GET"
         services.requests.count((caller.id, reads), rate.reads if reads else rate.writes, now)
+    # For a `read_body` that uses rights itself.
+    request.scope["user"] = caller
     return caller
 
 

@@ -1,10 +1,12 @@
 """What a carrier does not do: dry runs, the brake, the rate limit, and requests that are not its own."""
 
 import asyncio
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from aiohttp import web
 
 from rolecall.carriers.carrying import carry_out_next
 from rolecall.core import clock
@@ -14,14 +16,22 @@ from tests.access_requests.walking import done
 from tests.carriers.carrying import LDAP, Carrying
 from tests.carriers.test_ldap import account, members
 from tests.sources.peers import Directory
+from tests.sources.rest_server import CONTENTS, RestServer, serving
 
 NOON = datetime(2026, 11, 2, 12, tzinfo=UTC)
 NOWHERE = "ldap://127.0.0.1:1"
+_STATUSES = "SELECT status FROM application_imports ORDER BY number"
 
 
 @pytest.fixture(autouse=True)
 def noon() -> None:
     clock.travel_to(NOON)
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[RestServer]:
+    async with serving(3) as server:
+        yield server
 
 
 async def a_removal(carrying: Carrying, name: str) -> str:
@@ -255,3 +265,21 @@ async def test_person_who_takes_over_a_waiting_request_keeps_it(carrying: Carryi
 
     assert "it was assigned to Peter Naur" in (await carrying.said(id))[0][1]
     assert account(directory, "delete6") is not None
+
+
+async def test_import_that_must_verify_is_repeated_until_it_finishes(carrying: Carrying, server: RestServer) -> None:
+    refusals = [web.Response(status=404)]
+    server.before = lambda _, __: refusals.pop() if refusals else None
+    await carrying.source.put(server.url, CONTENTS["None"])
+    await carrying.put(NOWHERE, LDAP)
+    await execute(carrying.db, "UPDATE carriers SET unverified_on = %(now)s", now=NOON)
+    runs = []
+
+    for minutes in (1, 50, 62, 63, 200):
+        clock.travel_to(NOON + timedelta(minutes=minutes))
+        await carrying.work()
+        await carrying.source.imports.work()
+        runs.append([status for (status,) in await fetch_rows(carrying.db, _STATUSES)])
+
+    assert runs == [["Failed"], ["Failed"], *[["Failed", "Finished"]] * 3]
+    assert await fetch_value(carrying.db, "SELECT unverified_on FROM carriers") is None

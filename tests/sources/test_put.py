@@ -154,10 +154,13 @@ async def test_unknown_application_is_not_found(sourcing: Sourcing) -> None:
     assert [answer.status_code for answer in answers] == [404] * 4
 
 
-async def test_source_of_people_needs_identities_write(client: httpx2.AsyncClient, db: Db, facts: Facts) -> None:
+async def test_source_of_people_needs_identities_write(
+    client: httpx2.AsyncClient, db: Db, facts: Facts, server: RestServer
+) -> None:
     files = [{"name": "People", "content": "identities"}]
     id = await an_application(db, "HR", connector={"name": "HR", "files": files}, isIdentitySource=True)
-    path, body = f"/api/applications/{id}/source", {"kind": "REST", "url": URL, "contents": {"People": {"path": "x"}}}
+    path = f"/api/applications/{id}/source"
+    body = {"kind": "REST", "url": server.url, "contents": {"People": {"path": "x"}}}
     made = await tokens.create_token(db, None, {"name": "narrow", "scopes": [Scope.CONFIG_MANAGE]}, facts)
     headers = {"Authorization": f"Bearer {made.secret}"}
 
@@ -168,6 +171,7 @@ async def test_source_of_people_needs_identities_write(client: httpx2.AsyncClien
     ]
 
     assert [answer.status_code for answer in answers] == [403] * 3
+    assert server.asked == []
     assert (await client.put(path, json=body)).status_code == 200
 
 

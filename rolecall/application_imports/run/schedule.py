@@ -18,7 +18,8 @@ from rolecall.scim_server.queries import due_pushes
 
 log = structlog.get_logger("rolecall.imports")
 
-_RETRY_PAUSE = timedelta(hours=1)
+# How long after a failure an import is repeated whose result is awaited.
+RETRY_PAUSE = timedelta(hours=1)
 
 
 async def fire_schedules(db: Db, config: Config, now: datetime) -> None:
@@ -56,7 +57,7 @@ async def _failed_pushes(db: Db, now: datetime) -> list[UUID]:
                          WHERE i.application_id = p.application_id ORDER BY i.number DESC LIMIT 1) last ON true
            WHERE p.waiting_since IS NULL AND last.status = 'Failed' AND last.type = 'Scheduled'
              AND last.build_end < %(before)s""",
-        before=now - _RETRY_PAUSE,
+        before=now - RETRY_PAUSE,
     )
     return [id for (id,) in rows]
 

@@ -61,7 +61,7 @@ async def _test(request: AnyRequest, config: Config) -> Carried:
     id = known_guid("Application", request.path_params["id"])
     facts = Facts(now=clock.now(), zone=config.timezone)
     try:
-        result: object = await tests.test_source(services.pool, id, {}, facts, config)
+        result: object = await tests.test_source(services.pool, request.user, id, {}, facts, config)
     except NotFound as error:
         result = error
     return msgspec.structs.replace(carried, raw=result)
