@@ -22,6 +22,7 @@ from rolecall.sources.model import (
     RecordPage,
     SearchScope,
     SourceAccess,
+    SourceChanged,
     SourceConnection,
     SourceContent,
     SourceFailed,
@@ -143,7 +144,7 @@ class LdapConnection:
             base = root_of(content.path)
             found = self._search(base, _OF_OTHER_PRIMARY_GROUPS, wanted, SearchScope.SUBTREE, content.page_size)
             entries = (entry for entry in found if not isinstance(entry, self._bonsai.LDAPReference))
-            return primary_members(record_of(entry, self._range) for entry in entries)
+            return primary_members(record_of(entry, self.read_range) for entry in entries)
 
         members = await self.run(read)
         self._primary = sum(map(len, members.values()))
@@ -169,7 +170,7 @@ class LdapConnection:
         read = list(islice(found, _PAGE))
         entries = [entry for entry in read if not isinstance(entry, self._bonsai.LDAPReference)]
         self.references += len(read) - len(entries)
-        return [_spelled(record_of(entry, self._range), self._asked) for entry in entries] if read else None
+        return [_spelled(record_of(entry, self.read_range), self._asked) for entry in entries] if read else None
 
     @property
     def notes(self) -> list[str]:
@@ -195,11 +196,16 @@ class LdapConnection:
             )
         )
 
-    def _range(self, dn: str, attribute: str) -> Any:
+    def read_range(self, dn: str, attribute: str) -> Any:
         """Read a further part of an attribute that the directory returns in parts."""
         scope = self._bonsai.LDAPSearchScope.BASE
-        (entry,) = self._connection.search(dn, scope, _EVERYTHING, [attribute], timeout=self._seconds)
-        return entry
+        try:
+            found = self._connection.search(dn, scope, _EVERYTHING, [attribute], timeout=self._seconds)
+        except self._bonsai.errors.NoSuchObjectError:
+            found = []
+        if not found:
+            raise SourceChanged(f"the list changed while it was read: {dn} is no longer there")
+        return found[0]
 
     async def _names(self, content: SourceContent) -> dict[str, str]:
         """Map the names of entries to the attribute that `resolve` wants in their place."""

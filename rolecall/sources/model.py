@@ -44,6 +44,10 @@ class Paging(StrEnum):
     LINK = "Link"
 
 
+# Styles that count pages or records, so that a change during the read shifts what follows.
+BY_NUMBER = (Paging.PAGE, Paging.OFFSET)
+
+
 class SearchScope(StrEnum):
     SUBTREE = "Subtree"
     ONE_LEVEL = "One Level"

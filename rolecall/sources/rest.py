@@ -13,11 +13,26 @@ from yarl import URL
 
 from rolecall.core.json_paths import value_at
 from rolecall.sources.http_client import JsonAnswer, SourceHttp, open_http
-from rolecall.sources.model import Paging, RecordPage, SourceAccess, SourceConnection, SourceContent, SourceFailed
+from rolecall.sources.model import (
+    BY_NUMBER,
+    Paging,
+    RecordPage,
+    SourceAccess,
+    SourceConnection,
+    SourceContent,
+    SourceFailed,
+)
 
 _LINK = re.compile(r"<([^<>]*)>\s*((?:;[^,<]*)*)")
 _NEXT = re.compile(r";\s*rel\s*=\s*\"?[^\";]*\bnext\b", re.IGNORECASE)
 _MOST_NAMED = 10
+_ERRORS = ("error", "errors")
+# Members by which answers refer to a further page: next, @odata.nextLink, next_cursor, hasMore and the like.
+_NEXT_NAME = re.compile(
+    r"(@odata\.|\$|_)?next[_-]?(link|url|uri|href|cursor|token|page([_-]?(token|cursor|url|link))?)?|has[_-]?(more|next([_-]?page)?)",
+    re.IGNORECASE,
+)
+_DEEPEST_NEXT = 3
 
 
 class Progress(NamedTuple):
@@ -53,10 +68,31 @@ class RestConnection:
         while request:
             answer = await self._http.get(*request)
             records = records_in(answer.value, content.records)
+            if not records:
+                _refuse_errors(answer.value)
             total = _total(answer.value, content.total)
             progress = Progress(progress.pages + 1, progress.read + len(records), records, total)
             yield RecordPage(records, total)
             request = _FOLLOWING[content.paging](request, content, answer, progress)
+            if request is None:
+                _refuse_other_paging(content, answer)
+        if _ends_at_first_total(content, progress):
+            further = await self._further(first_request(self._http.root, content), content, progress)
+            if further:
+                yield RecordPage(further, progress.total)
+
+    async def _further(self, first: PageRequest, content: SourceContent, progress: Progress) -> list[Any]:
+        """Return the records after the total, which counts the page instead of the list if there are any."""
+        number = progress.read if content.paging is Paging.OFFSET else content.first_page + 1
+        name = content.page_parameter or content.paging.lower()
+        try:
+            answer = await self._http.get(first.url, {**first.query, name: str(number)})
+            found = records_in(answer.value, content.records)
+        except SourceFailed:
+            # A server may refuse a page after the last one.
+            return []
+        # A server without pages returns the whole list again.
+        return [] if found == progress.last else found
 
     async def login(self) -> str:
         return ""
@@ -114,6 +150,41 @@ def _total(value: Any, path: str) -> int | None:
     raise SourceFailed(f"the answer has no number at {path}, which total names")
 
 
+def _ends_at_first_total(content: SourceContent, progress: Progress) -> bool:
+    return content.paging in BY_NUMBER and progress.pages == 1 and bool(progress.last)
+
+
+def _refuse_errors(value: Any) -> None:
+    """Refuse an empty page that a server returned because of an error."""
+    found = [name for name in _ERRORS if isinstance(value, dict) and value.get(name)]
+    if found:
+        raise SourceFailed(f"a page without records has {found[0]} beside the list; its log has the reason")
+
+
+def _refuse_other_paging(content: SourceContent, answer: JsonAnswer) -> None:
+    """Refuse to end a list whose last page refers to a further one in a way that is not configured."""
+    if content.paging in BY_NUMBER:
+        return
+    hint = 'a Link header with rel="next"' if _linked(answer) else _next_member(answer.value, content.records)
+    if hint:
+        wrong = f"next is {content.next}" if content.next else f"paging is {content.paging}"
+        raise SourceFailed(f"the answer refers to a next page by {hint}, but {wrong}; correct paging and next")
+
+
+def _next_member(value: Any, records: str, path: str = "", depth: int = _DEEPEST_NEXT) -> str | None:
+    """Return the path of a member that refers to a next page, outside of the records."""
+    if not isinstance(value, dict) or not depth or (path and path == records):
+        return None
+    for name, inner in value.items():
+        here = f"{path}.{name}" if path else str(name)
+        is_set = (isinstance(inner, str | dict) and bool(inner)) or inner is True or (type(inner) is int and inner > 0)
+        if is_set and _NEXT_NAME.fullmatch(name):
+            return here
+        if found := _next_member(inner, records, here, depth - 1):
+            return found
+    return None
+
+
 def _by_number(request: PageRequest, name: str, number: int, progress: Progress) -> PageRequest | None:
     if not progress.last or (progress.total is not None and progress.read >= progress.total):
         return None
@@ -144,8 +215,13 @@ def _next_url(request: PageRequest, content: SourceContent, answer: JsonAnswer, 
 
 
 def _next_link(request: PageRequest, _: SourceContent, answer: JsonAnswer, __: Progress) -> PageRequest | None:
+    return _referred(request, _linked(answer), answer)
+
+
+def _linked(answer: JsonAnswer) -> str | None:
+    """Return the target of the Link header with `rel="next"`."""
     found = [link for text in answer.links for link in _LINK.finditer(text)]
-    return _referred(request, next((link[1] for link in found if _NEXT.search(link[2])), None), answer)
+    return next((link[1] for link in found if _NEXT.search(link[2])), None)
 
 
 def _referred(request: PageRequest, target: Any, answer: JsonAnswer) -> PageRequest | None:

@@ -78,6 +78,7 @@ class ScimConnection:
     async def pages(self, content: SourceContent) -> AsyncIterator[RecordPage]:
         url = endpoint(self._http.root, content.path)
         query = _asked(content)
+        last: RecordPage | None = None
         place: dict[str, str] | None = {"cursor": ""} if content.paging is Paging.CURSOR else {"startIndex": "1"}
         read, ahead = 0, None
         try:
@@ -90,10 +91,22 @@ class ScimConnection:
                 place, ahead = following, None
                 if place is not None and not is_first:
                     ahead = asyncio.create_task(self._page(url, {**query, **place}))
+                last = page.records if is_first else None
                 yield page.records
+            if last and content.paging is not Paging.CURSOR and (further := await self._further(url, query, last)):
+                yield further
         finally:
             if ahead:
                 ahead.cancel()
+
+    async def _further(self, url: URL, query: dict[str, str], first: RecordPage) -> RecordPage | None:
+        """Return the resources after the total, which counts the page instead of the list if there are any."""
+        try:
+            found = (await self._page(url, {**query, "startIndex": str(len(first) + 1)})).records
+        except SourceFailed:
+            return None
+        # A server may return all resources and ignore the index.
+        return None if found.lines() == first.lines() else found
 
     async def _page(self, url: URL, query: dict[str, str]) -> ScimPage:
         found: ScimPage = (await self._http.get(url, query, _decoded_page)).value

@@ -12,6 +12,7 @@ import msgspec
 
 from rolecall.core.json_paths import value_at
 from rolecall.sources.model import (
+    BY_NUMBER,
     FetchedRecord,
     RecordPage,
     SourceChanged,
@@ -108,6 +109,10 @@ class Snapshot:
             if mark in self._pages:
                 raise _repeated(f"page {self.pages:,}")
             self._pages.add(mark)
+        if None in keys and self._content.paging in BY_NUMBER:
+            # Pages may overlap. A record that comes twice on one page is not a sign of that.
+            keys = list({_ENCODE(record): None for record in page.records})
+            path = WHOLE
         if (known := self._keys.add([str(key) for key in keys if key is not None])) is not None:
             raise _repeated(f"the record with {path or 'id'} {known}" if path != WHOLE else "a record")
         if self._keys.repeats_older():

@@ -12,8 +12,16 @@ import pytest
 from rolecall.core.config import Config
 from rolecall.core.db import Db
 from rolecall.sources.kinds import connect
-from rolecall.sources.ldap import record_of
-from rolecall.sources.model import FetchedRecord, Source, SourceAccess, SourceContent, SourceFailed, SourceKind
+from rolecall.sources.ldap import LdapConnection, record_of
+from rolecall.sources.model import (
+    FetchedRecord,
+    Source,
+    SourceAccess,
+    SourceChanged,
+    SourceContent,
+    SourceFailed,
+    SourceKind,
+)
 from rolecall.sources.nesting import effective_members
 from tests.sources.certificates import a_certificate
 from tests.sources.peers import ADMIN, PASSWORD, SUFFIX, Directory, a_directory, needs_ldap
@@ -340,6 +348,17 @@ def test_range_without_a_continuation_fails(following: dict[str, list[str]]) -> 
 
     with pytest.raises(SourceFailed, match="only a part of member"):
         record_of(RangedEntry({"member;range=0-1": ["a", "b"]}), read)
+
+
+async def test_group_that_is_gone_before_its_other_members_are_read_is_a_change(
+    directory: Directory, config: Config
+) -> None:
+    source = Source(SourceKind.LDAP, directory.url, username=ADMIN)
+    async with connect(SourceAccess(source, PASSWORD, config, 5)) as connection:
+        assert isinstance(connection, LdapConnection)
+
+        with pytest.raises(SourceChanged, match="cn=Gone"):
+            await connection.run(connection.read_range, f"cn=Gone,{GROUPS}", "member;range=2-*")
 
 
 def test_binary_identifiers_become_text() -> None:

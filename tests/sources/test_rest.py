@@ -164,6 +164,64 @@ async def test_fault_fails_the_import_and_keeps_the_data(
     assert reason in detail["lastFailure"]
 
 
+def _page_total(server: RestServer, request: web.Request) -> web.Response:
+    found = server.part((int(request.query["page"]) - 1) * 10)
+    return web.json_response({"data": {"users": found}, "meta": {"total": len(found)}})
+
+
+def _overlapping(server: RestServer, request: web.Request) -> web.Response:
+    found = server.part({"1": 0, "2": 5, "3": 20}[request.query["page"]])
+    bare = [{name: value for name, value in person.items() if name != "id"} for person in found]
+    return web.json_response({"data": {"users": bare}, "meta": {"total": 25}})
+
+
+# A content, an answer in place of the server's, and why the import fails: each would import a part of the records.
+PARTS: dict[str, tuple[dict[str, Any], Fault | None, str]] = {
+    "mistyped cursor": ({**CONTENTS["Cursor"], "next": "meta.nxt"}, None, "by meta.next, but next is meta.nxt"),
+    "mistyped next": ({**CONTENTS["Next"], "next": "@odata.nextlink"}, None, "by @odata.nextLink, but next is"),
+    "paging by Link is not set": ({"path": "link"}, None, 'rel="next", but paging is None'),
+    "paging by next is not set": ({"path": "next", "records": "value"}, None, "by @odata.nextLink, but paging is None"),
+    "total of the page": (CONTENTS["Page"], _page_total, "announced 10 records and sent more"),
+    "overlapping pages without ids": (CONTENTS["Page"], _overlapping, "a record came twice"),
+    "empty page with errors": (
+        CONTENTS["Offset"],
+        _on_page(2, lambda: web.json_response({"items": [], "errors": [{"message": "timeout"}]})),
+        "a page without records has errors beside the list",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PARTS)
+async def test_part_of_a_list_is_not_imported(sourcing: Sourcing, server: RestServer, name: str) -> None:
+    content, server.before, reason = PARTS[name]
+    await sourcing.put(server.url, content)
+
+    (tested,) = (await sourcing.test())["contents"]
+    server.asked[:] = []
+    run = await sourcing.fetch()
+
+    assert run["status"] == "Failed", run["log"]
+    assert reason in run["log"]
+    assert not tested["isComplete"]
+
+
+@pytest.mark.parametrize("beyond", [lambda server, _: web.Response(status=404), lambda server, _: _on_one_page(server)])
+async def test_one_page_is_the_list_if_there_is_no_other(sourcing: Sourcing, server: RestServer, beyond: Fault) -> None:
+    """A server may refuse a page after the last one, or return the same page whatever is asked for."""
+    server.page_size = 25
+    server.before = lambda server, request: beyond(server, request) if len(server.asked) > 1 else None
+    await sourcing.put(server.url, CONTENTS["Page"])
+
+    run = await sourcing.fetch()
+
+    assert run["status"] == "Finished", run["log"]
+    assert len(server.asked) == 2
+
+
+def _on_one_page(server: RestServer) -> web.Response:
+    return web.json_response({"data": {"users": server.records}, "meta": {"total": 25}})
+
+
 async def test_busy_server_is_waited_for(sourcing: Sourcing, server: RestServer) -> None:
     await sourcing.put(server.url, CONTENTS["Cursor"])
     refusals = [web.Response(status=429, headers={"Retry-After": "1"}), web.Response(status=503)]

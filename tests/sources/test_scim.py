@@ -148,6 +148,7 @@ def _page(server: RestServer, total: int, names: list[str]) -> web.Response:
         ([(3, ["a", "b"]), (3, ["b"])], "the record with id b came twice"),
         ([(3, ["a", "b"]), (4, ["c"])], "3 records at first, then 4"),
         ([(1, ["a", "b"])], "announced 1 records and sent more"),
+        ([(2, ["a", "b"]), (2, ["c", "d"])], "announced 2 records and sent more"),
     ],
 )
 async def test_incomplete_list_fails(
