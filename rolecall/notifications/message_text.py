@@ -112,9 +112,15 @@ DEFAULTS = {
 _ABOUT_LINK = "The link asks you to sign in; nothing is decided by opening it."
 # No optional white space beside the name: matching a line of blanks would take cubic time.
 _NAME = re.compile(r"{{([^{}]*)}}")
-# What mail programs turn into a link: a scheme, and a dot in what may be a host, which a file name is not.
-_SCHEME = re.compile(r"(?<=\w):(?=//)|(?<=mailto):(?=\S)", re.I)
-_HOST_DOT = re.compile(r"(?<=[\w-])\.(?!(?:csv|tsv|txt|xlsx?|jsonl?|xml|parquet|log)\b)(?=[^\W\d_]{2})", re.I)
+# What mail programs turn into a link: a scheme, a share of Windows, and a dot in what may be a host, which a file name
+# is not. Browsers read three further characters as dots.
+_SCHEME = re.compile(r"(?<=\w):(?=//)|(?:(?<=mailto)|(?<=tel)|(?<=sms)|(?<=file)):(?=\S)", re.I)
+_SHARE = re.compile(r"(?<!\S)\\\\(?=\S)")
+_HOST_DOT = re.compile(
+    r"(?<=[\w-])[.\u3002\uff0e\uff61](?!(?:csv|tsv|txt|xlsx?|jsonl?|xml|parquet|log)\b)"
+    r"(?=[^\W\d_](?:[^\W\d_]|[^\x00-\x7f]))",
+    re.I,
+)
 _BRACE = re.compile(r"{{|}}|{%|%}")
 _environment = Environment(
     loader=PackageLoader("rolecall.notifications"),
@@ -222,7 +228,7 @@ def _filled(text: str, values: dict[str, str]) -> str:
 
 def without_links(value: str) -> str:
     """Return a value as one line without a link: people choose their names, and mail programs link addresses."""
-    return _HOST_DOT.sub("[.]", _SCHEME.sub("[:]", _one_line(value)))
+    return _HOST_DOT.sub("[.]", _SCHEME.sub("[:]", _SHARE.sub("[\\\\\\\\]", _one_line(value))))
 
 
 def _one_line(text: str) -> str:

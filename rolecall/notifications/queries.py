@@ -26,7 +26,7 @@ from rolecall.notifications.model import (
     Rhythm,
     Transport,
 )
-from rolecall.notifications.notification_facts import FactContext, NotificationFacts, facts_of
+from rolecall.notifications.notification_facts import FactContext, NotificationFacts, facts_or_faults
 from rolecall.notifications.shapes import (
     ChannelHealth,
     EmailDetail,
@@ -86,7 +86,7 @@ async def newest_first(
 
     async def with_texts(db: Db, rows: Sequence[_ListedRow]) -> list[NotificationItem]:
         ids = [row.id for row in rows]
-        about = await facts_of(db, ids, FactContext(known.reminders, config.timezone))
+        about, _ = await facts_or_faults(db, ids, FactContext(known.reminders, config.timezone))
         hidden = await hidden_from(db, identity_id, ids, now)
         return [
             _hidden_item(row)

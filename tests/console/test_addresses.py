@@ -76,6 +76,18 @@ async def test_two_people_cannot_sign_in_with_the_same_email(
     assert await actions.sign_in_by_email(db, "gracie@example.com", facts.now)
 
 
+async def test_unknown_role_changes_nothing(administrator: httpx2.AsyncClient, db: Db, facts: Facts) -> None:
+    grace = await a_reviewer(db, facts)
+
+    await administrator.post("/settings/people", data={"identityId": str(grace), "role": "reviewer"})
+    said = (await administrator.get("/settings/people")).text
+    missing = await administrator.post("/settings/people", data={"identityId": str(UUID(int=0)), "role": ""})
+
+    assert "Role must be one of Administrator" in said
+    assert missing.status_code == 404
+    assert await fetch_value(db, "SELECT role FROM console_roles WHERE identity_id = %(id)s", id=grace) == "Reviewer"
+
+
 async def test_administrator_can_change_the_sign_in_email(
     administrator: httpx2.AsyncClient, db: Db, facts: Facts
 ) -> None:

@@ -14,7 +14,7 @@ from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts, Json
 from rolecall.core.config import Config
 from rolecall.core.db import Db
-from rolecall.core.errors import Invalid
+from rolecall.core.errors import Invalid, NotFound
 from rolecall.core.heartbeat import some_worker_lives
 from rolecall.core.ids import known_guid
 from rolecall.core.roles import Role
@@ -202,9 +202,14 @@ async def set_role(db: Db, form: Form, facts: Facts) -> SeeOther:
     """Set the role of a person; an empty role removes it."""
     named = await forms.with_people(db, form, "identityId")
     id = known_guid("Identity", forms.first(named, "identityId"))
-    role = next((role for role in Role if role == forms.first(form, "role")), None)
+    word = forms.first(form, "role")
+    if word and word not in set(Role):
+        raise Invalid.on("role", f"Role must be one of {', '.join(Role)}, or empty")
+    role = Role(word) if word else None
     await console.set_role(db, id, role, forms.first(form, "email") or None)
-    name = (await queries.people_names(db, [id]))[id]
+    name = (await queries.people_names(db, [id])).get(id)
+    if name is None:
+        raise NotFound("Identity", id)
     said = f"{name} is {role}" if role else f"{name} has no role now and sees only records that concern them"
     lost = [token.name for token in await token_queries.with_refused_scopes(db, facts.now) if token.owner_id == id]
     return SeeOther("/settings/people", f"{said}. API tokens that lost scopes: {', '.join(lost)}" if lost else said)
