@@ -2,10 +2,10 @@
 
 import msgspec
 
-from rolecall.carriers.model import CARRYING, CarriedState, Carrier, CarrierKind, CarrierMode
+from rolecall.carriers.model import CARRYING, CarriedState, Carrier, CarrierMode
 from rolecall.core.config import Config
 from rolecall.core.db import Db, fetch_rows
-from rolecall.sources.health import SecretOf, connection_problem
+from rolecall.sources.health import connection_problem
 
 
 async def problems(db: Db, config: Config) -> list[str]:
@@ -21,8 +21,7 @@ async def problems(db: Db, config: Config) -> list[str]:
     found = []
     for id, name, stored, held in rows:
         carrier = msgspec.convert(stored, Carrier)
-        secret, is_ldap = SecretOf(carrier.url, carrier.secret_ref, CARRYING), carrier.kind is CarrierKind.LDAP
-        problem = await connection_problem(db, config, id, secret, is_ldap=is_ldap)
+        problem = await connection_problem(db, config, id, carrier.as_source(), CARRYING)
         if problem and carrier.mode is not CarrierMode.OFF:
             found.append(f"{name}: {problem}")
         if held:

@@ -8,7 +8,7 @@ from rolecall.carriers import ldap, scim
 from rolecall.carriers.model import CARRYING, Carrier, CarrierKind, TargetConnection
 from rolecall.core.config import Config
 from rolecall.core.db import Pool
-from rolecall.sources.kinds import origin_of
+from rolecall.sources.kinds import place_of
 from rolecall.sources.model import SourceAccess
 from rolecall.sources.secrets import find_secret
 
@@ -22,7 +22,8 @@ async def open_target(
     pool: Pool, config: Config, application_id: UUID, carrier: Carrier
 ) -> AsyncIterator[TargetConnection]:
     async with pool.connection() as db:
-        secret = await find_secret(db, config, carrier.secret_ref, application_id, CARRYING, origin_of(carrier.url))
+        place = place_of(carrier.as_source())
+        secret = await find_secret(db, config, carrier.secret_ref, application_id, CARRYING, place)
     access = SourceAccess(carrier.as_source(), secret.text, config, _PATIENCE_SECONDS)
     async with _CONNECT[carrier.kind](access, carrier) as target:
         yield target

@@ -18,7 +18,7 @@ from rolecall.source_tests.shapes import SourceTest, SourceTestBody, TestedConte
 from rolecall.sources import actions as sources
 from rolecall.sources import queries
 from rolecall.sources.fetching import NO_RECORDS
-from rolecall.sources.kinds import connect, origin_of
+from rolecall.sources.kinds import connect, place_of
 from rolecall.sources.model import (
     FetchedRecord,
     Source,
@@ -47,7 +47,7 @@ async def test_source(
         source, sent = await _source(db, application_id, raw, facts, config)
         groups = await groups_of(db, application_id)
         try:
-            name, host = queries.FETCHING, origin_of(source.url)
+            name, host = queries.FETCHING, place_of(source)
             secret = sent or await find_secret(db, config, source.secret_ref, application_id, name, host)
         except SourceFailed as failed:
             return SourceTest(False, str(failed), None, None, [])

@@ -17,7 +17,7 @@ from rolecall.core.text import fold
 from rolecall.scim_server.actions import begin_push, end_push
 from rolecall.scim_server.schema import ENDPOINTS
 from rolecall.sources import queries
-from rolecall.sources.kinds import KINDS, host_of, origin_of
+from rolecall.sources.kinds import KINDS, host_of, place_of
 from rolecall.sources.model import Authentication, Paging, Source, SourceKind
 from rolecall.sources.peers import listing_problem
 from rolecall.sources.queries import FETCHING, SourcedApplication
@@ -30,7 +30,7 @@ _COMMON = frozenset({"kind", "url", "contents", "secret"})
 
 
 async def put_source(db: Db, caller: Caller, application_id: UUID, raw: Json, facts: Facts, config: Config) -> None:
-    """Set the source. A stored secret is kept only while the host stays the same."""
+    """Set the source. A stored secret is kept only while the host, its encryption and the login stay the same."""
     # Locked, because a schedule with locations and a source exclude each other.
     await execute(db, "SELECT FROM applications WHERE id = %(id)s FOR NO KEY UPDATE", id=application_id)
     application = await queries.application(db, application_id)
@@ -81,8 +81,8 @@ def require_right(caller: Caller, application: SourcedApplication) -> None:
 async def keep_secret(
     db: Db, application_id: UUID, name: str, source: Source, secret: str | None, now: datetime, config: Config
 ) -> None:
-    """Store a secret that was sent; one that was stored before is kept only for the same origin."""
-    host = origin_of(source.url)
+    """Store a secret that was sent; one that was stored before is kept only for the same place and login."""
+    host = place_of(source)
     kept = [host] if source.secret_ref == SEALED and secret is None else []
     await delete_secret(db, application_id, name, kept)
     if secret is not None and source.secret_ref == SEALED:

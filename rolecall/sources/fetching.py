@@ -12,7 +12,7 @@ from rolecall.core.db import Pool
 from rolecall.core.files import UploadedFile, Writing
 from rolecall.core.text import byte_size
 from rolecall.sources import queries
-from rolecall.sources.kinds import connect, host_of, origin_of
+from rolecall.sources.kinds import connect, host_of, place_of
 from rolecall.sources.model import (
     RecordPage,
     Source,
@@ -49,9 +49,7 @@ class FetchedFile(msgspec.Struct, frozen=True):
 
 async def accessed(pool: Pool, config: Config, application_id: UUID, source: Source, max_wait: float) -> SourceAccess:
     async with pool.connection() as db:
-        secret = await find_secret(
-            db, config, source.secret_ref, application_id, queries.FETCHING, origin_of(source.url)
-        )
+        secret = await find_secret(db, config, source.secret_ref, application_id, queries.FETCHING, place_of(source))
     return SourceAccess(source, secret.text, config, max_wait, pool, application_id)
 
 

@@ -1,14 +1,13 @@
 """Find sources that cannot be fetched with the settings of this process, without connecting to them."""
 
 import importlib.util
-from typing import NamedTuple
 from uuid import UUID
 
 import msgspec
 
 from rolecall.core.config import Config
 from rolecall.core.db import Db, fetch_rows
-from rolecall.sources.kinds import host_of, origin_of
+from rolecall.sources.kinds import host_of, place_of
 from rolecall.sources.ldap import NOT_INSTALLED
 from rolecall.sources.model import Source, SourceFailed, SourceKind
 from rolecall.sources.peers import listing_problem
@@ -35,28 +34,17 @@ async def _problem(db: Db, config: Config, id: UUID, source: Source) -> str | No
     if not host_of(source.url):
         inside = is_inside_roots(sqlite_path(source.url), config)
         return None if inside else f"{sqlite_path(source.url)} is outside of ROLECALL_IMPORT_ROOTS"
-    is_ldap = source.kind is SourceKind.LDAP
-    return await connection_problem(db, config, id, SecretOf(source.url, source.secret_ref, FETCHING), is_ldap=is_ldap)
+    return await connection_problem(db, config, id, source, FETCHING)
 
 
-class SecretOf(NamedTuple):
-    """A URL to connect to, the reference to its secret, and the name that the application stores the secret by."""
-
-    url: str
-    reference: str
-    name: str
-
-
-async def connection_problem(
-    db: Db, config: Config, application_id: UUID, secret: SecretOf, *, is_ldap: bool
-) -> str | None:
-    """Return why a system could not be connected to: its host, a missing library or its secret."""
-    if problem := listing_problem(host_of(secret.url), config.source_hosts):
+async def connection_problem(db: Db, config: Config, application_id: UUID, source: Source, name: str) -> str | None:
+    """Return why a system could not be connected to: its host, a missing library or its secret, stored by `name`."""
+    if problem := listing_problem(host_of(source.url), config.source_hosts):
         return problem
-    if is_ldap and importlib.util.find_spec("bonsai") is None:
+    if source.kind is SourceKind.LDAP and importlib.util.find_spec("bonsai") is None:
         return NOT_INSTALLED
     try:
-        await find_secret(db, config, secret.reference, application_id, secret.name, origin_of(secret.url))
+        await find_secret(db, config, source.secret_ref, application_id, name, place_of(source))
     except SourceFailed as failed:
         return str(failed)
     return None

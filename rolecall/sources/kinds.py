@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from rolecall.sources import http_client, ldap, push, rest, scim, sql
-from rolecall.sources.model import Connect, SourceAccess, SourceConnection, SourceKind
+from rolecall.sources.model import Connect, Source, SourceAccess, SourceConnection, SourceKind
 from rolecall.sources.peers import peer_of
 
 
@@ -82,10 +82,16 @@ async def connect(access: SourceAccess) -> AsyncIterator[SourceConnection]:
         yield connection
 
 
-def origin_of(url: str) -> str:
-    """Return scheme, host and port: a stored secret is sent to this place only."""
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc.lower()}" if parts.hostname else ""
+def place_of(source: Source) -> str:
+    """Describe scheme, host, port, encryption and login: a stored secret is sent to this place only."""
+    parts = urlsplit(source.url)
+    if not parts.hostname:
+        return ""
+    encryption = " with StartTLS" if source.start_tls else ""
+    if parts.query == sql.UNENCRYPTED:
+        encryption = " without encryption"
+    login = f" as {source.username}" if source.username else ""
+    return f"{parts.scheme}://{parts.netloc.lower()}{encryption}{login}"
 
 
 def host_of(url: str) -> str:

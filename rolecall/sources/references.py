@@ -2,7 +2,7 @@
 
 - `env:NAME`: an environment variable whose name begins with ROLECALL_SOURCE_SECRET_
 - `file:NAME`: a file in the folder ROLECALL_SOURCE_SECRETS
-- `sealed`: the secret that was sent with the source, encrypted in the database and bound to the host it was sent for
+- `sealed`: the secret that was sent with the source, encrypted in the database and bound to the place it was sent for
 
 The first two are limited, so that a person who configures sources cannot send other secrets of the machine to a host.
 """

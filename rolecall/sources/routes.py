@@ -24,8 +24,8 @@ async def get_source(db: Db, id: str, config: Config, now: datetime) -> SourceDe
 async def put_source(db: Db, caller: Caller, id: str, raw: Json, facts: Facts, config: Config) -> SourceDetail:
     """Set the live source of an application; imports fetch its records instead of files.
 
-    Its host must be in `ROLECALL_SOURCE_HOSTS`. A secret that is sent is stored encrypted, and used only for the host
-    it was sent for. An identity source needs the scope `identities:write` as well.
+    Its host must be in `ROLECALL_SOURCE_HOSTS`. A secret that is sent is stored encrypted, and used only for the host,
+    the encryption and the login it was sent for. An identity source needs the scope `identities:write` as well.
     """
     application_id = known_guid("Application", id)
     await actions.put_source(db, caller, application_id, raw, facts, config)

@@ -31,6 +31,8 @@ from rolecall.sources.peers import checked_addresses, peer_of
 
 PORTS = {"postgresql": 5432}
 SQLITE = "sqlite"
+# The query of a URL of PostgreSQL without encryption.
+UNENCRYPTED = "sslmode=disable"
 _ROWS = 1000
 _STEPS = 10_000
 # EXPLAIN checks that a query is one statement; EXPLAIN ANALYZE would run it.
@@ -55,7 +57,7 @@ async def _open_postgres(access: SourceAccess) -> AsyncIterator[SourceConnection
     peer = peer_of(source.url, PORTS)
     assert peer
     parts = urlsplit(source.url)
-    encrypted = "sslmode=disable" not in parts.query.split("&")
+    encrypted = parts.query != UNENCRYPTED
     addresses = await checked_addresses(peer.host, access.config.source_hosts, encrypted=encrypted)
     trust = {"sslmode": "verify-full", "sslrootcert": str(access.config.source_ca or "system")}
     target = make_conninfo(
@@ -198,4 +200,4 @@ def is_sql_url(url: str) -> bool:
     parts = urlsplit(url)
     if parts.scheme == SQLITE:
         return not parts.netloc and parts.path.startswith("/") and len(parts.path) > 1
-    return peer_of(url, PORTS) is not None and parts.query in ("", "sslmode=disable")
+    return peer_of(url, PORTS) is not None and parts.query in ("", UNENCRYPTED)

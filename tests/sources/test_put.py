@@ -55,6 +55,29 @@ async def test_secret_stays_for_the_same_host_and_port_only(sourcing: Sourcing, 
     assert "no secret is stored" in (await sourcing.fetch())["log"]
 
 
+@pytest.mark.parametrize(
+    ("kind", "url", "changed"),
+    [
+        ("LDAP", "ldap://127.0.0.1:9", {"startTls": False}),
+        ("LDAP", "ldap://127.0.0.1:9", {"username": "cn=other"}),
+        ("SQL", "postgresql://127.0.0.1:9/hr", {"url": "postgresql://127.0.0.1:9/hr?sslmode=disable"}),
+    ],
+)
+async def test_secret_stays_for_the_same_encryption_and_login_only(
+    sourcing: Sourcing, kind: str, url: str, changed: dict[str, Any]
+) -> None:
+    content = {"path": "dc=example"} if kind == "LDAP" else {"query": "SELECT 1"}
+    tls = {"startTls": True} if kind == "LDAP" else {}
+    body = {"kind": kind, "url": url, "contents": {"Users": content}, "username": "cn=reader", **tls}
+    kept = []
+
+    for sent in ({"secret": SECRET}, {"secretRef": "sealed"}, {"secretRef": "sealed", **changed}):
+        answer = await sourcing.client.put(sourcing.path, json={**body, **sent})
+        kept.append(answer.json()["secretDate"] is not None)
+
+    assert kept == [True, True, False]
+
+
 async def test_secret_is_removed_with_the_source(sourcing: Sourcing, db: Db) -> None:
     await sourcing.put(URL, CONTENTS["None"], secret=SECRET)
 
