@@ -7,7 +7,8 @@ import asyncio
 import re
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections import Counter
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
@@ -34,6 +35,8 @@ SQLITE = "sqlite"
 # The query of a URL of PostgreSQL without encryption.
 UNENCRYPTED = "sslmode=disable"
 _ROWS = 1000
+# Decimals become text: a number of 64 bits would make one value of several.
+_RECORD = msgspec.json.Decoder(FetchedRecord, float_hook=str)
 _STEPS = 10_000
 # EXPLAIN checks that a query is one statement; EXPLAIN ANALYZE would run it.
 _IS_QUERY = re.compile(r"(?:\s|--[^\n]*\n|\()*(?:select|with|values|table)\b", re.IGNORECASE)
@@ -97,6 +100,8 @@ class PostgresConnection:
         try:
             # Parse the query alone first: with binary results it must be one statement, which cannot end the COPY.
             await self._db.execute(f"EXPLAIN {query}", binary=True)
+            columns = await self._db.execute(f"SELECT * FROM (\n{query}\n) AS r LIMIT 0")
+            _refuse_same_names(columns.description or ())
             statement = f"COPY (SELECT to_jsonb(r) FROM (\n{query}\n) AS r) TO STDOUT"
             async with self._db.cursor() as cursor, cursor.copy(statement) as copy:
                 records: list[FetchedRecord] = []
@@ -119,8 +124,14 @@ class PostgresConnection:
 
 def _row(line: bytes) -> FetchedRecord:
     """Decode a line of COPY, which escapes only the backslashes in JSON."""
-    record: FetchedRecord = msgspec.json.decode(line.replace(b"\\\\", b"\\"))
-    return record
+    return _RECORD.decode(line.replace(b"\\\\", b"\\"))
+
+
+def _refuse_same_names(columns: Iterable[Sequence[object]]) -> None:
+    """Refuse a query with two columns of one name: only one of them would be read."""
+    counted = Counter(str(column[0]) for column in columns)
+    if twice := [name for name, count in counted.items() if count > 1]:
+        raise SourceFailed(f"the query has two columns of the name {twice[0]}; name one of them otherwise, with AS")
 
 
 def _said(error: Exception) -> str:
@@ -180,6 +191,7 @@ class SqliteConnection:
         self._db.set_progress_handler(lambda: time.monotonic() > until, _STEPS)
         try:
             rows = await asyncio.to_thread(self._db.execute, content.query.strip().rstrip(";"))
+            _refuse_same_names(rows.description or ())
             while batch := await asyncio.to_thread(rows.fetchmany, _ROWS):
                 yield RecordPage([dict(_members(row)) for row in batch])
         except sqlite3.Error as error:

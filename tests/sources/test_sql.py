@@ -87,6 +87,20 @@ async def test_sqlite_rows_arrive_as_they_are(config: Config, sqlite_url: str) -
     assert await rows(config, sqlite_url, "SELECT x'00ff' AS photo") == [{"photo": "00ff"}]
 
 
+async def test_decimals_keep_their_digits(config: Config, postgres_url: str) -> None:
+    query = "SELECT id FROM (VALUES (12345678901234567.8), (12345678901234567.9), (1.10), (1.1)) AS made(id)"
+
+    found = [row["id"] for row in await rows(config, postgres_url, query)]
+
+    assert found == ["12345678901234567.8", "12345678901234567.9", "1.10", "1.1"]
+
+
+async def test_two_columns_of_one_name_are_refused(config: Config, postgres_url: str, sqlite_url: str) -> None:
+    for url in (postgres_url, sqlite_url):
+        with pytest.raises(SourceFailed, match="two columns of the name login"):
+            await rows(config, url, "SELECT p.*, q.login FROM people p JOIN people q ON q.login = p.login")
+
+
 @pytest.mark.parametrize(
     ("query", "reason"),
     [
