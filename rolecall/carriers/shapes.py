@@ -18,7 +18,7 @@ from rolecall.carriers.naming import template_problem
 from rolecall.core.checking import Body, Guid, Maybe, Name256, Text256, Text2048, broken, one_of
 from rolecall.settings.policy import RequestAction
 from rolecall.sources.model import Authentication
-from rolecall.sources.shapes import SECRET_NAME, PeerBody, Secret
+from rolecall.sources.shapes import PeerBody, Secret, names_secret
 
 MOST_ATTRIBUTES = 50
 MOST_RELEASED = 1000
@@ -130,7 +130,7 @@ def _is_template(text: str) -> str:
 
 def _are_attributes(given: dict[str, str]) -> dict[str, str]:
     for name in given:
-        if SECRET_NAME.search(name):
+        if names_secret(name):
             raise broken(f"{name} looks like a secret, which a carrier does not write")
     return given
 

@@ -26,6 +26,7 @@ from rolecall.sources.model import (
 _LINK = re.compile(r"<([^<>]*)>\s*((?:;[^,<]*)*)")
 _NEXT = re.compile(r";\s*rel\s*=\s*\"?[^\";]*\bnext\b", re.IGNORECASE)
 _MOST_NAMED = 10
+_TYPES = {str: "a text", int: "a number", float: "a number", bool: "a flag", list: "a list", type(None): "null"}
 _ERRORS = ("error", "errors")
 # Members by which answers refer to a further page: next, @odata.nextLink, next_cursor, hasMore and the like.
 _NEXT_NAME = re.compile(
@@ -130,9 +131,10 @@ def records_in(value: Any, path: str) -> list[Any]:
     """Return the list of records in an answer; `path` leads to it unless the answer is a list."""
     found = value_at(value, path) if path else value
     if isinstance(found, list):
-        wrong = next((each for each in found if not isinstance(each, dict)), None)
+        # The value itself may repeat the credentials, or be about a person.
+        wrong = next((_TYPES[type(each)] for each in found if not isinstance(each, dict)), None)
         if wrong is not None:
-            raise SourceFailed(f"a record is {str(wrong)[:50]!r} instead of an object; set records to the list")
+            raise SourceFailed(f"a record is {wrong} instead of an object; set records to the list")
         return found
     names = ", ".join(map(str, list(value)[:_MOST_NAMED])) if isinstance(value, dict) else ""
     there = f"; the answer has {names}" if names else ""

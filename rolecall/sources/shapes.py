@@ -18,12 +18,17 @@ from rolecall.core.checking import (
     broken,
     one_of,
 )
+from rolecall.core.secret_names import looks_secret
 from rolecall.sources.model import Authentication, Paging, SearchScope, Source, SourceContent, SourceKind
 from rolecall.sources.references import reference_problem
 
 MOST_CONTENTS = 50
 LONGEST_QUERY = 20_000
-SECRET_NAME = re.compile(r"passw|pwd|secret|token$|api.?key|authori[sz]ation|cookie|credential", re.IGNORECASE)
+_SECRET_NAME = re.compile(
+    r"passw|pwd|secret|token$|authori[sz]ation|cookie|credential|(api|access|subscription|account|function|shared).?key"
+    r"|(^|[-_.])(auth|sig|signature)$|^(x[-_])?(key|code)$",
+    re.IGNORECASE,
+)
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _FIXED_HEADERS = ("host", "content-length", "transfer-encoding", "connection", "accept-encoding")
 
@@ -55,9 +60,14 @@ def _is_reference(text: str) -> str:
     return text
 
 
+def names_secret(name: str) -> bool:
+    """Return whether a header, a parameter or an attribute seems to hold a secret."""
+    return _SECRET_NAME.search(name) is not None or looks_secret(name)
+
+
 def _without_secrets(given: dict[str, str]) -> dict[str, str]:
     for name in given:
-        if SECRET_NAME.search(name):
+        if names_secret(name):
             raise broken(f"{name} looks like a secret; set authentication to Header and name the secret in secretRef")
     return given
 
@@ -66,6 +76,13 @@ def _without_secret_query(text: str) -> str:
     """Refuse a URL or a path whose query has a secret, which would be shown."""
     _without_secrets(dict(parse_qsl(text.partition("?")[2], keep_blank_values=True)))
     return text
+
+
+def _without_login(path: str) -> str:
+    """Refuse a path that is a full URL with a password, which would be shown."""
+    if "@" in path.partition("://")[2].partition("/")[0]:
+        raise broken("{name} must be without a user name or password")
+    return path
 
 
 def _are_headers(given: dict[str, str]) -> dict[str, str]:
@@ -88,7 +105,7 @@ _PublicTexts = Annotated[_Texts, Field(max_length=50), AfterValidator(_without_s
 class SourceContentBody(Body):
     """Where the records of one file group come from; which keys apply depends on the kind."""
 
-    path: Annotated[Text2048, AfterValidator(_without_secret_query)] = ""
+    path: Annotated[Text2048, AfterValidator(_without_login), AfterValidator(_without_secret_query)] = ""
     filter: Text2048 = ""
     query: Annotated[Text, Field(max_length=LONGEST_QUERY)] = ""
     parameters: _PublicTexts = Field(default_factory=dict)

@@ -211,5 +211,5 @@ def _members(row: sqlite3.Row) -> Iterator[tuple[str, object]]:
 def is_sql_url(url: str) -> bool:
     parts = urlsplit(url)
     if parts.scheme == SQLITE:
-        return not parts.netloc and parts.path.startswith("/") and len(parts.path) > 1
+        return not parts.netloc and not parts.query and parts.path.startswith("/") and len(parts.path) > 1
     return peer_of(url, PORTS) is not None and parts.query in ("", UNENCRYPTED)

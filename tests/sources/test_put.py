@@ -136,7 +136,16 @@ async def test_secret_of_a_file_is_used_with_its_date(sourcing: Sourcing, server
         ({"contents": {"Users": {"paging": "Cursor"}}}, "contents.Users.next", "Next is required for paging Cursor"),
         ({"contents": {"Users": {"parameters": {"api_key": "x"}}}}, "contents.Users.parameters", "looks like a secret"),
         ({"contents": {"Users": {"path": "x?api_key=y"}}}, "contents.Users.path", "looks like a secret"),
+        ({"contents": {"Users": {"path": "http://u:pw@127.0.0.1/x"}}}, "contents.Users.path", "without a user name"),
         ({"url": "https://127.0.0.1/?token=y"}, "url", "looks like a secret"),
+        *[
+            ({"contents": {"Users": {"parameters": {name: "x"}}}}, "contents.Users.parameters", "looks like a secret")
+            for name in ("sig", "key", "access_key", "auth", "code")
+        ],
+        *[
+            ({"headers": {name: "x"}}, "headers", "looks like a secret")
+            for name in ("X-Auth", "X-Key", "Ocp-Apim-Subscription-Key")
+        ],
         ({"headers": {"Authorization": "Bearer x"}}, "headers", "looks like a secret"),
         ({"headers": {"Host": "evil"}}, "headers", "not a header that can be set"),
         ({"startTls": True}, "startTls", "REST does not use startTls"),
@@ -149,6 +158,14 @@ async def test_body_is_checked(sourcing: Sourcing, body: dict[str, Any], field: 
     found = await problems(sourcing, **body)
 
     assert message in found[field]
+
+
+async def test_parameters_that_are_no_secrets_are_accepted(sourcing: Sourcing) -> None:
+    names = ["countryCode", "sort_key", "author", "sortBy", "assignment"]
+
+    answer = await sourcing.put(URL, {"path": "x", "parameters": dict.fromkeys(names, "x")})
+
+    assert answer.status_code == 200, answer.text
 
 
 async def test_required_file_groups_must_be_fetched(client: httpx2.AsyncClient, db: Db, config: Config) -> None:

@@ -124,7 +124,8 @@ FAULTS: dict[str, tuple[Fault, str]] = {
     "endless empty pages": (_endless_nothing, "the list does not end"),
     "same cursor": (_same_cursor, "the same page again and again"),
     "no list": (_on_page(1, lambda: web.json_response({"people": [], "count": 0})), "the answer has people, count"),
-    "texts": (_on_page(1, lambda: web.json_response({"items": ["ada"]})), "instead of an object"),
+    "texts": (_on_page(1, lambda: web.json_response({"items": ["ada"]})), "a record is a text instead of an object"),
+    "nulls": (_on_page(1, lambda: web.json_response({"items": [None]})), "a record is null instead of an object"),
     "busy": (_on_page(2, lambda: web.Response(status=429)), "the server answers 429"),
     "long wait": (
         _on_page(2, lambda: web.Response(status=429, headers={"Retry-After": "86400"})),
