@@ -2332,9 +2332,9 @@ CREATE TRIGGER notify_of_failing_webhook AFTER UPDATE ON public.webhooks FOR EAC
 ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOREIGN KEY (application_id) REFERENCES public.applications(id);
 
 -- In rolecall/migrations:
+-- 50fbeb2e42cc function time_key(timestamp with time zone, bigint)
 -- 229c1cddc177 function in_any_case(text)
 -- 389904c47314 function username_key(text)
--- 50fbeb2e42cc function time_key(timestamp with time zone, bigint)
 -- 3a406bc99890 function permission_in_any_case(text, text, text)
 -- 05bb7d68e0a8 function username_skeleton(text)
 
@@ -2355,10 +2355,13 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 413beed846ee view access_model_privileges
 
 -- In rolecall/schema/access_requests.sql:
+-- 35a71ff3407e function affected_people(public.access_requests)
 -- e4220c697e71 function done_by(uuid)
 -- 38edbe6e64bc function with_token_owners(uuid[])
 -- d87daf8082b8 function carried_out_by(uuid, text)
--- 300d4d97d43f function excluded_from(public.access_requests, text)
+-- 895cdb19e345 function reporters(public.access_requests)
+-- e3592cfac7dd function parties(public.access_requests)
+-- 01df6d3322f6 function excluded_from(public.access_requests, text)
 -- e350d682d09e function excluded_stand_ins(public.access_requests, text, uuid)
 -- f8e5b8c4ad2b function gives(public.access_requests)
 -- 1f7692d77a87 function is_membership(public.privileges)
@@ -2615,7 +2618,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 2ce5c6068c3e function note_submitted_review()
 -- 32f7f1ceb959 function notify_people(uuid[], text, text, uuid, text)
 -- 4bebf28c7336 function people_to_notify(uuid)
--- ea8bb0af5dd9 function people_who_may_respond(public.access_requests, text, uuid)
+-- 24c32dcb49bc function people_who_may_respond(public.access_requests, text, uuid)
 -- 1e6e17e0bfad function notify_further_reviewer(uuid, text, uuid)
 -- baf2e3c1fcd9 function notify_of_acting_owners()
 -- 0ee02e70d069 function notify_of_approval()
@@ -2704,7 +2707,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- e032b670b055 function entered_current_leave(uuid[], uuid[], timestamp with time zone)
 -- ff36ab8b9108 function stand_in_of(uuid, text, timestamp with time zone)
 -- df43bb108532 function eligible_stand_ins(uuid, text, timestamp with time zone, uuid[])
--- 41325660ae58 function can_be_answered(uuid, text, timestamp with time zone, uuid[])
+-- b653824322cc function can_be_answered(uuid, text, timestamp with time zone, uuid[])
 -- 6b6e759d0ab2 function note_stand_ins()
 -- bd0d3005d924 function stand_ins_for(uuid, text, timestamp with time zone)
 -- 2113a7d1f16a function responds_for(uuid, timestamp with time zone)

@@ -211,6 +211,8 @@ async def respond(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> A
         raise Conflict(f"An access request that is {locked.status} does not wait for a response of type {body.type}")
     if reviewer.status not in (None, IdentityStatus.ACTIVE):
         raise Conflict(f"{reviewer.name} is {reviewer.status} and cannot respond; other reviewers are asked instead")
+    if not reviewer.may_decide:
+        raise Conflict(f"{reviewer.name} is an auditor and cannot respond; other reviewers are asked instead")
     if why := response_refusal(locked.standing, caller, body.type, reviewer.id):
         raise Conflict(why)
     stand_in = await _stand_in(db, locked, body, reviewer.id, caller)
@@ -233,6 +235,7 @@ class _Reviewer(msgspec.Struct, frozen=True):
     id: UUID
     name: str
     status: IdentityStatus | None
+    may_decide: bool
 
 
 async def _stand_in(
@@ -275,7 +278,8 @@ async def _asked_reviewer(db: Db, locked: _LockedRequest, body: RespondBody, cal
     reviewer = await fetch_one(
         db,
         _Reviewer,
-        """SELECT p.reviewer_id AS id, p.reviewer_name AS name, i.status FROM responses p
+        """SELECT p.reviewer_id AS id, p.reviewer_name AS name, i.status, i.id IS NULL OR may_decide(i.id) AS may_decide
+           FROM responses p
            LEFT JOIN identities i ON i.id = p.reviewer_id
            WHERE p.request_id = %(id)s AND p.type = %(type)s AND p.reviewer_id = %(reviewer)s AND p.asked LIMIT 1""",
         id=locked.id,

@@ -9,7 +9,7 @@ import msgspec
 from rolecall.access_requests.duty_changes import with_duties
 from rolecall.access_requests.rechecking import ConflictVerdict, StoredRequest
 from rolecall.access_requests.requirements import People, RuleReviewers, people_for, response_rows, reviewers_of
-from rolecall.access_requests.separation import conflict_rows, people_rows
+from rolecall.access_requests.separation import conflict_rows, in_conflict, people_rows
 from rolecall.core.db import Db, execute, fetch_rows, insert_rows
 from rolecall.duties.prevention import FoundConflict, PotentialConflict
 from rolecall.settings import queries as settings
@@ -126,8 +126,9 @@ def _rules_of(policy: Sequence[ApprovalRule], verdict: ConflictVerdict, people: 
     """Return the approvals that a request needs due to its conflicts: it is as risky as the rules."""
 
     def needed(request: StoredRequest, conflicts: Sequence[PotentialConflict]) -> list[RuleReviewers]:
-        return reviewers_of(policy, request.new, request.reporter_id, people, conflicts)
+        return reviewers_of(policy, request.new, request.reporter_id, people, conflicts, affected)
 
+    affected = in_conflict(_found(verdict)) | {person for _, person in verdict.request.recorded}
     before = needed(verdict.request, ())
     after = needed(verdict.request, [each.conflict for each in verdict.asked])
     return [rule for rule in after if rule.type is RequirementType.APPROVE and rule not in before]

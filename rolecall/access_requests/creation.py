@@ -27,6 +27,7 @@ from rolecall.core.ids import new_id
 from rolecall.duties.prevention import FoundConflict
 from rolecall.settings import queries as settings
 from rolecall.settings.policy import Level, RequestAction, RequirementType
+from rolecall.tokens.queries import own_id
 from rolecall.work_items.actions import record_activity_of
 from rolecall.work_items.model import WorkStatus
 
@@ -56,7 +57,9 @@ async def create_enriched(
     people = await people_for(db, policy, news, {each.owner_id for would in conflicts for each in would})
     requests = {new_id(): new for new in news}
     created = dict(zip(requests, conflicts, strict=True))
-    asked = {id: reviewers_of(policy, new, caller.id, people, created[id]) for id, new in requests.items()}
+    affected = dict(zip(requests, map(separation.in_conflict, found), strict=True))
+    own = await own_id(db, caller)
+    asked = {id: reviewers_of(policy, new, own, people, created[id], affected[id]) for id, new in requests.items()}
 
     rows = [_request_row(id, new, models[n], caller, now) for n, (id, new) in enumerate(requests.items())]
     # Fires keep_waiting_on_insert, schema/access_requests.sql.

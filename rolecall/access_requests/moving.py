@@ -94,7 +94,7 @@ async def _ask_others_to_verify(db: Db, ids: Ids, caller: Caller) -> None:
     rules = await fetch_rows(
         db,
         """SELECT v.request_id, v.rule, v.last, v.reason,
-                  array_remove(ARRAY[r.reporter_id, r.identity_id], NULL) || c.by
+                  parties(r) || c.by
             FROM (SELECT request_id, rule, reason, max(position) AS last, array_agg(reviewer_id) AS asked
                   FROM responses WHERE request_id = ANY(%(ids)s) AND type = 'Verify'
                   GROUP BY request_id, rule, reason) v

@@ -33,6 +33,7 @@ from rolecall.settings.policy import RequirementType
 
 OWN_REQUEST = "You made this request or it is about you, so another person must decide"
 REPORTED_BY_OTHERS = "Another person made this request about you, so you cannot cancel or snooze it"
+PARTY = "This reviewer made the request or it is about them, so another person must decide"
 PROVISIONED_IT = "The person who provisioned the access cannot verify it; another reviewer or the next import can"
 ALONE = "Give the reason why you decide alone: it is recorded in the activity"
 NOT_STANDING_IN = "You do not stand in for this reviewer now"
@@ -67,10 +68,11 @@ class Standing(msgspec.Struct, frozen=True):
     `asked`: the types of response that the caller is asked for. `carried_out_by`: everyone who resolved the request, or
     was its assignee at that time, including before it was reopened, and the owners of tokens among them.
     `owner_carried_out`: the caller is a token whose owner did so in person. `latest`: the time of the last activity.
-    `parties`: the reporter and the affected identity. `responds_as`: the reviewers of the awaited type as whom the
-    caller is asked or has responded. `owner_is_party`: the caller is a token whose owner made the request in person or
-    is the affected identity. `is_alone`: the setting `singleHanded` is on, the caller is the only active
-    administrator and no other active person is asked to respond now.
+    `is_reporter`: the caller made the request, also through a token of theirs. `is_affected`: the request is about the
+    caller or would put them in conflict. `parties`: everyone of whom either is true. `responds_as`: the reviewers of
+    the awaited type as whom the caller is asked or has responded. `owner_is_party`: the caller is a token whose owner
+    made the request in person or is affected. `is_alone`: the setting `singleHanded` is on, the caller is the only
+    active administrator and no other active person is asked to respond now.
     """
 
     caller_id: UUID
@@ -147,6 +149,8 @@ def refusal(standing: Standing, move: Move, reviewer_id: UUID | None = None, *, 
     is_own = standing.is_person and (standing.is_reporter or standing.is_affected)
     if (is_own or standing.owner_is_party) and move in DECIDED.values():
         return OWN_REQUEST
+    if reviewer_id in standing.parties:
+        return PARTY
     if move is VERIFY and not standing.is_independent(reviewer_id):
         return PROVISIONED_IT
     if move in (CANCEL, SNOOZE) and standing.is_affected and not standing.is_reporter:
@@ -182,20 +186,20 @@ async def standing_of(db: Db, caller_id: UUID, request_id: UUID) -> Standing:
         Standing,
         f"""SELECT %(caller)s::uuid AS caller_id, {_IS_PERSON} AS is_person,
                    (SELECT c.role FROM console_roles c WHERE c.identity_id = %(caller)s) AS role,
-                   r.reporter_id = %(caller)s AS is_reporter,
-                   coalesce(r.identity_id = %(caller)s, false) AS is_affected,
+                   %(caller)s = ANY(reporters(r)) AS is_reporter,
+                   %(caller)s = ANY(affected_people(r)) AS is_affected,
                    array(SELECT DISTINCT p.type FROM responses p
                          WHERE p.request_id = r.id AND p.reviewer_id = %(caller)s AND p.asked) AS asked,
                    coalesce(r.assignee_id = %(caller)s, false) AS is_assignee,
                    %(caller)s = ANY(a.provisioner_ids) AS is_provisioner,
                    {CARRIED_OUT_BY} AS carried_out_by, {_OWNER_CARRIED_OUT} AS owner_carried_out,
                    (SELECT max(t.created_date) FROM activity t WHERE t.item_id = r.id) AS latest,
-                   {_IS_ALONE} AS is_alone, array_remove(ARRAY[r.reporter_id, r.identity_id], NULL) AS parties,
+                   {_IS_ALONE} AS is_alone, parties(r) AS parties,
                    array(SELECT DISTINCT p.reviewer_id FROM responses p
                          WHERE p.request_id = r.id AND p.type = awaited_type(r.status)
                            AND (p.reviewer_id = %(caller)s AND p.asked OR p.stand_in_id = %(caller)s)) AS responds_as,
                    EXISTS (SELECT FROM tokens t WHERE t.id = %(caller)s
-                                                  AND t.owner_id IN (r.reporter_id, r.identity_id)) AS owner_is_party
+                           AND t.owner_id = ANY(r.reporter_id || affected_people(r))) AS owner_is_party
             FROM access_requests r JOIN applications a ON a.id = r.application_id WHERE r.id = %(id)s""",
         caller=caller_id,
         id=request_id,

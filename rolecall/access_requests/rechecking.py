@@ -237,7 +237,8 @@ async def refuse_new_conflicts(db: Db, request_id: UUID, before: ConflictVerdict
 async def _stored(db: Db, ids: Iterable[UUID]) -> list[StoredRequest]:
     rows = await fetch_rows(
         db,
-        """SELECT r.id, r.number, r.reporter_id, ARRAY(SELECT item_id FROM related_items t WHERE t.request_id = r.id),
+        """SELECT r.id, r.number, coalesce((SELECT owner_id FROM tokens WHERE id = r.reporter_id), r.reporter_id),
+                  ARRAY(SELECT item_id FROM related_items t WHERE t.request_id = r.id),
                   r.action, r.application_id, r.identity_id, r.target_name, r.scheduled_start,
                   (SELECT coalesce(jsonb_agg(ARRAY[p.header, p.section, p.permission,
                                                    coalesce(p.lowered_access, p.requested_access)]

@@ -46,7 +46,7 @@ class ApplicationPeople(msgspec.Struct, frozen=True):
 
 
 class People(msgspec.Struct, frozen=True):
-    """The people who can be asked to respond; `active` maps active identities to their names."""
+    """The people who can be asked to respond; `active` maps those who may decide to their names."""
 
     applications: dict[UUID, ApplicationPeople]
     supervisors: dict[UUID, UUID | None]
@@ -76,14 +76,15 @@ def reviewers_of(
     reporter_id: UUID,
     people: People,
     conflicts: Sequence[PotentialConflict] = (),
+    in_conflict: Iterable[UUID] = (),
 ) -> list[RuleReviewers]:
-    """Apply the rules of the policy, and exclude the reporter and the affected identity as reviewers.
+    """Apply the rules of the policy, and exclude the reporter, the affected identity and people in conflict.
 
     A request that would create conflicts is as risky as their rules, and needs the rules' owners where a rule says so.
     """
     raises = new.raises_access()
     risk = max((new.risk(), *(each.risk for each in conflicts)), key=list(Level).index)
-    own = {new.identity_id, reporter_id}
+    own = {new.identity_id, reporter_id, *in_conflict}
     asked = []
     for rule in policy:
         if rule.applies(
@@ -162,7 +163,7 @@ async def people_for(
     mentioned |= {rule.identity_id for rule in policy} | set(others)
     active = await fetch_rows(
         db,
-        "SELECT id, first_name || ' ' || last_name FROM identities WHERE id = ANY(%(ids)s) AND status = 'Active'",
+        "SELECT id, first_name || ' ' || last_name FROM identities WHERE id = ANY(%(ids)s) AND may_decide(id)",
         ids=list(mentioned - {None}),
     )
     return People(

@@ -1,6 +1,6 @@
 """Check new requests against the rules that keep duties apart, counting what other open requests would change."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import compress
 from typing import Any
 from uuid import UUID
@@ -165,6 +165,10 @@ async def allowed_of_event(db: Db, planned: Sequence[NewRequest]) -> AllowedRequ
 
 def shown(found: Sequence[FoundConflict]) -> list[PotentialConflict]:
     return [each.conflict for each in found]
+
+
+def in_conflict(found: Iterable[FoundConflict]) -> frozenset[UUID]:
+    return frozenset(person for each in found for person in each.people)
 
 
 def people_rows(

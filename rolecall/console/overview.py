@@ -26,7 +26,7 @@ CHART_DAYS = 30
 _ASKED = f"""
     FROM responses p JOIN access_requests r ON r.id = p.request_id
     WHERE p.reviewer_id = ANY(%(me)s) AND p.response = 'Pending' AND p.asked AND p.type = %(type)s
-      AND r.status = %(status)s AND r.reporter_id <> %(own)s AND r.identity_id IS DISTINCT FROM %(own)s
+      AND r.status = %(status)s AND %(own)s <> ALL(parties(r))
       AND NOT ARRAY[%(own)s, p.reviewer_id] && {CARRIED_OUT_BY}
       AND (p.reviewer_id IN (%(own)s, administrators_id()) OR p.type = 'Resolve' OR NOT EXISTS (
                SELECT FROM responses o

@@ -69,7 +69,7 @@ async def shown_request(db: Db, request: AccessRequestDetail, person: Person) ->
         "asked": awaited if may_respond else None,
         "is_alone": standing.is_alone and not standing.is_independent(mine),
         "stands_in_for": waits_for.get(mine) if mine and (mine, awaited) in person.caller().stands_in_for else None,
-        "is_own": person.id in (request.reporter.id, target and target.id),
+        "is_own": standing.is_reporter or standing.is_affected,
         "waits_for": _waits_for(request, awaited, carrying),
         "may_snooze": not _why_not(model.SNOOZE, status, standing),
         "may_assign": not _why_not(model.ASSIGN, status, standing),

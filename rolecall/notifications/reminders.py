@@ -21,6 +21,27 @@ from rolecall.reviews.events import DUE, record_notice, to_remind
 from rolecall.work_items.actions import record_activity_of
 
 _BATCH = 200
+# SQL for requests that wait for a person who is on leave, left, is an Auditor, or must not decide on the request.
+_UNABLE = """
+    SELECT p.request_id FROM absences a JOIN responses p ON p.reviewer_id = a.identity_id
+    WHERE a.starts_on <= %(now)s AND (a.ends_on IS NULL OR a.ends_on > %(now)s)
+    AND p.response = 'Pending' AND p.asked
+    UNION ALL
+    SELECT p.request_id FROM waiting_requests w JOIN responses p USING (request_id)
+    JOIN identities i ON i.id = p.reviewer_id
+    WHERE i.status <> 'Active' AND p.response = 'Pending' AND p.asked
+    UNION ALL
+    SELECT p.request_id FROM console_roles c JOIN responses p ON p.reviewer_id = c.identity_id
+    WHERE c.role = 'Auditor' AND p.response = 'Pending' AND p.asked
+    UNION ALL
+    SELECT p.request_id FROM waiting_requests w JOIN request_conflict_people c USING (request_id)
+    JOIN responses p ON p.request_id = c.request_id AND p.reviewer_id = c.identity_id
+    WHERE p.response = 'Pending' AND p.asked
+    UNION ALL
+    SELECT p.request_id FROM waiting_requests w JOIN access_requests a ON a.id = w.request_id
+    JOIN tokens t ON t.id = a.reporter_id
+    JOIN responses p ON p.request_id = a.id AND p.reviewer_id = t.owner_id
+    WHERE p.response = 'Pending' AND p.asked"""
 
 
 async def remind_and_escalate(db: Db, zone: ZoneInfo, now: datetime) -> bool:
@@ -94,7 +115,7 @@ async def _escalate_absent(db: Db, now: datetime) -> bool:
     """Escalate at once the requests whose reviewers left, or are on leave and have no stand-in who may decide."""
     ids = await _without_reviewers(db, now)
     asked = await add_reviewers(db, ids, supervisors=True, absent_on=now)
-    said = "The reviewers left, or are on leave and have no stand-in who may decide"
+    said = "The reviewers left, must not decide, or are on leave and have no stand-in"
     await _notify_further(db, asked, {}, said, now)
     return len(ids) == _BATCH
 
@@ -123,13 +144,7 @@ async def _without_reviewers(db: Db, now: datetime) -> list[UUID]:
         db,
         f"""WITH absent AS (
                 SELECT r.id, r.status_since FROM access_requests r
-                WHERE r.id IN (SELECT p.request_id FROM absences a JOIN responses p ON p.reviewer_id = a.identity_id
-                               WHERE a.starts_on <= %(now)s AND (a.ends_on IS NULL OR a.ends_on > %(now)s)
-                                 AND p.response = 'Pending' AND p.asked
-                               UNION ALL
-                               SELECT p.request_id FROM waiting_requests w JOIN responses p USING (request_id)
-                               JOIN identities i ON i.id = p.reviewer_id
-                               WHERE i.status <> 'Active' AND p.response = 'Pending' AND p.asked)
+                WHERE r.id IN ({_UNABLE})
                   AND r.status = ANY(awaited_statuses()) AND NOT EXISTS (
                     SELECT FROM notification_steps s
                     WHERE s.request_id = r.id AND s.since = r.status_since AND s.step = 'Absent')

@@ -19,9 +19,21 @@ CREATE OR REPLACE FUNCTION done_by(which uuid) RETURNS uuid[] STABLE LANGUAGE sq
 CREATE OR REPLACE FUNCTION carried_out_by(request uuid, status text) RETURNS uuid[] STABLE LANGUAGE sql RETURN
     CASE WHEN status = 'Resolved' THEN with_token_owners(done_by(request)) ELSE '{}'::uuid[] END;
 
--- The people who must not respond to a request: they made it, it is about them, or they carried out what is to be verified.
+-- Who made a request: the reporter, and the owner if that is a token.
+CREATE OR REPLACE FUNCTION reporters(request access_requests) RETURNS uuid[] STABLE LANGUAGE sql RETURN
+    with_token_owners(ARRAY[request.reporter_id]);
+
+-- Whom a request is about: the identity, and the people whom it would put in conflict, e.g. members of a group.
+CREATE OR REPLACE FUNCTION affected_people(request access_requests) RETURNS uuid[] STABLE LANGUAGE sql RETURN
+    array_remove(ARRAY[request.identity_id], NULL) || ARRAY(SELECT p.identity_id FROM request_conflict_people p WHERE p.request_id = request.id);
+
+-- The people who must not decide on a request: they made it, or it is about them.
+CREATE OR REPLACE FUNCTION parties(request access_requests) RETURNS uuid[] STABLE LANGUAGE sql RETURN
+    reporters(request) || affected_people(request);
+
+-- The people who must not respond to a request: its parties, and those who carried out what is to be verified.
 CREATE OR REPLACE FUNCTION excluded_from(request access_requests, response_type text) RETURNS uuid[] STABLE LANGUAGE sql RETURN
-    array_remove(ARRAY[request.reporter_id, request.identity_id], NULL)
+    parties(request)
     || CASE WHEN response_type = 'Verify' THEN carried_out_by(request.id, request.status) ELSE '{}'::uuid[] END;
 
 -- The people who must not respond for a reviewer: one person does not approve or verify twice, as a reviewer and for another one.

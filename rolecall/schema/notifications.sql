@@ -26,7 +26,8 @@ END;
 
 -- The active people who may respond to a request: the people behind a reviewer and those who stand in for them.
 CREATE OR REPLACE FUNCTION people_who_may_respond(request access_requests, response_type text, reviewer uuid) RETURNS SETOF uuid STABLE ROWS 1 LANGUAGE sql BEGIN ATOMIC
-    SELECT person FROM people_to_notify(reviewer) AS person WHERE person <> ALL (excluded_from(request, response_type))
+    SELECT person FROM people_to_notify(reviewer) AS person
+    WHERE may_decide(person) AND person <> ALL (excluded_from(request, response_type))
     UNION SELECT eligible_stand_ins(reviewer, response_type, written_on(), excluded_stand_ins(request, response_type, reviewer));
 END;
 

@@ -78,11 +78,11 @@ CREATE OR REPLACE FUNCTION responds_for(person uuid, moment timestamptz) RETURNS
     SELECT r.id, r.type FROM represented r WHERE r.id <> person;
 END;
 
--- Whether a reviewer who is active, or a person who stands in for them, can respond; `excluded` are the people who must not decide. A reviewer who is no
+-- Whether a reviewer who may decide, or a person who stands in for them, can respond; `excluded` are the people who must not decide. A reviewer who is no
 -- person stands for the administrators.
 CREATE OR REPLACE FUNCTION can_be_answered(reviewer uuid, response_type text, moment timestamptz, excluded uuid[]) RETURNS boolean STABLE LANGUAGE sql RETURN
     reviewer <> ALL (excluded) AND NOT is_absent(reviewer, moment)
-        AND NOT EXISTS (SELECT FROM identities i WHERE i.id = reviewer AND i.status <> 'Active')
+        AND (may_decide(reviewer) OR NOT EXISTS (SELECT FROM identities i WHERE i.id = reviewer))
     OR EXISTS (SELECT FROM eligible_stand_ins(reviewer, response_type, moment, excluded) AS s WHERE NOT is_absent(s, moment));
 
 CALL keep_audit('stand_ins', '''Stand-In''', 'r.id', $$to_jsonb(r) - '{id,number}'::text[]$$);

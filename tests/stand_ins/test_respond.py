@@ -101,7 +101,8 @@ async def test_stand_in_of_a_person_who_left_cannot_respond(db: Db, office: Offi
     await a_stand_in(db, office.grace, office.sam)
     await execute(db, "UPDATE identities SET status = 'Disabled' WHERE id = %(id)s", id=office.grace)
 
-    assert await approve(db, office.sam, request, office.grace) == NOT_STANDING_IN
+    said = "Grace Hopper is Disabled and cannot respond; other reviewers are asked instead"
+    assert await approve(db, office.sam, request, office.grace) == said
 
 
 async def test_stand_in_does_not_decide_on_their_own_request(db: Db, office: Office) -> None:

@@ -1,0 +1,141 @@
+"""Test that people who made a request, or whom it is about, do not decide on it: in person or through tokens."""
+
+from typing import Any
+from uuid import UUID
+
+import httpx2
+import pytest
+
+from rolecall.access_requests.permitted import OWN_REQUEST, PARTY
+from rolecall.console.actions import set_role
+from rolecall.core.config import Config
+from rolecall.core.db import Db, execute
+from rolecall.core.roles import Role
+from tests.access_requests.test_evading_separation import to_group
+from tests.access_requests.test_rechecking import get
+from tests.access_requests.test_separation import URL, approvers, ask
+from tests.builders import a_token, an_application, an_identity
+from tests.duties.separating import a_company, finish_again, join
+from tests.holdings import an_account
+from tests.nesting import some_groups
+from tests.stand_ins.office import Office, approve
+from tests.stand_ins.standing_in import a_stand_in
+from tests.working import let_the_worker_work
+
+SCOPES = ["access-requests:write", "access-requests:read"]
+
+
+async def bearer(db: Db, owner: UUID, name: str = "own") -> dict[str, str]:
+    return {"Authorization": f"Bearer {(await a_token(db, name, owner=owner, scopes=SCOPES)).secret}"}
+
+
+async def respond(
+    client: httpx2.AsyncClient, id: str, reviewer: UUID, headers: dict[str, str] | None = None, **fields: Any
+) -> httpx2.Response:
+    body = {"type": "Approve", "response": "Approved", "reviewerId": str(reviewer), **fields}
+    return await client.post(f"{URL}/{id}/respond", json=body, headers=headers)
+
+
+@pytest.fixture
+async def office(db: Db) -> Office:
+    """Ada reports to Grace, who reports to Rosa. Una is an administrator."""
+    rosa = await an_identity(db, "Rosa", "Far")
+    grace = await an_identity(db, "Grace", "Hopper", supervisorId=str(rosa))
+    ada = await an_identity(db, "Ada", "Lovelace", supervisorId=str(grace))
+    sam = await an_identity(db, "Sam", "Else")
+    await set_role(db, await an_identity(db, "Una", "Vale"), Role.ADMINISTRATOR)
+    return Office(ada, grace, rosa, sam, await an_application(db, "Payroll"))
+
+
+def for_ada(office: Office) -> dict[str, Any]:
+    asked = [{"header": "Ledger", "permission": "Post", "riskRating": "None"}]
+    body = {"action": "Add", "applicationId": str(office.application), "identityId": str(office.ada)}
+    return body | {"privileges": asked}
+
+
+async def test_owner_of_the_reporting_token_is_not_asked_and_does_not_approve(
+    client: httpx2.AsyncClient, db: Db, office: Office
+) -> None:
+    headers = await bearer(db, office.grace)
+    made = (await client.post(URL, json=for_ada(office), headers=headers)).json()
+    assert "Grace Hopper" not in approvers(made)
+
+    # As a request from before this rule: the supervisor is asked although her token made it.
+    sql = "UPDATE responses SET reviewer_id = %(id)s, reviewer_name = 'Grace Hopper' WHERE type = 'Approve'"
+    await execute(db, sql, id=office.grace)
+    await a_stand_in(db, office.grace, office.sam)
+    assert await approve(db, office.grace, made["id"], office.grace) == OWN_REQUEST
+    assert await approve(db, office.sam, made["id"], office.grace) == PARTY
+    recorded = await respond(client, made["id"], office.grace)
+    assert (recorded.status_code, recorded.json()["message"]) == (409, PARTY)
+
+
+async def test_owner_of_the_reporting_token_does_not_stand_in(
+    client: httpx2.AsyncClient, db: Db, office: Office
+) -> None:
+    headers = await bearer(db, office.sam)
+    await a_stand_in(db, office.grace, office.sam)
+    made = (await client.post(URL, json=for_ada(office), headers=headers)).json()
+
+    assert "Grace Hopper" in approvers(made)
+    assert await approve(db, office.sam, made["id"], office.grace) == OWN_REQUEST
+    # A program that has one token files requests and records what reviewers said.
+    assert (await respond(client, made["id"], office.grace, headers)).status_code == 200
+
+
+async def test_people_in_conflict_through_a_group_are_not_asked_and_do_not_respond(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
+    company = await a_company(db)
+    una = await an_identity(db, "Una", "Vale")
+    await set_role(db, una, Role.ADMINISTRATOR)
+    await some_groups(db, company.ledger, {"Temps": ""}, company.run)
+    await an_account(db, company.ledger, "hana", company.owner, groups=("Officers", "Temps"), run=company.run)
+    await finish_again(db, company.run)
+
+    made = (await client.post(URL, json=to_group(company, "Temps", "Release run"))).json()
+    assert "Hana Makinen" not in approvers(made)
+    assert "Una Vale" in approvers(made)
+
+    sql = "UPDATE responses SET reviewer_id = %(id)s WHERE type = 'Approve' AND reviewer_id = %(una)s"
+    await execute(db, sql, id=company.owner, una=una)
+    await a_stand_in(db, company.owner, una)
+    assert await approve(db, company.owner, made["id"], company.owner) == OWN_REQUEST
+    assert await approve(db, una, made["id"], company.owner) == PARTY
+    assert (await respond(client, made["id"], company.owner)).status_code == 409
+
+
+async def test_token_of_a_person_in_conflict_through_a_group_records_no_approval(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
+    company = await a_company(db)
+    await some_groups(db, company.ledger, {"Temps": ""}, company.run)
+    await join(db, company, "noor", "Temps")
+    headers = await bearer(db, company.noor)
+
+    made = (await client.post(URL, json=to_group(company, "Temps", "Release run"), headers=headers)).json()
+    rules = [rule for each in made["requirements"] for rule in each["rules"]]
+    refused = await respond(client, made["id"], company.owner, headers)
+
+    assert str(company.noor) not in [one["reviewer"]["id"] for rule in rules for one in rule["responses"]]
+    assert (refused.status_code, refused.json()["message"]) == (409, OWN_REQUEST)
+
+
+async def test_auditor_is_not_asked_and_another_person_responds_for_one_who_was(
+    client: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
+    company = await a_company(db)
+    await set_role(db, await an_identity(db, "Una", "Vale"), Role.ADMINISTRATOR)
+    sql = "UPDATE identities SET supervisor_id = %(sofia)s WHERE id = %(noor)s"
+    await execute(db, sql, sofia=company.sofia, noor=company.noor)
+    before = (await ask(client, company, company.noor, "Approvers")).json()
+    assert "Una Vale" not in approvers(before)
+    await set_role(db, company.owner, Role.AUDITOR)
+
+    await let_the_worker_work(config)
+    assert "Una Vale" in approvers(await get(client, before["id"]))
+    refused = await respond(client, before["id"], company.owner)
+    assert (refused.status_code, "auditor" in refused.json()["message"]) == (409, True)
+
+    await client.post(f"{URL}/{before['id']}/cancel", json={})
+    assert "Hana Makinen" not in approvers((await ask(client, company, company.noor, "Approvers")).json())
