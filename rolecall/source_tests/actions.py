@@ -28,7 +28,7 @@ from rolecall.sources.model import (
     SourceFailed,
 )
 from rolecall.sources.secrets import FoundSecret, find_secret
-from rolecall.sources.snapshot import Snapshot, shaped
+from rolecall.sources.snapshot import Snapshot
 
 MOST_RECORDS = 100
 _MOST_SECONDS = 30.0
@@ -98,13 +98,16 @@ async def _source(
 async def _tested(
     connection: SourceConnection, group: str, content: SourceContent, groups: list[InputGroup], config: Config
 ) -> TestedContent:
-    records, snapshot, is_complete = [], Snapshot(content, is_snapshot=connection.is_snapshot), True
+    snapshot = Snapshot(content, is_snapshot=connection.is_snapshot, is_scim=connection.is_scim)
+    records: list[FetchedRecord] = []
+    is_complete = True
     try:
         async for page in connection.pages(content):
             snapshot.add(page)
-            records += list(shaped(page.records, content))
+            records += snapshot.shape(page)
             if snapshot.count >= MOST_RECORDS or len(records) >= MOST_RECORDS:
                 is_complete = snapshot.count == snapshot.total
+                snapshot.require_each()
                 break
         else:
             snapshot.finish()

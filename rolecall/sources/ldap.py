@@ -87,6 +87,7 @@ class LdapConnection:
     """A connection that one thread uses."""
 
     is_snapshot = False
+    is_scim = False
 
     def __init__(self, bonsai: Any, connection: Any, seconds: float, thread: ThreadPoolExecutor) -> None:
         self._bonsai, self._connection, self._seconds, self._thread = bonsai, connection, seconds, thread

@@ -145,10 +145,16 @@ _LINES = msgspec.json.Encoder().encode_lines
 
 
 class SourceConnection(Protocol):
-    """An open connection to a source. `is_snapshot`: a list cannot change while it is read."""
+    """An open connection to a source.
+
+    `is_snapshot`: a list cannot change while it is read. `is_scim`: names have no case, and empty lists are left out.
+    """
 
     @property
     def is_snapshot(self) -> bool: ...
+
+    @property
+    def is_scim(self) -> bool: ...
 
     # What the log should say about the content that was read last.
     @property

@@ -24,6 +24,7 @@ async def connect(access: SourceAccess) -> AsyncIterator[SourceConnection]:
 
 class PushConnection:
     is_snapshot = True
+    is_scim = True
     notes: Sequence[str] = ()
 
     def __init__(self, db: Db, application_id: UUID, config: Config) -> None:

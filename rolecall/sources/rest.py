@@ -58,6 +58,7 @@ async def connect(access: SourceAccess) -> AsyncIterator[SourceConnection]:
 
 class RestConnection:
     is_snapshot = False
+    is_scim = False
     notes: Sequence[str] = ()
 
     def __init__(self, http: SourceHttp) -> None:

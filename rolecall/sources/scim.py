@@ -70,6 +70,7 @@ async def connect(access: SourceAccess) -> AsyncIterator[SourceConnection]:
 
 class ScimConnection:
     is_snapshot = False
+    is_scim = True
     notes: Sequence[str] = ()
 
     def __init__(self, http: SourceHttp) -> None:

@@ -25,6 +25,9 @@ MOST_PAGES = 100_000
 # The key of records that only all their values together identify.
 WHOLE = "$"
 _MOST_EMPTY = 20
+_MOST_NAMED = 10
+# Known lists, which SCIM leaves out where they are empty.
+_LISTS_OF_SCIM = ("members", "groups")
 _ENCODE = msgspec.json.Encoder(order="deterministic").encode
 
 
@@ -72,9 +75,11 @@ def _share_values(few: "array[int]", sorted_values: "array[int]") -> bool:
 class Snapshot:
     """Count the pages of one list and look for signs that it is not complete."""
 
-    def __init__(self, content: SourceContent, *, is_snapshot: bool) -> None:
+    def __init__(self, content: SourceContent, *, is_snapshot: bool, is_scim: bool = False) -> None:
         self._content = content
-        self._is_snapshot = is_snapshot
+        self._is_snapshot, self._is_scim = is_snapshot, is_scim
+        self._has_each = not content.each or (is_scim and content.each.lower() in _LISTS_OF_SCIM)
+        self._names: list[str] = []
         self._keys = SeenKeys()
         self._pages = set[int]()
         self._empty = 0
@@ -118,7 +123,22 @@ class Snapshot:
         if self._keys.repeats_older():
             raise _repeated("a record")
 
+    def shape(self, page: RecordPage) -> list[FetchedRecord]:
+        """Return the records of a page as they are written: with `attributes`, one for each value of `each`."""
+        spelled = [_spelled(record, self._content.each) for record in page.records] if self._is_scim else page.records
+        if not self._has_each:
+            self._has_each = any(value_at(record, self._content.each) is not None for record in spelled)
+            self._names = self._names or [name for record in spelled[:1] for name in record]
+        return list(_shaped(spelled, self._content))
+
+    def require_each(self) -> None:
+        """Refuse a list whose name no record has: all memberships would be removed because of a mistyped name."""
+        if self.count and not self._has_each:
+            names = ", ".join(self._names[:_MOST_NAMED])
+            raise SourceFailed(f"no record has {self._content.each}, which each names; the first record has {names}")
+
     def finish(self) -> None:
+        self.require_each()
         if self.total is not None and self.count != self.total:
             raise SourceChanged(f"the list ended after {self.count:,} of {self.total:,} records")
         if self._keys.repeats_older(at_end=True):
@@ -135,15 +155,22 @@ def _repeated(what: str) -> SourceChanged:
 
 async def complete(connection: SourceConnection, content: SourceContent) -> AsyncIterator[RecordPage]:
     """Yield the records of each page, shaped; raise SourceFailed if the list is not complete."""
-    snapshot = Snapshot(content, is_snapshot=connection.is_snapshot)
+    snapshot = Snapshot(content, is_snapshot=connection.is_snapshot, is_scim=connection.is_scim)
     is_shaped = bool(content.attributes or content.each)
     async for page in connection.pages(content):
         snapshot.add(page)
-        yield RecordPage(list(shaped(page.records, content))) if is_shaped else page
+        yield RecordPage(snapshot.shape(page)) if is_shaped else page
     snapshot.finish()
 
 
-def shaped(records: list[FetchedRecord], content: SourceContent) -> Iterator[FetchedRecord]:
+def _spelled(record: FetchedRecord, each: str) -> FetchedRecord:
+    """Spell the list as `each` does."""
+    if not each or each in record:
+        return record
+    return {each if name.lower() == each.lower() else name: value for name, value in record.items()}
+
+
+def _shaped(records: list[FetchedRecord], content: SourceContent) -> Iterator[FetchedRecord]:
     """Keep `attributes`, and make one record of each value of the list `each`."""
     # SCIM ignores the case of names, and a server returns its own spelling.
     wanted = tuple(name.lower() for name in content.attributes)

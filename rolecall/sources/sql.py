@@ -88,6 +88,7 @@ async def _open_postgres(access: SourceAccess) -> AsyncIterator[SourceConnection
 
 class PostgresConnection:
     is_snapshot = True
+    is_scim = False
     notes: Sequence[str] = ()
 
     def __init__(self, db: AsyncConnection) -> None:
@@ -181,6 +182,7 @@ def _opened(path: Path, seconds: float) -> sqlite3.Connection:
 
 class SqliteConnection:
     is_snapshot = True
+    is_scim = False
     notes: Sequence[str] = ()
 
     def __init__(self, db: sqlite3.Connection, seconds: float) -> None:

@@ -299,6 +299,14 @@ async def test_group_of_many_members_becomes_one_record_each(
     assert run["status"] == "Finished", run["log"]
     assert "Members: fetched 25 records" in run["log"]
 
+    contents["Members"]["each"] = "Members"
+    await sourcing.put(server.url, contents=contents)
+    (_, tested), wrong = (await sourcing.test())["contents"], await sourcing.fetch()
+
+    reason = "no record has Members, which each names; the first record has id, displayName, members"
+    assert (wrong["status"], tested["problem"]) == ("Failed", reason)
+    assert reason in wrong["log"]
+
 
 @pytest.mark.parametrize(
     ("fields", "header", "expected"),

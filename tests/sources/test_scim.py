@@ -83,8 +83,9 @@ async def put(sourcing: Sourcing, url: str, contents: dict[str, Any] = CONTENTS,
     assert answer.status_code == 200, answer.text
 
 
-async def test_users_and_members_are_fetched(sourcing: Sourcing, scim: str) -> None:
-    await put(sourcing, scim)
+@pytest.mark.parametrize("each", ["members", "Members"])
+async def test_users_and_members_are_fetched(sourcing: Sourcing, scim: str, each: str) -> None:
+    await put(sourcing, scim, {**CONTENTS, "Members": {"path": "Groups", "each": each}})
 
     run = await sourcing.fetch()
 
