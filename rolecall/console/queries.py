@@ -71,6 +71,14 @@ async def scopes_of(db: Db, identity_id: UUID) -> frozenset[str]:
     return person.caller().scopes if person and not person.is_limited else frozenset()
 
 
+def same_email(column: str) -> str:
+    """Compare with the parameter `email`, ignoring the case of ASCII letters: some locales equate K with a Kelvin sign.
+
+    The first condition uses the index.
+    """
+    return f'lower({column}) = lower(%(email)s) AND lower({column} COLLATE "C") = lower(%(email)s::text COLLATE "C")'
+
+
 async def person_with_email(db: Db, email: str) -> Person | None:
     """Find the one person who signs in with this e-mail: that of a role, or else of an identity without a role.
 
@@ -82,12 +90,12 @@ async def person_with_email(db: Db, email: str) -> Person | None:
         Person,
         f"""WITH bearers AS MATERIALIZED (
                 SELECT o.id FROM identities o
-                WHERE lower(o.email_address) = lower(%(email)s) AND o.email_address <> '' AND o.status = 'Active'
+                WHERE {same_email("o.email_address")} AND o.email_address <> '' AND o.status = 'Active'
                   AND NOT EXISTS (SELECT FROM unconfirmed_emails u WHERE u.identity_id = o.id)
                 UNION
                 SELECT o.id FROM unconfirmed_emails u JOIN identities o ON o.id = u.identity_id AND o.status = 'Active'
-                WHERE lower(u.sign_in_email) = lower(%(email)s) AND u.sign_in_email <> '')
-            {_PERSON} WHERE lower(r.email) = lower(%(email)s) AND r.email <> '' AND i.status = 'Active'
+                WHERE {same_email("u.sign_in_email")} AND u.sign_in_email <> '')
+            {_PERSON} WHERE {same_email("r.email")} AND r.email <> '' AND i.status = 'Active'
             UNION ALL
             {_PERSON} WHERE r.identity_id IS NULL AND {MAY_SIGN_IN}
             AND i.id = (SELECT min(b.id::text)::uuid FROM bearers b HAVING count(*) = 1)

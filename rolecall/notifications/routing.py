@@ -2,7 +2,7 @@
 
 from datetime import datetime
 from uuid import UUID
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import msgspec
 
@@ -91,9 +91,17 @@ def _routed(routing: Routing, row: _NewRow, now: datetime) -> _Routed:
     else:
         bundle = f"{rule.channel} {'digest' if is_digest else f'{row.kind} {row.item_id} {row.part}'}"
     # Chat channels are shared, so their digests follow the zone of the service.
-    zone = ZoneInfo(row.zone) if row.zone and rule.channel is Channel.EMAIL else routing.zone
+    zone = _zone_of(row, routing.zone) if rule.channel is Channel.EMAIL else routing.zone
     due = next_digest(now, zone) if is_digest else now
     return _Routed(row.id, NotificationStatus.PENDING, rule.channel, bundle, due)
+
+
+def _zone_of(row: _NewRow, default: ZoneInfo) -> ZoneInfo:
+    """Return the zone that the person chose; this machine may not know one that another machine accepted."""
+    try:
+        return ZoneInfo(row.zone) if row.zone else default
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return default
 
 
 def _rule(policy: NotificationPolicy, row: _NewRow) -> KindRule:

@@ -12,7 +12,7 @@ from rolecall.console import actions, model, queries
 from rolecall.core import clock
 from rolecall.core.checking import Facts
 from rolecall.core.config import Config
-from rolecall.core.db import Db, execute, fetch_value
+from rolecall.core.db import Db, execute, fetch_rows, fetch_value
 from rolecall.web import limits
 from tests.asgi import a_service
 from tests.console.conftest import ORIGIN
@@ -162,6 +162,22 @@ async def test_right_password_is_rejected_beyond_the_rate_limit(
     assert set(wrong) == {401}
     assert right.status_code == 429
     assert "set-cookie" not in right.headers
+
+
+async def test_email_that_looks_like_an_address_counts_as_an_email(visitor: httpx2.AsyncClient, facts: Facts) -> None:
+    clock.travel_to(facts.now.replace(second=0) + timedelta(minutes=2))
+
+    tried = [await visitor.post("/sign-in", data={"email": "127.0.0.1", "password": "guess"}) for _ in range(11)]
+
+    assert [answer.status_code for answer in tried] == [401] * limits.SIGN_INS_OF_A_PERSON + [429]
+
+
+@pytest.mark.parametrize("given", ["KATE@example.com", "\u212aate@example.com", "k\u0130m@example.com"])
+async def test_email_of_other_letters_is_another_email_in_every_locale(db: Db, given: str) -> None:
+    stored = """(VALUES ('kate@example.com' COLLATE "pg_c_utf8"), ('kim@example.com')) AS stored (email)"""
+    rows = await fetch_rows(db, f"SELECT email FROM {stored} WHERE {queries.same_email('email')}", email=given)
+
+    assert rows == ([("kate@example.com",)] if given.isascii() else [])
 
 
 async def test_concurrent_password_checks_are_limited(visitor: httpx2.AsyncClient) -> None:

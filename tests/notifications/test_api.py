@@ -64,6 +64,8 @@ async def test_preference_decides_unless_the_kind_is_locked(
     choice = {"kinds": [{"kind": "Waiting", "channel": "Console"}], "zone": "Europe/Zurich"}
     answer = await graces.patch("/api/notification-preferences", json=choice)
     assert answer.json()["zone"] == "Europe/Zurich"
+    refused = await graces.patch("/api/notification-preferences", json={"zone": "localtime"})
+    assert refused.status_code == 400
     await ask(db, company)
     await desk.work()
     assert await notified(db, company.grace) == [("Waiting", "Console")]

@@ -200,6 +200,18 @@ async def test_digest_is_sent_once_at_eight_in_the_persons_zone(
     assert message["Subject"] == "3 notifications from Rolecall"
 
 
+async def test_zone_that_this_machine_does_not_know_stops_no_message(
+    db: Db, config: Config, company: Company, mail: Mailbox, desk: Desk
+) -> None:
+    await change(db, config, kinds=[{"kind": "Waiting", "rhythm": "Digest"}])
+    await execute(db, "INSERT INTO notification_zones VALUES (%(id)s, 'Gone/Zone')", id=company.grace)
+    await ask(db, company)
+
+    await desk.work()
+
+    assert await fetch_value(db, "SELECT count(*) FROM notifications WHERE status = 'New'") == 0
+
+
 async def test_broken_template_is_replaced_and_reported(
     db: Db, config: Config, company: Company, mail: Mailbox, desk: Desk
 ) -> None:

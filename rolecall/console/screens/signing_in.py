@@ -82,11 +82,21 @@ async def ask_for_link(db: Db, form: Form, now: datetime, request: AnyRequest, c
     if not await sign_in_mail.is_possible(db, config):
         return _sign_in_page(config, _NO_MAIL if config.mailed_links else _NO_LINKS, email=email, status=409)
     try:
-        services.sign_ins.count(request.client and request.client.host, limits.SIGN_INS_FROM_AN_ADDRESS, now)
+        _count_address(services, request, now)
         await sign_in_mail.ask(db, email, now)
     except RateLimited as error:
         return _sign_in_page(config, str(error), email=email, status=429, mails_links=True)
     return _sign_in_page(config, None, email=email, mails_links=True, said=_MAILED)
+
+
+# Keys name their kind: an e-mail that is entered may look like a network address.
+def _count_address(services: Services, request: AnyRequest, now: datetime) -> None:
+    host = request.client and request.client.host
+    services.sign_ins.count(("address", host), limits.SIGN_INS_FROM_AN_ADDRESS, now)
+
+
+def _count_person(services: Services, email: str, now: datetime) -> None:
+    services.sign_ins.count(("e-mail", email.lower()), limits.SIGN_INS_OF_A_PERSON, now)
 
 
 @screen("POST", "/sign-in", open=True)
@@ -98,8 +108,8 @@ async def sign_in(db: Db, form: Form, now: datetime, request: AnyRequest, config
     mails_links = await sign_in_mail.is_possible(db, config)
     try:
         # Count before checking the password, so that the right password is refused too once the limit is reached.
-        services.sign_ins.count(request.client and request.client.host, limits.SIGN_INS_FROM_AN_ADDRESS, now)
-        services.sign_ins.count(email.lower(), limits.SIGN_INS_OF_A_PERSON, now)
+        _count_address(services, request, now)
+        _count_person(services, email, now)
         session = await actions.sign_in_by_password(db, email, password, now)
     except RateLimited as error:
         return _sign_in_page(config, str(error), next, email, 429, mails_links=mails_links)
@@ -131,7 +141,7 @@ async def go_to_provider(db: Db, request: AnyRequest, config: Config, now: datet
     state = new_secret()
     attempt = SignInAttempt(new_secret(), new_secret(), request.query_params.get("next", "/")[:_LONGEST_NEXT])
     try:
-        services.sign_ins.count(request.client and request.client.host, limits.SIGN_INS_FROM_AN_ADDRESS, now)
+        _count_address(services, request, now)
         location = await oidc.address_of_provider(config, state, attempt, now)
     except RateLimited as error:
         return _sign_in_page(config, str(error), status=429)
@@ -205,7 +215,7 @@ async def change_password(
     if not config.passwords:
         raise Conflict(_NO_PASSWORDS)
     services: Services = request.app.state.services
-    services.sign_ins.count(person.email.lower(), limits.SIGN_INS_OF_A_PERSON, now)
+    _count_person(services, person.email, now)
     current, new = (form.get(name, [""])[0] for name in ("current", "password"))
     await actions.change_password(db, person, session, current, new, now)
     return SeeOther("/account", "Your password was set. You are signed out on all other devices.")
