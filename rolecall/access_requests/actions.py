@@ -31,8 +31,10 @@ from rolecall.access_requests.permitted import (
     ALONE,
     CHOSEN_BY_THEM,
     DECIDED,
+    OF_OWNER,
     ONLY_YOURSELF,
     Standing,
+    owner_refusal,
     refusal,
     require_may_request,
     response_refusal,
@@ -55,11 +57,12 @@ from rolecall.core.checking import Facts, Json, check
 from rolecall.core.db import Db, execute, fetch_one, fetch_rows, fetch_value
 from rolecall.core.errors import Conflict, Invalid, NotFound, Problem
 from rolecall.core.ids import guid, known_guid
+from rolecall.core.roles import Role
 from rolecall.core.text import is_blank
 from rolecall.identities import queries as identities
 from rolecall.identities.model import IdentityStatus
 from rolecall.settings.policy import RequirementType
-from rolecall.stand_ins.queries import acting_for, between
+from rolecall.stand_ins.queries import acting_for, as_person, between
 from rolecall.work_items.actions import add_comment, record_activity
 from rolecall.work_items.model import WorkStatus
 
@@ -86,12 +89,14 @@ async def request_access(db: Db, caller: Caller, raw: Json, facts: Facts) -> Acc
 class _LockedRequest(msgspec.Struct, frozen=True):
     """A request whose row is locked while a verb changes it.
 
-    `now` is never earlier than the last activity: another verb may have run between the call and the lock.
+    `now` is never earlier than the last activity: another verb may have run between the call and the lock. `owner` is
+    the standing of the person who owns the calling token.
     """
 
     id: UUID
     status: WorkStatus
     standing: Standing
+    owner: Standing | None
     now: datetime
 
 
@@ -101,13 +106,14 @@ async def _lock(db: Db, caller: Caller, id: str | UUID, now: datetime) -> _Locke
     if status is None:
         raise NotFound("AccessRequest", id)
     standing = await standing_of(db, caller.id, known)
-    return _LockedRequest(known, WorkStatus(status), standing, max(now, standing.latest))
+    owner = await standing_of(db, standing.owner_id, known) if standing.owner_id else None
+    return _LockedRequest(known, WorkStatus(status), standing, owner, max(now, standing.latest))
 
 
 def _check_move(locked: _LockedRequest, move: Move) -> None:
     if locked.status not in move.allowed:
         raise Conflict(f"An access request that is {locked.status} cannot be {move.name.lower()}")
-    if why := refusal(locked.standing, move):
+    if why := refusal(locked.standing, move) or owner_refusal(locked.owner, move):
         raise Conflict(why)
 
 
@@ -213,9 +219,10 @@ async def respond(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> A
         raise Conflict(f"{reviewer.name} is {reviewer.status} and cannot respond; other reviewers are asked instead")
     if not reviewer.may_decide:
         raise Conflict(f"{reviewer.name} is an auditor and cannot respond; other reviewers are asked instead")
-    if why := response_refusal(locked.standing, caller, body.type, reviewer.id):
-        raise Conflict(why)
-    stand_in = await _stand_in(db, locked, body, reviewer.id, caller)
+    acting, standing = await _acting(db, locked, caller)
+    if why := response_refusal(standing, acting, body.type, reviewer.id):
+        raise Conflict(why if acting is caller else OF_OWNER.format(why))
+    stand_in = await _stand_in(db, locked, body, reviewer.id, acting)
     if stand_in and await _is_chosen_by_party(db, locked, body.type, reviewer.id, stand_in):
         raise Conflict(CHOSEN_BY_THEM)
     alone = _require_reason(locked, DECIDED[body.type], body.comment, reviewer.id)
@@ -227,6 +234,13 @@ async def respond(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> A
     await _apply_response(db, locked, body, caller, locked.now, said)
     await _record_alone(db, locked, caller, alone)
     return await queries.get(db, locked.id)
+
+
+async def _acting(db: Db, locked: _LockedRequest, caller: Caller) -> tuple[Caller, Standing]:
+    """Return as whom a response is judged: the owner of a token who is no administrator, else the caller."""
+    if locked.owner is None or locked.owner.role == Role.ADMINISTRATOR:
+        return caller, locked.standing
+    return await as_person(db, locked.owner.caller_id, locked.now), locked.owner
 
 
 class _Reviewer(msgspec.Struct, frozen=True):

@@ -1,8 +1,8 @@
 """Decide who may see and move an access request. Actions and console both use `refusal`.
 
-An API token acts by its scope. A person acts by role or by relation to the request: reporter, reviewer, assignee or
-provisioner of the application. Separation of duties applies to every person, including administrators,
-also through tokens that they made.
+An API token acts by its scope; one that belongs to a person who is no administrator does only what that person may do.
+A person acts by role or by relation to the request: reporter, reviewer, assignee or provisioner of the application.
+Separation of duties applies to every person, including administrators, also through tokens that they made.
 """
 
 from collections.abc import Sequence
@@ -36,12 +36,13 @@ REPORTED_BY_OTHERS = "Another person made this request about you, so you cannot 
 PARTY = "This reviewer made the request or it is about them, so another person must decide"
 PROVISIONED_IT = "The person who provisioned the access cannot verify it; another reviewer or the next import can"
 ALONE = "Give the reason why you decide alone: it is recorded in the activity"
+OF_OWNER = "This token does only what its owner may do now: {}"
 NOT_STANDING_IN = "You do not stand in for this reviewer now"
 CHOSEN_BY_THEM = "You stand in through a person who must not decide on this request, so another person must decide"
 SECOND_RESPONSE = (
     "You respond to this request yourself or for another reviewer; another person must respond for this one"
 )
-ONLY_YOURSELF = "Stand-in ID must be yours: only a token records the response of another person"
+ONLY_YOURSELF = "Stand-in ID must be yours: only programs record the response of another person"
 NOT_INVOLVED = "Only people involved in this request, operators and administrators can do this"
 
 VERBS = {
@@ -71,8 +72,8 @@ class Standing(msgspec.Struct, frozen=True):
     `is_reporter`: the caller made the request, also through a token of theirs. `is_affected`: the request is about the
     caller or would put them in conflict. `parties`: everyone of whom either is true. `responds_as`: the reviewers of
     the awaited type as whom the caller is asked or has responded. `owner_is_party`: the caller is a token whose owner
-    made the request in person or is affected. `is_alone`: the setting `singleHanded` is on, the caller is the only
-    active administrator and no other active person is asked to respond now.
+    made the request in person or is affected; `owner_id`: that owner. `is_alone`: the setting `singleHanded` is on, the
+    caller is the only active administrator and no other active person is asked to respond now.
     """
 
     caller_id: UUID
@@ -90,6 +91,7 @@ class Standing(msgspec.Struct, frozen=True):
     parties: list[UUID] = []
     responds_as: list[UUID] = []
     owner_is_party: bool = False
+    owner_id: UUID | None = None
 
     @property
     def relations(self) -> frozenset[PersonRelation]:
@@ -162,6 +164,17 @@ def refusal(standing: Standing, move: Move, reviewer_id: UUID | None = None, *, 
     return None
 
 
+def owner_refusal(owner: Standing | None, move: Move) -> str | None:
+    """Return why the owner of the calling token may not make a move, or None.
+
+    Programs decide by scope with tokens of administrators and tokens without an owner: they record what others said.
+    """
+    if owner is None or (owner.role == Role.ADMINISTRATOR and move in DECIDED.values()):
+        return None
+    why = refusal(owner, move)
+    return why and OF_OWNER.format(why)
+
+
 # SQL for a request `r`; schema/access_requests.sql defines the functions.
 CARRIED_OUT_BY = "carried_out_by(r.id, r.status)"
 _DONE_BY = "CASE WHEN r.status = 'Resolved' THEN done_by(r.id) ELSE '{}' END"
@@ -199,7 +212,8 @@ async def standing_of(db: Db, caller_id: UUID, request_id: UUID) -> Standing:
                          WHERE p.request_id = r.id AND p.type = awaited_type(r.status)
                            AND (p.reviewer_id = %(caller)s AND p.asked OR p.stand_in_id = %(caller)s)) AS responds_as,
                    EXISTS (SELECT FROM tokens t WHERE t.id = %(caller)s
-                           AND t.owner_id = ANY(r.reporter_id || affected_people(r))) AS owner_is_party
+                           AND t.owner_id = ANY(r.reporter_id || affected_people(r))) AS owner_is_party,
+                   (SELECT t.owner_id FROM tokens t WHERE t.id = %(caller)s) AS owner_id
             FROM access_requests r JOIN applications a ON a.id = r.application_id WHERE r.id = %(id)s""",
         caller=caller_id,
         id=request_id,

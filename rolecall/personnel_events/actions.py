@@ -71,7 +71,7 @@ async def transition_role(db: Db, caller: Caller, raw: Json, facts: Facts) -> UU
     facts = await gather_facts(db, raw, facts)
     body = check(RoleTransitionBody, raw, facts)
     await permitted.require_own_people(db, caller, body.identity_id, body.identity)
-    permitted.require_no_own_supervision(caller, body.identity_id, body.identity)
+    await permitted.require_no_own_supervision(db, caller, body.identity_id, body.identity)
     return await _create_event(db, caller, facts, EventType.ROLE_TRANSITION, body.identity_id, body, body.identity)
 
 
@@ -105,7 +105,9 @@ async def set_return_date(db: Db, caller: Caller, id: UUID, raw: Json, facts: Fa
     """Set the end of a leave; the date can be changed until the Removal stage starts."""
     event = await queries.lock(db, id)
     body = check(ReturnDateBody, raw, facts)
-    permitted.require(EventVerb.RETURN_DATE, caller, identity_id=event.identity_id, reporter_id=event.reporter.id)
+    await permitted.require(
+        db, EventVerb.RETURN_DATE, caller, identity_id=event.identity_id, reporter_id=event.reporter.id
+    )
     if event.type is not EventType.ABSENCE:
         raise Conflict("Only a leave of absence has a return date")
     if body.end_date <= event.needed_on:
@@ -150,7 +152,7 @@ async def cancel_event(db: Db, caller: Caller, id: UUID, raw: Json, facts: Facts
     event = await queries.lock(db, id)
     body = check(CancelBody, raw, facts)
     _require_unfinished(event)
-    permitted.require(EventVerb.CANCEL, caller, identity_id=event.identity_id, reporter_id=event.reporter.id)
+    await permitted.require(db, EventVerb.CANCEL, caller, identity_id=event.identity_id, reporter_id=event.reporter.id)
     never_joined = event.type is EventType.ONBOARD and not _has_taken_effect(event)
     await cancel_stages(db, event)
     await record(db, event, caller, "Canceled", f"{event.type} canceled", facts.now)

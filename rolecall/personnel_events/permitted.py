@@ -15,6 +15,7 @@ from rolecall.identities.authority import GovernedRecord, PersonRelation, Record
 from rolecall.identities.queries import active_with_email
 from rolecall.identities.shapes import IdentityChanges, IdentityFields
 from rolecall.personnel_events import queries
+from rolecall.tokens.queries import own_id, owner_of
 
 OWN_LEAVE = "This is your own leave, so another person must set the return date"
 OWN_SUPERVISION = "You cannot make yourself a supervisor or change your own supervisor; ask an administrator"
@@ -45,16 +46,24 @@ def refusal(verb: EventVerb, caller_id: UUID, *, identity_id: UUID, reporter_id:
             return None
 
 
-def require(verb: EventVerb, caller: Caller, *, identity_id: UUID, reporter_id: UUID) -> None:
-    if reason := refusal(verb, caller.id, identity_id=identity_id, reporter_id=reporter_id):
+async def refusal_of(db: Db, verb: EventVerb, caller: Caller, *, identity_id: UUID, reporter_id: UUID) -> str | None:
+    """Return why a caller may not apply a verb, or None. Tokens count as the people who own them."""
+    reporter = await owner_of(db, reporter_id) or reporter_id
+    return refusal(verb, await own_id(db, caller), identity_id=identity_id, reporter_id=reporter)
+
+
+async def require(db: Db, verb: EventVerb, caller: Caller, *, identity_id: UUID, reporter_id: UUID) -> None:
+    if reason := await refusal_of(db, verb, caller, identity_id=identity_id, reporter_id=reporter_id):
         raise Conflict(reason)
 
 
-def require_no_own_supervision(caller: Caller, identity_id: UUID, changes: IdentityChanges | None) -> None:
+async def require_no_own_supervision(
+    db: Db, caller: Caller, identity_id: UUID, changes: IdentityChanges | None
+) -> None:
     """Refuse callers who make themselves a supervisor or change their own, because supervisors approve access."""
     if changes is None or "supervisor_id" not in changes.model_fields_set or Scope.IDENTITIES_WRITE in caller.scopes:
         return
-    if caller.id in (identity_id, changes.supervisor_id):
+    if await own_id(db, caller) in (identity_id, changes.supervisor_id):
         raise Conflict(OWN_SUPERVISION)
 
 

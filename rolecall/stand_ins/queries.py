@@ -105,6 +105,22 @@ async def acting_for(db: Db, stand_in_id: UUID, person_id: UUID, type: Requireme
     return Caller(stand_in_id, rows[0][0], frozenset(), is_person=True, stands_in_for=pair)
 
 
+async def as_person(db: Db, id: UUID, now: datetime) -> Caller:
+    """Return a person as the caller that the console would make of them, without scopes."""
+    name, pairs = (
+        await fetch_rows(
+            db,
+            """SELECT i.first_name || ' ' || i.last_name,
+                      ARRAY(SELECT ARRAY[f.reviewer_id::text, f.type] FROM responds_for(i.id, %(now)s) f)
+               FROM identities i WHERE i.id = %(id)s""",
+            id=id,
+            now=now,
+        )
+    )[0]
+    represented = frozenset((UUID(reviewer), type) for reviewer, type in pairs)
+    return Caller(id, name, frozenset(), is_person=True, stands_in_for=represented)
+
+
 async def between(db: Db, person_id: UUID, stand_in: Caller, type: RequirementType, now: datetime) -> set[UUID]:
     """Return the people through whom a stand-in responds for a person; each of them chose the next one."""
     rows = await fetch_rows(

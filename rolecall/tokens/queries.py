@@ -68,5 +68,10 @@ def _item(row: Sequence[Any]) -> TokenItem:
 
 async def own_id(db: Db, caller: Caller) -> UUID:
     """Return the person behind a caller: a token acts for the person who created it."""
-    owner = await fetch_value(db, "SELECT owner_id FROM tokens WHERE id = %(id)s", id=caller.id)
-    return owner or caller.id
+    return await owner_of(db, caller.id) or caller.id
+
+
+async def owner_of(db: Db, id: UUID) -> UUID | None:
+    """Return the person who owns a token; None for other ids and for tokens created at the command line."""
+    owner: UUID | None = await fetch_value(db, "SELECT owner_id FROM tokens WHERE id = %(id)s", id=id)
+    return owner

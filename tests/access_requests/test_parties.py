@@ -6,20 +6,27 @@ from uuid import UUID
 import httpx2
 import pytest
 
-from rolecall.access_requests.permitted import OWN_REQUEST, PARTY
+from rolecall.access_requests.permitted import (
+    NOT_INVOLVED,
+    NOT_STANDING_IN,
+    OF_OWNER,
+    OWN_REQUEST,
+    PARTY,
+    REPORTED_BY_OTHERS,
+)
 from rolecall.console.actions import set_role
 from rolecall.core.config import Config
-from rolecall.core.db import Db, execute
+from rolecall.core.db import Db, execute, fetch_value
 from rolecall.core.roles import Role
 from tests.access_requests.test_evading_separation import to_group
 from tests.access_requests.test_rechecking import get
 from tests.access_requests.test_separation import URL, approvers, ask
-from tests.builders import a_token, an_application, an_identity
+from tests.builders import a_token, an_access_request, an_application, an_identity
 from tests.duties.separating import a_company, finish_again, join
 from tests.holdings import an_account
 from tests.nesting import some_groups
 from tests.stand_ins.office import Office, approve
-from tests.stand_ins.standing_in import a_stand_in
+from tests.stand_ins.standing_in import a_stand_in, days
 from tests.working import let_the_worker_work
 
 SCOPES = ["access-requests:write", "access-requests:read"]
@@ -119,6 +126,75 @@ async def test_token_of_a_person_in_conflict_through_a_group_records_no_approval
 
     assert str(company.noor) not in [one["reviewer"]["id"] for rule in rules for one in rule["responses"]]
     assert (refused.status_code, refused.json()["message"]) == (409, OWN_REQUEST)
+
+
+@pytest.mark.parametrize("role", [Role.REVIEWER, Role.OPERATOR, Role.PEOPLE])
+async def test_token_records_only_responses_that_its_owner_may_give(
+    client: httpx2.AsyncClient, db: Db, office: Office, role: Role
+) -> None:
+    await set_role(db, office.sam, role)
+    headers = await bearer(db, office.sam)
+    request = await office.request(db)
+
+    refused = await respond(client, str(request), office.grace, headers)
+    assert (refused.status_code, refused.json()["message"]) == (409, OF_OWNER.format(NOT_STANDING_IN))
+    await a_stand_in(db, office.grace, office.sam)
+    recorded = await respond(client, str(request), office.grace, headers)
+    assert recorded.status_code == 200, recorded.text
+    said = "Sam Else approved, standing in for Grace Hopper, recorded by API Token - own"
+    assert said in [entry["content"] for entry in recorded.json()["activity"]]
+
+    own = await an_access_request(db, identity_id=await an_identity(db, "Bo", "Low", supervisorId=str(office.sam)))
+    assert (await respond(client, str(own), office.sam, headers)).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("role", "about", "message"),
+    [
+        (Role.REVIEWER, "ada", OF_OWNER.format(NOT_INVOLVED)),
+        (Role.OPERATOR, "ada", None),
+        (Role.OPERATOR, "sam", OF_OWNER.format(REPORTED_BY_OTHERS)),
+        (Role.ADMINISTRATOR, "sam", OF_OWNER.format(REPORTED_BY_OTHERS)),
+        (Role.ADMINISTRATOR, "ada", None),
+    ],
+)
+async def test_token_cancels_and_snoozes_what_its_owner_may(
+    client: httpx2.AsyncClient, db: Db, office: Office, role: Role, about: str, message: str | None
+) -> None:
+    await set_role(db, office.sam, role)
+    headers = await bearer(db, office.sam)
+    removal = await an_access_request(db, "Remove", identity_id=getattr(office, about))
+
+    for verb, body in (("snooze", {"until": days(3)}), ("cancel", {})):
+        answer = await client.post(f"{URL}/{removal}/{verb}", json=body, headers=headers)
+        assert (answer.status_code, answer.json().get("message")) == (409 if message else 200, message)
+
+
+async def test_token_of_an_administrator_records_what_reviewers_said(
+    client: httpx2.AsyncClient, db: Db, office: Office
+) -> None:
+    headers = await bearer(db, office.sam)
+    request = await office.request(db)
+    for type, reviewer in (("Approve", office.grace), ("Resolve", None)):
+        asked = await fetch_value(
+            db, "SELECT reviewer_id FROM responses WHERE type = %(type)s AND asked LIMIT 1", type=type
+        )
+        recorded = await respond(client, str(request), reviewer or asked, headers, type=type)
+        assert recorded.status_code == 200, recorded.text
+
+
+async def test_supervisor_in_conflict_is_not_asked_for_an_owner_who_left(
+    client: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
+    company = await a_company(db)
+    await some_groups(db, company.ledger, {"Temps": ""}, company.run)
+    await join(db, company, "noor", "Temps")
+    made = (await client.post(URL, json=to_group(company, "Temps", "Release run"))).json()
+    sql = "UPDATE identities SET supervisor_id = %(noor)s, status = 'Removed' WHERE id = %(owner)s"
+    await execute(db, sql, noor=company.noor, owner=company.owner)
+
+    await let_the_worker_work(config)
+    assert "Noor Hansen" not in approvers(await get(client, made["id"]))
 
 
 async def test_auditor_is_not_asked_and_another_person_responds_for_one_who_was(

@@ -16,8 +16,9 @@ from rolecall.personnel_events.permitted import (
     EventVerb,
     refusal,
 )
-from tests.builders import an_identity, facts
+from tests.builders import a_token, an_identity, facts
 from tests.personnel_events.bodies import day
+from tests.stand_ins.standing_in import CLERK, a_leave
 
 ME, OTHER = UUID(int=1), UUID(int=2)
 
@@ -63,3 +64,21 @@ async def test_caller_cannot_become_a_supervisor_or_change_their_own(db: Db) -> 
     await transition(db, people, "ada", {"title": "Analyst"})
     await transition(db, people, "ada", {"supervisorId": "bo"}, Scope.IDENTITIES_WRITE)
     await transition(db, people, "bo", {"supervisorId": "ada"}, Scope.IDENTITIES_WRITE)
+
+
+async def test_token_counts_as_its_owner(db: Db) -> None:
+    ada, bo = await an_identity(db, "ada"), await an_identity(db, "bo")
+    token = Caller((await a_token(db, owner=ada)).id, "token", frozenset({Scope.PERSONNEL_EVENTS_WRITE}))
+    await a_token(db, "another administrator", owner=bo)
+    leave = await a_leave(db, ada, endDate=day(9))
+    leaving = await actions.offboard(db, CLERK, {"identityId": str(ada), "effectiveDate": day(20)}, facts())
+    own = await actions.begin_absence(db, token, {"identityId": str(ada), "effectiveDate": day(30)}, facts())
+
+    with pytest.raises(Conflict, match=OWN_LEAVE):
+        await actions.set_return_date(db, token, leave, {"endDate": day(3)}, facts())
+    for event in (leave, leaving):
+        with pytest.raises(Conflict, match=REPORTED_BY_OTHERS):
+            await actions.cancel_event(db, token, event, {}, facts())
+    with pytest.raises(Conflict, match=OWN_SUPERVISION):
+        await transition(db, {"ada": token.id, "owner": ada, "bo": bo}, "bo", {"supervisorId": "owner"})
+    await actions.cancel_event(db, token, own, {}, facts())

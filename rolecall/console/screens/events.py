@@ -32,7 +32,7 @@ from rolecall.identities.authority import RecordType, may
 from rolecall.identities.model import IdentityType
 from rolecall.personnel_events import actions, previewing, queries
 from rolecall.personnel_events.model import FINISHED
-from rolecall.personnel_events.permitted import NOT_INVOLVED, EventVerb, refusal, require_own_people
+from rolecall.personnel_events.permitted import NOT_INVOLVED, EventVerb, refusal_of, require_own_people
 from rolecall.personnel_events.shapes import EventPreview
 from rolecall.settings import queries as settings
 from rolecall.settings.model import CUSTOM_FIELDS
@@ -165,7 +165,9 @@ async def create_event(db: Db, caller: Caller, form: Form, facts: Facts) -> Html
 async def show_event(db: Db, id: str, caller: Caller) -> HtmlPage:
     event = await queries.get(db, id)
     affected, reporter = event.affected_identity.id, event.reporter.id
-    refused = {verb: refusal(verb, caller.id, identity_id=affected, reporter_id=reporter) for verb in EventVerb}
+    refused = {
+        verb: await refusal_of(db, verb, caller, identity_id=affected, reporter_id=reporter) for verb in EventVerb
+    }
     record = await record_access.record_for(db, caller, RecordType.EVENT, event.id)
     refused |= {verb: NOT_INVOLVED for verb in EventVerb if not may(caller, verb, record)}
     return HtmlPage("event.html", {"event": event, "is_over": event.status in FINISHED, "refused": refused})
