@@ -1,6 +1,7 @@
 """Escalate requests without a response: ask the supervisors of the reviewers, or the administrators."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from datetime import datetime
 from uuid import UUID
 
@@ -16,7 +17,7 @@ _EXCLUDED = "excluded_stand_ins(r, p.type, NULL)"
 # Unmet rules of requests, with everyone who was asked, their active supervisors and who must not be asked.
 _SILENT = f"""
     SELECT p.request_id, p.type, p.rule, max(p.position), p.reason, array_agg(p.reviewer_id),
-           array_remove(array_agg(DISTINCT s.id), NULL), {_EXCLUDED}
+           array_remove(array_agg(DISTINCT s.id), NULL), {_EXCLUDED}, excluded_from(r, p.type)
     FROM access_requests r
     JOIN unnest(%(types)s::text[], %(statuses)s::text[]) AS each (type, status) ON each.status = r.status
     JOIN responses p ON p.request_id = r.id AND p.type = each.type AND p.asked
@@ -47,7 +48,8 @@ async def add_reviewers(
 ) -> list[FurtherReviewer]:
     """Add reviewers to these locked requests; return the added reviewers.
 
-    With `absent_on` only to rules whose reviewers left, or are on leave then and have no stand-in who may decide.
+    With `absent_on` only to rules whose reviewers left, or are on leave then and have no stand-in who may decide. If all
+    administrators are asked by other rules of the request, they are asked by these too: no other person could respond.
     """
     statement = _SILENT if absent_on is None else _ABSENT
     awaited = {"types": list(AWAITED.keys()), "statuses": list(AWAITED.values())}
@@ -55,17 +57,23 @@ async def add_reviewers(
     active = await administrators.active(db)
     above = await _names(db, [id for rule in rules for id in rule[6]]) if supervisors else {}
     asked, rows = list[FurtherReviewer](), list[dict[str, object]]()
-    for request_id, type, rule, last, reason, reviewers, over, excluded in rules:
+    for request_id, type, rule, last, reason, reviewers, over, excluded, party in rules:
         known = {*reviewers, *excluded}
         further = {id: above[id] for id in over if id in above and id not in known}
         if not further and ADMINISTRATORS.id not in reviewers:
-            further = {id: name for id, name in active.items() if id not in known}
+            further = _others(active, known)
+            if not further and absent_on:
+                further = _others(active, {*reviewers, *party}) or {ADMINISTRATORS.id: ADMINISTRATORS.name}
         for position, (id, name) in enumerate(further.items(), last + 1):
             row = {"request_id": request_id, "type": type, "rule": rule, "position": position, "response": "Pending"}
             rows.append(row | {"reason": reason, "reviewer_id": id, "reviewer_name": name, "asked": True})
             asked.append(FurtherReviewer(request_id, type, id, name))
     await insert_rows(db, "responses", rows)
     return asked
+
+
+def _others(people: Mapping[UUID, str], excluded: AbstractSet[UUID]) -> dict[UUID, str]:
+    return {id: name for id, name in people.items() if id not in excluded}
 
 
 async def _names(db: Db, ids: Sequence[UUID]) -> dict[UUID, str]:

@@ -139,19 +139,12 @@ async def _notify_further(
 
 
 async def _without_reviewers(db: Db, now: datetime) -> list[UUID]:
-    """Lock requests whose pending reviewers all left or are on leave without a stand-in, and record the step."""
+    """Lock requests whose pending reviewers all left or are on leave without a stand-in."""
     rows = await fetch_rows(
         db,
-        f"""WITH absent AS (
-                SELECT r.id, r.status_since FROM access_requests r
-                WHERE r.id IN ({_UNABLE})
-                  AND r.status = ANY(awaited_statuses()) AND NOT EXISTS (
-                    SELECT FROM notification_steps s
-                    WHERE s.request_id = r.id AND s.since = r.status_since AND s.step = 'Absent')
-                  AND {HAS_UNANSWERABLE_RULE}
-                ORDER BY r.number LIMIT {_BATCH} FOR UPDATE OF r SKIP LOCKED)
-            INSERT INTO notification_steps (request_id, since, step)
-            SELECT id, status_since, 'Absent' FROM absent ON CONFLICT DO NOTHING RETURNING request_id""",
+        f"""SELECT r.id FROM access_requests r
+            WHERE r.id IN ({_UNABLE}) AND r.status = ANY(awaited_statuses()) AND {HAS_UNANSWERABLE_RULE}
+            ORDER BY r.number LIMIT {_BATCH} FOR UPDATE OF r SKIP LOCKED""",
         now=now,
     )
     return [id for (id,) in rows]

@@ -10,7 +10,7 @@ from rolecall.access_requests.creation import create_requests
 from rolecall.access_requests.model import NewPrivilege, NewRequest, RelatedItem
 from rolecall.core.caller import SYSTEM
 from rolecall.core.config import Config
-from rolecall.core.db import Db, execute
+from rolecall.core.db import Db, execute, fetch_value
 from rolecall.core.ids import new_id
 from rolecall.settings.policy import EventType, RequestAction
 from tests.access_requests.test_evading_separation import to_group
@@ -149,6 +149,29 @@ async def test_new_owner_of_a_rule_is_asked_about_what_the_former_one_approved(
 
     after = await get(client, id)
     assert (after["status"], approvers(after).count("Hana Makinen")) == ("Pending", 1)
+
+
+async def test_administrators_who_approve_already_are_asked_instead_of_owners_who_left(
+    client: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
+    company = await a_company(db)
+    carla = await fetch_value(db, "SELECT id FROM identities WHERE first_name = 'Carla'")
+    await execute(db, "INSERT INTO console_roles (identity_id, role) VALUES (%(id)s, 'Administrator')", id=carla)
+    request = (await ask(client, company, company.noor, "Approvers")).json()
+    before = approvers(request)
+
+    asked = list[list[str]]()
+    for left in (company.owner, carla):
+        await execute(db, "UPDATE identities SET status = 'Removed' WHERE id = %(id)s", id=left)
+        await let_the_worker_work(config)
+        asked.append(approvers(await get(client, request["id"])))
+
+    carlas, all_three = ["Carla Abadi", "Carla Abadi"], ["Carla Abadi", "Administrators"]
+    assert before == [*carlas, "Hana Makinen"]
+    assert asked == [
+        [*carlas, "Hana Makinen", "Carla Abadi"],
+        [*all_three, *all_three, "Hana Makinen", *all_three],
+    ]
 
 
 async def test_approval_of_an_owner_who_left_is_refused_and_administrators_are_asked(
