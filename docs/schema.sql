@@ -687,7 +687,8 @@ CREATE TABLE public.duty_groups (
 );
 ALTER TABLE ONLY public.duty_groups ADD CONSTRAINT duty_groups_pkey PRIMARY KEY (duty_id, group_number);
 CREATE INDEX duty_groups_group_number_idx ON public.duty_groups USING btree (group_number);
-CREATE TRIGGER recheck_requests AFTER INSERT ON public.duty_groups REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.recheck_requests_of_groups();
+CREATE TRIGGER recheck_requests AFTER INSERT ON public.duty_groups REFERENCING NEW TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION public.recheck_requests_of_groups();
+CREATE TRIGGER recheck_requests_on_delete AFTER DELETE ON public.duty_groups REFERENCING OLD TABLE AS changed_rows FOR EACH STATEMENT EXECUTE FUNCTION public.recheck_requests_of_groups();
 ALTER TABLE ONLY public.duty_groups ADD CONSTRAINT duty_groups_duty_id_fkey FOREIGN KEY (duty_id) REFERENCES public.duties(id) ON DELETE CASCADE;
 
 CREATE TABLE public.duty_holders (
@@ -2386,7 +2387,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 2491e6bd3cb1 function recheck_requests(uuid[])
 -- 476803452f18 function recheck_requests_after_import()
 -- 72ac2a638c04 function recheck_requests_of_event()
--- 3d7d05fd9c97 function recheck_requests_of_groups()
+-- 6d3771ac9788 function recheck_requests_of_groups()
 -- 385af9950dcd function recheck_requests_of_holders()
 -- 1229125fdf65 function recheck_requests_of_matches()
 -- b6e590d078c8 function turn_of(public.access_requests)

@@ -106,20 +106,26 @@ async def _ask(db: Db, verdicts: Sequence[ConflictVerdict]) -> _Rows:
     # Before others are withdrawn: a number is not used again.
     last = await fetch_rows(
         db,
-        """SELECT request_id, max(rule) + 1, array_agg(DISTINCT reason) FROM responses
-           WHERE request_id = ANY(%(ids)s) GROUP BY request_id""",
+        """SELECT request_id, max(rule) + 1, coalesce(
+                      array_agg(ARRAY[reason, reviewer_id::text]) FILTER (WHERE type = 'Approve'), '{}')
+           FROM responses WHERE request_id = ANY(%(ids)s) GROUP BY request_id""",
         ids=ids,
     )
     await _withdraw(db, verdicts)
-    required = {id: (first, reasons) for id, first, reasons in last}
+    required = {id: (first, known) for id, first, known in last}
     responses, rows = list[dict[str, Any]](), list[dict[str, Any]]()
     for each in verdicts:
-        first, reasons = required.get(each.request.id, (0, []))
-        asked = [rule for rule in _rules_of(policy, each, people) if rule.duty_rule_id or rule.reason not in reasons]
+        first, known = required.get(each.request.id, (0, []))
+        asked = [rule for rule in _rules_of(policy, each, people) if rule.duty_rule_id or not _is_asked(rule, known)]
         responses += response_rows(each.request.id, asked, first)
         rows += people_rows(each.request.id, _with_recorded(each), asked, first)
     await insert_rows(db, "responses", responses)
     return rows
+
+
+def _is_asked(rule: RuleReviewers, known: Sequence[Sequence[str]]) -> bool:
+    """Return whether the request asks one of the reviewers by this rule already; rules may have the same reason."""
+    return any([rule.reason, str(reviewer.id)] in known for reviewer in rule.reviewers)
 
 
 def _rules_of(policy: Sequence[ApprovalRule], verdict: ConflictVerdict, people: People) -> list[RuleReviewers]:

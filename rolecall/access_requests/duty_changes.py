@@ -15,10 +15,11 @@ from rolecall.access_requests.open_access import CountedRequest, Group, OpenChan
 from rolecall.accounts.model import Access
 from rolecall.core.db import Db
 from rolecall.duties import prevention
-from rolecall.duties.prevention import FoundConflict, PotentialConflict, ProposedAccess
+from rolecall.duties.prevention import FoundConflict, PotentialConflict, ProposedAccess, key_of
 from rolecall.settings.policy import RequestAction
 
 LAST = 2**63 - 1
+_PROVISIONED = 0
 _NO_ACCESS = (Access.NONE, Access.DENY)
 DutiesOf = dict[ProposedAccess, set[UUID]]
 # The duties that access gives, with the turn of the last request that this needs.
@@ -28,12 +29,14 @@ _Given = Mapping[ProposedAccess, list[tuple[int, set[UUID]]]]
 class GainsAndLosses(msgspec.Struct, frozen=True):
     """Access with the duties that it would give, and with those that it would no longer give.
 
-    `repeated` is access that is asked for although the target holds it, perhaps through a group that it leaves.
+    `repeated` is access that is asked for although the target holds it, perhaps through a group that it leaves. `sure`
+    are the duties of all this access that do not depend on other open requests.
     """
 
     gains: DutiesOf
     losses: DutiesOf
     repeated: DutiesOf
+    sure: DutiesOf
 
     @property
     def given(self) -> DutiesOf:
@@ -91,14 +94,22 @@ async def checked(db: Db, news: Sequence[NewRequest], turns: Sequence[int], *, o
 
 
 def _changed(changes: Iterable[OpenChange], given: _Given, turn: int) -> GainsAndLosses:
-    found = GainsAndLosses({}, {}, {})
+    found = GainsAndLosses({}, {}, {}, {})
     for each in changes:
-        had, has = _before(turn, given, each.before), _before(turn, given, each.after)
+        had, has = _before(turn, given, _taken(each)), _before(turn, given, each.after)
         if has:
+            found.sure[each.after] = _before(_PROVISIONED + 1, given, each.after)
             (found.gains if raises(each.before.access, each.after.access) else found.repeated)[each.after] = has
         if had - has:
             found.losses[each.before] = had - has
     return found
+
+
+def _taken(change: OpenChange) -> ProposedAccess:
+    """Return the access that a change takes. A removal takes all access: a request may give more than imports show."""
+    if change.after.access not in _NO_ACCESS:
+        return change.before
+    return msgspec.structs.replace(change.before, access=Access.UNRESTRICTED)
 
 
 def _before(turn: int, given: _Given, access: ProposedAccess) -> set[UUID]:
@@ -107,7 +118,7 @@ def _before(turn: int, given: _Given, access: ProposedAccess) -> set[UUID]:
 
 async def _given(db: Db, changes: Iterable[OpenChange], *, of_groups: bool) -> _Given:
     """Return the duties that access gives; a group also gives what open requests would give it."""
-    asked = {each for one in changes for each in (one.before, one.after) if each.access not in _NO_ACCESS}
+    asked = {each for one in changes for each in (_taken(one), one.after) if each.access not in _NO_ACCESS}
     groups = {(each.application_id, each.permission) for each in asked if not each.section} if of_groups else set()
     promised = await open_access.promised_to_groups(db, groups) if groups else {}
     through = {access for each in promised.values() for _, access in each}
@@ -146,6 +157,13 @@ async def others_of(db: Db, people: Iterable[UUID], *, of_groups: bool) -> Other
     changes = await open_access.open_changes(db, people, of_groups=of_groups)
     every = [one for by_request in changes.values() for each in by_request.values() for one in each]
     return OtherRequests(changes, await _given(db, every, of_groups=of_groups) if every else {})
+
+
+def controlling(own: GainsAndLosses, others: Iterable[OtherRequest], turn: int) -> DutiesOf:
+    """Return the gains that count as control duties: those that no request made before would take away again."""
+    waiting = [each for each in others if not each.request.is_provisioned and each.request.turn < turn]
+    taken = {key_of(access) for each in waiting for access in each.changes.losses}
+    return {access: own.sure[access] for access in own.gains if key_of(access) not in taken}
 
 
 def merged(parts: Iterable[DutiesOf]) -> DutiesOf:

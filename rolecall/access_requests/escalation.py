@@ -48,8 +48,8 @@ async def add_reviewers(
 ) -> list[FurtherReviewer]:
     """Add reviewers to these locked requests; return the added reviewers.
 
-    With `absent_on` only to rules whose reviewers left, or are on leave then and have no stand-in who may decide. If all
-    administrators are asked by other rules of the request, they are asked by these too: no other person could respond.
+    With `absent_on` only to rules whose reviewers left, or are on leave then and have no stand-in who may decide. If
+    other rules of the request ask all administrators, these rules ask them too: no other person could respond.
     """
     statement = _SILENT if absent_on is None else _ABSENT
     awaited = {"types": list(AWAITED.keys()), "statuses": list(AWAITED.values())}

@@ -18,6 +18,7 @@ from rolecall.access_requests.duty_changes import (
     GainsAndLosses,
     OtherRequest,
     checked,
+    controlling,
     joined,
     merged,
     others_of,
@@ -138,6 +139,7 @@ def _case(
         merged(each.changes.given for each in others if each.request.turn < request.number),
         leaving=merged(each.changes.losses for each in others),
         repeated=own.changes.repeated,
+        controls=controlling(own.changes, others, request.number),
     )
     done = [each for each in same_event if each.request.is_provisioned]
     now, later = [_after(proposal, own, each) for each in (done, same_event)]
@@ -154,7 +156,7 @@ def _after(proposal: AccessProposal, own: CheckedRequest, others: Sequence[Other
     return msgspec.structs.replace(
         proposal,
         losses=merged((own.changes.losses, *(each.changes.losses for each in others))),
-        returning=merged(each.changes.given for each in others if each.request.action is RequestAction.RESTORE),
+        returning=merged(each.changes.sure for each in others if each.request.action is RequestAction.RESTORE),
     )
 
 

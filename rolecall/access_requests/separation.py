@@ -14,6 +14,7 @@ from rolecall.access_requests.duty_changes import (
     OtherRequest,
     change_of,
     checked,
+    controlling,
     joined,
     merged,
     others_of,
@@ -74,8 +75,9 @@ def _proposal(
         merged([*(each.changes.given for each in others), *(each.changes.given for each in same)]),
         merged(each.changes.losses for each in (mine, *at_once)),
         merged([*(each.changes.losses for each in others), *(each.changes.losses for each in later)]),
-        merged(each.changes.gains for each in at_once if each.new.action is RequestAction.RESTORE),
+        merged(each.changes.sure for each in at_once if each.new.action is RequestAction.RESTORE),
         mine.changes.repeated,
+        controlling(mine.changes, others, LAST),
     )
 
 
@@ -126,7 +128,7 @@ async def split(db: Db, news: Sequence[NewRequest]) -> list[NewRequest]:
 
 
 def _parts(request: CheckedRequest) -> list[NewRequest]:
-    """Return the request for what removes access, and the one for the rest."""
+    """Return the request for what removes access, and the one for the rest, if there is any."""
     new, lost = request.new, request.changes.losses
     removes = [
         each.requested_access in (Access.NONE, Access.DENY) or change_of(new, each).before in lost
@@ -135,6 +137,7 @@ def _parts(request: CheckedRequest) -> list[NewRequest]:
     return [
         msgspec.structs.replace(new, privileges=list(compress(new.privileges, chosen)))
         for chosen in (removes, [not each for each in removes])
+        if any(chosen)
     ]
 
 

@@ -46,7 +46,8 @@ class AccessProposal(msgspec.Struct, frozen=True):
     Without an identity the person is new and holds nothing. A control duty counts only if the person holds or gains it
     and no request removes it: another request that would give it may be canceled. `returning` is access that the end of
     the same leave restores; it needs no approval, so a control duty among it counts too. `repeated` is access that is
-    asked for although it is held: it counts as gained where the person would otherwise lose its duty.
+    asked for although it is held: it counts as gained where the person would otherwise lose its duty. `controls` are
+    the gains that count as control duties.
     """
 
     identity_id: UUID | None
@@ -56,6 +57,7 @@ class AccessProposal(msgspec.Struct, frozen=True):
     leaving: AccessDuties = _NOTHING
     returning: AccessDuties = _NOTHING
     repeated: AccessDuties = _NOTHING
+    controls: AccessDuties = _NOTHING
 
 
 class PotentialConflict(msgspec.Struct, frozen=True, rename="camel"):
@@ -118,18 +120,28 @@ class _HeldDuties(msgspec.Struct, frozen=True):
 def _conflict(id: UUID, rules: "_Rules", proposal: AccessProposal, held: _HeldDuties) -> FoundConflict | None:
     rule = rules.rules[id]
     apart = set(rule.conflicts)
-    controls = held.certain | _all(proposal.gains) | _all(proposal.returning)
+    controls = held.certain | _all(proposal.controls) | _all(proposal.returning)
     given = {**proposal.gains, **proposal.repeated}
     together = rule.joined(held.kept | _all(given) | _all(proposal.waiting), controls)
-    new = frozenset(each for each, duties in given.items() if duties & apart - held.kept)
-    is_uncontrolled = rule.without in held.before and rule.without not in controls
-    lost = frozenset(each for each, duties in proposal.losses.items() if is_uncontrolled and rule.without in duties)
+    # A duty that another request removes is gained again.
+    new = frozenset(each for each, duties in given.items() if duties & apart - held.certain)
+    lost = _lost_controls(rule.without, proposal, held) if rule.without not in controls else frozenset()
     if not together or not (new or lost):
         return None
     names = [rules.names[duty] for duty in together]
     conflict = PotentialConflict(id, rule.name, rule.risk, rule.response, rule.owner_id, names)
     who = {proposal.identity_id: frozenset(together)} if proposal.identity_id else {}
     return FoundConflict(conflict, new, lost, who)
+
+
+def _lost_controls(control: UUID | None, proposal: AccessProposal, held: _HeldDuties) -> frozenset[ProposedAccess]:
+    """Return the losses that take a control duty which the person holds, or which another request would give."""
+    promised = {key_of(each) for each, duties in proposal.waiting.items() if control in duties}
+    return frozenset(
+        each
+        for each, duties in proposal.losses.items()
+        if control in duties and (control in held.before or key_of(each) in promised or (each.is_group and promised))
+    )
 
 
 async def duties_given(db: Db, access: Iterable[ProposedAccess]) -> dict[ProposedAccess, set[UUID]]:
@@ -200,7 +212,7 @@ async def _held(db: Db, proposals: Sequence[AccessProposal], rules: _Rules) -> l
         if proposal.identity_id not in losing:
             return before
         keys = {
-            duty: {_key(each) for lost in taken for each, duties in lost.items() if duty in duties} for duty in before
+            duty: {key_of(each) for lost in taken for each, duties in lost.items() if duty in duties} for duty in before
         }
         entries = {duty: access.get((proposal.identity_id, duty), []) for duty in before}
         return {duty for duty in before if any(not keys[duty] & _keys(entry) for entry in entries[duty])}
@@ -216,8 +228,9 @@ async def _held(db: Db, proposals: Sequence[AccessProposal], rules: _Rules) -> l
 _Key = tuple[UUID, bool, str, str | None, str, str]
 
 
-def _key(loss: ProposedAccess) -> _Key:
-    return loss.application_id, loss.is_group, loss.holder, loss.header, loss.section, loss.permission
+def key_of(access: ProposedAccess) -> _Key:
+    """Return what access is to, and who holds it."""
+    return access.application_id, access.is_group, access.holder, access.header, access.section, access.permission
 
 
 def _keys(entry: DutyAccess) -> set[_Key]:

@@ -213,17 +213,20 @@ CREATE OR REPLACE TRIGGER recheck_requests AFTER UPDATE OF name ON applications 
 CREATE OR REPLACE TRIGGER recheck_requests AFTER UPDATE OF same_as ON curations FOR EACH ROW
     WHEN (OLD.same_as IS DISTINCT FROM NEW.same_as) EXECUTE FUNCTION recheck_all_requests();
 
--- Groups give duties that they did not give before: check the requests of people who would join them.
+-- Groups give duties that they did not give before, or control duties no longer: check the requests of people who would join them.
 CREATE OR REPLACE FUNCTION recheck_requests_of_groups() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
-    there uuid[] := ARRAY(SELECT DISTINCT g.application_id FROM new_rows n JOIN groups g ON g.number = n.group_number);
+    there uuid[] := ARRAY(SELECT DISTINCT g.application_id FROM changed_rows n JOIN groups g ON g.number = n.group_number
+                          WHERE TG_OP = 'INSERT' OR n.duty_id IN (SELECT d.duty_id FROM duty_rule_duties d WHERE d.is_control));
 BEGIN
     IF cardinality(there) > 0 THEN
         PERFORM recheck_requests(there);
     END IF;
     RETURN NULL;
 END $$;
-CREATE OR REPLACE TRIGGER recheck_requests AFTER INSERT ON duty_groups REFERENCING NEW TABLE AS new_rows
+CREATE OR REPLACE TRIGGER recheck_requests AFTER INSERT ON duty_groups REFERENCING NEW TABLE AS changed_rows
+    FOR EACH STATEMENT EXECUTE FUNCTION recheck_requests_of_groups();
+CREATE OR REPLACE TRIGGER recheck_requests_on_delete AFTER DELETE ON duty_groups REFERENCING OLD TABLE AS changed_rows
     FOR EACH STATEMENT EXECUTE FUNCTION recheck_requests_of_groups();
 
 -- People hold other duties than before: check their requests, and those about groups, which they may be in.
