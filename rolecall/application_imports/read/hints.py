@@ -8,6 +8,7 @@ from rolecall.application_imports.read.columns import lay_out
 from rolecall.application_imports.read.sources import InputGroup
 from rolecall.application_imports.read.table import Table
 from rolecall.applications.field_words import is_status_like
+from rolecall.applications.file_shape import FileShape
 from rolecall.applications.model import Content, same_header
 from rolecall.core.text import ZERO_WIDTH
 
@@ -41,6 +42,18 @@ def hints(group: InputGroup, table: Table) -> Iterator[str]:
             yield f"{header} looks like JSON ({example}); {key}, or shape.ignore to leave it out"
     if group.content == Content.USERS and "Active" not in layout.fields:
         yield from _status(layout.metadata, sample)
+    elif group.content == Content.USERS and not _gives_blank_status(group.shape):
+        place = layout.fields["Active"]
+        if blank := int((table.frame.get_column(str(place)).str.strip_chars() == "").sum()):
+            yield f"rows whose {table.headers[place]} is blank: {blank:,}; these accounts are taken as active"
+
+
+def _gives_blank_status(shape: FileShape | None) -> bool:
+    """Return whether the shape says what a blank status means."""
+    if shape is None:
+        return False
+    words = [word for field, words in shape.values.items() if same_header(field) == "active" for word in words]
+    return "" in map(str.strip, words) or "active" in map(same_header, shape.invert)
 
 
 def _invisible(header: str, names: pl.Series) -> Iterator[str]:

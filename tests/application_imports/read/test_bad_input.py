@@ -90,6 +90,7 @@ def users(folder: Path, text: Text, **group: Any) -> Outcome:
     [
         ('Username,Teams\nada,"[""a"",""b""]"\n', 'Teams looks like JSON (["a","b"]); set shape.split.Teams: json'),
         ("Username,State\nada,Active\nbob,Suspended\n", "State (Active, Suspended) looks like the status of accounts"),
+        ("Username,Active\nada,\nbob,No\n", "rows whose Active is blank: 1; these accounts are taken as active"),
         ("Username,Last Login\nada,Never\n", "Last Login: 1 values are not recognized as dates (Never)"),
         ("Username,Last Login\nada,23/04/2024\n", "read day first, because 23/04/2024 cannot start with the month"),
         ("Username,Name\nada,Ad\xe9\n".encode("latin-1"), "it is read as windows-1252; set encoding if"),
@@ -106,6 +107,11 @@ def test_log_names_columns_that_need_a_shape(tmp_path: Path, text: Text, message
     found = users(tmp_path, text)
 
     assert any(message in note for note in found.notes), found.notes
+
+
+@pytest.mark.parametrize("shape", [{"invert": ["Active"]}, {"values": {"Active": {"": "No"}}}])
+def test_log_is_silent_about_a_blank_status_that_the_shape_reads(tmp_path: Path, shape: dict[str, Any]) -> None:
+    assert not any("is blank" in note for note in users(tmp_path, "Username,Active\nada,\nb,No\n", shape=shape).notes)
 
 
 @pytest.mark.parametrize(
