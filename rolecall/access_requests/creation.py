@@ -51,15 +51,9 @@ async def create_enriched(
     `found` are the conflicts that they would create, if they were looked for already.
     """
     models = await granting_models(db, news)
-    policy = (await settings.get(db)).approval_policy
     found = await separation.conflicts_created(db, news) if found is None else found
-    conflicts = [separation.shown(each) for each in found]
-    people = await people_for(db, policy, news, {each.owner_id for would in conflicts for each in would})
     requests = {new_id(): new for new in news}
-    created = dict(zip(requests, conflicts, strict=True))
-    affected = dict(zip(requests, map(separation.in_conflict, found), strict=True))
-    own = await own_id(db, caller)
-    asked = {id: reviewers_of(policy, new, own, people, created[id], affected[id]) for id, new in requests.items()}
+    asked = await _reviewers(db, caller, requests, dict(zip(requests, found, strict=True)))
 
     rows = [_request_row(id, new, models[n], caller, now) for n, (id, new) in enumerate(requests.items())]
     # Fires keep_waiting_on_insert, schema/access_requests.sql.
@@ -80,6 +74,19 @@ async def create_enriched(
     said = {id: "; ".join(each.reason for each in requests[id].approvals) or APPROVE.text for id in free}
     await approve(db, free, SYSTEM, now, said, recheck_only=_made_together(requests))
     return ids
+
+
+async def _reviewers(
+    db: Db, caller: Caller, requests: Mapping[UUID, NewRequest], found: Mapping[UUID, Sequence[FoundConflict]]
+) -> dict[UUID, list[RuleReviewers]]:
+    """Return who is asked; the owner of a token that makes the requests counts as the reporter."""
+    policy, own = (await settings.get(db)).approval_policy, await own_id(db, caller)
+    owners = {each.conflict.owner_id for would in found.values() for each in would}
+    people = await people_for(db, policy, list(requests.values()), owners)
+    return {
+        id: reviewers_of(policy, new, own, people, separation.shown(found[id]), separation.in_conflict(found[id]))
+        for id, new in requests.items()
+    }
 
 
 async def _insert_conflicts(
