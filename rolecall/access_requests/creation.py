@@ -65,8 +65,7 @@ async def create_enriched(
     await insert_rows(db, "comments", [row for id, new in requests.items() for row in _comments(id, new, caller, now)])
 
     ids = list(requests)
-    content = "Access request created"
-    await record_activity_of(db, ids, author=caller.name, action="Created", content=content, now=now)
+    await record_activity_of(db, ids, author=caller.name, action="Created", content="Access request created", now=now)
     await record_events(db, [RequestEvent.CREATED], ids, caller, now)
     free = [
         id for id, rules in asked.items() if all(rule.is_met or rule.type != RequirementType.APPROVE for rule in rules)
