@@ -192,6 +192,12 @@ _IS_ALONE = """
                       AND i.status = 'Active' AND i.id <> %(caller)s)"""
 
 
+# As `%(own)s <> ALL(parties(r))`, for lists: joins instead of a function call for each row.
+NOT_PARTY = """r.reporter_id <> %(own)s AND r.identity_id IS DISTINCT FROM %(own)s
+    AND NOT EXISTS (SELECT FROM tokens t WHERE t.id = r.reporter_id AND t.owner_id = %(own)s)
+    AND NOT EXISTS (SELECT FROM request_conflict_people c WHERE c.request_id = r.id AND c.identity_id = %(own)s)"""
+
+
 async def standing_of(db: Db, caller_id: UUID, request_id: UUID) -> Standing:
     """Read a caller's relation to a request. Lock the request first, so that the result stays true until the commit."""
     found = await fetch_one(

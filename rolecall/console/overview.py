@@ -9,7 +9,7 @@ import msgspec
 
 from rolecall.access_requests import queries as requests
 from rolecall.access_requests.model import AWAITED
-from rolecall.access_requests.permitted import CARRIED_OUT_BY
+from rolecall.access_requests.permitted import CARRIED_OUT_BY, NOT_PARTY
 from rolecall.access_requests.shapes import AccessRequestDetail, AccessRequestItem
 from rolecall.applications.model import ImportStatus
 from rolecall.console.model import Person
@@ -26,7 +26,7 @@ CHART_DAYS = 30
 _ASKED = f"""
     FROM responses p JOIN access_requests r ON r.id = p.request_id
     WHERE p.reviewer_id = ANY(%(me)s) AND p.response = 'Pending' AND p.asked AND p.type = %(type)s
-      AND r.status = %(status)s AND %(own)s <> ALL(parties(r))
+      AND r.status = %(status)s AND {NOT_PARTY}
       AND NOT ARRAY[%(own)s, p.reviewer_id] && {CARRIED_OUT_BY}
       AND (p.reviewer_id IN (%(own)s, administrators_id()) OR p.type = 'Resolve' OR NOT EXISTS (
                SELECT FROM responses o

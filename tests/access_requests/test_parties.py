@@ -1,5 +1,6 @@
 """Test that people who made a request, or whom it is about, do not decide on it: in person or through tokens."""
 
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
@@ -15,9 +16,12 @@ from rolecall.access_requests.permitted import (
     REPORTED_BY_OTHERS,
 )
 from rolecall.console.actions import set_role
+from rolecall.console.overview import asked_among
+from rolecall.console.queries import person_of
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute, fetch_value
 from rolecall.core.roles import Role
+from rolecall.settings.policy import RequirementType
 from tests.access_requests.test_evading_separation import to_group
 from tests.access_requests.test_rechecking import get
 from tests.access_requests.test_separation import URL, approvers, ask
@@ -41,6 +45,13 @@ async def respond(
 ) -> httpx2.Response:
     body = {"type": "Approve", "response": "Approved", "reviewerId": str(reviewer), **fields}
     return await client.post(f"{URL}/{id}/respond", json=body, headers=headers)
+
+
+async def is_in_queue(db: Db, person: UUID, request: str) -> bool:
+    """Return whether the console lists the request among those that wait for the person's approval."""
+    found = await person_of(db, person, datetime.now(UTC))
+    assert found
+    return bool(await asked_among(db, found, RequirementType.APPROVE, [UUID(request)]))
 
 
 @pytest.fixture
@@ -71,6 +82,7 @@ async def test_owner_of_the_reporting_token_is_not_asked_and_does_not_approve(
     sql = "UPDATE responses SET reviewer_id = %(id)s, reviewer_name = 'Grace Hopper' WHERE type = 'Approve'"
     await execute(db, sql, id=office.grace)
     await a_stand_in(db, office.grace, office.sam)
+    assert not await is_in_queue(db, office.grace, made["id"])
     assert await approve(db, office.grace, made["id"], office.grace) == OWN_REQUEST
     assert await approve(db, office.sam, made["id"], office.grace) == PARTY
     recorded = await respond(client, made["id"], office.grace)
@@ -107,6 +119,7 @@ async def test_people_in_conflict_through_a_group_are_not_asked_and_do_not_respo
     sql = "UPDATE responses SET reviewer_id = %(id)s WHERE type = 'Approve' AND reviewer_id = %(una)s"
     await execute(db, sql, id=company.owner, una=una)
     await a_stand_in(db, company.owner, una)
+    assert not await is_in_queue(db, company.owner, made["id"])
     assert await approve(db, company.owner, made["id"], company.owner) == OWN_REQUEST
     assert await approve(db, una, made["id"], company.owner) == PARTY
     assert (await respond(client, made["id"], company.owner)).status_code == 409
@@ -175,6 +188,7 @@ async def test_token_of_an_administrator_records_what_reviewers_said(
 ) -> None:
     headers = await bearer(db, office.sam)
     request = await office.request(db)
+    assert await is_in_queue(db, office.grace, str(request))
     for type, reviewer in (("Approve", office.grace), ("Resolve", None)):
         asked = await fetch_value(
             db, "SELECT reviewer_id FROM responses WHERE type = %(type)s AND asked LIMIT 1", type=type
