@@ -264,8 +264,15 @@ END $$;
 CREATE OR REPLACE TRIGGER recheck_requests AFTER UPDATE ON accounts REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION recheck_requests_of_matches();
 
+-- Whether a request, or another one of the same event, removes or lowers access.
+CREATE OR REPLACE FUNCTION counts_on_removals(request uuid) RETURNS boolean STABLE LANGUAGE sql RETURN EXISTS (
+    SELECT FROM privileges p
+    WHERE (p.request_id = request OR p.request_id IN (
+              SELECT o.request_id FROM related_items t JOIN related_items o ON o.item_id = t.item_id WHERE t.request_id = request))
+          AND access_rank(coalesce(p.lowered_access, p.requested_access)) < access_rank(p.initial_access));
+
 -- An import may show new members of groups: check the requests about groups. It may also show that completed requests were not provisioned,
--- on which others of the same people count.
+-- on which others of the same people count, or that people hold again what requests remove.
 CREATE OR REPLACE FUNCTION recheck_requests_after_import() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO people_to_recheck (identity_id) SELECT NULL WHERE EXISTS (
@@ -276,6 +283,9 @@ BEGIN
                AND c.completed_on <= NEW.created_at AND NOT EXISTS (
                    SELECT FROM application_imports i WHERE i.application_id = NEW.application_id AND i.number <> NEW.number
                           AND i.created_at >= c.completed_on AND shows_requests(i)));
+    INSERT INTO people_to_recheck (identity_id) SELECT DISTINCT r.identity_id
+    FROM access_requests r JOIN accounts a ON a.identity_id = r.identity_id AND a.application_id = NEW.application_id
+    WHERE is_to_recheck(r.status) AND counts_on_removals(r.id) AND EXISTS (SELECT FROM duty_rule_duties);
     RETURN NULL;
 END $$;
 CREATE OR REPLACE TRIGGER recheck_requests AFTER UPDATE OF status ON application_imports FOR EACH ROW

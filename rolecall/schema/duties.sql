@@ -317,11 +317,17 @@ CREATE OR REPLACE FUNCTION take_people_to_evaluate() RETURNS uuid[] LANGUAGE sql
     SELECT coalesce(array_agg(DISTINCT taken.identity_id), '{}') FROM taken;
 END;
 
+-- Evaluate these people. Conflicts whose sides note_people_to_evaluate kept have lost an account.
 CREATE OR REPLACE FUNCTION evaluate_people(people uuid[], moment timestamptz, import_number int) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    kept uuid[];
 BEGIN
     IF cardinality(people) > 0 THEN
+        kept := ARRAY(SELECT c.id FROM conflicts c WHERE c.until IS NULL AND c.identity_id = ANY (people)
+                      AND EXISTS (SELECT FROM past_sides p WHERE p.conflict_id = c.id));
         PERFORM refresh_duty_holders(people, NULL);
         PERFORM refresh_conflicts(people, NULL, moment, import_number);
+        PERFORM record_ends(kept, 'an account does not match the person any more', moment) WHERE cardinality(kept) > 0;
     END IF;
 END $$;
 
@@ -413,17 +419,49 @@ END $$;
 CREATE OR REPLACE FUNCTION evaluate_everything(moment timestamptz) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM lock_matching();
-    PERFORM take_people_to_evaluate();
+    PERFORM evaluate_people(take_people_to_evaluate(), moment, NULL);
     PERFORM refresh_duties(ARRAY(SELECT id FROM duties));
     PERFORM refresh_rules(ARRAY(SELECT id FROM duty_rules), moment);
 END $$;
 
+-- Keep the sides of the current conflicts of people who lose these accounts, which match other people already.
+CREATE OR REPLACE FUNCTION keep_sides_of_accounts(numbers int[], former uuid[]) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    kept uuid[] := ARRAY(SELECT c.id FROM conflicts c WHERE c.until IS NULL AND c.identity_id = ANY (former)
+                         AND NOT EXISTS (SELECT FROM past_sides p WHERE p.conflict_id = c.id));
+BEGIN
+    IF cardinality(kept) = 0 THEN
+        RETURN;
+    END IF;
+    INSERT INTO past_sides (conflict_id, duty_id, account, kind, number, path, access, during)
+    WITH meant AS MATERIALIZED (
+        SELECT c.id, c.identity_id, d.duty_id FROM conflicts c JOIN duty_rule_duties d ON d.rule_id = c.rule_id AND NOT d.is_control WHERE c.id = ANY (kept)
+    ), owned AS MATERIALIZED (
+        SELECT u.number, u.identity_id FROM unnest(numbers, former) AS u (number, identity_id)
+        UNION
+        SELECT a.number, a.identity_id FROM accounts a WHERE a.identity_id IN (SELECT m.identity_id FROM meant m) AND a.number <> ALL (numbers)
+    ), held AS (
+        SELECT h.account, h.duty_id, h.kind, h.number, h.path, h.access, unnest(range_agg(h.during)) AS during
+        FROM duty_holdings(ARRAY(SELECT DISTINCT m.duty_id FROM meant m), ARRAY(SELECT o.number FROM owned o)) AS h
+        GROUP BY h.account, h.duty_id, h.kind, h.number, h.path, h.access
+    )
+    SELECT m.id, h.duty_id, h.account, h.kind, h.number, h.path, h.access, h.during
+    FROM meant m JOIN owned o ON o.identity_id = m.identity_id JOIN held h ON h.account = o.number AND h.duty_id = m.duty_id
+    WHERE upper_inf(h.during);
+END $$;
+
 -- Queue the people whose accounts were matched to another person.
 CREATE OR REPLACE FUNCTION note_people_to_evaluate() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    numbers int[];
+    former uuid[];
 BEGIN
     IF NOT EXISTS (SELECT FROM duties) THEN
         RETURN NULL;
     END IF;
+    SELECT array_agg(number), array_agg(identity_id) INTO numbers, former FROM (
+        SELECT number, identity_id FROM old_rows WHERE identity_id IS NOT NULL EXCEPT SELECT number, identity_id FROM new_rows) AS lost;
+    PERFORM keep_sides_of_accounts(numbers, former) WHERE numbers IS NOT NULL;
     INSERT INTO identities_to_evaluate (identity_id)
     -- EXCEPT instead of a join: a cached plan for few rows would make a join of many rows quadratic.
     SELECT DISTINCT identity_id FROM (

@@ -156,3 +156,21 @@ async def test_requests_of_an_event_are_not_split_into_empty_ones(db: Db) -> Non
     allowed = await allowed_of_event(db, planned)
 
     assert [len(each.privileges) for each in allowed.requests] == [1, 1]
+
+
+async def test_access_is_checked_after_an_import_of_another_application_that_gives_the_removed_duty(
+    client: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
+    mover = await a_mover(client, db, config, "Block")
+    await client.post(f"{URL}/{mover.removal}/resolve", json={})
+    await let_the_worker_work(config)
+    assert (await approve(client, mover.gain))["status"] == "Open"
+
+    crm = await an_application(db, "CRM")
+    run = await some_groups(db, crm, {"Payers": ""})
+    await give(db, crm, "Payers", "Prepare run", run)
+    await an_account(db, crm, "noorc", mover.company.noor, groups=("Payers",), run=run)
+    await finish_again(db, run)
+    await let_the_worker_work(config)
+
+    assert (await get(client, mover.gain))["status"] == "Canceled"

@@ -5,9 +5,13 @@ from uuid import UUID
 
 import httpx2
 
+from rolecall.core.config import Config
 from rolecall.core.db import Db, execute, fetch_rows
+from tests.access_requests.test_moved_people import match
+from tests.builders import an_identity
 from tests.conflicts.test_exceptions import told
 from tests.duties.separating import a_company, a_duty, conflict_of, leave
+from tests.working import let_the_worker_work
 
 BOTH = ["Prepare payments", "Release payments"]
 NOTHING = {"patterns": [{"permission": "Nothing"}]}
@@ -117,6 +121,23 @@ async def test_conflict_that_a_new_version_ends_has_the_name_from_before(client:
 
     kept = await read(client, id)
     assert (kept["status"], kept["rule"]["name"]) == ("Ended", "Prepare and release")
+
+
+async def test_match_that_ends_a_conflict_is_recorded(client: httpx2.AsyncClient, db: Db, config: Config) -> None:
+    company = await a_company(db)
+    finn = await an_identity(db, "Finn", "Santos")
+    id = await conflict_of(db, company.sofia)
+    before = await read(client, id)
+
+    await match(client, db, "sofia", finn)
+    await let_the_worker_work(config)
+
+    conflict = await read(client, id)
+    assert (conflict["status"], conflict["sides"]) == ("Ended", before["sides"])
+    said = "The conflict ended: an account does not match the person any more"
+    assert [each["content"] for each in conflict["activity"]] == [said]
+    assert await told(db, "Conflict Ended") == [("", "1 conflict ended by a change", True)]
+    assert sides(await read(client, await conflict_of(db, finn))) == BOTH
 
 
 async def test_simulation_of_a_duty_counts_conflicts_by_rule_and_changes_nothing(
