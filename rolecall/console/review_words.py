@@ -5,6 +5,9 @@ from typing import Literal
 
 import msgspec
 
+from rolecall.access_models.model import RANK
+from rolecall.accounts.model import Access
+from rolecall.entitlements.model import EntitlementKind
 from rolecall.reviews.model import Decision, Drift, Explained, ItemFact, OnSilence, ReviewType, StageReviewer
 from rolecall.reviews.shapes import ReviewItem, ReviewItemDetail
 
@@ -129,6 +132,18 @@ def drift_of(item: Item) -> str:
             return f"Changed from {item.access} to {drift.access}{number}"
         case Drift.GONE:
             return f"Gone, closed{number}"
+
+
+def lower_accesses(item: Item) -> list[Access]:
+    """Return the access that an item can be changed to: only a permission has lower access."""
+    if item.entitlement is None or item.entitlement.kind != EntitlementKind.PERMISSION:
+        return []
+    return [access for access in Access if 0 < RANK[access] < RANK[item.access]]
+
+
+def decisions_of(item: Item) -> Mapping[Decision, str]:
+    """Return the decisions that are possible for an item, with their keys."""
+    return {one: key for one, key in KEYS.items() if one is not Decision.CHANGE or lower_accesses(item)}
 
 
 def needs_comment(item: Item) -> str:

@@ -199,10 +199,39 @@ async def undo_decision(db: Db, caller: Caller, id: str, raw: Json, facts: Facts
     reviewer_id = (await _require_may_decide(db, caller, item, body.reviewer_id, facts.now)).reviewer_id
     if item.status is ReviewItemStatus.PENDING:
         raise Conflict("The item has no decision that could be withdrawn")
-    below = await fetch_rows(db, "SELECT id FROM review_items WHERE under_id = %(id)s", id=item.id)
-    ids = [item.id, *(id for (id,) in below)]
+    await _withdraw(db, caller, [item.id], reviewer_id, facts.now)
+    return await item_queries.get_item(db, item.id)
+
+
+async def undo_together(db: Db, caller: Caller, id: str, facts: Facts) -> int:
+    """Withdraw a decision and those that its decider made in the same bulk; return how many can be decided again."""
+    item = await undo_decision(db, caller, id, {}, facts)
+    bulk_id = await fetch_value(
+        db,
+        """SELECT bulk_id FROM review_decisions WHERE item_id = %(id)s AND decision IS NOT NULL
+           ORDER BY number DESC LIMIT 1""",
+        id=item.id,
+    )
+    rows = await fetch_rows(
+        db,
+        """SELECT id FROM review_items WHERE review_id = %(review)s AND bulk_id = %(bulk)s AND decided_by = %(me)s
+             AND reviewer_id = %(reviewer)s AND submission_id IS NULL ORDER BY list_key FOR UPDATE""",
+        review=item.review_id,
+        bulk=bulk_id,
+        me=caller.id,
+        reviewer=item.reviewer.id,
+    )
+    ids = [other for (other,) in rows]
+    acting = await permitted.acting_for(db, caller, item.reviewer.id, facts.now)
+    await permitted.require_independent(db, ids, acting.people)
+    return 1 + (await _withdraw(db, caller, ids, acting.reviewer_id, facts.now) if ids else 0)
+
+
+async def _withdraw(db: Db, caller: Caller, ids: Sequence[UUID], reviewer_id: UUID, now: datetime) -> int:
+    """Make decided items undecided, also those below a model, and record it; return how many."""
+    below = await fetch_rows(db, "SELECT id FROM review_items WHERE under_id = ANY(%(ids)s)", ids=list(ids))
     # Fires show_review_items, schema/reviews.sql.
-    await execute(
+    return await execute(
         db,
         """WITH changed AS (
                UPDATE review_items SET status = 'Pending', decision = NULL, until = NULL, new_access = NULL,
@@ -212,13 +241,12 @@ async def undo_decision(db: Db, caller: Caller, id: str, raw: Json, facts: Facts
            INSERT INTO review_decisions (review_id, item_id, stage, reviewer_id, decision, comment, decided_by,
                                          decided_by_name, decided_on)
            SELECT review_id, id, stage, %(reviewer)s, NULL, '', %(caller)s, %(name)s, %(now)s FROM changed""",
-        ids=ids,
+        ids=[*ids, *(id for (id,) in below)],
         reviewer=reviewer_id,
         caller=caller.id,
         name=caller.name,
-        now=facts.now,
+        now=now,
     )
-    return await item_queries.get_item(db, item.id)
 
 
 async def decide_several(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> BulkDecision:
@@ -262,6 +290,7 @@ def _selection(body: DecideSeveralBody) -> Json:
     return body.filters.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
+NEEDS_COMMENT = "A comment is required against the recommendation"
 _WHY_NOT = f"""CASE
     WHEN c.reviewer_id <> %(reviewer)s THEN 'Reviewed by another person'
     WHEN c.submission_id IS NOT NULL THEN 'Submitted already'
@@ -269,7 +298,7 @@ _WHY_NOT = f"""CASE
     WHEN c.under_id IS NOT NULL THEN 'Decided with its model'
     WHEN c.subject = 'Model' THEN 'Models are decided one by one'
     WHEN c.is_sample THEN 'Samples of carried-over items are decided one by one'
-    WHEN %(is_bare)s AND c.recommendation = %(against)s THEN 'A comment is required against the recommendation'
+    WHEN %(is_bare)s AND c.recommendation = %(against)s THEN '{NEEDS_COMMENT}'
     ELSE {permitted.OBSTACLE} END"""
 
 

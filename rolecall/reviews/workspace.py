@@ -77,6 +77,69 @@ async def progress_of(db: Db, review_id: UUID, reviewer_ids: Sequence[UUID]) -> 
     return OwnProgress(left + sum(decisions.values()), left, decisions, changed, signed[0][0] if not left else None)
 
 
+class LastDecision(msgspec.Struct, frozen=True):
+    """The newest decision of a person that was not submitted; `together` counts the items of its bulk."""
+
+    id: UUID
+    number: int
+    access: str
+    decision: str
+    together: int
+
+
+# SQL for the name of what an item `i` is about.
+_ACCESS = "coalesce(nullif(e.display_name, ''), nullif(e.name, ''), e.section, a.username, m.name, '')"
+_ABOUT = """LEFT JOIN entitlements e ON e.id = i.entitlement_id LEFT JOIN accounts a ON a.number = i.account_number
+    LEFT JOIN access_models m ON m.id = i.model_id"""
+
+
+async def last_decision(db: Db, review_id: UUID, reviewer_id: UUID, person_id: UUID) -> LastDecision | None:
+    """Find what a person can undo first: their newest decision about the items of a reviewer."""
+    found = await fetch_all(
+        db,
+        LastDecision,
+        f"""SELECT i.id, i.number, {_ACCESS} AS access, i.decision, i.together FROM (
+                SELECT c.*, CASE WHEN c.bulk_id IS NULL THEN 1 ELSE count(*) OVER (PARTITION BY c.bulk_id) END
+                           AS together
+                FROM review_items c
+                WHERE c.review_id = %(review)s AND c.reviewer_id = %(reviewer)s AND c.decided_by = %(person)s
+                  AND c.submission_id IS NULL AND c.under_id IS NULL AND c.status IN ('Approved', 'Flagged')
+                ORDER BY c.decided_on DESC, c.list_key LIMIT 1) AS i {_ABOUT}""",
+        review=review_id,
+        reviewer=reviewer_id,
+        person=person_id,
+    )
+    return found[0] if found else None
+
+
+class PassedOn(msgspec.Struct, frozen=True):
+    """An item that went from a reviewer to another one, with why and who has it now."""
+
+    number: int
+    access: str
+    holder: str
+    reviewer: str
+    reason: str
+    moved_on: datetime
+
+
+async def passed_on(db: Db, review_id: UUID, reviewer_id: UUID) -> list[PassedOn]:
+    """Return what a reviewer passed on or what was reassigned from them, newest first, up to a limit."""
+    return await fetch_all(
+        db,
+        PassedOn,
+        f"""SELECT i.number, {_ACCESS} AS access, coalesce(h.first_name || ' ' || h.last_name, '') AS holder,
+                   {NAME.format(row="p")} AS reviewer, v.reason, v.moved_on
+            FROM (SELECT DISTINCT ON (item_id) item_id, reason, moved_on, number FROM review_moves
+                  WHERE review_id = %(review)s AND from_id = %(reviewer)s ORDER BY item_id, number DESC) AS v
+            JOIN review_items i ON i.id = v.item_id AND i.reviewer_id <> %(reviewer)s {_ABOUT}
+            LEFT JOIN identities p ON p.id = i.reviewer_id LEFT JOIN identities h ON h.id = i.identity_id
+            ORDER BY v.number DESC LIMIT {_MOST_MOVED}""",
+        review=review_id,
+        reviewer=reviewer_id,
+    )
+
+
 async def count_waiting(db: Db, reviewer_ids: Sequence[UUID]) -> int:
     """Count the open reviews with items that these reviewers must decide or submit."""
     found: int = await fetch_value(

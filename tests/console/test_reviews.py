@@ -337,3 +337,104 @@ async def test_broken_ids_of_a_bulk_decision_are_not_found(
     answer = await administrator.post(f"/reviews/{review}/decide", data={"entitlementId": "zzz", "decision": "Keep"})
 
     assert answer.status_code == 404
+
+
+async def test_passed_on_item_says_who_decides_and_that_it_cannot_be_undone(
+    visitor: httpx2.AsyncClient, company: Reviewed, review: str, db: Db
+) -> None:
+    first, *_ = await items_for(db, review, "Carla")
+    await sign_in(visitor, db, company.carla)
+    work = f"/reviews/{review}/work"
+
+    await visitor.post(f"/review-items/{first}/decide", data={"decision": "Unsure", "back": work})
+    page = (await visitor.get(work)).text
+
+    name = await fetch_value(
+        db,
+        """SELECT p.first_name || ' ' || p.last_name FROM review_items i JOIN identities p ON p.id = i.reviewer_id
+           WHERE i.id = %(id)s""",
+        id=first,
+    )
+    assert f"was passed on to {name}, who decides now. This cannot be undone." in page
+    assert "You can undo it" not in page
+    assert "1 item passed on; other people decide it now" in page
+    assert f"<strong>{name}</strong> decides, since" in page
+
+
+async def test_last_decision_is_undone_with_its_bulk(
+    visitor: httpx2.AsyncClient, company: Reviewed, review: str, db: Db
+) -> None:
+    first, second, third = await items_for(db, review, "Carla")
+    await sign_in(visitor, db, company.carla)
+    work = f"/reviews/{review}/work"
+    undecided = "SELECT count(*) FROM review_items WHERE status = 'Pending' AND id = ANY(%(ids)s::uuid[])"
+
+    await visitor.post(f"/review-items/{third}/decide", data={"decision": "Revoke", "comment": "x", "back": work})
+    one = (await visitor.get(work)).text
+    both = {"id": [first, second], "decision": "Keep", "comment": "Needed", "back": work}
+    await visitor.post(f"/reviews/{review}/decide", data=both)
+    page = (await visitor.get(work)).text
+    last = re.search(r'id="undo-last" method="post" action="([^"]+)"', page)
+    assert last
+    await visitor.post(last[1], data={"together": "yes", "back": work})
+    after = (await visitor.get(work)).text
+
+    assert f'action="/review-items/{third}/undo"' in one
+    assert "2 items were kept. You can undo it until you submit." in page
+    assert "Undo the last 2 decisions" in page
+    assert page.count('form="undo-last">Undo') == 1
+    assert "2 decisions were undone" in after
+    assert f'action="/review-items/{third}/undo"' in after
+    assert await fetch_value(db, undecided, ids=[first, second, third]) == 2
+
+
+async def test_refused_decision_keeps_the_choice(
+    visitor: httpx2.AsyncClient, company: Reviewed, review: str, db: Db
+) -> None:
+    first, *_ = await items_for(db, review, "Carla")
+    await db.execute("UPDATE review_items SET recommendation = 'Revoke' WHERE id = %s", (first,))
+    await sign_in(visitor, db, company.carla)
+    here = f"/reviews/{review}/work?selected={first}"
+
+    refused = await visitor.post(f"/review-items/{first}/decide", data={"decision": "Not Mine", "here": here})
+    page = (await visitor.get(refused.headers["location"])).text
+
+    assert refused.headers["location"] == f"{here}&decide=Not%20Mine"
+    assert "say why the item is not yours" in page
+    assert 'value="Not Mine" data-choice="n" checked' in page
+
+
+async def test_bulk_decision_names_the_items_that_need_a_comment(
+    visitor: httpx2.AsyncClient, company: Reviewed, review: str, db: Db
+) -> None:
+    first, second, _ = await items_for(db, review, "Carla")
+    await db.execute("UPDATE review_items SET recommendation = NULL")
+    await db.execute("UPDATE review_items SET recommendation = 'Revoke' WHERE id = %s", (first,))
+    number = await fetch_value(db, "SELECT number FROM review_items WHERE id = %(id)s", id=first)
+    await sign_in(visitor, db, company.carla)
+
+    await visitor.post(f"/reviews/{review}/decide", data={"id": [first, second], "decision": "Keep"})
+    page = (await visitor.get(f"/reviews/{review}/work")).text
+
+    assert "✓ 1 item was kept." in page
+    assert f"✗ #{number} " in page
+    assert "needs a comment, because Revoke is recommended" in page
+
+
+async def test_change_offers_only_lower_access_of_permissions(
+    visitor: httpx2.AsyncClient, company: Reviewed, review: str, db: Db
+) -> None:
+    rows = await fetch_rows(
+        db,
+        """SELECT i.id, e.kind FROM review_items i JOIN entitlements e ON e.id = i.entitlement_id
+           JOIN identities p ON p.id = i.reviewer_id WHERE p.first_name = 'Carla'""",
+    )
+    await db.execute("UPDATE review_items SET access = 'Modify'")
+    await sign_in(visitor, db, company.carla)
+
+    pages = {kind: (await visitor.get(f"/review-items/{id}")).text for id, kind in rows}
+
+    assert 'data-choice="c"' not in pages["Group"]
+    assert "Lower the access from Modify to" in pages["Permission"]
+    options = pages["Permission"].partition('<select id="access"')[2].partition("</select>")[0]
+    assert re.findall(r"<option>(\w+)", options) == ["Grant"]

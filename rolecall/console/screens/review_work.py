@@ -1,16 +1,17 @@
 """Screens of a reviewer: the workspace by person or by access, one item, decisions, the signed statement."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
+from urllib.parse import quote
 from uuid import UUID
 
 from litestar.handlers import HTTPRouteHandler
 
 from rolecall.access_requests.requirements import ADMINISTRATORS
-from rolecall.accounts.model import Access
 from rolecall.console import finding, review_words
 from rolecall.console import queries as console
-from rolecall.console.answers import HtmlPage, SeeOther, sentence
+from rolecall.console.answers import HtmlPage, ItemResult, SeeOther, sentence, several
 from rolecall.console.forms import first, given
 from rolecall.console.frame import screen
 from rolecall.console.inputs import Form, one_among
@@ -24,7 +25,7 @@ from rolecall.identities.authority import RecordType
 from rolecall.reviews import accepting, deciding, item_queries, moving, queries, submitting, workspace
 from rolecall.reviews.item_queries import ItemFilters
 from rolecall.reviews.model import ItemFact, ReviewItemStatus, ReviewStatus
-from rolecall.reviews.shapes import ReviewDetail, ReviewItem, ReviewItemDetail
+from rolecall.reviews.shapes import BulkDecision, ReviewDetail, ReviewItem, ReviewItemDetail
 from rolecall.web.bodies import a_guid, a_word_of
 
 _REVIEW, _ITEM = RecordType.REVIEW, RecordType.REVIEW_ITEM
@@ -45,8 +46,9 @@ _WORK = {
     "selected": a_guid,
     "decide": one_among(*review_words.KEYS),
 }
-# Access that an item can be changed to.
-_ACCESSES = [access for access in Access if access is not Access.NONE]
+# The end of a notice about a decision, after which the page offers to undo it.
+_CAN_UNDO = "You can undo it until you submit."
+_PASSED_ON = ("Not Mine", "Unsure")
 _UNDECIDED = (ReviewItemStatus.PENDING, ReviewItemStatus.APPROVED, ReviewItemStatus.FLAGGED)
 
 
@@ -81,25 +83,28 @@ async def show_work(
         "by": query.get("by") or "person",
         "reviewer_id": query.get("reviewerId"),
         "is_own": reviewer in person.reviews_as(),
-        "accesses": _ACCESSES,
     }
     if values["by"] == "access":
         values |= await _by_access(db, review, reviewer, query)
-        return HtmlPage("review_by_access.html", values | await _around(db, review, reviewer))
+        return HtmlPage("review_by_access.html", values | await _around(db, review, reviewer, person))
     values |= await _by_person(db, person, review, reviewer, query)
     if values["can_decide"] and query.get("selected") and not is_prefetch:
         await deciding.mark_opened(db, values["item"].id, now)
     if is_fragment and values["item"]:
         return HtmlPage("parts/review_detail.html", values)
-    return HtmlPage("review_by_person.html", values | await _around(db, review, reviewer))
+    return HtmlPage("review_by_person.html", values | await _around(db, review, reviewer, person))
 
 
-async def _around(db: Db, review: ReviewDetail, reviewer: UUID) -> dict[str, Any]:
-    """Return what surrounds the items: progress, tabs with counts, filters."""
+async def _around(db: Db, review: ReviewDetail, reviewer: UUID, person: Person) -> dict[str, Any]:
+    """Return what surrounds the items: progress, the last decision, items passed on, tabs with counts, filters."""
+    is_open = review.status is ReviewStatus.OPEN
     mine = await workspace.progress_of(db, review.id, [reviewer])
     counts = {"todo": mine.left, "kept": mine.kept, "flagged": mine.flagged, "all": mine.total}
     return {
         "mine": mine,
+        "last": await workspace.last_decision(db, review.id, reviewer, person.id) if is_open else None,
+        "can_undo_text": _CAN_UNDO,
+        "passed_on": await workspace.passed_on(db, review.id, reviewer),
         "tabs": [(name, value, counts[value]) for value, (name, _) in TABS.items()],
         "reasons": list(ItemFact),
         "applications": await queries.applications_of(db, review.id),
@@ -151,8 +156,8 @@ async def _holders(db: Db, review: ReviewDetail, reviewer: UUID, entitlement: UU
     return await item_queries.items_by_id(db, await workspace.undecided_holders(db, review.id, [reviewer], entitlement))
 
 
-@screen("GET", "/review-items/{id:str}", scope=Scope.REVIEWS_READ, limits=_ITEM)
-async def show_item(db: Db, id: str, person: Person, caller: Caller, now: datetime) -> HtmlPage:
+@screen("GET", "/review-items/{id:str}", scope=Scope.REVIEWS_READ, limits=_ITEM, query={"decide": _WORK["decide"]})
+async def show_item(db: Db, id: str, person: Person, caller: Caller, query: dict[str, Any], now: datetime) -> HtmlPage:
     item = await item_queries.get_item(db, id)
     review = await queries.plan_of(db, item.review_id)
     can_decide = is_open_for(person, review, item)
@@ -162,8 +167,7 @@ async def show_item(db: Db, id: str, person: Person, caller: Caller, now: dateti
     values = {
         "item": item,
         "review": review,
-        "query": {},
-        "accesses": _ACCESSES,
+        "query": query,
         "can_decide": can_decide,
         "can_undo": can_decide and item.status is not ReviewItemStatus.PENDING,
         "may_reassign": is_open and Scope.REVIEWS_WRITE in caller.scopes,
@@ -192,9 +196,27 @@ async def decide_review_item(db: Db, id: str, form: Form, person: Person, caller
             await deciding.mark_opened(db, item.id, facts.now)
     if raw.get("decision") == "Not Mine" and (words := first(form, "identityId")):
         raw["identityId"] = await finding.the_colleague(db, "identityId", words, caller)
-    item = await deciding.decide(db, caller, id, raw, facts)
-    said = f"#{item.number} {review_words.name_of(item)}: {raw['decision']}"
-    return SeeOther(_back(form, f"/review-items/{id}"), f"{said}. You can undo it until you submit.")
+    try:
+        async with db.transaction():
+            item = await deciding.decide(db, caller, id, raw, facts)
+    except (Invalid, Conflict) as error:
+        return _refused(form, raw, error)
+    said = f"#{item.number} {review_words.name_of(item)}"
+    onward = _back(form, f"/review-items/{id}")
+    if raw["decision"] in _PASSED_ON:
+        passed = f"{said} was passed on to {item.reviewer.name}, who decides now. This cannot be undone."
+        return SeeOther(onward if onward.startswith("/reviews/") else f"/reviews/{item.review_id}/work", passed)
+    return SeeOther(onward, f"{said}: {raw['decision']}. {_CAN_UNDO}")
+
+
+def _refused(form: Form, raw: Json, error: Invalid | Conflict) -> SeeOther:
+    """Show the item again with the decision that was chosen; the script fills in what was typed."""
+    here = first(form, "here")
+    if not here.startswith(("/reviews/", "/review-items/")):
+        raise error
+    chosen = raw.get("decision")
+    kept = f"{'&' if '?' in here else '?'}decide={quote(chosen)}" if chosen in review_words.KEYS else ""
+    return SeeOther(here + kept, sentence(error), "bad")
 
 
 def _back(form: Form, otherwise: str) -> str:
@@ -204,8 +226,15 @@ def _back(form: Form, otherwise: str) -> str:
 
 @screen("POST", "/review-items/{id:str}/undo", limits=_ITEM)
 async def undo_review_decision(db: Db, id: str, form: Form, caller: Caller, facts: Facts) -> SeeOther:
-    item = await deciding.undo_decision(db, caller, id, {}, facts)
-    return SeeOther(_back(form, f"/review-items/{id}"), f"The decision about #{item.number} was undone.")
+    back = _back(form, f"/review-items/{id}")
+    if first(form, "together") == "yes":
+        count = await deciding.undo_together(db, caller, id, facts)
+        if count > 1:
+            return SeeOther(back, f"{count} decisions were undone. Decide these items again.")
+        item = await item_queries.get_item(db, id)
+    else:
+        item = await deciding.undo_decision(db, caller, id, {}, facts)
+    return SeeOther(back, f"The decision about #{item.number} {review_words.name_of(item)} was undone.")
 
 
 @screen("POST", "/review-items/{id:str}/reassign", scope=Scope.REVIEWS_WRITE)
@@ -257,10 +286,38 @@ async def decide_review_items(db: Db, id: str, form: Form, person: Person, calle
         return SeeOther(back, "Select the items to decide first.", "bad")
     raw = {**_decision_body(form), **given(form, "reviewerId"), "itemIds": ids}
     result = await deciding.decide_several(db, caller, id, raw, facts)
-    others = [one for one in result.outcomes if one.reason != "Decided"]
-    left = "".join(f" {one.items} left as they were: {one.reason}." for one in others)
-    said = f"{first(form, 'decision')}: {result.decided} items decided."
-    return SeeOther(back, said + left, "bad" if left else "good")
+    return several(back, await _results(db, raw["decision"], ids, result))
+
+
+_DONE = {"Keep": "kept", "Keep Until": "kept until a date", "Revoke": "marked to be revoked"}
+_MOST_NAMED = 5
+
+
+async def _results(db: Db, decision: str, ids: Sequence[str], result: BulkDecision) -> list[ItemResult]:
+    """Say how many items were decided, and which ones need a comment."""
+    results = []
+    if result.decided:
+        counted = "1 item was" if result.decided == 1 else f"{result.decided:,} items were"
+        results.append(ItemResult(f"{counted} {_DONE.get(decision, 'decided')}. {_CAN_UNDO}"))
+    for one in result.outcomes:
+        if one.reason == deciding.NEEDS_COMMENT:
+            results.append(ItemResult(await _without_comment(db, decision, ids), failed=True))
+        elif one.reason != "Decided":
+            left = "1 item is" if one.items == 1 else f"{one.items:,} items are"
+            results.append(ItemResult(f"{left} unchanged: {one.reason}.", failed=True))
+    return results
+
+
+async def _without_comment(db: Db, decision: str, ids: Sequence[str]) -> str:
+    """Name the items that need a comment, up to a limit."""
+    items = await item_queries.items_by_id(db, [UUID(id) for id in ids])
+    left = [one for one in items if one.status is ReviewItemStatus.PENDING and one.recommendation.verdict]
+    against = [one for one in left if review_words.needs_comment(one) == decision]
+    named = [f"#{one.number} {review_words.name_of(one)} of {review_words.holder_of(one)}" for one in against]
+    shown = ", ".join(named[:_MOST_NAMED]) + (f" and {len(named) - _MOST_NAMED} more" if named[_MOST_NAMED:] else "")
+    verb = "needs" if len(named) == 1 else "need"
+    opposite = "Revoke" if decision == "Keep" else "Keep"
+    return f"{shown} {verb} a comment, because {opposite} is recommended. Select and decide with comment."
 
 
 @screen("GET", "/reviews/{id:str}/submit", scope=Scope.REVIEWS_READ, limits=_REVIEW, query={"reviewerId": a_guid})

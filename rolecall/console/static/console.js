@@ -85,9 +85,72 @@ document.addEventListener("change", (event) => {
 // Show only the fields that the chosen decision uses; without this script all of them are shown.
 function showNeeded(form) {
   const chosen = form.querySelector("[data-choice]:checked")?.value;
-  for (const part of form.querySelectorAll("[data-for]")) part.hidden = part.dataset.for !== chosen;
+  for (const part of form.querySelectorAll("[data-for]")) part.hidden = !part.dataset.for.split(",").includes(chosen);
   const button = form.querySelector("[data-verb]");
-  if (button && chosen) button.textContent = `${chosen} and go to next`;
+  if (button && chosen) button.textContent = `${PASSED_ON.includes(chosen) ? `${chosen}: pass on` : chosen} and go to next`;
+}
+
+// Decisions that give the item to another person at once, so a key alone does not send them.
+const PASSED_ON = ["Not Mine", "Unsure"];
+
+// Return the field that the chosen decision needs and that is empty.
+function missing(form) {
+  const chosen = form.querySelector("[data-choice]:checked")?.value;
+  return [...form.querySelectorAll("[data-needed]")].find((field) => field.dataset.needed.split(",").includes(chosen) && !field.value.trim());
+}
+
+// Say beside a field why the decision was not stored.
+function complain(field, text) {
+  document.getElementById("refusal")?.remove();
+  const place = made("p", text);
+  Object.assign(place, { id: "refusal", className: "notice bad", role: "alert" });
+  field.after(place);
+  field.setAttribute("aria-invalid", "true");
+  field.setAttribute("aria-describedby", "refusal");
+  field.focus();
+}
+
+document.addEventListener(
+  "submit",
+  (event) => {
+    const field = event.target.matches("form.deciding") && missing(event.target);
+    if (!field) return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    complain(field, field.dataset.missing);
+  },
+  true,
+);
+
+// The page after an action replaces this one: keep the ticks of the items, and what was typed for a refused decision.
+let ticked = [];
+let typed;
+document.addEventListener("htmx:beforeRequest", (event) => {
+  if (!isSent(event.detail)) return;
+  ticked = document.querySelector("table.work") ? ticks().filter((tick) => tick.checked).map((tick) => tick.value) : [];
+  const form = event.target.closest("form.deciding");
+  typed = form && { action: form.getAttribute("action"), values: [...new FormData(form)] };
+});
+
+function restore() {
+  for (const tick of ticks()) tick.checked ||= ticked.includes(tick.value);
+  const notice = document.querySelector("main > .notice.bad");
+  const form = typed && notice && document.querySelector(`form.deciding[action="${typed.action}"]`);
+  if (form) refill(form, typed.values, notice.textContent);
+  [ticked, typed] = [[], undefined];
+  countSelected();
+}
+
+function refill(form, values, refusal) {
+  for (const [name, value] of values) {
+    for (const field of form.querySelectorAll(`[name="${name}"]:not([type=hidden])`)) {
+      if (field.type === "radio") field.checked = field.value === value;
+      else field.value = value;
+    }
+  }
+  showNeeded(form);
+  const fields = [...form.querySelectorAll("[data-for]:not([hidden]) :is(input, select)")];
+  complain(missing(form) ?? fields[0] ?? form.querySelector("textarea"), refusal);
 }
 
 // Select the rows that a link names, such as those recommended to keep.
@@ -217,17 +280,31 @@ function decide(key) {
   const choice = document.querySelector(`#detail [data-choice="${key}"]`);
   if (!choice) return false;
   choice.click();
-  const needed = [...choice.form.querySelectorAll("[data-needed]")].find(
-    (field) => field.dataset.needed.split(",").includes(choice.value) && !field.value.trim(),
-  );
+  const needed = missing(choice.form);
   if (needed) needed.focus();
+  else if (PASSED_ON.includes(choice.value)) choice.form.querySelector("[data-verb]").focus();
   else choice.form.requestSubmit();
+  return true;
+}
+
+// With a selection, the keys of the bar decide the selected items.
+function decideSelected(key) {
+  const button = ticks().some((tick) => tick.checked) && document.querySelector(`#several [data-several="${key}"]`);
+  if (button) button.click();
+  return Boolean(button);
+}
+
+// Undo the decision about the item that is shown, or else the last one.
+function undo() {
+  const button = document.querySelector("#detail [data-key=z]") ?? document.querySelector("[data-key=z]");
+  if (button) button.click();
+  else say("There is no decision to undo");
   return true;
 }
 
 // A key that is pressed while a decision is stored is meant for the item that is shown, and waits for the answer.
 let kept;
-const perform = (key) => decide(key) || (key === "r" ? reject() : document.querySelector(`[data-key=${key}]`)?.click());
+const perform = (key) => (key === "z" ? undo() : decideSelected(key)) || decide(key) || (key === "r" ? reject() : document.querySelector(`[data-key=${key}]`)?.click());
 const press = (key) => {
   if (answerable()) perform(key);
   else if (document.getElementById("decided")) kept = { key, id: document.getElementById("detail").dataset.id };
@@ -461,6 +538,7 @@ document.addEventListener("htmx:afterSettle", (event) => {
   requestAnimationFrame(() => {
     document.getElementById(location.hash.slice(1))?.scrollIntoView();
     arrive(isSent(event.detail));
+    if (isSent(event.detail)) restore();
     pressKept();
   });
 });

@@ -198,6 +198,24 @@ async def decided(db: Db, item: str) -> str | None:
     return found
 
 
+async def decide_selected(visit: Visit, third: str, fourth: str) -> None:
+    """Select two items: a key decides both, one key undoes both, and a tick survives another decision."""
+    page, keys = visit.page, visit.page.keyboard
+    for item in (third, fourth):
+        await page.locator(f"input[value='{item}']").check()
+    await page.locator(f"tr[data-id='{third}'] a.what").click()
+    await expect(page.locator("#detail")).to_have_attribute("data-id", third)
+    await keys.press("a")
+    await visit.sees("4 of 4")
+    await keys.press("z")
+    await visit.sees("2 of 4")
+    await page.locator(f"input[value='{fourth}']").check()
+    await page.locator(f"tr[data-id='{third}'] button[value=Revoke]").click()
+    await visit.sees("3 of 4")
+    await expect(page.locator(f"input[value='{fourth}']")).to_be_checked()
+    await page.locator(f"input[value='{fourth}']").uncheck()
+
+
 async def test_every_key_of_the_workspace(browser: Browser, site: Site, site_db: Db) -> None:
     ledger = await a_ledger(site_db, site, "gamma")
     review = await an_open_review(site_db, ledger, "gamma")
@@ -225,16 +243,31 @@ async def test_every_key_of_the_workspace(browser: Browser, site: Site, site_db:
     await page.locator("#until").fill((datetime.now(UTC) + timedelta(days=30)).date().isoformat())
     await page.get_by_role("button", name="Keep Until and go to next").click()
     await visit.sees("2 of 4")
+    # A group has no lower access.
     await keys.press("c")
-    await expect(page.locator("#access")).to_be_focused()
-    await visit.go(f"/reviews/{review}/work")
+    await expect(page.locator("#access")).to_have_count(0)
     await keys.press("r")
     await visit.sees("3 of 4")
+    await keys.press("z")
+    await visit.sees("2 of 4")
+    await decide_selected(visit, third, fourth)
     await keys.press("n")
     await expect(page.locator("#comment")).to_be_focused()
+    # An invalid person is refused by the service: the choice and the text stay, with the error beside them.
+    await page.locator("#identityId").fill("Nemo")
+    await page.locator("#comment").fill("Not my team")
+    await page.get_by_role("button", name="Not Mine: pass on and go to next").click()
+    await expect(page.locator("#refusal")).to_be_visible()
+    await expect(page.locator("#comment")).to_have_value("Not my team")
+    await expect(page.locator("#detail [value='Not Mine']")).to_be_checked()
+    await page.locator("#comment").fill("")
+    await page.get_by_role("button", name="Not Mine: pass on and go to next").click()
+    await visit.sees("Enter a comment")
     await visit.go(f"/reviews/{review}/work")
     await keys.press("s")
-    await visit.sees("Nothing left to decide")
+    await expect(page.get_by_role("button", name="Unsure: pass on and go to next")).to_be_focused()
+    await keys.press("Enter")
+    await visit.sees("This cannot be undone")
 
     assert [await decided(site_db, item) for item in (first, second, third)] == ["Keep", "Keep Until", "Revoke"]
     moved = "SELECT reviewer_id <> %(me)s FROM review_items WHERE id = %(id)s"
