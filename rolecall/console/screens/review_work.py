@@ -200,7 +200,7 @@ async def decide_review_item(db: Db, id: str, form: Form, person: Person, caller
         async with db.transaction():
             item = await deciding.decide(db, caller, id, raw, facts)
     except (Invalid, Conflict) as error:
-        return _refused(form, raw, error)
+        return _refused(form, error)
     said = f"#{item.number} {review_words.name_of(item)}"
     onward = _back(form, f"/review-items/{id}")
     if raw["decision"] in _PASSED_ON:
@@ -209,12 +209,12 @@ async def decide_review_item(db: Db, id: str, form: Form, person: Person, caller
     return SeeOther(onward, f"{said}: {raw['decision']}. {_CAN_UNDO}")
 
 
-def _refused(form: Form, raw: Json, error: Invalid | Conflict) -> SeeOther:
+def _refused(form: Form, error: Invalid | Conflict) -> SeeOther:
     """Show the item again with the decision that was chosen; the script fills in what was typed."""
     here = first(form, "here")
     if not here.startswith(("/reviews/", "/review-items/")):
         raise error
-    chosen = raw.get("decision")
+    chosen = first(form, "decision")
     kept = f"{'&' if '?' in here else '?'}decide={quote(chosen)}" if chosen in review_words.KEYS else ""
     return SeeOther(here + kept, sentence(error), "bad")
 
