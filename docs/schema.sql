@@ -2364,7 +2364,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 895cdb19e345 function reporters(public.access_requests)
 -- e3592cfac7dd function parties(public.access_requests)
 -- 01df6d3322f6 function excluded_from(public.access_requests, text)
--- e350d682d09e function excluded_stand_ins(public.access_requests, text, uuid)
+-- 64ed63ccec90 function excluded_stand_ins(public.access_requests, text, uuid)
 -- f8e5b8c4ad2b function gives(public.access_requests)
 -- 1f7692d77a87 function is_membership(public.privileges)
 -- bf6a86126efe function is_to_recheck(text)

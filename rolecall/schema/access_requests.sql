@@ -36,12 +36,13 @@ CREATE OR REPLACE FUNCTION excluded_from(request access_requests, response_type 
     parties(request)
     || CASE WHEN response_type = 'Verify' THEN carried_out_by(request.id, request.status) ELSE '{}'::uuid[] END;
 
--- The people who must not respond for a reviewer: one person does not approve or verify twice, as a reviewer and for another one.
+-- The people who must not respond for a reviewer: one person does not approve or verify twice, as a reviewer and for another one. The reviewer is
+-- among them after a response for another one.
 CREATE OR REPLACE FUNCTION excluded_stand_ins(request access_requests, response_type text, reviewer uuid) RETURNS uuid[] STABLE LANGUAGE sql RETURN
     excluded_from(request, response_type) || ARRAY(
         SELECT person FROM responses p CROSS JOIN LATERAL unnest(ARRAY[p.reviewer_id, p.stand_in_id]) AS person
         WHERE p.request_id = request.id AND p.type = response_type AND p.type <> 'Resolve' AND (p.asked OR p.response = 'Approved')
-          AND person IS NOT NULL AND person IS DISTINCT FROM reviewer);
+          AND person IS NOT NULL AND (person IS DISTINCT FROM reviewer OR person = p.stand_in_id));
 
 -- Keep waiting_requests equal to the requests that wait for a person's response.
 CREATE OR REPLACE FUNCTION keep_waiting_requests() RETURNS trigger LANGUAGE plpgsql AS $$

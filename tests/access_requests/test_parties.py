@@ -23,7 +23,7 @@ from rolecall.core.db import Db, execute, fetch_value
 from rolecall.core.roles import Role
 from rolecall.settings.policy import RequirementType
 from tests.access_requests.test_evading_separation import to_group
-from tests.access_requests.test_rechecking import get
+from tests.access_requests.test_rechecking import commit, get
 from tests.access_requests.test_separation import URL, approvers, ask
 from tests.builders import a_token, an_access_request, an_application, an_identity
 from tests.duties.separating import a_company, finish_again, join
@@ -229,3 +229,22 @@ async def test_auditor_is_not_asked_and_another_person_responds_for_one_who_was(
 
     await client.post(f"{URL}/{before['id']}/cancel", json={})
     assert "Hana Makinen" not in approvers((await ask(client, company, company.noor, "Approvers")).json())
+
+
+async def test_others_are_asked_where_a_reviewer_has_responded_for_another(
+    client: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
+    company = await a_company(db)
+    await commit(client, company, enabled=False)
+    chief = await fetch_value(db, "SELECT owner_id FROM applications WHERE id = %(id)s", id=company.ledger)
+    sql = "UPDATE identities SET supervisor_id = %(chief)s WHERE id = %(noor)s"
+    await execute(db, sql, chief=chief, noor=company.noor)
+    await set_role(db, await an_identity(db, "Una", "Vale"), Role.ADMINISTRATOR)
+    await a_stand_in(db, chief, company.owner)
+    made = (await ask(client, company, company.noor, "Approvers")).json()
+    assert (await respond(client, made["id"], chief, standInId=str(company.owner))).status_code == 200
+
+    await commit(client, company, enabled=True)
+    await let_the_worker_work(config)
+    assert "Hana Makinen" in approvers(await get(client, made["id"]))
+    assert "Una Vale" in approvers(await get(client, made["id"]))
