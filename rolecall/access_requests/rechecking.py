@@ -5,8 +5,7 @@ A request of an event counts on what other requests of the event remove, and on 
 leave restores. It waits until they are provisioned.
 """
 
-from collections.abc import Iterable, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
 
@@ -35,6 +34,8 @@ from rolecall.duties.prevention import AccessProposal, FoundConflict, PotentialC
 from rolecall.settings.policy import RequestAction
 
 _STRICTNESS = list(RuleResponse).index
+# Control duties with the duties that they control.
+_Controls = Mapping[UUID, set[UUID]]
 
 
 class RecordedConflict(msgspec.Struct, frozen=True):
@@ -129,7 +130,7 @@ def _case(
     own: CheckedRequest,
     id: UUID,
     open_requests: Sequence[OtherRequest],
-    controls: AbstractSet[UUID],
+    controls: _Controls,
 ) -> _Case:
     others = [each for each in open_requests if each.request.id != request.id]
     same_event = [each for each in others if each.request.items & request.items and _may_wait_for(each, own, controls)]
@@ -146,7 +147,7 @@ def _case(
     awaited = [
         each.request.number
         for each in same_event
-        if each not in done and _helps(each.request.action, each.changes, controls)
+        if each not in done and _helps(each.request.action, each.changes, own.changes, controls)
     ]
     return _Case(request, own, now, later, awaited)
 
@@ -160,20 +161,24 @@ def _after(proposal: AccessProposal, own: CheckedRequest, others: Sequence[Other
     )
 
 
-def _helps(action: RequestAction, changes: GainsAndLosses, controls: AbstractSet[UUID]) -> bool:
-    """Return whether other requests of the event may count on one: it removes duties, or restores a control duty."""
-    restores = action is RequestAction.RESTORE and any(duties & controls for duties in changes.given.values())
-    return bool(changes.losses) or restores
+def _helps(action: RequestAction, changes: GainsAndLosses, others: GainsAndLosses, controls: _Controls) -> bool:
+    """Return whether another request of the event may count on one: it removes duties, or restores their control."""
+    given = set[UUID]().union(*others.given.values())
+    restored = set[UUID]().union(*changes.given.values()) if action is RequestAction.RESTORE else set[UUID]()
+    return bool(changes.losses) or any(controls[duty] & given for duty in restored & controls.keys())
 
 
-def _may_wait_for(other: OtherRequest, own: CheckedRequest, controls: AbstractSet[UUID]) -> bool:
+def _may_wait_for(other: OtherRequest, own: CheckedRequest, controls: _Controls) -> bool:
     """Return False for the earlier of two requests that might wait for each other.
 
     That is so if each gives duties and the other may count on it. Requests of an event that give and remove duties are
     split when they are made; a rule may have come later.
     """
-    both = ((own.new.action, own.changes), (other.request.action, other.changes))
-    may_both_wait = all(changes.given and _helps(action, changes, controls) for action, changes in both)
+    both = (
+        (own.new.action, own.changes, other.changes),
+        (other.request.action, other.changes, own.changes),
+    )
+    may_both_wait = all(changes.given and _helps(action, changes, waits, controls) for action, changes, waits in both)
     return not may_both_wait or other.request.turn < own.turn
 
 

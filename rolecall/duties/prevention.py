@@ -165,10 +165,15 @@ async def duties_given(db: Db, access: Iterable[ProposedAccess]) -> dict[Propose
     return found
 
 
-async def control_duties(db: Db) -> set[UUID]:
-    """Return the duties that make combinations of others acceptable by rules in effect."""
-    rows = await fetch_rows(db, "SELECT DISTINCT duty_id FROM duty_rule_duties WHERE is_control")
-    return {id for (id,) in rows}
+async def control_duties(db: Db) -> dict[UUID, set[UUID]]:
+    """Return the duties that make combinations of others acceptable by rules in effect, with those others."""
+    rows = await fetch_rows(
+        db,
+        """SELECT c.duty_id, array_agg(d.duty_id) FROM duty_rule_duties c
+           JOIN duty_rule_duties d ON d.rule_id = c.rule_id AND NOT d.is_control
+           WHERE c.is_control GROUP BY c.duty_id""",
+    )
+    return {id: set(controlled) for id, controlled in rows}
 
 
 class _Rules(msgspec.Struct, frozen=True):

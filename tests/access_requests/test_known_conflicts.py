@@ -17,15 +17,21 @@ from tests.access_requests.test_evading_separation import to_group
 from tests.access_requests.test_rechecking import approve, commit, get, last_entry
 from tests.access_requests.test_separation import BOTH, URL, approvers, ask, conflicts
 from tests.builders import a_token, an_application, an_identity
-from tests.duties.separating import Company, a_company, a_duty, finish_again, join, leave
+from tests.duties.separating import Company, a_company, a_duty, a_rule, finish_again, join, leave
 from tests.holdings import an_account
 from tests.nesting import some_groups
 from tests.working import let_the_worker_work
 
 
 async def returning_from_leave(client: httpx2.AsyncClient, db: Db) -> list[str]:
-    """Let the end of Noor's leave restore Approvers in the ledger and the control duty in another application."""
+    """Let the end of Noor's leave restore Approvers in the ledger and the control duty in another application.
+
+    With Approvers comes the control duty of an unrelated rule.
+    """
     company = await a_company(db, response="Block")
+    await some_groups(db, company.ledger, {"Checkers": ""}, company.run)
+    check, *apart = [await a_duty(db, name, {"group": name}) for name in ("Checkers", "X", "Y")]
+    await a_rule(db, "Unrelated", *apart, without=str(check), response="Warn")
     crm = await an_application(db, "CRM")
     run = await some_groups(db, crm, {"Reviewers": ""})
     await an_account(db, crm, "noorc", company.noor, run=run)
@@ -40,17 +46,17 @@ async def returning_from_leave(client: httpx2.AsyncClient, db: Db) -> list[str]:
         event_type=EventType.ABSENCE,
     )
 
-    def of(application_id: UUID, username: str, group: str) -> NewRequest:
+    def of(application_id: UUID, username: str, *groups: str) -> NewRequest:
         return NewRequest(
             action=RequestAction.RESTORE,
             application_id=application_id,
             identity_id=company.noor,
             target_name=username,
             related=event,
-            privileges=[NewPrivilege(header="Group", permission=group)],
+            privileges=[NewPrivilege(header="Group", permission=group) for group in groups],
         )
 
-    news = [of(company.ledger, "noor", "Approvers"), of(crm, "noorc", "Reviewers")]
+    news = [of(company.ledger, "noor", "Approvers", "Checkers"), of(crm, "noorc", "Reviewers")]
     async with db.transaction():
         return [str(id) for id in await create_requests(db, SYSTEM, news, datetime.now(UTC))]
 
