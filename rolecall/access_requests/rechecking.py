@@ -102,7 +102,8 @@ async def recheck(db: Db, ids: Iterable[UUID]) -> dict[UUID, ConflictVerdict]:
 
     The caller must lock the requests first. The check locks the people until the transaction ends.
     """
-    stored = await _stored(db, ids)
+    asked = list(ids)
+    stored = await _stored(db, asked) if asked else []
     any_group = any(not each.new.identity_id for each in stored)
     of_groups = await open_access.take_turns_of_nesting(db, of_groups=any_group) if stored else None
     if of_groups is None:
@@ -241,7 +242,7 @@ async def refuse_new_conflicts(db: Db, request_id: UUID, before: ConflictVerdict
             )
 
 
-async def _stored(db: Db, ids: Iterable[UUID]) -> list[StoredRequest]:
+async def _stored(db: Db, ids: Sequence[UUID]) -> list[StoredRequest]:
     rows = await fetch_rows(
         db,
         """SELECT r.id, r.number, coalesce((SELECT owner_id FROM tokens WHERE id = r.reporter_id), r.reporter_id),
@@ -255,7 +256,7 @@ async def _stored(db: Db, ids: Iterable[UUID]) -> list[StoredRequest]:
                                                    to_jsonb(p.owner_id), to_jsonb(p.duty_ids)]), '[]')
                    FROM request_conflict_people p WHERE p.request_id = r.id)
            FROM access_requests r WHERE r.id = ANY(%(ids)s) ORDER BY r.number""",
-        ids=list(ids),
+        ids=ids,
     )
     return [
         StoredRequest(
