@@ -79,9 +79,7 @@ def a_config(folder: Path) -> Config:
 
 async def fetched(config: Config, source: Source, content: SourceContent) -> int:
     async with connect(SourceAccess(source, PASSWORD, config, 60)) as connection:
-        found = await fetch_file(connection, content, "x", "Users", config)
-    found.file.discard()
-    return found.records
+        return (await fetch_file(connection, content, "x", "Users", config)).records
 
 
 async def timed(work: Callable[[], Awaitable[int]]) -> tuple[float, int]:

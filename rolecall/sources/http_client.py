@@ -199,7 +199,7 @@ async def open_http(access: SourceAccess) -> AsyncIterator[SourceHttp]:
     if problem := listing_problem(url.host or "", hosts):
         raise SourceFailed(problem)
     threads = ThreadPoolExecutor(_LOOKUP_THREADS, thread_name_prefix="source-lookup")
-    tls = tls_context(access)
+    tls = tls_context(access) if url.scheme == "https" else None
     session = aiohttp.ClientSession(
         connector=guarded_connector(url.scheme, hosts.networks, threads, keepalive=_KEPT_OPEN, tls=tls),
         headers={**_HEADERS, **source.headers, **_credentials(access)},

@@ -92,6 +92,8 @@ class ScimConnection:
                 place, ahead = following, None
                 if place is not None and not is_first:
                     ahead = asyncio.create_task(self._page(url, {**query, **place}))
+                    # Let it send the request before this page is checked and written.
+                    await asyncio.sleep(0)
                 last = page.records if is_first else None
                 yield page.records
             if last and content.paging is not Paging.CURSOR and (further := await self._further(url, query, last)):

@@ -52,7 +52,7 @@ class SeenKeys:
 
     def repeats_older(self, *, at_end: bool = False) -> bool:
         """Return whether a recent key is among the older ones, once there are enough recent ones or the list ends."""
-        if len(self._recent) < self._most_recent and not at_end:
+        if len(self._recent) < self._most_recent and not (at_end and self._older):
             return False
         new = array("q", sorted(self._recent))
         self._recent = set()
