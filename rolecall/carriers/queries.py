@@ -356,6 +356,18 @@ async def progress(db: Db, request: AccessRequestDetail) -> CarrierProgress | No
     )
 
 
+async def progress_mark(db: Db, request_id: UUID) -> str:
+    """Return a text that changes with the status of a request and with what its carrier did."""
+    return await fetch_value(
+        db,
+        """SELECT concat_ws(' ', r.status, k.state, k.attempts, extract(epoch FROM k.next_on)::bigint,
+                            (SELECT string_agg(left(s.state, 1), '' ORDER BY s.position) FROM carrier_steps s
+                             WHERE s.request_id = r.id))
+           FROM access_requests r LEFT JOIN carried_requests k ON k.request_id = r.id WHERE r.id = %(id)s""",
+        id=request_id,
+    )
+
+
 async def open_requests(db: Db, application_id: UUID) -> list[AccessRequestDetail]:
     """Return the oldest open requests of an application."""
     rows = await fetch_rows(

@@ -32,6 +32,7 @@ DONE_BY = {
 }
 BY_CARRIER, HELD_BY_BRAKE = "the carrier", "a person who releases it from the brake, and the carrier"
 PROVING = "an import of the live source"
+_WITHOUT_PEOPLE = (RequirementType.RESOLVE, RequirementType.VERIFY)
 # The verbs of a request without fields: the action and the move of each.
 VERBS = {
     "resolve": (actions.resolve, model.RESOLVE),
@@ -60,6 +61,7 @@ async def shown_request(db: Db, request: AccessRequestDetail, person: Person) ->
         "duty_conflicts": await queries.conflicts_of(db, request.id),
         "milestones": _milestones(request, awaited, carrying),
         "carrying": carrying,
+        "followed": await _followed(db, request, carrying, awaited),
         "proof": _proof(request) if carrying else None,
         "by_import": BY_IMPORT,
         "to_do": TO_DO,
@@ -99,6 +101,16 @@ def _waits_for(
         return [HELD_BY_BRAKE if carrying.state is CarriedState.HELD else BY_CARRIER]
     reviewers = pending_reviewers(request, type)
     return [PROVING if id == SYSTEM.id else name for id, name in reviewers.items()]
+
+
+async def _followed(
+    db: Db, request: AccessRequestDetail, carrying: CarrierProgress | None, awaited: RequirementType | None
+) -> str | None:
+    """Return the state that the page shows while the carrier works or an import is to prove what it did, else None."""
+    if carrying is None or carrying.state is CarriedState.HELD or awaited not in _WITHOUT_PEOPLE:
+        return None
+    waits_for = _waits_for(request, awaited, carrying)
+    return await carriers.progress_mark(db, request.id) if {BY_CARRIER, PROVING} & set(waits_for) else None
 
 
 def _proof(request: AccessRequestDetail) -> str | None:

@@ -1,6 +1,7 @@
 """The screen of a carrier: save it, see what it would do and did, release its brake, remove it."""
 
 from html import unescape
+from urllib.parse import unquote
 from uuid import UUID
 
 import httpx2
@@ -129,6 +130,13 @@ async def test_request_shows_the_carrier_instead_of_a_provisioner(
 
     earlier = await shown_request(administrator, by_hand)
 
+    followed = unquote(taken.partition(f'data-stream="/requests/{id}/log?')[2].partition('"')[0])
+    changed = await administrator.get(f"/requests/{id}/log?{followed}")
+
+    assert followed == "shown=Open"
+    assert "event: look" in changed.text
+    assert "data-stream" not in earlier
+    assert "The request is approved." in taken
     assert "Waiting for the carrier to provision it." in taken
     assert "<strong>The carrier</strong> provisions it" in taken
     assert "What it cannot do is left to Peter Naur" in taken

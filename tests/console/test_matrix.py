@@ -59,6 +59,7 @@ MATRIX: dict[tuple[str, str], frozenset[str]] = {
     ("POST", "/requests/new"): EVERYONE,
     ("POST", "/requests/respond"): EVERYONE,
     ("GET", "/requests/{id:str}"): REQUEST,
+    ("GET", "/requests/{id:str}/log"): REQUEST,
     ("POST", "/requests/{id:str}/respond"): REQUEST,
     ("POST", "/requests/{id:str}/assign"): REQUEST,
     ("POST", "/requests/{id:str}/snooze"): REQUEST,

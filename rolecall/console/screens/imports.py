@@ -6,7 +6,6 @@ from uuid import UUID
 
 from litestar.handlers import HTTPRouteHandler
 from litestar.response.base import ASGIResponse
-from litestar.response.streaming import ASGIStreamingResponse
 
 from rolecall.application_imports import actions, changes, queries
 from rolecall.application_imports.model import ChangeType, ImportStatus, ImportType, ReadProgress, RecordKind
@@ -19,6 +18,7 @@ from rolecall.console.answers import HtmlPage, SeeOther
 from rolecall.console.forms import problems_by_field
 from rolecall.console.frame import screen
 from rolecall.console.inputs import one_among
+from rolecall.console.streams import LOOK, LOOK_EVERY, RETRY, STREAM_LOOKS, stream_response
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts
 from rolecall.core.config import Config
@@ -32,9 +32,6 @@ from rolecall.web.downloads import send_file
 from rolecall.web.uploads import read_upload
 
 ENDED = {ImportStatus.FINISHED, ImportStatus.FAILED, ImportStatus.CANCELED}
-_LOOK_EVERY = 0.5
-# End the stream after 20 s; the browser reconnects, which checks the session again and lets the process shut down.
-_STREAM_LOOKS = 40
 
 
 @screen("GET", "/imports", scope=Scope.IMPORTS_READ, query={"only": one_among("troubled")})
@@ -95,18 +92,15 @@ async def stream_log(db: Db, id: str, pool: Pool, request: AnyRequest) -> ASGIRe
     known = int(last[:18]) if last.isascii() and last.isdecimal() else 0
     shown = request.query_params.get("status", run.status)
     progress = await queries.progress_of(db, run.id)
-    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    return ASGIStreamingResponse(
-        iterator=_log_events(pool, run.id, shown, known, progress), media_type="text/event-stream", headers=headers
-    )
+    return stream_response(_log_events(pool, run.id, shown, known, progress))
 
 
 async def _log_events(
     pool: Pool, id: UUID, shown: str, known: int, progress: ReadProgress | None
 ) -> AsyncGenerator[bytes]:
     """Send each line with its number as id, and the event `look` when the status or progress differ from the shown."""
-    yield b"retry: 500\n\n"
-    for _ in range(_STREAM_LOOKS):
+    yield RETRY
+    for _ in range(STREAM_LOOKS):
         async with pool.connection() as db:
             now = await queries.status_of(db, id)
             held = await console.why_held(db, id)
@@ -116,9 +110,9 @@ async def _log_events(
             known = number
             yield f"id: {number}\ndata: {' '.join(line.splitlines())}\n\n".encode()
         if now != shown or held or read != progress:
-            yield b"event: look\ndata: \n\n"
+            yield LOOK
             return
-        await asyncio.sleep(_LOOK_EVERY)
+        await asyncio.sleep(LOOK_EVERY)
 
 
 @screen("GET", "/imports/{id:str}/files/{file:str}", scope=Scope.IMPORTS_READ, limits=RecordType.IMPORT)

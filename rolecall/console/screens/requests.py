@@ -1,10 +1,13 @@
 from datetime import datetime
+from functools import partial
 from typing import Any
 from uuid import UUID
 
 from litestar.handlers import HTTPRouteHandler
+from litestar.response.base import ASGIResponse
 
 from rolecall.access_requests import actions, queries, requests_of_person
+from rolecall.carriers import queries as carriers
 from rolecall.console import overview, record_access
 from rolecall.console import queries as console
 from rolecall.console.answers import HtmlPage, SeeOther
@@ -23,15 +26,16 @@ from rolecall.console.inputs import Form, some_words
 from rolecall.console.model import Person
 from rolecall.console.picking import FoundAccess, access_as, access_like, is_searched, with_lines
 from rolecall.console.request_details import AWAITED, shown_request
+from rolecall.console.streams import changes, stream_response
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts
-from rolecall.core.db import Db
+from rolecall.core.db import Db, Pool
 from rolecall.core.errors import Invalid
-from rolecall.core.ids import guid
+from rolecall.core.ids import guid, known_guid
 from rolecall.core.paging import totals_by
 from rolecall.identities.authority import RecordType
 from rolecall.settings.policy import RequestAction, RequirementType
-from rolecall.web.bodies import a_guid, a_word_of
+from rolecall.web.bodies import AnyRequest, a_guid, a_word_of
 from rolecall.work_items.model import WorkStatus
 
 _FILTERS = {
@@ -179,4 +183,18 @@ async def show_request(db: Db, person: Person, id: str) -> HtmlPage:
     return HtmlPage("request.html", await shown_request(db, await queries.get(db, id), person))
 
 
-HANDLERS: list[HTTPRouteHandler] = [show_inbox, show_waiting, show_form, create_access_request, show_request]
+@screen("GET", "/requests/{id:str}/log", scope=Scope.ACCESS_REQUESTS_READ, limits=RecordType.REQUEST)
+async def follow_request(id: str, pool: Pool, request: AnyRequest) -> ASGIResponse:
+    """Report that the shown state of a request has changed, while a carrier or an import works on it."""
+    current = partial(carriers.progress_mark, request_id=known_guid("AccessRequest", id))
+    return stream_response(changes(pool, request.query_params.get("shown", ""), current))
+
+
+HANDLERS: list[HTTPRouteHandler] = [
+    show_inbox,
+    show_waiting,
+    show_form,
+    create_access_request,
+    show_request,
+    follow_request,
+]

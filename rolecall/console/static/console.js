@@ -481,8 +481,20 @@ document.addEventListener("htmx:xhr:progress", (event) => {
   bar.value = (100 * event.detail.loaded) / event.detail.total;
 });
 
-// Follow the log of an import. A broken stream resumes after the last line, on any process.
+// Follow the log of an import, or a request that a carrier works on. A broken stream resumes on any process.
 let stream;
+const isTyped = () => [...document.querySelectorAll("main textarea, main input[type=text]")].some((field) => field.value !== field.defaultValue);
+// Keep what was typed, and offer to load the page again.
+function announceChange() {
+  const notice = document.createElement("p");
+  notice.className = "notice";
+  notice.role = "status";
+  const again = document.createElement("a");
+  again.href = location.href;
+  again.textContent = "Load the page again";
+  notice.append("This page is out of date; your text is not sent yet. ", again);
+  document.querySelector("main").prepend(notice);
+}
 function follow(root) {
   const place = root.querySelector("[data-stream]");
   stream?.close();
@@ -497,7 +509,8 @@ function follow(root) {
   };
   stream.addEventListener("look", () => {
     stream.close();
-    location.reload();
+    if (isTyped()) announceChange();
+    else location.reload();
   });
 }
 
