@@ -29,7 +29,7 @@ _OF_LDAP = frozenset(
     | {"memberValue", "startTls"}
 )
 _OF_SCIM = frozenset({"authentication", "header", "headers"})
-_FOREIGN = {CarrierKind.SCIM: _OF_LDAP, CarrierKind.LDAP: _OF_SCIM}
+FOREIGN = {CarrierKind.SCIM: _OF_LDAP, CarrierKind.LDAP: _OF_SCIM}
 
 
 async def put_carrier(db: Db, application_id: UUID, raw: Json, facts: Facts, config: Config) -> None:
@@ -76,7 +76,7 @@ async def _store(db: Db, application_id: UUID, carrier: Carrier, facts: Facts) -
 def _key_problems(body: CarrierBody) -> Iterator[Problem]:
     """Refuse keys that the kind does not read, and require those that it needs."""
     given = body.model_dump(by_alias=True, exclude_defaults=True, exclude_none=True)
-    for name in sorted(given.keys() & _FOREIGN[body.kind]):
+    for name in sorted(given.keys() & FOREIGN[body.kind]):
         yield Problem(name, f"{body.kind} does not use {name}")
     if body.kind is CarrierKind.LDAP:
         yield from (Problem(name, f"LDAP needs {name}") for name in _LDAP_NEEDS if name not in given)

@@ -358,7 +358,7 @@ async def progress(db: Db, request: AccessRequestDetail) -> CarrierProgress | No
 
 async def progress_mark(db: Db, request_id: UUID) -> str:
     """Return a text that changes with the status of a request and with what its carrier did."""
-    return await fetch_value(
+    found = await fetch_value(
         db,
         """SELECT concat_ws(' ', r.status, k.state, k.attempts, extract(epoch FROM k.next_on)::bigint,
                             (SELECT string_agg(left(s.state, 1), '' ORDER BY s.position) FROM carrier_steps s
@@ -366,6 +366,7 @@ async def progress_mark(db: Db, request_id: UUID) -> str:
            FROM access_requests r LEFT JOIN carried_requests k ON k.request_id = r.id WHERE r.id = %(id)s""",
         id=request_id,
     )
+    return str(found)
 
 
 async def open_requests(db: Db, application_id: UUID) -> list[AccessRequestDetail]:

@@ -20,7 +20,7 @@ class SeeOther(msgspec.Struct, frozen=True):
 
     location: str
     notice: str | None = None
-    kind: Literal["good", "bad"] = "good"
+    kind: Literal["good", "warn", "bad"] = "good"
     session: str | None = None
 
 

@@ -1,5 +1,7 @@
 """Forms of sources and carriers: how to connect to the system of an application, and fields of JSON."""
 
+import re
+
 import msgspec
 
 from rolecall.console.forms import first, integer, problems_by_field
@@ -8,6 +10,9 @@ from rolecall.core.checking import Json
 from rolecall.core.errors import Invalid
 from rolecall.sources.shapes import SourceDetail
 
+_BYTE = re.compile(r"byte (\d+)")
+# How much of the text before a mistake is named.
+_NAMED = 20
 _TEXTS = ("kind", "url", "username", "authentication", "header", "secretRef", "secret")
 
 
@@ -42,7 +47,16 @@ def json_object(name: str, text: str) -> Json | None:
     try:
         return msgspec.json.decode(text, type=dict)
     except msgspec.DecodeError as error:
-        raise Invalid.on(name, f"{name.capitalize()} must be a JSON object: {error}") from None
+        raise Invalid.on(name, f"{name.capitalize()} must be a JSON object{_place(text, str(error))}") from None
+
+
+def _place(text: str, said: str) -> str:
+    """Return where a text stops being JSON, from the byte that the decoder names."""
+    found = _BYTE.search(said)
+    if not found:
+        return ""
+    before = text.encode()[: int(found[1])].decode(errors="ignore")
+    return f"; it is not JSON from line {before.count(chr(10)) + 1} on, after {before[-_NAMED:].strip() or 'its start'}"
 
 
 def problems_by_part(error: Invalid) -> dict[str, str]:

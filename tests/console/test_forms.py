@@ -34,6 +34,7 @@ CHOSEN: dict[str, dict[str, str]] = {
     "/review-items/{id}/reassign": {"identityId": "Grace Hopper"},
     "/reviews/{id}/reassign": {"identityId": "ada.admin@example.com"},
     "/applications/{id}/template": {"template": "Something new"},
+    "/applications/connect": {"name": "A live system"},
 }
 # Forms that are refused rightly, with the message: the review has an open item when its page is tested, and this page
 # also cancels it before the pages below it are tested.

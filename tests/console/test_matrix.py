@@ -113,6 +113,7 @@ CLOSED = {
     ("POST", "/access/{id:str}"),
     ("GET", "/applications/new"),
     ("POST", "/applications/new"),
+    *((verb, f"/applications/{path}") for verb in ("GET", "POST") for path in ("connect", "{id:str}/columns")),
     ("GET", "/applications/{id:str}/edit"),
     ("POST", "/applications/{id:str}/edit"),
     ("GET", "/applications/{id:str}/files"),

@@ -10,7 +10,7 @@ import pytest
 from aiohttp import web
 
 from rolecall.core.config import Config
-from rolecall.core.db import Db, fetch_value
+from rolecall.core.db import Db, fetch_rows, fetch_value
 from tests.builders import an_application
 from tests.sources.rest_server import CONTENTS, RestServer, serving
 from tests.sources.sourcing import CONNECTOR, allowing
@@ -44,7 +44,7 @@ async def test_application_links_to_its_source(administrator: httpx2.AsyncClient
 
     assert f'href="/applications/{application}/source"' in page
     assert "This application has no live source" in empty
-    assert "Test connection" not in empty
+    assert "Fetch now" not in empty
 
 
 async def test_saved_source_is_tested_and_shown_as_understood(
@@ -58,9 +58,71 @@ async def test_saved_source_is_tested_and_shown_as_understood(
     assert "Works" in page
     assert "3 records were read" in page
     assert "user2@example.com" in page
-    assert "0 days old" in page
+    assert "set today" in page
     assert "s3cret" not in page
     assert server.headers[0]["Authorization"] == "Bearer s3cret"
+
+
+async def test_form_is_tested_without_saving_it(
+    administrator: httpx2.AsyncClient, application: UUID, server: RestServer, db: Db
+) -> None:
+    contents = json.dumps({"Users": CONTENTS["None"]})
+    form = {"kind": "REST", "url": server.url, "contents": contents, "authentication": "None", "timeoutSeconds": "5"}
+    new = await administrator.post(f"/applications/{application}/source/test", data=form)
+    await save(administrator, application, "http://127.0.0.1:9/")
+    other = await administrator.post(f"/applications/{application}/source/test", data=form)
+    wrong = await administrator.post(f"/applications/{application}/source/test", data={**form, "url": "x"})
+
+    assert "Works" in new.text
+    assert "Works" in other.text
+    assert "which are not saved yet" in other.text
+    assert f'value="{server.url}"' in other.text
+    assert 'id="url-problem"' in wrong.text
+    assert await fetch_value(db, "SELECT definition ->> 'url' FROM sources") == "http://127.0.0.1:9/"
+
+
+async def test_notice_says_that_the_secret_no_longer_applies(
+    administrator: httpx2.AsyncClient, application: UUID
+) -> None:
+    await save(administrator, application, "http://127.0.0.1:9/", authentication="Bearer", secret="s3cret")
+    await save(administrator, application, "http://127.0.0.1:8/", authentication="Bearer", secretRef="sealed")
+
+    page = (await administrator.get(f"/applications/{application}/source")).text
+
+    assert 'class="notice warn"' in page
+    assert "No secret is stored for this URL and login: enter it under New secret" in page
+
+
+async def test_fields_of_other_kinds_are_left_out(administrator: httpx2.AsyncClient, application: UUID, db: Db) -> None:
+    contents = '{"Users": {"path": "ou=people"}}'
+    fields = {"kind": "LDAP", "authentication": "Bearer", "header": "X-Key", "headers": '{"a": "b"}'}
+
+    saved = await save(administrator, application, "ldap://127.0.0.1:9", contents=contents, **fields)
+
+    assert saved.status_code == 303, saved.text
+    assert await fetch_value(db, "SELECT definition -> 'header' FROM sources") is None
+
+
+async def test_live_system_is_connected_and_its_columns_are_mapped(administrator: httpx2.AsyncClient, db: Db) -> None:
+    named = {"name": "Wiki", "system": "SCIM 2.0 server"}
+    nameless = await administrator.post("/applications/connect", data={**named, "name": ""})
+    connected = await administrator.post("/applications/connect", data=named)
+    source = unescape((await administrator.get(connected.headers["location"])).text)
+    id = connected.headers["location"].split("/")[2]
+    columns = (await administrator.get(f"/applications/{id}/columns")).text
+    form = {"column.0.0.1": "login", "field.0.0.1": "Username", "column.1.0.1": "x", "field.1.0.1": "Nonsense"}
+    wrong = await administrator.post(f"/applications/{id}/columns", data=form)
+    saved = await administrator.post(f"/applications/{id}/columns", data={**form, "field.1.0.1": "Group"})
+
+    assert nameless.status_code == 400
+    assert connected.headers["location"].endswith("/source?kind=SCIM")
+    assert '"each": "members"' in source
+    assert 'value="members.display"' in columns
+    assert wrong.status_code == 400
+    assert 'value="login"' in wrong.text
+    assert saved.status_code == 303
+    stored = await fetch_rows(db, "SELECT columns, shape -> 'ignore' -> 0 FROM file_groups ORDER BY position")
+    assert stored == [({"login": "Username"}, "id"), ({"x": "Group"}, "id")]
 
 
 async def test_failure_is_shown_in_words_and_escaped(
@@ -91,7 +153,7 @@ async def test_problems_stand_beside_their_fields(administrator: httpx2.AsyncCli
 async def test_source_is_removed(administrator: httpx2.AsyncClient, application: UUID, db: Db) -> None:
     await save(administrator, application, "http://127.0.0.1:9/")
     page = (await administrator.get(f"/applications/{application}")).text
-    assert "Run import now" in page
+    assert "Fetch now" in page
 
     removed = await administrator.post(f"/applications/{application}/source/remove")
 

@@ -45,6 +45,7 @@ from rolecall.identities import finding as people
 from rolecall.identities.authority import IMPORT, RecordType
 from rolecall.settings import queries as settings
 from rolecall.settings.policy import Level
+from rolecall.sources import queries as sources
 from rolecall.web.bodies import a_word_of
 
 # File groups of a new application; other file groups can be defined through the API.
@@ -62,9 +63,8 @@ TABS = ("accounts", "groups", "permissions", "imports", "connector")
 async def show_applications(db: Db, caller: Caller, query: dict[str, Any]) -> HtmlPage:
     page = await queries.readable_by(db, caller, query["page"])
     beside = await console.beside_applications(db, [item.id for item in page.items])
-    return HtmlPage(
-        "applications.html", {"page": page, "query": query, "beside": beside, "held": await console.held_imports(db)}
-    )
+    values = {"page": page, "query": query, "beside": beside, "held": await console.held_imports(db)}
+    return HtmlPage("applications.html", values | {"live": await sources.by_application(db, list(beside))})
 
 
 @screen("GET", "/applications/new", scope=Scope.CONFIG_MANAGE)

@@ -27,6 +27,7 @@ from rolecall.core.errors import Invalid, NotFound
 from rolecall.core.files import Upload
 from rolecall.core.ids import known_guid
 from rolecall.identities.authority import IMPORT, RecordType
+from rolecall.sources import queries as sources
 from rolecall.web.bodies import AnyRequest, a_word_of
 from rolecall.web.downloads import send_file
 from rolecall.web.uploads import read_upload
@@ -67,6 +68,7 @@ async def show_import(db: Db, caller: Caller, id: str, query: dict[str, Any]) ->
             "held": hold.reason if hold else None,
             "foreseen": await changes.previewed_counts(db, run.id) if hold else {},
             "why_not_continued": _why_not_continued(hold, caller) if hold else None,
+            "is_live_source": await sources.find(db, run.application.id) is not None,
             "failure": await queries.failure_of(db, run.id),
             "is_over": ImportStatus(run.status) in ENDED,
             "progress": await queries.progress_of(db, run.id),

@@ -12,6 +12,7 @@ from rolecall.console.answers import HtmlPage, SeeOther
 from rolecall.console.forms import first, integer, problems_by_field, shown
 from rolecall.console.frame import screen
 from rolecall.console.inputs import Form, plain_form
+from rolecall.console.live_systems import proposed_contents
 from rolecall.console.peer_forms import as_json, current_peer, json_object, peer_body, problems_by_part
 from rolecall.core import clock
 from rolecall.core.caller import Caller, Scope
@@ -27,18 +28,22 @@ from rolecall.scim_server.shapes import DEFAULT_DAYS
 from rolecall.source_tests import actions as tests
 from rolecall.source_tests.shapes import SourceTest
 from rolecall.sources import actions, queries
+from rolecall.sources.kinds import KINDS
 from rolecall.sources.model import Authentication, SourceKind
+from rolecall.sources.references import SEALED
 from rolecall.sources.shapes import SourceDetail
-from rolecall.web.bodies import AnyRequest, Carried
+from rolecall.web.bodies import AnyRequest, Carried, a_word_of
 from rolecall.web.services import Services
 
 _HERE = "/applications/{id:str}/source"
 _SCOPE = Scope.CONFIG_MANAGE
+_COMMON = frozenset({"kind", "url", "contents", "secret"})
+_ENTER_AGAIN = "No secret is stored for this URL and login: enter it under New secret and save again."
 
 
-@screen("GET", _HERE, scope=_SCOPE)
-async def show_source(db: Db, id: str, config: Config, now: datetime) -> HtmlPage:
-    return await _page(db, known_guid("Application", id), config, now)
+@screen("GET", _HERE, scope=_SCOPE, query={"kind": a_word_of(SourceKind)})
+async def show_source(db: Db, id: str, query: dict[str, Any], config: Config, now: datetime) -> HtmlPage:
+    return await _page(db, known_guid("Application", id), config, now, SourceView(kind=query.get("kind")))
 
 
 @screen("POST", _HERE, scope=_SCOPE)
@@ -48,32 +53,54 @@ async def put_source(db: Db, caller: Caller, id: str, form: Form, facts: Facts, 
         async with db.transaction():
             await actions.put_source(db, caller, application_id, _body(form), facts, config)
     except Invalid as error:
-        return await _page(db, application_id, config, facts.now, form, problems_by_part(error))
+        return await _page(db, application_id, config, facts.now, SourceView(form, problems_by_part(error)))
+    if await _is_without_secret(db, application_id):
+        return SeeOther(f"/applications/{id}/source", f"The source was saved. {_ENTER_AGAIN}", "warn")
     is_push = fold(first(form, "kind")) == fold(SourceKind.SCIM_PUSH)
     advice = "Create a token for the identity provider." if is_push else "Test the connection before you import."
     return SeeOther(f"/applications/{id}/source", f"The source was saved. {advice}")
 
 
+TestResult = SourceTest | NotFound | Invalid
+
+
+class TestedForm(msgspec.Struct, frozen=True):
+    """A form that was tested without saving it, None for the saved source, and the result."""
+
+    form: Form | None
+    result: TestResult
+
+
+async def _is_without_secret(db: Db, id: UUID) -> bool:
+    """Return whether the source uses a stored secret, and none is stored for this URL and login."""
+    source = await queries.find(db, id)
+    is_sealed = source is not None and source.secret_ref == SEALED
+    return is_sealed and await queries.sealed_secret(db, id, queries.FETCHING) is None
+
+
 async def _test(request: AnyRequest, config: Config) -> Carried:
-    """Ask the source before the transaction, because it may be slow."""
+    """Test the source in the form, or the saved one, before the transaction, because it may be slow."""
     carried = await plain_form(request, config)
     services: Services = request.app.state.services
     id = known_guid("Application", request.path_params["id"])
     facts = Facts(now=clock.now(), zone=config.timezone)
     try:
-        result: object = await tests.test_source(services.pool, request.user, id, {}, facts, config)
-    except NotFound as error:
+        raw = {"source": _body(carried.raw)} if "kind" in carried.raw else {}
+        result: TestResult = await tests.test_source(services.pool, request.user, id, raw, facts, config)
+    except (NotFound, Invalid) as error:
         result = error
-    return msgspec.structs.replace(carried, raw=result)
+    return msgspec.structs.replace(carried, raw=TestedForm(carried.raw if "kind" in carried.raw else None, result))
 
 
 @screen("POST", f"{_HERE}/test", scope=_SCOPE, read_body=_test)
-async def test_source(db: Db, caller: Caller, id: str, raw: Any, config: Config, now: datetime) -> HtmlPage:
-    if isinstance(raw, Exception):
-        raise raw
+async def test_source(db: Db, caller: Caller, id: str, raw: TestedForm, config: Config, now: datetime) -> HtmlPage:
     application_id = known_guid("Application", id)
-    await tests.record_test(db, caller, application_id, raw)
-    return await _page(db, application_id, config, now, result=raw)
+    if isinstance(raw.result, Invalid):
+        return await _page(db, application_id, config, now, SourceView(raw.form, problems_by_part(raw.result)))
+    if isinstance(raw.result, NotFound):
+        raise raw.result
+    await tests.record_test(db, caller, application_id, raw.result)
+    return await _page(db, application_id, config, now, SourceView(raw.form, result=raw.result))
 
 
 @screen("POST", f"{_HERE}/remove", scope=_SCOPE)
@@ -91,7 +118,8 @@ async def create_push_token(db: Db, caller: Caller, id: str, form: Form, facts: 
         async with db.transaction():
             token = await pushes.create_push_token(db, caller, application_id, raw, facts)
     except Invalid as error:
-        return await _page(db, application_id, config, facts.now, token_problems=problems_by_field(error))
+        view = SourceView(token_problems=problems_by_field(error))
+        return await _page(db, application_id, config, facts.now, view)
     said = {"what": f"Secret of {token.name}", "secret": token.secret, "href": f"/applications/{id}/source"}
     return HtmlPage("secret.html", said)
 
@@ -103,16 +131,17 @@ async def revoke_push_token(db: Db, caller: Caller, id: str, now: datetime) -> S
     return SeeOther(f"/applications/{application_id}/source", said)
 
 
-async def _page(
-    db: Db,
-    id: UUID,
-    config: Config,
-    now: datetime,
-    form: Form | None = None,
-    problems: dict[str, str] | None = None,
-    result: SourceTest | None = None,
-    token_problems: dict[str, str] | None = None,
-) -> HtmlPage:
+class SourceView(msgspec.Struct, frozen=True):
+    """What the page shows beside the saved source: a form as it was sent, its problems, and the result of a test."""
+
+    form: Form | None = None
+    problems: dict[str, str] = {}
+    result: SourceTest | None = None
+    token_problems: dict[str, str] = {}
+    kind: SourceKind | None = None
+
+
+async def _page(db: Db, id: UUID, config: Config, now: datetime, view: SourceView) -> HtmlPage:
     application = await applications.get(db, id)
     try:
         source: SourceDetail | None = await queries.get(db, id, config, now)
@@ -123,29 +152,57 @@ async def _page(
     values = {
         "application": application,
         "source": source,
-        "form": shown(form) if form is not None else _current(source, facts.groups),
-        "problems": problems or {},
-        "token_problems": token_problems or {},
+        "form": shown(view.form) if view.form is not None else _current(source, facts.groups, view.kind),
+        "problems": view.problems,
+        "token_problems": view.token_problems,
+        "groups": facts.groups,
+        "examples": {kind: as_json(proposed_contents(kind, facts.groups)) for kind in SourceKind},
+        "is_unsaved": view.form is not None and _is_changed(view.form, _current(source, facts.groups, view.kind)),
         "kinds": list(SourceKind),
         "authentications": list(Authentication),
-        "result": result,
+        "result": view.result,
+        "is_listed": {group: bool(content.each) for group, content in (source.contents.items() if source else ())},
+        "failures": _failures(view.result) if view.result else {},
         "push": await push_queries.detail(db, id, config) if is_push else None,
         "days": DEFAULT_DAYS,
         "age": (now - source.secret_date).days if source and source.secret_date else None,
     }
-    return HtmlPage("source.html", values, 400 if problems or token_problems else 200)
+    return HtmlPage("source.html", values, 400 if view.problems or view.token_problems else 200)
 
 
-def _current(source: SourceDetail | None, groups: dict[str, bool]) -> dict[str, str]:
+def _is_changed(form: Form, current: dict[str, str]) -> bool:
+    """Return whether the form differs from what is saved; line ends of a browser do not count."""
+    sent = {name: text.replace("\r\n", "\n") for name, text in shown(form).items()}
+    return any(text != current.get(name, "") for name, text in sent.items())
+
+
+def _failures(result: SourceTest) -> dict[str, str]:
+    """Return the problem of each file group; one that others have as well is returned for the first of them."""
+    found: dict[str, str] = {}
+    for tested in result.contents:
+        if tested.problem and _said(tested.problem) not in map(_said, found.values()):
+            found[tested.file_group] = tested.problem
+    return found
+
+
+def _said(problem: str) -> str:
+    """Return a problem without the path that it begins with."""
+    return problem.partition(": ")[2] if problem.startswith("/") else problem
+
+
+def _current(source: SourceDetail | None, groups: dict[str, bool], kind: SourceKind | None) -> dict[str, str]:
     if source is None:
-        needed = {name: {"path": name.lower()} for name, is_optional in groups.items() if not is_optional}
-        return {"kind": SourceKind.REST, "contents": as_json(needed), "timeoutSeconds": "60"}
+        kind = kind or SourceKind.REST
+        bearer = {"authentication": Authentication.BEARER} if kind is SourceKind.SCIM else {}
+        return {"kind": kind, "contents": as_json(proposed_contents(kind, groups)), "timeoutSeconds": "60", **bearer}
     return {**current_peer(source), "contents": as_json(source.contents)}
 
 
 def _body(form: Form) -> Json:
-    """Convert the form to the body of the API."""
-    return {**peer_body(form), "contents": json_object("contents", first(form, "contents"))}
+    """Convert the form to the body of the API, without the fields that the chosen kind does not have."""
+    kind = next((each for each in SourceKind if fold(each) == fold(first(form, "kind"))), None)
+    body = {**peer_body(form), "contents": json_object("contents", first(form, "contents"))}
+    return {name: value for name, value in body.items() if kind is None or name in _COMMON | KINDS[kind].keys}
 
 
 HANDLERS: list[HTTPRouteHandler] = [

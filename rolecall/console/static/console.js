@@ -79,6 +79,7 @@ document.addEventListener("change", (event) => {
   if (event.target.matches("[data-all]")) for (const tick of ticks()) tick.checked = event.target.checked;
   if (event.target.matches("[data-all], .tick input")) countSelected();
   if (event.target.matches("[data-choice]")) showNeeded(event.target.form);
+  if (event.target.matches("[name=kind], [name=authentication]")) showKind();
   if (event.target.matches("[data-again]")) event.target.form.querySelector("button[name=again]").click();
 });
 
@@ -152,6 +153,27 @@ function refill(form, values, refusal) {
   const fields = [...form.querySelectorAll("[data-for]:not([hidden]) :is(input, select)")];
   complain(missing(form) ?? fields[0] ?? form.querySelector("textarea"), refusal);
 }
+
+// Show only the fields of the chosen kind of source or carrier; without this script all of them are shown.
+function showKind() {
+  const kind = document.querySelector("form:has([data-kinds]) [name=kind]")?.value;
+  if (!kind) return;
+  const authentication = document.querySelector("[name=authentication]")?.value;
+  const isHttp = ["SCIM", "REST"].includes(kind);
+  for (const part of document.querySelectorAll("[data-kinds]")) {
+    const needed = isHttp && part.dataset.authentications;
+    part.hidden = !part.dataset.kinds.split("|").includes(kind) || Boolean(needed && needed !== authentication);
+  }
+}
+
+// Show that a slow action is at work, and prevent a second press.
+document.addEventListener("submit", (event) => {
+  const button = event.submitter;
+  if (!button?.dataset.busy) return;
+  button.textContent = button.dataset.busy;
+  button.ariaBusy = "true";
+  requestAnimationFrame(() => (button.disabled = true));
+});
 
 // Select the rows that a link names, such as those recommended to keep.
 document.addEventListener("click", (event) => {
@@ -538,6 +560,7 @@ function begin(root) {
   offerSorting(root);
   countSelected();
   nameZone(root);
+  showKind();
   for (const form of document.querySelectorAll("form:has([data-choice])")) showNeeded(form);
   fetchAhead();
   follow(document);

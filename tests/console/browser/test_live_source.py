@@ -63,7 +63,7 @@ async def connect(visit: Visit, id: UUID, peer: ScimPeer, username: str) -> None
     await visit.press("Save carrier")
     await visit.sees("The carrier was saved.")
     await visit.go(f"/applications/{id}")
-    await visit.press("Run import now")
+    await visit.press("Fetch now")
     await expect(visit.page.locator(".status.finished")).to_be_visible()
 
 
