@@ -29,6 +29,7 @@ assert _wheel.origin
 # Locate the package without importing it: importing creates lock files and warns, and we only need its programs.
 BIN = Path(_wheel.origin).parent / "pginstall18" / "bin"
 SYSTEM_USER = "pgserver"
+_USER_LOCK = Path("/run/rolecall-user.lock")
 DATABASE = "rolecall"
 _SOCKET = ".s.PGSQL.5432"
 _SOCKET_PATH_LIMIT = 100
@@ -262,23 +263,30 @@ class _Server:
 def owner_of(folder: Path) -> tuple[int, int]:
     if folder.exists() and (status := folder.stat()).st_uid != 0:
         return status.st_uid, status.st_gid
-    try:
-        user = pwd.getpwnam(SYSTEM_USER)
-    except KeyError:
-        user = _make_system_user()
+    user = system_user(SYSTEM_USER)
     return user.pw_uid, user.pw_gid
 
 
-def _make_system_user() -> pwd.struct_passwd:
-    command = ["useradd", "--system", "--no-create-home", SYSTEM_USER]
+def system_user(name: str) -> pwd.struct_passwd:
+    """Return the user that PostgreSQL runs as under root; create it if it is missing."""
+    # Two useradd commands at once can both succeed, with different ids, of which the system keeps one.
+    with open_private(_USER_LOCK) as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            return pwd.getpwnam(name)
+        except KeyError:
+            return _make_system_user(name)
+
+
+def _make_system_user(name: str) -> pwd.struct_passwd:
     try:
-        subprocess.run(command, check=True, capture_output=True)
+        subprocess.run(["useradd", "--system", "--no-create-home", name], check=True, capture_output=True)
     except (OSError, subprocess.CalledProcessError) as error:
         raise PostgresError(
-            f"PostgreSQL does not run as root, and the user {SYSTEM_USER} could not be made for it;"
+            f"PostgreSQL does not run as root, and the user {name} could not be made for it;"
             " run as an ordinary user, or set ROLECALL_DATABASE_URL"
         ) from error
-    return pwd.getpwnam(SYSTEM_USER)
+    return pwd.getpwnam(name)
 
 
 def allow_traversal(path: Path) -> None:

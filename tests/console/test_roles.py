@@ -61,7 +61,8 @@ def test_actions_have_the_same_names_as_in_the_api() -> None:
     own = {"sign_in", "sign_in_by_link", "sign_out", "change_password", "set_role", "make_link"}
     own |= {"create_draft", "draft_changed_files", "change_draft", "try_draft", "save_draft", "discard_draft"}
     own |= {"create_event", "respond_to_several", "archive", "add_rule", "remove_rule", "ask_for_link"}
-    own |= {"change_notification_template", "extend_review", "reassign_review_items"}
+    own |= {"change_notification_template", "extend_review", "reassign_review_items", "connect_system"}
+    own |= {"change_columns"}
     names = {
         name
         for (method, _), screen in SCREENS.items()

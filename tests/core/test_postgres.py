@@ -1,5 +1,6 @@
 import hashlib
 import os
+import pwd
 import signal
 import subprocess
 import sys
@@ -22,6 +23,14 @@ from rolecall.core.postgres import embedded
 with embedded(Path(sys.argv[1])) as url:
     print(url, flush=True)
     sys.stdin.read()
+"""
+
+MAKE_USER = """
+import sys
+from rolecall.core.postgres import system_user
+print("ready", flush=True)
+sys.stdin.readline()
+print(system_user(sys.argv[1]).pw_uid)
 """
 
 
@@ -150,3 +159,30 @@ def test_shared_buffers_follow_the_memory_of_the_container(
     monkeypatch.setattr("os.sysconf", {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 4 * 2**20}.__getitem__)
 
     assert postgres._shared_buffers() == mebibytes * 2**20
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root creates the system user")
+def test_processes_that_create_the_system_user_at_once_agree_on_its_id() -> None:
+    name = f"rolecall{os.getpid()}"
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", MAKE_USER, name],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=environment(),
+        )
+        for _ in range(4)
+    ]
+    try:
+        for process in processes:
+            assert process.stdout
+            process.stdout.readline()
+        for process in processes:
+            assert process.stdin
+            process.stdin.write("\n")
+            process.stdin.flush()
+        answers = {process.communicate()[0].strip() for process in processes}
+        assert answers == {str(pwd.getpwnam(name).pw_uid)}
+    finally:
+        subprocess.run(["userdel", name], check=True)
