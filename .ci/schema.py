@@ -14,6 +14,7 @@ from rolecall.conflicts.model import EXCEPTION_MOVES
 from rolecall.core.migrate import migrate
 from rolecall.core.postgres import embedded
 from rolecall.duties.model import CONFLICT_MOVES
+from rolecall.identities.model import NOT_PEOPLE
 from rolecall.notifications import model as notifications
 from rolecall.operate.schema import dump_schema
 from rolecall.personnel_events import model as personnel_events
@@ -39,6 +40,7 @@ def constants() -> str:
         _constant("default_group_header", "accounts/model.py GROUP_HEADER", _text(GROUP_HEADER)),
         _constant("access_in_order", "access_models/model.py RANK", _texts(RANK), "text[]"),
         _constant("levels_in_order", "settings/policy.py Level", _texts(Level), "text[]"),
+        _constant("types_without_sign_in", "identities/model.py NOT_PEOPLE", _texts(NOT_PEOPLE), "text[]"),
         _constant("awaited_statuses", "access_requests/model.py AWAITED", _texts(AWAITED.values()), "text[]"),
         _words("awaited_type", "access_requests/model.py AWAITED", {status: type for type, status in AWAITED.items()}),
         _constant(

@@ -133,6 +133,7 @@ ALTER TABLE public.access_requests ALTER COLUMN number ADD GENERATED ALWAYS AS I
 ALTER TABLE ONLY public.access_requests ADD CONSTRAINT access_requests_number_key UNIQUE (number);
 ALTER TABLE ONLY public.access_requests ADD CONSTRAINT access_requests_pkey PRIMARY KEY (id);
 CREATE INDEX access_requests_application_id_target_name_list_key_idx ON public.access_requests USING btree (application_id, target_name, list_key);
+CREATE INDEX access_requests_assignee_id_list_key_idx ON public.access_requests USING btree (assignee_id, list_key) WHERE (assignee_id IS NOT NULL);
 CREATE INDEX access_requests_identity_id_list_key_idx ON public.access_requests USING btree (identity_id, list_key);
 CREATE UNIQUE INDEX access_requests_listed_ ON public.access_requests USING btree (list_key);
 CREATE INDEX access_requests_listed_action ON public.access_requests USING btree (action, list_key);
@@ -1422,6 +1423,7 @@ CREATE TABLE public.personnel_events (
 ALTER TABLE public.personnel_events ALTER COLUMN number ADD GENERATED ALWAYS AS IDENTITY ( SEQUENCE NAME public.personnel_events_number_seq START WITH 1 INCREMENT BY 1 NO MINVALUE NO MAXVALUE CACHE 1 );
 ALTER TABLE ONLY public.personnel_events ADD CONSTRAINT personnel_events_number_key UNIQUE (number);
 ALTER TABLE ONLY public.personnel_events ADD CONSTRAINT personnel_events_pkey PRIMARY KEY (id);
+CREATE INDEX personnel_events_assignee_id_list_key_idx ON public.personnel_events USING btree (assignee_id, list_key) WHERE (assignee_id IS NOT NULL);
 CREATE INDEX personnel_events_identity_id_list_key_idx ON public.personnel_events USING btree (identity_id, list_key);
 CREATE UNIQUE INDEX personnel_events_listed_ ON public.personnel_events USING btree (list_key);
 CREATE INDEX personnel_events_listed_status ON public.personnel_events USING btree (status, list_key);
@@ -1612,6 +1614,7 @@ ALTER TABLE ONLY public.responses ADD CONSTRAINT responses_pkey PRIMARY KEY (req
 CREATE INDEX responses_to_give ON public.responses USING btree (reviewer_id, type) WHERE (response = 'Pending'::text);
 CREATE TRIGGER note_delete AFTER DELETE ON public.responses REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_responses();
 CREATE TRIGGER note_insert AFTER INSERT ON public.responses REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_responses();
+CREATE TRIGGER note_met_rules AFTER UPDATE ON public.responses REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_met_rules();
 CREATE TRIGGER note_update AFTER UPDATE ON public.responses REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_responses();
 ALTER TABLE ONLY public.responses ADD CONSTRAINT responses_request_id_fkey FOREIGN KEY (request_id) REFERENCES public.access_requests(id);
 
@@ -2496,6 +2499,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- f2489697b51f function access_in_order()
 -- ed6875548e64 function administrators_id()
 -- 1fe59acd5703 function audit_chains()
+-- feaeace5b5e6 function types_without_sign_in()
 -- 9ba56880eddc function awaited_statuses()
 -- 5194940598e4 function awaited_type(text)
 -- e119b8f39686 function carriers_channel()
@@ -2614,6 +2618,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 3225034cc08a function keep_notifications_on_delete()
 -- 98db2536ba2c function keep_notifications_on_insert()
 -- ed0d73d52b30 function keep_notifications_on_update()
+-- 3fad4fb768d8 function note_met_rules()
 -- 1578b11313cb function note_notification_preferences()
 -- 13bb7e3862b0 function note_notification_secrets()
 -- af1ac8bb9564 function note_notification_settings()
@@ -2641,10 +2646,11 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 1c711a14c8d2 function notify_of_removed_approval()
 -- 2cd8efd87cee function person_or_administrators(uuid)
 -- c9a65c8e0d2b function notify_of_report(uuid, uuid, boolean)
--- bc0b52647adb function notify_of_request_events()
+-- a5765beef07a function notify_of_request_events()
 -- def14d7b3e16 function notify_of_review_events()
 -- 30e7a2f57de1 function notify_of_stand_in()
--- fadbca51d6f1 function notify_reviewers(uuid[], text)
+-- 11682706131e function notify_reviewers(uuid[], text)
+-- d194bdfddb08 function people_asked(uuid[])
 -- 77349459b596 function people_of_rule(uuid)
 -- 7b8526a22aef function people_who_approve(uuid)
 -- 502c4a453547 function people_who_respond(uuid, text)
@@ -2689,7 +2695,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 670ac3a0dc20 function note_review_templates()
 -- 523acb241b5b function note_reviews()
 -- d12d76770946 function refuse_item_move()
--- 1dbcc96d280e function review_obstacle(uuid, timestamp with time zone)
+-- d42195e1f6ec function review_obstacle(uuid, timestamp with time zone)
 -- e72c65c0e96b function show_review_items()
 
 -- In rolecall/schema/scim_server.sql:
@@ -2705,7 +2711,8 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- In rolecall/schema/stand_ins.sql:
 -- 2ae86b549e19 function entered_leave_of(uuid, uuid)
 -- ced8248223b4 function is_absent(uuid, timestamp with time zone)
--- e00a7a96cd4f function may_decide(uuid)
+-- b4009d19f432 function obstacle_of(uuid)
+-- 045fe060222a function may_decide(uuid)
 -- ed1abc2cdad6 function automatic_stand_in(uuid, timestamp with time zone)
 -- e032b670b055 function entered_current_leave(uuid[], uuid[], timestamp with time zone)
 -- ff36ab8b9108 function stand_in_of(uuid, text, timestamp with time zone)

@@ -215,10 +215,8 @@ async def respond(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> A
     reviewer = await _asked_reviewer(db, locked, body, caller)
     if locked.status != AWAITED[body.type]:
         raise Conflict(f"An access request that is {locked.status} does not wait for a response of type {body.type}")
-    if reviewer.status not in (None, IdentityStatus.ACTIVE):
-        raise Conflict(f"{reviewer.name} is {reviewer.status} and cannot respond; other reviewers are asked instead")
-    if not reviewer.may_decide:
-        raise Conflict(f"{reviewer.name} is an auditor and cannot respond; other reviewers are asked instead")
+    if reviewer.obstacle:
+        raise Conflict(f"{reviewer.name} {reviewer.obstacle} and cannot respond; other reviewers are asked instead")
     acting, standing = await _acting(db, locked, caller)
     if why := response_refusal(standing, acting, body.type, reviewer.id):
         raise Conflict(why if acting is caller else OF_OWNER.format(why))
@@ -244,12 +242,11 @@ async def _acting(db: Db, locked: _LockedRequest, caller: Caller) -> tuple[Calle
 
 
 class _Reviewer(msgspec.Struct, frozen=True):
-    """A reviewer who is asked; `status` is None for the administrators as a whole."""
+    """A reviewer who is asked; `obstacle` says why they must not respond."""
 
     id: UUID
     name: str
-    status: IdentityStatus | None
-    may_decide: bool
+    obstacle: str | None
 
 
 async def _stand_in(
@@ -292,9 +289,7 @@ async def _asked_reviewer(db: Db, locked: _LockedRequest, body: RespondBody, cal
     reviewer = await fetch_one(
         db,
         _Reviewer,
-        """SELECT p.reviewer_id AS id, p.reviewer_name AS name, i.status, i.id IS NULL OR may_decide(i.id) AS may_decide
-           FROM responses p
-           LEFT JOIN identities i ON i.id = p.reviewer_id
+        """SELECT p.reviewer_id AS id, p.reviewer_name AS name, obstacle_of(p.reviewer_id) AS obstacle FROM responses p
            WHERE p.request_id = %(id)s AND p.type = %(type)s AND p.reviewer_id = %(reviewer)s AND p.asked LIMIT 1""",
         id=locked.id,
         type=body.type,
@@ -353,6 +348,7 @@ async def _record_response(
     db: Db, locked: _LockedRequest, body: RespondBody, reviewer_id: UUID, stand_in: Caller | None
 ) -> int:
     """Store the response under every rule of this type that asks the reviewer; return how many were pending."""
+    # Fires note_met_rules, schema/notifications.sql.
     return await execute(
         db,
         """UPDATE responses SET response = %(response)s, stand_in_id = %(stand_in)s, stand_in_name = %(stand_in_name)s

@@ -250,16 +250,22 @@ NOT_OWN_OFFBOARDING = """(r.identity_id IS DISTINCT FROM %(me)s OR r.reporter_id
 
 
 async def relations_to(db: Db, caller: Caller, request_id: UUID) -> frozenset[PersonRelation]:
-    """Read every relation of a person to a request; none if it does not exist."""
+    """Read every relation of a person to a request; none if it does not exist.
+
+    A stand-in sees requests that wait for the person now, and those to which they responded.
+    """
     rows = await fetch_rows(
         db,
-        f"""SELECT r.identity_id, r.reporter_id = %(me)s, coalesce(r.assignee_id = %(me)s, false),
+        f"""SELECT r.identity_id, %(me)s = ANY(reporters(r)), coalesce(r.assignee_id = %(me)s, false),
                    array(SELECT DISTINCT p.type FROM responses p
                          WHERE p.request_id = r.id AND p.reviewer_id = %(me)s AND p.asked),
                    coalesce(a.owner_id = %(me)s, false), %(me)s = ANY(a.provisioner_ids), {NOT_OWN_OFFBOARDING},
-                   EXISTS (SELECT FROM responses p
-                           JOIN unnest(%(represented)s::uuid[], %(types)s::text[]) AS s (id, type)
-                             ON s.id = p.reviewer_id AND s.type = p.type WHERE p.request_id = r.id AND p.asked)
+                   EXISTS (SELECT FROM responses p WHERE p.request_id = r.id AND p.stand_in_id = %(me)s)
+                   OR EXISTS (SELECT FROM responses p
+                              JOIN unnest(%(represented)s::uuid[], %(types)s::text[]) AS s (id, type)
+                                ON s.id = p.reviewer_id AND s.type = p.type
+                              WHERE p.request_id = r.id AND p.asked AND p.response = 'Pending'
+                                AND p.type = awaited_type(r.status))
             FROM access_requests r JOIN applications a ON a.id = r.application_id WHERE r.id = %(id)s""",
         me=caller.id,
         id=request_id,

@@ -1,4 +1,5 @@
-"""List the requests that concern a person: about them, their people or applications, or pending their response.
+"""List the requests that concern a person: about them, their people or applications, made by or assigned to them, or
+pending their response.
 
 A page shows the newest requests up to a limit, found through the index of each relation, so that its cost does not grow
 with the number of requests. Only the keys are read until the page is known: they are in the indexes, and the rows are
@@ -23,8 +24,10 @@ MOST_LISTED = 1000
 _SOURCES = (
     """people p CROSS JOIN LATERAL (
            SELECT r.list_key FROM access_requests r WHERE r.identity_id = p.id{conditions}{newest})""",
-    """(SELECT %(me)s::uuid AS id) m CROSS JOIN LATERAL (
+    """(SELECT %(me)s::uuid AS id UNION ALL SELECT t.id FROM tokens t WHERE t.owner_id = %(me)s) m CROSS JOIN LATERAL (
            SELECT r.list_key FROM access_requests r WHERE r.reporter_id = m.id{conditions}{newest})""",
+    """(SELECT %(me)s::uuid AS id) m CROSS JOIN LATERAL (
+           SELECT r.list_key FROM access_requests r WHERE r.assignee_id = m.id{conditions}{newest})""",
     """(SELECT a.id FROM applications a WHERE a.owner_id = %(me)s OR %(me)s = ANY(a.provisioner_ids)) a
        CROSS JOIN LATERAL (
            SELECT r.list_key FROM access_requests r WHERE r.application_id = a.id{conditions}{newest})""",

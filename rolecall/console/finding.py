@@ -14,6 +14,7 @@ from rolecall.core.ids import guid
 from rolecall.identities import finding
 from rolecall.identities.authority import RecordType, visible_people
 from rolecall.identities.model import IdentityStatus
+from rolecall.identities.queries import departments
 
 _LAST = chr(1114111)
 _MOST_PEOPLE = 20
@@ -31,6 +32,11 @@ async def label_of(db: Db, id: UUID | None) -> str:
     """Return the label of a person, or an empty text."""
     found = await finding.candidate(db, id)
     return found.label if found else ""
+
+
+async def known_departments(db: Db, caller: Caller) -> list[str]:
+    """Suggest departments; a limited person must not learn of those that none of their people is in."""
+    return [] if caller.is_limited else await departments(db)
 
 
 async def the_person(db: Db, field: str, words: str, caller: Caller | None = None) -> str:

@@ -51,7 +51,7 @@ _OPENS = {
     NotificationKind.CONFLICT_ENDED: "Open the conflicts",
     NotificationKind.CONFLICT_EXCEPTION: "Open the conflict",
     NotificationKind.REPORT: "Open the report",
-    NotificationKind.OWNERSHIP: "Open the catalogue",
+    NotificationKind.OWNERSHIP: "Open the application",
     NotificationKind.STAND_IN: "Open the stand-ins",
     NotificationKind.REVIEW: "Open the review",
 }
@@ -101,7 +101,8 @@ DEFAULTS = {
     NotificationKind.REPORT: ("{{ what }} {{ result }}", "{{ what }} {{ result }}."),
     NotificationKind.OWNERSHIP: (
         "You act as the owner of {{ what }}",
-        "{{ person }} owned {{ what }} and is no longer active. Choose another owner, or keep them yourself.",
+        "{{ person }} owned {{ what }} and is no longer active."
+        " Choose another owner or ask an administrator to do so, or keep them yourself.",
     ),
     NotificationKind.REVIEW: (
         "{{ asked }} {{ what }}: {{ result }}",

@@ -152,7 +152,7 @@ DEFAULT_RULES = {
         KindRule(NotificationKind.CHANNEL_FAILING, Channel.CONSOLE),
         KindRule(NotificationKind.CONFLICT_OPENED, rhythm=Rhythm.DIGEST, is_chat_allowed=False),
         KindRule(NotificationKind.CONFLICT_ENDED, is_chat_allowed=False),
-        KindRule(NotificationKind.CONFLICT_EXCEPTION),
+        KindRule(NotificationKind.CONFLICT_EXCEPTION, is_chat_allowed=False),
         KindRule(NotificationKind.REPORT),
         KindRule(NotificationKind.OWNERSHIP, rhythm=Rhythm.DIGEST),
         KindRule(NotificationKind.STAND_IN),
@@ -188,7 +188,6 @@ RELATION_IN_FACTS = frozenset(
         NotificationKind.WAITING,
         NotificationKind.DUE,
         NotificationKind.ESCALATED,
-        NotificationKind.ASSIGNED,
         NotificationKind.DECIDED,
         NotificationKind.PERSONNEL_EVENT,
     }
@@ -321,7 +320,13 @@ def counted_after(moment: datetime, count: int, reminders: Reminders, zone: Zone
 
 
 def counted_before(moment: datetime, count: int, reminders: Reminders, zone: ZoneInfo) -> datetime:
-    """Return the same time of day, this many counted days ago."""
+    """Return the same time of day, this many counted days ago.
+
+    No time counts on other days: all of a weekend is as late as its beginning.
+    """
+    local = moment.astimezone(zone)
+    if not reminders.is_counted(local.date()):
+        moment = datetime.combine(local.date(), time(), zone).astimezone(moment.tzinfo)
     return _moved(moment, count, reminders, zone, timedelta(days=-1))
 
 

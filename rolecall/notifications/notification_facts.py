@@ -352,10 +352,11 @@ async def _of_owned_entitlements(db: Db, ids: Sequence[UUID], _: FactContext) ->
     rows = await fetch_rows(
         db,
         """SELECT n.id, a.id, a.name, i.first_name || ' ' || i.last_name, i.status <> 'Active',
-                  a.owner_id = n.identity_id,
+                  a.owner_id = n.identity_id, coalesce(o.role, 'Provisioner') <> 'Provisioner',
                   (SELECT count(*)::int FROM curations c JOIN entitlements e ON e.id = c.entitlement_id
                    WHERE c.owner_id = i.id AND e.application_id = a.id)
            FROM notifications n JOIN applications a ON a.id = n.item_id JOIN identities i ON i.id = n.part::uuid
+           LEFT JOIN console_roles o ON o.identity_id = n.identity_id
            WHERE n.id = ANY(%(ids)s) AND n.item_kind = 'Application'""",
         ids=list(ids),
     )
@@ -368,10 +369,10 @@ async def _of_owned_entitlements(db: Db, ids: Sequence[UUID], _: FactContext) ->
             if is_owner
             else f"You are an administrator and {application} has no active owner",
             silence="You stay in their place until another owner is chosen",
-            link=f"/access?applicationId={application_id}",
+            link=f"/access?applicationId={application_id}" if sees_all else f"/applications/{application_id}",
             is_current=has_left and count > 0,
         )
-        for id, application_id, application, person, has_left, is_owner, count in rows
+        for id, application_id, application, person, has_left, is_owner, sees_all, count in rows
     }
 
 

@@ -21,7 +21,7 @@ from rolecall.reviews.events import DUE, record_notice, to_remind
 from rolecall.work_items.actions import record_activity_of
 
 _BATCH = 200
-# SQL for requests that wait for a person who is on leave, left, is an Auditor, or must not decide on the request.
+# SQL for requests that wait for a person who is on leave, left, cannot sign in, is an Auditor, or must not decide.
 _UNABLE = """
     SELECT p.request_id FROM absences a JOIN responses p ON p.reviewer_id = a.identity_id
     WHERE a.starts_on <= %(now)s AND (a.ends_on IS NULL OR a.ends_on > %(now)s)
@@ -29,7 +29,10 @@ _UNABLE = """
     UNION ALL
     SELECT p.request_id FROM waiting_requests w JOIN responses p USING (request_id)
     JOIN identities i ON i.id = p.reviewer_id
-    WHERE i.status <> 'Active' AND p.response = 'Pending' AND p.asked
+    WHERE p.response = 'Pending' AND p.asked AND (
+        i.status <> 'Active'
+        OR i.type = ANY(types_without_sign_in())
+           AND NOT EXISTS (SELECT FROM console_roles c WHERE c.identity_id = i.id))
     UNION ALL
     SELECT p.request_id FROM console_roles c JOIN responses p ON p.reviewer_id = c.identity_id
     WHERE c.role = 'Auditor' AND p.response = 'Pending' AND p.asked
@@ -119,7 +122,7 @@ async def _escalate_absent(db: Db, now: datetime) -> bool:
     """Escalate at once the requests whose reviewers left, or are on leave and have no stand-in who may decide."""
     ids = await _without_reviewers(db, now)
     asked = await add_reviewers(db, ids, supervisors=True, absent_on=now)
-    said = "The reviewers left, must not decide, or are on leave and have no stand-in"
+    said = "The reviewers left, cannot sign in, must not decide, or are on leave and have no stand-in"
     await _notify_further(db, asked, {}, said, now)
     return len(ids) == _BATCH
 

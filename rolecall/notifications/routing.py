@@ -81,7 +81,7 @@ class _Routed(msgspec.Struct, frozen=True):
 
 
 def _routed(routing: Routing, row: _NewRow, now: datetime) -> _Routed:
-    rule = _rule(routing.policy, row)
+    rule = _rule(routing, row)
     is_sent = rule.channel in routing.channels and (rule.channel is not Channel.EMAIL or row.has_address)
     if not is_sent or row.kind in ALWAYS_CONSOLE:
         return _Routed(row.id, NotificationStatus.CONSOLE, Channel.CONSOLE, None, None)
@@ -104,12 +104,15 @@ def _zone_of(row: _NewRow, default: ZoneInfo) -> ZoneInfo:
         return default
 
 
-def _rule(policy: NotificationPolicy, row: _NewRow) -> KindRule:
+def _rule(routing: Routing, row: _NewRow) -> KindRule:
+    """Return how to send a notification; by e-mail in place of a chat that is not allowed or no longer configured."""
+    policy = routing.policy
     rule = policy.rule_of(NotificationKind(row.kind))
     if not rule.is_locked and row.channel is not None and row.rhythm is not None:
         rule = msgspec.structs.replace(rule, channel=Channel(row.channel), rhythm=Rhythm(row.rhythm))
     # Every notification about an event concerns a person, also one of another kind.
     about_person = row.item_kind == _EVENT and not policy.rule_of(NotificationKind.PERSONNEL_EVENT).is_chat_allowed
-    if rule.channel in CHATS and (about_person or not rule.is_chat_allowed):
+    is_usable = rule.is_chat_allowed and rule.channel in routing.channels
+    if rule.channel in CHATS and (about_person or not is_usable):
         return msgspec.structs.replace(rule, channel=Channel.EMAIL)
     return rule

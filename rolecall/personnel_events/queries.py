@@ -77,7 +77,7 @@ MOST_LISTED = 1000
 
 
 async def concerning(db: Db, page: int, me: UUID, **filters: Any) -> Page[EventItem]:
-    """List the events about a person and their people, and those that the person reported about them.
+    """List the events about a person and their people, and those that are assigned to the person.
 
     A page covers the people nearest in the reporting line and the latest events, so that its cost has a limit.
     """
@@ -87,10 +87,14 @@ async def concerning(db: Db, page: int, me: UUID, **filters: Any) -> Page[EventI
     near, latest = (f" LIMIT {MOST_PEOPLE}", f" ORDER BY e.list_key DESC LIMIT {MOST_LISTED}") if is_page else ("", "")
     found = f"""WITH RECURSIVE {LINE}, people AS MATERIALIZED (
             SELECT %(me)s::uuid AS id UNION (SELECT id FROM line{near})
-        ), found AS MATERIALIZED (
+        ), listed AS MATERIALIZED (
             SELECT e.id, e.list_key FROM people p CROSS JOIN LATERAL (
                 SELECT e.id, e.list_key FROM personnel_events e
-                WHERE e.identity_id = p.id AND {NOT_OWN_OFFBOARDING}{conditions}{latest}) e{latest})"""
+                WHERE e.identity_id = p.id AND {NOT_OWN_OFFBOARDING}{conditions}{latest}) e
+            UNION
+            SELECT e.id, e.list_key FROM personnel_events e
+            WHERE e.assignee_id = %(me)s AND {NOT_OWN_OFFBOARDING}{conditions}
+        ), found AS MATERIALIZED (SELECT e.id, e.list_key FROM listed e{latest})"""
     return await fetch_page(
         db,
         _item,

@@ -14,6 +14,10 @@ CREATE OR REPLACE FUNCTION access_in_order() RETURNS text[] LANGUAGE sql IMMUTAB
 CREATE OR REPLACE FUNCTION levels_in_order() RETURNS text[] LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN
     ARRAY['None', 'Low', 'Moderate', 'High', 'Critical'];
 
+-- identities/model.py NOT_PEOPLE
+CREATE OR REPLACE FUNCTION types_without_sign_in() RETURNS text[] LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN
+    ARRAY['Service Account', 'Shared', 'Mailbox'];
+
 -- access_requests/model.py AWAITED
 CREATE OR REPLACE FUNCTION awaited_statuses() RETURNS text[] LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN
     ARRAY['Pending', 'Open', 'Resolved'];

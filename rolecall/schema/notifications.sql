@@ -48,21 +48,40 @@ BEGIN
     END IF;
 END $$;
 
--- Notify the people who may give the pending responses, except of rules that another reviewer met.
+-- The people who may give the pending responses that these requests await, except of rules that another reviewer met.
+CREATE OR REPLACE FUNCTION people_asked(requests uuid[]) RETURNS TABLE (request_id uuid, type text, person uuid) STABLE LANGUAGE sql BEGIN ATOMIC
+    SELECT DISTINCT r.id, p.type, to_notify.person
+    FROM access_requests r
+    JOIN responses p ON p.request_id = r.id AND p.type = awaited_type(r.status) AND p.asked AND p.response = 'Pending'
+    CROSS JOIN LATERAL people_who_may_respond(r, p.type, p.reviewer_id) AS to_notify (person)
+    WHERE r.id = ANY (requests) AND NOT EXISTS (
+        SELECT FROM responses met WHERE met.request_id = p.request_id AND met.type = p.type AND met.rule = p.rule AND met.response = 'Approved');
+END;
+
 CREATE OR REPLACE FUNCTION notify_reviewers(requests uuid[], kind_of_notification text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO notifications (id, identity_id, kind, item_kind, item_id, part, created_date, next_attempt_on)
-    SELECT gen_random_uuid(), asked.person, kind_of_notification, 'Access Request', asked.id, asked.type, written_on(), written_on()
-    FROM (SELECT DISTINCT r.id, p.type, to_notify.person
-          FROM access_requests r
-          JOIN responses p ON p.request_id = r.id AND p.type = awaited_type(r.status) AND p.asked AND p.response = 'Pending'
-          CROSS JOIN LATERAL people_who_may_respond(r, p.type, p.reviewer_id) AS to_notify (person)
-          WHERE r.id = ANY (requests) AND NOT EXISTS (
-              SELECT FROM responses met WHERE met.request_id = p.request_id AND met.type = p.type AND met.rule = p.rule AND met.response = 'Approved')) AS asked;
+    SELECT gen_random_uuid(), asked.person, kind_of_notification, 'Access Request', asked.request_id, asked.type, written_on(), written_on()
+    FROM people_asked(requests) AS asked;
     IF FOUND THEN
         PERFORM pg_notify(notifications_channel(), '');
     END IF;
 END $$;
+
+-- A reviewer approved and the request waits for others: mark the notifications of people whose response it does not need as read.
+CREATE OR REPLACE FUNCTION note_met_rules() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    met CONSTANT uuid[] := ARRAY(SELECT DISTINCT request_id FROM new_rows WHERE response = 'Approved');
+BEGIN
+    IF cardinality(met) > 0 THEN
+        UPDATE notifications SET is_read = true
+        WHERE item_id = ANY (met) AND NOT is_read AND kind IN ('Waiting', 'Due', 'Escalated')
+          AND (item_id, identity_id) NOT IN (SELECT asked.request_id, asked.person FROM people_asked(met) AS asked);
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER note_met_rules AFTER UPDATE ON responses REFERENCING NEW TABLE AS new_rows
+    FOR EACH STATEMENT EXECUTE FUNCTION note_met_rules();
 
 -- A request was escalated to a further reviewer: notify them and the people who stand in for them.
 CREATE OR REPLACE FUNCTION notify_further_reviewer(request uuid, response_type text, reviewer uuid) RETURNS void LANGUAGE sql BEGIN ATOMIC
@@ -70,19 +89,20 @@ CREATE OR REPLACE FUNCTION notify_further_reviewer(request uuid, response_type t
                          'Escalated', 'Access Request', r.id, response_type) FROM access_requests r WHERE r.id = request;
 END;
 
--- A request was created: notify its reviewers. Assigned: its assignee. Decided: its reporter.
+-- A request was created: notify its reviewers. Assigned: its assignee. Decided: its reporter, or the owner of the token that made it.
 CREATE OR REPLACE FUNCTION notify_of_request_events() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM notify_reviewers(ARRAY(SELECT request_id FROM new_rows WHERE name = 'AccessRequestCreated'), 'Waiting');
     INSERT INTO notifications (id, identity_id, kind, item_kind, item_id, part, created_date, next_attempt_on)
     SELECT gen_random_uuid(), i.id, affected.kind, 'Access Request', affected.request_id, affected.name, written_on(), written_on()
     FROM (SELECT e.request_id, e.name, e.caller_id, CASE e.name WHEN 'AccessRequestAssigned' THEN 'Assigned' ELSE 'Decided' END AS kind,
-                 CASE e.name WHEN 'AccessRequestAssigned' THEN r.assignee_id ELSE r.reporter_id END AS person
+                 CASE e.name WHEN 'AccessRequestAssigned' THEN r.assignee_id 
+                                    ELSE coalesce((SELECT t.owner_id FROM tokens t WHERE t.id = r.reporter_id), r.reporter_id) END AS person
           FROM new_rows e JOIN access_requests r ON r.id = e.request_id
           WHERE e.name IN ('AccessRequestAssigned', 'AccessRequestCompleted', 'AccessRequestCanceled')
              -- A request that needs no approval was not approved by anyone.
              OR e.name = 'AccessRequestApproved' AND EXISTS (SELECT FROM responses p WHERE p.request_id = r.id AND p.type = 'Approve')) AS affected
-    JOIN identities i ON i.id = affected.person AND i.status = 'Active' AND i.id <> affected.caller_id;
+    JOIN identities i ON i.id = affected.person AND i.status = 'Active' AND i.id <> ALL (with_token_owners(ARRAY[affected.caller_id]));
     IF FOUND THEN
         PERFORM pg_notify(notifications_channel(), '');
     END IF;

@@ -7,12 +7,8 @@
 
 -- Why an identity cannot review, or null if it can. Identities that are not people can sign in only with a role; auditors make no decisions.
 CREATE OR REPLACE FUNCTION review_obstacle(person uuid, moment timestamptz) RETURNS text STABLE LANGUAGE sql RETURN
-    (SELECT CASE WHEN i.id IS NULL THEN 'does not exist'
-                 WHEN i.status <> 'Active' THEN 'is ' || i.status
-                 WHEN i.type IN ('Service Account', 'Shared', 'Mailbox', 'Unknown') AND r.role IS NULL THEN 'cannot sign in'
-                 WHEN r.role = 'Auditor' THEN 'is an auditor'
-                 WHEN is_absent(person, moment) THEN 'is absent' END
-     FROM (SELECT person AS id) AS asked LEFT JOIN identities i ON i.id = asked.id LEFT JOIN console_roles r ON r.identity_id = asked.id);
+    CASE WHEN NOT EXISTS (SELECT FROM identities i WHERE i.id = person) THEN 'does not exist'
+         ELSE coalesce(obstacle_of(person), CASE WHEN is_absent(person, moment) THEN 'is absent' END) END;
 
 -- Whose an account was at a moment; null if it had no match then.
 CREATE OR REPLACE FUNCTION matched_then(account accounts, moment timestamptz) RETURNS uuid STABLE LANGUAGE sql RETURN

@@ -4,10 +4,15 @@
 CREATE OR REPLACE FUNCTION is_absent(person uuid, moment timestamptz) RETURNS boolean STABLE LANGUAGE sql RETURN
     EXISTS (SELECT FROM absences a WHERE a.identity_id = person AND a.starts_on <= moment AND (a.ends_on IS NULL OR a.ends_on > moment));
 
--- Whether a person is active and may decide: an Auditor decides nothing.
+-- Why a person must not decide: they left, cannot sign in, or are an Auditor, who decides nothing. Null if they may.
+CREATE OR REPLACE FUNCTION obstacle_of(person uuid) RETURNS text STABLE LANGUAGE sql RETURN
+    (SELECT CASE WHEN i.status <> 'Active' THEN 'is ' || i.status
+                 WHEN c.role IS NULL AND i.type = ANY (types_without_sign_in()) THEN 'cannot sign in'
+                 WHEN c.role = 'Auditor' THEN 'is an auditor' END
+     FROM identities i LEFT JOIN console_roles c ON c.identity_id = i.id WHERE i.id = person);
+
 CREATE OR REPLACE FUNCTION may_decide(person uuid) RETURNS boolean STABLE LANGUAGE sql RETURN
-    EXISTS (SELECT FROM identities i WHERE i.id = person AND i.status = 'Active')
-    AND NOT EXISTS (SELECT FROM console_roles c WHERE c.identity_id = person AND c.role = 'Auditor');
+    EXISTS (SELECT FROM identities i WHERE i.id = person) AND obstacle_of(person) IS NULL;
 
 -- Whether a person entered or prolonged a current or coming leave of another.
 CREATE OR REPLACE FUNCTION entered_leave_of(author uuid, person uuid) RETURNS boolean STABLE LANGUAGE sql RETURN

@@ -12,7 +12,7 @@ from rolecall.access_requests.requests_of_person import concerning
 from rolecall.core.db import Db, execute
 from rolecall.core.errors import Invalid
 from rolecall.core.paging import EVERYTHING, Whole
-from tests.builders import an_access_request, an_application, an_identity, facts
+from tests.builders import a_token, an_access_request, an_application, an_identity, facts
 from tests.stand_ins.standing_in import a_stand_in, caller_of
 
 NOON = datetime(2026, 11, 2, 12, tzinfo=UTC)
@@ -48,6 +48,8 @@ async def scene(client: httpx2.AsyncClient, db: Db) -> Scene:
         "in an owned application": (scene.zoe, scene.payroll),
         "in a provisioned application": (scene.zoe, scene.wiki),
         "reported": (scene.zoe, crm),
+        "reported by a token": (scene.zoe, crm),
+        "assigned": (scene.zoe, crm),
         "of a stranger": (scene.zoe, crm),
     }
     for hour, (name, (person, application)) in enumerate(asked.items()):
@@ -59,10 +61,26 @@ async def scene(client: httpx2.AsyncClient, db: Db) -> Scene:
         me=scene.grace,
         id=scene.ids["reported"],
     )
+    token = await a_token(db, owner=scene.grace)
+    await execute(db, "DELETE FROM console_roles")
+    await execute(
+        db,
+        "UPDATE access_requests SET reporter_id = %(token)s WHERE id = %(id)s",
+        token=token.id,
+        id=scene.ids["reported by a token"],
+    )
+    await execute(
+        db,
+        "UPDATE access_requests SET assignee_id = %(me)s, assignee_name = 'Grace Hopper' WHERE id = %(id)s",
+        me=scene.grace,
+        id=scene.ids["assigned"],
+    )
     return scene
 
 
 NEWEST_FIRST = [
+    "assigned",
+    "reported by a token",
     "reported",
     "in a provisioned application",
     "in an owned application",
@@ -76,7 +94,7 @@ async def test_list_has_what_concerns_the_person_newest_first(db: Db, scene: Sce
     page = await concerning(db, 1, await caller_of(db, scene.grace))
 
     assert scene.names([item.id for item in page.items]) == NEWEST_FIRST
-    assert (page.total_count, page.total_pages) == (6, 1)
+    assert (page.total_count, page.total_pages) == (8, 1)
 
 
 async def test_export_has_the_same_requests(db: Db, scene: Scene) -> None:
@@ -99,15 +117,15 @@ async def test_filters_narrow_the_list(db: Db, scene: Scene) -> None:
     owned = await concerning(db, 1, grace, application_id=scene.payroll)
     unseen = await concerning(db, 1, await caller_of(db, scene.zoe), identity_id=scene.grace)
 
-    assert scene.names([item.id for item in by_status.items]) == NEWEST_FIRST[:3]
-    assert scene.names([item.id for item in by_person.items]) == NEWEST_FIRST[:3]
+    assert scene.names([item.id for item in by_status.items]) == NEWEST_FIRST[:5]
+    assert scene.names([item.id for item in by_person.items]) == NEWEST_FIRST[:5]
     assert scene.names([item.id for item in owned.items]) == ["in an owned application"]
     assert (unseen.items, unseen.total_count) == ([], 0)
 
 
 async def test_reviewer_and_their_stand_in_see_requests_that_wait_for_them(db: Db, scene: Scene) -> None:
     await execute(db, "UPDATE identities SET supervisor_id = NULL WHERE id = %(id)s", id=scene.zoe)
-    asked = ["of a stranger", "reported", "in a provisioned application", "in an owned application"]
+    asked = ["of a stranger", *NEWEST_FIRST[:5]]
     eve = await an_identity(db, "Eve", "Moneypenny")
 
     async def seen_by(person: UUID) -> list[str]:

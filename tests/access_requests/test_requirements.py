@@ -9,7 +9,7 @@ from rolecall.access_requests.creation import create_requests
 from rolecall.access_requests.model import NewPrivilege, NewRequest, RelatedItem
 from rolecall.core import clock
 from rolecall.core.caller import SYSTEM, Caller
-from rolecall.core.db import Db
+from rolecall.core.db import Db, execute
 from rolecall.core.ids import new_id
 from rolecall.settings.policy import Level, RequestAction
 from tests.access_requests.walking import PATH, detail_of
@@ -172,3 +172,19 @@ async def test_administrators_provision_where_the_policy_names_no_provisioner(
         )
     ]
     assert (await detail_of(client, id))["status"] == "Open"
+
+
+async def test_reviewer_who_cannot_sign_in_is_not_asked(client: httpx2.AsyncClient, db: Db) -> None:
+    """A shared mailbox may be somebody's supervisor or own an application, but nobody could respond for it."""
+    mailbox = await an_identity(db, "Payroll", "Team", identityType="Shared")
+    application = await an_application(db, "Payroll", ownerId=str(mailbox), provisionerIds=[str(mailbox)])
+    ada = await an_identity(db, supervisorId=str(mailbox))
+    asked: dict[str, Any] = {"identity_id": ada, "application_id": application, "privileges": [RISKY]}
+
+    without_role = await an_access_request(db, **asked)
+    await execute(db, "INSERT INTO console_roles (identity_id, role) VALUES (%(id)s, 'Reviewer')", id=mailbox)
+    with_role = await an_access_request(db, **asked)
+
+    types = ("Approve", "Approve", "Resolve")
+    assert await names(client, without_role) == [(type, ["Administrators"]) for type in types]
+    assert await names(client, with_role) == [(type, ["Payroll Team"]) for type in types]

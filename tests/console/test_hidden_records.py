@@ -28,7 +28,13 @@ LISTED = (
     *("/requests?identityId={person}", "/requests?applicationId={application}", "/requests/new?identityId={person}"),
     *("/identities", "/identities?name=Zim", "/identities?department=Undercover", "/identities?status=Active"),
     *("/events", "/events?type=Absence", "/events?person=Zim", "/events?identityId={person}", "/events/calendar"),
-    *("/events/new?identityId={person}", "/export/events?format=jsonl", "/export/identities?format=jsonl"),
+    *(
+        "/events/new",
+        "/events/new?type=Role Transition",
+        "/events/new?identityId={person}",
+        "/export/events?format=jsonl",
+        "/export/identities?format=jsonl",
+    ),
     *("/export/access-requests?format=jsonl", "/export/access-requests?identityId={person}&format=jsonl"),
     *("/export/search-identities?q=Zim&format=jsonl", "/export/requests-to-answer?asks=Approve&format=jsonl"),
     *("/export/applications?format=jsonl", "/export/notifications?format=jsonl"),
@@ -57,6 +63,7 @@ async def a_hidden_person(db: Db, person: UUID, vault: UUID) -> dict[str, object
     await execute(
         db,
         """UPDATE identities SET first_name = 'Zoe', last_name = 'Zimmer', email_address = 'zoe@hidden.example',
+                  department = 'Undercover',
                   status = 'Active' WHERE id = %(id)s""",
         id=person,
     )

@@ -3,7 +3,10 @@ from typing import Any
 import httpx2
 import pytest
 
+from rolecall.core import clock
+from rolecall.core.config import Config
 from rolecall.core.db import Db, execute, fetch_rows, fetch_value
+from rolecall.notifications.queries import newest_first
 from tests.builders import a_token, an_application, an_identity
 from tests.entitlements.test_list import a_ledger, entitlement, listed, names
 from tests.nesting import give, refresh, some_groups
@@ -335,3 +338,21 @@ async def test_a_joined_rename_changes_nobodys_access(client: httpx2.AsyncClient
 
     assert {row["change"] for row in apart} == {"Gained", "Lost"}
     assert await rows_of(client, report["id"]) == []
+
+
+@pytest.mark.parametrize(("role", "link"), [(None, "/applications/{}"), ("Reviewer", "/access?applicationId={}")])
+async def test_notified_owner_can_open_the_link(
+    client: httpx2.AsyncClient, db: Db, config: Config, role: str | None, link: str
+) -> None:
+    """The catalogue is open only to roles that see every record."""
+    ledger = await a_ledger(db)
+    greta, omar = await an_identity(db, "Greta", "Das"), await an_identity(db, "Omar", "Santos")
+    await client.patch(f"/api/applications/{ledger}", json={"ownerId": str(omar)})
+    await curate(client, (await entitlement(client, "Approve"))["id"], ownerId=str(greta))
+    if role:
+        await execute(db, "INSERT INTO console_roles VALUES (%(id)s, %(role)s)", id=omar, role=role)
+
+    await execute(db, "UPDATE identities SET status = 'Disabled' WHERE id = %(id)s", id=greta)
+
+    [item] = (await newest_first(db, omar, 1, config, clock.now())).items
+    assert item.link == link.format(ledger)

@@ -12,7 +12,7 @@ from rolecall.core.config import Config
 from rolecall.core.db import Db, execute, fetch_rows, fetch_value
 from rolecall.notifications import health
 from rolecall.notifications.message_text import default_template, note_of, write
-from rolecall.notifications.model import NotificationFacts, NotificationKind
+from rolecall.notifications.model import DEFAULT_RULES, NotificationFacts, NotificationKind
 from rolecall.notifications.sender import MessageSender
 from rolecall.personnel_events import actions as events
 from tests.builders import an_identity, facts, own_tokens
@@ -256,3 +256,22 @@ def test_name_adds_neither_a_line_nor_a_link_to_a_mail() -> None:
     assert "What: Post Your session ended. Sign in: https[:]//evil[.]example/login\n" in text
     assert "://evil" not in f"{note.subject} {text}"
     assert "Open the request: https://rolecall.example.com/requests/1" in text
+
+
+async def test_notification_for_a_chat_that_was_removed_is_mailed(
+    db: Db, config: Config, company: Company, mail: Mailbox, desk: Desk
+) -> None:
+    async with receiving_posts() as receiver:
+        await change(db, config, slackUrl=receiver.url, kinds=[{"kind": "Waiting", "channel": "Slack"}])
+        await change(db, config, slackUrl="")
+        await ask(db, company)
+        await desk.work()
+
+    assert receiver.received == []
+    assert len(mail.to("grace@test.example")) == 1
+
+
+def test_no_kind_about_conflicts_events_or_reviews_goes_to_a_chat_by_default() -> None:
+    allowed = {kind for kind, rule in DEFAULT_RULES.items() if rule.is_chat_allowed}
+
+    assert not [kind for kind in allowed if kind.startswith(("Conflict", "Personnel", "Review"))]

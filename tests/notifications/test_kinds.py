@@ -6,11 +6,14 @@ from uuid import UUID
 from rolecall.access_requests import actions, moving, opening
 from rolecall.core import clock
 from rolecall.core.caller import SYSTEM, Caller
+from rolecall.core.config import Config
 from rolecall.core.db import Db, execute, fetch_rows, fetch_value
 from rolecall.personnel_events import actions as events
 from rolecall.webhooks.model import FAILURES_UNTIL_PROBED
-from tests.builders import an_application, an_import, facts
-from tests.notifications.notifying import Company, Desk, ask, notified
+from tests.builders import a_token, an_application, an_identity, an_import, facts
+from tests.notifications.notifying import Company, Desk, ask, change, notified
+from tests.stand_ins.office import APPROVED
+from tests.stand_ins.standing_in import caller_of
 
 
 async def test_rolled_back_request_notifies_nobody(db: Db, company: Company) -> None:
@@ -121,3 +124,63 @@ async def test_offboarding_is_notified_to_the_supervisor_only(db: Db, company: C
 
     assert await notified(db, company.grace) == [("Personnel Event", "New")]
     assert await notified(db, company.ada) == []
+
+
+async def test_person_who_asked_through_a_token_is_notified_of_the_decision(db: Db, company: Company) -> None:
+    token = await a_token(db, owner=company.alan)
+    request = await ask(db, company)
+    await execute(db, "UPDATE access_requests SET reporter_id = %(id)s WHERE id = %(r)s", id=token.id, r=request)
+
+    async with db.transaction():
+        await opening.approve(db, [request], SYSTEM, clock.now())
+        await moving.cancel(db, [request], Caller(token.id, "API Token - a token", frozenset()), clock.now())
+
+    decided = await fetch_rows(
+        db, "SELECT part FROM notifications WHERE kind = 'Decided' AND identity_id = %(id)s", id=company.alan
+    )
+    assert decided == [("AccessRequestApproved",)]
+
+
+async def test_bell_counts_no_work_that_another_reviewer_did(db: Db, company: Company) -> None:
+    """Grace and Bob can meet one rule, Carl the other: after the approval of Grace, only Carl has work."""
+    bob, carl = [await an_identity(db, name, "Else") for name in ("Bob", "Carl")]
+    request = await ask(db, company)
+    await execute(
+        db,
+        """INSERT INTO responses (request_id, type, rule, position, reason, reviewer_id, reviewer_name, response, asked)
+           VALUES (%(r)s, 'Approve', 0, 1, 'One of two', %(bob)s, 'Bob Else', 'Pending', true),
+                  (%(r)s, 'Approve', 7, 0, 'Too', %(carl)s, 'Carl Else', 'Pending', true)""",
+        r=request,
+        bob=bob,
+        carl=carl,
+    )
+    await execute(db, "SELECT notify_reviewers(ARRAY[%(r)s]::uuid[], 'Due')", r=request)
+
+    async with db.transaction():
+        await actions.respond(db, await caller_of(db, company.grace), str(request), APPROVED, facts())
+
+    unread = await fetch_rows(db, "SELECT identity_id, kind FROM notifications WHERE NOT is_read")
+    assert unread == [(carl, "Due")]
+
+
+async def test_offboarding_is_not_revealed_by_assigning_its_request_to_the_person(
+    db: Db, config: Config, company: Company, desk: Desk
+) -> None:
+    await change(db, config, email={"transport": "Outbox", "sender": "rolecall@test.example"})
+    leaving = {"identityId": str(company.ada), "effectiveDate": "2031-01-31"}
+    request = await ask(db, company, action="Remove")
+    async with db.transaction():
+        event = await events.offboard(db, SYSTEM, leaving, facts())
+        await execute(
+            db,
+            """INSERT INTO related_items (request_id, item_id, kind, number, status, stage)
+               SELECT %(r)s, e.id, 'Personnel Event', e.number, e.status, 'Approval'
+               FROM personnel_events e WHERE e.id = %(e)s""",
+            r=request,
+            e=event,
+        )
+        await actions.assign(db, SYSTEM, str(request), {"assigneeId": str(company.ada)}, facts())
+
+    await desk.work()
+
+    assert await notified(db, company.ada) == [("Assigned", "Withdrawn")]

@@ -33,6 +33,19 @@ def test_deadline_skips_weekends_and_holidays(days: int, reminders: Reminders, e
     assert counted_before(due, days, reminders, ZURICH) == FRIDAY
 
 
+@pytest.mark.parametrize("moment", ["2026-12-19 11:00", "2026-12-20 23:59", "2026-12-21 09:59"])
+def test_no_working_day_passes_on_a_weekend(moment: str) -> None:
+    """A request of Wednesday 10:00 is three working days old on Monday at 10:00."""
+    wednesday = datetime(2026, 12, 16, 10, tzinfo=UTC)
+    due = counted_after(wednesday, 3, Reminders(), ZoneInfo("UTC"))
+
+    now = datetime.fromisoformat(moment).replace(tzinfo=UTC)
+
+    assert due == datetime(2026, 12, 21, 10, tzinfo=UTC)
+    assert counted_before(now, 3, Reminders(), ZoneInfo("UTC")) < wednesday
+    assert counted_before(due, 3, Reminders(), ZoneInfo("UTC")) == wednesday
+
+
 async def silence(db: Db, after: timedelta) -> None:
     """Let time pass and the worker look."""
     now = datetime.now(UTC) + after
@@ -106,3 +119,16 @@ async def test_no_reminder_or_escalation_when_both_are_off(db: Db, config: Confi
     await silence(db, timedelta(days=400))
 
     assert await activity(db) == []
+
+
+async def test_request_of_a_reviewer_who_cannot_sign_in_is_escalated_at_once(db: Db, company: Company) -> None:
+    request = await ask(db, company)
+    await execute(db, "UPDATE identities SET type = 'Shared' WHERE id = %(id)s", id=company.grace)
+
+    await silence(db, timedelta(0))
+
+    assert (await activity(db))[0][1].endswith("so Alan Turing can respond too")
+    asked = await fetch_rows(
+        db, "SELECT reviewer_name FROM responses WHERE request_id = %(id)s AND type = 'Approve'", id=request
+    )
+    assert asked == [("Grace Hopper",), ("Alan Turing",)]

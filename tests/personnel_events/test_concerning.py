@@ -125,3 +125,16 @@ async def test_supervisor_creates_events_only_for_their_people_and_within_their_
     await moved(ada, email="ada@example.com")
     await joined(supervisorId=grace, email="kai@example.com")
     await joined(supervisorId=ada)
+
+
+async def test_assignee_finds_the_event_in_their_list(db: Db, scene: Scene) -> None:
+    """Not their own offboarding, whoever assigned it to them."""
+    await execute(
+        db,
+        "UPDATE personnel_events SET assignee_id = %(id)s, assignee_name = 'Zoe' WHERE type = 'Offboard'",
+        id=scene.people["Zoe"],
+    )
+
+    page = await concerning(db, 1, scene.people["Zoe"])
+
+    assert scene.names([item.id for item in page.items]) == ["Zoe leave-of-absence", "Ada offboard", "Grace offboard"]

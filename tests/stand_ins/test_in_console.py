@@ -239,3 +239,38 @@ async def test_message_after_an_approval_names_those_who_must_still_respond(
 
     assert "You approved request #1. It still waits for Rosa Far" in told[0]
     assert "You approved request #1. It is Open" in told[1]
+
+
+async def test_stand_in_sees_only_requests_that_wait_and_those_to_which_they_responded(
+    administrator: httpx2.AsyncClient, db: Db, office: Office
+) -> None:
+    """Not the history of the person, nor requests that wait for another type of response."""
+    old, answered, waiting = [await office.request(db) for _ in range(3)]
+    await approve(db, office.grace, old, office.grace)
+    await a_stand_in(db, office.grace, office.sam, type="Approve")
+    await a_stand_in(db, office.rosa, office.sam, type="Resolve")
+    await execute(
+        db,
+        """INSERT INTO responses (request_id, type, rule, position, reason, reviewer_id, reviewer_name, response, asked)
+           SELECT id, 'Resolve', 9, 0, 'Provisions', %(rosa)s, 'Rosa Far', 'Pending', true FROM access_requests
+           WHERE id = %(id)s""",
+        rosa=office.rosa,
+        id=waiting,
+    )
+    await approve(db, office.sam, answered, office.grace)
+    await execute(db, "UPDATE access_requests SET status = 'Completed' WHERE status = 'Open'")
+    await sign_in(administrator, db, office.sam)
+
+    async def statuses() -> list[int]:
+        return [(await administrator.get(f"/requests/{id}")).status_code for id in (old, answered, waiting)]
+
+    during = await statuses()
+    (number,) = (await fetch_rows(db, "SELECT number FROM access_requests WHERE id = %(id)s", id=old))[0]
+    found = (await administrator.get(f"/search?q=%23{number}")).text
+    await execute(db, "DELETE FROM stand_ins WHERE type = 'Approve'")
+    after = await statuses()
+
+    assert during == [404, 200, 200]
+    assert str(old) not in found
+    # The request does not wait to be provisioned yet.
+    assert after == [404, 200, 404]

@@ -104,7 +104,7 @@ async def test_administrators_can_respond_at_once_if_every_stand_in_became_an_au
     await let_time_pass(db)
 
     assert await escalations(db) == [
-        "The reviewers left, must not decide, or are on leave and have no stand-in, so Alan Turing can respond too"
+        "The reviewers left, cannot sign in, must not decide, or are on leave and have no stand-in, so Alan Turing can respond too"
     ]
 
 
@@ -145,7 +145,7 @@ async def test_administrators_can_respond_at_once_if_the_stand_in_must_not_decid
     await let_time_pass(db)
 
     assert await escalations(db) == [
-        "The reviewers left, must not decide, or are on leave and have no stand-in, so Alan Turing can respond too"
+        "The reviewers left, cannot sign in, must not decide, or are on leave and have no stand-in, so Alan Turing can respond too"
     ]
 
 
@@ -160,7 +160,7 @@ async def test_stand_in_whom_the_affected_person_chose_does_not_delay_the_escala
     await let_time_pass(db)
 
     assert await escalations(db) == [
-        "The reviewers left, must not decide, or are on leave and have no stand-in, so Alan Turing can respond too"
+        "The reviewers left, cannot sign in, must not decide, or are on leave and have no stand-in, so Alan Turing can respond too"
     ]
 
 
@@ -201,7 +201,7 @@ async def test_loop_of_a_named_stand_in_and_a_leave_ends_at_the_administrators(d
     await let_time_pass(db)
 
     assert await escalations(db) == [
-        "The reviewers left, must not decide, or are on leave and have no stand-in, so Alan Turing can respond too"
+        "The reviewers left, cannot sign in, must not decide, or are on leave and have no stand-in, so Alan Turing can respond too"
     ]
 
 

@@ -7,6 +7,7 @@ from litestar.handlers import HTTPRouteHandler
 from rolecall.console import queries as console
 from rolecall.console import record_access
 from rolecall.console.answers import HtmlPage, SeeOther
+from rolecall.console.finding import known_departments
 from rolecall.console.forms import (
     first,
     given,
@@ -27,7 +28,6 @@ from rolecall.core.db import Db
 from rolecall.core.errors import Invalid, NotFound
 from rolecall.core.ids import guid, known_guid
 from rolecall.core.paging import totals_by
-from rolecall.identities import queries as identities
 from rolecall.identities.authority import RecordType, may
 from rolecall.identities.model import IdentityType
 from rolecall.personnel_events import actions, previewing, queries
@@ -113,11 +113,12 @@ async def show_calendar(db: Db, caller: Caller, query: dict[str, Any], now: date
 @screen("GET", "/events/new", scope=Scope.PERSONNEL_EVENTS_WRITE, limits=OWN, query=_FILTERS)
 async def show_form(db: Db, caller: Caller, query: dict[str, Any]) -> HtmlPage:
     label = await visible_label(db, caller, query.get("identityId"))
-    return await _form(db, query.get("type") or EventType.ONBOARD, {"identityId": [label]} if label else {})
+    return await _form(db, caller, query.get("type") or EventType.ONBOARD, {"identityId": [label]} if label else {})
 
 
 async def _form(
     db: Db,
+    caller: Caller,
     type: EventType,
     form: Form,
     problems: dict[str, str] | None = None,
@@ -133,7 +134,7 @@ async def _form(
             "form": shown(form),
             "problems": problems or {},
             "preview": preview,
-            "departments": await identities.departments(db),
+            "departments": await known_departments(db, caller),
             "identity_types": list(IdentityType),
             "custom_fields": [field for field in (await settings.get(db)).custom_fields if field.enabled],
         },
@@ -154,10 +155,11 @@ async def create_event(db: Db, caller: Caller, form: Form, facts: Facts) -> Html
             if first(form, "preview"):
                 await require_own_people(db, caller, guid(raw.get("identityId")))
                 known = await actions.gather_facts(db, raw, facts)
-                return await _form(db, type, form, preview=await previewing.preview(db, {**raw, "type": type}, known))
+                shown_plan = await previewing.preview(db, {**raw, "type": type}, known)
+                return await _form(db, caller, type, form, preview=shown_plan)
             id = await create(db, caller, raw, facts)
     except Invalid as error:
-        return await _form(db, type, form, problems_by_field(error))
+        return await _form(db, caller, type, form, problems_by_field(error))
     return SeeOther(f"/events/{id}", f"{type} is scheduled. Its requests follow in a moment.")
 
 

@@ -10,6 +10,7 @@ from rolecall.access_requests import requests_of_person
 from rolecall.applications import queries as applications
 from rolecall.conflicts import queries as conflicts
 from rolecall.console.answers import HtmlPage
+from rolecall.console.finding import known_departments
 from rolecall.console.frame import OWN, screen
 from rolecall.console.inputs import a_day, some_words
 from rolecall.console.screens.access import FUTURE, end_of
@@ -55,9 +56,7 @@ async def show_identities(db: Db, caller: Caller, query: dict[str, Any]) -> Html
         "statuses": list(IdentityStatus),
         "types": list(IdentityType),
     }
-    # A limited person must not learn of departments that none of their people is in.
-    values["departments"] = [] if caller.is_limited else await queries.departments(db)
-    return HtmlPage("identities.html", values)
+    return HtmlPage("identities.html", {**values, "departments": await known_departments(db, caller)})
 
 
 @screen("GET", "/people", scope=Scope.IDENTITIES_READ, limits=OWN, query={"q": some_words})
