@@ -18,6 +18,8 @@ from tests.builders import an_identity, facts
 from tests.notifications.notifying import a_company, ask, notified
 from tests.stand_ins.standing_in import CLERK, a_leave, a_stand_in, caller_of, days
 
+UNABLE = "The reviewers left, cannot sign in, must not decide, or are on leave and have no stand-in"
+
 
 async def let_time_pass(db: Db, after: timedelta = timedelta()) -> None:
     now = datetime.now(UTC) + after
@@ -103,9 +105,7 @@ async def test_administrators_can_respond_at_once_if_every_stand_in_became_an_au
 
     await let_time_pass(db)
 
-    assert await escalations(db) == [
-        "The reviewers left, cannot sign in, must not decide, or are on leave and have no stand-in, so Alan Turing can respond too"
-    ]
+    assert await escalations(db) == [f"{UNABLE}, so Alan Turing can respond too"]
 
 
 async def test_notification_of_a_former_stand_in_is_not_current(db: Db, config: Config) -> None:
@@ -144,9 +144,7 @@ async def test_administrators_can_respond_at_once_if_the_stand_in_must_not_decid
     await let_time_pass(db)
     await let_time_pass(db)
 
-    assert await escalations(db) == [
-        "The reviewers left, cannot sign in, must not decide, or are on leave and have no stand-in, so Alan Turing can respond too"
-    ]
+    assert await escalations(db) == [f"{UNABLE}, so Alan Turing can respond too"]
 
 
 async def test_stand_in_whom_the_affected_person_chose_does_not_delay_the_escalation(db: Db) -> None:
@@ -159,9 +157,7 @@ async def test_stand_in_whom_the_affected_person_chose_does_not_delay_the_escala
 
     await let_time_pass(db)
 
-    assert await escalations(db) == [
-        "The reviewers left, cannot sign in, must not decide, or are on leave and have no stand-in, so Alan Turing can respond too"
-    ]
+    assert await escalations(db) == [f"{UNABLE}, so Alan Turing can respond too"]
 
 
 async def test_administrators_can_respond_at_once_if_nobody_stands_in(db: Db) -> None:
@@ -200,9 +196,7 @@ async def test_loop_of_a_named_stand_in_and_a_leave_ends_at_the_administrators(d
 
     await let_time_pass(db)
 
-    assert await escalations(db) == [
-        "The reviewers left, cannot sign in, must not decide, or are on leave and have no stand-in, so Alan Turing can respond too"
-    ]
+    assert await escalations(db) == [f"{UNABLE}, so Alan Turing can respond too"]
 
 
 async def test_leave_that_the_supervisor_entered_is_escalated_past_the_supervisor(db: Db) -> None:
