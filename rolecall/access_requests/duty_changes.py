@@ -4,6 +4,7 @@ A stored request counts only what others made before it would change, and what w
 together create a conflict, it is that of the later one. `turn` is the number that orders them; a new request is last.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from uuid import UUID
 
@@ -22,8 +23,31 @@ LAST = 2**63 - 1
 _PROVISIONED = 0
 _NO_ACCESS = (Access.NONE, Access.DENY)
 DutiesOf = dict[ProposedAccess, set[UUID]]
-# The duties that access gives, with the turn of the last request that this needs.
-_Given = Mapping[ProposedAccess, list[tuple[int, set[UUID]]]]
+# Duties with the turn of the last request that they need.
+_Turned = tuple[int, set[UUID]]
+
+
+class _DutiesOfAccess(msgspec.Struct, frozen=True):
+    """The duties that access gives, and those that open requests take from the groups it comes through."""
+
+    given: Sequence[_Turned] = ()
+    taken: Sequence[_Turned] = ()
+
+    def before(self, turn: int) -> set[UUID]:
+        """Return the duties that it gives, counting requests that were made before."""
+        return _union(self.given, turn)
+
+    def sure(self, turn: int) -> set[UUID]:
+        """Return the duties that it gives without requests that are open, and that no request made before takes."""
+        return _union(self.given, _PROVISIONED + 1) - _union(self.taken, turn)
+
+
+def _union(turned: Iterable[_Turned], turn: int) -> set[UUID]:
+    return set[UUID]().union(*(duties for needs, duties in turned if needs < turn))
+
+
+_Given = Mapping[ProposedAccess, _DutiesOfAccess]
+_NONE = _DutiesOfAccess()
 
 
 class GainsAndLosses(msgspec.Struct, frozen=True):
@@ -96,9 +120,9 @@ async def checked(db: Db, news: Sequence[NewRequest], turns: Sequence[int], *, o
 def _changed(changes: Iterable[OpenChange], given: _Given, turn: int) -> GainsAndLosses:
     found = GainsAndLosses({}, {}, {}, {})
     for each in changes:
-        had, has = _before(turn, given, _taken(each)), _before(turn, given, each.after)
+        had, has = _duties(given, _taken(each)).before(turn), _duties(given, each.after).before(turn)
         if has:
-            found.sure[each.after] = _before(_PROVISIONED + 1, given, each.after)
+            found.sure[each.after] = given[each.after].sure(turn)
             (found.gains if raises(each.before.access, each.after.access) else found.repeated)[each.after] = has
         if had - has:
             found.losses[each.before] = had - has
@@ -107,31 +131,40 @@ def _changed(changes: Iterable[OpenChange], given: _Given, turn: int) -> GainsAn
 
 def _taken(change: OpenChange) -> ProposedAccess:
     """Return the access that a change takes. A removal takes all access: a request may give more than imports show."""
-    if change.after.access not in _NO_ACCESS:
+    if _is_access(change.after):
         return change.before
     return msgspec.structs.replace(change.before, access=Access.UNRESTRICTED)
 
 
-def _before(turn: int, given: _Given, access: ProposedAccess) -> set[UUID]:
-    return set[UUID]().union(*(duties for needs, duties in given.get(access, []) if needs < turn))
+def _duties(given: _Given, access: ProposedAccess) -> _DutiesOfAccess:
+    return given.get(access, _NONE)
 
 
 async def _given(db: Db, changes: Iterable[OpenChange], *, of_groups: bool) -> _Given:
     """Return the duties that access gives; a group also gives what open requests would give it."""
-    asked = {each for one in changes for each in (_taken(one), one.after) if each.access not in _NO_ACCESS}
-    groups = {(each.application_id, each.permission) for each in asked if not each.section} if of_groups else set()
-    promised = await open_access.promised_to_groups(db, groups) if groups else {}
-    through = {access for each in promised.values() for _, access in each}
-    given = await prevention.duties_given(db, asked | through)
-    return {
-        each: [
-            (0, given[each]),
-            *((turn, given[one]) for turn, one in promised.get((each.application_id, each.permission), ())),
-        ]
-        if not each.section
-        else [(0, given[each])]
-        for each in asked
-    }
+    asked = {each for one in changes for each in (_taken(one), one.after) if _is_access(each)}
+    groups = {_group(each) for each in asked if not each.section} if of_groups else set()
+    through = await open_access.changes_of_groups(db, groups) if groups else {}
+    behind = {each for changes in through.values() for _, one in changes for each in (_taken(one), one.after)}
+    duties = defaultdict(
+        set[UUID], await prevention.duties_given(db, asked | {each for each in behind if _is_access(each)})
+    )
+
+    def of(access: ProposedAccess) -> _DutiesOfAccess:
+        there = through.get(_group(access), ()) if not access.section else ()
+        given = [(turn, duties[one.after]) for turn, one in there]
+        taken = [(turn, duties[_taken(one)] - duties[one.after]) for turn, one in there]
+        return _DutiesOfAccess([(_PROVISIONED, duties[access]), *given], taken)
+
+    return {each: of(each) for each in asked}
+
+
+def _is_access(access: ProposedAccess) -> bool:
+    return access.access not in _NO_ACCESS
+
+
+def _group(access: ProposedAccess) -> Group:
+    return access.application_id, access.permission
 
 
 async def people_concerned(db: Db, requests: Sequence[CheckedRequest]) -> list[list[UUID]]:

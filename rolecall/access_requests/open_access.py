@@ -16,9 +16,10 @@ from rolecall.duties.prevention import ProposedAccess
 from rolecall.settings.policy import RequestAction
 
 Group = tuple[UUID, str]
-# The columns of an OpenChange for a request `r` and its privilege `p`.
-_CHANGE = """r.application_id, p.header, p.section, p.permission, p.initial_access,
-    coalesce(p.lowered_access, p.requested_access), r.target_name, r.identity_id IS NULL"""
+# The columns of an OpenChange for a request about a group `r` and its privilege `p`. A request to remove or suspend a
+# group itself has no privileges.
+_CHANGE = """r.application_id, p.header, coalesce(p.section, ''), coalesce(p.permission, r.target_name),
+    coalesce(p.initial_access, 'Grant'), coalesce(p.lowered_access, p.requested_access, 'None'), r.target_name, true"""
 
 
 class CountedRequest(msgspec.Struct, frozen=True):
@@ -63,23 +64,24 @@ async def take_turns_of_nesting(db: Db, *, of_groups: bool) -> bool | None:
     return found
 
 
-async def promised_to_groups(db: Db, groups: Iterable[Group]) -> dict[Group, list[tuple[int, ProposedAccess]]]:
-    """Return what open requests would give groups, also through groups above them now or by other open requests.
+async def changes_of_groups(db: Db, groups: Iterable[Group]) -> dict[Group, list[tuple[int, OpenChange]]]:
+    """Return what open requests would give and take from groups and those above them, now or by other open requests.
 
-    Each access comes with the turn of the last request that it needs.
+    Each change comes with the turn of the last request that it needs.
     """
     rows = await fetch_rows(
         db,
         f"""SELECT w.application_id, w.start, greatest(w.turn, turn_of(r)), {_CHANGE}
             FROM requested_nesting(%(applications)s::uuid[], %(names)s::text[], true) AS w
             JOIN access_requests r ON r.application_id = w.application_id AND in_any_case(r.target_name) = w.name
-                                      AND r.identity_id IS NULL AND is_unshown(r) AND gives(r)
-            JOIN privileges p ON p.request_id = r.id""",
+                                      AND r.identity_id IS NULL AND is_unshown(r)
+            LEFT JOIN privileges p ON p.request_id = r.id
+            WHERE p.request_id IS NOT NULL OR r.action IN ('Remove', 'Suspend')""",
         **_parts(groups),
     )
-    found = defaultdict[Group, list[tuple[int, ProposedAccess]]](list)
+    found = defaultdict[Group, list[tuple[int, OpenChange]]](list)
     for application_id, name, turn, *row in rows:
-        found[application_id, name].append((turn, _a_change(row).after))
+        found[application_id, name].append((turn, _a_change(row)))
     return found
 
 

@@ -7,6 +7,7 @@ would gain and lose, and what other open requests would give and take.
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from itertools import pairwise
 from uuid import UUID
 
 import msgspec
@@ -234,20 +235,26 @@ _Key = tuple[UUID, bool, str, str | None, str, str]
 
 
 def key_of(access: ProposedAccess) -> _Key:
-    """Return what access is to, and who holds it."""
-    return access.application_id, access.is_group, access.holder, access.header, access.section, access.permission
+    """Return what access is to, and who holds it. What a group holds may be a group: its header is not compared."""
+    header = None if access.is_group and not access.section else access.header
+    return access.application_id, access.is_group, access.holder, header, access.section, access.permission
 
 
 def _keys(entry: DutyAccess) -> set[_Key]:
-    """Return how requests name the access: by the account's group, what the last group holds, or each group itself."""
+    """Return how requests name the access: by the account's group, a group in another one, or what the last one holds.
+
+    A request may also remove a group itself.
+    """
     there, username = entry.application.id, entry.account.username
     names = entry.header, entry.section, entry.name
     groups = [*entry.path, *([entry.name] if entry.kind is EntitlementKind.GROUP else [])]
     whole: set[_Key] = {(there, True, group, None, "", group) for group in groups}
     if not entry.path:
         return whole | {(there, False, username, *names)}
+    nested: set[_Key] = {(there, True, below, None, "", above) for below, above in pairwise(groups)}
     through = there, False, username, entry.path_header, "", entry.path[0]
-    return whole | {through, (there, True, entry.path[-1], *names)}
+    given = there, True, entry.path[-1], entry.header if entry.section else None, entry.section, entry.name
+    return whole | nested | {through, given}
 
 
 class ModelConflicts(msgspec.Struct, frozen=True, rename="camel"):

@@ -9,8 +9,9 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
-from rolecall.access_requests.creation import create_requests, relate_to
-from rolecall.access_requests.model import NewPrivilege, NewRequest, PriorApproval, RelatedItem
+from rolecall.access_requests.creation import create_enriched, relate_to
+from rolecall.access_requests.enrichment import enrich
+from rolecall.access_requests.model import NewPrivilege, NewRequest, PriorApproval, RelatedItem, raises
 from rolecall.accounts import matching
 from rolecall.accounts.model import Access, Match
 from rolecall.core.caller import Caller
@@ -81,7 +82,8 @@ async def request_removals(
     found = await _join_requests(db, caller, review, found, now)
     known = await _with_people(db, found, now)
     groups = [list(items) for _, items in groupby(sorted(known, key=lambda each: each.key), lambda each: each.key)]
-    ids = await create_requests(db, caller, [_request(review, items) for items in groups], now)
+    news = await enrich(db, [_request(review, items) for items in groups])
+    ids = await create_enriched(db, caller, [_never_raising(new) for new in news], now)
     await _store_requests(db, {item.id: id for id, items in zip(ids, groups, strict=True) for item in items})
 
 
@@ -151,6 +153,18 @@ def _request(review: ReviewDetail, items: Sequence[_Removal]) -> NewRequest:
         also_related=_related(items),
         comment=f"Decided in review #{review.number}, {review.name}",
     )
+
+
+def _never_raising(new: NewRequest) -> NewRequest:
+    """Ask for no more than is held now: the decision approved lower access, and it may be lower still."""
+    return msgspec.structs.replace(new, privileges=[_at_most_held(each) for each in new.privileges])
+
+
+def _at_most_held(privilege: NewPrivilege) -> NewPrivilege:
+    held = privilege.initial_access or Access.NONE
+    if not raises(held, privilege.requested_access):
+        return privilege
+    return msgspec.structs.replace(privilege, requested_access=held)
 
 
 def _privilege(item: _Removal) -> NewPrivilege:

@@ -7,7 +7,7 @@ import httpx2
 import pytest
 from psycopg.errors import CheckViolation
 
-from rolecall.core.db import Db, execute, fetch_value
+from rolecall.core.db import Db, execute, fetch_rows, fetch_value
 from rolecall.reviews import following
 from tests.builders import an_access_model, an_identity, own_tokens
 from tests.reviews.reviewing import (
@@ -18,6 +18,7 @@ from tests.reviews.reviewing import (
     items_of,
     post,
     submit_all,
+    take_away,
 )
 
 
@@ -98,6 +99,20 @@ async def test_change_must_lower_the_access(client: httpx2.AsyncClient, db: Db) 
     await decide(client, risky, "Change", access="Grant")
 
     assert said.startswith("Access must be lower than Modify")
+
+
+async def test_change_of_access_that_is_gone_by_now_does_not_give_it_back(client: httpx2.AsyncClient, db: Db) -> None:
+    company = await a_reviewed_company(db)
+    review = await an_open_review(client)
+    for item in await items_of(client, review):
+        change = item["entitlement"]["name"] == "Release run"
+        await (decide(client, item, "Change", access="Grant") if change else decide(client, item, "Keep"))
+    await take_away(db, company, "joana", "Release run")
+
+    await submit_all(client, review)
+
+    asked = await fetch_rows(db, "SELECT permission, initial_access, requested_access FROM privileges")
+    assert asked == [("Release run", "None", "None")]
 
 
 async def test_a_decision_can_be_withdrawn_until_it_is_submitted(client: httpx2.AsyncClient, db: Db) -> None:

@@ -1,0 +1,65 @@
+"""Control duties that requests about groups take away."""
+
+import httpx2
+import pytest
+
+from rolecall.core.db import Db
+from tests.access_requests.test_separation import BOTH, URL, ask, conflicts
+from tests.duties.separating import Company, a_company, a_duty, conflict_of, finish_again, join
+from tests.nesting import give, some_groups
+
+
+async def with_control_of_groups(client: httpx2.AsyncClient, db: Db, *patterns: dict[str, str]) -> Company:
+    """Let members of Reviewers review payments, which is the control; Team is within Readers, within Reviewers."""
+    company = await a_company(db, response="Block")
+    await some_groups(db, company.ledger, {"Reviewers": "", "Readers": "Reviewers", "Team": "Readers"}, company.run)
+    await give(db, company.ledger, "Reviewers", "Review run", company.run)
+    await finish_again(db, company.run)
+    review = await a_duty(db, "Review", *patterns)
+    await client.patch(f"/api/duty-rules/{company.rule}", json={"without": str(review)})
+    await client.post(f"/api/duty-rules/{company.rule}/commit")
+    return company
+
+
+def removal(company: Company, group: str, *names: tuple[str, str]) -> dict[str, object]:
+    privileges = [{"header": header, "permission": name, "access": "None"} for header, name in names]
+    return {"action": "Remove", "applicationId": str(company.ledger), "group": group, "privileges": privileges}
+
+
+PERMISSION, GROUP = {"permission": "Review run"}, {"group": "Reviewers"}
+
+
+@pytest.mark.parametrize("pattern", [PERMISSION, GROUP])
+@pytest.mark.parametrize(("group", "above"), [("Team", "Readers"), ("Readers", "Reviewers")])
+async def test_group_that_leaves_the_group_above_it_takes_the_control_from_its_members(
+    client: httpx2.AsyncClient, db: Db, pattern: dict[str, str], group: str, above: str
+) -> None:
+    company = await with_control_of_groups(client, db, pattern)
+    await join(db, company, "sofia", "Team")
+    assert await conflict_of(db, company.sofia) is None
+
+    answer = await client.post(URL, json=removal(company, group, ("Group", above)))
+
+    assert await conflicts(client, answer.json()) == [("Block", BOTH)]
+
+
+LOSSES = {
+    "permission": ("Reviewers", [("Wires", "Review run")]),
+    "nesting": ("Readers", [("Group", "Reviewers")]),
+    "group": ("Reviewers", []),
+}
+
+
+@pytest.mark.parametrize("lost", LOSSES)
+async def test_group_that_loses_the_control_by_an_open_request_gives_none_to_new_members(
+    client: httpx2.AsyncClient, db: Db, lost: str
+) -> None:
+    company = await with_control_of_groups(client, db, PERMISSION)
+    group, names = LOSSES[lost]
+
+    made = await client.post(URL, json=removal(company, group, *names))
+    refused = await ask(client, company, company.noor, "Team", "Approvers")
+    await client.post(f"{URL}/{made.json()['id']}/cancel", json={})
+    allowed = await ask(client, company, company.noor, "Team", "Approvers")
+
+    assert [each.status_code for each in (made, refused, allowed)] == [201, 400, 201], refused.text
