@@ -13,6 +13,7 @@ from rolecall.carriers import model as carriers
 from rolecall.conflicts.model import EXCEPTION_MOVES
 from rolecall.core.migrate import migrate
 from rolecall.core.postgres import embedded
+from rolecall.core.text import ZERO_WIDTH
 from rolecall.duties.model import CONFLICT_MOVES
 from rolecall.identities.model import NOT_PEOPLE
 from rolecall.notifications import model as notifications
@@ -38,6 +39,7 @@ def constants() -> str:
     events = [*EVENTS, *REVIEW_EVENTS, TEST]
     functions = [
         _constant("default_group_header", "accounts/model.py GROUP_HEADER", _text(GROUP_HEADER)),
+        _constant("zero_width", "core/text.py ZERO_WIDTH", _text(ZERO_WIDTH)),
         _constant("access_in_order", "access_models/model.py RANK", _texts(RANK), "text[]"),
         _constant("levels_in_order", "settings/policy.py Level", _texts(Level), "text[]"),
         _constant("types_without_sign_in", "identities/model.py NOT_PEOPLE", _texts(NOT_PEOPLE), "text[]"),

@@ -300,6 +300,7 @@ CREATE TABLE public.applications (
 ALTER TABLE ONLY public.applications ADD CONSTRAINT applications_name_key UNIQUE (name);
 ALTER TABLE ONLY public.applications ADD CONSTRAINT applications_pkey PRIMARY KEY (id);
 CREATE UNIQUE INDEX applications_listed_ ON public.applications USING btree (list_key);
+CREATE TRIGGER evaluate_archived AFTER UPDATE OF is_archived ON public.applications FOR EACH ROW WHEN ((old.is_archived <> new.is_archived)) EXECUTE FUNCTION public.evaluate_archived();
 CREATE TRIGGER keep_former_name BEFORE UPDATE OF name ON public.applications FOR EACH ROW WHEN ((old.name <> new.name)) EXECUTE FUNCTION public.keep_former_name();
 CREATE TRIGGER keep_list_on_delete AFTER DELETE ON public.applications REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_applications_on_delete();
 CREATE TRIGGER keep_list_on_insert AFTER INSERT ON public.applications REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_applications_on_insert();
@@ -2338,9 +2339,9 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- In rolecall/migrations:
 -- 50fbeb2e42cc function time_key(timestamp with time zone, bigint)
 -- 229c1cddc177 function in_any_case(text)
+-- 05bb7d68e0a8 function username_skeleton(text)
 -- 389904c47314 function username_key(text)
 -- 3a406bc99890 function permission_in_any_case(text, text, text)
--- 05bb7d68e0a8 function username_skeleton(text)
 
 -- In rolecall/schema/access_models.sql:
 -- f53fd0634b2a function access_model_grants_in(jsonb)
@@ -2506,6 +2507,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- b62098ec782b function conflict_moves()
 -- f30a2172565d function default_group_header()
 -- 2abf66c0de71 function deliveries_channel()
+-- e23cf0b592da function zero_width()
 -- b971fe2c115b function event_description(text)
 -- 840aa6dda2e6 function event_display(text)
 -- c9ce40a35606 function exception_moves()
@@ -2541,12 +2543,15 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- a3e3464181f7 function is_group_header(integer, text)
 -- bd7323123b06 function is_in_catalogue(uuid, text, text, text)
 -- 5a4a2aec95e1 function like_wildcard(text)
+-- 1fb356ca210d function look_of(text)
+-- 7b22a4031a87 function looks_like(text, text)
 -- 4a565c9f2d6f function names_of_applications()
--- d4ef492014e9 function duties_given(uuid, text, text, text, text)
+-- 0bdda8fb7ebf function duties_given(uuid, text, text, text, text)
 -- 1706bcf9591c function duties_given_by(uuid[], text[], text[], text[], text[])
--- 846ca848f381 function duty_access(uuid[], uuid[], timestamp with time zone)
+-- 30b6e14df737 function duty_access(uuid[], uuid[], timestamp with time zone)
 -- 054f8781e85a function entitlements_matching(jsonb, integer)
 -- 9c1bf02aa4cf function entitlements_of_duties(uuid[], integer)
+-- f245e6916f67 function evaluate_archived()
 -- 4079b8e5352e function evaluate_duties(uuid[], timestamp with time zone)
 -- 11731267d3e5 function evaluate_everything(timestamp with time zone)
 -- 40d0eee9a9f4 function evaluate_import()
@@ -2572,7 +2577,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 2102193da1e6 function refresh_conflicts(uuid[], uuid[], timestamp with time zone, integer)
 -- 90ced8d524e1 function refresh_duties(uuid[])
 -- 58e4f0e3a444 function refresh_duty_groups(uuid[], uuid[])
--- fd1f699fbba5 function refresh_duty_holders(uuid[], uuid[])
+-- 2d3966fba687 function refresh_duty_holders(uuid[], uuid[])
 -- 23c76da76026 function refresh_rules(uuid[], timestamp with time zone)
 -- 6d87c80404e2 function rules_concerned(uuid[], uuid[], uuid[])
 -- 26365581cdc5 function take_people_to_evaluate()

@@ -73,11 +73,9 @@ async def commit_model(
         raise Invalid.on("allowUnknown", f"{names}. Correct the draft, or set allowUnknown to commit it as it is")
     for found in await conflicts_of(db, draft):
         if found.response is RuleResponse.BLOCK:
-            raise Conflict(
-                f"The rule {found.rule} refuses this model: it would put {found.people}"
-                f" {'person' if found.people == 1 else 'people'} in conflict."
-                " Simulate the model to see the rules"
-            )
+            people = f"{found.people} {'person' if found.people == 1 else 'people'}"
+            why = f"would put {people} in conflict" if found.people else "gives duties that the rule keeps apart"
+            raise Conflict(f"The rule {found.rule} refuses this model: it {why}. Simulate the model to see the rules")
     # No identity may change between the test of the conditions and the end of this transaction.
     await execute(db, "SELECT pg_advisory_xact_lock(access_model_lock())")
     await commit_draft(db, "access_models", _ADD_VERSION, model.id, draft, caller, now)

@@ -1,7 +1,8 @@
 """Look up permissions and groups by the names that people write, in the catalogue of an application.
 
 Case, white space and Unicode form are ignored where only one entry matches. A name that the catalogue lacks gets a
-complaint with the nearest names; an application without a catalogue of that kind accepts any name.
+complaint with the nearest names; an application without a catalogue of that kind accepts any name that does not look
+like one of the other kind.
 """
 
 import asyncio
@@ -15,7 +16,7 @@ import msgspec
 
 from rolecall.accounts.model import GROUP_HEADER, PermissionName
 from rolecall.core.db import Db, fetch_rows
-from rolecall.core.text import name_key
+from rolecall.core.text import name_key, skeletons
 
 K = TypeVar("K")
 # Searching a large catalogue is slow, so only the first unknown names of a request get suggestions.
@@ -50,6 +51,11 @@ class Catalogue:
         return _grouped((name_key(name.permission), name) for name in self.every)
 
     @cached_property
+    def _by_look(self) -> dict[str, list[PermissionName]]:
+        """Return entries by what their names look like: a name of the other kind must not pass for one of them."""
+        return _grouped((look, name) for name in self.every for look in skeletons(name.permission))
+
+    @cached_property
     def _groups_by_key(self) -> dict[str, list[PermissionName]]:
         return _grouped((name_key(group.permission), group) for group in self.groups)
 
@@ -65,9 +71,11 @@ class Catalogue:
             return Lookup(name if name in fits else fits[0])
         is_group = not name.section and name_key(name.header) in self._group_headers
         kind, known = ("Group", self.groups) if is_group else ("Permission", self.permissions)
+        words = name.permission if is_group else name.words()
         if not known and not fits:
-            return Lookup(name)
-        return Lookup(name, self._complain(kind, name.permission if is_group else name.words(), fits or self.every))
+            alike = [found for look in skeletons(name.permission) for found in self._by_look.get(look, [])]
+            return Lookup(name, self._complain("Permission", words, alike) if alike else None)
+        return Lookup(name, self._complain(kind, words, fits or self.every))
 
     def find_group(self, name: str) -> Lookup:
         fits = self._groups_by_key.get(name_key(name), [])

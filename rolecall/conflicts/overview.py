@@ -30,7 +30,10 @@ class MatrixDuty(msgspec.Struct, frozen=True):
 
 
 class DutyMatrix(msgspec.Struct, frozen=True):
-    """The duties of rules in effect by name, and a cell for each pair; of several rules, the riskiest is shown."""
+    """The duties of rules in effect by name, and a cell for each pair.
+
+    Of several rules, the riskiest by which people are in conflict is shown, or else the riskiest.
+    """
 
     duties: list[MatrixDuty]
     cells: dict[tuple[UUID, UUID], MatrixCell]
@@ -47,7 +50,7 @@ _CELLS = """{before}
         {conflicts} c JOIN {holders} h ON h.identity_id = c.identity_id
         JOIN {holders} k ON k.identity_id = c.identity_id
     ) ON c.rule_id = r.id AND c.until IS NULL AND h.duty_id = a.id AND k.duty_id = b.id
-    GROUP BY a.id, b.id, r.id ORDER BY risk_rank(r.definition ->> 'risk')"""
+    GROUP BY a.id, b.id, r.id ORDER BY count(c.status) > 0, risk_rank(r.definition ->> 'risk')"""
 
 
 # The conflicts at a past moment, and the duties that these people held.

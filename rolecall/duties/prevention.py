@@ -258,7 +258,7 @@ def _keys(entry: DutyAccess) -> set[_Key]:
 
 
 class ModelConflicts(msgspec.Struct, frozen=True, rename="camel"):
-    """How many people a model would put in conflict by a rule."""
+    """How many people a model would put in conflict by a rule: none if it joins duties, but matches nobody yet."""
 
     rule_id: UUID
     rule: str
@@ -268,7 +268,10 @@ class ModelConflicts(msgspec.Struct, frozen=True, rename="camel"):
 
 
 async def conflicts_among(db: Db, people: Sequence[UUID], gains: Sequence[ProposedAccess]) -> list[ModelConflicts]:
-    """Count the people who would be newly in conflict if all of them had this access, by rule."""
+    """Count the people who would be newly in conflict if all of them had this access, by rule.
+
+    A rule whose duties this access joins by itself is returned also if it is nobody now.
+    """
     given = _all(await duties_given(db, set(gains)))
     found = await _rules_with(db, given, set(), set())
     if not found.rules:
@@ -293,5 +296,5 @@ async def conflicts_among(db: Db, people: Sequence[UUID], gains: Sequence[Propos
     return [
         ModelConflicts(id, rule.name, rule.risk, rule.response, counts[id])
         for id, rule in found.rules.items()
-        if counts[id]
+        if counts[id] or rule.joined(given, given)
     ]

@@ -6,6 +6,10 @@
 CREATE OR REPLACE FUNCTION default_group_header() RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN
     'Group';
 
+-- core/text.py ZERO_WIDTH
+CREATE OR REPLACE FUNCTION zero_width() RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN
+    '\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U000e0000-\U000e0fff';
+
 -- access_models/model.py RANK
 CREATE OR REPLACE FUNCTION access_in_order() RETURNS text[] LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN
     ARRAY['None', 'Deny', 'Grant', 'Modify', 'Unrestricted'];

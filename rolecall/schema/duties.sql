@@ -3,14 +3,22 @@
 -- UPDATE of application_imports to Finished (application_imports/actions.py) fires `evaluate_import`, after `entitlements`' trigger
 -- `show_entitlements`: triggers fire in order of their names, so this one is called `watch_duties`.
 -- UPDATE of accounts (accounts/matching.py and actions.py) fires `note_to_evaluate`; duties/actions.py evaluates those people within a second.
--- UPDATE of identities fires `move_duty_holders`; UPDATE of an application's name (applications/actions.py) fires `keep_former_name` and `match_renamed`; UPDATE
--- of an entitlement's sameAs (entitlements/actions.py) fires `match_same_entitlements`.
+-- UPDATE of identities fires `move_duty_holders`; UPDATE of an application's name (applications/actions.py) fires `keep_former_name` and `match_renamed`,
+-- of its is_archived `evaluate_archived`; UPDATE of an entitlement's sameAs (entitlements/actions.py) fires `match_same_entitlements`.
 -- duties/actions.py calls evaluate_duties and evaluate_rules. Each statement is for all people at once: one function call for each person
 -- would take minutes. What a change of duties or rules ended is recorded by `record_ends`, schema/conflicts.sql.
 
 -- Convert a pattern with `*` to a LIKE pattern for text in any case; null matches everything.
 CREATE OR REPLACE FUNCTION like_wildcard(wildcard text) RETURNS text IMMUTABLE PARALLEL SAFE LANGUAGE sql RETURN
     coalesce(replace(replace(replace(replace(in_any_case(wildcard), '\', '\\'), '%', '\%'), '_', '\_'), '*', '%'), '%');
+
+-- What a name looks like: case, white space and invisible characters do not matter, and letters that look like Latin ones count as those.
+CREATE OR REPLACE FUNCTION look_of(name text) RETURNS text IMMUTABLE PARALLEL SAFE LANGUAGE sql RETURN
+    regexp_replace(username_skeleton(name), '[\s' || zero_width() || ']+', '', 'g');
+
+-- Whether a name that no import has shown looks like one that a pattern matches; a part that is left out matches.
+CREATE OR REPLACE FUNCTION looks_like(name text, wildcard text) RETURNS boolean IMMUTABLE PARALLEL SAFE LANGUAGE sql RETURN
+    look_of(name) LIKE like_wildcard(look_of(wildcard));
 
 -- Return the current and former names of applications.
 CREATE OR REPLACE FUNCTION names_of_applications() RETURNS TABLE (id uuid, name text) STABLE LANGUAGE sql BEGIN ATOMIC
@@ -110,7 +118,7 @@ CREATE OR REPLACE FUNCTION are_held_widely(which uuid[]) RETURNS boolean STABLE 
      WHERE h.permission_number IN (SELECT e.number FROM duty_entitlements e WHERE e.kind = 'Permission' AND e.duty_id = ANY (which)))
     > (SELECT c.reltuples / 50 FROM pg_class c WHERE c.oid = 'assignments'::regclass);
 
--- Update duty_holders for these people and duties; null means all.
+-- Update duty_holders for these people and duties; null means all. What archived applications gave is held no longer.
 CREATE OR REPLACE FUNCTION refresh_duty_holders(people uuid[], which uuid[]) RETURNS void LANGUAGE plpgsql SET work_mem = '64MB' AS $$
 DECLARE
     stale_duties uuid[];
@@ -119,6 +127,8 @@ DECLARE
     fresh_people uuid[];
     meant text := CASE WHEN people IS NULL THEN 'true' ELSE 'identity_id = ANY ($1)' END
                   || CASE WHEN which IS NULL THEN '' ELSE ' AND duty_id = ANY ($2)' END;
+    archived uuid[] := ARRAY(SELECT id FROM applications WHERE is_archived);
+    live text := CASE WHEN cardinality(archived) > 0 THEN ' AND a.application_id <> ALL ($3)' ELSE '' END;
     assigned text := CASE WHEN people IS NULL AND NOT are_held_widely(which) THEN 'CROSS JOIN LATERAL assignments_of(e.number, now_import()) AS s'
                           ELSE 'JOIN assignments s ON s.permission_number = e.number' END;
 BEGIN
@@ -127,16 +137,16 @@ BEGIN
         WITH held AS MATERIALIZED (
             SELECT e.duty_id, a.identity_id FROM duty_entitlements e %2$s JOIN accounts a ON a.number = s.holder_number
             WHERE e.kind = 'Permission' AND s.until_import IS NULL AND a.identity_id IS NOT NULL
-                  AND s.access NOT IN ('None', 'Deny') AND access_rank(s.access::text) >= e.lowest AND %1$s
+                  AND s.access NOT IN ('None', 'Deny') AND access_rank(s.access::text) >= e.lowest AND %1$s%3$s
             UNION
             SELECT g.duty_id, a.identity_id FROM accounts a JOIN memberships m ON m.account_number = a.number AND m.until_import IS NULL
-            JOIN duty_groups g ON g.group_number = m.group_number WHERE a.identity_id IS NOT NULL AND %1$s
+            JOIN duty_groups g ON g.group_number = m.group_number WHERE a.identity_id IS NOT NULL AND %1$s%3$s
         ), present AS MATERIALIZED (
             SELECT duty_id, identity_id FROM duty_holders WHERE %1$s
         ), stale AS (TABLE present EXCEPT TABLE held), fresh AS (TABLE held EXCEPT TABLE present)
         SELECT * FROM (SELECT array_agg(duty_id), array_agg(identity_id) FROM stale) AS s,
                       (SELECT array_agg(duty_id), array_agg(identity_id) FROM fresh) AS f
-    $sql$, meant, assigned) INTO stale_duties, stale_people, fresh_duties, fresh_people USING people, which;
+    $sql$, meant, assigned, live) INTO stale_duties, stale_people, fresh_duties, fresh_people USING people, which, archived;
     -- One statement for each kind of change: docs/lists.md says why.
     IF stale_duties IS NOT NULL THEN
         DELETE FROM duty_holders h USING unnest(stale_duties, stale_people) AS s (duty_id, identity_id)
@@ -208,7 +218,8 @@ STABLE LANGUAGE sql BEGIN ATOMIC
         FROM accounts a CROSS JOIN LATERAL (
             SELECT max(r.number)::int AS number FROM application_imports r
             WHERE r.application_id = a.application_id AND r.status = 'Finished' AND (moment IS NULL OR r.build_end <= moment)) AS last
-        WHERE a.identity_id = ANY (people) OR a.number IN (SELECT m.account_number FROM past_matches m WHERE m.identity_id = ANY (people))
+        WHERE (a.identity_id = ANY (people) OR a.number IN (SELECT m.account_number FROM past_matches m WHERE m.identity_id = ANY (people)))
+              AND (moment IS NOT NULL OR NOT EXISTS (SELECT FROM applications o WHERE o.id = a.application_id AND o.is_archived))
     ), held AS (
         SELECT h.account, h.duty_id, h.kind, h.number, h.path, h.access, unnest(range_agg(h.during)) AS during
         FROM duty_holdings(which, ARRAY(SELECT o.number FROM owned o)) AS h GROUP BY h.account, h.duty_id, h.kind, h.number, h.path, h.access
@@ -502,6 +513,28 @@ END $$;
 CREATE OR REPLACE TRIGGER match_renamed AFTER UPDATE OF name ON applications FOR EACH ROW
     WHEN (OLD.name <> NEW.name) EXECUTE FUNCTION match_renamed();
 
+-- Evaluate the people with accounts in an application that was archived, or is used again.
+CREATE OR REPLACE FUNCTION evaluate_archived() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    people uuid[];
+    before uuid[];
+BEGIN
+    IF NOT EXISTS (SELECT FROM duties) THEN
+        RETURN NULL;
+    END IF;
+    PERFORM lock_matching();
+    PERFORM evaluate_people(take_people_to_evaluate(), written_on(), NULL);
+    people := ARRAY(SELECT DISTINCT identity_id FROM accounts WHERE application_id = NEW.id AND identity_id IS NOT NULL);
+    before := ARRAY(SELECT id FROM conflicts WHERE until IS NULL AND identity_id = ANY (people));
+    PERFORM refresh_duty_holders(people, NULL);
+    PERFORM refresh_conflicts(people, NULL, written_on(), NULL);
+    PERFORM record_ends(before, format('the application %s was %s', NEW.name, CASE WHEN NEW.is_archived THEN 'archived' ELSE 'put to use again' END),
+                        written_on());
+    RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER evaluate_archived AFTER UPDATE OF is_archived ON applications FOR EACH ROW
+    WHEN (OLD.is_archived <> NEW.is_archived) EXECUTE FUNCTION evaluate_archived();
+
 -- Match patterns again after an entitlement was joined with its former name, or separated from it.
 CREATE OR REPLACE FUNCTION match_same_entitlements() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
@@ -546,7 +579,7 @@ CREATE OR REPLACE FUNCTION is_in_catalogue(application uuid, header text, sectio
     OR EXISTS (SELECT FROM groups g WHERE g.application_id = application AND g.name = is_in_catalogue.name AND is_in_catalogue.section = ''
                AND is_group_header(g.number, is_in_catalogue.header));
 
--- Return the duties that a privilege gives: as a group with the groups above it, as a permission or, until an import shows it, by its name.
+-- Return the duties that a privilege gives: as a group with the groups above it, as a permission or, until an import shows it, by what its name looks like.
 -- Without a header it is a group. A group that is gone gives the duties that it gave last, because a restore may create it again.
 CREATE OR REPLACE FUNCTION duties_given(application uuid, header text, section text, name text, access text) RETURNS TABLE (duty_id uuid)
 STABLE LANGUAGE sql BEGIN ATOMIC
@@ -563,9 +596,11 @@ STABLE LANGUAGE sql BEGIN ATOMIC
     SELECT d.id FROM duties d CROSS JOIN LATERAL jsonb_array_elements(d.patterns) AS p
     WHERE NOT is_in_catalogue(application, duties_given.header, duties_given.section, duties_given.name)
           AND EXISTS (SELECT FROM names_of_applications() AS o WHERE o.id = application AND o.name LIKE like_wildcard(p ->> 'application'))
-          AND in_any_case(duties_given.name) LIKE like_wildcard(coalesce(p ->> 'group', p ->> 'permission'))
-          AND (p ->> 'group' IS NOT NULL OR duties_given.header IS NOT NULL AND in_any_case(duties_given.header) LIKE like_wildcard(p ->> 'header')
-               AND in_any_case(duties_given.section) LIKE like_wildcard(p ->> 'section')
+          AND looks_like(duties_given.name, coalesce(p ->> 'group', p ->> 'permission'))
+          -- A header or section that is left out may be any; without groups, an application calls nothing a group.
+          AND (p ->> 'group' IS NOT NULL OR duties_given.header IS NOT NULL
+               AND (look_of(duties_given.header) IN ('', look_of(default_group_header())) OR looks_like(duties_given.header, p ->> 'header'))
+               AND (look_of(duties_given.section) = '' OR looks_like(duties_given.section, p ->> 'section'))
                AND access_rank(duties_given.access) >= access_rank(coalesce(p ->> 'access', 'Grant')));
 END;
 

@@ -145,6 +145,12 @@ async def a_payments_model(db: Db, company: Company) -> UUID:
     return await an_access_model(db, "Treasury", conditions=treasury, access=access)
 
 
+async def block(client: httpx2.AsyncClient, company: Company) -> None:
+    """Let the rule block what it asks its owner about, after a model was committed that it would refuse."""
+    await client.patch(f"/api/duty-rules/{company.rule}", json={"response": "Block"})
+    await client.post(f"/api/duty-rules/{company.rule}/commit")
+
+
 async def test_model_simulation_counts_people_and_a_blocking_rule_refuses_the_commit(
     client: httpx2.AsyncClient, db: Db
 ) -> None:
@@ -162,6 +168,23 @@ async def test_model_simulation_counts_people_and_a_blocking_rule_refuses_the_co
     assert refused.status_code == 409
     said = "The rule Prepare and release refuses this model: it would put 1 person in conflict. "
     assert refused.json()["message"].startswith(said)
+
+
+async def test_model_that_joins_blocked_duties_is_refused_although_it_matches_nobody(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
+    company = await a_company(db, response="Block")
+    nowhere = [[{"field": "department", "operator": "is", "value": "Nowhere"}]]
+    access = [{"applicationId": str(company.ledger), "groups": ["Officers", "Approvers"]}]
+    model = {"name": "Treasury", "conditions": nowhere, "access": access}
+    id = (await client.post("/api/access-models", json=model)).json()["id"]
+
+    simulated = (await client.post(f"/api/access-models/{id}/simulate", json={})).json()
+    refused = await client.post(f"/api/access-models/{id}/commit")
+
+    assert [(each["rule"], each["people"]) for each in simulated["conflicts"]] == [("Prepare and release", 0)]
+    said = "The rule Prepare and release refuses this model: it gives duties that the rule keeps apart. "
+    assert (refused.status_code, refused.json()["message"][: len(said)]) == (409, said)
 
 
 async def test_rule_of_duties_that_nobody_asks_for_changes_nothing(client: httpx2.AsyncClient, db: Db) -> None:
@@ -223,10 +246,11 @@ async def test_requests_made_together_count_for_the_same_person_only(client: htt
 async def test_event_requests_what_blocking_rules_allow_and_comments_on_the_rest(
     client: httpx2.AsyncClient, db: Db, config: Config
 ) -> None:
-    company = await a_company(db, response="Block")
+    company = await a_company(db)
     access = [{"applicationId": str(company.ledger), "groups": ["Officers", "Approvers", "Readers"]}]
     treasury = [[{"field": "department", "operator": "is", "value": "Treasury"}]]
     await an_access_model(db, "Treasury", conditions=treasury, access=access)
+    await block(client, company)
     joiner = {"firstName": "Kai", "lastName": "Kim", "department": "Treasury"}
 
     event = await created(client, "onboard", identity=joiner, effectiveDate=day(1))

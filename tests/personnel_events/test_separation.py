@@ -6,7 +6,7 @@ import httpx2
 
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute
-from tests.access_requests.test_separation import a_payments_model
+from tests.access_requests.test_separation import a_payments_model, block
 from tests.duties.separating import a_company, a_duty, a_rule, finish_again, join
 from tests.holdings import a_finished_import
 from tests.nesting import some_groups
@@ -58,8 +58,9 @@ async def a_payments_model_of(client: httpx2.AsyncClient, ledger: object, groups
 async def test_joiner_gets_neither_of_two_duties_that_one_model_would_join(
     client: httpx2.AsyncClient, db: Db, config: Config
 ) -> None:
-    company = await a_company(db, response="Block")
+    company = await a_company(db)
     await a_payments_model(db, company)
+    await block(client, company)
     joiner = {"firstName": "Kai", "lastName": "Kim", "department": "Treasury"}
 
     event = await created(client, "onboard", identity=joiner, effectiveDate=day(0))
