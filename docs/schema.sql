@@ -995,6 +995,7 @@ CREATE INDEX identities_lower_idx ON public.identities USING btree (lower(email_
 CREATE INDEX identities_lower_idx1 ON public.identities USING btree (lower(employee_id)) WHERE (employee_id IS NOT NULL);
 CREATE INDEX identities_supervisor_id_idx ON public.identities USING btree (supervisor_id);
 CREATE TRIGGER confirm_email AFTER UPDATE OF email_address ON public.identities FOR EACH ROW EXECUTE FUNCTION public.confirm_email();
+CREATE TRIGGER end_former_rights AFTER UPDATE OF status ON public.identities FOR EACH ROW WHEN (((old.status <> 'Active'::text) AND (new.status = 'Active'::text))) EXECUTE FUNCTION public.end_former_rights();
 CREATE TRIGGER end_sign_ins AFTER UPDATE OF status ON public.identities FOR EACH ROW WHEN (((old.status = 'Active'::text) AND (new.status <> 'Active'::text))) EXECUTE FUNCTION public.end_sign_ins();
 CREATE TRIGGER end_sign_ins_of_email AFTER UPDATE OF email_address ON public.identities FOR EACH ROW WHEN ((lower(old.email_address) <> lower(new.email_address))) EXECUTE FUNCTION public.end_sign_ins();
 CREATE TRIGGER keep_list_on_delete AFTER DELETE ON public.identities REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_identities_on_delete();
@@ -2490,6 +2491,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 4d2fbff829a4 function note_connector_templates()
 
 -- In rolecall/schema/console.sql:
+-- a547fa860cca function end_former_rights()
 -- b03b89efcc2d function end_sign_ins()
 -- 71fbf19610d1 function note_console_passwords()
 -- 10e6f863acc9 function note_console_roles()

@@ -79,7 +79,7 @@ async def withhold_email(db: Db, id: UUID, sign_in_email: str, now: datetime) ->
     await execute(
         db,
         """INSERT INTO unconfirmed_emails (identity_id, sign_in_email, set_on) VALUES (%(id)s, %(email)s, %(now)s)
-           ON CONFLICT (identity_id) DO NOTHING""",
+           ON CONFLICT (identity_id) DO UPDATE SET sign_in_email = '' WHERE EXCLUDED.sign_in_email = ''""",
         id=id,
         email=sign_in_email,
         now=now,

@@ -14,6 +14,8 @@ from rolecall.access_requests.moving import lock, lock_unfinished, move, withhol
 from rolecall.core.caller import SYSTEM
 from rolecall.core.db import Db, execute
 from rolecall.identities import actions as identities
+from rolecall.identities.model import NOT_PEOPLE
+from rolecall.identities.queries import get as get_identity
 from rolecall.identities.queries import sign_in_email
 from rolecall.personnel_events import queries, restoring
 from rolecall.personnel_events.model import LockedEvent, StageName
@@ -74,10 +76,12 @@ async def apply_changes(db: Db, event: LockedEvent, now: datetime) -> None:
     columns, custom = await queries.changes_of(db, event.id)
     if not columns and not custom:
         return
-    signs_in_with = await sign_in_email(db, event.identity_id)
+    before = await get_identity(db, str(event.identity_id))
+    # An identity that was no person signed in with nothing.
+    signs_in_with = "" if before.type in NOT_PEOPLE else await sign_in_email(db, event.identity_id)
     await identities.change_identity(db, event.identity_id, columns, custom, now)
-    if "email_address" in columns and not await queries.confirms_email(db, event.id):
-        await _withhold_email(db, event, signs_in_with, str(columns["email_address"]), now)
+    if {"email_address", "type"} & columns.keys() and not await queries.confirms_email(db, event.id):
+        await _withhold_email(db, event, signs_in_with, str(columns.get("email_address", before.email_address)), now)
     await drop_changes(db, event)
     names = [name.replace("_", " ") for name in columns if not name.endswith("_key")]
     names += [f"custom field {number}" for number in custom]
@@ -87,7 +91,7 @@ async def apply_changes(db: Db, event: LockedEvent, now: datetime) -> None:
 
 
 async def _withhold_email(db: Db, event: LockedEvent, old: str, new: str, now: datetime) -> None:
-    """Keep the sign-in of a person when a caller without `identities:write` changed the e-mail."""
+    """Keep the sign-in of a person when a caller without `identities:write` changed the e-mail or the type."""
     if old.lower() == new.lower():
         return
     await identities.withhold_email(db, event.identity_id, old, now)

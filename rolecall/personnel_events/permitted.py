@@ -12,7 +12,9 @@ from rolecall.core.db import Db, fetch_rows
 from rolecall.core.errors import Conflict, Invalid
 from rolecall.identities import administrators, authority
 from rolecall.identities.authority import GovernedRecord, PersonRelation, RecordType
+from rolecall.identities.model import NOT_PEOPLE, IdentityType
 from rolecall.identities.queries import active_with_email
+from rolecall.identities.queries import get as get_identity
 from rolecall.identities.shapes import IdentityChanges, IdentityFields
 from rolecall.personnel_events import queries
 from rolecall.tokens.queries import own_id, owner_of
@@ -23,6 +25,10 @@ REPORTED_BY_OTHERS = "Another person reported this event about you, so you canno
 ONLY_OWN_PEOPLE = "You can create events for people who report to you"
 ONLY_OWN_LINE = "The supervisor must be you or a person who reports to you"
 NOT_EMAIL = "People sign in with their e-mail, so only an administrator or the identity source changes it"
+NOT_TYPE = (
+    "People can sign in, and shared identities cannot, so only an administrator or the identity source changes one into"
+    " the other"
+)
 NOT_INVOLVED = "Only the reporter, the supervisors of the person, operators and administrators can do this"
 
 
@@ -95,6 +101,8 @@ async def require_own_people(
     """
     if fields is not None and fields.email:
         await _require_free_email(db, caller, identity_id, fields.email)
+    if identity_id is not None and fields is not None and fields.identity_type:
+        await _require_same_sign_in(db, caller, identity_id, fields.identity_type)
     if not caller.is_limited:
         return
     if identity_id is not None and not await _may_start_event(db, caller, identity_id):
@@ -117,6 +125,15 @@ async def _require_free_email(db: Db, caller: Caller, identity_id: UUID | None, 
         raise Invalid.on("identity.email", NOT_EMAIL)
     if bearers - {identity_id}:
         raise Invalid.on("identity.email", f"Another person already has the e-mail {email}")
+
+
+async def _require_same_sign_in(db: Db, caller: Caller, identity_id: UUID, new: IdentityType) -> None:
+    """Prevent people without `identities:write` from deciding by the type whether an identity can sign in."""
+    if not caller.is_person or Scope.IDENTITIES_WRITE in caller.scopes:
+        return
+    known = await get_identity(db, str(identity_id))
+    if (known.type in NOT_PEOPLE) is not (new in NOT_PEOPLE):
+        raise Invalid.on("identity.identityType", NOT_TYPE)
 
 
 async def _may_start_event(db: Db, caller: Caller, identity_id: UUID) -> bool:

@@ -1,7 +1,7 @@
--- People who sign in to the console: their sessions end when they leave, and their roles, passwords and sessions are audited without secrets.
+-- People who sign in to the console: their sessions end when they leave, their roles when they come back, and their roles, passwords and sessions are audited without secrets.
 --
--- UPDATE of an identity's status or e-mail (identities/actions.py, application_imports/apply/identities.py) fires `end_sign_ins` or
--- `end_sign_ins_of_email`.
+-- UPDATE of an identity's status or e-mail (identities/actions.py, application_imports/apply/identities.py) fires `end_sign_ins`,
+-- `end_former_rights` or `end_sign_ins_of_email`.
 
 -- End the sessions and sign-in links of a person who leaves: after a return they sign in again.
 CREATE OR REPLACE FUNCTION end_sign_ins() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -16,6 +16,15 @@ BEGIN
 END $$;
 CREATE OR REPLACE TRIGGER end_sign_ins AFTER UPDATE OF status ON identities FOR EACH ROW
     WHEN (OLD.status = 'Active' AND NEW.status <> 'Active') EXECUTE FUNCTION end_sign_ins();
+-- A person who comes back starts without the role and the password from before: docs/decisions/0136.
+CREATE OR REPLACE FUNCTION end_former_rights() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    DELETE FROM console_roles WHERE identity_id = NEW.id;
+    DELETE FROM console_passwords WHERE identity_id = NEW.id;
+    RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER end_former_rights AFTER UPDATE OF status ON identities FOR EACH ROW
+    WHEN (OLD.status <> 'Active' AND NEW.status = 'Active') EXECUTE FUNCTION end_former_rights();
 -- People without a role sign in with their e-mail, so a new e-mail ends the sessions and links of the old one.
 CREATE OR REPLACE TRIGGER end_sign_ins_of_email AFTER UPDATE OF email_address ON identities FOR EACH ROW
     WHEN (lower(OLD.email_address) <> lower(NEW.email_address)) EXECUTE FUNCTION end_sign_ins();

@@ -10,8 +10,10 @@ from rolecall.console import queries
 from rolecall.console.actions import set_role
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute, fetch_rows
+from rolecall.core.errors import Invalid
 from rolecall.core.roles import Role
 from rolecall.personnel_events import actions as events
+from rolecall.personnel_events.permitted import NOT_TYPE
 from tests.builders import a_token, an_identity, facts
 from tests.stand_ins.standing_in import caller_of
 from tests.working import let_the_worker_work
@@ -130,3 +132,31 @@ async def test_role_is_given_with_the_confirmed_e_mail(
     await set_role(db, ada, Role.OPERATOR)
 
     assert [await signs_in(db, f"{name}@example.com") for name in ("ada", "eve")] == [ada, None]
+
+
+@pytest.mark.parametrize(("scopes", "signed_in"), [((), False), (("identities:write",), True)])
+async def test_event_makes_a_shared_mailbox_no_person_who_signs_in(
+    client: httpx2.AsyncClient, db: Db, config: Config, scopes: tuple[str, ...], signed_in: bool
+) -> None:
+    """Everyone who reads a shared mailbox would receive its links."""
+    mailbox = await an_identity(db, "Payroll", "Team", email="payroll@example.com", identityType="Shared")
+    body = {"identityId": str(mailbox), "effectiveDate": TODAY, "identity": {"identityType": "Employee"}}
+
+    await client.post("/api/personnel-events/role-transition", json=body, headers=await headers(db, *scopes))
+    await let_the_worker_work(config)
+
+    shown = (await client.get(f"/api/identities/{mailbox}")).json()
+    assert (shown["type"], shown["emailAddress"]) == ("Employee", "payroll@example.com")
+    assert await signs_in(db, "payroll@example.com") == (mailbox if signed_in else None)
+
+
+async def test_operator_cannot_make_a_shared_mailbox_a_person(db: Db) -> None:
+    mailbox = await an_identity(db, "Payroll", "Team", email="payroll@example.com", identityType="Shared")
+    operator = await an_identity(db, "Otto", "Operator")
+    await execute(db, "INSERT INTO console_roles (identity_id, role) VALUES (%(id)s, 'Operator')", id=operator)
+    body = {"identityId": str(mailbox), "effectiveDate": TODAY, "identity": {"identityType": "Employee"}}
+
+    with pytest.raises(Invalid) as refused:
+        await events.transition_role(db, await caller_of(db, operator), body, facts())
+
+    assert [each.message for each in refused.value.problems] == [NOT_TYPE]

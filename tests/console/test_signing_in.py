@@ -13,8 +13,10 @@ from rolecall.core import clock
 from rolecall.core.checking import Facts
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute, fetch_rows, fetch_value
+from rolecall.core.roles import Role
 from rolecall.web import limits
 from tests.asgi import a_service
+from tests.builders import a_token, an_identity
 from tests.console.conftest import ORIGIN
 
 PASSWORD = "correct horse battery"
@@ -220,3 +222,23 @@ async def test_only_hashes_of_secrets_are_stored(administrator: httpx2.AsyncClie
     stored = await fetch_value(db, "SELECT string_agg(t::text, '') FROM console_sessions t")
 
     assert cookie not in stored
+
+
+@pytest.mark.parametrize("status", ["Disabled", "Removed"])
+async def test_person_who_comes_back_has_neither_the_role_nor_the_password_from_before(
+    administrator: httpx2.AsyncClient, db: Db, status: str
+) -> None:
+    bo = await an_identity(db, "Bo", "Boss", email="bo@example.com")
+    token = await a_token(db, "of Bo", owner=bo, scopes=["config:manage"])
+    await actions.set_role(db, bo, Role.ADMINISTRATOR, "bo@example.com")
+    await actions.set_password(db, bo, "a long old password", clock.now())
+    bearer = {"Authorization": f"Bearer {token.secret}"}
+    before = (await administrator.patch("/api/settings", headers=bearer, json={})).status_code
+
+    for became in (status, "Active"):
+        await execute(db, "UPDATE identities SET status = %(status)s WHERE id = %(id)s", status=became, id=bo)
+
+    role = await fetch_value(db, "SELECT role FROM console_roles WHERE identity_id = %(id)s", id=bo)
+    session = await actions.sign_in_by_password(db, "bo@example.com", "a long old password", clock.now())
+    after = (await administrator.patch("/api/settings", headers=bearer, json={})).status_code
+    assert (role, session, before, after) == (None, None, 200, 403)

@@ -10,7 +10,7 @@ from rolecall.core.errors import Invalid
 from rolecall.core.paging import EVERYTHING, Whole
 from rolecall.identities.authority import PersonRelation
 from rolecall.personnel_events import actions, queries
-from rolecall.personnel_events.permitted import NOT_EMAIL, ONLY_OWN_LINE, ONLY_OWN_PEOPLE, relations_to
+from rolecall.personnel_events.permitted import NOT_EMAIL, NOT_TYPE, ONLY_OWN_LINE, ONLY_OWN_PEOPLE, relations_to
 from rolecall.personnel_events.queries import concerning
 from tests.builders import an_identity, facts
 from tests.personnel_events.bodies import created, day
@@ -115,6 +115,7 @@ async def test_supervisor_creates_events_only_for_their_people_and_within_their_
         (moved(ada, supervisorId=zoe), "identity.supervisorId", ONLY_OWN_LINE),
         (moved(ada, supervisorId=""), "identity.supervisorId", ONLY_OWN_LINE),
         (moved(ada, email="new@example.com"), "identity.email", NOT_EMAIL),
+        (moved(ada, identityType="Shared"), "identity.identityType", NOT_TYPE),
         (joined(), "identity.supervisorId", ONLY_OWN_LINE),
         (joined(supervisorId=zoe), "identity.supervisorId", ONLY_OWN_LINE),
         (joined(supervisorId=grace, email="zoe@example.com"), "identity.email", taken),
@@ -122,7 +123,7 @@ async def test_supervisor_creates_events_only_for_their_people_and_within_their_
         with pytest.raises(Invalid) as refused:
             await attempt
         assert [(each.field, each.message) for each in refused.value.problems] == [(field, message)]
-    await moved(ada, email="ada@example.com")
+    await moved(ada, email="ada@example.com", identityType="Temporary")
     await joined(supervisorId=grace, email="kai@example.com")
     await joined(supervisorId=ada)
 
