@@ -59,6 +59,17 @@ async def accept(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> Re
     return await item_queries.get_item(db, item.id)
 
 
+async def may_accept(db: Db, caller: Caller, item: ReviewItemDetail) -> bool:
+    """Return whether this person could accept the item now, so that the console offers it."""
+    if item.status is not ReviewItemStatus.FLAGGED or not (item.is_submitted or item.related_items):
+        return False
+    try:
+        await _accepting(db, caller, item, None)
+    except Conflict:
+        return False
+    return True
+
+
 async def _is_closed(db: Db, review_id: UUID) -> bool:
     """Return whether the review is closed, so that items without a decision were decided by its rules."""
     sql = "SELECT status IN ('Closed', 'Completed') FROM reviews WHERE id = %(id)s"

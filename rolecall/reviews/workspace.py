@@ -32,7 +32,7 @@ class OwnProgress(msgspec.Struct, frozen=True):
     total: int
     left: int
     decisions: dict[str, int]
-    accounts_to_change: int
+    requests_to_make: int
     submitted_on: datetime | None
 
     @property
@@ -58,9 +58,18 @@ async def progress_of(db: Db, review_id: UUID, reviewer_ids: Sequence[UUID]) -> 
     """Count the items of these reviewers; one person may decide for several as a stand-in."""
     rows = await fetch_rows(
         db,
-        """SELECT CASE status WHEN 'Withdrawn' THEN status WHEN 'Pending' THEN '' ELSE decision END, count(*),
-                  count(DISTINCT account_number) FILTER (WHERE status = 'Flagged' AND request_id IS NULL)
+        """SELECT CASE status WHEN 'Withdrawn' THEN status WHEN 'Pending' THEN '' ELSE decision END, count(*)
            FROM review_items WHERE review_id = %(review)s AND reviewer_id = ANY(%(reviewers)s) GROUP BY 1""",
+        review=review_id,
+        reviewers=list(reviewer_ids),
+    )
+    # As `remediating.request_removals` makes them.
+    requests: int = await fetch_value(
+        db,
+        """SELECT count(DISTINCT (account_number, group_number, CASE decision WHEN 'Keep Until' THEN until END))
+           FROM review_items WHERE review_id = %(review)s AND reviewer_id = ANY(%(reviewers)s)
+             AND status IN ('Approved', 'Flagged') AND decision IN ('Revoke', 'Change', 'Keep Until')
+             AND request_id IS NULL AND application_id IS NOT NULL""",
         review=review_id,
         reviewers=list(reviewer_ids),
     )
@@ -71,10 +80,9 @@ async def progress_of(db: Db, review_id: UUID, reviewer_ids: Sequence[UUID]) -> 
         review=review_id,
         reviewers=list(reviewer_ids),
     )
-    decisions = {decision: count for decision, count, _ in rows if decision}
-    left = sum(count for decision, count, _ in rows if not decision)
-    changed = sum(accounts for _, _, accounts in rows)
-    return OwnProgress(left + sum(decisions.values()), left, decisions, changed, signed[0][0] if not left else None)
+    decisions = {decision: count for decision, count in rows if decision}
+    left = sum(count for decision, count in rows if not decision)
+    return OwnProgress(left + sum(decisions.values()), left, decisions, requests, signed[0][0] if not left else None)
 
 
 class LastDecision(msgspec.Struct, frozen=True):

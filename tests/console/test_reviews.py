@@ -168,6 +168,118 @@ async def test_one_entitlement_is_decided_once_with_exceptions(
     assert rows == [("Emre", "Pending"), ("Joana", "Approved")]
 
 
+async def test_access_that_all_holders_should_lose_is_decided_once(
+    visitor: httpx2.AsyncClient, company: Reviewed, review: str, db: Db
+) -> None:
+    await sign_in(visitor, db, company.carla)
+    work = f"/reviews/{review}/work?by=access"
+    await db.execute("UPDATE review_items SET recommendation = 'Revoke' WHERE review_id = %s", (review,))
+    entitlement = await fetch_value(db, "SELECT id::text FROM entitlements WHERE name = 'Bookkeeper'")
+    holders = await items_for(db, review, "Carla")
+
+    page = await visitor.get(f"{work}&entitlementId={entitlement}")
+    excepted = {"entitlementId": entitlement, "except": holders, "decision": "Revoke", "back": work}
+    refused = await visitor.post(f"/reviews/{review}/decide", data=excepted)
+    said = await visitor.get(refused.headers["location"])
+
+    assert 'name="except"' in page.text
+    assert "checked" not in page.text
+    assert refused.headers["location"] == f"{work}&entitlementId={entitlement}"
+    assert "Every holder is ticked as an exception" in said.text
+
+
+async def test_only_what_is_left_to_decide_is_grouped_by_access(
+    visitor: httpx2.AsyncClient, company: Reviewed, review: str, db: Db
+) -> None:
+    await sign_in(visitor, db, company.carla)
+    first, *_ = await items_for(db, review, "Carla")
+    await visitor.post(f"/review-items/{first}/decide", data={"decision": "Keep", "comment": "Needed"})
+
+    kept = await visitor.get(f"/reviews/{review}/work?by=access&tab=kept")
+    grouped = await visitor.get(f"/reviews/{review}/work?by=access&reason=Unused")
+
+    assert f'data-id="{first}"' in kept.text
+    assert "Keep recommended" in grouped.text
+    assert 'name="reason"' not in grouped.text
+
+
+async def test_statement_counts_requests_for_access_kept_until_a_date(
+    visitor: httpx2.AsyncClient, company: Reviewed, review: str, db: Db
+) -> None:
+    await sign_in(visitor, db, company.carla)
+    until = (datetime.now(UTC) + timedelta(days=60)).date().isoformat()
+    kept, *others = await items_for(db, review, "Carla")
+    decision = {"decision": "Keep Until", "until": until, "comment": "Until the project ends"}
+    await visitor.post(f"/review-items/{kept}/decide", data=decision)
+    await visitor.post(f"/reviews/{review}/decide", data={"id": others, "decision": "Keep", "comment": "Needed"})
+
+    statement = await visitor.get(f"/reviews/{review}/submit")
+    await visitor.post(f"/reviews/{review}/submit", data={"signed": "yes"})
+
+    assert "1 request will be made" in statement.text
+    assert await fetch_value(db, "SELECT count(*) FROM access_requests") == 1
+
+
+async def test_acceptance_is_offered_only_to_people_who_may_accept(
+    visitor: httpx2.AsyncClient, company: Reviewed, review: str, db: Db
+) -> None:
+    await sign_in(visitor, db, company.carla)
+    mine = await items_for(db, review, "Carla")
+    await visitor.post(f"/reviews/{review}/decide", data={"id": mine, "decision": "Revoke", "comment": "Not needed"})
+    await visitor.post(f"/reviews/{review}/submit", data={"signed": "yes"})
+    page = f"/review-items/{mine[0]}"
+
+    decided = await visitor.get(page)
+    await console.set_role(db, company.greta, Role.AUDITOR)
+    await sign_in(visitor, db, company.greta)
+    audited = await visitor.get(page)
+    await sign_in(visitor, db, company.owen)
+    owned = await visitor.get(page)
+
+    assert ["Accept risk" in each.text for each in (decided, audited, owned)] == [False, False, True]
+
+
+async def test_review_offers_to_be_closed_after_its_due_date(
+    administrator: httpx2.AsyncClient, review: str, db: Db
+) -> None:
+    before = await administrator.get(f"/reviews/{review}")
+    await db.execute("UPDATE reviews SET due_on = opened_on WHERE id = %s", (review,))
+    after = await administrator.get(f"/reviews/{review}")
+
+    assert ("Close review" in before.text, "Close review" in after.text) == (False, True)
+
+
+async def test_item_without_a_recommendation_comes_without_a_decision(
+    visitor: httpx2.AsyncClient, company: Reviewed, review: str, db: Db
+) -> None:
+    first, *_ = await items_for(db, review, "Carla")
+    await db.execute("UPDATE review_items SET recommendation = NULL WHERE id = %s", (first,))
+    await sign_in(visitor, db, company.carla)
+
+    page = await visitor.get(f"/reviews/{review}/work?selected={first}")
+
+    assert 'data-choice="a" required' in page.text
+    assert "checked" not in page.text.partition('id="detail"')[2]
+
+
+async def test_new_template_drafts_its_reviews_unless_told_to_open_them(
+    administrator: httpx2.AsyncClient, company: Reviewed, db: Db
+) -> None:
+    form = {"type": "Supervisor", "stage1": "Supervisor", "everyMonths": "3", "daysToReview": "30"}
+    day = (datetime.now(UTC) + timedelta(days=30)).date()
+
+    page = await administrator.get("/review-templates/new")
+    await administrator.post("/review-templates/new", data={**form, "name": "A", "nextOn": day.isoformat()})
+    drafted = await administrator.get("/review-templates")
+    today = {**form, "name": "B", "nextOn": datetime.now(UTC).date().isoformat(), "opens": "yes"}
+    await administrator.post("/review-templates/new", data=today)
+    opened = await administrator.get("/review-templates")
+
+    assert re.search(r'name="opens" value="yes">', page.text)
+    assert f"Its next review is drafted on {day:%-d %B %Y}." in drafted.text
+    assert "Its next review is opened and its reviewers are asked in a moment." in opened.text
+
+
 async def test_reviewer_sees_only_own_items(
     visitor: httpx2.AsyncClient, company: Reviewed, review: str, db: Db
 ) -> None:
@@ -380,7 +492,7 @@ async def test_last_decision_is_undone_with_its_bulk(
     after = (await visitor.get(work)).text
 
     assert f'action="/review-items/{third}/undo"' in one
-    assert "2 items were kept. You can undo it until you submit." in page
+    assert "2 items were kept. You can undo them until you submit." in page
     assert "Undo the last 2 decisions" in page
     assert page.count('form="undo-last">Undo') == 1
     assert "2 decisions were undone" in after

@@ -95,7 +95,7 @@ async def test_map_shows_how_far_the_review_of_an_application_is(client: httpx2.
     assert await workspace.covering_reviews(db, datetime.now(UTC) + timedelta(days=400)) == []
 
 
-async def test_progress_counts_decisions_and_accounts_to_change(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_progress_counts_decisions_and_requests_to_make(client: httpx2.AsyncClient, db: Db) -> None:
     company = await a_reviewed_company(db)
     review = await an_open_review(client)
     mine = [item for item in await items_of(client, review) if item["reviewer"]["name"] == "Carla Abadi"]
@@ -106,7 +106,7 @@ async def test_progress_counts_decisions_and_accounts_to_change(client: httpx2.A
     rows = await fetch_rows(db, "SELECT count(DISTINCT account_number) FROM review_items WHERE status = 'Flagged'")
 
     assert (mine_now.total, mine_now.left, mine_now.flagged, mine_now.kept) == (3, 1, 2, 0)
-    assert mine_now.accounts_to_change == rows[0][0]
+    assert mine_now.requests_to_make == rows[0][0]
     assert [part for part in mine_now.parts if part[1]] == [("revoke", 2)]
     assert await workspace.count_waiting(db, [company.carla]) == 1
     assert await workspace.count_waiting(db, [company.joana]) == 0

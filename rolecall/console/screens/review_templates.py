@@ -38,7 +38,6 @@ async def show_new_template(db: Db, now: datetime, config: Config) -> HtmlPage:
         "everyMonths": "3",
         "daysToReview": "30",
         "nextOn": now.astimezone(config.timezone).date().isoformat(),
-        "opens": "yes",
     }
     return await _form(db, {name: [text] for name, text in fields.items()}, {})
 
@@ -73,7 +72,15 @@ async def create_review_template(db: Db, form: Form, facts: Facts) -> HtmlPage |
             made = await templates.create_template(db, await _body(db, form), facts)
     except Invalid as error:
         return await _form(db, form, shown_problems(error))
-    return SeeOther(_PLACE, f"The template {made.name} was saved.")
+    return SeeOther(_PLACE, _saved(made, facts))
+
+
+def _saved(template: ReviewTemplate, facts: Facts) -> str:
+    """Say what happens next: a review that is opened at once asks its reviewers without a further step."""
+    day = template.next_on.astimezone(facts.zone).date()
+    when = "in a moment" if day <= facts.today else f"on {day:%-d %B %Y}"
+    effect = "opened and its reviewers are asked" if template.opens else "drafted"
+    return f"The template {template.name} was saved. Its next review is {effect} {when}."
 
 
 @screen("GET", f"{_PLACE}/{{id:str}}/edit", scope=_WRITE)
@@ -108,10 +115,10 @@ async def change_review_template(db: Db, id: str, form: Form, facts: Facts) -> H
         async with db.transaction():
             raw = await _body(db, form)
             raw.pop("name", None)
-            await templates.change_template(db, id, raw, facts)
+            changed = await templates.change_template(db, id, raw, facts)
     except Invalid as error:
         return await _form(db, form, shown_problems(error), found)
-    return SeeOther(_PLACE, f"The template {found.name} was saved.")
+    return SeeOther(_PLACE, _saved(changed, facts))
 
 
 @screen("POST", f"{_PLACE}/{{id:str}}/delete", scope=_WRITE)

@@ -46,8 +46,9 @@ _WORK = {
     "selected": a_guid,
     "decide": one_among(*review_words.KEYS),
 }
-# The end of a notice about a decision, after which the page offers to undo it.
-_CAN_UNDO = "You can undo it until you submit."
+# The end of a notice about decisions, after which the page offers to undo them.
+_UNTIL_SUBMITTED = "until you submit."
+_CAN_UNDO = f"You can undo it {_UNTIL_SUBMITTED}"
 _PASSED_ON = ("Not Mine", "Unsure")
 _UNDECIDED = (ReviewItemStatus.PENDING, ReviewItemStatus.APPROVED, ReviewItemStatus.FLAGGED)
 
@@ -80,7 +81,8 @@ async def show_work(
         "tab": tab,
         "tab_name": TABS[tab][0],
         "status_of_tab": TABS[tab][1],
-        "by": query.get("by") or "person",
+        # Only what is left to decide is grouped by access.
+        "by": query.get("by") or "person" if tab == "todo" else "person",
         "reviewer_id": query.get("reviewerId"),
         "is_own": reviewer in person.reviews_as(),
     }
@@ -103,7 +105,7 @@ async def _around(db: Db, review: ReviewDetail, reviewer: UUID, person: Person) 
     return {
         "mine": mine,
         "last": await workspace.last_decision(db, review.id, reviewer, person.id) if is_open else None,
-        "can_undo_text": _CAN_UNDO,
+        "can_undo_text": _UNTIL_SUBMITTED,
         "passed_on": await workspace.passed_on(db, review.id, reviewer),
         "tabs": [(name, value, counts[value]) for value, (name, _) in TABS.items()],
         "reasons": list(ItemFact),
@@ -141,14 +143,17 @@ async def _by_person(
 
 
 async def _by_access(db: Db, review: ReviewDetail, reviewer: UUID, query: dict[str, Any]) -> dict[str, Any]:
-    """Return the entitlements with items to decide, or the holders of the chosen one."""
+    """Return the entitlements with items to decide, or the holders of the chosen one.
+
+    Holders with the recommendation Revoke are exceptions, unless that leaves no holder to decide.
+    """
     entitlement: UUID | None = query.get("entitlementId")
     group = await _holders(db, review, reviewer, entitlement) if entitlement else []
     against = sum(one.recommendation.verdict == "Revoke" for one in group)
     access = None
     if not group:
         access = await workspace.by_access(db, review.id, [reviewer], query["page"], query.get("applicationId"))
-    return {"group": group, "against": against, "access": access}
+    return {"group": group, "against": against, "all_against": against == len(group), "access": access}
 
 
 async def _holders(db: Db, review: ReviewDetail, reviewer: UUID, entitlement: UUID) -> list[ReviewItem]:
@@ -171,7 +176,7 @@ async def show_item(db: Db, id: str, person: Person, caller: Caller, query: dict
         "can_decide": can_decide,
         "can_undo": can_decide and item.status is not ReviewItemStatus.PENDING,
         "may_reassign": is_open and Scope.REVIEWS_WRITE in caller.scopes,
-        "may_accept": item.status is ReviewItemStatus.FLAGGED and not item.acceptance,
+        "may_accept": not item.acceptance and await accepting.may_accept(db, caller, item),
     }
     return HtmlPage("review_item.html", values)
 
@@ -282,6 +287,8 @@ async def decide_review_items(db: Db, id: str, form: Form, person: Person, calle
         known = known_guid("Entitlement", entitlement)
         holders = await workspace.undecided_holders(db, review.id, [reviewer], known)
         ids = [str(one) for one in holders if str(one) not in form.get("except", [])]
+    if not ids and entitlement:
+        return SeeOther(f"{back}{'&' if '?' in back else '?'}entitlementId={known}", _ALL_EXCEPTED, "bad")
     if not ids:
         return SeeOther(back, "Select the items to decide first.", "bad")
     raw = {**_decision_body(form), **given(form, "reviewerId"), "itemIds": ids}
@@ -289,6 +296,7 @@ async def decide_review_items(db: Db, id: str, form: Form, person: Person, calle
     return several(back, await _results(db, raw["decision"], ids, result))
 
 
+_ALL_EXCEPTED = "Every holder is ticked as an exception. Untick those whom the decision is for."
 _DONE = {"Keep": "kept", "Keep Until": "kept until a date", "Revoke": "marked to be revoked"}
 _MOST_NAMED = 5
 
@@ -298,7 +306,8 @@ async def _results(db: Db, decision: str, ids: Sequence[str], result: BulkDecisi
     results = []
     if result.decided:
         counted = "1 item was" if result.decided == 1 else f"{result.decided:,} items were"
-        results.append(ItemResult(f"{counted} {_DONE.get(decision, 'decided')}. {_CAN_UNDO}"))
+        undo = _CAN_UNDO if result.decided == 1 else f"You can undo them {_UNTIL_SUBMITTED}"
+        results.append(ItemResult(f"{counted} {_DONE.get(decision, 'decided')}. {undo}"))
     for one in result.outcomes:
         if one.reason == deciding.NEEDS_COMMENT:
             results.append(ItemResult(await _without_comment(db, decision, ids), failed=True))
