@@ -119,7 +119,7 @@ class Standing(msgspec.Struct, frozen=True):
     def reach(self) -> frozenset[str]:
         """Return the verbs that role and relations allow, before separation of duties."""
         if self.role == Role.AUDITOR:
-            return frozenset()
+            return frozenset({VERBS[CANCEL]}) if self.is_reporter else frozenset()
         role = [Role(self.role)] if self.role else []
         return authority.allowed(RecordType.REQUEST, [*self.relations, *role])
 

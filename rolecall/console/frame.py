@@ -65,6 +65,8 @@ class Visit(msgspec.Struct):
     # The number of open reviews that wait for this person, shown there too.
     reviews_waiting: int = 0
     unread: int = 0
+    # The role does not allow this screen, but everyone may use it for records that concern them.
+    acts_by_relation: bool = False
 
     @property
     def form(self) -> Form:
@@ -92,7 +94,10 @@ class Visit(msgspec.Struct):
     @property
     def caller(self) -> Caller:
         assert self.person
-        return self.person.caller()
+        caller = self.person.caller()
+        if not self.acts_by_relation:
+            return caller
+        return msgspec.structs.replace(caller, is_limited=True, scopes=caller.scopes | caller.own_scopes)
 
     @property
     def facts(self) -> Facts:
@@ -251,8 +256,11 @@ def _author(spec: Screen, visit: Visit) -> Author:
 
 
 def _permit(spec: Screen, visit: Visit) -> None:
+    visit.acts_by_relation = False
     if spec.scope and spec.scope not in visit.caller.scopes:
-        raise Forbidden(spec.scope)
+        if spec.limits is None or spec.scope not in visit.caller.own_scopes:
+            raise Forbidden(spec.scope)
+        visit.acts_by_relation = True
     if visit.person and visit.person.is_limited and spec.limits is None and not spec.is_open:
         raise Forbidden(spec.scope or Scope.CONFIG_MANAGE)
 
@@ -323,4 +331,4 @@ def _answer(visit: Visit, answer: Answer) -> ASGIResponse:
         "zone": visit.config.timezone,
         "correlation_id": correlation_id.get(),
     }
-    return html_response(answer.status, render(answer.template, **shown, **answer.values))
+    return html_response(answer.status, render(answer.template, **{**shown, **answer.values}))

@@ -77,12 +77,19 @@ class Person(msgspec.Struct, frozen=True):
 
     def caller(self) -> Caller:
         scopes: frozenset[str] = SCOPES[Role(self.role)] if self.role else frozenset()
+        own = OWN_SCOPES | (SUPERVISOR_SCOPES if self.supervises else frozenset())
+        own |= OWNER_SCOPES if self.owns else frozenset()
         if self.is_limited:
-            scopes |= OWN_SCOPES
-            scopes |= SUPERVISOR_SCOPES if self.supervises else frozenset()
-            scopes |= OWNER_SCOPES if self.owns else frozenset()
-        represented = frozenset(self.represented)
-        return Caller(self.id, self.name, scopes, is_limited=self.is_limited, is_person=True, stands_in_for=represented)
+            scopes |= own
+        return Caller(
+            self.id,
+            self.name,
+            scopes,
+            is_limited=self.is_limited,
+            is_person=True,
+            stands_in_for=frozenset(self.represented),
+            own_scopes=own - scopes,
+        )
 
 
 class Session(msgspec.Struct, frozen=True):

@@ -3,18 +3,20 @@
 from collections.abc import Awaitable, Callable, Mapping
 from uuid import UUID
 
+import msgspec
+
 from rolecall.access_models import permitted as models
 from rolecall.access_requests import permitted as requests
 from rolecall.accounts import permitted as accounts
 from rolecall.applications import permitted as applications
 from rolecall.conflicts import permitted as conflicts
-from rolecall.core.caller import Caller
+from rolecall.core.caller import Caller, Scope
 from rolecall.core.db import Db
 from rolecall.core.errors import Conflict, NotFound
 from rolecall.core.ids import known_guid
 from rolecall.entitlements import permitted as entitlements
 from rolecall.identities import authority
-from rolecall.identities.authority import SEE, GovernedRecord, PersonRelation, RecordType, may
+from rolecall.identities.authority import COMMENT, EVENT, REQUEST, SEE, GovernedRecord, PersonRelation, RecordType, may
 from rolecall.personnel_events import permitted as events
 from rolecall.reviews import permitted as reviews
 
@@ -36,6 +38,23 @@ _READ_WITH_STAND_INS: Mapping[RecordType, Callable[[Db, Caller, UUID], _Relation
     RecordType.REVIEW_ITEM: reviews.relations_to_item,
 }
 NOT_ALLOWED = "You can see this record, but you may not do this. Ask an administrator or the person responsible for it"
+
+# The scope of a form on the page of a record, and the verb that a relation must allow for it.
+_FORMS = {
+    RecordType.PERSON: {Scope.ACCESS_REQUESTS_WRITE: REQUEST, Scope.PERSONNEL_EVENTS_WRITE: EVENT},
+    RecordType.REQUEST: {Scope.ACCESS_REQUESTS_WRITE: COMMENT},
+    RecordType.EVENT: {Scope.PERSONNEL_EVENTS_WRITE: COMMENT},
+}
+
+
+async def scopes_on(db: Db, caller: Caller, type: RecordType, id: UUID) -> frozenset[str]:
+    """Return the scopes of a caller on one record: those of the role, and what everyone may do by relation."""
+    forms = {scope: verb for scope, verb in _FORMS[type].items() if scope in caller.own_scopes}
+    if not forms:
+        return caller.scopes
+    limited = msgspec.structs.replace(caller, is_limited=True)
+    record = await record_for(db, limited, type, id)
+    return caller.scopes | {scope for scope, verb in forms.items() if may(limited, verb, record)}
 
 
 async def record_for(db: Db, caller: Caller, type: RecordType, id: UUID) -> GovernedRecord:

@@ -39,6 +39,7 @@ class Caller(msgspec.Struct, frozen=True):
     `is_limited`: the person sees only records that concern them (`identities/authority.py`).
     `stands_in_for`: the people for whom the person responds now, each with a type of response.
     `refused_scopes`: scopes of the token that its owner may not use now.
+    `own_scopes`: what everyone may do with records that concern them, and this person's role does not allow on others.
     """
 
     id: UUID
@@ -48,6 +49,7 @@ class Caller(msgspec.Struct, frozen=True):
     is_person: bool = False
     stands_in_for: frozenset[tuple[UUID, str]] = frozenset()
     refused_scopes: frozenset[str] = frozenset()
+    own_scopes: frozenset[str] = frozenset()
 
     def require(self, scope: str) -> None:
         if scope not in self.scopes:

@@ -94,7 +94,11 @@ def test_administrators_and_operators_may_move_requests_of_others() -> None:
 
 
 def test_auditor_cannot_move_a_request_even_as_its_reviewer() -> None:
-    assert allowed(a_standing(role="Auditor", asked=["Verify"], is_reporter=True, is_provisioner=True)) == set()
+    """They can cancel what they asked for themselves."""
+    asked = a_standing(role="Auditor", asked=["Approve", "Verify"], is_provisioner=True)
+    own = a_standing(role="Auditor", asked=["Verify"], is_reporter=True, is_provisioner=True)
+
+    assert [allowed(asked), allowed(own)] == [set(), {model.CANCEL}]
 
 
 def test_api_token_may_make_every_move() -> None:

@@ -11,6 +11,7 @@ from rolecall.console import actions, queries
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts
 from rolecall.core.db import Db, execute, fetch_value
+from rolecall.core.roles import LIMITED, SCOPES, Role
 from rolecall.identities.authority import PersonRelation, people_of, relations_to_person
 from rolecall.personnel_events import actions as events
 from tests.builders import an_access_request, an_application, an_identity, facts
@@ -270,3 +271,52 @@ async def test_pages_of_a_limited_person_have_no_dead_links(
                 if not href.startswith("/static"):
                     found = await administrator.get(href.replace("&amp;", "&"))
                     assert found.status_code < 400, (path, href)
+
+
+@pytest.mark.parametrize("role", list(Role))
+async def test_role_takes_nothing_away_from_a_supervisor(
+    administrator: httpx2.AsyncClient, db: Db, team: Team, role: Role
+) -> None:
+    """Everyone asks for access for themselves and their people, and supervisors create events for them."""
+    await actions.set_role(db, team.grace, role)
+    await sign_in(administrator, db, team.grace)
+    leave = {"type": "Absence", "effectiveDate": TOMORROW}
+    own = {"action": "Add", "applicationId": str(await an_application(db, "Wiki")), "privileges": "Readers"}
+
+    home = (await administrator.get("/")).text
+    page = (await administrator.get(f"/identities/{team.ada}")).text
+    forms = [(await administrator.get(path)).status_code for path in ("/events/new", "/requests/new")]
+    events = [
+        (await administrator.post("/events/new", data={**leave, "identityId": str(person)})).status_code
+        for person in (team.ada, team.zoe)
+    ]
+    requests = [
+        (await administrator.post("/requests/new", data={**own, "identityId": str(person)})).status_code
+        for person in (team.grace, team.ada, team.zoe)
+    ]
+
+    sees_all = Scope.PERSONNEL_EVENTS_WRITE in SCOPES[role]
+    asks_for_all = Scope.ACCESS_REQUESTS_WRITE in SCOPES[role] and role not in LIMITED
+    assert "Your people" in home
+    assert "Start absence" in page
+    assert "Request a change" in page
+    assert forms == [200, 200]
+    assert events == [303, 303 if sees_all else 400]
+    assert requests == [303, 303, 303 if asks_for_all else 400]
+
+
+async def test_auditor_comments_only_on_requests_that_concern_them(
+    administrator: httpx2.AsyncClient, db: Db, team: Team
+) -> None:
+    ours, theirs = [await an_access_request(db, identity_id=person) for person in (team.ada, team.zoe)]
+    await actions.set_role(db, team.grace, Role.AUDITOR)
+    await sign_in(administrator, db, team.grace)
+
+    async def said(request: UUID) -> tuple[int, int]:
+        page = await administrator.get(f"/requests/{request}")
+        comment = await administrator.post(f"/requests/{request}/comment", data={"content": "Hello"})
+        return page.status_code, comment.status_code
+
+    assert [await said(ours), await said(theirs)] == [(200, 303), (200, 404)]
+    await administrator.post(f"/requests/{ours}/respond", data={"type": "Approve", "response": "Approved"})
+    assert await fetch_value(db, "SELECT status FROM access_requests WHERE id = %(id)s", id=ours) == "Pending"

@@ -2,6 +2,7 @@ from calendar import Calendar
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
+import msgspec
 from litestar.handlers import HTTPRouteHandler
 
 from rolecall.console import queries as console
@@ -170,9 +171,13 @@ async def show_event(db: Db, id: str, caller: Caller) -> HtmlPage:
     refused = {
         verb: await refusal_of(db, verb, caller, identity_id=affected, reporter_id=reporter) for verb in EventVerb
     }
-    record = await record_access.record_for(db, caller, RecordType.EVENT, event.id)
-    refused |= {verb: NOT_INVOLVED for verb in EventVerb if not may(caller, verb, record)}
-    return HtmlPage("event.html", {"event": event, "is_over": event.status in FINISHED, "refused": refused})
+    by_relation = caller.is_limited or Scope.PERSONNEL_EVENTS_WRITE in caller.own_scopes
+    acting = msgspec.structs.replace(caller, is_limited=by_relation)
+    record = await record_access.record_for(db, acting, RecordType.EVENT, event.id)
+    refused |= {verb: NOT_INVOLVED for verb in EventVerb if not may(acting, verb, record)}
+    scopes = await record_access.scopes_on(db, caller, RecordType.EVENT, event.id)
+    values = {"event": event, "is_over": event.status in FINISHED, "refused": refused, "may": scopes}
+    return HtmlPage("event.html", values)
 
 
 _OPERATIONS: dict[str, str] = {verb: act.__name__ for verb, (act, *_) in VERBS.items()}

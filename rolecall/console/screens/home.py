@@ -64,6 +64,7 @@ async def show_home(db: Db, person: Person, caller: Caller, now: datetime, confi
             "exceptions_to_approve": await conflicts.waiting_for(db, caller),
             "today": now.astimezone(config.timezone),
             "waiting": waiting,
+            "team": await own_home.team_of(db, person, now) if person.supervises else None,
             "beside": await overview.beside(db, [request.id for _, request in waiting]),
             "verbs": _VERBS,
             "coming": (await console.events_between(db, now, now + timedelta(days=7), caller))[:_MOST_NAMED],

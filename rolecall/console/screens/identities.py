@@ -9,6 +9,7 @@ from rolecall.access_requests import queries as requests
 from rolecall.access_requests import requests_of_person
 from rolecall.applications import queries as applications
 from rolecall.conflicts import queries as conflicts
+from rolecall.console import record_access
 from rolecall.console.answers import HtmlPage
 from rolecall.console.finding import known_departments
 from rolecall.console.frame import OWN, screen
@@ -82,6 +83,7 @@ async def show_identity(
         "identity.html",
         {
             "identity": identity,
+            "may": await record_access.scopes_on(db, caller, RecordType.PERSON, identity.id),
             "as_of": day,
             "end_of_day": end and end.isoformat(),
             "today": facts.today,

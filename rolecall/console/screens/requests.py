@@ -180,7 +180,9 @@ async def create_access_request(db: Db, caller: Caller, form: Form, facts: Facts
 
 @screen("GET", "/requests/{id:str}", scope=Scope.ACCESS_REQUESTS_READ, limits=RecordType.REQUEST)
 async def show_request(db: Db, person: Person, id: str) -> HtmlPage:
-    return HtmlPage("request.html", await shown_request(db, await queries.get(db, id), person))
+    request = await queries.get(db, id)
+    scopes = await record_access.scopes_on(db, person.caller(), RecordType.REQUEST, request.id)
+    return HtmlPage("request.html", {**await shown_request(db, request, person), "may": scopes})
 
 
 @screen("GET", "/requests/{id:str}/log", scope=Scope.ACCESS_REQUESTS_READ, limits=RecordType.REQUEST)
