@@ -123,9 +123,9 @@ $(VENV)/package.stamp: $(VENV)/runtime.stamp pyproject.toml hatch_build.py $(CON
 	@$(PIP) --no-build-isolation --editable .
 	@touch $@
 
-$(VENV)/dev.stamp: requirements-dev.lock $(VENV)/runtime.stamp
+$(VENV)/dev.stamp: requirements-dev.lock requirements-lake.lock $(VENV)/runtime.stamp
 	@echo "Installing what its tests need"
-	@$(LOCKED) -r requirements-dev.lock
+	@$(LOCKED) -r requirements-lake.lock -r requirements-dev.lock
 	@touch $@
 
 $(VENV)/bench.stamp: requirements-bench.lock $(VENV)/dev.stamp

@@ -17,6 +17,7 @@ LEFT_OUT = {"requirements-build.lock": ["django", "asgiref", "sqlparse"]}
 ASKED = {
     "requirements.lock": PROJECT["dependencies"],
     "requirements-build.lock": BUILD,
+    "requirements-lake.lock": PROJECT["optional-dependencies"]["lake"],
     "requirements-dev.lock": PROJECT["optional-dependencies"]["dev"],
     "requirements-bench.lock": PROJECT["optional-dependencies"]["bench"],
     "requirements-ldap.lock": PROJECT["optional-dependencies"]["ldap"],

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 SHIPPED = ("requirements.lock", "requirements-build.lock")
-ALL = (*SHIPPED, "requirements-dev.lock", "requirements-bench.lock", "requirements-ldap.lock")
+ALL = (*SHIPPED, "requirements-dev.lock", "requirements-bench.lock", "requirements-lake.lock", "requirements-ldap.lock")
 OLDEST = timedelta(days=365)
 # Old and kept, and why.
 FINISHED = {

@@ -45,7 +45,8 @@ def test_every_imported_package_is_declared() -> None:
     parts = {"psycopg_pool": "psycopg", "pydantic_core": "pydantic"}
     needed = {parts.get(module) or known[module][0].lower() for module in foreign}
 
-    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    declared = [*project["dependencies"], *project["optional-dependencies"]["lake"]]
 
     assert needed - {re.split(r"[\[>=<;]", requirement)[0] for requirement in declared} == set()
 

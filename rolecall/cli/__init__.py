@@ -25,6 +25,7 @@ _COMMANDS = {
     "completion": "completion",
     "audit": "audit",
     "evidence": "evidence",
+    "lake": "lake",
     "doctor": "doctor",
     "backup": "backup",
     "restore": "backup",

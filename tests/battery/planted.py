@@ -133,6 +133,13 @@ BUGS = [
         '            raise CannotCarryOut("it was a member already") from None\n',
     ),
     Bug(
+        "lake",
+        "rows of transactions that were running at the last sync are missed",
+        "lake/sync.py",
+        "pg_snapshot_xmin(",
+        "pg_snapshot_xmax(",
+    ),
+    Bug(
         "reviews",
         "the items of a review are committed before the review is open",
         "reviews/actions.py",

@@ -127,6 +127,13 @@ ROWS = [
         full={"ROLECALL_REVIEW_KILLS": "60"},
     ),
     Row(
+        "lake",
+        "kill -9 while the lake is brought up to date",
+        "it equals the database at every moment",
+        ("tests/lake/test_sync.py",),
+        full={"ROLECALL_LAKE_MOMENTS": "50"},
+    ),
+    Row(
         "kill",
         "kill -9 of API, worker and database under load",
         "0 acknowledged writes lost, 0 moves doubled, ready again in under 3 s",

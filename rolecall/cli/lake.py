@@ -1,0 +1,41 @@
+"""Copy the database into a data lake."""
+
+from pathlib import Path
+
+import rich_click as click
+
+from rolecall.cli.folder import data_dir_option, found_database
+
+
+@click.group
+def lake() -> None:
+    """Copy what Rolecall knows into Delta Lake tables, which DuckDB, Spark, Trino and others read."""
+
+
+@lake.command
+@click.argument("url")
+@click.option("--full", is_flag=True, help="Replace every table, instead of writing what changed.")
+@click.option("--compact", is_flag=True, help="Then rewrite small files, and remove files unused for a week.")
+@data_dir_option
+def sync(url: str, full: bool, compact: bool, data_dir: Path | None) -> None:
+    """Bring the tables below URL up to date: all of them as of one moment.
+
+    URL is a folder, or a place such as `s3://bucket/rolecall` whose credentials are in the environment (`AWS_…`).
+    Only what changed since the last sync is written. A sync that was interrupted is run again.
+
+    Example: `rolecall lake sync /srv/lake/rolecall`
+    """
+    from rolecall.core.errors import CannotRun
+
+    try:
+        from rolecall.lake import sync as syncing
+    except ImportError:
+        raise CannotRun('The lake needs the library deltalake: pip install "rolecall[lake]"') from None
+
+    with found_database(data_dir) as config:
+        assert config.database_url
+        for table in syncing.sync(config.database_url, url, full=full):
+            changes = f"{table.written:,} written, {table.removed:,} removed"
+            click.echo(f"{table.name:24}{table.rows:>14,} rows   {changes}")
+        if compact:
+            syncing.compact(url)

@@ -1,0 +1,244 @@
+"""Bring the lake up to date: every table from one snapshot of the database, and only what changed since the last time.
+
+A commit of a Delta table records the snapshot that it contains: the oldest transaction that was still running then.
+Rows of that and of later transactions are read again and replace what the lake has of them, so a sync that was killed
+is simply run again. A table whose last snapshot is of another database, or of a later moment of this one, is replaced.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import polars as pl
+import psycopg
+from arro3.core import RecordBatchReader, Table
+from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
+from deltalake.exceptions import DeltaError
+
+from rolecall.core.errors import CannotRun
+from rolecall.core.faults import fault
+from rolecall.lake.tables import TABLES, LakeTable
+
+SYNCS = "syncs"
+_BATCH_BYTES = 16 * 1024 * 1024
+# Small enough that a few changed rows do not rewrite a whole application.
+_FILE_BYTES = 32 * 1024 * 1024
+# JSON has no control characters, so that with these marks nothing is quoted: a line is a row.
+_LINES = r"(FORMAT csv, DELIMITER E'\x01', QUOTE E'\x02')"
+_LOCK = "hashtext('lake'), 0"
+_SNAPSHOT = """
+SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS position,
+       format('rolecall-%s-%s-%s', (SELECT system_identifier FROM pg_control_system()),
+              (SELECT timeline_id FROM pg_control_checkpoint()),
+              (SELECT oid FROM pg_database WHERE datname = current_database())) AS database"""
+
+
+class LakeSnapshot(msgspec.Struct, frozen=True):
+    """A moment of a database; two positions compare only if `database` is the same."""
+
+    position: int
+    database: str
+
+
+class Synced(msgspec.Struct, frozen=True):
+    """What a sync did to a table: rows in the lake, rows written and rows removed."""
+
+    name: str
+    version: int
+    rows: int
+    written: int
+    removed: int
+
+
+def sync(database_url: str, lake: str, *, full: bool = False) -> Iterator[Synced]:
+    """Bring each table up to date, and record at the end which versions belong together."""
+    with _written(lake), _snapshot(database_url) as (db, snapshot):
+        done = []
+        for table in TABLES:
+            synced = _LakeCopy(db, snapshot, table, location(lake, table.name)).bring_up_to_date(full=full)
+            done.append(synced)
+            fault(f"lake.{table.name}")
+            yield synced
+        _record(lake, snapshot, done)
+
+
+def compact(lake: str) -> None:
+    """Rewrite small files as large ones, and remove files that no version of the last week uses."""
+    with _written(lake):
+        for name in (*(table.name for table in TABLES), SYNCS):
+            if table := _opened(location(lake, name)):
+                table.optimize.compact()
+                table.vacuum(dry_run=False)
+                table.create_checkpoint()
+
+
+def location(lake: str, name: str) -> str:
+    return f"{lake.rstrip('/')}/{name}" if "://" in lake else str(Path(lake).absolute() / name)
+
+
+@contextmanager
+def _written(lake: str) -> Iterator[None]:
+    """Name the place that the library cannot write to."""
+    try:
+        yield
+    except (OSError, DeltaError) as error:
+        raise CannotRun(f"The lake {lake} cannot be written: {' '.join(str(error).split())}") from error
+
+
+@contextmanager
+def _snapshot(database_url: str) -> Iterator[tuple[psycopg.Connection[Any], LakeSnapshot]]:
+    with psycopg.connect(database_url, autocommit=True) as db:
+        row = db.execute(f"SELECT pg_try_advisory_lock({_LOCK})").fetchone()
+        if not row or not row[0]:
+            raise CannotRun("Another sync of the lake is running; wait until it has ended")
+        db.execute("SET timezone = 'UTC'")
+        db.execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        row = db.execute(_SNAPSHOT).fetchone()
+        assert row
+        yield db, LakeSnapshot(*row)
+        db.execute("COMMIT")
+
+
+class _LakeCopy:
+    """One table of the lake, and the table of the database that it copies."""
+
+    def __init__(self, db: psycopg.Connection[Any], snapshot: LakeSnapshot, table: LakeTable, place: str) -> None:
+        self.db = db
+        self.snapshot = snapshot
+        self.table = table
+        self.place = place
+        self.written = 0
+
+    def bring_up_to_date(self, *, full: bool) -> Synced:
+        target = _opened(self.place)
+        since = target.transaction_version(self.snapshot.database) if target else None
+        if target is None or since is None or full or since > self.snapshot.position or not self._fits(target):
+            return self._replace()
+        self._merge(target, since)
+        count = self._count()
+        removed = self._remove_missing(target) if target.count() > count else 0
+        # Something else wrote to the table.
+        return self._replace() if target.count() != count else self._synced(target, removed)
+
+    def _fits(self, target: DeltaTable) -> bool:
+        names = [field.name for field in target.schema().fields]
+        return names == list(self.table.columns)
+
+    def _replace(self) -> Synced:
+
+        self.written = 0
+        write_deltalake(
+            _made(self.place),
+            self._stream(self._frames(self.table.statement())),
+            mode="overwrite",
+            schema_mode="overwrite",
+            partition_by=self.table.partition,
+            target_file_size=_FILE_BYTES,
+            commit_properties=self._commit(),
+        )
+        return self._synced(DeltaTable(self.place), 0)
+
+    def _merge(self, target: DeltaTable, since: int) -> None:
+        """Insert or replace the rows of transactions that the last snapshot may lack."""
+        frames = self._frames(self.table.statement(f"age(t.xmin) <= age('{since:d}'::xid8::xid)"))
+        first = next(frames, None)
+        if first is None:
+            return
+        changed = self._stream(_after(first, frames))
+        merge = target.merge(
+            changed,
+            self._matches(),
+            source_alias="changed",
+            target_alias="kept",
+            commit_properties=self._commit(),
+        )
+        merge.when_matched_update_all().when_not_matched_insert_all().execute()
+
+    def _remove_missing(self, target: DeltaTable) -> int:
+        """Remove rows that the database no longer has."""
+        key = [*self.table.key, *([self.table.partition] if self.table.partition else [])]
+        frames = [frame.select(key) for frame in self._frames(self.table.statement())]
+        present = pl.concat(frames) if frames else pl.DataFrame(schema=self.table.schema).select(key)
+        missing = pl.scan_delta(target).select(key).join(present.lazy(), on=key, how="anti").collect()
+        merge = target.merge(
+            missing, self._matches(), source_alias="changed", target_alias="kept", commit_properties=self._commit()
+        )
+        merge.when_matched_delete().execute()
+        return missing.height
+
+    def _matches(self) -> str:
+        columns = [*([self.table.partition] if self.table.partition else []), *self.table.key]
+        return " AND ".join(f'kept."{name}" = changed."{name}"' for name in columns)
+
+    def _commit(self) -> CommitProperties:
+
+        return CommitProperties(app_transactions=[Transaction(self.snapshot.database, self.snapshot.position)])
+
+    def _count(self) -> int:
+        row = self.db.execute(f"SELECT count(*) FROM {self.table.base}").fetchone()
+        assert row
+        return int(row[0])
+
+    def _synced(self, target: DeltaTable, removed: int) -> Synced:
+        return Synced(self.table.name, target.version(), target.count(), self.written, removed)
+
+    def _frames(self, statement: str) -> Iterator[pl.DataFrame]:
+        with self.db.cursor() as cursor, cursor.copy(f"COPY ({statement}) TO STDOUT {_LINES}") as rows:
+            piece = bytearray()
+            for row in rows:
+                piece += row
+                if len(piece) > _BATCH_BYTES:
+                    yield self._frame(bytes(piece))
+                    piece.clear()
+            if piece:
+                yield self._frame(bytes(piece))
+
+    def _frame(self, lines: bytes) -> pl.DataFrame:
+        read = {name: pl.Int64() if type == pl.Datetime else type for name, type in self.table.schema.items()}
+        return pl.read_ndjson(lines, schema=read).cast(self.table.schema)
+
+    def _stream(self, frames: Iterator[pl.DataFrame]) -> RecordBatchReader:
+        """Give the rows to the library batch by batch, and count them."""
+
+        def batches() -> Iterator[Any]:
+            for frame in frames:
+                self.written += frame.height
+                yield from Table.from_arrow(frame).to_batches()
+
+        return RecordBatchReader.from_batches(
+            Table.from_arrow(pl.DataFrame(schema=self.table.schema)).schema, batches()
+        )
+
+
+def _record(lake: str, snapshot: LakeSnapshot, done: list[Synced]) -> None:
+    """Append the versions of the tables that show the same moment."""
+
+    row = {
+        "synced_on": [datetime.now(UTC)],
+        "database": [snapshot.database],
+        "position": [snapshot.position],
+        "versions": [msgspec.json.encode({each.name: each.version for each in done}).decode()],
+    }
+    frame = pl.DataFrame(row, schema={"synced_on": pl.Datetime("us", "UTC"), "database": pl.String(),
+                                      "position": pl.Int64(), "versions": pl.String()})  # fmt: skip
+    write_deltalake(_made(location(lake, SYNCS)), frame, mode="append")
+
+
+def _opened(place: str) -> DeltaTable | None:
+
+    return DeltaTable(place) if DeltaTable.is_deltatable(place) else None
+
+
+def _made(place: str) -> str:
+    """Create the folder of a table that lies in a folder, readable for its owner only."""
+    if "://" not in place:
+        Path(place).mkdir(mode=0o700, parents=True, exist_ok=True)
+    return place
+
+
+def _after(first: pl.DataFrame, others: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+    yield first
+    yield from others
