@@ -75,7 +75,7 @@ def lake(tmp_path: Path) -> Path:
 async def settle(db: Db) -> None:
     """Wait until no transaction of any database on the server is older than what was written."""
     written = await fetch_value(db, "SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint")
-    while await fetch_value(db, "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint") < written:
+    while await fetch_value(db, "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint") < written:  # noqa: ASYNC110
         await asyncio.sleep(0.05)
 
 
