@@ -8,6 +8,7 @@ from uuid import UUID
 
 import msgspec
 
+from rolecall.core import clock
 from rolecall.core.db import Db, execute, fetch_rows, fetch_value
 
 # The first rule that matches anyone decides; several matches are a dispute. A leaver's account still belongs to the
@@ -50,9 +51,21 @@ async def take_turn(db: Db) -> None:
     await execute(db, "SELECT lock_matching()")
 
 
+async def wait_for_turns(db: Db, now: datetime) -> datetime:
+    """Wait for matching that is under way; return a moment after it and before all that begins later."""
+    await execute(
+        db,
+        """SELECT pg_advisory_lock(turn.key), pg_advisory_unlock(turn.key)
+           FROM (SELECT hashtextextended('matching', 0) AS key) AS turn""",
+    )
+    return max(now, clock.now())
+
+
 async def match_imported(db: Db, import_number: int, now: datetime) -> None:
     """Match the accounts that an import created or altered; call it last in the import's transaction."""
     await take_turn(db)
+    # Not before a review that was opened without these matches.
+    now = max(now, clock.now())
     if not await fetch_value(db, "SELECT EXISTS (SELECT FROM identities)"):
         return
     await execute(
@@ -73,6 +86,7 @@ async def match_changed_identities(db: Db, now: datetime) -> int:
     if not await fetch_value(db, "SELECT EXISTS (SELECT FROM identities_to_match)"):
         return 0
     await take_turn(db)
+    now = max(now, clock.now())
     return await execute(
         db,
         f"""WITH changed AS (DELETE FROM identities_to_match RETURNING *),

@@ -58,7 +58,7 @@ _CHANGES = """
 LINES = {ITEMS: _ITEMS, "decisions.jsonl": _DECISIONS, "moves.jsonl": _MOVES, "changes.jsonl": _CHANGES}
 _RECORDS = {
     "bulks.json": """SELECT json_build_object('number', b.number, 'reviewerId', b.reviewer_id, 'selection', b.selection,
-        'decision', b.decision, 'comment', b.comment, 'itemCount', b.item_count, 'digest', b.digest,
+        'decision', b.decision, 'until', b.until, 'comment', b.comment, 'itemCount', b.item_count, 'digest', b.digest,
         'decidedBy', b.decided_by, 'decidedByName', b.decided_by_name, 'decidedOn', b.decided_on) AS one
         FROM review_bulks b WHERE b.review_id = %(id)s ORDER BY b.number""",
     "submissions.json": """SELECT json_build_object('number', s.number, 'reviewerId', s.reviewer_id,

@@ -18,7 +18,10 @@ import hashlib
 import json
 import sys
 import zipfile
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -187,6 +190,8 @@ class Review:
         self.requests = json.loads(bundle.read("remediation.json"))
         self.imports = {run["number"]: run for run in json.loads(bundle.read("imports.json"))}
         self.exceptions = json.loads(bundle.read("exceptions.json"))
+        self.quality = json.loads(bundle.read("quality.json"))
+        self.numbers = {item["id"]: item["number"] for item in self.items}
         self.decided_ids = {made["itemId"] for made in self.parts["decisions"]}
         # What each reviewer did, in order: decisions, and items that were moved away from them.
         self.acts: dict[str, list[tuple[str, str, str | None]]] = {}
@@ -199,6 +204,8 @@ class Review:
                 self.acts.setdefault(move["fromId"], []).append((move["movedOn"], move["itemId"], None))
         for acts in self.acts.values():
             acts.sort(key=lambda act: act[0])
+        # The last time that each item went to another reviewer.
+        self.moved = {move["itemId"]: move for move in sorted(self.parts["moves"], key=lambda move: move["number"])}
         # What the service changed by itself, by item number and in order.
         self.changes: dict[int, list[dict[str, Any]]] = {}
         for change in sorted(self.parts["changes"], key=lambda change: change["number"]):
@@ -222,6 +229,32 @@ def check_review(bundle: Bundle) -> Iterator[str]:
         yield from check_part(review)
     for check_part in (check_reviewers, check_openings, check_submissions, check_remediation, check_exceptions):
         yield from check_part(review)
+    for check_part in (check_numbers, check_review_imports, check_quality):
+        yield from check_part(review)
+
+
+# Fields without an audit entry: names of people, and what the digest of a bulk or of a change covers.
+UNAUDITED = {"id", "number", "item", "itemId", "bulk", "items", "owner"}
+
+
+def is_same(one: Any, other: Any) -> bool:
+    """Compare two values; what is empty is not in an audit entry, and times are written in two ways."""
+    if isinstance(one, str) and isinstance(other, str):
+        return one == other or plain_time(one) == plain_time(other)
+    return one == other or (not one and not other)
+
+
+def plain_time(text: str) -> str:
+    """Return a time without trailing zeros, in UTC as the audit writes it."""
+    text = text[:-1] + "+00:00" if text.endswith("Z") else text
+    whole, dot, rest = text.partition(".")
+    digits, plus, zone = rest.partition("+")
+    digits = digits.rstrip("0")
+    return f"{whole}{'.' + digits if digits else ''}+{zone}" if dot and plus else text
+
+
+def differing(record: dict[str, Any], said: dict[str, Any], names: Iterable[str]) -> list[str]:
+    return sorted(name for name in names if not is_same(record.get(name), said.get(name)))
 
 
 def check_settings(review: Review) -> Iterator[str]:
@@ -230,9 +263,8 @@ def check_settings(review: Review) -> Iterator[str]:
     if not audited:
         yield "the review has no audit entry"
         return
-    for field, value in sorted(review.about.items()):
-        if field in audited and audited[field] != value and (audited[field] or value):
-            yield f"the {field} of the review differs from its audit entries"
+    for field in differing(review.about, audited, review.about.keys() - {"id", "owner"}):
+        yield f"the {field} of the review differs from its audit entries"
     # Counted when the review ended, so that none of them can be left out together with its audit entry.
     about = review.about
     if about["closedOn"] or about["canceledOn"]:
@@ -263,11 +295,12 @@ def check_population(review: Review) -> Iterator[str]:
     if sha256(b"\n".join(lines)) != review.about["digest"]:
         yield "the items do not match the digest of the population"
     yield from check_equation(review)
+    counts = Counter(item["application"] and item["application"]["id"] for item in items)
     for place in review.population:
         name = place["application"]["name"] if place["application"] else "the models"
-        here = [item for item in items if item["application"] == place["application"]]
-        if len(here) != place["items"]:
-            yield f"{name} has {len(here)} items, but its population says {place['items']}"
+        here = counts[place["application"] and place["application"]["id"]]
+        if here != place["items"]:
+            yield f"{name} has {here} items, but its population says {place['items']}"
         if place["held"] != place["items"] + sum(place["excluded"].values()):
             yield f"the population of {name} does not add up: items and excluded are not what is held"
         if place["importNumber"] and place["importNumber"] not in review.imports:
@@ -285,7 +318,7 @@ def check_equation(review: Review) -> Iterator[str]:
     for position, place in enumerate(review.population):
         shown = {**place, "applicationId": place["application"] and place["application"]["id"]}
         entry = said.get(f"populations.{position}", {})
-        if not entry or any(shown.get(name) != value for name, value in entry.items()):
+        if not entry or differing(shown, entry, (shown.keys() | entry.keys()) - {"application"}):
             yield f"the population at position {position} differs from its audit entry"
 
 
@@ -302,7 +335,7 @@ def check_parts(review: Review) -> Iterator[str]:
             said = review.audited.get(owner, {}).get(field)
             if said is None:
                 yield f"{field} has no audit entry"
-            elif any(record.get(name) != value for name, value in said.items()):
+            elif differing(record, said, (record.keys() | said.keys()) - UNAUDITED):
                 yield f"{field} differs from its audit entry"
         for owner, fields in review.audited.items():
             for field in fields:
@@ -320,9 +353,15 @@ def check_bulks(review: Review) -> Iterator[str]:
         ids = sorted(one["itemId"] for one in made)
         if len(ids) != bulk["itemCount"] or sha256("\n".join(ids).encode()) != bulk["digest"]:
             yield f"the decisions of bulk {bulk['number']} do not match its digest"
-        shared = ("reviewerId", "decision", "comment", "decidedBy", "decidedOn")
-        if any(one[name] != bulk[name] for one in made for name in shared):
+        shared = ["reviewerId", "decision", "comment", "decidedBy", "decidedByName", "decidedOn"]
+        # Older bulk decisions to keep access for a while have no date of their own.
+        if bulk["decision"] != "Keep Until" or bulk.get("until"):
+            shared.append("until")
+        if any(one["newAccess"] is not None or differing(one, bulk, shared) for one in made):
             yield f"a decision of bulk {bulk['number']} differs from it"
+    for number in sorted(number for number in by_bulk if number is not None):
+        if number not in {bulk["number"] for bulk in review.parts["bulks"]}:
+            yield f"bulk {number} of a decision does not exist"
 
 
 def check_changes(review: Review) -> Iterator[str]:
@@ -335,11 +374,29 @@ def check_changes(review: Review) -> Iterator[str]:
         withdrawn = last_change(review, item, "Withdrawn", "Restored")
         if (item["status"] == "Withdrawn") != (withdrawn is not None and withdrawn["change"] == "Withdrawn"):
             yield f"item {item['number']} is {item['status']}, which does not follow from what the service recorded"
-        if (item["reopenedOn"] is not None) != (last_change(review, item, "Reopened") is not None):
+        reopened = last_change(review, item, "Reopened") or {"changedOn": None, "importNumber": None}
+        if (item["reopenedOn"], item["reopenedImport"]) != (reopened["changedOn"], reopened["importNumber"]):
             yield f"item {item['number']} is reopened or not, against what the service recorded"
-        silent = last_change(review, item, "No Response")
-        if silent and item["decidedBy"] != SYSTEM:
-            yield f"item {item['number']} shows a decision although there was no response"
+        yield from check_decision_of_service(review, item)
+
+
+def check_decision_of_service(review: Review, item: dict[str, Any]) -> Iterator[str]:
+    """Check an item that was carried over or had no response in time."""
+    silent, carried = last_change(review, item, "No Response"), last_change(review, item, "Carried Over")
+    if silent and item["decidedBy"] != SYSTEM:
+        yield f"item {item['number']} shows a decision although there was no response"
+    is_carried = carried is not None and not silent and item["decidedBy"] == SYSTEM
+    if bool(item["isCarried"]) != is_carried:
+        yield f"item {item['number']} is carried over or not, against what the service recorded"
+    by_service = silent or carried
+    if item["decidedBy"] != SYSTEM or not by_service:
+        return
+    shown = {"decidedOn": by_service["changedOn"], "until": None, "newAccess": None, "bulk": None}
+    shown["decision"] = "Revoke" if silent and review.about["onSilence"] == "flag" else "Keep"
+    if silent:
+        shown.update(comment=silent["reason"], submission=None)
+    if differing(item, shown, shown):
+        yield f"item {item['number']} shows another decision than the service recorded"
 
 
 def last_change(review: Review, item: dict[str, Any], *kinds: str) -> dict[str, Any] | None:
@@ -354,7 +411,12 @@ def check_decisions(review: Review) -> Iterator[str]:
         made = last.get(item["id"])
         # The decision of an earlier stage is only part of the history.
         made = made if made and made["stage"] == item["stage"] else None
-        shown = ("decision", "until", "newAccess", "comment", "decidedOn", "decidedBy")
+        # A decision does not count after the item went to another reviewer.
+        if made and item["id"] in review.moved and review.moved[item["id"]]["movedOn"] >= made["decidedOn"]:
+            made = None
+        shown = ("decision", "until", "newAccess", "comment", "decidedOn", "decidedBy", "bulk")
+        if item["decision"] is None and any(item[name] for name in (*shown, "submission")):
+            yield f"item {item['number']} is undecided, but shows parts of a decision"
         if made and made["decision"] in DECIDED and any(item[name] != made[name] for name in shown):
             yield f"item {item['number']} shows another decision than the last one that was made"
         if item["status"] not in {*allowed_statuses(review, item), "Withdrawn"}:
@@ -396,15 +458,16 @@ def check_reviewers(review: Review) -> Iterator[str]:
 
 def check_openings(review: Review) -> Iterator[str]:
     """Check that items show why another person reviews them, and that they were chosen to be looked at."""
-    reasons = {move["itemId"]: move["reason"] for move in sorted(review.parts["moves"], key=lambda one: one["number"])}
     for item in review.items:
-        moved = reasons.get(item["id"])
+        moved = review.moved[item["id"]]["reason"] if item["id"] in review.moved else None
         if moved is None and last_change(review, item, "Reviewer Replaced"):
             moved = item["moved"] or "a reason"
         if moved is not None and item["moved"] != moved:
             yield f"item {item['number']} does not show why its reviewer was replaced"
-        if last_change(review, item, "Sampled") and not item["isSample"]:
-            yield f"item {item['number']} was chosen to be looked at, which it does not show"
+        if bool(item["isSample"]) != (last_change(review, item, "Sampled") is not None):
+            yield f"item {item['number']} was chosen to be looked at or not, against what it shows"
+        if item["stage"] != review.moved.get(item["id"], {"stage": 1})["stage"]:
+            yield f"item {item['number']} is in another stage than its reassignments say"
 
 
 def accepted_until(review: Review, item: dict[str, Any], accepted: dict[str, Any] | None) -> Any:
@@ -421,9 +484,13 @@ def check_submissions(review: Review) -> Iterator[str]:
     for move in review.parts["moves"]:
         passed.setdefault((move["fromId"], move["movedOn"]), set()).add(move["itemId"])
     signed_until: dict[str, str] = {}
+    signed: dict[str, dict[str, Any]] = {}
+    shown: dict[int, dict[str, Any]] = {}
+    for item in review.items:
+        if item["submission"] is not None and item["id"] not in review.decided_ids:
+            shown.setdefault(item["submission"], {})[item["id"]] = item["decision"]
     for one in sorted(review.parts["submissions"], key=lambda one: one["number"]):
-        own = {item["id"]: item["decision"] for item in review.items if item["submission"] == one["number"]}
-        own = {id: decision for id, decision in own.items() if id not in review.decided_ids}
+        own = dict(shown.get(one["number"], {}))
         own.update(dict.fromkeys(carried & passed.get((one["reviewerId"], one["submittedOn"]), set()), "Keep"))
         for moment, id, decision in review.acts.get(one["reviewerId"], ()):
             if signed_until.get(one["reviewerId"], "") < moment <= one["submittedOn"]:
@@ -434,6 +501,17 @@ def check_submissions(review: Review) -> Iterator[str]:
         if sha256("\n".join(lines).encode()) != one["digest"] or sum(one["counts"].values()) != len(lines):
             yield f"statement {one['number']} does not match the decisions that it signs"
         signed_until[one["reviewerId"]] = one["submittedOn"]
+        signed.update(dict.fromkeys(own, one))
+    for item in review.items:
+        statement = signed.get(item["id"])
+        # Submitting, or the service, gave it to another reviewer afterwards.
+        is_moved = (
+            item["id"] in review.moved
+            and statement
+            and (review.moved[item["id"]]["movedOn"] >= statement["submittedOn"])
+        )
+        if item["submission"] != (statement["number"] if statement and not is_moved else None):
+            yield f"item {item['number']} is signed or not, against the statements"
 
 
 def check_remediation(review: Review) -> Iterator[str]:
@@ -441,16 +519,21 @@ def check_remediation(review: Review) -> Iterator[str]:
     requests = {number: one for one in review.requests for number in one["items"]}
     pins = {place["application"]["id"]: place["importNumber"] for place in review.population if place["application"]}
     for request in review.requests:
-        if review.audited.get(request["id"], {}).get("status") != request["status"]:
-            yield f"the status of request {request['number']} differs from its audit entries"
+        said = review.audited.get(request["id"], {})
+        for field in differing(request, said, request.keys() - {"id", "items"}):
+            yield f"the {field} of request {request['number']} differs from its audit entries"
     for item in review.items:
         request = requests.get(item["number"])
-        if item["request"] != (request and request["number"]):
+        named = (request["number"], request["status"]) if request else (None, None)
+        if (item["request"], item["requestStatus"]) != named:
             yield f"item {item['number']} names another request than the list of requests"
         if item["status"] != "Remediated":
+            if item["status"] != "Withdrawn" and (item["remediatedOn"] or item["remediatedImport"]):
+                yield f"item {item['number']} names a proof although it is {item['status']}"
             continue
         proof, change = item["remediatedImport"], last_change(review, item, "Remediated", "Reopened", "Flagged")
-        if not change or change["change"] != "Remediated" or change["importNumber"] != proof:
+        is_recorded = change is not None and change["change"] == "Remediated" and change["importNumber"] == proof
+        if not change or not is_recorded or not (item["remediatedOn"] or "x") <= change["changedOn"]:
             yield f"item {item['number']} is Remediated, against what the service recorded"
         elif proof is None and item["subject"] != "Model":
             yield f"item {item['number']} is Remediated without a proof"
@@ -530,6 +613,117 @@ def check_exceptions(review: Review) -> Iterator[str]:
     for name, which in exceptions.found().items():
         if review.exceptions[name] != which:
             yield f"the exceptions of kind {name} are not those of the items"
+
+
+def check_numbers(review: Review) -> Iterator[str]:
+    """Check that records name items by the number that belongs to their id."""
+    for part in ("decisions", "moves", "acceptances"):
+        for record in review.parts[part]:
+            if review.numbers.get(record["itemId"]) != record["item"]:
+                yield f"{part}.{record['number']} names another item than its id"
+
+
+def check_review_imports(review: Review) -> Iterator[str]:
+    """Compare the imports with their audit entries."""
+    names = {
+        place["application"]["id"]: place["application"]["name"] for place in review.population if place["application"]
+    }
+    for run in review.imports.values():
+        said = review.audited.get(run["id"], {})
+        for field in differing(
+            run, said, run.keys() & {"number", "type", "status", "createdBy", "buildStart", "buildEnd", "metrics"}
+        ):
+            yield f"the {field} of import {run['number']} differs from its audit entries"
+        if names.get(said.get("applicationId"), run["application"]) != run["application"]:
+            yield f"import {run['number']} is of another application than its audit entries say"
+
+
+# Reviewer quality, as the service computes it: facts that show that keeping was wrong, and how long a pause is.
+KNOWN_WRONG = {"Person Left", "Conflict"}
+PAUSE_SECONDS = 600
+
+
+def check_quality(review: Review) -> Iterator[str]:
+    """Compute the figures of every reviewer again from the items."""
+    by_reviewer: dict[Any, list[dict[str, Any]]] = {}
+    for item in review.items:
+        if item["status"] != "Withdrawn":
+            by_reviewer.setdefault(reviewer_of(item), []).append(item)
+    medians = {id: median(paces(items)) for id, items in by_reviewer.items()}
+    known = {id for id in by_reviewer if id is not None}
+    found = {one["reviewerId"] if one["reviewerId"] in known else None: one for one in review.quality}
+    if found.keys() != by_reviewer.keys() or len(found) != len(review.quality):
+        yield "the quality names other reviewers than the items"
+    for id in by_reviewer.keys() & found.keys():
+        figures = figures_of(by_reviewer[id])
+        figures["medianSeconds"] = medians[id]
+        figures["othersMedianSeconds"] = median([each for of, each in medians.items() if of != id and each is not None])
+        signed = [s["submittedOn"] for s in review.parts["submissions"] if s["reviewerId"] == found[id]["reviewerId"]]
+        for field, value in figures.items():
+            if not is_near(found[id][field], value):
+                yield f"the {field} of {found[id]['reviewer']} does not follow from the items"
+        if not is_same(found[id]["submittedOn"], max(signed, default=None)):
+            yield f"the submittedOn of {found[id]['reviewer']} differs from the statements"
+
+
+def figures_of(items: list[dict[str, Any]]) -> dict[str, Any]:
+    by_hand = [item for item in items if is_decided_by_hand(item)]
+    made = sorted(
+        (item for item in by_hand if item["status"] != "Pending"), key=lambda item: (instant(item), item["number"])
+    )
+    kept = sum(item["decision"] in ("Keep", "Keep Until") for item in by_hand)
+    in_bulk = sum(item["bulk"] is not None for item in by_hand)
+    was_read = sum(item["readOn"] is not None and instant(item, "readOn") <= instant(item) for item in by_hand)
+    return {
+        "items": len(items),
+        "decided": len(made),
+        "kept": kept,
+        "flagged": sum(item["decision"] in ("Revoke", "Change") for item in by_hand),
+        "pending": sum(item["status"] == "Pending" for item in items),
+        "carried": sum(bool(item["isCarried"]) for item in items),
+        "approvalRate": kept / len(made) if made else None,
+        "bulkShare": in_bulk / len(made) if made else None,
+        "openedShare": was_read / len(made) if made else None,
+        "longestRun": max((len(list(run)) for _, run in groupby(made, lambda item: item["decision"])), default=0),
+        "knownWrongKept": sum(
+            item["decision"] in ("Keep", "Keep Until") and bool(KNOWN_WRONG & {*item["facts"]}) for item in items
+        ),
+    }
+
+
+def paces(items: list[dict[str, Any]]) -> list[float]:
+    """Return the seconds of each decision: a decision about several items counts for each with its part."""
+    acts = Counter(
+        (
+            instant(item),
+            "bulk" if item["bulk"] is not None else "item",
+            item["bulk"] if item["bulk"] is not None else item["number"],
+        )
+        for item in items
+        if is_decided_by_hand(item) and item["status"] != "Pending"
+    )
+    ordered = sorted(acts)
+    pairs = ((ordered[n], act) for n, act in enumerate(ordered[1:]))
+    seconds = [(acts[act], act[0] - before[0]) for before, act in pairs]
+    return [pace / count for count, pace in seconds if pace <= PAUSE_SECONDS for _ in range(count)]
+
+
+def median(numbers: list[float]) -> float | None:
+    ordered = sorted(numbers)
+    middle = len(ordered) // 2
+    if not ordered:
+        return None
+    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
+
+
+def instant(item: dict[str, Any], field: str = "decidedOn") -> float:
+    """Return a time as seconds; older Pythons read only six digits of a fraction."""
+    whole, _, rest = plain_time(item[field]).partition("+")[0].partition(".")
+    return datetime.fromisoformat(f"{whole}+00:00").timestamp() + float(f"0.{rest or 0}")
+
+
+def is_near(one: Any, other: Any) -> bool:
+    return bool(one == other if one is None or other is None else abs(one - other) < 0.001)
 
 
 def main(arguments: list[str]) -> int:

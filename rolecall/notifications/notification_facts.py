@@ -25,7 +25,7 @@ from rolecall.notifications.model import (
     Reminders,
     counted_after,
 )
-from rolecall.notifications.review_facts import of_reviews
+from rolecall.notifications.review_facts import of_reviews, of_templates
 from rolecall.notifications.stand_in_facts import of_leaves, of_stand_ins
 from rolecall.settings.policy import RequirementType
 
@@ -386,6 +386,7 @@ _READERS = {
     "Duty Rule": (of_conflicts, of_ended_conflicts),
     "Exception": (of_exceptions,),
     "Review": (of_reviews,),
+    "Review Template": (of_templates,),
     "Stand-In": (of_stand_ins,),
     "Report": (_of_reports,),
     "Application": (_of_owned_entitlements,),

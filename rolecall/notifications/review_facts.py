@@ -7,7 +7,7 @@ from uuid import UUID
 import msgspec
 
 from rolecall.core import clock
-from rolecall.core.db import Db, fetch_all
+from rolecall.core.db import Db, fetch_all, fetch_rows
 from rolecall.notifications.model import FactContext, NotificationFacts
 from rolecall.reviews.events import RECORDED
 from rolecall.reviews.model import OnSilence
@@ -108,3 +108,27 @@ def _why(row: _ReviewRow) -> str:
     if row.is_reviewer or not row.left:
         return "You review access"
     return f"You stand in for {row.represented}" if row.represented else "You are an administrator"
+
+
+async def of_templates(db: Db, ids: Sequence[UUID], _: FactContext) -> dict[UUID, NotificationFacts]:
+    """Read why a template could not open its review, or the draft that it made; `part` is the id of the draft."""
+    rows = await fetch_rows(
+        db,
+        """SELECT n.id, t.name, t.fault, r.id, t.body ->> 'ownerId' = n.identity_id::text,
+                  CASE WHEN n.part = 'Fault' THEN t.fault <> '' ELSE r.status = 'Draft' END
+           FROM notifications n JOIN review_templates t ON t.id = n.item_id
+           LEFT JOIN reviews r ON r.id::text = n.part
+           WHERE n.id = ANY(%(ids)s) AND n.item_kind = 'Review Template'""",
+        ids=list(ids),
+    )
+    return {
+        id: NotificationFacts(
+            what=f"Template {name}",
+            asked="Review",
+            result="its draft waits to be opened" if draft_id else f"it could not open its review: {fault}",
+            why="You own the reviews of the template" if is_owner else "You are an administrator",
+            link=f"/reviews/{draft_id}" if draft_id else "/review-templates",
+            is_current=bool(is_current),
+        )
+        for id, name, fault, draft_id, is_owner, is_current in rows
+    }

@@ -35,6 +35,7 @@ ROLES = {
     "Webhook": frozenset({Role.ADMINISTRATOR, Role.PEOPLE, Role.OPERATOR}),
     "Channel": frozenset({Role.ADMINISTRATOR}),
     "Report": frozenset(Role) - frozenset(LIMITED),
+    "Review Template": frozenset(Role) - frozenset(LIMITED),
 }
 
 

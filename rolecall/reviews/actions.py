@@ -1,5 +1,6 @@
 """Write reviews: draft, preview and open them."""
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -7,6 +8,7 @@ from uuid import UUID
 import msgspec
 from psycopg.types.json import Jsonb
 
+from rolecall.accounts import matching
 from rolecall.applications.queries import with_mentioned_applications
 from rolecall.core.caller import Caller
 from rolecall.core.checking import Facts, Json, check
@@ -15,7 +17,7 @@ from rolecall.core.errors import Conflict, Invalid
 from rolecall.core.ids import new_id
 from rolecall.identities.queries import with_mentioned_identities
 from rolecall.reviews import digests, moving, opening, population, queries
-from rolecall.reviews.bodies import NewReview, ReviewChanges, ReviewFields
+from rolecall.reviews.bodies import NewReview, ReviewChanges, ReviewFields, ReviewStageBody
 from rolecall.reviews.equation import total
 from rolecall.reviews.events import record_review_event
 from rolecall.reviews.model import (
@@ -25,7 +27,9 @@ from rolecall.reviews.model import (
     OnSilence,
     ReviewEvent,
     ReviewScope,
+    ReviewStage,
     ReviewStatus,
+    ReviewType,
     StageReviewer,
     subject_of,
     usual_stages,
@@ -50,7 +54,7 @@ async def create_review(db: Db, caller: Caller, raw: Json, facts: Facts) -> Revi
 async def insert_review(
     db: Db, caller: Caller, body: NewReview, now: datetime, template_id: UUID | None = None
 ) -> UUID:
-    _require_fitting_stages(body)
+    require_fitting_stages(body.type, body.stages or ())
     own = body.owner_id or await _person(db, caller)
     columns: dict[str, Any] = {
         "scope": Jsonb(msgspec.to_builtins(ReviewScope())),
@@ -100,11 +104,11 @@ def _columns(body: ReviewFields) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value is not None}
 
 
-def _require_fitting_stages(body: NewReview) -> None:
+def require_fitting_stages(type: ReviewType, stages: Iterable[ReviewStage | ReviewStageBody]) -> None:
     """Refuse reviewers that no item of the type can have."""
-    by_supervisor = any(stage.reviewer is StageReviewer.SUPERVISOR for stage in body.stages or ())
-    if by_supervisor and subject_of(body.type) in (ItemSubject.GROUP, ItemSubject.MODEL):
-        raise Invalid.on("stages", f"A review of type {body.type} is about no person, so it has no supervisor")
+    by_supervisor = any(stage.reviewer is StageReviewer.SUPERVISOR for stage in stages)
+    if by_supervisor and subject_of(type) in (ItemSubject.GROUP, ItemSubject.MODEL):
+        raise Invalid.on("stages", f"A review of type {type} is about no person, so it has no supervisor")
 
 
 async def change_review(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> ReviewDetail:
@@ -124,6 +128,7 @@ async def change_review(db: Db, caller: Caller, id: str, raw: Json, facts: Facts
         raise Invalid.on("dueOn", "The due date of an open review can only be moved to a later date")
     if review.status not in (ReviewStatus.DRAFT, ReviewStatus.OPEN):
         raise Conflict(_LIVE.format(review.status, "changed"))
+    require_fitting_stages(body.type or review.type, body.stages or review.stages)
     if columns:
         # A later due date lifts the hold; closing looks again.
         changes = ", ".join(["held = NULL", *(f"{name} = %({name})s" for name in columns)])
@@ -155,6 +160,7 @@ async def open_review(
     if review.due_on <= now:
         raise Conflict("The due date has passed. Set a later one, then open the review")
     await opening.require_sources(db, review)
+    now = await matching.wait_for_turns(db, now)
     taken = await opening.take_items(db, review, now, is_collected=is_collected)
     await opening.store_items(db, review, taken, now)
     await move_review(

@@ -10,7 +10,8 @@ from rolecall.reviews import queries
 from rolecall.reviews.actions import move_review
 from rolecall.reviews.changes import ItemChange, record_change
 from rolecall.reviews.events import record_item_events, record_review_event
-from rolecall.reviews.model import MOST_FLAGGED, Decision, OnSilence, ReviewEvent, ReviewStatus
+from rolecall.reviews.model import MOST_FLAGGED, Decision, Explained, OnSilence, ReviewEvent, ReviewStatus
+from rolecall.reviews.moving import release_obstructed, replace_parties
 from rolecall.reviews.remediating import request_removals
 from rolecall.reviews.shapes import ReviewDetail
 from rolecall.reviews.steps import NO_PERSON, ReviewStep, is_by_person, record_step
@@ -29,6 +30,7 @@ async def close_review(db: Db, caller: Caller, id: str | UUID, confirm: bool, no
     if left and review.on_silence is OnSilence.ESCALATE:
         raise Conflict(f"{_unsubmitted(left)}. Remind the reviewers, or reassign the items")
     if left:
+        await _replace_parties(db, review, now)
         held = await _too_many(db, review)
         # Only what a person could read is confirmed.
         if held and not (confirm and review.held == held):
@@ -47,6 +49,13 @@ async def _record_close(db: Db, caller: Caller, review: ReviewDetail, held: str 
     await record_step(db, caller, review.id, step, held or "", now)
 
 
+async def _replace_parties(db: Db, review: ReviewDetail, now: datetime) -> None:
+    """Drop decisions of people who have a part in the access by now, so that they do not count."""
+    await replace_parties(db, review.id, now)
+    if review.explained is Explained.BY_MODEL:
+        await release_obstructed(db, SYSTEM, review.id, None, now)
+
+
 def _unsubmitted(left: int) -> str:
     return "1 item is not submitted yet" if left == 1 else f"{left:,} items are not submitted yet"
 
@@ -63,16 +72,26 @@ async def _left(db: Db, review_id: UUID) -> int:
 
 
 async def _too_many(db: Db, review: ReviewDetail) -> str | None:
-    """Return a message for an application of which closing would flag too many accounts without a signature."""
+    """Return a message for an application of which closing would flag too many accounts without a signature.
+
+    An account is affected by what is flagged of a group that it is in.
+    """
     rows = await fetch_rows(
         db,
-        """SELECT a.name, count(DISTINCT c.account_number), p.accounts
-           FROM review_items c JOIN applications a ON a.id = c.application_id
-           JOIN review_populations p ON p.review_id = c.review_id AND p.application_id = c.application_id
-           WHERE c.review_id = %(id)s AND c.account_number IS NOT NULL AND c.submission_id IS NULL
-             AND (c.status = 'Flagged' OR %(flag)s AND c.status = 'Pending')
-           GROUP BY a.id, p.accounts HAVING count(DISTINCT c.account_number) > p.accounts * %(most)s
-           ORDER BY a.name_key""",
+        """WITH flagged AS MATERIALIZED (
+               SELECT DISTINCT c.application_id, c.account_number, c.group_number FROM review_items c
+               WHERE c.review_id = %(id)s AND c.application_id IS NOT NULL AND c.submission_id IS NULL
+                 AND (c.status = 'Flagged' OR %(flag)s AND c.status = 'Pending')
+           ), affected AS (
+               SELECT application_id, account_number FROM flagged WHERE account_number IS NOT NULL
+               UNION
+               SELECT f.application_id, m.account_number FROM flagged f
+               CROSS JOIN LATERAL groups_below(f.group_number, NULL) AS g
+               JOIN memberships m ON m.group_number = g.number AND m.until_import IS NULL
+               WHERE f.group_number IS NOT NULL AND upper_inf(g.during))
+           SELECT a.name, count(*), p.accounts FROM affected c JOIN applications a ON a.id = c.application_id
+           JOIN review_populations p ON p.review_id = %(id)s AND p.application_id = c.application_id
+           GROUP BY a.id, p.accounts HAVING count(*) > p.accounts * %(most)s ORDER BY a.name_key""",
         id=review.id,
         most=MOST_FLAGGED,
         flag=review.on_silence is OnSilence.FLAG,
@@ -104,13 +123,13 @@ async def _decide_unanswered(db: Db, caller: Caller, review: ReviewDetail, now: 
     # Decisions that were made but not submitted count too.
     unsubmitted = await fetch_rows(
         db,
-        """SELECT id FROM review_items WHERE review_id = %(id)s AND submission_id IS NULL
-           AND status IN ('Approved', 'Flagged')""",
+        """SELECT id, status = 'Flagged' FROM review_items WHERE review_id = %(id)s AND submission_id IS NULL
+           AND status IN ('Approved', 'Flagged') ORDER BY list_key""",
         id=review.id,
     )
-    await request_removals(db, caller, review, [id for (id,) in unsubmitted], now)
-    if flag:
-        await record_item_events(db, ReviewEvent.ITEM_FLAGGED, unanswered, now)
+    await request_removals(db, caller, review, [id for id, _ in unsubmitted], now)
+    flagged = [id for id, is_flagged in unsubmitted if is_flagged]
+    await record_item_events(db, ReviewEvent.ITEM_FLAGGED, flagged, now)
 
 
 async def _close(db: Db, review: ReviewDetail, now: datetime) -> ReviewDetail:

@@ -14,6 +14,7 @@ from rolecall.reviews.closing import close_if_done, complete_if_done
 from rolecall.reviews.events import REOPENED, record_item_events, record_notice
 from rolecall.reviews.item_queries import IS_HELD
 from rolecall.reviews.model import WATCHED_AFTER, ReviewEvent
+from rolecall.reviews.moving import release_late
 from rolecall.reviews.remediating import request_removals
 from rolecall.reviews.unexplained import open_unexplained
 
@@ -137,6 +138,7 @@ async def _restore_returned(db: Db, run: ComparedImport, now: datetime) -> None:
     )
     said = f"Import {run.number} shows the access again"
     await record_change(db, ItemChange.RESTORED, rows, said, now, import_number=run.number)
+    await release_late(db, rows, now)
 
 
 async def _withdraw_gone(db: Db, run: ComparedImport, now: datetime) -> None:
@@ -189,14 +191,15 @@ async def cited(db: Db, number: int) -> str:
     return f"Import {number}{f' ({files})' if files else ''} no longer shows the access"
 
 
-# SQL for an item whose access was approved again, by a request that was made after it was removed.
+# SQL for an item whose access, or account, was approved again by a request that was made after it was removed.
 _GRANTED_AGAIN = """EXISTS (
-    SELECT FROM accounts a JOIN entitlements e ON e.id = c.entitlement_id
-    JOIN access_requests q ON q.application_id = a.application_id AND q.target_name = a.username
+    SELECT FROM accounts a JOIN access_requests q ON q.application_id = a.application_id AND q.target_name = a.username
          AND q.created_at > c.remediated_on AND q.status IN ('Open', 'Resolved', 'Completed')
-    JOIN privileges p ON p.request_id = q.id AND p.approved_access NOT IN ('None', 'Deny')
-         AND (p.header, p.section, p.permission) = (e.header, e.section, e.name)
-    WHERE a.number = c.account_number)"""
+    WHERE a.number = c.account_number AND (
+        c.subject = 'Account' AND q.action IN ('Add', 'Restore') OR EXISTS (
+            SELECT FROM privileges p JOIN entitlements e ON e.id IN (c.entitlement_id, latest_self(c.entitlement_id))
+                 AND (p.header, p.section, p.permission) = (e.header, e.section, e.name)
+            WHERE p.request_id = q.id AND p.approved_access NOT IN ('None', 'Deny'))))"""
 
 
 async def _reopen_returned(db: Db, run: ComparedImport, now: datetime) -> None:

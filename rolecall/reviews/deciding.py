@@ -45,12 +45,18 @@ async def decide(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> Re
     await moving.lock_open(db, await item_queries.review_of(db, id))
     item = await item_queries.get_item(db, id, lock=True)
     body = check(DecideBody, raw, await _with_people(db, facts, raw))
-    acting = await _require_may_decide(db, caller, item, body.reviewer_id, facts.now)
-    await _require_read(db, caller, item, body)
-    if body.decision in (Decision.NOT_MINE, Decision.UNSURE):
+    is_passed = body.decision in (Decision.NOT_MINE, Decision.UNSURE)
+    acting = await _acting(db, caller, item, body.reviewer_id, facts.now)
+    # A reviewer who must not decide can still pass the item on, but not choose to whom.
+    if not is_passed or body.identity_id:
+        await permitted.require_independent(db, [item.id], acting.people)
+    if is_passed:
         await moving.pass_on(db, caller, item, body, facts.now)
         return await item_queries.get_item(db, item.id)
+    await _require_read(db, caller, item, body)
     _require_fitting(item, body)
+    if item.subject is ItemSubject.MODEL:
+        await _require_fitting_model(db, item, body)
     decided = DecisionMade(
         review_id=item.review_id,
         reviewer_id=acting.reviewer_id,
@@ -70,9 +76,7 @@ async def _with_people(db: Db, facts: Facts, raw: Json) -> Facts:
     return permitted.with_administrators(await with_mentioned_identities(db, facts, raw))
 
 
-async def _require_may_decide(
-    db: Db, caller: Caller, item: ReviewItemDetail, given: UUID | None, now: datetime
-) -> ActingFor:
+async def _acting(db: Db, caller: Caller, item: ReviewItemDetail, given: UUID | None, now: datetime) -> ActingFor:
     """Return whom the caller decides for if that is the item's reviewer, else refuse."""
     if caller.is_person and given is None and await permitted.may_act_for(db, caller, item.reviewer.id):
         given = item.reviewer.id
@@ -84,13 +88,12 @@ async def _require_may_decide(
     if item.status not in LEFT_TO_DECIDE:
         raise Conflict(f"An item that is {item.status} cannot be decided")
     await moving.require_not_below(db, item.id)
-    await permitted.require_independent(db, [item.id], acting.people)
     return acting
 
 
 async def _require_read(db: Db, caller: Caller, item: ReviewItemDetail, body: DecideBody) -> None:
     """Refuse a decision about a sample that was not looked at; a token says what the reviewer saw."""
-    if not item.is_sample or body.decision in (Decision.NOT_MINE, Decision.UNSURE):
+    if not item.is_sample:
         return
     if caller.is_person and not await fetch_value(
         db, "SELECT read_on IS NOT NULL FROM review_items WHERE id = %(id)s", id=item.id
@@ -110,6 +113,23 @@ def _require_fitting(item: ReviewItemDetail, body: DecideBody) -> None:
     verdict = item.recommendation.verdict
     if is_blank(body.comment) and verdict and _is_against(body.decision, verdict):
         raise Invalid.on("comment", _AGAINST.format(verdict))
+
+
+async def _require_fitting_model(db: Db, item: ReviewItemDetail, body: DecideBody) -> None:
+    """Refuse a date for a model that decides for no item, and a bare decision against a recommendation below it."""
+    against = Decision.REVOKE if body.decision in KEPT else Decision.KEEP
+    [(below, opposed)] = await fetch_rows(
+        db,
+        """SELECT count(*), count(*) FILTER (WHERE recommendation = %(against)s) FROM review_items
+           WHERE under_id = %(id)s AND submission_id IS NULL AND status = ANY(%(left)s)""",
+        id=item.id,
+        against=against,
+        left=list(LEFT_TO_DECIDE),
+    )
+    if body.decision is Decision.KEEP_UNTIL and not below:
+        raise Invalid.on("decision", "A model cannot be kept until a date; keep it, or revoke and change it")
+    if opposed and is_blank(body.comment):
+        raise Invalid.on("comment", f"{_AGAINST.format(against)} for {opposed:,} of the items that it decides")
 
 
 def _is_against(decision: Decision, verdict: Decision) -> bool:
@@ -171,15 +191,16 @@ async def _store_bulk(
     bulk_id = new_id()
     await execute(
         db,
-        """INSERT INTO review_bulks (id, review_id, reviewer_id, selection, decision, comment, item_count, digest,
-                                     decided_by, decided_by_name, decided_on)
-           VALUES (%(id)s, %(review)s, %(reviewer)s, %(selection)s, %(decision)s, %(comment)s, %(count)s, %(digest)s,
-                   %(caller)s, %(name)s, %(now)s)""",
+        """INSERT INTO review_bulks (id, review_id, reviewer_id, selection, decision, until, comment, item_count,
+                                     digest, decided_by, decided_by_name, decided_on)
+           VALUES (%(id)s, %(review)s, %(reviewer)s, %(selection)s, %(decision)s, %(until)s, %(comment)s, %(count)s,
+                   %(digest)s, %(caller)s, %(name)s, %(now)s)""",
         id=bulk_id,
         review=decided.review_id,
         reviewer=decided.reviewer_id,
         selection=Jsonb(selection),
         decision=decided.decision,
+        until=decided.until,
         comment=decided.comment,
         count=len(ids),
         digest=digest,
@@ -196,10 +217,11 @@ async def undo_decision(db: Db, caller: Caller, id: str, raw: Json, facts: Facts
     await moving.lock_open(db, await item_queries.review_of(db, id))
     item = await item_queries.get_item(db, id, lock=True)
     body = check(UndoBody, raw, await _with_people(db, facts, raw))
-    reviewer_id = (await _require_may_decide(db, caller, item, body.reviewer_id, facts.now)).reviewer_id
+    acting = await _acting(db, caller, item, body.reviewer_id, facts.now)
+    await permitted.require_independent(db, [item.id], acting.people)
     if item.status is ReviewItemStatus.PENDING:
         raise Conflict("The item has no decision that could be withdrawn")
-    await _withdraw(db, caller, [item.id], reviewer_id, facts.now)
+    await _withdraw(db, caller, [item.id], acting.reviewer_id, facts.now)
     return await item_queries.get_item(db, item.id)
 
 

@@ -97,7 +97,7 @@ _FACTS = f"""
                coalesce(b.decision IN ('Keep', 'Keep Until'), false) AS kept_before,
                coalesce(b.decision = 'Revoke', false) AS revoked_before,
                coalesce(i.status <> 'Active', false) AS has_left,
-               c.account_number IS NOT NULL AND c.identity_id IS NULL AS is_unmatched,
+               c.account_number IS NOT NULL AND coalesce(i.type = 'Unknown', true) AS is_unmatched,
                coalesce(e.is_privileged, false) AS is_privileged,
                CASE WHEN h.holding IS NOT NULL THEN g.size END AS size, h.holding, b.id AS previous_id,
                coalesce(b.decision = 'Keep' AND b.is_by_hand AND b.since_import = c.since_import, false) AS is_same

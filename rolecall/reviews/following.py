@@ -21,7 +21,7 @@ from rolecall.reviews.events import (
     record_notice,
 )
 from rolecall.reviews.model import OnSilence, ReviewStatus
-from rolecall.reviews.moving import move_items
+from rolecall.reviews.moving import NOT_SUBMITTED, REVIEWERS, move_items, release_late, replace_parties
 from rolecall.reviews.reviewers import reviewers_for
 from rolecall.reviews.shapes import ReviewDetail
 from rolecall.work_items.actions import record_activity_of
@@ -165,31 +165,30 @@ async def _escalate(db: Db, now: datetime) -> None:
 
 
 async def replace_unavailable(db: Db, now: datetime) -> None:
-    """Give items that are not submitted to the fallbacks of reviewers who left, cannot sign in or became auditors."""
+    """Give items that are not submitted to others if their reviewers left, cannot sign in or took a part in them."""
     rows = await fetch_rows(
         db,
-        f"""WITH named AS MATERIALIZED (
-                SELECT DISTINCT c.review_id, c.reviewer_id FROM review_items c JOIN reviews r ON r.id = c.review_id
-                WHERE r.status = 'Open' AND {_NOT_SUBMITTED})
+        f"""{REVIEWERS}
             SELECT n.review_id, array_agg(n.reviewer_id) FROM named n JOIN identities i ON i.id = n.reviewer_id
-            WHERE review_obstacle(i.id, %(now)s) <> 'is absent' GROUP BY 1 ORDER BY 1""",
+            WHERE review_obstacle(i.id, %(now)s) <> 'is absent' AND EXISTS (
+                SELECT FROM review_items c
+                WHERE c.review_id = n.review_id AND c.reviewer_id = n.reviewer_id AND {NOT_SUBMITTED})
+            GROUP BY 1 ORDER BY 1""",
+        review=None,
         now=now,
     )
     for review_id, people in rows:
         review = await queries.plan_of(db, review_id, lock=True)
         if review.status is ReviewStatus.OPEN:
             await _replace(db, review, people, now)
-
-
-_NOT_SUBMITTED = """c.status IN ('Pending', 'Approved', 'Flagged') AND c.submission_id IS NULL
-                AND c.under_id IS NULL"""
+    await replace_parties(db, None, now)
 
 
 async def _replace(db: Db, review: ReviewDetail, people: Sequence[UUID], now: datetime) -> None:
     rows = await fetch_rows(
         db,
         f"""SELECT c.stage, array_agg(c.id) FROM review_items c
-            WHERE c.review_id = %(review)s AND c.reviewer_id = ANY(%(people)s) AND {_NOT_SUBMITTED} GROUP BY 1""",
+            WHERE c.review_id = %(review)s AND c.reviewer_id = ANY(%(people)s) AND {NOT_SUBMITTED} GROUP BY 1""",
         review=review.id,
         people=list(people),
     )
@@ -213,6 +212,7 @@ async def withdraw_archived(db: Db, now: datetime) -> None:
               AND a.id = c.application_id AND NOT a.is_archived AND {HELD_NOW} RETURNING c.id, c.review_id""",
     )
     await record_change(db, ItemChange.RESTORED, restored, "The application is no longer archived", now)
+    await release_late(db, restored, now)
     # Fires show_review_items, schema/reviews.sql.
     rows = await fetch_rows(
         db,

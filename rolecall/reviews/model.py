@@ -200,6 +200,7 @@ class Exclusion(StrEnum):
     INACTIVE = "Disabled account"
     DEPARTMENT = "Other department"
     PERSON = "Other person"
+    ACCOUNT = "Other account"
     TYPE = "Other kind of account"
     RISK = "Risk too low"
     ENTITLEMENT = "Access not in scope"
@@ -223,6 +224,7 @@ class ReviewScope(msgspec.Struct, frozen=True, rename="camel"):
     entitlement_owner_ids: list[UUID] = []
     model_ids: list[UUID] = []
     identity_ids: list[UUID] = []
+    account_ids: list[UUID] = []
 
 
 class ReviewEvent(StrEnum):

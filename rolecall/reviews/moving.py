@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from rolecall.core.caller import Caller
+from rolecall.core.caller import SYSTEM, Caller
 from rolecall.core.checking import Facts, Json, check
 from rolecall.core.db import Db, execute, fetch_rows, fetch_value, insert_rows
 from rolecall.core.errors import Conflict, Invalid
@@ -122,7 +122,7 @@ async def move_items(
         stage=stage,
         **given,
     )
-    await _give_below(db, caller, review, given["ids"], now)
+    await _move_below(db, caller, review, given["ids"], stage, now)
 
 
 async def reassign(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> ReviewItemDetail:
@@ -133,6 +133,7 @@ async def reassign(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> 
     if item.is_submitted or item.status not in LEFT_TO_DECIDE:
         raise Conflict("The item is decided; it cannot be given to another reviewer")
     await require_not_below(db, item.id)
+    await _require_not_passed_on(db, item, body.identity_id)
     if why := await permitted.obstacle_to(db, item.id, [await own_id(db, caller)]):
         raise Conflict(f"You cannot choose who decides this item. {why}; ask another administrator")
     await require_can_review(db, item, body.identity_id, facts.now)
@@ -141,17 +142,20 @@ async def reassign(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> 
     return await item_queries.get_item(db, item.id)
 
 
-async def _give_below(db: Db, caller: Caller, review: ReviewDetail, ids: Sequence[UUID], now: datetime) -> None:
-    """Give the items below moved models to their new reviewers, except those that these must not decide."""
-    # Fires show_review_items and keep_item_reasons, schema/reviews.sql.
-    moved = await execute(
+async def _move_below(
+    db: Db, caller: Caller, review: ReviewDetail, ids: Sequence[UUID], stage: int, now: datetime
+) -> None:
+    """Move the items below models with them, undecided, except those that the new reviewers must not decide."""
+    rows = await fetch_rows(
         db,
-        """UPDATE review_items c SET reviewer_id = m.reviewer_id FROM review_items m
-           WHERE m.id = ANY(%(ids)s) AND c.under_id = m.id AND c.submission_id IS NULL AND c.status = ANY(%(left)s)""",
+        """SELECT c.id, m.reviewer_id, 'Item #' || m.number || ', which decides about its model, has this reviewer'
+           FROM review_items c JOIN review_items m ON m.id = c.under_id
+           WHERE m.id = ANY(%(ids)s) AND c.submission_id IS NULL AND c.status = ANY(%(left)s) ORDER BY c.list_key""",
         ids=list(ids),
         left=list(LEFT_TO_DECIDE),
     )
-    if moved:
+    if rows:
+        await move_items(db, caller, review, [NewReviewer(*row) for row in rows], stage, now)
         await release_obstructed(db, caller, review.id, None, now)
 
 
@@ -189,13 +193,71 @@ async def release_obstructed(
         left=list(LEFT_TO_DECIDE),
     )
     for _, ids in rows:
-        review = await queries.plan_of(db, review_id)
-        # Fires show_review_items, schema/reviews.sql.
-        await execute(db, "UPDATE review_items SET under_id = NULL WHERE id = ANY(%(ids)s)", ids=ids)
-        news = await reviewers_for(db, ids, review.stages[0], review.fallback, now, _OF_THE_MODEL)
-        named = [NewReviewer(new.item_id, new.reviewer_id, new.moved or _RELEASED) for new in news]
-        await move_items(db, caller, review, named, 1, now)
+        await _release(db, caller, review_id, ids, _RELEASED, now)
+
+
+async def _release(db: Db, caller: Caller, review_id: UUID, ids: Sequence[UUID], reason: str, now: datetime) -> None:
+    """Take items out of the decision about their model, and give them to the reviewers of the first stage."""
+    review = await queries.plan_of(db, review_id)
+    # Fires show_review_items, schema/reviews.sql.
+    await execute(db, "UPDATE review_items SET under_id = NULL WHERE id = ANY(%(ids)s)", ids=list(ids))
+    news = await reviewers_for(db, ids, review.stages[0], review.fallback, now, _OF_THE_MODEL)
+    named = [NewReviewer(new.item_id, new.reviewer_id, new.moved or reason) for new in news]
+    await move_items(db, caller, review, named, 1, now)
+
+
+async def release_late(db: Db, restored: Sequence[tuple[UUID, UUID]], now: datetime) -> None:
+    """Release items that returned after the decision about their model was submitted."""
+    rows = await fetch_rows(
+        db,
+        """SELECT c.review_id, array_agg(c.id ORDER BY c.list_key) FROM review_items c
+           JOIN review_items m ON m.id = c.under_id AND m.submission_id IS NOT NULL
+           WHERE c.id = ANY(%(ids)s) GROUP BY 1 ORDER BY 1""",
+        ids=[id for id, _ in restored],
+    )
+    for review_id, ids in rows:
+        await _release(db, SYSTEM, review_id, ids, _RETURNED, now)
 
 
 _OF_THE_MODEL = " decides about the model"
 _RELEASED = "The reviewer of its model must not decide about it"
+_RETURNED = "It returned after the decision about its model was submitted"
+
+# SQL for the reviewers of open reviews, of one or of all if %(review)s is null, reading one item of each.
+REVIEWERS = """WITH RECURSIVE named (review_id, reviewer_id) AS (
+        SELECT r.id, (SELECT c.reviewer_id FROM review_items c WHERE c.review_id = r.id
+                      ORDER BY c.reviewer_id LIMIT 1)
+        FROM reviews r WHERE r.status = 'Open' AND r.id = coalesce(%(review)s, r.id)
+        UNION ALL
+        SELECT n.review_id, (SELECT c.reviewer_id FROM review_items c
+                             WHERE c.review_id = n.review_id AND c.reviewer_id > n.reviewer_id
+                             ORDER BY c.reviewer_id LIMIT 1)
+        FROM named n WHERE n.reviewer_id IS NOT NULL)"""
+NOT_SUBMITTED = """c.status IN ('Pending', 'Approved', 'Flagged') AND c.submission_id IS NULL
+                AND c.under_id IS NULL"""
+
+
+async def replace_parties(db: Db, review_id: UUID | None, now: datetime) -> None:
+    """Give items to others whose reviewers got the account or the model since the review, or any review, was opened."""
+    rows = await fetch_rows(
+        db,
+        f"""{REVIEWERS}, parties AS (
+                SELECT c.* FROM named n JOIN accounts a ON a.identity_id = n.reviewer_id
+                JOIN review_items c ON c.account_number = a.number
+                     AND c.review_id = n.review_id AND c.reviewer_id = n.reviewer_id
+                UNION
+                SELECT c.* FROM named n JOIN access_models m ON m.definition ->> 'ownerId' = n.reviewer_id::text
+                JOIN review_items c ON c.review_id = n.review_id AND c.reviewer_id = n.reviewer_id
+                     AND c.subject <> 'Model' AND m.id = ANY(c.model_ids))
+            SELECT c.review_id, c.stage, array_agg(c.id ORDER BY c.list_key) FROM parties c WHERE {NOT_SUBMITTED}
+            GROUP BY 1, 2 ORDER BY 1, 2""",
+        review=review_id,
+    )
+    for id, stage, ids in rows:
+        review = await queries.plan_of(db, id, lock=True)
+        if review.status is ReviewStatus.OPEN:
+            news = await reviewers_for(db, ids, None, review.fallback, now, _BECAME_PARTY)
+            await move_items(db, SYSTEM, review, news, stage, now)
+
+
+_BECAME_PARTY = " now holds the account or owns the model that explains it"

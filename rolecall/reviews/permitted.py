@@ -92,6 +92,8 @@ OBSTACLE = f"""CASE
     WHEN EXISTS (SELECT FROM access_requests r WHERE r.id = ANY(c.request_ids) AND r.assignee_id = ANY(%(people)s))
       OR EXISTS (SELECT FROM responses s WHERE s.request_id = ANY(c.request_ids) AND s.type <> 'Verify'
                  AND s.response = 'Approved' AND (s.reviewer_id = ANY(%(people)s) OR s.stand_in_id = ANY(%(people)s)))
+      OR EXISTS (SELECT FROM unnest(c.request_ids) AS q (id)
+                 WHERE with_token_owners(done_by(q.id)) && %(people)s::uuid[])
       THEN 'They approved or carried out the request that gave the access'
     WHEN c.stage > 1 AND EXISTS (
         SELECT FROM review_decisions d LEFT JOIN tokens t ON t.id = d.decided_by

@@ -55,7 +55,7 @@ async def take(db: Db, what: Taking) -> None:
     await execute(db, "ANALYZE pinned_holdings (holder, entitlement_id, identity_id, excluded)")
     if what.subject is ItemSubject.ACCESS:
         if not what.is_collected:
-            await explain(db, what.moment)
+            await explain(db, what)
         await _exclude_by_type(db, what)
 
 
@@ -124,7 +124,15 @@ async def _leave_out(db: Db, what: Taking) -> None:
         )
         return
     await _leave_out_people(db, what)
+    await _leave_out_accounts(db, what)
     await _leave_out_entitlements(db, what)
+    if what.type is ReviewType.UNEXPLAINED:
+        await execute(
+            db,
+            """INSERT INTO out_of_scope SELECT 'Renamed', c.entitlement_id, c.same_as::text FROM curations c
+               JOIN entitlements e ON e.id = c.entitlement_id
+               WHERE c.same_as IS NOT NULL AND e.application_id IN (SELECT application_id FROM pinned_imports)""",
+        )
     if what.scope.model_ids:
         await execute(
             db,
@@ -158,6 +166,26 @@ async def _leave_out_people(db: Db, what: Taking) -> None:
         department=Exclusion.DEPARTMENT,
         active=Exclusion.ACTIVE_PERSON,
     )
+
+
+async def _leave_out_accounts(db: Db, what: Taking) -> None:
+    """Find the accounts that the scope leaves out, and the identities that stand for accounts without a person."""
+    if what.scope.account_ids:
+        await execute(
+            db,
+            """INSERT INTO out_of_scope
+               SELECT 'Account', a.id, %(reason)s FROM pinned_accounts p JOIN accounts a ON a.number = p.number
+               WHERE a.id <> ALL(%(ids)s)""",
+            ids=what.scope.account_ids,
+            reason=Exclusion.ACCOUNT,
+        )
+    if what.type is ReviewType.UNMATCHED:
+        await execute(
+            db,
+            """INSERT INTO out_of_scope SELECT 'Unknown', i.id, %(reason)s FROM identities i
+               WHERE i.type = 'Unknown' AND i.id IN (SELECT identity_id FROM pinned_accounts)""",
+            reason=Exclusion.MATCHED,
+        )
 
 
 # A group is privileged if it, or a group above it, is or gives something privileged.
@@ -267,10 +295,17 @@ async def _exclude_by_scope(db: Db, what: Taking) -> None:
         """UPDATE pinned_holdings h SET excluded = o.reason FROM out_of_scope o
            WHERE h.excluded IS NULL AND (o.kind = 'Model' AND o.id = h.model_id)""",
     )
+    await execute(
+        db,
+        """UPDATE pinned_holdings h SET excluded = o.reason FROM out_of_scope o JOIN accounts a ON a.id = o.id
+           WHERE h.excluded IS NULL AND o.kind = 'Account' AND a.number = h.holder""",
+    )
     if unmatched and what.subject in (ItemSubject.ACCESS, ItemSubject.ACCOUNT):
         await _exclude(db, "h.identity_id IS NULL", unmatched)
     if what.type is ReviewType.UNMATCHED:
-        await _exclude(db, "h.identity_id IS NOT NULL", Exclusion.MATCHED)
+        # Revoking an unmatched account gives it an identity of type Unknown, which is no person.
+        unknown = "SELECT o.id FROM out_of_scope o WHERE o.kind = 'Unknown'"
+        await _exclude(db, f"h.identity_id IS NOT NULL AND h.identity_id NOT IN ({unknown})", Exclusion.MATCHED)
 
 
 async def _exclude(db: Db, condition: str, reason: Exclusion) -> None:
@@ -320,10 +355,32 @@ _REQUESTS = f"""
 )
 
 
-async def explain(db: Db, moment: datetime) -> None:
+# The view renamed_entitlements, of the names that were known when the review was opened.
+_RENAMES = """
+    CREATE TEMP TABLE pinned_renames ON COMMIT DROP AS
+    WITH RECURSIVE pairs AS (
+        SELECT id, reason::uuid AS former FROM out_of_scope WHERE kind = 'Renamed'
+    ), renamed (former, id) AS (
+        SELECT former, id FROM pairs UNION SELECT r.former, p.id FROM renamed r JOIN pairs p ON p.former = r.id
+    )
+    SELECT x.* FROM renamed r CROSS JOIN LATERAL (
+        SELECT e.application_id, e.kind = 'Group' AS is_group, f.id AS former_id,
+               CASE WHEN f.kind = 'Group' THEN '' ELSE f.header END AS former_header, f.section AS former_section,
+               f.name AS former_permission, e.id, CASE WHEN e.kind = 'Group' THEN '' ELSE e.header END AS header,
+               e.section, e.name AS permission
+        FROM entitlements f, entitlements e WHERE f.id = r.former AND e.id = r.id) AS x"""
+
+
+async def explain(db: Db, what: Taking) -> None:
     """Find the models and requests that explained what is held at that moment."""
-    await execute(db, _MODELS, moment=moment)
-    await execute(db, _REQUESTS, begin=moment, as_of=moment)
+    names = "renamed_entitlements"
+    if what.type is ReviewType.UNEXPLAINED:
+        await execute(db, "DROP TABLE IF EXISTS pinned_renames")
+        await execute(db, _RENAMES)
+        names = "pinned_renames"
+    await execute(db, _MODELS.replace("renamed_entitlements", names), moment=what.moment)
+    requests = _REQUESTS.replace("renamed_entitlements", names)
+    await execute(db, requests, begin=what.moment, as_of=what.moment)
     await execute(db, "ANALYZE pinned_models")
     await execute(db, "ANALYZE pinned_requests")
 
@@ -339,10 +396,11 @@ async def _exclude_by_type(db: Db, what: Taking) -> None:
     if what.type is ReviewType.CHANGED:
         await execute(
             db,
-            f"""UPDATE pinned_holdings h SET excluded = %(reason)s FROM ({LAST_REVIEWS}) AS last
-                JOIN accounts a ON a.application_id = last.application_id
-                WHERE h.excluded IS NULL AND a.number = h.holder AND h.since_import <= last.import_number
-                  AND h.identity_id IS NOT DISTINCT FROM matched_then(a, last.opened_on)""",
+            f"""UPDATE pinned_holdings h SET excluded = %(reason)s
+                FROM review_items c JOIN reviews r ON r.id = c.review_id
+                WHERE h.excluded IS NULL AND c.account_number = h.holder AND c.entitlement_id = h.entitlement_id
+                  AND c.since_import = h.since_import AND c.access = h.access AND c.subject = 'Access'
+                  AND c.identity_id IS NOT DISTINCT FROM h.identity_id AND c.status <> 'Withdrawn' AND {SAME_SCOPE}""",
             reason=Exclusion.UNCHANGED,
             moment=what.moment,
             scope=msgspec.json.encode(what.scope).decode(),
@@ -358,11 +416,7 @@ WAS_SEEN = """NOT EXISTS (SELECT FROM review_items w WHERE w.review_id = r.id AN
 # SQL for a review `r` that looks at everything that the accounts of the application of its population `p` hold.
 COVERS = f"""r.opened_by_import IS NULL AND r.type IN ('Application', 'Supervisor', 'Entitlement')
       AND {IS_WHOLE} AND {WAS_SEEN}"""
-# The import that the last completed review of the same scope saw, and when it was opened, by application.
-LAST_REVIEWS = f"""
-    SELECT DISTINCT ON (p.application_id) p.application_id, p.import_number, r.opened_on
-    FROM reviews r JOIN review_populations p ON p.review_id = r.id
-    WHERE r.status = 'Completed' AND r.completed_on <= %(moment)s AND p.import_number IS NOT NULL
-      AND r.type IN ('Application', 'Supervisor', 'Entitlement', 'Changed') AND {WAS_SEEN}
-      AND (r.scope = %(scope)s::jsonb OR r.scope - 'applicationIds' = %(scope)s::jsonb - 'applicationIds')
-    ORDER BY p.application_id, r.completed_on DESC"""
+# SQL for a completed review `r` of the same scope; what it has no item for was not looked at.
+SAME_SCOPE = """r.status = 'Completed' AND r.completed_on <= %(moment)s
+    AND r.type IN ('Application', 'Supervisor', 'Entitlement', 'Changed')
+    AND r.scope - 'applicationIds' - 'accountIds' = %(scope)s::jsonb - 'applicationIds' - 'accountIds'"""

@@ -14,7 +14,7 @@ from rolecall.access_requests.enrichment import enrich
 from rolecall.access_requests.model import NewPrivilege, NewRequest, PriorApproval, RelatedItem, raises
 from rolecall.accounts import matching
 from rolecall.accounts.model import Access, Match
-from rolecall.core.caller import Caller
+from rolecall.core.caller import SYSTEM, Caller
 from rolecall.core.checking import Facts
 from rolecall.core.db import Db, execute, fetch_all, fetch_rows
 from rolecall.identities.actions import create_identity
@@ -53,6 +53,22 @@ class _Removal(msgspec.Struct, frozen=True):
     new_access: str | None
     reviewer_id: UUID
     reviewer: str
+    decided_by: UUID | None
+    decider: str | None
+
+    @property
+    def said(self) -> str:
+        """Return who decided what: the reviewer, another person for them, or nobody in time."""
+        if self.decided_by == SYSTEM.id:
+            return "no decision in time, so the review flags it"
+        if self.decider and self.decided_by != self.reviewer_id:
+            return f"{self.decider} decided {self.decision} for {self.reviewer}"
+        return f"{self.reviewer} decided {self.decision}"
+
+    @property
+    def approved_by(self) -> tuple[UUID, str]:
+        """Return whose approval of the request the decision is; without one it is that of the service."""
+        return (SYSTEM.id, SYSTEM.name) if self.decided_by == SYSTEM.id else (self.reviewer_id, self.reviewer)
 
     @property
     def key(self) -> tuple[Any, ...]:
@@ -70,11 +86,12 @@ async def request_removals(
         _Removal,
         f"""SELECT c.id, c.number, c.status, c.subject, c.application_id, a.id AS account_id, a.username,
                    g.name AS group_name, a.identity_id, e.kind, e.header, e.section, e.name, c.access, c.decision,
-                   c.until, c.new_access, c.reviewer_id, {NAME.format(row="p")} AS reviewer
+                   c.until, c.new_access, c.reviewer_id, {NAME.format(row="p")} AS reviewer,
+                   c.decided_by, d.first_name || ' ' || d.last_name AS decider
             FROM review_items c JOIN applications o ON o.id = c.application_id AND NOT o.is_archived
             LEFT JOIN accounts a ON a.number = c.account_number LEFT JOIN groups g ON g.number = c.group_number
             LEFT JOIN entitlements e ON e.id = latest_self(c.entitlement_id)
-            LEFT JOIN identities p ON p.id = c.reviewer_id
+            LEFT JOIN identities p ON p.id = c.reviewer_id LEFT JOIN identities d ON d.id = c.decided_by
             WHERE c.id = ANY(%(ids)s) AND c.request_id IS NULL AND c.decision IN ('Revoke', 'Change', 'Keep Until')
             ORDER BY c.list_key""",
         ids=list(item_ids),
@@ -127,7 +144,7 @@ def _related(items: Sequence[_Removal]) -> list[RelatedItem]:
 
 
 def _reasons(review: ReviewDetail, items: Sequence[_Removal]) -> list[str]:
-    return [f"Review #{review.number}, item #{item.number}: {item.reviewer} decided {item.decision}" for item in items]
+    return [f"Review #{review.number}, item #{item.number}: {item.said}" for item in items]
 
 
 def _request(review: ReviewDetail, items: Sequence[_Removal]) -> NewRequest:
@@ -135,12 +152,12 @@ def _request(review: ReviewDetail, items: Sequence[_Removal]) -> NewRequest:
     has_changes = any(item.decision == Decision.CHANGE for item in items)
     is_whole = any(item.subject == ItemSubject.ACCOUNT for item in items)
     reasons = _reasons(review, items)
-    by_reviewer = {item.reviewer_id: item.reviewer for item in items}
+    by_person = dict(item.approved_by for item in items)
     approvals = [
         PriorApproval(
-            "; ".join(reason for reason, item in zip(reasons, items, strict=True) if item.reviewer_id == id), id, name
+            "; ".join(said for said, item in zip(reasons, items, strict=True) if item.approved_by[0] == id), id, name
         )
-        for id, name in by_reviewer.items()
+        for id, name in by_person.items()
     ]
     return NewRequest(
         action=RequestAction.CHANGE if has_changes and not is_whole else RequestAction.REMOVE,

@@ -56,20 +56,20 @@ _STATES = f"""
 # The people who took part in the requests that gave the access.
 _TOOK_PART = """
     INSERT INTO request_people
-    SELECT r.id, part.person, min(part.did || ' request #' || r.number) FROM access_requests r
+    SELECT r.id, person.id, min(part.did || ' request #' || r.number) FROM access_requests r
     CROSS JOIN LATERAL (
         SELECT r.reporter_id AS person, 'made' AS did
         UNION ALL SELECT s.reviewer_id, CASE s.type WHEN 'Approve' THEN 'approved' ELSE 'carried out' END
         FROM responses s WHERE s.request_id = r.id AND s.type <> 'Verify' AND s.response = 'Approved'
         UNION ALL SELECT s.stand_in_id, CASE s.type WHEN 'Approve' THEN 'approved' ELSE 'carried out' END
         FROM responses s WHERE s.request_id = r.id AND s.type <> 'Verify' AND s.stand_in_id IS NOT NULL
-        UNION ALL SELECT r.assignee_id, 'carried out') AS part
-    WHERE part.person IS NOT NULL AND r.id IN (SELECT unnest(request_ids) FROM candidate_items)
-    GROUP BY r.id, part.person
-    UNION ALL
-    SELECT r.id, t.owner_id, min('made request #' || r.number) FROM access_requests r
-    JOIN tokens t ON t.id = r.reporter_id
-    WHERE t.owner_id IS NOT NULL AND r.id IN (SELECT unnest(request_ids) FROM candidate_items) GROUP BY 1, 2"""
+        UNION ALL SELECT r.assignee_id, 'carried out'
+        UNION ALL SELECT unnest(ARRAY[e.caller_id, (e.request #>> '{assignee,id}')::uuid]), 'carried out'
+        FROM access_request_events e WHERE e.request_id = r.id AND e.name = 'AccessRequestResolved') AS part
+    LEFT JOIN tokens t ON t.id = part.person
+    CROSS JOIN LATERAL (SELECT coalesce(t.owner_id, part.person) AS id) AS person
+    WHERE person.id IS NOT NULL AND r.id IN (SELECT unnest(request_ids) FROM candidate_items)
+    GROUP BY r.id, person.id"""
 _OWNED_MODELS = """
     INSERT INTO owned_models
     SELECT (definition ->> 'ownerId')::uuid, array_agg(id) FROM access_models
@@ -184,8 +184,11 @@ async def assign(
     await execute(db, "ANALYZE assigned_items")
 
 
-# Everyone who decided about the item or passed it on, in any stage, and its reviewer now.
-_PASSED_BY = f"""ARRAY(SELECT c.reviewer_id UNION SELECT d.reviewer_id FROM review_decisions d WHERE d.item_id = c.id
+# Everyone who decided about the item or passed it on, in any stage, its reviewer now, and who holds the account now.
+_PASSED_BY = f"""ARRAY(SELECT c.reviewer_id
+                  UNION SELECT a.identity_id FROM accounts a
+                        WHERE a.number = c.account_number AND a.identity_id IS NOT NULL
+                  UNION SELECT d.reviewer_id FROM review_decisions d WHERE d.item_id = c.id
                   UNION SELECT {DECIDER} FROM review_decisions d LEFT JOIN tokens t ON t.id = d.decided_by
                         WHERE d.item_id = c.id)"""
 _FROM_ITEMS = f"""

@@ -37,6 +37,7 @@ class _Own(msgspec.Struct, frozen=True):
     decision: str | None
     stage: int
     is_followed: bool
+    decided_on: datetime | None
 
 
 async def submit(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> SubmissionDetail:
@@ -55,23 +56,41 @@ async def submit(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> Su
     await permitted.require_independent(db, [item.id for item in own], acting.people)
     if body.statement and body.statement != review.statement:
         raise Invalid.on("statement", f"Statement must be that of the review: {review.statement}")
-    submission = await _sign(db, caller, review, reviewer_id, own, facts.now)
+    now = await _moment(db, review.id, own, facts.now)
+    submission = await _sign(db, caller, review, reviewer_id, own, now)
     ahead = [item.id for item in own if item.is_followed and item.decision in KEPT]
-    await _to_next_stage(db, caller, review, ahead, facts.now)
+    await _to_next_stage(db, caller, review, ahead, now)
     final = [item.id for item in own if item.id not in set(ahead)]
-    await request_removals(db, caller, review, final, facts.now)
+    await request_removals(db, caller, review, final, now)
     flagged = [item.id for item in own if item.decision in (Decision.REVOKE, Decision.CHANGE)]
-    await record_item_events(db, ReviewEvent.ITEM_FLAGGED, flagged, facts.now)
-    await record_review_event(db, ReviewEvent.SUBMITTED, await queries.get(db, review.id), facts.now)
-    await close_if_done(db, review.id, facts.now)
+    await record_item_events(db, ReviewEvent.ITEM_FLAGGED, flagged, now)
+    await record_review_event(db, ReviewEvent.SUBMITTED, await queries.get(db, review.id), now)
+    await close_if_done(db, review.id, now)
     return submission
+
+
+async def _moment(db: Db, review_id: UUID, own: Sequence[_Own], now: datetime) -> datetime:
+    """Return the time of a statement: not before what it signs, which another request may have written meanwhile."""
+    rows = await fetch_rows(
+        db,
+        """(SELECT decided_on FROM review_decisions WHERE review_id = %(id)s ORDER BY number DESC LIMIT 1)
+           UNION ALL (SELECT moved_on FROM review_moves WHERE review_id = %(id)s ORDER BY number DESC LIMIT 1)""",
+        id=review_id,
+    )
+    moments: list[datetime] = [
+        now,
+        *(moment for (moment,) in rows),
+        *(item.decided_on for item in own if item.decided_on),
+    ]
+    return max(moments)
 
 
 async def _own_items(db: Db, review: ReviewDetail, reviewer_id: UUID) -> list[_Own]:
     """Lock what the reviewer has not submitted, in order."""
     rows = await fetch_rows(
         db,
-        """SELECT id, status, decision, stage, subject <> 'Model' AND under_id IS NULL AND stage < %(stages)s
+        """SELECT id, status, decision, stage, subject <> 'Model' AND under_id IS NULL AND stage < %(stages)s,
+                  decided_on
            FROM review_items WHERE review_id = %(review)s AND reviewer_id = %(reviewer)s AND submission_id IS NULL
              AND status <> 'Withdrawn' ORDER BY list_key FOR UPDATE""",
         review=review.id,

@@ -1,8 +1,11 @@
 """Reviews that repeat: a template drafts, and if it says so opens, a review every few months."""
 
+from calendar import monthrange
 from datetime import datetime, timedelta
+from itertools import count
 from typing import Annotated, Any, Literal
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 import msgspec
 import structlog
@@ -109,7 +112,8 @@ async def _require_valid(db: Db, name: str, review: Json, facts: Facts) -> None:
     raw = _body(name, review, facts.now + timedelta(days=1), facts.now)
     known = await with_mentioned_applications(db, await with_mentioned_identities(db, facts, raw), raw)
     try:
-        check(NewReview, raw, known)
+        body = check(NewReview, raw, known)
+        actions.require_fitting_stages(body.type, body.stages or ())
     except Invalid as error:
         raise Invalid(*(Problem(f"review.{each.field}", each.message) for each in error.problems)) from None
 
@@ -125,8 +129,9 @@ async def create_template(db: Db, raw: Json, facts: Facts) -> ReviewTemplate:
     try:
         await execute(
             db,
-            """INSERT INTO review_templates (id, name, every_months, days_to_review, next_on, opens, body, created_at)
-               VALUES (%(id)s, %(name)s, %(every)s, %(days)s, %(next)s, %(opens)s, %(body)s, %(now)s)""",
+            """INSERT INTO review_templates (id, name, every_months, days_to_review, next_on, first_on, opens, body,
+                                             created_at)
+               VALUES (%(id)s, %(name)s, %(every)s, %(days)s, %(next)s, %(next)s, %(opens)s, %(body)s, %(now)s)""",
             id=id,
             name=body.name,
             every=body.every_months,
@@ -150,6 +155,7 @@ async def change_template(db: Db, id: str, raw: Json, facts: Facts) -> ReviewTem
         "every_months": body.every_months,
         "days_to_review": body.days_to_review,
         "next_on": body.next_on,
+        "first_on": body.next_on if body.next_on != found.next_on else None,
         "opens": body.opens,
         "body": None if body.review is None else Jsonb(body.review),
     }
@@ -173,17 +179,36 @@ async def due_templates(db: Db, now: datetime) -> list[UUID]:
     return [id for (id,) in rows]
 
 
+def _next_date(first_on: datetime, every_months: int, now: datetime, zone: ZoneInfo) -> datetime:
+    """Return the first date after now, counted from the first one: after a short month the 31st is the 31st again."""
+    start = first_on.astimezone(zone)
+    passed = (now.astimezone(zone).year - start.year) * 12 + now.astimezone(zone).month - start.month
+    dates = (_months_later(start, n * every_months) for n in count(max(0, passed // every_months)))
+    return next(date for date in dates if date > now)
+
+
+def _months_later(moment: datetime, months: int) -> datetime:
+    year, month = divmod(moment.year * 12 + moment.month - 1 + months, 12)
+    return moment.replace(year=year, month=month + 1, day=min(moment.day, monthrange(year, month + 1)[1]))
+
+
 async def follow_template(db: Db, id: UUID, now: datetime, facts: Facts) -> None:
     """Draft the next review of a template, and open it if the template says so; once per due date."""
-    moved = await fetch_rows(
+    due = await fetch_rows(
         db,
-        f"""UPDATE review_templates SET fault = '', next_on = (
-                SELECT min(next) FROM generate_series(next_on, %(now)s + make_interval(months => every_months),
-                                                      make_interval(months => every_months)) AS next
-                WHERE next > %(now)s)
-            WHERE id = %(id)s AND next_on <= %(now)s RETURNING {_COLUMNS}""",
+        """SELECT first_on, every_months FROM review_templates
+           WHERE id = %(id)s AND next_on <= %(now)s FOR UPDATE SKIP LOCKED""",
         id=id,
         now=now,
+    )
+    if not due:
+        return
+    [(first_on, every_months)] = due
+    moved = await fetch_rows(
+        db,
+        f"UPDATE review_templates SET fault = '', next_on = %(next)s WHERE id = %(id)s RETURNING {_COLUMNS}",
+        id=id,
+        next=_next_date(first_on, every_months, now, facts.zone),
     )
     for row in moved:
         template = _from_row(row)
@@ -192,10 +217,12 @@ async def follow_template(db: Db, id: UUID, now: datetime, facts: Facts) -> None
                 review_id = await _make(db, SYSTEM, template, facts)
         except RolecallError as error:
             log.warning("a review of a template cannot be opened", template=template.name, reason=str(error))
+            # Fires notify_of_templates, schema/notifications.sql.
             await execute(
                 db, "UPDATE review_templates SET fault = %(fault)s WHERE id = %(id)s", id=id, fault=str(error)[:2048]
             )
         else:
+            # Fires notify_of_templates, schema/notifications.sql.
             await execute(
                 db,
                 "UPDATE review_templates SET last_review_id = %(review)s WHERE id = %(id)s",

@@ -1,6 +1,7 @@
 """Open reviews of single findings: access that an import shows and that no model and no request explains."""
 
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -14,12 +15,12 @@ from rolecall.reviews.population import Taking
 
 # How long the owner has to decide.
 _DUE_AFTER = timedelta(days=14)
-# If an import shows unexplained access of more people, one review asks about all of them.
+# If an import shows unexplained access of more people or accounts, one review asks about all of them.
 _MOST_SINGLE = 10
 
 
 async def open_unexplained(db: Db, application_id: UUID, import_number: int, now: datetime) -> None:
-    """Open a review for the access of each person that only this import shows, if the application asks for it."""
+    """Open a review for what this import shows first of each person or unmatched account, if the application asks."""
     rows = await fetch_rows(
         db,
         """SELECT a.name FROM applications a WHERE a.id = %(id)s AND a.surprise_reviews AND NOT a.is_archived
@@ -31,22 +32,32 @@ async def open_unexplained(db: Db, application_id: UUID, import_number: int, now
     for (name,) in rows:
         scope = ReviewScope(application_ids=[application_id])
         await population.take(db, Taking(type=ReviewType.UNEXPLAINED, scope=scope, moment=now))
-        # One of each person: the riskiest.
-        found = await fetch_rows(
-            db,
-            """SELECT DISTINCT ON (h.identity_id) h.identity_id, h.entitlement_id, e.name
-               FROM pinned_holdings h JOIN entitlements e ON e.id = h.entitlement_id
-               WHERE h.excluded IS NULL AND h.since_import = %(number)s AND h.identity_id IS NOT NULL
-               ORDER BY h.identity_id, risk_rank(e.risk_rating) DESC, e.name_key""",
-            number=import_number,
-        )
-        asked = [([person], [access], what) for person, access, what in found]
-        if len(found) > _MOST_SINGLE:
-            people, access = [each[0] for each in found], sorted({each[1] for each in found})
-            asked = [(people, access, f"{len(found):,} people")]
-        for people, access, what in asked:
-            scope = ReviewScope(application_ids=[application_id], entitlement_ids=access, identity_ids=people)
+        for scope, what in await _asked(db, application_id, import_number):
             await _open(db, scope, f"Unexplained access in {name}: {what}"[:256], import_number, now)
+
+
+async def _asked(db: Db, application_id: UUID, import_number: int) -> list[tuple[ReviewScope, str]]:
+    """Return what to review: the riskiest access of each person, and of each account without a person."""
+    found = await fetch_rows(
+        db,
+        """SELECT DISTINCT ON (coalesce(h.identity_id, a.id)) coalesce(h.identity_id, a.id), h.identity_id IS NULL,
+                  h.entitlement_id, e.name
+           FROM pinned_holdings h JOIN entitlements e ON e.id = h.entitlement_id JOIN accounts a ON a.number = h.holder
+           WHERE h.excluded IS NULL AND h.since_import = %(number)s
+           ORDER BY coalesce(h.identity_id, a.id), risk_rank(e.risk_rating) DESC, e.name_key""",
+        number=import_number,
+    )
+    asked = list[tuple[ReviewScope, str]]()
+    for is_account, field, noun in ((False, "identity_ids", "people"), (True, "account_ids", "unmatched accounts")):
+        of_kind = [(holder, access, name) for holder, unmatched, access, name in found if unmatched is is_account]
+        each = [([holder], [access], name) for holder, access, name in of_kind]
+        if len(of_kind) > _MOST_SINGLE:
+            access = sorted({entitlement for _, entitlement, _ in of_kind})
+            each = [([holder for holder, *_ in of_kind], access, f"{len(of_kind):,} {noun}")]
+        for holders, entitlements, what in each:
+            narrowed: dict[str, Any] = {"entitlement_ids": entitlements, field: holders}
+            asked.append((ReviewScope(application_ids=[application_id], **narrowed), what))
+    return asked
 
 
 async def _open(db: Db, scope: ReviewScope, title: str, import_number: int, now: datetime) -> None:

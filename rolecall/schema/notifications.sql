@@ -424,6 +424,17 @@ END $$;
 CREATE OR REPLACE TRIGGER notify_of_moved_items AFTER INSERT ON review_moves REFERENCING NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION notify_of_moved_items();
 
+-- A template could not open its review, or made a draft that waits to be opened: notify the owner of its reviews, or administrators.
+CREATE OR REPLACE FUNCTION notify_of_templates() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM notify_people(ARRAY(SELECT person_or_administrators((NEW.body ->> 'ownerId')::uuid)), 'Review', 'Review Template', NEW.id,
+                          CASE WHEN NEW.fault <> '' THEN 'Fault' ELSE NEW.last_review_id::text END);
+    RETURN NULL;
+END $$;
+CREATE OR REPLACE TRIGGER notify_of_templates AFTER UPDATE OF fault, last_review_id ON review_templates FOR EACH ROW
+    WHEN (NEW.fault <> OLD.fault AND NEW.fault <> '' OR NEW.last_review_id IS DISTINCT FROM OLD.last_review_id AND NOT NEW.opens)
+    EXECUTE FUNCTION notify_of_templates();
+
 -- A reviewer submitted all items that they had left: mark their notifications of the review as read.
 CREATE OR REPLACE FUNCTION note_submitted_review() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

@@ -14,7 +14,7 @@ from rolecall.core.caller import Caller, Scope
 from rolecall.core.db import Db, fetch_rows, fetch_value
 from rolecall.core.roles import Role
 from rolecall.evidence import verify
-from rolecall.reviews import actions
+from rolecall.reviews import actions, templates
 from tests.builders import facts
 from tests.console.test_matrix import sign_in
 from tests.reviews.reviewing import Reviewed, a_reviewed_company
@@ -550,3 +550,42 @@ async def test_change_offers_only_lower_access_of_permissions(
     assert "Lower the access from Modify to" in pages["Permission"]
     options = pages["Permission"].partition('<select id="access"')[2].partition("</select>")[0]
     assert re.findall(r"<option>(\w+)", options) == ["Grant"]
+
+
+STAGES = [{"reviewer": name} for name in ("Supervisor", "Application Owner", "Entitlement Owner")]
+
+
+async def test_form_of_a_draft_keeps_the_stages_that_it_does_not_show(
+    administrator: httpx2.AsyncClient, company: Reviewed, db: Db
+) -> None:
+    due = (datetime.now(UTC) + timedelta(days=14)).date().isoformat()
+    raw = {"name": "Finance", "type": "Supervisor", "dueOn": due, "stages": STAGES}
+    async with db.transaction():
+        draft = await actions.create_review(db, CLERK, raw, facts())
+    form = {"name": "Finance systems", "type": "Supervisor", "dueOn": due, "stage1": "Supervisor"}
+
+    await administrator.post(f"/reviews/{draft.id}/edit", data={**form, "stage2": "Application Owner"})
+    kept = await fetch_value(db, "SELECT jsonb_array_length(stages) FROM reviews")
+    await administrator.post(f"/reviews/{draft.id}/edit", data={**form, "stage2": ""})
+    changed = await fetch_value(db, "SELECT jsonb_array_length(stages) FROM reviews")
+
+    assert (kept, changed) == (3, 1)
+
+
+async def test_form_of_a_template_keeps_what_it_does_not_show(
+    administrator: httpx2.AsyncClient, company: Reviewed, db: Db
+) -> None:
+    person = {"reviewer": "Identity", "identityId": str(company.greta)}
+    review = {"type": "Supervisor", "stages": [*STAGES, person], "fallback": person, "ownerId": str(company.owen)}
+    raw = {"name": "Quarterly", "everyMonths": 3, "nextOn": "2035-01-01", "review": review}
+    async with db.transaction():
+        template = await templates.create_template(db, raw, facts())
+    form = {"type": "Supervisor", "stage1": "Supervisor", "stage2": "Application Owner", "everyMonths": "6"}
+
+    data = {**form, "daysToReview": "30", "nextOn": "2035-01-01", "stagePerson": "Greta Das"}
+    await administrator.post(f"/review-templates/{template.id}/edit", data=data)
+
+    async with db.transaction():
+        after = await templates.get(db, template.id)
+    shared = {name: after.review[name] for name in ("stages", "fallback", "ownerId")}
+    assert (after.every_months, shared) == (6, {name: review[name] for name in shared})

@@ -12,7 +12,8 @@ import httpx2
 from rolecall.core.db import Db, execute
 from rolecall.evidence import verify
 from rolecall.evidence.review_bundle import write_review_bundle
-from tests.builders import an_access_model
+from rolecall.reviews import submitting
+from tests.builders import an_access_model, facts
 from tests.evidence.forging import Forgery
 from tests.evidence.test_review_bundle import alter
 from tests.reviews.reviewing import (
@@ -29,6 +30,7 @@ from tests.reviews.reviewing import (
     take_away,
 )
 from tests.reviews.test_following import RISKY, change_model, decide_all
+from tests.stand_ins.standing_in import caller_of
 
 STAGES = [{"reviewer": "Supervisor"}, {"reviewer": "Application Owner"}]
 
@@ -167,3 +169,34 @@ async def test_facts_about_an_item_cannot_be_hidden(client: httpx2.AsyncClient, 
         alter(forgery, "items.jsonl", partial(set_all, field, value))
         found = verify.check(verify.Bundle(forgery.write()))
         assert any(said in problem for problem in found), (name, found)
+
+
+async def test_statement_that_waited_for_a_decision_of_another_tab(
+    client: httpx2.AsyncClient, db: Db, tmp_path: Path
+) -> None:
+    company = await a_reviewed_company(db)
+    review = await an_open_review(client)
+    before = facts()
+    for item in await items_of(client, review, reviewerId=str(company.carla)):
+        await decide(client, item, "Keep")
+    async with db.transaction():
+        await submitting.submit(db, await caller_of(db, company.carla), review, {}, before)
+
+    assert await problems(db, review, tmp_path) == []
+
+
+async def test_decision_that_another_reviewer_did_not_repeat(
+    client: httpx2.AsyncClient, db: Db, tmp_path: Path
+) -> None:
+    company = await a_reviewed_company(db)
+    review = await an_open_review(client, onSilence="approve")
+    item, *_ = await items_of(client, review, reviewerId=str(company.carla))
+    await decide(client, item, "Keep")
+    body = {"identityId": str(company.owen), "comment": "Carla is away"}
+    await post(client, f"/api/review-items/{item['id']}/reassign", body)
+    pending = await problems(db, review, tmp_path)
+    await execute(db, "UPDATE reviews SET due_on = now() - interval '1 hour'")
+    await follow(db)
+
+    assert (await client.get(f"/api/reviews/{review}")).json()["status"] == "Completed"
+    assert (pending, await problems(db, review, tmp_path)) == ([], [])

@@ -398,3 +398,41 @@ async def test_close_that_would_flag_decisions_without_a_signature_is_held(
     later = (datetime.now(UTC) + timedelta(days=3)).isoformat()
     extended = (await client.patch(f"/api/reviews/{review}", json={"dueOn": later})).json()
     assert extended["held"] is None
+
+
+async def return_account(db: Db, company: Reviewed, username: str) -> None:
+    """Import that an account, without what it held, exists again."""
+    run = await a_finished_import(db, company.ledger)
+    await execute(
+        db,
+        """INSERT INTO account_versions SELECT account_number, %(run)s, NULL, name, '', '', '', '', true, false, '', '',
+                                               '{}', '', ''
+           FROM account_versions WHERE name = %(name)s""",
+        run=run,
+        name=username,
+    )
+    await finish_again(db, run)
+    await follow(db)
+
+
+@pytest.mark.parametrize(("is_requested", "status"), [(True, "Remediated"), (False, "Flagged")])
+async def test_account_of_a_person_who_was_hired_again_is_not_removed_again(
+    client: httpx2.AsyncClient, db: Db, is_requested: bool, status: str
+) -> None:
+    company = await a_reviewed_company(db)
+    await execute(db, "UPDATE identities SET status = 'Disabled' WHERE id = %(id)s", id=company.emre)
+    review = await an_open_review(client, "Leavers")
+    [item] = await items_of(client, review)
+    await decide(client, item, "Revoke")
+    await submit_all(client, review)
+    await import_without(db, company, "emre")
+    await follow(db)
+    await execute(db, "UPDATE identities SET status = 'Active' WHERE id = %(id)s", id=company.emre)
+    if is_requested:
+        body = {"action": "Add", "applicationId": str(company.ledger), "identityId": str(company.emre)}
+        await post(client, "/api/access-requests", {**body, "targetName": "emre"}, 201)
+        await execute(db, "UPDATE access_requests SET status = 'Open' WHERE action = 'Add'")
+
+    await return_account(db, company, "emre")
+
+    assert [each["status"] for each in await items_of(client, review)] == [status]

@@ -334,3 +334,41 @@ async def test_people_who_get_items_are_notified(client: httpx2.AsyncClient, db:
 
     assert passed == [(company.greta,)]
     assert (company.owen,) in await fetch_rows(db, "SELECT identity_id FROM notifications")
+
+
+async def test_person_who_carried_out_the_request_by_a_move_cannot_decide(client: httpx2.AsyncClient, db: Db) -> None:
+    company = await a_reviewed_company(db)
+    granted = [{"header": "Payments", "section": "", "permission": "Release run", "requestedAccess": "Modify"}]
+    body = {"action": "Change", "applicationId": str(company.ledger), "identityId": str(company.joana)}
+    request = await post(client, "/api/access-requests", {**body, "targetName": "joana", "privileges": granted}, 201)
+    await execute(db, "UPDATE access_requests SET status = 'Resolved', resolved_on = now() - interval '1 hour'")
+    await execute(db, "UPDATE privileges SET approved_access = 'Modify'")
+    await execute(
+        db,
+        """INSERT INTO access_request_events (request_id, application_id, name, created_at, caller_id, caller_name,
+                                              request)
+           VALUES (%(id)s, %(application)s, 'AccessRequestResolved', now(), %(carla)s, 'Carla Abadi', '{}')""",
+        id=request["id"],
+        application=company.ledger,
+        carla=company.carla,
+    )
+
+    review = await an_open_review(client)
+
+    items = {item["entitlement"]["name"]: item for item in await items_about(client, review, company.joana)}
+    assert items["Release run"]["moved"].startswith("Carla Abadi carried out request #")
+    await execute(db, "UPDATE review_items SET reviewer_id = %(id)s", id=company.carla)
+    with pytest.raises(Conflict, match="approved or carried out"):
+        await decide_as(db, company.carla, items["Release run"], "Keep")
+
+
+async def test_item_does_not_return_to_the_person_who_passed_it_on(client: httpx2.AsyncClient, db: Db) -> None:
+    company = await a_reviewed_company(db)
+    review = await an_open_review(client)
+    item, *_ = await items_about(client, review, company.joana)
+    await decide(client, item, "Not Mine")
+
+    body = {"identityId": str(company.carla), "comment": "after all"}
+    answer = await client.post(f"/api/review-items/{item['id']}/reassign", json=body)
+
+    assert "Carla Abadi passed this item on" in answer.json()["errors"][0]["message"]

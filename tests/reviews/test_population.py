@@ -1,17 +1,27 @@
 """The population: items and what is excluded add up to what was held, and can be taken again."""
 
 import random
+from datetime import UTC, datetime
 from typing import Any
 
 import httpx2
 import pytest
 
+from rolecall.accounts import matching
 from rolecall.core.db import Db, execute, fetch_rows, fetch_value
 from tests.builders import an_access_model, an_application, an_identity
 from tests.duties.separating import finish_again
 from tests.holdings import a_finished_import, an_account
 from tests.nesting import give, some_groups
-from tests.reviews.reviewing import a_draft, a_reviewed_company, an_open_review, items_of, post
+from tests.reviews.reviewing import (
+    a_draft,
+    a_reviewed_company,
+    an_open_review,
+    decide,
+    items_of,
+    post,
+    submit_all,
+)
 
 GROUPS, PERMISSIONS = ["G1", "G2", "G3"], ["P1", "P2", "P3", "P4"]
 
@@ -180,3 +190,113 @@ async def test_access_that_appears_later_is_listed_apart(client: httpx2.AsyncCli
     assert [(each["account"]["name"], each["entitlement"]["name"]) for each in listed["items"]] == [
         ("late", "Approvers")
     ]
+
+
+async def keep_everything(client: httpx2.AsyncClient, review: str) -> None:
+    for item in await items_of(client, review):
+        await decide(client, item, "Keep")
+    await submit_all(client, review)
+
+
+async def import_account(db: Db, application: Any, username: str, is_active: bool) -> None:
+    """Import that an account is active or not."""
+    run = await a_finished_import(db, application)
+    number = await fetch_value(db, "SELECT number FROM accounts WHERE username = %(name)s", name=username)
+    sql = "UPDATE account_versions SET until_import = %(run)s WHERE account_number = %(n)s AND until_import IS NULL"
+    await execute(db, sql, run=run, n=number)
+    await execute(
+        db,
+        """INSERT INTO account_versions VALUES
+               (%(n)s, %(run)s, NULL, %(name)s, '', '', '', '', %(active)s, false, '', '', '{}', '', '')""",
+        n=number,
+        run=run,
+        name=username,
+        active=is_active,
+    )
+    await finish_again(db, run)
+
+
+async def test_changed_shows_an_account_that_was_disabled_in_the_last_review(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
+    company = await a_reviewed_company(db)
+    await import_account(db, company.ledger, "emre", is_active=False)
+    await keep_everything(client, await an_open_review(client, "Application"))
+    await import_account(db, company.ledger, "emre", is_active=True)
+
+    changed = await an_open_review(client, "Changed")
+
+    assert [item["account"]["username"] for item in await items_of(client, changed)] == ["emre"]
+    assert (await post(client, f"/api/reviews/{changed}/check"))["isSame"] is True
+
+
+async def test_changed_shows_what_came_into_its_scope_and_not_what_an_earlier_one_saw(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
+    company = await a_reviewed_company(db)
+    scope = {"departments": ["Finance"]}
+    await keep_everything(client, await an_open_review(client, "Application", scope=scope))
+    await execute(db, "UPDATE identities SET department = 'Finance' WHERE id = %(id)s", id=company.carla)
+    second = await an_open_review(client, "Changed", scope=scope)
+    seen = [item["account"]["username"] for item in await items_of(client, second)]
+    await keep_everything(client, second)
+
+    third = await client.post(f"/api/reviews/{await a_draft(client, 'Changed', scope=scope)}/open")
+
+    assert seen == ["carla"]
+    assert "unchanged since the last review" in third.json()["message"]
+
+
+async def test_account_whose_removal_was_canceled_is_still_unmatched(client: httpx2.AsyncClient, db: Db) -> None:
+    await a_reviewed_company(db)
+    first = await an_open_review(client, "Unmatched")
+    [item] = await items_of(client, first)
+    await decide(client, item, "Revoke")
+    await submit_all(client, first)
+    [request] = (await client.get("/api/access-requests")).json()["items"]
+    await post(client, f"/api/access-requests/{request['id']}/cancel", {"comment": "not now"})
+
+    second = await an_open_review(client, "Unmatched")
+    await execute(db, "UPDATE identities SET type = 'Shared' WHERE type = 'Unknown'")
+
+    [again] = await items_of(client, second)
+    assert (again["account"]["username"], again["reasons"]) == ("svc", ["Unmatched Account"])
+    assert (await post(client, f"/api/reviews/{second}/check"))["isSame"] is True
+
+
+async def test_name_that_is_joined_after_opening_does_not_change_what_was_unexplained(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
+    company = await a_reviewed_company(db)
+    await execute(db, "UPDATE identities SET department = 'Finance'")
+    granted = [{"applicationId": str(company.ledger), "groups": ["Bookkeeper"]}]
+    await an_access_model(db, "Accounting", access=granted)
+    join = """INSERT INTO curations (entitlement_id, same_as, changed_on)
+              SELECT n.id, f.id, now() FROM entitlements n, entitlements f
+              WHERE n.name = 'Approvers' AND f.name = 'Bookkeeper'"""
+    before = await an_open_review(client, "Unexplained")
+    await execute(db, join)
+    after = await an_open_review(client, "Unexplained")
+    unchanged = await post(client, f"/api/reviews/{before}/check")
+    await execute(db, "DELETE FROM curations")
+
+    assert "carla" in {item["account"]["username"] for item in await items_of(client, before)}
+    assert "carla" not in {item["account"]["username"] for item in await items_of(client, after)}
+    assert (unchanged["isSame"], (await post(client, f"/api/reviews/{after}/check"))["isSame"]) == (True, True)
+
+
+async def test_match_that_began_before_opening_and_is_stored_after_it_does_not_change_the_population(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
+    company = await a_reviewed_company(db)
+    began = datetime.now(UTC)
+    await execute(db, "UPDATE account_versions SET email = 'greta@example.com' WHERE name = 'svc'")
+    await execute(db, "UPDATE identities SET email_address = 'greta@example.com' WHERE id = %(id)s", id=company.greta)
+    review = await an_open_review(client, "Application")
+
+    async with db.transaction():
+        await matching.match_imported(db, company.run, began)
+
+    whose = await fetch_value(db, "SELECT identity_id FROM accounts WHERE username = 'svc'")
+    assert whose == company.greta
+    assert (await post(client, f"/api/reviews/{review}/check"))["isSame"] is True

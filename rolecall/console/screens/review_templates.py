@@ -52,9 +52,13 @@ async def _form(db: Db, form: Form, problems: dict[str, str], found: ReviewTempl
     return HtmlPage("review_template_form.html", values, 400 if problems else 200)
 
 
-async def _body(db: Db, form: Form) -> Json:
-    """Convert the form to the body of the API; numbers that cannot be read are reported by its checks."""
-    review = body_of(await with_people(db, form, "stagePerson"))
+async def _body(db: Db, form: Form, before: Json | None = None) -> Json:
+    """Convert the form to the body of the API; numbers that cannot be read are reported by its checks.
+
+    `before` is the review of the template so far: what the form does not show, such as the fallback, stays.
+    """
+    before = before or {}
+    review = {**before, **body_of(await with_people(db, form, "stagePerson"), before.get("stages", ()))}
     review.pop("name", None)
     numbers = {name: int(text) if (text := first(form, name)).isdecimal() else text for name in _NUMBERS}
     return {**given(form, "name", "nextOn"), **numbers, "opens": first(form, "opens") == "yes", "review": review}
@@ -113,7 +117,7 @@ async def change_review_template(db: Db, id: str, form: Form, facts: Facts) -> H
         return await _form(db, form, {}, found)
     try:
         async with db.transaction():
-            raw = await _body(db, form)
+            raw = await _body(db, form, found.review)
             raw.pop("name", None)
             changed = await templates.change_template(db, id, raw, facts)
     except Invalid as error:

@@ -1,8 +1,10 @@
 """Screens of running a review: the list, the draft with its preview, the review's page, coverage."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
+import msgspec
 from litestar.handlers import HTTPRouteHandler
 from markupsafe import Markup
 
@@ -97,9 +99,15 @@ async def form_choices(db: Db, form: Form) -> dict[str, Any]:
     }
 
 
-def body_of(form: Form) -> Json:
-    """Convert the form to the body of the API; a stage named Identity takes the person of the form."""
+def body_of(form: Form, before: Sequence[Json] = ()) -> Json:
+    """Convert the form to the body of the API; a stage named Identity takes the person of the form.
+
+    `before` are the stages so far. The form shows two of them and one person; if these are as before, all stay.
+    """
     stages = [_stage(words, first(form, "stagePerson")) for n in (1, 2) if (words := first(form, f"stage{n}"))]
+    if [each["reviewer"] for each in stages] == [each["reviewer"] for each in before[:2]]:
+        named = next((each["identityId"] for each in before if each.get("identityId")), "")
+        stages = list(before) if named == first(form, "stagePerson") else stages
     return {
         **given(form, "name", "type", "explained", "onSilence", "statement"),
         "description": first(form, "description"),
@@ -113,9 +121,9 @@ def _stage(reviewer: str, person: str) -> Json:
     return {"reviewer": reviewer, **named}
 
 
-def _review_body(form: Form) -> Json:
+def _review_body(form: Form, before: Sequence[Json] = ()) -> Json:
     period = {name: text for name in ("from", "until") if (text := first(form, f"period{name.capitalize()}"))}
-    return {**body_of(form), **given(form, "dueOn"), **({"period": period} if period else {})}
+    return {**body_of(form, before), **given(form, "dueOn"), **({"period": period} if period else {})}
 
 
 def shown_problems(error: Invalid) -> dict[str, str]:
@@ -172,7 +180,8 @@ async def change_review(db: Db, id: str, form: Form, caller: Caller, facts: Fact
         return await _form(db, form, {}, found)
     try:
         async with db.transaction():
-            raw = _review_body(await with_people(db, form, "stagePerson"))
+            before: list[Json] = msgspec.to_builtins(found.stages)
+            raw = _review_body(await with_people(db, form, "stagePerson"), before)
             await actions.change_review(db, caller, id, raw, facts)
     except Invalid as error:
         return await _form(db, form, shown_problems(error), found)

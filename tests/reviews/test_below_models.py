@@ -1,0 +1,137 @@
+"""Items that the decision about a model decides: they move, return and are released with it."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+from rolecall.core.db import Db, execute
+from tests.duties.separating import finish_again
+from tests.evidence.test_genuine_reviews import a_model, problems
+from tests.holdings import a_finished_import
+from tests.reviews.reviewing import (
+    Reviewed,
+    a_reviewed_company,
+    an_open_review,
+    decide,
+    follow,
+    items_of,
+    post,
+    submit_all,
+)
+
+BY_MODEL = {"explained": "by model"}
+LATER = (datetime.now(UTC) + timedelta(days=9)).isoformat()
+
+
+async def the_model(client: httpx2.AsyncClient, review: str) -> dict[str, Any]:
+    [found] = [item for item in await items_of(client, review) if item["subject"] == "Model"]
+    return found
+
+
+async def emres_item(client: httpx2.AsyncClient, company: Reviewed, review: str) -> dict[str, Any]:
+    [found] = await items_of(client, review, identityId=str(company.emre))
+    return found
+
+
+async def import_membership(db: Db, company: Reviewed, is_member: bool) -> None:
+    """Import that Emre left the group Bookkeeper, or is in it again."""
+    run = await a_finished_import(db, company.ledger)
+    account = "(SELECT number FROM accounts WHERE username = 'emre')"
+    if is_member:
+        sql = f"INSERT INTO memberships SELECT {account}, number, %(run)s, NULL FROM groups WHERE name = 'Bookkeeper'"
+    else:
+        sql = f"UPDATE memberships SET until_import = %(run)s WHERE until_import IS NULL AND account_number = {account}"
+    await execute(db, sql, run=run)
+    await finish_again(db, run)
+    await follow(db)
+
+
+async def test_item_that_returns_after_its_model_was_submitted_is_decided_by_itself(
+    client: httpx2.AsyncClient, db: Db, tmp_path: Path
+) -> None:
+    company = await a_reviewed_company(db)
+    await a_model(db, company)
+    review = await an_open_review(client, **BY_MODEL)
+    await import_membership(db, company, False)
+    model = await the_model(client, review)
+    for item in await items_of(client, review, reviewerId=model["reviewer"]["id"], status="Pending"):
+        if item["subject"] == "Model" or not item["why"]["accessModels"]:
+            await decide(client, item, "Keep")
+    await post(client, f"/api/reviews/{review}/submit", {"reviewerId": model["reviewer"]["id"]})
+
+    await import_membership(db, company, True)
+
+    item = await emres_item(client, company, review)
+    assert (item["status"], item["reviewer"]["name"]) == ("Pending", "Carla Abadi")
+    assert (await decide(client, item, "Keep"))["status"] == "Approved"
+    assert await problems(db, review, tmp_path) == []
+
+
+async def test_items_below_a_reassigned_model_are_undecided_again(
+    client: httpx2.AsyncClient, db: Db, tmp_path: Path
+) -> None:
+    company = await a_reviewed_company(db)
+    await a_model(db, company)
+    review = await an_open_review(client, **BY_MODEL)
+    model = await the_model(client, review)
+    await decide(client, model, "Revoke")
+
+    body = {"identityId": str(company.owen), "comment": "Greta is busy"}
+    await post(client, f"/api/review-items/{model['id']}/reassign", body)
+
+    item = await emres_item(client, company, review)
+    assert (item["status"], item["decision"], item["reviewer"]["name"]) == ("Pending", None, "Owen Park")
+    assert item["moved"] == f"Item #{model['number']}, which decides about its model, has this reviewer"
+    assert await problems(db, review, tmp_path) == []
+
+
+async def test_keeping_a_model_against_a_recommendation_below_it_needs_a_comment(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
+    company = await a_reviewed_company(db)
+    await a_model(db, company)
+    review = await an_open_review(client, **BY_MODEL)
+    await execute(db, "UPDATE review_items SET recommendation = 'Revoke' WHERE account_number IS NOT NULL")
+    model = await the_model(client, review)
+    path = f"/api/review-items/{model['id']}/decide"
+
+    bare = await client.post(path, json={"decision": "Keep", "reviewerId": model["reviewer"]["id"]})
+    told = await decide(client, model, "Keep")
+
+    assert (bare.status_code, bare.json()["errors"][0]["field"]) == (400, "comment")
+    assert told["status"] == "Approved"
+    assert (await emres_item(client, company, review))["decision"] == "Keep"
+
+
+async def test_model_that_decides_for_no_item_is_not_kept_until_a_date(client: httpx2.AsyncClient, db: Db) -> None:
+    company = await a_reviewed_company(db)
+    await a_model(db, company)
+    alone, above = await an_open_review(client, "Model"), await an_open_review(client, **BY_MODEL)
+    [item] = await items_of(client, alone)
+    body = {"decision": "Keep Until", "until": LATER, "reviewerId": item["reviewer"]["id"], "comment": "for now"}
+
+    refused = await client.post(f"/api/review-items/{item['id']}/decide", json=body)
+    kept = await decide(client, await the_model(client, above), "Keep Until", until=LATER)
+
+    assert (refused.status_code, refused.json()["errors"][0]["field"]) == (400, "decision")
+    assert kept["status"] == "Approved"
+
+
+async def test_model_goes_on_to_another_reviewer_who_submits(
+    client: httpx2.AsyncClient, db: Db, tmp_path: Path
+) -> None:
+    company = await a_reviewed_company(db)
+    await a_model(db, company)
+    review = await an_open_review(client, **BY_MODEL)
+    model = await the_model(client, review)
+    await decide(client, model, "Keep")
+    await decide(client, model, "Not Mine", identityId=str(company.owen))
+    for item in await items_of(client, review, status="Pending"):
+        if item["subject"] == "Model" or not item["why"]["accessModels"]:
+            await decide(client, item, "Keep")
+    await submit_all(client, review)
+
+    assert (await client.get(f"/api/reviews/{review}")).json()["status"] == "Completed"
+    assert await problems(db, review, tmp_path) == []
