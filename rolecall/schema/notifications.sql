@@ -4,7 +4,8 @@
 -- (personnel_events/actions.py), UPDATE of application_imports and import_runs (application_imports/run/next_import.py) and of webhooks
 -- (webhooks/outbox.py), INSERT and UPDATE of conflict_exceptions, INSERT and DELETE of exception_approvals (conflicts/actions.py), INSERT of conflicts
 -- (refresh_conflicts, schema/duties.sql), INSERT and UPDATE of stand_ins (stand_ins/actions.py), INSERT of review_events (reviews/events.py),
--- review_moves (reviews/deciding.py) and review_submissions (reviews/submitting.py), and UPDATE of identities fire the triggers. notifications/reminders.py calls `notify_reviewers`,
+-- review_moves (reviews/moving.py) and review_submissions (reviews/submitting.py), UPDATE of review_templates (reviews/templates.py) and of identities
+-- fire the triggers. notifications/reminders.py calls `notify_reviewers`,
 -- `notify_further_reviewer`, `remind_approvers`, `notify_of_ending_exceptions` and `notify_of_leaves`, reports/running.py calls `notify_of_report`.
 
 -- The person or token that writes this transaction, or NULL.
