@@ -1280,7 +1280,7 @@ CREATE TABLE public.notifications (
     message_id uuid,
     list_key text GENERATED ALWAYS AS (public.time_key(created_date, number)) STORED NOT NULL COLLATE pg_catalog."C",
     CONSTRAINT channel_is_known CHECK ((channel = ANY (ARRAY['Email'::text, 'Slack'::text, 'Teams'::text, 'Console'::text]))),
-    CONSTRAINT item_kind_is_known CHECK ((item_kind = ANY (ARRAY['Access Request'::text, 'Personnel Event'::text, 'Import'::text, 'Webhook'::text, 'Channel'::text, 'Exception'::text, 'Report'::text, 'Application'::text, 'Stand-In'::text, 'Duty Rule'::text, 'Review'::text]))),
+    CONSTRAINT item_kind_is_known CHECK ((item_kind = ANY (ARRAY['Access Request'::text, 'Personnel Event'::text, 'Import'::text, 'Webhook'::text, 'Channel'::text, 'Exception'::text, 'Report'::text, 'Application'::text, 'Stand-In'::text, 'Duty Rule'::text, 'Review'::text, 'Review Template'::text]))),
     CONSTRAINT only_unsent_is_due CHECK (((status = ANY (ARRAY['New'::text, 'Pending'::text])) = (next_attempt_on IS NOT NULL))),
     CONSTRAINT pending_has_a_bundle CHECK (((status <> 'Pending'::text) OR ((bundle IS NOT NULL) AND (channel IS NOT NULL)))),
     CONSTRAINT status_is_known CHECK ((status = ANY (ARRAY['New'::text, 'Pending'::text, 'Sent'::text, 'Failed'::text, 'Withdrawn'::text, 'Console'::text])))
@@ -1648,7 +1648,8 @@ CREATE TABLE public.review_bulks (
     digest text NOT NULL,
     decided_by uuid NOT NULL,
     decided_by_name text NOT NULL,
-    decided_on timestamp with time zone NOT NULL
+    decided_on timestamp with time zone NOT NULL,
+    until timestamp with time zone
 );
 ALTER TABLE public.review_bulks ALTER COLUMN number ADD GENERATED ALWAYS AS IDENTITY ( SEQUENCE NAME public.review_bulks_number_seq START WITH 1 INCREMENT BY 1 NO MINVALUE NO MAXVALUE CACHE 1 );
 ALTER TABLE ONLY public.review_bulks ADD CONSTRAINT review_bulks_pkey PRIMARY KEY (id);
@@ -1865,7 +1866,7 @@ CREATE TABLE public.review_scopes (
     kind text NOT NULL,
     id uuid NOT NULL,
     reason text NOT NULL,
-    CONSTRAINT kind_is_known CHECK ((kind = ANY (ARRAY['Entitlement'::text, 'Identity'::text, 'Model'::text])))
+    CONSTRAINT kind_is_known CHECK ((kind = ANY (ARRAY['Account'::text, 'Entitlement'::text, 'Identity'::text, 'Model'::text, 'Renamed'::text, 'Unknown'::text])))
 );
 ALTER TABLE ONLY public.review_scopes ADD CONSTRAINT review_scopes_pkey PRIMARY KEY (review_id, kind, id);
 ALTER TABLE ONLY public.review_scopes ADD CONSTRAINT review_scopes_review_id_fkey FOREIGN KEY (review_id) REFERENCES public.reviews(id);
@@ -1922,6 +1923,7 @@ CREATE TABLE public.review_templates (
     last_review_id uuid,
     fault text DEFAULT ''::text NOT NULL,
     created_at timestamp with time zone NOT NULL,
+    first_on timestamp with time zone NOT NULL,
     CONSTRAINT every_is_positive CHECK ((every_months > 0))
 );
 ALTER TABLE ONLY public.review_templates ADD CONSTRAINT review_templates_pkey PRIMARY KEY (id);
@@ -1929,6 +1931,7 @@ CREATE UNIQUE INDEX review_templates_by_name ON public.review_templates USING bt
 CREATE TRIGGER note_delete AFTER DELETE ON public.review_templates REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_review_templates();
 CREATE TRIGGER note_insert AFTER INSERT ON public.review_templates REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_review_templates();
 CREATE TRIGGER note_update AFTER UPDATE ON public.review_templates REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.note_review_templates();
+CREATE TRIGGER notify_of_templates AFTER UPDATE OF fault, last_review_id ON public.review_templates FOR EACH ROW WHEN ((((new.fault <> old.fault) AND (new.fault <> ''::text)) OR ((new.last_review_id IS DISTINCT FROM old.last_review_id) AND (NOT new.opens)))) EXECUTE FUNCTION public.notify_of_templates();
 
 CREATE TABLE public.reviews (
     id uuid NOT NULL,
@@ -2656,6 +2659,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- a5765beef07a function notify_of_request_events()
 -- def14d7b3e16 function notify_of_review_events()
 -- 30e7a2f57de1 function notify_of_stand_in()
+-- f711aea310d8 function notify_of_templates()
 -- 11682706131e function notify_reviewers(uuid[], text)
 -- d194bdfddb08 function people_asked(uuid[])
 -- 77349459b596 function people_of_rule(uuid)
