@@ -92,6 +92,7 @@ class Current(msgspec.Struct, frozen=True):
     groups: "Groups" = {}
     located: frozenset[str] = frozenset()
     has_source: bool = False
+    has_carrier: bool = False
 
 
 async def _current(db: Db, id: UUID) -> Current:
@@ -101,16 +102,17 @@ async def _current(db: Db, id: UUID) -> Current:
                   (SELECT jsonb_object_agg(g.name, jsonb_build_array(g.content, g.is_optional))
                    FROM file_groups g JOIN connectors c ON c.id = g.connector_id WHERE c.application_id = a.id),
                   (SELECT s.locations FROM schedules s WHERE s.application_id = a.id),
-                  EXISTS (SELECT FROM sources s WHERE s.application_id = a.id)
+                  EXISTS (SELECT FROM sources s WHERE s.application_id = a.id),
+                  EXISTS (SELECT FROM carriers c WHERE c.application_id = a.id)
            FROM applications a WHERE a.id = %(id)s FOR UPDATE OF a""",
         id=id,
     )
     if not rows:
         raise NotFound("Application", id)
-    is_identity_source, guard, groups, locations, has_source = rows[0]
+    is_identity_source, guard, groups, locations, has_source, has_carrier = rows[0]
     guard = msgspec.convert(guard, Guard) if guard else (await settings.get(db)).guard
     known = {name: Group(*group) for name, group in (groups or {}).items()}
-    return Current(id, is_identity_source, guard, known, frozenset(locations or ()), has_source)
+    return Current(id, is_identity_source, guard, known, frozenset(locations or ()), has_source, has_carrier)
 
 
 async def _rules_across(db: Db, raw: Json, current: Current) -> list[Problem]:
@@ -136,6 +138,8 @@ async def _rules_across(db: Db, raw: Json, current: Current) -> list[Problem]:
         problems.append(
             Problem("isIdentitySource", "An application with a file of identities must be an identity source")
         )
+    if given is True and current.has_carrier:
+        problems.append(Problem("isIdentitySource", "An identity source cannot have a carrier; remove it first"))
     name = str(raw.get("name", "")).strip()
     if await _is_taken(db, name, current.id):
         problems += _taken(name).problems

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import suppress
+from datetime import datetime
 from uuid import UUID
 
 import msgspec
@@ -42,18 +43,19 @@ async def put_carrier(db: Db, application_id: UUID, raw: Json, facts: Facts, con
     if problems:
         check(CarrierBody, raw, facts, problems)
     carrier = body.as_carrier(body.secret_ref or (SEALED if body.secret else ""))
+    await queries.lock(db, application_id)
     if carrier.mode is not CarrierMode.ON:
-        await _leave_waiting(db, application_id, carrier.mode, facts)
+        await _leave_unfinished(db, application_id, f"the mode of the carrier was set to {carrier.mode}", facts.now)
     await _store(db, application_id, carrier, facts)
     await keep_secret(db, application_id, CARRYING, carrier.as_source(), body.secret, facts.now, config)
     await nudge(db, CHANNEL)
 
 
-async def _leave_waiting(db: Db, application_id: UUID, mode: CarrierMode, facts: Facts) -> None:
+async def _leave_unfinished(db: Db, application_id: UUID, reason: str, now: datetime) -> None:
     """Leave to people what the carrier has not finished, since a later mode applies to later requests only."""
-    for request_id in await queries.waiting_requests(db, application_id):
+    for request_id in await queries.unfinished_requests(db, application_id):
         with suppress(recording.NotNow):
-            await recording.leave(db, request_id, f"the mode of the carrier was set to {mode}", facts.now)
+            await recording.leave(db, request_id, reason, now)
 
 
 async def _store(db: Db, application_id: UUID, carrier: Carrier, facts: Facts) -> None:
@@ -86,8 +88,11 @@ def _key_problems(body: CarrierBody) -> Iterator[Problem]:
     yield from credential_problems(body, body.secret)
 
 
-async def delete_carrier(db: Db, application_id: UUID) -> None:
+async def delete_carrier(db: Db, application_id: UUID, now: datetime) -> None:
+    """Remove the carrier with its secret, and leave its unfinished requests to people."""
     await sources.application(db, application_id)
+    await queries.lock(db, application_id)
+    await _leave_unfinished(db, application_id, "the carrier was removed", now)
     await delete_secret(db, application_id, CARRYING)
     if not await execute(db, "DELETE FROM carriers WHERE application_id = %(id)s", id=application_id):
         raise NotFound("Carrier of application", application_id)

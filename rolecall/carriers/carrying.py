@@ -24,7 +24,6 @@ from rolecall.carriers.model import (
     Carrier,
     CarrierMode,
     RecordedStep,
-    StepState,
     TargetConnection,
     Verification,
 )
@@ -137,7 +136,11 @@ async def _take_step(pool: Pool, connection: _Connection, request_id: UUID, reco
     ):
         return False
     fault("carrier.before-send")
-    answer = await target.carry_out(recorded.step, was_sent=recorded.state is StepState.SENT)
+    try:
+        answer = await target.carry_out(recorded.step, was_sent=recorded.was_sent)
+    except CannotCarryOut as refused:
+        await _write(pool, recording.refuse_step, request_id, recorded, str(refused))
+        raise
     fault("carrier.after-send")
     await _write(pool, recording.end_step, request_id, recorded, answer)
     return True

@@ -17,6 +17,7 @@ from rolecall.carriers.model import (
     Step,
     StepVerb,
     TargetConnection,
+    require_own,
 )
 from rolecall.sources import ldap
 from rolecall.sources.ldap import LdapConnection
@@ -54,7 +55,7 @@ class _Change:
         entry = self._found(self._carrier.accounts_path, self._carrier.account_attribute, step.account)
         match step.verb:
             case StepVerb.CREATE:
-                return self._create(step, entry)
+                return self._create(step, entry, was_sent=was_sent)
             case StepVerb.CHANGE:
                 return self._change(step, _required(entry, step))
             case StepVerb.ENABLE:
@@ -83,7 +84,7 @@ class _Change:
             raise CannotCarryOut(f"the directory has {len(found)} entries with the {attribute} {name}")
         return found[0] if found else None
 
-    def _create(self, step: Step, entry: Any) -> str:
+    def _create(self, step: Step, entry: Any, *, was_sent: bool) -> str:
         if entry is None:
             carrier = self._carrier
             first = carrier.name_attribute or carrier.account_attribute
@@ -103,6 +104,7 @@ class _Change:
             return f"created as {name}"
         if self._is_disabled(entry):
             raise CannotCarryOut(f"the account {step.account} exists and is disabled; a person must look whose it is")
+        require_own(step, was_sent=was_sent)
         if not all(value in _texts(entry, name) for name, value in step.attributes.items()):
             raise CannotCarryOut(f"the account {step.account} exists with other attributes; it may be another person's")
         return "it existed already, with these attributes"

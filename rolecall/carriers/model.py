@@ -9,7 +9,8 @@ from uuid import UUID
 import msgspec
 
 from rolecall.core.caller import Caller
-from rolecall.sources.model import Authentication, Source, SourceKind
+from rolecall.core.text import in_one_line
+from rolecall.sources.model import LONGEST_REASON, Authentication, Source, SourceKind
 
 CHANNEL = "carriers"
 # The caller who resolves requests that a carrier carried out.
@@ -114,7 +115,8 @@ class Step(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 class RecordedStep(NamedTuple):
     position: int
     step: Step
-    state: StepState
+    # It was sent before and not refused, so that the application may show its result already.
+    was_sent: bool
 
 
 class Inexpressible(Exception):
@@ -123,6 +125,15 @@ class Inexpressible(Exception):
 
 class CannotCarryOut(Exception):
     """The application refuses a step, or its data contradict it; a person must look."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(in_one_line(reason[:LONGEST_REASON]))
+
+
+def require_own(step: Step, *, was_sent: bool) -> None:
+    """Take an account that exists for the new one only if it was sent: it may be another person's of the same name."""
+    if not was_sent:
+        raise CannotCarryOut(f"the account {step.account} exists; it may be another person's")
 
 
 class Carrier(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -198,6 +209,6 @@ class TargetConnection(Protocol):
     async def carry_out(self, step: Step, *, was_sent: bool) -> str:
         """Make a change unless it was made already; return what happened, in words.
 
-        `was_sent`: the step was sent before and its answer was lost, so that a missing account may be its result.
+        `was_sent`: the step was sent before, so that an account that exists or is missing may be its result.
         """
         ...

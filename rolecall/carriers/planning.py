@@ -38,12 +38,20 @@ def plan(request: AccessRequestDetail, carrier: Carrier, facts: RequestFacts) ->
     """Return the steps in order; raise Inexpressible if a part of the request cannot be expressed."""
     if request.target.type == TargetType.GROUP:
         raise Inexpressible("the request is about a group; a carrier changes accounts and their memberships")
-    if request.action != RequestAction.ADD and facts.account and not facts.account.is_of_person:
-        raise Inexpressible(another_persons(facts.account.username))
+    if request.action != RequestAction.ADD:
+        _require_known(request, facts.account)
     steps = _steps(request, carrier, facts)
     if not steps:
         raise Inexpressible("the approved access asks for no change that a carrier can make")
     return steps
+
+
+def _require_known(request: AccessRequestDetail, account: KnownAccount | None) -> None:
+    """Require that the account is known as the person's: its name may have been given to somebody else."""
+    if account is None:
+        raise Inexpressible(f"the last import shows no account {request.target.name}")
+    if not account.is_of_person:
+        raise Inexpressible(another_persons(account.username))
 
 
 def another_persons(username: str) -> str:
@@ -79,8 +87,8 @@ def _created(username: str, carrier: Carrier, facts: RequestFacts) -> Iterator[S
 
 
 def _changed(name: str, carrier: Carrier, facts: RequestFacts) -> Iterator[Step]:
-    """Write the attributes that follow the person; only an account that is known to be theirs is changed so."""
-    if carrier.changed_attributes and facts.account and facts.account.is_of_person:
+    """Write the attributes that follow the person."""
+    if carrier.changed_attributes:
         attributes = _attributes(carrier, carrier.changed_attributes, facts, name)
         yield Step(StepVerb.CHANGE, name, attributes=attributes)
 
@@ -114,7 +122,7 @@ def _takes_all(request: AccessRequestDetail, facts: RequestFacts) -> bool:
     taken = {_key(each) for each in privileges if each.approved_access == Access.NONE}
     if len(taken) < len(privileges):
         return False
-    return not taken or facts.account is None or facts.account.holds <= taken
+    return not taken or (facts.account is not None and facts.account.holds <= taken)
 
 
 def _memberships(

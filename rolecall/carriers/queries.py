@@ -18,7 +18,7 @@ from rolecall.carriers.model import (
     Inexpressible,
     RecordedStep,
     Step,
-    StepState,
+    StepVerb,
     Verification,
 )
 from rolecall.carriers.naming import STORED
@@ -32,7 +32,7 @@ from rolecall.carriers.shapes import (
     CarrierStepItem,
 )
 from rolecall.core.config import Config
-from rolecall.core.db import Db, fetch_one, fetch_rows, fetch_value
+from rolecall.core.db import Db, execute, fetch_one, fetch_rows, fetch_value
 from rolecall.core.errors import NotFound
 from rolecall.settings.policy import RequestAction
 from rolecall.sources import queries as sources
@@ -114,6 +114,22 @@ async def due_requests(db: Db, application_id: UUID, now: datetime, most: int) -
     return [id for (id,) in rows]
 
 
+async def lock_due(db: Db, request_id: UUID, now: datetime) -> Carrier | None:
+    """Return the carrier if it is to carry out the request now, and lock it; None if it is not.
+
+    Lock a carrier before its requests, as changes of a carrier do.
+    """
+    stored = await fetch_value(
+        db, f"SELECT c.definition FROM {_DUE} AND r.id = %(id)s FOR SHARE OF c", id=request_id, now=now
+    )
+    return msgspec.convert(stored, Carrier) if stored else None
+
+
+async def lock(db: Db, application_id: UUID) -> None:
+    """Lock a carrier, so that it takes up no request until the transaction ends."""
+    await execute(db, "SELECT FROM carriers WHERE application_id = %(id)s FOR UPDATE", id=application_id)
+
+
 async def carried(db: Db, request_id: UUID) -> CarriedRequest | None:
     return await fetch_one(
         db,
@@ -124,13 +140,25 @@ async def carried(db: Db, request_id: UUID) -> CarriedRequest | None:
 
 
 async def unfinished_steps(db: Db, request_id: UUID) -> list[RecordedStep]:
+    """Return the steps without an answer.
+
+    One was sent before if it has no answer, if it is planned again, or if another request of the same person created
+    the account: imports may not show it yet.
+    """
     rows = await fetch_rows(
         db,
-        """SELECT position, step, state FROM carrier_steps WHERE request_id = %(id)s AND state <> 'Done'
-           ORDER BY position""",
+        """SELECT s.position, s.step, s.state = 'Sent' OR EXISTS (
+                  SELECT FROM carrier_steps e JOIN access_requests q ON q.id = e.request_id
+                  WHERE q.application_id = r.application_id AND q.identity_id = r.identity_id
+                    AND e.step - 'attributes' = s.step - 'attributes' AND e.state <> 'Planned'
+                    AND (q.id = r.id AND e.position < s.position
+                         OR e.state = 'Done' AND e.step ->> 'verb' = %(create)s))
+           FROM carrier_steps s JOIN access_requests r ON r.id = s.request_id
+           WHERE s.request_id = %(id)s AND s.state <> 'Done' ORDER BY s.position""",
         id=request_id,
+        create=StepVerb.CREATE,
     )
-    return [RecordedStep(position, msgspec.convert(step, Step), StepState(state)) for position, step, state in rows]
+    return [RecordedStep(position, msgspec.convert(step, Step), was_sent) for position, step, was_sent in rows]
 
 
 async def obstacle(db: Db, request_id: UUID, account: str) -> str | None:
@@ -149,11 +177,12 @@ async def obstacle(db: Db, request_id: UUID, account: str) -> str | None:
     return another_persons(account) if is_anothers else None
 
 
-async def waiting_requests(db: Db, application_id: UUID) -> list[UUID]:
+async def unfinished_requests(db: Db, application_id: UUID) -> list[UUID]:
+    """Return the open requests that the carrier took up and has not finished."""
     rows = await fetch_rows(
         db,
         """SELECT r.id FROM carried_requests k JOIN access_requests r ON r.id = k.request_id AND r.status = 'Open'
-           WHERE k.application_id = %(id)s AND k.state = 'Waiting' ORDER BY r.number""",
+           WHERE k.application_id = %(id)s AND k.state IN ('Waiting', 'Held') ORDER BY r.number""",
         id=application_id,
     )
     return [id for (id,) in rows]

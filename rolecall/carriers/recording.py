@@ -53,13 +53,15 @@ async def lock_open(db: Db, request_id: UUID) -> datetime:
 
 async def begin(db: Db, application_id: UUID, carrier: Carrier, request_id: UUID, now: datetime) -> None:
     """Take up a request: plan and record its steps, unless it is held, left to a person or a dry run."""
+    await _require_due(db, carrier, request_id, now)
     opened_on = await lock_open(db, request_id)
     known = await queries.carried(db, request_id)
     is_new = known is None or known.opened_on != opened_on
     if is_new:
         await _take_up(db, request_id, opened_on, now)
-    elif await queries.unfinished_steps(db, request_id):
-        if known and known.planned_with == carrier.digest():
+    elif known and known.planned_with:
+        # If all steps have an answer, a worker died before it resolved the request.
+        if known.planned_with == carrier.digest() or not await queries.unfinished_steps(db, request_id):
             return
         await drop_planned(db, request_id)
     (request,) = await access_requests.details(db, [request_id])
@@ -75,6 +77,15 @@ async def begin(db: Db, application_id: UUID, carrier: Carrier, request_id: UUID
         await _record_dry_run(db, request, steps, now)
     elif is_released or not await _is_held(db, application_id, carrier, request_id, steps, now):
         await _record_plan(db, application_id, carrier, request_id, steps)
+
+
+async def _require_due(db: Db, carrier: Carrier, request_id: UUID, now: datetime) -> None:
+    """Raise NotNow if the carrier was changed or switched off, or the request is no longer to be carried out by it.
+
+    A batch may take long. The carrier stays locked until the transaction ends.
+    """
+    if await queries.lock_due(db, request_id, now) != carrier:
+        raise NotNow
 
 
 def _require_free(request: AccessRequestDetail, known: CarriedRequest | None) -> None:
@@ -102,7 +113,7 @@ async def _take_up(db: Db, request_id: UUID, opened_on: datetime, now: datetime)
            FROM access_requests WHERE id = %(id)s
            ON CONFLICT (request_id) DO UPDATE SET opened_on = EXCLUDED.opened_on, state = 'Waiting', reason = '',
                attempts = 0, next_on = EXCLUDED.next_on, changed_on = EXCLUDED.changed_on, is_released = false,
-               assignee_id = EXCLUDED.assignee_id""",
+               assignee_id = EXCLUDED.assignee_id, planned_with = ''""",
         id=request_id,
         opened=opened_on,
         now=now,
@@ -174,9 +185,10 @@ async def begin_step(
 
     Raise NotNow if the request is no longer open or left to a person, or the carrier was changed or switched off.
     """
-    await lock_open(db, request_id)
+    await _require_due(db, carrier, request_id, now)
+    opened_on = await lock_open(db, request_id)
     known = await queries.carried(db, request_id)
-    if known is None or known.state != CarriedState.WAITING or await queries.find(db, application_id) != carrier:
+    if known is None or known.state != CarriedState.WAITING or known.opened_on != opened_on:
         raise NotNow
     if reason := await queries.obstacle(db, request_id, recorded.step.account):
         raise CannotCarryOut(reason)
@@ -210,8 +222,21 @@ async def end_step(db: Db, request_id: UUID, recorded: RecordedStep, answer: str
         await _say(db, request_id, CARRIED_OUT, f"{words[:1].upper()}{words[1:]}: {answer}", now)
 
 
+async def refuse_step(db: Db, request_id: UUID, recorded: RecordedStep, reason: str, now: datetime) -> None:
+    """Record that nothing was done, so that a later attempt does not take what it finds for the result of this one."""
+    await execute(
+        db,
+        """UPDATE carrier_steps SET state = 'Planned', answer = %(reason)s
+           WHERE request_id = %(id)s AND position = %(position)s AND state = 'Sent'""",
+        id=request_id,
+        position=recorded.position,
+        reason=reason,
+    )
+
+
 async def finish(db: Db, application_id: UUID, request_id: UUID, now: datetime) -> None:
     """Resolve a request whose steps are done; an import of the live source must verify it, if there is one."""
+    await queries.lock(db, application_id)
     await lock_open(db, request_id)
     await set_state(db, request_id, CarriedState.DONE, "", now)
     rows = await fetch_rows(

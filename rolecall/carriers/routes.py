@@ -32,9 +32,9 @@ async def put_carrier(db: Db, id: str, raw: Json, facts: Facts, config: Config) 
 
 
 @operation("DELETE", "/{id:str}/carrier", scope=Scope.CONFIG_MANAGE, status=204, tags=_TAGS)
-async def delete_carrier(db: Db, id: str) -> None:
+async def delete_carrier(db: Db, id: str, now: datetime) -> None:
     """Remove the carrier of an application and its stored secret; open requests are left to people."""
-    await actions.delete_carrier(db, known_guid("Application", id))
+    await actions.delete_carrier(db, known_guid("Application", id), now)
 
 
 @operation("POST", "/{id:str}/carrier/preview", scope=Scope.CONFIG_MANAGE, body=CarriedRequestBody, tags=_TAGS)

@@ -12,7 +12,7 @@ from typing import Any
 
 from yarl import URL
 
-from rolecall.carriers.model import GONE, CannotCarryOut, Carrier, Step, StepVerb, TargetConnection
+from rolecall.carriers.model import GONE, CannotCarryOut, Carrier, Step, StepVerb, TargetConnection, require_own
 from rolecall.core.json_paths import value_at
 from rolecall.core.text import in_one_line
 from rolecall.sources.http_client import SentAnswer, SourceHttp, open_http
@@ -45,7 +45,7 @@ class ScimTarget:
         user = await self._found(self._users, self._username, step.account)
         match step.verb:
             case StepVerb.CREATE:
-                return await self._create(step, user)
+                return await self._create(step, user, was_sent=was_sent)
             case StepVerb.CHANGE:
                 return await self._change(step, _required(user, step))
             case StepVerb.ENABLE:
@@ -71,7 +71,7 @@ class ScimTarget:
             raise CannotCarryOut(f"the server returns {name} without an id that can be part of a URL")
         return found[0] if found else None
 
-    async def _create(self, step: Step, user: Resource | None) -> str:
+    async def _create(self, step: Step, user: Resource | None, *, was_sent: bool) -> str:
         if user is None:
             answer = await self._http.send("POST", self._users, self._new_user(step))
             if answer.status != _EXISTS:
@@ -80,6 +80,7 @@ class ScimTarget:
             user = _required(await self._found(self._users, self._username, step.account), step)
         if not user.get("active", True):
             raise CannotCarryOut(f"the account {step.account} exists and is disabled; a person must look whose it is")
+        require_own(step, was_sent=was_sent)
         if not all(str(value_at(user, name)) == value for name, value in step.attributes.items()):
             raise CannotCarryOut(f"the account {step.account} exists with other attributes; it may be another person's")
         return "it existed already, with these attributes"
@@ -116,7 +117,7 @@ class ScimTarget:
         group = await self._found(self._groups, self._group_name, step.group)
         if group is None:
             raise CannotCarryOut(f"the server has no group {step.group}")
-        if await self._is_member(group, user):
+        if user["id"] in await self._members(group):
             return "it was a member already"
         member = {"value": user["id"], "display": step.account}
         await self._patch(self._groups / group["id"], [{"op": "add", "path": "members", "value": [member]}])
@@ -126,19 +127,29 @@ class ScimTarget:
         group = await self._found(self._groups, self._group_name, step.group)
         if group is None:
             raise CannotCarryOut(f"the server has no group {step.group}")
-        if not await self._is_member(group, user):
-            return "it was not a member"
+        members = await self._members(group)
         path = f"members[value eq {json.dumps(user['id'])}]"
-        await self._patch(self._groups / group["id"], [{"op": "remove", "path": path}])
-        return "removed"
+        answer = await self._send_patch(self._groups / group["id"], [{"op": "remove", "path": path}])
+        if user["id"] in members:
+            _require_success(answer)
+            return "removed"
+        # Many servers do not list members, or not all: sent anyway, because a member who stays has the access.
+        if not members and not _says_no_target(answer):
+            _require_success(answer)
+        return "it was not listed as a member; removed to be sure" if answer.status < 300 else "it was not a member"
 
-    async def _is_member(self, group: Resource, user: Resource) -> bool:
+    async def _members(self, group: Resource) -> set[object]:
+        """Return the ids of the members that the server lists."""
         answer = (await self._http.get(self._groups / group["id"], {"attributes": "members"})).value
         members = answer.get("members") if isinstance(answer, dict) else None
-        return any(isinstance(each, dict) and each.get("value") == user["id"] for each in members or ())
+        listed = members if isinstance(members, list) else []
+        return {each["value"] for each in listed if isinstance(each, dict) and isinstance(each.get("value"), str)}
 
     async def _patch(self, url: URL, operations: list[Resource]) -> None:
-        _require_success(await self._http.send("PATCH", url, {"schemas": [_PATCH], "Operations": operations}))
+        _require_success(await self._send_patch(url, operations))
+
+    async def _send_patch(self, url: URL, operations: list[Resource]) -> SentAnswer:
+        return await self._http.send("PATCH", url, {"schemas": [_PATCH], "Operations": operations})
 
 
 def _is_id(id: object) -> bool:
@@ -156,6 +167,11 @@ def _require_success(answer: SentAnswer) -> None:
         said = answer.value.get("detail") if isinstance(answer.value, dict) else None
         words = f": {in_one_line(str(said))[:200]}" if said else ""
         raise CannotCarryOut(f"the server refuses the change ({answer.status}){words}")
+
+
+def _says_no_target(answer: SentAnswer) -> bool:
+    """Return whether a server says that there is nothing to remove."""
+    return isinstance(answer.value, dict) and answer.value.get("scimType") == "noTarget"
 
 
 def _id_in(answer: SentAnswer) -> str:

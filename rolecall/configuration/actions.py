@@ -162,9 +162,11 @@ class _Applying:
         async def write(given: Json) -> None:
             archived = {"isArchived": given.pop("isArchived", None)}
             parts = {part: given.pop(part) for part in ("source", "carrier") if part in given}
-            if known and parts.get("source", known) is None:
-                # Before the application, whose schedule may have locations in its place.
-                await self._write_source(known, None)
+            for part in [part for part, content in parts.items() if content is None]:
+                del parts[part]
+                # Before the application, which may have locations in place of a source, or become one of people.
+                if known:
+                    await self._write_part(known, part, None)
             id = known or await applications.create_application(self.db, given, self.facts, self.caller)
             if known or archived["isArchived"]:
                 await applications.change_application(self.db, id, {**given, **archived}, self.facts, self.caller)
@@ -190,7 +192,7 @@ class _Applying:
         if given is not None:
             await carriers.put_carrier(self.db, id, given, self.facts, self.config)
         elif await carrier_queries.find(self.db, id):
-            await carriers.delete_carrier(self.db, id)
+            await carriers.delete_carrier(self.db, id, self.facts.now)
 
     async def model(self, place: str, entry: Json) -> None:
         name = entry["name"]

@@ -28,6 +28,8 @@ MOST_OPERATIONS = 1000
 # Values that the filters of all operations may look at together.
 _MOST_LOOKED_AT = 50_000
 _LONGEST_PATH = 500
+# Equal values have the same mark. Lists are compared by marks, because a request may have a thousand operations.
+_MARK = msgspec.json.Encoder(order="deterministic").encode
 
 
 class PatchVerb(StrEnum):
@@ -165,7 +167,8 @@ class Patch:
             raise ScimError("The operations look at too many values; send fewer at once", status=413)
         found = [each for each in values if matches(fitting, each)]
         if verb is PatchVerb.REMOVE and not target.part:
-            holder[name] = [each for each in values if each not in found]
+            removed = set(map(id, found))
+            holder[name] = [each for each in values if id(each) not in removed]
             return
         if not found and verb is not PatchVerb.REMOVE:
             # Entra expects that a value is made from the filter: emails[type eq "work"].value.
@@ -210,11 +213,12 @@ def _change_list(verb: PatchVerb, holder: Resource, name: str, value: Any) -> No
         _require_room(name, given, [])
         return
     if verb is PatchVerb.REMOVE:
-        named = [_value_of(each) for each in given[:MOST_VALUES]]
-        holder[name] = [each for each in current if given and _value_of(each) not in named]
+        named = {_MARK(_value_of(each)) for each in given[:MOST_VALUES]}
+        holder[name] = [each for each in current if given and _MARK(_value_of(each)) not in named]
         return
     _require_room(name, current, given)
-    added = [each for each in given if each not in current]
+    known = set(map(_MARK, current))
+    added = [each for each in given if _MARK(each) not in known]
     holder[name] = [*current, *added]
     _keep_one_primary(holder[name], added)
 
@@ -244,8 +248,9 @@ def _change_object(verb: PatchVerb, holder: Resource, name: str, value: Any) -> 
 def _keep_one_primary(values: list[Any], changed: list[Any]) -> None:
     """Clear `primary` of the other values when a changed one has it."""
     if any(isinstance(each, dict) and as_flag(each.get("primary")) is True for each in changed):
+        kept = set(map(id, changed))
         for each in values:
-            if isinstance(each, dict) and each.get("primary") and each not in changed:
+            if isinstance(each, dict) and each.get("primary") and id(each) not in kept:
                 each["primary"] = False
 
 

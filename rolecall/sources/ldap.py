@@ -5,7 +5,6 @@ names by itself: addresses are checked just before it connects.
 """
 
 import asyncio
-import importlib
 import re
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +16,7 @@ from urllib.parse import urlsplit
 from uuid import UUID
 
 from rolecall.core.text import in_one_line
+from rolecall.sources.ldap_patience import load_library, open_patiently, require_answer
 from rolecall.sources.model import (
     FetchedRecord,
     RecordPage,
@@ -60,23 +60,29 @@ _AD_REASONS = {
 @asynccontextmanager
 async def connect(access: SourceAccess) -> AsyncIterator[SourceConnection]:
     try:
-        bonsai = importlib.import_module("bonsai")
+        bonsai = load_library()
     except ImportError:
         raise SourceFailed(NOT_INSTALLED) from None
     source = access.source
     peer = peer_of(source.url, PORTS)
     assert peer
-    encrypted = source.start_tls or urlsplit(source.url).scheme == "ldaps"
+    is_tls = urlsplit(source.url).scheme == "ldaps"
+    encrypted = source.start_tls or is_tls
     addresses = await checked_addresses(peer.host, access.config.source_hosts, encrypted=encrypted)
+    await require_answer(addresses, peer.port, is_tls=is_tls, seconds=source.timeout_seconds)
     # Without TLS no name is verified, so that the library gets the checked address and resolves nothing.
     url = source.url if encrypted else url_of(addresses[0], peer.port)
     # The library's own asyncio support polls without a pause, which would slow down everything else in the worker.
-    with ThreadPoolExecutor(1, thread_name_prefix="ldap") as thread:
+    thread = ThreadPoolExecutor(1, thread_name_prefix="ldap")
+    try:
         directory = await LdapConnection.open(bonsai, access, url, thread)
         try:
             yield directory
         finally:
-            await directory.run(directory.close)
+            # Not awaited: after a cancelation the thread may still wait for a result.
+            thread.submit(directory.close)
+    finally:
+        thread.shutdown(wait=False)
 
 
 def url_of(address: str, port: int) -> str:
@@ -106,7 +112,7 @@ class LdapConnection:
         if source.username:
             client.set_credentials("SIMPLE", user=source.username, password=access.secret)
         made = cls(bonsai, None, source.timeout_seconds, thread)
-        made._connection = await made.run(client.connect, timeout=source.timeout_seconds)
+        made._connection = await made.run(open_patiently, bonsai, client, source.timeout_seconds)
         return made
 
     async def run(self, function: Callable[..., T], *args: Any, **named: Any) -> T:
@@ -156,15 +162,17 @@ class LdapConnection:
         wanted = [*content.attributes, *named] if content.attributes else []
         self.references = 0
         self._asked = {name.lower(): name for name in [*content.attributes, *named]}
-        found = await self.run(self._search, content.path, content.filter, wanted, content.scope, content.page_size)
+        found = self._search(content.path, content.filter, wanted, content.scope, content.page_size)
         page = await self.run(self._records, found)
         while page is not None:
             # Read the next page while this one is written.
             ahead = asyncio.create_task(self.run(self._records, found))
             try:
                 yield page
-            finally:
-                page = await ahead
+            except BaseException:
+                ahead.cancel()
+                raise
+            page = await ahead
 
     def _records(self, found: Iterator[Any]) -> list[FetchedRecord] | None:
         """Convert the next entries, in the connection's thread; None at the end."""
@@ -191,11 +199,10 @@ class LdapConnection:
             SearchScope.BASE: scopes.BASE,
         }
         named = list(attributes) or _DEFAULT_ATTRIBUTES
-        return iter(
-            self._connection.paged_search(
-                base, kinds[scope], filter or _EVERYTHING, named, timeout=self._seconds, page_size=size or _PAGE
-            )
+        found = self._connection.paged_search(
+            base, kinds[scope], filter or _EVERYTHING, named, timeout=self._seconds, page_size=size or _PAGE
         )
+        yield from self._connection.all_pages(found)
 
     def read_range(self, dn: str, attribute: str) -> Any:
         """Read a further part of an attribute that the directory returns in parts."""

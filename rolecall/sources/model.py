@@ -10,10 +10,19 @@ import msgspec
 
 from rolecall.core.config import Config
 from rolecall.core.db import Pool
+from rolecall.core.text import in_one_line
+
+LONGEST_REASON = 500
 
 
 class SourceFailed(Exception):
-    """The source did not deliver what was asked; the message says what went wrong."""
+    """The source did not deliver what was asked; the message says what went wrong, in one line.
+
+    It may repeat what the source sent, which can be of any length.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(in_one_line(reason[:LONGEST_REASON]))
 
 
 class SourceKind(StrEnum):
@@ -129,7 +138,10 @@ class EncodedPage(RecordPage):
     @property
     def records(self) -> list[FetchedRecord]:
         if not self._records:
-            self._records = [msgspec.json.decode(each) for each in self._encoded]
+            try:
+                self._records = [msgspec.json.decode(each) for each in self._encoded]
+            except (msgspec.DecodeError, RecursionError) as error:
+                raise SourceFailed(f"a record is not JSON that can be read: {error}") from None
         return self._records
 
     def ids(self) -> list[object]:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from yarl import URL
 
 from rolecall.core.json_paths import value_at
+from rolecall.sources.further_pages import says_more
 from rolecall.sources.http_client import JsonAnswer, SourceHttp, open_http
 from rolecall.sources.model import (
     BY_NUMBER,
@@ -28,12 +29,7 @@ _NEXT = re.compile(r";\s*rel\s*=\s*\"?[^\";]*\bnext\b", re.IGNORECASE)
 _MOST_NAMED = 10
 _TYPES = {str: "a text", int: "a number", float: "a number", bool: "a flag", list: "a list", type(None): "null"}
 _ERRORS = ("error", "errors")
-# Members by which answers refer to a further page: next, @odata.nextLink, next_cursor, hasMore and the like.
-_NEXT_NAME = re.compile(
-    r"(@odata\.|\$|_)?next[_-]?(link|url|uri|href|cursor|token|page([_-]?(token|cursor|url|link))?)?|has[_-]?(more|next([_-]?page)?)",
-    re.IGNORECASE,
-)
-_DEEPEST_NEXT = 3
+_DEEPEST_SIGN = 3
 
 
 class Progress(NamedTuple):
@@ -70,14 +66,13 @@ class RestConnection:
         while request:
             answer = await self._http.get(*request)
             records = records_in(answer.value, content.records)
-            if not records:
-                _refuse_errors(answer.value)
+            _refuse_errors(answer.value, records)
             total = _total(answer.value, content.total)
             progress = Progress(progress.pages + 1, progress.read + len(records), records, total)
             yield RecordPage(records, total)
             request = _FOLLOWING[content.paging](request, content, answer, progress)
             if request is None:
-                _refuse_other_paging(content, answer)
+                _refuse_other_paging(content, answer, progress)
         if _ends_at_first_total(content, progress):
             further = await self._further(first_request(self._http.root, content), content, progress)
             if further:
@@ -157,33 +152,34 @@ def _ends_at_first_total(content: SourceContent, progress: Progress) -> bool:
     return content.paging in BY_NUMBER and progress.pages == 1 and bool(progress.last)
 
 
-def _refuse_errors(value: Any) -> None:
-    """Refuse an empty page that a server returned because of an error."""
-    found = [name for name in _ERRORS if isinstance(value, dict) and value.get(name)]
-    if found:
-        raise SourceFailed(f"a page without records has {found[0]} beside the list; its log has the reason")
+def _refuse_errors(value: Any, records: list[Any]) -> None:
+    """Refuse a page that is empty or a part because of an error. A word beside records may be a state."""
+    found = [value.get(name) for name in _ERRORS] if isinstance(value, dict) else []
+    if any(each and (not records or isinstance(each, list | dict)) for each in found):
+        raise SourceFailed("a page has an error beside the list; the log of the server has the reason")
 
 
-def _refuse_other_paging(content: SourceContent, answer: JsonAnswer) -> None:
+def _refuse_other_paging(content: SourceContent, answer: JsonAnswer, progress: Progress) -> None:
     """Refuse to end a list whose last page refers to a further one in a way that is not configured."""
     if content.paging in BY_NUMBER:
         return
-    hint = 'a Link header with rel="next"' if _linked(answer) else _next_member(answer.value, content.records)
+    hint = 'a Link header with rel="next"' if _linked(answer) else _sign_of_more(answer.value, content, progress)
     if hint:
         wrong = f"next is {content.next}" if content.next else f"paging is {content.paging}"
         raise SourceFailed(f"the answer refers to a next page by {hint}, but {wrong}; correct paging and next")
 
 
-def _next_member(value: Any, records: str, path: str = "", depth: int = _DEEPEST_NEXT) -> str | None:
-    """Return the path of a member that refers to a next page, outside of the records."""
-    if not isinstance(value, dict) or not depth or (path and path == records):
+def _sign_of_more(
+    value: Any, content: SourceContent, progress: Progress, path: str = "", depth: int = _DEEPEST_SIGN
+) -> str | None:
+    """Return the path of a member that says that there are more records, outside of the records."""
+    if not isinstance(value, dict) or not depth or (path and path == content.records):
         return None
     for name, inner in value.items():
         here = f"{path}.{name}" if path else str(name)
-        is_set = (isinstance(inner, str | dict) and bool(inner)) or inner is True or (type(inner) is int and inner > 0)
-        if is_set and _NEXT_NAME.fullmatch(name):
+        if says_more(name, inner, None if content.total else progress.read, is_first=progress.pages == 1):
             return here
-        if found := _next_member(inner, records, here, depth - 1):
+        if found := _sign_of_more(inner, content, progress, here, depth - 1):
             return found
     return None
 

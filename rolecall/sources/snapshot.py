@@ -25,6 +25,7 @@ MOST_PAGES = 100_000
 # The key of records that only all their values together identify.
 WHOLE = "$"
 _MOST_EMPTY = 20
+_PART = 200
 _MOST_NAMED = 10
 # Known lists, which SCIM leaves out where they are empty.
 _LISTS_OF_SCIM = ("members", "groups")
@@ -159,7 +160,13 @@ async def complete(connection: SourceConnection, content: SourceContent) -> Asyn
     is_shaped = bool(content.attributes or content.each)
     async for page in connection.pages(content):
         snapshot.add(page)
-        yield RecordPage(snapshot.shape(page)) if is_shaped else page
+        if not is_shaped:
+            yield page
+            continue
+        # In parts: with `each` the records of a page may take many times its size.
+        shaped = snapshot.shape(page)
+        for at in range(0, max(len(shaped), 1), _PART):
+            yield RecordPage(shaped[at : at + _PART])
     snapshot.finish()
 
 

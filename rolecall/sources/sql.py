@@ -35,6 +35,8 @@ SQLITE = "sqlite"
 # The query of a URL of PostgreSQL without encryption.
 UNENCRYPTED = "sslmode=disable"
 _ROWS = 1000
+# The longest value that a query of SQLite may make.
+_LONGEST_VALUE = 64 * 1024 * 1024
 # Decimals become text: a number of 64 bits would make one value of several.
 _RECORD = msgspec.json.Decoder(FetchedRecord, float_hook=str)
 _STEPS = 10_000
@@ -73,6 +75,11 @@ async def _open_postgres(access: SourceAccess) -> AsyncIterator[SourceConnection
         password=access.secret,
         connect_timeout=source.timeout_seconds,
         application_name="rolecall-source",
+        # Notice a peer that vanished: the time limit of a query is kept by the server.
+        keepalives_idle=30,
+        keepalives_interval=10,
+        keepalives_count=3,
+        tcp_user_timeout=source.timeout_seconds * 1000,
         **(trust if encrypted else {"sslmode": "disable"}),
     )
     try:
@@ -82,8 +89,7 @@ async def _open_postgres(access: SourceAccess) -> AsyncIterator[SourceConnection
     async with db:
         await db.set_isolation_level(IsolationLevel.REPEATABLE_READ)
         await db.set_read_only(True)
-        await db.execute(f"SET statement_timeout = {int(source.timeout_seconds * 1000)}")
-        yield PostgresConnection(db)
+        yield PostgresConnection(db, source.timeout_seconds)
 
 
 class PostgresConnection:
@@ -91,14 +97,16 @@ class PostgresConnection:
     is_scim = False
     notes: Sequence[str] = ()
 
-    def __init__(self, db: AsyncConnection) -> None:
-        self._db = db
+    def __init__(self, db: AsyncConnection, seconds: int) -> None:
+        self._db, self._seconds = db, seconds
 
     async def pages(self, content: SourceContent) -> AsyncIterator[RecordPage]:
         query = content.query.strip().rstrip(";")
         if not _IS_QUERY.match(query):
             raise SourceFailed("the query must begin with SELECT, WITH, VALUES or TABLE")
         try:
+            # Again for each query, because a query may call set_config.
+            await self._db.execute(f"SET LOCAL statement_timeout = {self._seconds * 1000}")
             # Parse the query alone first: with binary results it must be one statement, which cannot end the COPY.
             await self._db.execute(f"EXPLAIN {query}", binary=True)
             columns = await self._db.execute(f"SELECT * FROM (\n{query}\n) AS r LIMIT 0")
@@ -176,6 +184,7 @@ def _opened(path: Path, seconds: float) -> sqlite3.Connection:
     )
     db.execute("BEGIN")
     db.set_authorizer(lambda action, *_: sqlite3.SQLITE_OK if action in _MAY else sqlite3.SQLITE_DENY)
+    db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE)
     db.row_factory = sqlite3.Row
     return db
 

@@ -6,7 +6,7 @@ import pytest
 
 from rolecall.access_requests.model import NewPrivilege
 from rolecall.accounts.model import Access
-from rolecall.core.db import execute
+from rolecall.core.db import Db, execute
 from tests.carriers.carrying import GROUPS, LDAP, PEOPLE, Carrying
 from tests.sources.peers import SUFFIX, Directory
 
@@ -167,7 +167,7 @@ async def test_partial_remove_keeps_the_account_of_a_person_who_left(carrying: C
 
 
 async def test_account_of_another_person_is_left_to_a_person(carrying: Carrying, directory: Directory) -> None:
-    """The directory has change3, but with another name, and Rolecall has not imported it."""
+    """The directory has change3, and Rolecall has not imported it."""
     await carrying.put(directory.url, LDAP)
     id = await carrying.request("Add", await carrying.person("change3"), gives=("Clerks",))
 
@@ -177,10 +177,50 @@ async def test_account_of_another_person_is_left_to_a_person(carrying: Carrying,
     assert (detail["status"], detail["assignee"]["name"]) == ("Open", "Peter Naur")
     assert (await carrying.said(id))[0] == (
         "Left To Person",
-        "Not carried out, a person must do it: the account change3 exists with other attributes; it may be another "
-        "person's; 0 of 2 steps are done",
+        "Not carried out, a person must do it: the account change3 exists; it may be another person's; "
+        "0 of 2 steps are done",
     )
     assert "change3" not in members(directory, "Clerks")
+
+
+async def forget(db: Db, username: str) -> None:
+    """Let the last import no longer show an account."""
+    for table in ("account_versions", "memberships"):
+        await execute(
+            db,
+            f"""UPDATE {table} v SET until_import = from_import FROM accounts a
+                WHERE a.number = v.account_number AND a.username = %(name)s""",
+            name=username,
+        )
+
+
+async def test_partial_remove_of_an_account_that_imports_do_not_show(carrying: Carrying, directory: Directory) -> None:
+    await carrying.put(directory.url, LDAP, onRemove="Delete")
+    person = await carrying.account("leave7", groups=("Staff", "Clerks"))
+    id = await carrying.request("Remove", person, takes=("Staff",), target_name="leave7")
+    await forget(carrying.db, "leave7")
+
+    await carrying.work()
+
+    assert account(directory, "leave7") is not None
+    assert "the last import shows no account leave7" in (await carrying.said(id))[0][1]
+
+
+@pytest.mark.parametrize("action", ["Suspend", "Change"])
+async def test_account_that_imports_do_not_show_is_left_to_a_person(
+    carrying: Carrying, directory: Directory, action: str
+) -> None:
+    """Its name may have been given to somebody else."""
+    await carrying.put(directory.url, LDAP)
+    person = await carrying.account("change1", groups=("Staff",))
+    asked: dict[str, Any] = {"gives": ("Clerks",)} if action == "Change" else {"privileges": []}
+    id = await carrying.request(action, person, target_name="change1", **asked)
+    await forget(carrying.db, "change1")
+
+    await carrying.work()
+
+    assert (await carrying.detail(id))["status"] == "Open"
+    assert "the last import shows no account change1" in (await carrying.said(id))[0][1]
 
 
 async def test_refused_change_is_left_to_a_person(carrying: Carrying, directory: Directory) -> None:

@@ -1,7 +1,8 @@
 """What a carrier does not do: dry runs, the brake, the rate limit, and requests that are not its own."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -13,8 +14,10 @@ from rolecall.core import clock
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute, fetch_rows, fetch_value, make_pool
 from tests.access_requests.walking import done
-from tests.carriers.carrying import LDAP, Carrying
+from tests.carriers.carrying import LDAP, SCIM, Carrying
 from tests.carriers.test_ldap import account, members
+from tests.duties.separating import a_duty, a_rule
+from tests.local_server import local_server
 from tests.sources.peers import Directory
 from tests.sources.rest_server import CONTENTS, RestServer, serving
 
@@ -251,6 +254,126 @@ async def test_waiting_request_is_left_to_a_person_when_the_carrier_is_switched_
     assert "the mode of the carrier was set to Off" in (await carrying.said(id))[0][1]
     assert account(directory, "delete7") is not None
     assert (await carrying.post("carry-out", accessRequestId=id)).status_code == 200
+
+
+async def test_removed_carrier_leaves_its_requests_to_people(carrying: Carrying, directory: Directory) -> None:
+    """One that is set later carries out later requests only."""
+    await carrying.put(NOWHERE, LDAP, removalsPerHour=2)
+    ids = [await a_removal(carrying, name) for name in ("delete3", "delete4", "delete5")]
+    await carrying.work()
+    assert [len((await carrying.get())[state]) for state in ("waiting", "left")] == [2, 0]
+
+    assert (await carrying.client.delete(carrying.path)).status_code == 204
+    clock.travel_to(NOON + timedelta(minutes=5))
+    await carrying.put(directory.url, LDAP)
+    await carrying.work()
+
+    assert ["the carrier was removed" in (await carrying.said(id))[-2][1] for id in ids] == [True] * 3
+    assert [account(directory, f"delete{n}")["employeeType"] for n in (3, 4, 5)] == [["Yes"]] * 3  # type: ignore[index]
+
+
+Turning = Callable[[], Awaitable[object]]
+
+
+@asynccontextmanager
+async def turning(turn: Turning) -> AsyncIterator[tuple[str, list[str]]]:
+    """Serve SCIM without any account, and do something at the first request."""
+    asked: list[str] = []
+
+    async def answer(request: web.Request) -> web.Response:
+        asked.append(request.method)
+        if len(asked) == 1:
+            await turn()
+        return web.json_response({"id": "1"} if request.method == "POST" else {"totalResults": 0}, status=200)
+
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", answer)
+    async with local_server(app) as port:
+        yield f"http://127.0.0.1:{port}", asked
+
+
+async def two_additions(carrying: Carrying, url: str) -> list[str]:
+    await carrying.put(url, SCIM)
+    return [await carrying.request("Add", await carrying.person(f"turn{n}"), gives=("Clerks",)) for n in range(2)]
+
+
+async def test_carrier_that_is_switched_off_in_a_batch_takes_up_no_more(carrying: Carrying) -> None:
+    async def switch_off() -> None:
+        await carrying.put(url, SCIM, mode="Off")
+
+    async with turning(switch_off) as (url, asked):
+        ids = await two_additions(carrying, url)
+        await carrying.work()
+        clock.travel_to(NOON + timedelta(minutes=5))
+        await carrying.put(url, SCIM)
+        sent = asked.count("POST")
+        await carrying.work()
+
+        assert asked.count("POST") == sent == 1
+    assert await carrying.said(ids[1]) == []
+
+
+async def test_application_that_is_archived_in_a_batch_is_not_changed_further(carrying: Carrying) -> None:
+    async def archive() -> None:
+        await carrying.client.patch(f"/api/applications/{carrying.id}", json={"isArchived": True})
+
+    async with turning(archive) as (url, asked):
+        await two_additions(carrying, url)
+        await carrying.work()
+
+        assert asked.count("POST") == 1
+
+
+async def test_person_whose_duties_are_checked_again_waits_in_a_batch(carrying: Carrying, db: Db) -> None:
+    async def recheck() -> None:
+        await execute(db, "INSERT INTO people_to_recheck (identity_id) SELECT id FROM identities")
+
+    await a_rule(db, "Pay and approve", await a_duty(db, "Pay"), await a_duty(db, "Approve"))
+    await execute(db, "DELETE FROM people_to_recheck")
+    async with turning(recheck) as (url, asked):
+        await two_additions(carrying, url)
+        await carrying.work()
+
+        assert asked.count("POST") == 1
+
+
+async def test_finished_request_is_resolved_after_a_kill(carrying: Carrying, directory: Directory) -> None:
+    """The worker died between the answer to the last step and the resolution of the request."""
+    await carrying.put(directory.url, LDAP, onRemove="Delete")
+    id = await a_removal(carrying, "delete2")
+    await carrying.work()
+    await execute(carrying.db, "UPDATE carried_requests SET state = 'Waiting'")
+    await execute(
+        carrying.db,
+        """UPDATE access_requests r SET status = 'Open', status_since = k.opened_on
+           FROM carried_requests k WHERE k.request_id = r.id""",
+    )
+
+    await carrying.work()
+
+    assert (await carrying.detail(id))["status"] == "Completed"
+    assert [action for action, _ in await carrying.said(id)].count("Carried Out") == 1
+
+
+async def test_deletion_that_was_sent_is_known_when_the_carrier_was_changed(
+    carrying: Carrying, directory: Directory
+) -> None:
+    await carrying.put(directory.url, LDAP, onRemove="Delete")
+    id = await a_removal(carrying, "delete9")
+    await carrying.work()
+    await execute(carrying.db, "UPDATE carrier_steps SET state = 'Sent', answer = ''")
+    await execute(carrying.db, "UPDATE carried_requests SET state = 'Waiting'")
+    await execute(
+        carrying.db,
+        """UPDATE access_requests r SET status = 'Open', status_since = k.opened_on
+           FROM carried_requests k WHERE k.request_id = r.id""",
+    )
+    await carrying.put(directory.url, LDAP, onRemove="Delete", timeoutSeconds=30)
+
+    await carrying.work()
+
+    assert (await carrying.detail(id))["status"] == "Completed"
+    assert "Delete the account delete9: the account was gone already" in [text for _, text in await carrying.said(id)]
 
 
 async def test_person_who_takes_over_a_waiting_request_keeps_it(carrying: Carrying, directory: Directory) -> None:

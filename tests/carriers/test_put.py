@@ -87,6 +87,15 @@ async def test_identity_source_has_no_carrier(client: httpx2.AsyncClient, db: Db
     assert "cannot have a carrier" in answer.json()["errors"][0]["message"]
 
 
+async def test_application_with_a_carrier_does_not_become_an_identity_source(carrying: Carrying) -> None:
+    await carrying.put("ldap://127.0.0.1:1", LDAP)
+
+    answer = await carrying.client.patch(f"/api/applications/{carrying.id}", json={"isIdentitySource": True})
+
+    assert answer.status_code == 400
+    assert "cannot have a carrier" in answer.json()["errors"][0]["message"]
+
+
 async def test_preview_shows_the_steps_and_sends_nothing(carrying: Carrying) -> None:
     await carrying.put(URL, SCIM, mode="Off")
     person = await carrying.account("ada", groups=("Staff", "Clerks"))

@@ -46,6 +46,7 @@ class Connections:
         self.made: list[Any] = []
         monkeypatch.setattr(dialing, "make_socket", self.refuse)
         monkeypatch.setattr("rolecall.sources.sql.AsyncConnection", SimpleNamespace(connect=self.refuse))
+        monkeypatch.setattr("rolecall.sources.ldap.require_answer", self.refuse)
         monkeypatch.setattr("rolecall.sources.ldap.LdapConnection.open", self.refuse)
 
     def refuse(self, *told: Any, **_: Any) -> Any:

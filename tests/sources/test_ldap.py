@@ -1,9 +1,13 @@
 """Entries of a directory: Debian's slapd, really running."""
 
+import asyncio
 import base64
+import os
+import signal
+import socket
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import httpx2
 import msgspec
@@ -108,7 +112,7 @@ async def put(sourcing: Sourcing, url: str, contents: dict[str, Any] = CONTENTS,
 
 
 async def found(config: Config, url: str, content: SourceContent, **fields: Any) -> list[FetchedRecord]:
-    source = Source(SourceKind.LDAP, url, {}, username=fields.pop("username", ADMIN), timeout_seconds=20, **fields)
+    source = Source(SourceKind.LDAP, url, {}, **{"username": ADMIN, "timeout_seconds": 20, **fields})
     async with connect(SourceAccess(source, PASSWORD, config, 1)) as connection:
         return [record async for page in connection.pages(content) for record in page.records]
 
@@ -124,6 +128,69 @@ async def test_users_and_members_are_fetched_in_pages(sourcing: Sourcing, direct
     assert f"Members: fetched {MANY + 4:,} records" in run["log"]
     groups = await sourcing.imports.items(f"/api/applications/{sourcing.id}/groups")
     assert sorted(group["name"] for group in groups) == ["Cashiers", "Clerks", "Everyone"]
+
+
+class Turns:
+    """Count the turns of the event loop meanwhile."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    async def __aenter__(self) -> Self:
+        self._task = asyncio.create_task(self._turn())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._task.cancel()
+
+    async def _turn(self) -> None:
+        while True:
+            await asyncio.sleep(0.01)
+            self.count += 1
+
+
+@pytest.mark.parametrize("scheme", ["ldap", "ldaps"])
+async def test_silent_directory_stops_nothing_else(config: Config, scheme: str) -> None:
+    """It accepts connections and answers nothing."""
+    needs_ldap()
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"{scheme}://127.0.0.1:{silent.getsockname()[1]}"
+        async with Turns() as turns:
+            with pytest.raises(SourceFailed, match=r"did not answer in time|does not answer"):
+                await found(config, url, SourceContent(path=PEOPLE), timeout_seconds=1)
+
+    assert turns.count > 10
+
+
+async def test_canceled_fetch_does_not_wait_for_a_silent_directory(config: Config) -> None:
+    needs_ldap()
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"ldap://127.0.0.1:{silent.getsockname()[1]}"
+        fetching = asyncio.create_task(found(config, url, SourceContent(path=PEOPLE), timeout_seconds=60))
+        (first, _), (library, _) = [await asyncio.to_thread(silent.accept) for _ in range(2)]
+        with first, library:
+            fetching.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await fetching
+            # It ended before the directory did anything.
+            assert library.fileno() >= 0
+
+
+async def test_directory_that_stops_after_a_page_fails(config: Config, tmp_path: Path) -> None:
+    needs_ldap()
+    source = Source(SourceKind.LDAP, "", {}, username=ADMIN, timeout_seconds=1)
+    with a_directory(tmp_path, entries()) as directory:
+        slapd = int((tmp_path / "slapd.pid").read_text())
+        access = SourceAccess(msgspec.structs.replace(source, url=directory.url), PASSWORD, config, 1)
+        try:
+            async with connect(access) as connection:
+                pages = connection.pages(SourceContent(path=PEOPLE, page_size=100))
+                await anext(pages)
+                os.kill(slapd, signal.SIGSTOP)
+                with pytest.raises(SourceFailed, match="did not answer in time"):
+                    _ = [page async for page in pages]
+        finally:
+            os.kill(slapd, signal.SIGCONT)
 
 
 async def test_passwords_are_never_fetched(config: Config, directory: Directory) -> None:
@@ -190,6 +257,11 @@ async def test_connection_names_the_login(sourcing: Sourcing, directory: Directo
     assert users["understood"][0]["rows"][0]["username"] == "user0"
 
 
+# The library leaves two sockets of a failed connection to the garbage collector.
+failing = pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
+
+
+@failing
 async def test_encryption_verifies_the_certificate(config: Config, directory: Directory) -> None:
     trusting = msgspec.structs.replace(config, source_ca=directory.folder / "authority.pem")
 
@@ -200,6 +272,7 @@ async def test_encryption_verifies_the_certificate(config: Config, directory: Di
         await found(config, directory.url, SourceContent(path=person(3)), start_tls=True)
 
 
+@failing
 async def test_certificate_for_another_name_is_refused(config: Config, tmp_path: Path) -> None:
     needs_ldap()
     authority, certificate = a_certificate(tmp_path, "other.example.com")

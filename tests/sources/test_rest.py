@@ -14,6 +14,9 @@ from psycopg.types.json import Jsonb
 from rolecall.core.config import AllowedHosts, Config
 from rolecall.core.db import Db, execute
 from rolecall.sources import http_client
+from rolecall.sources.kinds import connect
+from rolecall.sources.model import Source, SourceAccess, SourceContent, SourceKind
+from rolecall.sources.snapshot import complete
 from tests.sources.certificates import a_certificate
 from tests.sources.rest_server import CONTENTS, HangUp, RestServer, serving
 from tests.sources.sourcing import Sourcing, a_sourced_application
@@ -187,9 +190,69 @@ PARTS: dict[str, tuple[dict[str, Any], Fault | None, str]] = {
     "empty page with errors": (
         CONTENTS["Offset"],
         _on_page(2, lambda: web.json_response({"items": [], "errors": [{"message": "timeout"}]})),
-        "a page without records has errors beside the list",
+        "a page has an error beside the list",
+    ),
+    "page with errors": (
+        CONTENTS["Offset"],
+        _on_page(2, lambda: web.json_response({"items": [{"id": "x"}], "errors": [{"message": "timeout"}]})),
+        "a page has an error beside the list",
     ),
 }
+# Members of an answer that say that there are more records, in the ways of well-known services.
+SIGNS: list[dict[str, Any]] = [
+    {"total": 25},
+    {"meta": {"totalCount": 25}},
+    {"@odata.count": 25},
+    {"page": {"totalElements": 25}},
+    {"nextRecordsUrl": "/users/2"},
+    {"done": False},
+    {"isLast": False},
+    {"IsTruncated": True},
+    {"NextMarker": "m"},
+    {"continuationToken": "t"},
+    {"offset": "itr/rec"},
+    {"has_more": True},
+]
+
+
+@pytest.mark.parametrize("sign", SIGNS, ids=map(str, SIGNS))
+async def test_sign_of_more_records_fails_the_import(
+    sourcing: Sourcing, server: RestServer, sign: dict[str, Any]
+) -> None:
+    server.before = lambda server, _: web.json_response({"users": server.records[:10], **sign})
+    await sourcing.put(server.url, {"path": "users", "records": "users"})
+
+    run = await sourcing.fetch()
+
+    assert run["status"] == "Failed", run["log"]
+    assert "the answer refers to a next page by" in run["log"]
+
+
+async def test_end_of_a_list_is_no_sign_of_more(sourcing: Sourcing, server: RestServer) -> None:
+    end = {"total": 25, "offset": 0, "has_more": False, "next": None, "done": True, "cursor": "c", "last": 3}
+    server.before = lambda server, _: web.json_response({"users": server.records, **end})
+    await sourcing.put(server.url, {"path": "users", "records": "users"})
+
+    run = await sourcing.fetch()
+
+    assert run["status"] == "Finished", run["log"]
+
+
+async def test_named_total_is_the_only_one(sourcing: Sourcing, server: RestServer) -> None:
+    server.before = lambda server, _: web.json_response({"users": server.records, "size": 25, "total": 1000})
+    await sourcing.put(server.url, {"path": "users", "records": "users", "total": "size"})
+
+    assert (await sourcing.fetch())["status"] == "Finished"
+
+
+async def test_words_of_a_server_are_cut(sourcing: Sourcing, server: RestServer) -> None:
+    server.before = lambda _, __: web.json_response({"x" * 1_000_000: 1})
+    await sourcing.put(server.url, CONTENTS["None"])
+
+    run = await sourcing.fetch()
+
+    assert run["status"] == "Failed"
+    assert len(run["log"]) < 2000
 
 
 @pytest.mark.parametrize("name", PARTS)
@@ -364,3 +427,15 @@ async def test_certificate_must_be_of_the_host(
     if status == "Failed":
         assert "the certificate of 127.0.0.1 is not accepted: IP address mismatch" in run["log"]
         assert server.asked == []
+
+
+async def test_record_with_many_members_is_written_in_parts(config: Config, server: RestServer) -> None:
+    """Each line repeats the rest of the record, so that a page could become many times larger in memory."""
+    group = {"id": "g", "note": "x" * 10_000, "members": [{"value": str(n)} for n in range(1000)]}
+    server.before = lambda _, __: web.json_response([group])
+    content = SourceContent(each="members")
+    async with connect(SourceAccess(Source(SourceKind.REST, server.url, {}), "", config, 1)) as connection:
+        pages = [page async for page in complete(connection, content)]
+
+    assert sum(map(len, pages)) == 1000
+    assert max(len(page.lines()) for page in pages) < 3_000_000

@@ -203,3 +203,20 @@ async def test_record_that_repeats_beside_one_without_an_id_is_noticed(sourcing:
     await put(sourcing, server.url, {"Users": {"path": "Users"}})
 
     assert "the record with id a came twice" in (await sourcing.fetch())["log"]
+
+
+@pytest.mark.parametrize("content", [{"path": "Users"}, {"path": "Users", "attributes": ["userName", "rank"]}])
+async def test_number_out_of_range_fails_in_words(
+    sourcing: Sourcing, server: RestServer, content: dict[str, Any]
+) -> None:
+    """The decoder skips values that nothing needs."""
+    text = '{"totalResults": 1, "Resources": [{"id": "1", "userName": "ada", "rank": 1e400}]}'
+    server.before = lambda _, __: web.Response(text=text, content_type="application/json")
+    await sourcing.put(server.url, kind="SCIM", contents={"Users": content})
+
+    tested = await sourcing.test()
+    run = await sourcing.fetch()
+
+    assert "out of range" in tested["contents"][0]["problem"]
+    assert run["status"] == "Failed", run["log"]
+    assert "Interrupted" not in run["log"]

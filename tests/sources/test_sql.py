@@ -122,6 +122,7 @@ async def test_postgres_query_can_only_read(config: Config, postgres_url: str, q
 @pytest.mark.parametrize(
     ("query", "reason"),
     [
+        ("SELECT hex(zeroblob(100000000)) AS x", "too big"),
         ("DELETE FROM people", "not authorized"),
         ("ATTACH '/etc/hostname' AS other", "not authorized"),
         ("SELECT 1; SELECT 2", "one statement at a time"),
@@ -132,6 +133,16 @@ async def test_postgres_query_can_only_read(config: Config, postgres_url: str, q
 async def test_sqlite_query_can_only_read(config: Config, sqlite_url: str, query: str, reason: str) -> None:
     with pytest.raises(SourceFailed, match=reason):
         await rows(config, sqlite_url, query)
+
+
+async def test_query_cannot_lift_the_time_limit_of_the_next(config: Config, postgres_url: str) -> None:
+    source = Source(SourceKind.SQL, postgres_url, {}, username="reader", timeout_seconds=2)
+    queries = ["SELECT set_config('statement_timeout', '0', false) AS x", "SELECT pg_sleep(30)"]
+    async with connect(SourceAccess(source, "only reads", config, 1)) as connection:
+        lifted, endless = [connection.pages(SourceContent(query=query)) for query in queries]
+        assert [len(page) async for page in lifted] == [1]
+        with pytest.raises(SourceFailed, match="statement timeout"):
+            _ = [page async for page in endless]
 
 
 async def test_wrong_password_is_named(config: Config, postgres_url: str) -> None:

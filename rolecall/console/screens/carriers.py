@@ -72,8 +72,8 @@ async def put_carrier(db: Db, id: str, form: Form, facts: Facts, config: Config)
 
 
 @screen("POST", f"{_HERE}/remove", scope=_SCOPE)
-async def delete_carrier(db: Db, id: str) -> SeeOther:
-    await actions.delete_carrier(db, known_guid("Application", id))
+async def delete_carrier(db: Db, id: str, now: datetime) -> SeeOther:
+    await actions.delete_carrier(db, known_guid("Application", id), now)
     return SeeOther(f"/applications/{id}", "The carrier was removed. Its open requests are left to people.")
 
 

@@ -1,0 +1,48 @@
+"""Recognize members of an answer that say that a list has more records than were sent.
+
+Each kind of member is a pattern of names, and the values that mean more records. Names by which some servers repeat
+what they were asked, such as `cursor`, are left out.
+"""
+
+import re
+from collections.abc import Callable
+
+
+def _refers(value: object, _: int | None) -> bool:
+    """A reference to a page, or its number."""
+    return (isinstance(value, str | dict) and bool(value)) or value is True or (type(value) is int and value > 0)
+
+
+def _is_true(value: object, _: int | None) -> bool:
+    return value is True or (isinstance(value, str) and value.lower() == "true")
+
+
+def _is_false(value: object, _: int | None) -> bool:
+    return value is False
+
+
+def _exceeds(value: object, read: int | None) -> bool:
+    return read is not None and type(value) is int and value > read
+
+
+_SIGNS: list[tuple[str, Callable[[object, int | None], bool]]] = [
+    # next, @odata.nextLink, next_cursor, nextRecordsUrl, nextPageToken and the like.
+    (r"(@odata\.|\$|_)?next[_-]?(records[_-]?)?(link|url|uri|href|cursor|token|marker|offset)?", _refers),
+    (r"next[_-]?page([_-]?(token|cursor|url|link))?", _refers),
+    (r"(has|is)[_-]?(more|next([_-]?page)?|truncated|partial)|truncated|incomplete[_-]?results", _is_true),
+    (r"(is[_-]?)?last([_-]?page)?|done", _is_false),
+    (r"(@odata\.)?count|total([_-]?(count|results|records|items|elements|size|hits|rows))?", _exceeds),
+]
+_PATTERNS = [(re.compile(pattern, re.IGNORECASE), means_more) for pattern, means_more in _SIGNS]
+# On the first page only: on a later one they may repeat what was asked.
+_REPEATED = re.compile(r"(continuation|page)[_-]?token|offset|last[_-]?evaluated[_-]?key", re.IGNORECASE)
+
+
+def says_more(name: str, value: object, read: int | None, *, is_first: bool) -> bool:
+    """Return whether a member of a page says that there are more records than the ones read.
+
+    Without a number of records read, numbers are not compared.
+    """
+    if is_first and isinstance(value, str) and value and _REPEATED.fullmatch(name):
+        return True
+    return any(pattern.fullmatch(name) and means_more(value, read) for pattern, means_more in _PATTERNS)
