@@ -30,6 +30,8 @@ _OF_LDAP = frozenset(
     | {"memberValue", "startTls"}
 )
 _OF_SCIM = frozenset({"authentication", "header", "headers"})
+# The attributes of a SCIM server with the name of an account and its state.
+_SCIM_NAME, _SCIM_ACTIVE = "userName", "active"
 FOREIGN = {CarrierKind.SCIM: _OF_LDAP, CarrierKind.LDAP: _OF_SCIM}
 
 
@@ -82,9 +84,14 @@ def _key_problems(body: CarrierBody) -> Iterator[Problem]:
         yield Problem(name, f"{body.kind} does not use {name}")
     if body.kind is CarrierKind.LDAP:
         yield from (Problem(name, f"LDAP needs {name}") for name in _LDAP_NEEDS if name not in given)
+    name_attribute = body.account_attribute or _SCIM_NAME
+    if name_attribute.lower() in map(str.lower, body.attributes):
+        yield Problem("attributes", f"{name_attribute} is the name of the account, which accountName says")
     for name in body.changed_attributes:
         if name not in body.attributes:
             yield Problem("changedAttributes", f"{name} is not among the attributes")
+        if name.lower() == (body.active_attribute or _SCIM_ACTIVE).lower():
+            yield Problem("changedAttributes", f"{name} disables accounts, which only a Suspend or a Remove does")
     yield from credential_problems(body, body.secret)
 
 

@@ -21,7 +21,7 @@ from rolecall.scim_server import queries
 from rolecall.scim_server.filters import matches
 from rolecall.scim_server.model import PREFIX, PushToken, Resource, ScimError, ScimErrorType, StoredResource
 from rolecall.scim_server.patching import MemberChange, PatchVerb, apply_patch
-from rolecall.scim_server.resources import checked_resource, invalid_value, member_ids, pushed_members
+from rolecall.scim_server.resources import checked_resource, invalid_value, member_ids, pushed_members, without_core
 from rolecall.scim_server.schema import MEMBERS, ResourceType
 from rolecall.scim_server.shapes import NewPushToken, PushTokenBody
 from rolecall.tokens.model import new_secret, public_id, sha256
@@ -139,6 +139,7 @@ async def sign_as_push(db: Db, token: PushToken, author: Author) -> None:
 
 
 async def create_resource(db: Db, target: PushTarget, raw: Resource) -> StoredResource:
+    raw = without_core(raw, target.kind)
     resource = checked_resource(raw, target.kind)
     id = new_id()
     await _require_free_name(db, target, id, resource)
@@ -163,6 +164,7 @@ async def create_resource(db: Db, target: PushTarget, raw: Resource) -> StoredRe
 
 async def replace_resource(db: Db, target: PushTarget, id: UUID, raw: Resource, if_match: str) -> StoredResource:
     found = await _current(db, target, id, if_match)
+    raw = without_core(raw, target.kind)
     resource = checked_resource(raw, target.kind)
     is_changed = await _write(db, target, found, resource)
     if MEMBERS in target.kind.attributes:

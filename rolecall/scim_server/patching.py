@@ -21,7 +21,14 @@ from rolecall.scim_server.filters import (
     tokens_of,
 )
 from rolecall.scim_server.model import Resource, ScimError, ScimErrorType
-from rolecall.scim_server.resources import MOST_VALUES, checked_resource, invalid_value, member_ids, too_many_values
+from rolecall.scim_server.resources import (
+    MOST_VALUES,
+    checked_resource,
+    invalid_value,
+    member_ids,
+    too_many_values,
+    without_core,
+)
 from rolecall.scim_server.schema import MEMBERS, AttributePath, ResourceType, find_path
 
 MOST_OPERATIONS = 1000
@@ -91,14 +98,14 @@ class Patch:
         if word not in set(PatchVerb):
             raise ScimError(f"op must be one of {', '.join(PatchVerb)}", ScimErrorType.INVALID_SYNTAX)
         verb = PatchVerb(word)
-        if path is not None:
+        if path is not None and not self._kind.is_core(path):
             self._change(verb, self._target(path, is_explicit=True), value)
             return
         if verb is PatchVerb.REMOVE:
             raise ScimError("remove needs a path", ScimErrorType.NO_TARGET)
         if not isinstance(value, dict):
             raise ScimError("An operation without a path needs an object as its value", ScimErrorType.INVALID_SYNTAX)
-        for key, each in value.items():
+        for key, each in without_core(value, self._kind).items():
             if isinstance(each, dict) and self._is_foreign(key):
                 _change_object(verb, self.resource, key, each)
             else:

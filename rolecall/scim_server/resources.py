@@ -27,6 +27,15 @@ def invalid_value(detail: str) -> ScimError:
     return ScimError(detail, ScimErrorType.INVALID_VALUE)
 
 
+def without_core(raw: object, kind: ResourceType) -> Any:
+    """Move attributes below the URN of the core schema to the others: `{"urn:…:User": {"active": false}}`."""
+    if not isinstance(raw, dict):
+        return raw
+    inner = [value for key, value in raw.items() if kind.is_core(key) and isinstance(value, dict)]
+    rest = {key: value for key, value in raw.items() if not (kind.is_core(key) and isinstance(value, dict))}
+    return {key: value for part in (rest, *inner) for key, value in part.items()}
+
+
 def checked_resource(raw: object, kind: ResourceType) -> Resource:
     """Return the attributes to store; what the server sets itself and secrets are left out."""
     if not isinstance(raw, dict):

@@ -49,6 +49,10 @@ class ResourceType(msgspec.Struct, frozen=True):
     attributes: Attributes
     extensions: dict[str, Attributes]
 
+    def is_core(self, name: object) -> bool:
+        """Return whether a name is the URN of the schema of these resources."""
+        return isinstance(name, str) and name.lower() == self.urn.lower()
+
 
 _COMMON = [
     Attribute("id", case_exact=True, mutability="readOnly"),

@@ -118,6 +118,8 @@ class SourceHttp:
 
         Raise SourceFailed if there is none, or if the server is too busy, at fault or refuses the credentials.
         """
+        if url.origin() != self.root.origin():
+            raise SourceFailed(f"{url.host} is another host, to which nothing is sent")
         content = None if body is None else msgspec.json.encode(body)
         try:
             async with self._session.request(method, url, data=content, headers=_SENT, allow_redirects=False) as answer:

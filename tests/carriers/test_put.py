@@ -62,6 +62,18 @@ CASES: list[tuple[str, dict[str, Any], str, str]] = [
     ("a key of SCIM", {**LDAP, "authentication": "Bearer"}, "authentication", "LDAP does not use"),
     ("a missing path", {**LDAP, "groupsPath": ""}, "groupsPath", "LDAP needs groupsPath"),
     ("an attribute without value", {**SCIM, "changedAttributes": ["x"]}, "changedAttributes", "not among"),
+    (
+        "a second name",
+        {**SCIM, "attributes": {"USERNAME": "{email}"}, "changedAttributes": []},
+        "attributes",
+        "accountName",
+    ),
+    (
+        "a way around the brake",
+        {**SCIM, "attributes": {"active": "false"}, "changedAttributes": ["active"]},
+        "changedAttributes",
+        "only a Suspend or a Remove",
+    ),
     ("no secret", {**SCIM, "secret": None}, "secretRef", "Secret ref is required"),
     ("no removals at all", {**SCIM, "removalsPerHour": -1}, "removalsPerHour", "at least 0"),
 ]

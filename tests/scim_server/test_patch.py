@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.scim_server.pushing import ENTERPRISE, Pushing
+from tests.scim_server.pushing import ENTERPRISE, USER, Pushing
 
 WORK, HOME = {"type": "work", "value": "a@work"}, {"type": "home", "value": "a@home"}
 BEFORE: dict[str, Any] = {
@@ -20,6 +20,11 @@ BEFORE: dict[str, Any] = {
 CASES: dict[str, tuple[list[dict[str, Any]], dict[str, Any]]] = {
     "replace": ([{"op": "replace", "path": "title", "value": "Lady"}], {"title": "Lady"}),
     "entra's spelling": ([{"op": "Replace", "path": "ACTIVE", "value": "False"}], {"active": False}),
+    "below the core schema": ([{"op": "replace", "value": {USER: {"active": False}}}], {"active": False}),
+    "path is the core schema": (
+        [{"op": "replace", "path": USER.upper(), "value": {"active": False}}],
+        {"active": False},
+    ),
     "okta deactivates": ([{"op": "replace", "value": {"active": False, "id": "x"}}], {"active": False}),
     "remove": ([{"op": "remove", "path": "title"}], {"title": None}),
     "null removes": ([{"op": "replace", "path": "title", "value": None}], {"title": None}),

@@ -41,6 +41,17 @@ async def test_user_is_stored_as_pushed_in_its_declared_spelling(push: Pushing) 
     assert (await push.get(f"Users/{made['id']}")) == {**made, "meta": meta}
 
 
+async def test_attributes_below_the_core_schema_count(push: Pushing) -> None:
+    """A user who is disabled in this form must not stay active."""
+    made = await push.user("ada")
+    body = {"schemas": [USER], USER: {"userName": "ada", "active": False}}
+
+    replaced = await push.send("PUT", f"Users/{made['id']}", body)
+
+    assert replaced.status_code == 200
+    assert (replaced.json()["active"], USER in replaced.json()) == (False, False)
+
+
 async def test_passwords_are_never_kept(push: Pushing, db: Db) -> None:
     secret = "correct horse battery"
     extension = {"legacyPassword": secret, "apiKey": secret, "pin": secret, "nested": {"pwd": secret, "kept": "yes"}}
