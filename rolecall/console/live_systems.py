@@ -83,6 +83,13 @@ PEOPLE: dict[SourceKind, Json] = {
 }
 
 
+# What the address of each kind of source looks like.
+URL_EXAMPLES: dict[SourceKind, str] = {
+    SourceKind.SCIM: "https://idp.example.com/scim/v2",
+    SourceKind.REST: "https://api.example.com/v1",
+    SourceKind.LDAP: "ldaps://ldap.example.com",
+    SourceKind.SQL: "postgresql://db.example.com/hr",
+}
 LIVE_SYSTEMS = (
     LiveSystem(
         "SCIM 2.0 server",

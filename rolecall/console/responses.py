@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
+from urllib.parse import quote
 
 from litestar import MediaType, Response
 from litestar.response.base import ASGIResponse
@@ -90,12 +91,20 @@ def for_browsers(answer: ErrorHandler) -> Callable[[AnyRequest, Any], Response[A
         is_api = request.scope["path"].startswith("/api/")
         if is_api or "text/html" not in request.headers.get("accept", ""):
             return plain
-        headers = {**plain.headers, "Content-Security-Policy": CSP}
         status = plain.status_code or 500
+        if status == 405 and request.method == "GET":
+            return _page_of_form(request)
+        headers = {**plain.headers, "Content-Security-Policy": CSP}
         text = _error_text(_problem(status, _IN_WORDS.get(status, plain.content.message)))
         return Response(text, status_code=status, headers=headers, media_type=MediaType.HTML)
 
     return answer_in_kind
+
+
+def _page_of_form(request: AnyRequest) -> Response[None]:
+    """Redirect from the address of a form to the page above it, such as when the answer to the form is reloaded."""
+    above = str(request.scope["path"]).rstrip("/").rpartition("/")[0] or "/"
+    return Response(None, status_code=303, headers={"Location": quote(above)})
 
 
 _IN_WORDS = {404: "This page does not exist"}

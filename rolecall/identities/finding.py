@@ -126,9 +126,10 @@ class Sorting(msgspec.Struct, frozen=True):
         return self == BY_NAME
 
     def order(self) -> str:
-        """Return an ORDER BY clause on an identity `i`; people of equal rank follow by name."""
+        """Return an ORDER BY clause on an identity `i`: people without a value last, people of equal rank by name."""
         way = "DESC" if self.is_descending else "ASC"
-        return ", ".join(f"{key} {way}" for key in (*_SORTED[self.by], "i.list_key"))
+        empty = [f"{key} = ''" for key in _SORTED[self.by] if self.by in _MAY_BE_EMPTY]
+        return ", ".join([*empty, *(f"{key} {way}" for key in (*_SORTED[self.by], "i.list_key"))])
 
 
 BY_NAME = Sorting()
@@ -140,6 +141,7 @@ _SORTED: dict[PeopleOrder, tuple[str, ...]] = {
     PeopleOrder.TYPE: ("i.type",),
     PeopleOrder.STATUS: ("i.status",),
 }
+_MAY_BE_EMPTY = (PeopleOrder.DEPARTMENT, PeopleOrder.OFFICE, PeopleOrder.SUPERVISOR)
 _FILTERED = {
     "status": "i.status = %(by_status)s",
     "type": "i.type = %(by_type)s",

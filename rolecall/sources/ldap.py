@@ -340,7 +340,8 @@ async def _cut(records: list[FetchedRecord]) -> AsyncIterator[list[FetchedRecord
 
 
 def _reason(bonsai: Any, error: Exception) -> str:
-    said = in_one_line(str(error))[:300]
+    # Without the code that follows the text, such as (0xFFFF [-1]).
+    said = in_one_line(re.sub(r"\s*\(0x[0-9A-F]+ \[-?\d+\]\)", "", str(error)))[:300]
     match error:
         case bonsai.errors.AuthenticationError():
             number = re.search(r"data (\d+)", said)

@@ -144,7 +144,7 @@ def _refuse_same_names(columns: Iterable[Sequence[object]]) -> None:
 
 
 def _said(error: Exception) -> str:
-    return f"the database says: {in_one_line(str(error))[:300]}"
+    return f"the database says: {in_one_line(' '.join(str(error).split()))[:300]}"
 
 
 @asynccontextmanager

@@ -108,8 +108,10 @@ async def test_request_is_given_to_the_carrier(administrator: httpx2.AsyncClient
 async def test_carrier_is_removed(administrator: httpx2.AsyncClient, carrying: Carrying, db: Db) -> None:
     await carrying.put(URL, SCIM)
 
+    form = await page(administrator, carrying.id)
     removed = await administrator.post(f"/applications/{carrying.id}/carrier/remove")
 
+    assert "Its settings and its stored secret are deleted" in form
     assert removed.status_code == 303
     assert await fetch_value(db, "SELECT count(*) FROM carriers") == 0
 

@@ -113,3 +113,15 @@ async def test_role_transition_can_remove_the_supervisor(
     event = await fetch_value(db, "SELECT id FROM personnel_events WHERE identity_id = %(id)s", id=person)
     shown = (await client.get(f"/api/personnel-events/{event}")).json()["affectedIdentity"]
     assert shown["supervisorName"] == ""
+
+
+async def test_event_says_when_its_requests_are_created(administrator: httpx2.AsyncClient, db: Db) -> None:
+    person = await an_identity(db, "Lea", "Ver")
+    day = (datetime.now(UTC) + timedelta(days=60)).date()
+
+    form = {"type": "Offboard", "identityId": str(person), "effectiveDate": day.isoformat()}
+    made = await administrator.post("/events/new", data=form)
+    page = unescape((await administrator.get(made.headers["location"])).text)
+
+    assert re.search(r"Offboard is scheduled. Its requests are created on \d+ \w+ \d{4}\.", page)
+    assert "The requests of this event are created on" in page

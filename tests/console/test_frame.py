@@ -1,16 +1,19 @@
 """Test the frame of every page: navigation, the count of waiting requests, names instead of GUIDs."""
 
 import re
+from typing import get_args, get_type_hints
 from uuid import UUID
 
 import httpx2
 import pytest
 
+from rolecall.console.answers import HtmlPage
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute, fetch_value
 from rolecall.core.roles import Role
 from tests.builders import an_access_request, an_identity
 from tests.console.company import Company, a_company
+from tests.console.test_roles import MISSING, SCREENS
 
 
 def navigation(page: str) -> dict[str, list[str]]:
@@ -118,3 +121,26 @@ async def test_icon_is_found_where_browsers_look_for_it(visitor: httpx2.AsyncCli
     answer = await visitor.get("/favicon.ico")
 
     assert (answer.status_code, answer.headers["content-type"]) == (200, "image/svg+xml")
+
+
+async def test_address_of_a_form_leads_to_the_page_above_it(administrator: httpx2.AsyncClient) -> None:
+    html = {"Accept": "text/html"}
+
+    tested = await administrator.get(f"/applications/{MISSING}/source/test", headers=html)
+    hostile = await administrator.get("/review-items/a%0d%0ax: y/decide", headers=html)
+    program = await administrator.get(f"/applications/{MISSING}/source/test")
+
+    assert (tested.status_code, tested.headers["location"]) == (303, f"/applications/{MISSING}/source")
+    assert (hostile.status_code, hostile.headers["location"]) == (303, "/review-items/a%0D%0Ax%3A%20y")
+    assert program.status_code == 405
+
+
+def test_forms_that_answer_with_a_page_have_a_page_above_them() -> None:
+    pages = {path for method, path in SCREENS if method == "GET"}
+    answered = {
+        path
+        for (method, path), screen in SCREENS.items()
+        if method == "POST" and path not in pages and HtmlPage in get_args(get_type_hints(screen.function)["return"])
+    }
+
+    assert {path for path in answered if path.rpartition("/")[0] not in pages} == set()

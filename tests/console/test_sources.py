@@ -155,8 +155,10 @@ async def test_source_is_removed(administrator: httpx2.AsyncClient, application:
     page = (await administrator.get(f"/applications/{application}")).text
     assert "Fetch now" in page
 
+    form = (await administrator.get(f"/applications/{application}/source")).text
     removed = await administrator.post(f"/applications/{application}/source/remove")
 
+    assert "Its address and its stored secret are deleted" in form
     assert removed.status_code == 303
     assert await fetch_value(db, "SELECT count(*) FROM sources") == 0
 

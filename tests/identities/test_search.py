@@ -180,3 +180,15 @@ async def test_people_are_sorted_over_all_pages(db: Db) -> None:
         assert [getattr(one, shown).lower() for one in up] == sorted(getattr(one, shown).lower() for one in up), order
         assert [one.id for one in down] == [one.id for one in reversed(up)]
         assert len({one.id for one in up}) == 55
+
+
+async def test_people_without_a_department_come_last_in_both_directions(db: Db) -> None:
+    for first, department in (("Ada", ""), ("Bo", "Sales"), ("Cy", "Audit")):
+        await an_identity(db, first, "Smith", department=department)
+
+    async def order(*, is_descending: bool) -> list[str]:
+        sorting = finding.Sorting(finding.PeopleOrder.DEPARTMENT, is_descending)
+        return [one.first_name for one in (await finding.listed(db, 1, finding.PeopleFilters(), sorting)).items]
+
+    assert await order(is_descending=False) == ["Cy", "Bo", "Ada"]
+    assert await order(is_descending=True) == ["Bo", "Cy", "Ada"]

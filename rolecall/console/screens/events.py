@@ -161,7 +161,10 @@ async def create_event(db: Db, caller: Caller, form: Form, facts: Facts) -> Html
             id = await create(db, caller, raw, facts)
     except Invalid as error:
         return await _form(db, caller, type, form, problems_by_field(error))
-    return SeeOther(f"/events/{id}", f"{type} is scheduled. Its requests follow in a moment.")
+    start = (await queries.get(db, id)).stages[0].scheduled_start
+    is_later = start is not None and start > facts.now
+    when = f"are created on {start.astimezone(facts.zone):%-d %B %Y}" if start and is_later else "follow in a moment"
+    return SeeOther(f"/events/{id}", f"{type} is scheduled. Its requests {when}.")
 
 
 @screen("GET", "/events/{id:str}", scope=Scope.PERSONNEL_EVENTS_READ, limits=RecordType.EVENT)

@@ -12,7 +12,7 @@ from rolecall.console.answers import HtmlPage, SeeOther
 from rolecall.console.forms import first, integer, problems_by_field, shown
 from rolecall.console.frame import screen
 from rolecall.console.inputs import Form, plain_form
-from rolecall.console.live_systems import proposed_contents
+from rolecall.console.live_systems import URL_EXAMPLES, proposed_contents
 from rolecall.console.peer_forms import as_json, current_peer, json_object, peer_body, problems_by_part
 from rolecall.core import clock
 from rolecall.core.caller import Caller, Scope
@@ -156,6 +156,7 @@ async def _page(db: Db, id: UUID, config: Config, now: datetime, view: SourceVie
         "problems": view.problems,
         "token_problems": view.token_problems,
         "groups": facts.groups,
+        "url_examples": URL_EXAMPLES,
         "examples": {kind: as_json(proposed_contents(kind, facts.groups)) for kind in SourceKind},
         "is_unsaved": view.form is not None and _is_changed(view.form, _current(source, facts.groups, view.kind)),
         "kinds": list(SourceKind),

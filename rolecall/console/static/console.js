@@ -48,7 +48,8 @@ function sortBy(head) {
   for (const other of table.querySelectorAll("th[aria-sort]")) other.removeAttribute("aria-sort");
   head.ariaSort = up ? "ascending" : "descending";
   const keys = [...body.rows].map((row) => [sortKey(row, head.cellIndex), row]);
-  keys.sort(([one], [other]) => TEXT.compare(one, other) * (up ? 1 : -1));
+  // Empty cells come last in both directions.
+  keys.sort(([one], [other]) => !one - !other || TEXT.compare(one, other) * (up ? 1 : -1));
   body.append(...keys.map(([, row]) => row));
 }
 
@@ -447,6 +448,20 @@ document.addEventListener("submit", (event) => {
   for (const wait of [1000, 5000]) {
     setTimeout(() => document.querySelector(place) && htmx.ajax("GET", location.pathname, again), wait);
   }
+});
+
+// A download leaves a notice for the next page, such as the seal of evidence: show it here once the file is written.
+async function showNotice() {
+  if (document.querySelector("main > .notice")) return;
+  const answer = await fetch(location.href).catch(() => null);
+  if (!answer?.ok) return;
+  const notice = new DOMParser().parseFromString(await answer.text(), "text/html").querySelector("main > .notice");
+  if (!notice) return;
+  document.querySelector(".top").after(document.adoptNode(notice));
+  say(notice.textContent);
+}
+document.addEventListener("click", (event) => {
+  if (event.target.closest("[data-notice]")) for (const wait of [1000, 5000, 20000]) setTimeout(showNotice, wait);
 });
 
 for (const type of ["dragover", "drop"]) {
