@@ -44,7 +44,7 @@ async def show_identities(db: Db, caller: Caller, query: dict[str, Any]) -> Html
     name, page = query.get("name"), query["page"]
     within = await visible_people(db, caller)
     filters = finding.PeopleFilters(query.get("status"), query.get("type"), query.get("department") or None, within)
-    sorting = finding.Sorting(query.get("sort", finding.PeopleOrder.NAME), query.get("descending", False))
+    sorting = finding.Sorting(query.get("sort") or finding.PeopleOrder.NAME, query.get("descending") or False)
     if name:
         found = await finding.search(db, name, page, filters=filters, sorting=sorting)
     else:

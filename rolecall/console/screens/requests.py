@@ -175,7 +175,7 @@ async def create_access_request(db: Db, caller: Caller, form: Form, facts: Facts
             request = await actions.request_access(db, caller, raw, facts)
     except Invalid as error:
         return await _form(db, form, problems_by_field(error))
-    return SeeOther(f"/requests/{request.id}", f"Request #{request.number} is {request.status}")
+    return SeeOther(f"/requests/{request.id}", f"Request #{request.number} was sent. It is {request.status}")
 
 
 @screen("GET", "/requests/{id:str}", scope=Scope.ACCESS_REQUESTS_READ, limits=RecordType.REQUEST)

@@ -359,6 +359,8 @@ document.addEventListener("keydown", (event) => {
     KEYS["/"]();
     return;
   }
+  // Send a decision from its comment.
+  if ((event.metaKey || event.ctrlKey) && event.key === "Enter") return event.target.closest("form.deciding")?.requestSubmit();
   // Ignore shortcuts while a dialog or popover is open.
   if (event.metaKey || event.ctrlKey || event.altKey || document.querySelector(":popover-open, dialog[open]")) return;
   if (event.key === "Escape" && typing(event.target)) return event.target.blur();
