@@ -8,7 +8,7 @@ from rolecall.core import clock
 
 
 class Alarm:
-    """A timer that calls `wake` at the last time it was set to."""
+    """A timer that calls `wake` at a set time; setting it again replaces the time."""
 
     def __init__(self, wake: Callable[[], None]) -> None:
         self._wake = wake

@@ -64,7 +64,7 @@ def by_command_line(command: str, now: datetime) -> Author:
 def _user() -> str:
     try:
         return getpass.getuser()
-    except (OSError, KeyError):  # the user id has no name, as often in containers
+    except (OSError, KeyError):  # the user id has no name, as is common in containers
         return "unknown"
 
 

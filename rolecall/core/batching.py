@@ -1,6 +1,6 @@
 """Get records by id, batching concurrent lookups into one query.
 
-Under load this replaces many round trips by one; a single lookup is not delayed.
+Under load this replaces many round trips with one; a single lookup is not delayed.
 """
 
 import asyncio

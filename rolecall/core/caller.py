@@ -27,9 +27,9 @@ class Scope(StrEnum):
     CONFIG_MANAGE = "config:manage"
     TOKENS_MANAGE = "tokens:manage"
     AUDIT_READ = "audit:read"
-    # Notifications and preferences of the person who made the token.
+    # Notifications and preferences of the person who created the token.
     NOTIFICATIONS_OWN = "notifications:own"
-    # Report mails that came back: for the mail server, which needs nothing else.
+    # Reports of bounced mail; the only scope that a mail server needs.
     BOUNCES_WRITE = "bounces:write"
 
 
@@ -37,8 +37,8 @@ class Caller(msgspec.Struct, frozen=True):
     """An API token, or a person signed in to the console.
 
     `is_limited`: the person sees only records that concern them (`identities/authority.py`).
-    `stands_in_for`: the people for whom the person responds now, each with a type of response.
-    `refused_scopes`: scopes of the token that its owner may not use now.
+    `stands_in_for`: the people for whom the person currently responds, each with the type of response.
+    `refused_scopes`: scopes of the token that its owner may no longer use.
     `own_scopes`: what everyone may do with records that concern them, and this person's role does not allow on others.
     """
 

@@ -1,4 +1,4 @@
-"""Validate request bodies with pydantic and report problems in the specification's words.
+"""Validate request bodies with pydantic and report problems with the messages of the specification.
 
 Rules that need the database read *facts*, gathered before validation, so that one response reports every broken rule.
 """
@@ -89,7 +89,8 @@ def _single_fields(model: type[BaseModel]) -> dict[str, type[BaseModel]]:
 def valid_fields(model: type[BaseModel], raw: Json, facts: Facts) -> dict[str, Any]:
     """Return the fields that are given and valid on their own.
 
-    Rules that need the database can then be checked even if another field is invalid, so that one response reports all.
+    Rules that need the database can then be checked even if another field is invalid, so that one response reports
+    every problem.
     """
     found, meant = {}, _as_meant(raw)
     for name, single in _single_fields(model).items():
@@ -292,7 +293,7 @@ def _not_valid(_: Mapping[str, Any]) -> str:
 
 def _problem(entry: Any) -> Problem:
     *above, last = entry["loc"] or ("body",)
-    # pydantic calls a field whose default it validates by its Python name.
+    # For a default value that fails validation, pydantic reports the Python name of the field.
     is_default = entry["input"] is None and isinstance(last, str) and "_" in last
     path = (*above, to_camel(last) if is_default else last)
     # pydantic's generic length error does not say what it counted.
@@ -303,7 +304,7 @@ def _problem(entry: Any) -> Problem:
 
 
 def human_name(path: Sequence[str | int]) -> str:
-    """`identity.firstName` → `First name`; `applicationImportId` → `Application import ID`."""
+    """Name a field in words: `identity.firstName` → `First name`; `applicationImportId` → `Application import ID`."""
     word = next((part for part in reversed(path) if isinstance(part, str) and part), "body")
     words = re.sub(r"(?<=[a-z])(?=[A-Z0-9])", " ", word).lower()
     words = re.sub(r"\b(id|url)\b", lambda found: found[0].upper(), words)

@@ -19,7 +19,7 @@ def now() -> datetime:
 
 
 def travel_to(moment: datetime) -> None:
-    """Set the clock to `moment` and let it run on; for tests and the sample company."""
+    """Set the clock to `moment` and let it run from there; for tests and the sample company."""
     travel(moment - datetime.now(UTC))
 
 
@@ -61,7 +61,7 @@ def parse(text: str, zone: ZoneInfo) -> datetime:
         moment = datetime.combine(moment.date(), time())
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=zone)
-    # Reject here what cannot be shown in every time zone: that of the service may change later.
+    # Reject a time that overflows in any time zone: the zone of the service may change later.
     _ = moment.astimezone(UTC) + _EAST, moment.astimezone(UTC) - _WEST
     return moment.astimezone(UTC)
 

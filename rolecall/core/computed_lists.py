@@ -1,7 +1,7 @@
-"""Page lists whose rows are computed and whose result never changes, such as who holds something after an import.
+"""Page computed lists that never change, such as the holders of an entitlement after an import.
 
-The first reader stores which rows are on which page (`stored_pages`, as for frozen lists in `core/paging.py`), so
-that every page costs the same.
+The first reader stores which rows are on which page (`stored_pages`, as for frozen lists in `core/paging.py`), so that
+every page costs the same.
 """
 
 from datetime import datetime

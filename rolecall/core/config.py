@@ -1,7 +1,7 @@
 """Load the settings of a process from `ROLECALL_…` variables; `ROLECALL_…_FILE` names a file with the value.
 
-`load` reports every invalid variable at once. `Config` is passed to what needs it. Only `sources/secrets.py` reads
-further variables, those that a source names.
+`load` reports every invalid variable at once. `Config` is passed as an argument. Only `sources/secrets.py` reads other
+variables: the ones that sources name.
 """
 
 import os
@@ -25,7 +25,7 @@ MIB = 1024 * 1024
 SECRET_KEY_BYTES = 32
 Network = IPv4Network | IPv6Network
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
-# Variables of the client's commands and of tests.
+# Variables that client commands and tests read.
 _OF_OTHERS = ("ROLECALL_URL", "ROLECALL_TOKEN", "ROLECALL_PROFILE", "ROLECALL_FAULTS", "ROLECALL_TEST_DATABASE_URL")
 _ALIKE = 0.85
 _HOST = re.compile(r"([a-z0-9_-]+\.)*[a-z0-9_-]*[a-z_-][a-z0-9_-]*\.?", re.IGNORECASE | re.ASCII)
@@ -46,7 +46,7 @@ class RateLimit(msgspec.Struct, frozen=True):
 
 
 class AllowedHosts(msgspec.Struct, frozen=True):
-    """Hosts that live sources may be read from; special addresses also need their network."""
+    """Hosts that live sources may be read from; a private or special address must be in one of the networks."""
 
     names: frozenset[str] = frozenset()
     networks: tuple[Network, ...] = ()
@@ -107,14 +107,14 @@ def load(environ: Mapping[str, str] = os.environ, **overrides: object) -> Config
             problems.append(str(problem))
             read[field] = None
     if missing := [name for name in _OIDC if name not in read] if read.keys() & {*_OIDC} else []:
-        problems.append(f"ROLECALL_{missing[0].upper()} is not set; sign-in with OpenID Connect needs all of them")
+        problems.append(f"ROLECALL_{missing[0].upper()} is not set; OpenID Connect needs issuer, client ID and secret")
     if problems:
         raise ConfigError("\n".join(problems))
     return msgspec.structs.replace(Config(), **read | {k: v for k, v in overrides.items() if v is not None})
 
 
 def _misspelt(environ: Mapping[str, str]) -> Iterator[str]:
-    """Report names close to a setting's. Ignore others: Kubernetes sets ROLECALL_SERVICE_HOST, for example."""
+    """Report names that resemble a setting. Ignore others: Kubernetes sets ROLECALL_SERVICE_HOST, for example."""
     known = [f"ROLECALL_{field.upper()}" for field in Config.__struct_fields__]
     files = [f"{name}_FILE" for name in known]
     for name in sorted(environ):
@@ -249,7 +249,7 @@ def secret_key(text: str) -> bytes:
         key = b""
     if len(key) != SECRET_KEY_BYTES:
         # Omit the value: this may be logged.
-        raise ConfigError("ROLECALL_SECRET_KEY is not 64 hexadecimal digits, as `openssl rand -hex 32` makes them")
+        raise ConfigError("ROLECALL_SECRET_KEY is not 64 hexadecimal digits, as `openssl rand -hex 32` prints them")
     return key
 
 
@@ -281,7 +281,7 @@ def _source_hosts(text: str) -> AllowedHosts:
 def _existing(name: str) -> Callable[[str], Path]:
     def read(text: str) -> Path:
         if not Path(text).exists():
-            raise ConfigError(f"ROLECALL_{name}: there is no {text}")
+            raise ConfigError(f"ROLECALL_{name}: {text} does not exist")
         return Path(text)
 
     return read

@@ -30,7 +30,10 @@ CronLine = Annotated[Name256, AfterValidator(_a_cron_line)]
 
 
 def is_due(cron: str, fired_at: datetime | None, now: datetime, zone: ZoneInfo) -> bool:
-    """Return whether a schedule is due. One that never fired is due now, so that later times are counted from now."""
+    """Return whether a schedule is due.
+
+    One that has never fired is due now: firing it records the time from which the next one is computed.
+    """
     due = now if fired_at is None else next(CronSim(cron, fired_at.astimezone(zone)), None)
     return due is not None and due <= now
 

@@ -1,7 +1,7 @@
-"""Make connections that check the address when the socket is created (SSRF guard).
+"""Open connections that check the address when the socket is created (SSRF guard).
 
-Senders of webhooks and clients of live sources share these connectors, so that a name that resolves to another address
-between check and connection gains nothing.
+Webhook senders and clients of live sources share these connectors. Checking the address of the socket itself defeats
+DNS rebinding.
 """
 
 import socket

@@ -1,4 +1,4 @@
-"""Errors, raised where they are known and turned into responses in `web/errors.py`."""
+"""Errors, raised where they are detected and turned into responses in `web/errors.py`."""
 
 import msgspec
 

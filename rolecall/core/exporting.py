@@ -38,9 +38,9 @@ _SETTINGS = {
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """An export that is about to begin; `filters` as the caller gave them.
+    """An export that is about to begin, with `filters` as the caller gave them.
 
-    `report_id` is the report that it runs, and `location` the folder that a schedule writes it to.
+    `report_id` is the report that it runs, if any; `location` is the folder that a scheduled report is written to.
     """
 
     id: UUID
@@ -149,10 +149,10 @@ def _made(part: Rows[Any], rows: Sequence[Any]) -> list[Any]:
 
 
 async def _batches(db: Db, name: str, part: Rows[Any]) -> AsyncGenerator[Sequence[Any]]:
-    # As text, which psycopg converts into times in half the time of binary values.
+    # Fetch in text format: psycopg parses times from text twice as fast as from binary.
     async with db.cursor(name) as cursor:
         if part.complete is None:
-            # Ids are only written: as text, without an object for each.
+            # Ids are only written out, so load them as text instead of creating a UUID for each.
             cursor.adapters.register_loader("uuid", TextLoader)
         await cursor.execute(part.statement, part.params)
         # The server reads the next batch while this one is written.

@@ -1,6 +1,6 @@
 """Fault injection: named points around each commit, fsync and send at which tests make a process die.
 
-A file of the point's name in the folder `ROLECALL_FAULTS` arms it; the process that reaches it removes the file and
+A file with the point's name in the folder `ROLECALL_FAULTS` arms it; the process that reaches it removes the file and
 dies. Without that variable a point does nothing.
 """
 

@@ -28,7 +28,7 @@ _DENIED_4 = [
 ]  # fmt: skip
 _GLOBAL_6 = IPv6Network("2000::/3")
 _DENIED_6 = [IPv6Network(text) for text in ("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")]
-# Names that resolve to this machine or network everywhere.
+# Names that always resolve to the local machine or network.
 _LOCAL_NAMES = ("localhost", "local", "localdomain", "internal", "home.arpa")
 
 _NAME = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?", re.IGNORECASE | re.ASCII)

@@ -1,6 +1,6 @@
 """Messages in flight and their results, for the senders of webhooks and notifications.
 
-Results that end while a turn commits are recorded together in the next turn: under load one transaction serves many
+Results that arrive while a turn commits are recorded together in the next turn: under load one transaction serves many
 messages.
 """
 
@@ -16,7 +16,10 @@ Result = TypeVar("Result")
 
 class InFlight(Generic[Result]):
     def __init__(self, wake: Callable[[], None], gather_seconds: float = 0) -> None:
-        """Create an empty set; `wake` requests a turn, `gather_seconds` after a result while others are in flight."""
+        """Start with nothing in flight.
+
+        `wake` requests a turn; while other messages are in flight, it is called `gather_seconds` after a result.
+        """
         self._wake, self._gather_seconds = wake, gather_seconds
         self._tasks: set[asyncio.Task[None]] = set()
         self._ended: list[Result] = []

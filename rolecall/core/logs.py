@@ -63,7 +63,7 @@ def _write(lines: BinaryIO) -> None:
 
 
 def configure(form: str) -> None:
-    """Configure logging once per process; route warnings of libraries the same way."""
+    """Configure logging once per process, including the warnings of libraries."""
     global _request_line  # noqa: PLW0603
     _request_line = _json_line if form == "json" else None if _is_colored() else _text_line
     render = _json_renderer() if form == "json" else _text_renderer()

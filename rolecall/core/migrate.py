@@ -1,7 +1,7 @@
 """Bring a database to this version: numbered migrations, each applied once, then repeatable files (`core/schema.py`).
 
-Both run under one lock, so that several processes may start at once. Migrations make tables and indexes and move data;
-functions, triggers and views are in `rolecall/schema`.
+Both run under one lock, so that several processes may start at once. Migrations create tables and indexes and move
+data; functions, triggers and views are in `rolecall/schema`.
 """
 
 import hashlib
@@ -25,7 +25,7 @@ INTERRUPTED = (
     " or run `rolecall migrate` to return to the data from before it"
 )
 _LOCK = int.from_bytes(b"rolecall", "big") >> 1
-# Look for the tables first: reading them needs no right to create anything.
+# Look for the tables instead of creating them, so that reading needs no privilege to create.
 _FOUND = "SELECT relname FROM pg_class WHERE oid IN (to_regclass('migrations'), to_regclass('schema_files'))"
 _READ = {
     "migrations": "SELECT name, sha256, NULL::int[] FROM migrations",
@@ -34,7 +34,7 @@ _READ = {
 
 
 class Applied(msgspec.Struct, frozen=True):
-    """What was applied to a database: digests of migrations and schema files by name, and the files' version."""
+    """The migrations and schema files applied to a database: their digests by name, and the files' version."""
 
     migrations: dict[str, str]
     schema: dict[str, str]
@@ -113,7 +113,7 @@ def pending(db: psycopg.Connection) -> list[str]:
     if ahead := applied.ahead():
         raise MigrationError(
             f"the database is newer than this program: it has {', '.join(ahead)};"
-            " run the newer program, or restore a backup from before"
+            " run the newer program, or restore a backup from before the upgrade"
         )
     return applied.behind()
 

@@ -16,7 +16,10 @@ async def nudge(db: Db, channel: str) -> None:
 
 
 async def listen(url: str, wakers: Sequence[tuple[str, asyncio.Event]]) -> None:
-    """Set the channel's events at each notification. Reconnect after a failure; until then the tick finds the work."""
+    """Set the events of a channel on each notification.
+
+    Reconnect after a failure; until then the tick finds the work.
+    """
     while True:
         try:
             async with await AsyncConnection.connect(url, autocommit=True) as db:

@@ -1,4 +1,4 @@
-"""Page through lists: 50 rows and an exact total, at the cost of page 1 for every page and filter.
+"""Page through lists: 50 rows and an exact total. Every page costs the same, with any filter.
 
 A large table is a `Listing`, whose totals the triggers of `schema/core.sql` maintain; a list that never changes is a
 `FrozenListing`, whose page starts are stored once; `fetch_page` serves small lists. `docs/lists.md` explains all three.
@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 
 class WithoutData(msgspec.Struct, frozen=True, rename="camel"):
-    """An application whose first import finished after the moment that a list was read for."""
+    """An application whose first import finished after the moment for which a list was read."""
 
     application_id: UUID
     application: str
@@ -43,7 +43,7 @@ class Page(msgspec.Struct, Generic[T], rename="camel"):
     total_pages: int
 
     def map(self, change: Callable[[T], T]) -> "Page[T]":
-        """Change each item, whether it is read already or not."""
+        """Transform each item, now or when it is read."""
         return msgspec.structs.replace(self, items=[change(item) for item in self.items])
 
     async def completed(self, db: Db, complete: "Complete[T]") -> "Page[T]":
@@ -65,14 +65,13 @@ class Rows(msgspec.Struct, Generic[T], frozen=True):
 
 
 class PastPage(Page[T], Generic[T], rename="camel"):
-    """A page of a list that can be read for a past moment; `noDataBefore` names the applications without data then."""
+    """A page of a list as of a past moment; `noDataBefore` names the applications that had no data yet."""
 
     no_data_before: list[WithoutData] = []
 
 
 class Whole(PastPage[T], Generic[T]):
-    """A list that is read later, in batches: `EVERYTHING` returns one instead of a page. Its parts follow
-    each other."""
+    """A list that is read later, part by part in batches; `EVERYTHING` returns one instead of a page."""
 
     parts: list[Rows[T]] = []
 
@@ -103,7 +102,7 @@ def read_already(items: Sequence[T]) -> Whole[T]:
 
 
 class Listing(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
-    """A list as data. Filters on columns that are not facets are counted through their index."""
+    """The description of a list. Filters on columns that are not facets are counted through their index."""
 
     table: str
     row: str
@@ -234,9 +233,10 @@ _COUNTED = """
 
 
 class FrozenListing(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
-    """A list that never changes, so that the start of each page is stored once. `key` maps order columns to types.
+    """A list that never changes, so that the start of each page is stored once.
 
-    A list that may change has a `version`: SQL for a text that differs whenever the list does.
+    `key` maps the columns of the order to their types. A list that can change has a `version`: SQL for a text that
+    differs after each change.
     """
 
     columns: str

@@ -153,7 +153,7 @@ class _Server:
 
     @staticmethod
     def _socket_folder(data_dir: Path) -> Path:
-        """Use a folder beside the data, unless the path is too long for a socket or hard to quote."""
+        """Use a folder next to the data, unless the path is too long for a socket or hard to quote."""
         name = f"rolecall-{hashlib.sha256(str(data_dir).encode()).hexdigest()[:16]}"
         places = (data_dir / "postgres", Path(tempfile.gettempdir()) / name, Path("/tmp") / name)  # noqa: S108
         short = (place for place in places if len(str(place)) + len(_SOCKET) < _SOCKET_PATH_LIMIT)
@@ -283,7 +283,7 @@ def _make_system_user(name: str) -> pwd.struct_passwd:
         subprocess.run(["useradd", "--system", "--no-create-home", name], check=True, capture_output=True)
     except (OSError, subprocess.CalledProcessError) as error:
         raise PostgresError(
-            f"PostgreSQL does not run as root, and the user {name} could not be made for it;"
+            f"PostgreSQL does not run as root, and the user {name} could not be created for it;"
             " run as an ordinary user, or set ROLECALL_DATABASE_URL"
         ) from error
     return pwd.getpwnam(name)

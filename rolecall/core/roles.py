@@ -32,5 +32,5 @@ SCOPES: dict[Role, frozenset[Scope]] = {
 
 
 def scopes_over_all_records(role: str | None) -> frozenset[Scope]:
-    """Return what a role allows on every record, as a token does; a limited role allows it on no list."""
+    """Return the scopes that a role has for every record, as a token does; a limited role has none."""
     return frozenset() if role is None or role in LIMITED else SCOPES[Role(role)]

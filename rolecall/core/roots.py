@@ -1,4 +1,4 @@
-"""Locations of files inside the roots that the operator allows: folders, compared after resolving links, and URLs."""
+"""Check that file locations are inside the roots that the operator allows: folders or URLs."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,14 +6,14 @@ from urllib.parse import unquote
 
 
 def is_plain(url: str) -> bool:
-    """Return whether a path contains no traversal, also after repeated URL decoding."""
+    """Return whether a path contains no traversal, even after repeated URL decoding."""
     while (decoded := unquote(url)) != url:
         url = decoded
     return ".." not in url and "\\" not in url and url.isprintable()
 
 
 def is_below(roots: Sequence[Path], path: Path) -> bool:
-    """Compare after resolving: neither `..` nor a link leads out. The roots must be resolved already."""
+    """Resolve the path first, so that neither `..` nor a link escapes. The roots must be resolved already."""
     try:
         resolved = path.resolve()
     except (OSError, RuntimeError):  # a cycle of links

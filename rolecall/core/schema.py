@@ -1,8 +1,8 @@
 """Apply repeatable SQL: the functions, triggers and views of `rolecall/schema`, after the migrations.
 
 A file is applied again when its digest differs from the one in the table `schema_files`; all that differ are applied in
-one transaction. The table also records which objects each file made, so that an object that is in no file any more is
-dropped, and which version of the program applied them, so that an older program leaves a newer one's files alone.
+one transaction. The table also records which objects each file created, so that objects that no file creates any more
+are dropped, and which version of the program applied them, so that an older program leaves a newer one's files alone.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ from rolecall.core.errors import CannotRun
 from rolecall.core.faults import fault
 
 FOLDER = Path(__file__).parent.parent / "schema"
-# In the order in which packages import each other, lowest first: SQL may use functions of the files before it.
+# Ordered as the packages import each other, lowest first: SQL may use functions of earlier files.
 PACKAGES: tuple[str, ...] = (
     "constants",
     "core",

@@ -1,6 +1,6 @@
 """Recognize secrets by the names of their columns or attributes.
 
-The one list of such names: of directories, databases, SAP, web applications, and in other languages.
+This is the only list of such names. It covers directories, databases, SAP and web applications, in several languages.
 """
 
 import re
@@ -13,7 +13,7 @@ def _letters(text: str) -> str:
     return re.sub(r"[\W_]", "", without_accents(text.casefold()).replace("ł", "l"))
 
 
-# Parts of a header, wherever they are in it.
+# Strings that mark a secret anywhere in a header.
 _ANYWHERE = tuple(map(_letters, (
     "password", "passwd", "passphrase", "passcode", "pwd", "pswd", "apikey", "privatekey", "secretkey", "accesstoken",
     "refreshtoken", "clientsecret", "sharedsecret", "activationkey", "encryptionkey", "signingkey", "masterkey",
@@ -34,9 +34,9 @@ _PASSWORDS = {
     "pass", "passw", "psw", "pw", "pword", "mdp", "senha", "parola", "haslo", "heslo", "geslo", "zaporka", "parool",
     "sifre", "kodeord",
 }  # fmt: skip
-# Whole headers, and endings of headers without separators: columns with hashes of SAP and Oracle.
+# Whole headers without separators: hash columns of SAP and Oracle, and compounds such as `userpass`.
 _WHOLE = re.compile(r"bcode|ocod\d|spare4|.*hash(?:ed)?|(?:user|login|admin|root|db|web|mail|smtp|ftp)pass")
-# Headers about a secret that do not hold it: when it was used, whether it expires.
+# Parts of headers that describe a secret without containing it: when it was used, whether it expires.
 _ABOUT = (
     "lastused",
     "expir",
@@ -51,7 +51,7 @@ _ABOUT = (
     "blockcredential",
 )
 _ABOUT_WORDS = {"has", "provider", "count", "status", "length", "strength", "used", "type"}
-# Of passwords: when one was changed, and what may be done with it.
+# The same for passwords: when one was changed, what its rules are.
 _ABOUT_PASSWORDS = (
     "change", "lastset", "lastmod", "lastupdat", "lastreset", "passwordset", "passwordreset", "reversible", "cannot",
     "badpassword", "badpwd", "replicat", "strongpassword", "chgdat", "geandert", "anderung",
@@ -60,7 +60,7 @@ _ABOUT_PASSWORDS = (
 _ABOUT_PASSWORD_WORDS = {"set", "date", "time", "age", "lock", "locked", "lockout", "reset"}
 # Attributes of password policies in directories, and columns of SAP.
 _STATES = re.compile(r"pwd.*(?:date|time|state|initial|reset|count|subentry|attempts)")
-# Words that contain one of the above and mean something else: a one-time password is a password.
+# Words that contain one of the above by accident: a one-time password is a secret, not the time of a change.
 _OTHERS = re.compile(r"(?:one|first)time|exchange")
 # Members of an object of credentials that name the account, such as credentials.userName.
 _NAMING = {"username", "login", "name", "id", "type"}
@@ -79,7 +79,7 @@ def looks_secret(header: str) -> bool:
     folded, words = _OTHERS.sub("", folded), words - ({"time"} if _OTHERS.search(folded) else set())
     if words & _ABOUT_WORDS or any(part in folded for part in _ABOUT):
         return False
-    # The token that resets a password is a secret.
+    # A key stays a secret whatever the header says about passwords: `passwordResetToken`.
     if words & _KEYS:
         return True
     about = _STATES.fullmatch(folded) or words & _ABOUT_PASSWORD_WORDS

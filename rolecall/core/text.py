@@ -60,7 +60,7 @@ def name_key(name: str) -> str:
 
 
 def skeletons(name: str) -> set[str]:
-    """Return what a name looks like, by small letters and by capitals; equal skeletons are easily confused.
+    """Return what a name looks like in lower case and in upper case; names that share a skeleton are easily confused.
 
     Letters that look like Latin ones count as those, and dots at the end are ignored.
     """

@@ -1,9 +1,9 @@
 -- The audit chain (docs/decisions/0044 and 0045): every change of a governed table becomes an entry of a hash chain.
 --
--- Any INSERT, UPDATE or DELETE on a governed table fires `note_insert`, `note_update` or `note_delete`, which note what each row was and is. The
--- first note of a transaction inserts into audit_pending; its deferred trigger `chain_changes` runs at COMMIT, turns the notes into one
--- entry for each thing that changed and appends them to a chain; writing the chain's head fires `keep_checkpoint`. core/authors.py says who
--- acts. A package's schema file calls `keep_audit` for its tables.
+-- Any INSERT, UPDATE or DELETE on a governed table fires `note_insert`, `note_update` or `note_delete`, which note each row before and
+-- after the change. The first note of a transaction inserts into audit_pending; its deferred trigger `chain_changes` runs at COMMIT, turns
+-- the notes into one entry for each thing that changed and appends them to a chain; writing the chain's head fires `keep_checkpoint`.
+-- core/authors.py says who acts. A package's schema file calls `keep_audit` for its tables.
 
 -- Add notes to those of this transaction. They are kept in a setting of the transaction: no rows to clean up, and a rollback discards them.
 CREATE OR REPLACE FUNCTION note_changes(notes text) RETURNS void LANGUAGE plpgsql AS $$
@@ -13,7 +13,7 @@ BEGIN
     IF notes IS NULL THEN
         RETURN;
     END IF;
-    -- A transaction that changes very much chains its notes in parts.
+    -- Chain the notes of a very large transaction in parts, so that the setting stays small.
     IF length(noted) > 32 * 1024 * 1024 THEN
         PERFORM chain_notes();
         noted := '';
@@ -198,9 +198,9 @@ BEGIN
     ON CONFLICT (chain) DO UPDATE SET number = EXCLUDED.number, count = h.count + EXCLUDED.count, hash = EXCLUDED.hash;
 END $$;
 
--- Update a chain's checkpoint (docs/decisions/0089) when its head moves. Only while entries are being chained: a head that is changed by hand
--- contradicts its checkpoint. And only from a checkpoint that fits the heads: one that contradicts them stays as it is, so that later
--- entries do not hide what was done.
+-- Update a chain's checkpoint (docs/decisions/0089) when its head moves. Only while entries are being chained: a head that is changed by
+-- hand contradicts its checkpoint. A checkpoint that already contradicts the heads is not updated, so that later entries do not hide
+-- tampering.
 CREATE OR REPLACE FUNCTION keep_checkpoint() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF current_setting('rolecall.chain', true) = NEW.chain::text THEN

@@ -1,14 +1,14 @@
--- What every package uses: the time of a transaction, and lists with exact totals (docs/lists.md).
+-- Functions that every package uses: the time of a transaction, and lists with exact totals (docs/lists.md).
 --
 -- Any INSERT, UPDATE, DELETE or TRUNCATE on a listed table fires the triggers `keep_list_on_…`, which append to list_changes; every 256th
--- change folds them into list_contents. core/paging.py reads both; its `tidy_lists` folds what is left. A package's schema file calls
+-- change folds them into list_contents. core/paging.py reads both; its `tidy_lists` folds the rest. A package's schema file calls
 -- `keep_list` for its tables.
 
 -- The time that this transaction writes, by the program's clock: core/authors.py puts it into the setting `rolecall.author`.
 CREATE OR REPLACE FUNCTION written_on() RETURNS timestamptz STABLE LANGUAGE sql RETURN
     coalesce((nullif(current_setting('rolecall.author', true), '')::jsonb ->> 'createdDate')::timestamptz, now());
 
--- How many rows lie between two remembered keys, and how many changes are appended before one writer folds them.
+-- The number of rows between two stored keys, and the number of changes after which a writer folds them.
 CREATE OR REPLACE FUNCTION list_stride() RETURNS int IMMUTABLE LANGUAGE sql RETURN 1000;
 CREATE OR REPLACE FUNCTION list_patience() RETURNS int IMMUTABLE LANGUAGE sql RETURN 256;
 
@@ -109,9 +109,9 @@ BEGIN
     $sql$, the_list::regclass, condition) USING the_list, the_facet;
 END $$;
 
--- Rebuild the contents from the table, in one statement and therefore from one snapshot; for bulk loads. Filters without the columns
--- `within` are not counted, and of all rows only those of `part`. A filter on a column that has one value in all of these rows finds them
--- all, so it is not counted again.
+-- Rebuild the contents from the table, in one statement and therefore from one snapshot; for bulk loads. Only filters that name the columns
+-- `within` are counted, and only the rows of `part`. A filter on a column that has one value in all of these rows finds them all, so it is
+-- not counted again.
 CREATE OR REPLACE FUNCTION recount_list(the_list text, columns text[], within text[] DEFAULT '{}', part jsonb DEFAULT '{}') RETURNS void
 LANGUAGE plpgsql AS $recount$
 DECLARE

@@ -1,1 +1,1 @@
-"""What the routes of the API share: authentication, bodies, errors, exports and the OpenAPI document."""
+"""Code that all routes of the API share: authentication, bodies, errors, exports and the OpenAPI document."""

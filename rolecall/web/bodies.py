@@ -75,7 +75,7 @@ async def read_json(request: AnyRequest, limit: int, media_types: Sequence[str] 
     if not isinstance(raw, dict):
         raise Invalid.on("body", "Body must be a JSON object")
     if _is_deeper(raw, DEEPEST_JSON):
-        raise Invalid.on("body", f"Body must be nested at most {DEEPEST_JSON} deep")
+        raise Invalid.on("body", f"Body must be nested at most {DEEPEST_JSON} levels deep")
     return Carried(raw, hashlib.sha256(content).digest())
 
 

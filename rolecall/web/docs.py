@@ -1,6 +1,6 @@
 """The OpenAPI document as pages that work offline: one to read without scripts, one to try operations (Swagger UI).
 
-The build hook takes Swagger UI out of a Python package (hatch_build.py); nothing is loaded from other hosts.
+The build hook copies Swagger UI from a Python package (hatch_build.py); nothing is loaded from other hosts.
 """
 
 import json

@@ -73,7 +73,7 @@ def answer_framework(request: Request[Any, Any, Any], error: HTTPException) -> R
 
 
 def answer_outage(_: Request[Any, Any, Any], error: Exception) -> Response[ErrorBody]:
-    what = "disk is full" if is_disk_full(error) else "database is out of reach"
+    what = "disk is full" if is_disk_full(error) else "database is unreachable"
     log.error(what, reason=str(error), correlation_id=correlation_id.get())
     return answer(503, "unavailable", f"The {what}", {"Retry-After": _RETRY_AFTER_OUTAGE})
 

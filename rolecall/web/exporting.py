@@ -32,10 +32,10 @@ Sign = Callable[[Db], Awaitable[Author]]
 Find = Callable[[Db], Awaitable[Page[Any]]]
 
 MOST_AT_ONCE, MOST_OF_A_CALLER = 4, 2
-# How long a client may take to accept a chunk, and the whole file: a snapshot holds back VACUUM.
+# Limits on the time to accept a chunk, and the whole file: an open snapshot holds back VACUUM.
 PATIENCE_SECONDS = 60.0
 LONGEST_SECONDS = 1800.0
-# The convention of proxies for a request whose client went away.
+# The status that proxies log when a client disconnects early.
 _CLIENT_CLOSED = 499
 _JSON = "json"
 _FORMATS = [_JSON, *Format]
@@ -53,11 +53,11 @@ a_format = Reader(_format, {"type": "string", "enum": _FORMATS, "default": _JSON
 
 
 def format_asked(request: AnyRequest) -> Format | None:
-    """Return the format that `?format=` or else `Accept` asks for; None is a page of JSON."""
+    """Return the format that `?format=` or else `Accept` requests; None means a JSON page."""
     format = _format_asked(request)
-    # HEAD is answered like GET without the body: it would build a whole file and send nothing.
+    # HEAD runs like GET without sending the body, so it would build a whole file for nothing.
     if format and request.scope.get("is_head"):
-        raise Invalid.on("format", "Format must be left out of HEAD: an export needs GET")
+        raise Invalid.on("format", "Format is not allowed in a HEAD request; use GET to export")
     return format
 
 
@@ -74,7 +74,7 @@ def _format_asked(request: AnyRequest) -> Format | None:
 
 
 def accepted(accept: str) -> Format | None:
-    """Choose the format that `Accept` prefers; None, a page of JSON, if it prefers no export format."""
+    """Return the export format that `Accept` prefers; None means a JSON page."""
     wanted = []
     for option in accept.split(","):
         media_type, *parameters = (part.strip().lower() for part in option.split(";"))
@@ -93,7 +93,7 @@ def _number(text: str) -> float:
 
 
 async def begin(services: Services, plan: Plan, caller_id: UUID, find: Find, sign: Sign) -> ASGIResponse:
-    """Open the list in a snapshot, record the export, and return the answer that streams it."""
+    """Open the list in a snapshot, record the export, and return the response that streams it."""
     async with AsyncExitStack() as stack:
         stack.enter_context(services.exports.taken(MOST_AT_ONCE, "exports", caller_id, MOST_OF_A_CALLER))
         db = await stack.enter_async_context(snapshot(services.config))
@@ -161,7 +161,7 @@ class Download(ASGIResponse):
         await self._body(send, held, more=False)
 
     async def _body(self, send: Send, piece: bytes, *, more: bool) -> None:
-        """Send a chunk, after the headers if it is the first: until then an error can still be answered."""
+        """Send a chunk, with the headers before the first one: until then an error response is still possible."""
         async with asyncio.timeout(PATIENCE_SECONDS):
             if not self._is_started:
                 await send({"type": "http.response.start", "status": 200, "headers": self._start})

@@ -1,4 +1,4 @@
-"""Liveness and readiness. Both need no token and reveal nothing else."""
+"""Liveness and readiness probes. They need no token and reveal nothing else."""
 
 from litestar import Response, Router, get
 from psycopg import Error
@@ -27,7 +27,7 @@ async def ready(request: AnyRequest) -> Response[dict[str, str]] | Response[Erro
             missing = await _missing(db)
             failing = 0 if missing else await services.failing_schedules(db)
     except (Error, PoolTimeout):
-        missing = "the database is out of reach"
+        missing = "the database is unreachable"
     if missing:
         return answer(503, "unavailable", f"Not ready: {missing}", {"Retry-After": "1"})
     if failing:

@@ -1,4 +1,4 @@
-"""Idempotency keys: the same key and body return the first response; another body is a conflict."""
+"""Idempotency keys: the same key and body return the first response; a different body is a conflict."""
 
 from datetime import datetime, timedelta
 from uuid import UUID

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from rolecall.core.errors import RateLimited
 
-# A minute.
+# Limits per minute.
 FAILED_AUTHENTICATIONS = 300
 SIGN_INS_FROM_AN_ADDRESS = 60
 SIGN_INS_OF_A_PERSON = 10
@@ -36,7 +36,7 @@ class Slots:
 
     @contextmanager
     def taken(self, most: int, what: str, key: object, most_of_key: int) -> Iterator[None]:
-        """Take a place for `key` until the work ends; raise RateLimited when all, or all of the key, are taken."""
+        """Take a slot for `key` until the work ends; raise RateLimited when all, or all of the key's, are taken."""
         running = self._taken.total()
         if running >= most or self._taken[key] >= most_of_key:
             raise RateLimited(_RETRY_SECONDS, f"{running} {what} are running; try again in {_RETRY_SECONDS} s")

@@ -60,7 +60,7 @@ def read_filters(source: ListSource, given: Mapping[str, str]) -> dict[str, Any]
     known = [*source.filters, *([RECORD] if source.is_below_record else [])]
     for name, text in given.items():
         if name not in known:
-            choice = f"it has {', '.join(known)}" if known else "it has none"
+            choice = f"use {', '.join(known)}" if known else "it has no filters"
             problems.append(Problem(f"filters.{name}", f"The list {source.name} has no such filter; {choice}"))
         elif not is_storable(text):
             problems.append(Problem(f"filters.{name}", f"{human_name([name])} must not contain NUL characters"))
@@ -102,5 +102,5 @@ def choose_columns(source: ListSource, names: list[str] | None) -> tuple[Column,
     if unknown := [name for name in names if name not in known]:
         raise Invalid(*(Problem("columns", f"The list {source.name} has no column {name}") for name in unknown))
     if len(set(names)) < len(names):
-        raise Invalid.on("columns", "Columns must differ")
+        raise Invalid.on("columns", "Columns must not contain duplicates")
     return tuple(known[name] for name in names)

@@ -52,7 +52,7 @@ _HEADERS: Json = {
 _IDEMPOTENCY_KEY = {
     "name": "Idempotency-Key",
     "in": "header",
-    "description": "Within 24 hours the same key and body return the first response again; another body is a conflict.",
+    "description": "Within 24 hours the same key and body return the first response; a different body is a conflict.",
     "schema": {"type": "string", "pattern": "^[ -~]+$", "minLength": 1, "maxLength": idempotency.LONGEST_KEY},
 }
 
@@ -81,17 +81,17 @@ FAULTS = {
         "This idempotency key was used with another request",
     ),
     413: Fault("payload_too_large", "The body is larger than its limit.", "The body is larger than 1 MiB"),
-    415: Fault("unsupported_media_type", "The body has another content type.", "Send the body as application/json"),
+    415: Fault("unsupported_media_type", "The content type is not supported.", "Send the body as application/json"),
     429: Fault("rate_limited", "Too many requests.", "Too many requests; try again in 30 s", "Retry-After"),
     500: Fault("server_error", "An internal error; the log has the details.", "Something went wrong"),
     503: Fault(
-        "unavailable", "The database is out of reach, or a disk is full.", "The database is out of reach", "Retry-After"
+        "unavailable", "The database is unreachable, or a disk is full.", "The database is unreachable", "Retry-After"
     ),
 }
 
 
 class WebhookEvent(msgspec.Struct, frozen=True):
-    """A webhook event; `description` is its condition."""
+    """A webhook event; `description` says when it occurs."""
 
     name: str
     display: str

@@ -131,7 +131,7 @@ def operation(
     delay_seconds: float = 0,
     revokes: bool = False,
 ) -> Callable[[Callable[..., Awaitable[Any]]], HTTPRouteHandler]:
-    """Turn a function into a route. With `scope=None` anyone may call it; there is no caller then.
+    """Turn a function into a route. With `scope=None` anyone may call it, and there is no caller.
 
     `secret`: the response is shown once and never stored for an idempotency key. `delay_seconds`: wait after the commit
     until the caches of other processes have expired. `revokes`: serialize with other operations that revoke authority,
@@ -154,7 +154,7 @@ def operation(
 
 
 def _register(spec: Operation, scope: Scope) -> None:
-    """Make a list known to exports."""
+    """Register a list for exports, reports and the console."""
     (item,) = get_args(spec.answer)
     name = name_of(spec.function)
     register(
@@ -240,7 +240,10 @@ def sign_as(services: Services, caller: Caller, scope: Scope, action: str) -> ex
 
 
 async def _answer_file(spec: Operation, services: Services, request: AnyRequest, now: datetime) -> ASGIApp:
-    """Respond to a POST with a file; the function runs its own transactions, so that none stays open during it."""
+    """Respond to a POST with a file.
+
+    The function runs its own transactions, so that none stays open during the download.
+    """
     caller = await _admit(spec, services, request, now)
     carried = await spec.read_body(request, services.config)
     id = request.path_params.get("id", "")
@@ -305,7 +308,7 @@ async def _admit(spec: Operation, services: Services, request: AnyRequest, now: 
     if rate := services.config.rate_limit:
         reads = spec.method == "GET"
         services.requests.count((caller.id, reads), rate.reads if reads else rate.writes, now)
-    # For a `read_body` that uses rights itself.
+    # Some `read_body` functions check rights themselves.
     request.scope["user"] = caller
     return caller
 

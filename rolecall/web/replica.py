@@ -12,7 +12,7 @@ from rolecall.core.db import Pool, fetch_value
 
 log = structlog.get_logger("rolecall.replica")
 
-# How long a reader waits for the replica to catch up, in steps, and the back-off after a failure.
+# The pauses of a reader that waits for the replica to catch up, and the back-off after a failure.
 _PATIENCE = (0.001, 0.002, 0.004, 0.008, 0.016)
 _REST_SECONDS = 5.0
 _REACH_SECONDS = 0.5
@@ -33,7 +33,7 @@ class Replica:
         return await self._checks.get(None)
 
     def rest(self, fault: Exception) -> None:
-        log.warning("replica out of reach", reason=str(fault))
+        log.warning("replica unreachable", reason=str(fault))
         self._resting_until = time.monotonic() + _REST_SECONDS
 
     async def _check(self, _: set[None]) -> bool:

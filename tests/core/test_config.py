@@ -100,7 +100,7 @@ def test_all_invalid_settings_are_reported_at_once() -> None:
         "ROLECALL_TIMEZONE: 'Mars/Olympus' is not a time zone such as Europe/Zurich",
         "ROLECALL_POOL_SIZE: 'ten' is not a whole number above 0",
         "ROLECALL_OIDC_ISSUER: 'http://provider.example.com' is not an https URL",
-        "ROLECALL_OIDC_CLIENT_ID is not set; sign-in with OpenID Connect needs all of them",
+        "ROLECALL_OIDC_CLIENT_ID is not set; OpenID Connect needs issuer, client ID and secret",
     ]
 
 

@@ -79,7 +79,7 @@ async def test_a_body_over_the_limit_is_413(client: httpx2.AsyncClient) -> None:
         (b"null", "Body must be a JSON object"),
         (b'"name"', "Body must be a JSON object"),
         (b"7", "Body must be a JSON object"),
-        (DEEP.encode(), "Body must be nested at most 64 deep"),
+        (DEEP.encode(), "Body must be nested at most 64 levels deep"),
     ],
 )
 async def test_body_that_is_not_a_json_object_is_one_error_on_body(
@@ -144,13 +144,13 @@ async def test_server_error_reveals_no_internals(client: httpx2.AsyncClient, db:
     assert is_error(answer, 500, "server_error", "Something went wrong")
 
 
-async def test_a_database_out_of_reach_is_503(config: Config, token: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_unreachable_database_is_503(config: Config, token: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(db_module, "PATIENCE_SECONDS", 0.2)
     nowhere = msgspec.structs.replace(config, database_url="postgresql://127.0.0.1:1/nowhere")
     async with serving(nowhere) as client:
         answer = await client.get("/api/identities", headers={"Authorization": f"Bearer {token}"})
 
-    assert is_error(answer, 503, "unavailable", "The database is out of reach")
+    assert is_error(answer, 503, "unavailable", "The database is unreachable")
     assert answer.headers["retry-after"] == "5"
 
 

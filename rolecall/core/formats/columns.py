@@ -1,4 +1,7 @@
-"""The columns of a list, derived from the type of its items: nested objects become `application.name`, lists JSON."""
+"""Derive the columns of a list from the type of its items.
+
+The fields of nested objects become columns such as `application.name`; lists become JSON.
+"""
 
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
@@ -14,7 +17,7 @@ _ENCODE = msgspec.json.Encoder().encode
 
 class ColumnType(StrEnum):
     TEXT = "text"
-    # Text that the service chose, such as an id or a status.
+    # Text that the service defines, such as an id or a status.
     CODE = "code"
     INTEGER = "integer"
     NUMBER = "number"
@@ -90,7 +93,7 @@ def _encoded(values: Sequence[Any], type: ColumnType) -> list[Any]:
             return [None if value is None else _ENCODE(value).decode() for value in values]
         return cast(list[Any], msgspec.to_builtins(list(values)))
     except TypeError:
-        # Fields that are not encoded are UNSET.
+        # UNSET marks fields that the API omits.
         return _encoded([None if value is msgspec.UNSET else value for value in values], type)
 
 
@@ -100,7 +103,7 @@ def _reached(within: dict[tuple[str, ...], Sequence[Any]], path: tuple[str, ...]
         above, name = _reached(within, path[:-1]), path[-1]
         kinds = {*map(type, above)} - {NoneType, msgspec.UnsetType}
         if len(kinds) == 1 and issubclass(kind := kinds.pop(), msgspec.Struct):
-            # Column by column: an object for each row would take three times as long.
+            # Work column by column: building an object for each row would take three times as long.
             nothing = (None,) * len(kind.__struct_fields__)
             rows = [msgspec.structs.astuple(each) if type(each) is kind else nothing for each in above]
             for field, values in zip(kind.__struct_encode_fields__, zip(*rows, strict=True), strict=True):

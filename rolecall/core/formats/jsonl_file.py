@@ -10,7 +10,7 @@ _ENCODER = msgspec.json.Encoder()
 
 
 class JsonLinesFile:
-    """JSON lines: each item as the API's list has it, or an object of the chosen columns."""
+    """JSON lines: each item as in the API's list, or an object with the chosen columns."""
 
     def __init__(self, columns: Sequence[Column], *, is_chosen: bool = False) -> None:
         self._columns = columns if is_chosen else None

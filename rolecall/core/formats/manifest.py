@@ -14,5 +14,5 @@ class ExportManifest(msgspec.Struct, frozen=True, kw_only=True):
     created_by: str
     started_on: datetime
     row_count: int
-    # When the first import finished, by the name of the application.
+    # The time of the first finished import, by application name.
     no_data_before: dict[str, datetime] = {}

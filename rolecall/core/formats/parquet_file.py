@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 _ROW_GROUP = 50_000
-# Queued frames; a longer queue would only use memory.
+# The length of the queue of frames; a longer one would only use more memory.
 _AHEAD = 2
 
 

@@ -1,6 +1,6 @@
 """Prevent formula injection: a spreadsheet runs a cell that begins like a formula."""
 
-# As OWASP lists them, with the full-width forms that some programs accept.
+# The characters that OWASP lists, and the full-width forms that some programs accept.
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 

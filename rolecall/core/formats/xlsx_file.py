@@ -19,7 +19,7 @@ from rolecall.core.formats.spreadsheets import harmless
 MOST_ROWS = 1_048_575
 _LONGEST_TEXT = 32_767
 _FIRST_DAY = datetime(1899, 12, 30, tzinfo=UTC)
-# Spreadsheets treat 1900 as a leap year, which it was not.
+# Spreadsheets treat 1900 as a leap year, so they show dates before March 1900 wrong; write those as text.
 _FIRST_COUNTED = datetime(1900, 3, 1, tzinfo=UTC)
 _DAY = 86_400
 # Characters that XML does not allow, and text that spreadsheets would read as an escape sequence.
@@ -129,7 +129,7 @@ def _text(value: str, style: int = 0) -> str:
 
 
 def _shortened(value: str) -> str:
-    """Cut a text to what a cell can hold, which spreadsheets count in UTF-16 units."""
+    """Cut text to the limit of a cell, which spreadsheets count in UTF-16 code units."""
     if len(value) * 2 < _LONGEST_TEXT:
         return value
     units = value.encode("utf-16-le")
@@ -164,7 +164,7 @@ _WRITERS = {
 
 
 class _XlsxSink(RawIOBase):
-    """A buffer for written bytes that cannot seek, so that the zip file is streamed."""
+    """A write buffer without `seek`, so that zipfile streams its output."""
 
     def __init__(self) -> None:
         self._pieces = bytearray()
