@@ -53,7 +53,7 @@ def write_file(pieces: Iterator[bytes], output: Path | None) -> None:
 
 
 def resolved(client: "Client", given: dict[str, Any]) -> dict[str, Any]:
-    """Replace names by ids."""
+    """Replace names with ids."""
 
     def id(name: str, value: Any) -> Any:
         if not isinstance(value, str):

@@ -31,7 +31,7 @@ Everyone in the company can sign in. As an accountant's supervisor, for example:
 
   rolecall demo sign-in {supervisor} --data-dir {folder}
 
-Approve the request for Team Chat there: the carrier creates the account and an import proves it, in some seconds.
+Approve the request for Team Chat there: the carrier creates the account and an import proves it, within seconds.
 
 Try:
 
@@ -139,7 +139,7 @@ def _prepare(config: "Config", peer: "ScimPeer") -> None:
 
         from rolecall.demo.company import make_company
 
-        click.echo("Creating the sample company; this takes some seconds", err=True)
+        click.echo("Creating the sample company; this takes a few seconds", err=True)
         (config.data_dir / _UNFINISHED).touch()
         peer.clear()
         _keep(config.data_dir / _TOKEN_FILE, asyncio.run(make_company(config, _ADMINISTRATOR, peer)))

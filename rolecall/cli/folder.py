@@ -84,7 +84,7 @@ def found_database(data_dir: Path | None) -> Iterator["Config"]:
     if config.database_url is None and not is_made(config.data_dir):
         raise CannotRun(
             f"There is no database in the folder {config.data_dir.absolute()};"
-            " name another with --data-dir or ROLECALL_DATA_DIR, or make one with `rolecall serve`"
+            " name another with --data-dir or ROLECALL_DATA_DIR, or create one with `rolecall serve`"
         )
     with database(config) as here:
         yield here
@@ -117,7 +117,7 @@ def clear_refusals() -> Iterator[None]:
     try:
         yield
     except psycopg.OperationalError as error:
-        raise CannotRun(f"The database is out of reach: {' '.join(str(error).split())}") from error
+        raise CannotRun(f"The database is unreachable: {' '.join(str(error).split())}") from error
     except psycopg.ProgrammingError as error:
         if error.sqlstate is None:
             # Omit the driver's message: it repeats the URL, which may contain a password.
@@ -142,7 +142,7 @@ def with_database(data_dir: Path | None, act: Callable[["Config", "Db"], Awaitab
 
 
 def with_made_database(data_dir: Path | None, act: Callable[["Config", "Db"], Awaitable[T]]) -> T:
-    """Like `with_database`, but create a missing database and say so, for commands used before the first `serve`."""
+    """Run `act` as `with_database` does, but create a missing database; for commands used before the first `serve`."""
     from rolecall.core import config as configuration
     from rolecall.core.migrate import is_new
 

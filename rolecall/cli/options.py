@@ -23,7 +23,7 @@ NAMED: dict[str, Callable[[], calls.Call[Any]]] = {
 PEOPLE = {"identity_id", "owner_id", "provisioner_ids", "supervisor_id", "reviewer_id", "assignee_id"}
 PEOPLE |= {"approver_id", "control_owner_id", "reviewer_ids", "stand_in_id"}
 
-# Of these, the parameters that an empty value clears.
+# The parameters among these that an empty value clears.
 CLEARED = {"supervisor_id"}
 
 _WORK = ["Pending", "Open", "Resolved", "Completed", "Canceled", "Scheduled", "Snoozed"]

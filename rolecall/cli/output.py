@@ -100,7 +100,7 @@ def _reached(item: Any, path: str) -> Any:
     from rolecall.client.calls.describe import camel
 
     for name in path.split("."):
-        # Parts of an answer without a type of their own are objects with the API's names.
+        # Parts of a response without a type of their own are dicts with the API's field names.
         item = item.get(camel(name)) if isinstance(item, dict) else getattr(item, name, None)
     return item
 

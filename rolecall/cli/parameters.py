@@ -45,7 +45,7 @@ def _option(noun: str, name: str, hint: Any, required: bool) -> click.Parameter:
 
 
 def argument_help(call: Callable[..., Any]) -> Iterator[str]:
-    """Describe the arguments in the help text, as click gives them none."""
+    """Describe the arguments in the help text, because click shows no help for them."""
     for parameter in inspect.signature(call).parameters.values():
         if parameter.name in PEOPLE and parameter.kind is parameter.POSITIONAL_OR_KEYWORD:
             yield f"{_spoken(parameter.name).upper()}: {A_PERSON[0].lower()}{A_PERSON[1:]}"

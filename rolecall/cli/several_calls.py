@@ -249,17 +249,17 @@ def templates(as_json: bool, field: str | None, profile: str | None) -> None:
 @field_option
 @profile_option
 def bounce(file: Path, as_json: bool, field: str | None, profile: str | None) -> None:
-    """Read a mail that came back and mark its message as bounced.
+    """Read a delivery report and mark its message as bounced.
 
-    FILE: the mail with its headers, by default stdin. The token needs only the scope `bounces:write`. Exits with 0 also
-    for mails that are no delivery report, and with 75 (try again later) if the service cannot be reached or refuses the
+    FILE: the mail with its headers, by default stdin. The token needs only the scope `bounces:write`. Exits with 0 even
+    if the mail is not a delivery report, and with 75 (try again later) if the service cannot be reached or refuses the
     token, so that a mail server keeps the mail.
 
     Example: `rolecall notify bounce returned.eml`
     """
     if str(file) != "-" and not file.is_file():
         raise click.BadParameter(f"{file}: no such file", param_hint="file")
-    # Read all of stdin, so that the mail server can write it; a report is at the beginning.
+    # Read all of stdin, so that the mail server can finish writing; the report is at the beginning.
     content = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
     mail = content[:_MOST_OF_A_MAIL].decode(errors="replace").replace("\x00", "")
     try:

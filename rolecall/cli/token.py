@@ -69,7 +69,7 @@ def _days(expires: str) -> int | None:
 def list_(data_dir: Path | None, as_json: bool) -> None:
     """List all tokens, newest first, with the person who created each; secrets are not stored.
 
-    Refused scopes are those that this person may not use now.
+    Refused scopes are those that this person may no longer use.
 
     Example: `rolecall token list --json`
     """

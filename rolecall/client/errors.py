@@ -45,7 +45,7 @@ class TooMany(Failed):
 
 
 class Unavailable(Failed):
-    """The service or its database stayed out of reach for longer than `patience`."""
+    """The service or its database stayed unreachable for longer than `patience`."""
 
 
 class NotVerified(Exception):

@@ -81,7 +81,7 @@ def advance(flow: Generator[Step, Outcome, T], outcome: Outcome = None) -> Step 
 
 
 def perform(call: Call[T], patience: float) -> Flow[T]:
-    """Perform one call, with retries for `patience` seconds while the service is out of reach.
+    """Perform one call, with retries for `patience` seconds while the service is unreachable.
 
     Every write carries an idempotency key, so that a retry has no second effect.
     """
@@ -146,7 +146,7 @@ def error_in(reply: Reply) -> errors.Failed:
 
 def _unavailable(outcome: Reply | Lost, correlation_id: str) -> errors.Unavailable:
     if isinstance(outcome, Lost):
-        return errors.Unavailable(f"The service is out of reach: {outcome.reason}", correlation_id)
+        return errors.Unavailable(f"The service is unreachable: {outcome.reason}", correlation_id)
     return errors.Unavailable(str(error_in(outcome)), outcome.correlation_id or correlation_id)
 
 

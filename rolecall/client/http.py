@@ -34,7 +34,7 @@ _TIMEOUT = httpx2.Timeout(60, connect=5)
 
 
 class Client:
-    """Blocking client. `patience` is how many seconds to retry while the service is out of reach."""
+    """Blocking client. `patience` is how many seconds to retry while the service is unreachable."""
 
     def __init__(self, url: str, token: str, *, patience: float = PATIENCE_SECONDS) -> None:
         self._http = httpx2.Client(**_options(url, token))

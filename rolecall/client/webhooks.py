@@ -1,4 +1,4 @@
-"""For webhook receivers: verify a delivery's signature and parse it."""
+"""Verify the signature of a delivery and parse it, in a webhook receiver."""
 
 import base64
 import binascii

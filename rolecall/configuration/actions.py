@@ -103,7 +103,7 @@ _MODELS = _DraftVerbs(
     access_models.create_model,
     access_models.change_model,
     access_models.discard_draft,
-    # A file may name groups that the next import brings.
+    # A file may name groups that only the next import adds.
     partial(access_models.commit_model, allow_unknown=True),
 )
 _RULES = _DraftVerbs(
@@ -130,7 +130,7 @@ class _Applying:
         self._naming = Naming(db, raw, self.problems)
 
     def entries(self, section: str) -> Iterator[tuple[str, Json]]:
-        """Return the named entries with their index; unnamed ones are reported already."""
+        """Return the entries that have a name, with their place in the file; the others are already reported."""
         for number, name in enumerate(names_in(self.raw, section)):
             if isinstance(name, str) and "\x00" not in name:
                 yield f"{section}.{number}", {**self.raw[section][number], "name": name}
@@ -164,7 +164,7 @@ class _Applying:
             parts = {part: given.pop(part) for part in ("source", "carrier") if part in given}
             for part in [part for part, content in parts.items() if content is None]:
                 del parts[part]
-                # Before the application, which may have locations in place of a source, or become one of people.
+                # Remove parts first: locations exclude a source, and an identity source cannot have a carrier.
                 if known:
                     await self._write_part(known, part, None)
             id = known or await applications.create_application(self.db, given, self.facts, self.caller)
@@ -226,7 +226,7 @@ class _Applying:
         before = await verbs.get(self.db, id)
         if before.committed and not commit:
             raise Invalid.on("isCommitted", f"The {verbs.what} is committed already")
-        # Compare with the committed version, so that another person's draft is not committed along.
+        # Compare with the committed version, so that another person's draft is not committed with it.
         await verbs.discard(self.db, id)
         changed = await verbs.change(self.db, str(id), given, self.facts)
         if before.committed and before.draft and changed.draft not in (before.committed, before.draft):

@@ -1,4 +1,4 @@
-"""Replace the names in an entry of a configuration by ids, and report names that match no record."""
+"""Replace the names in an entry of a configuration with ids, and report names that match no record."""
 
 from typing import Any
 
@@ -34,7 +34,7 @@ _ENTRY_WORDS = (
 
 
 def in_entry(place: str, field: str) -> str:
-    """Return the place in the file of a field of an action."""
+    """Return where in the file a field of an action is."""
     words = [_ENTRY_WORDS.get(word, word) for word in field.split(".")]
     return ".".join([place, *words])
 
@@ -50,18 +50,18 @@ def names_in(raw: Json, section: str) -> list[Any]:
 
 
 class Naming:
-    """The names of one configuration; `problems` are those found so far, and new ones are added to them."""
+    """Resolve the names in one configuration; new problems are appended to `problems`."""
 
     def __init__(self, db: Db, raw: Json, problems: list[Problem]) -> None:
         self.db, self.raw, self.problems = db, raw, problems
         self._unsound = [problem.field for problem in problems]
 
     def is_sound(self, place: str) -> bool:
-        """Return whether the entry is valid by itself; problems are reported already."""
+        """Return whether the entry passed validation; its problems are already reported."""
         return not any(field == place or field.startswith(f"{place}.") for field in self._unsound)
 
     async def with_ids(self, place: str, entry: Json) -> Json:
-        """Replace names by ids, as the action expects. Report and drop a name that matches no record."""
+        """Replace names with ids, as the action expects. Report and drop a name that matches no record."""
         given: Json = {}
         for field, value in entry.items():
             own = f"{place}.{field}"

@@ -39,7 +39,7 @@ _FIELDS = {
 
 
 def _with_names(part: Any, names: Names) -> Any:
-    """Replace ids by names; records that no longer exist are left out."""
+    """Replace ids with names; records that no longer exist are omitted."""
     match part:
         case dict():
             return {
@@ -98,7 +98,10 @@ def _access(application: str, group: str | None, *permission: str) -> Entitlemen
 
 
 async def write_template(db: Db, name: str, given: Json, facts: Facts) -> None:
-    """Create a template or change its given fields. `nextOn` applies only to a new one: the worker moves it on."""
+    """Create a template or change its given fields.
+
+    `nextOn` applies only to a new one; later the worker advances it.
+    """
     found = await templates.named(db, name)
     if not found:
         await templates.create_template(db, given, facts)

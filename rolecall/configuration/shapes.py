@@ -156,7 +156,7 @@ class EntitlementEntry(msgspec.Struct, omit_defaults=True):
 
 
 class ReviewTemplateEntry(msgspec.Struct, rename="camel"):
-    """A review that repeats. The date of the next one is left out: the worker moves it on."""
+    """A review that repeats. The date of the next one is omitted, because the worker advances it."""
 
     name: str
     every_months: int
@@ -236,7 +236,7 @@ class WebhookEntryBody(HookFields):
     application: OptionalName256 | None = None
 
 
-# Outside of the class, where `list` is a field.
+# Defined outside the class, because `list` is a field in it.
 _Recipients = Annotated[list[Name256], Field(max_length=MOST_RECIPIENTS)]
 
 
@@ -318,7 +318,7 @@ def unknown_fields(shape: type[BaseModel], raw: Any, path: str = "") -> Iterator
     known = {field.alias or name: field.annotation for name, field in shape.model_fields.items()}
     for name, value in raw.items():
         if name not in known:
-            yield Problem(f"{path}{name}", f"{name} is not known here; known are {', '.join(known)}")
+            yield Problem(f"{path}{name}", f"{name} is not a field here; use one of {', '.join(known)}")
         elif nested := _model_in(known[name]):
             entries: Iterable[tuple[object, Any]] = [("", value)]
             if isinstance(value, list):

@@ -29,7 +29,7 @@ def test_reading_commands_do_not_create_a_database(words: tuple[str, ...], tmp_p
         assert (refused.returncode, refused.stdout) == (1, "")
         assert refused.stderr == (
             f"Error: There is no database in the folder {folder};"
-            " name another with --data-dir or ROLECALL_DATA_DIR, or make one with `rolecall serve`\n"
+            " name another with --data-dir or ROLECALL_DATA_DIR, or create one with `rolecall serve`\n"
         )
     assert list(tmp_path.iterdir()) == []
 
@@ -65,4 +65,4 @@ def test_every_command_reports_an_unreachable_database_in_one_line(tmp_path: Pat
         failed = rolecall(*words, "--data-dir", tmp_path, ROLECALL_DATABASE_URL=nowhere)
 
         assert (failed.returncode, failed.stderr.count("\n")) == (1, 1)
-        assert failed.stderr.startswith("Error: The database is out of reach: ")
+        assert failed.stderr.startswith("Error: The database is unreachable: ")

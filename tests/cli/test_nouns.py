@@ -64,7 +64,7 @@ def test_help_example_of_every_verb_is_valid(noun: str, verb: str, tmp_path: Pat
     command.make_context(verb, typed[3:-1])
 
 
-def test_a_try_shows_what_an_import_would_do(call: Caller, payroll: str, tmp_path: Path) -> None:
+def test_dry_run_shows_what_an_import_would_do(call: Caller, payroll: str, tmp_path: Path) -> None:
     users = tmp_path / "tried.csv"
     users.write_text("Username,Active\neve,Yes\nmax,perhaps\n")
 
@@ -276,7 +276,7 @@ def test_a_report_is_created_run_and_deleted(call: Caller, payroll: str, tmp_pat
     assert call("reports", "show", "Everybody")[0] == 3
 
 
-def test_mail_that_is_no_report_is_read_and_changes_nothing(call: Caller, tmp_path: Path) -> None:
+def test_mail_that_is_not_a_report_is_read_and_changes_nothing(call: Caller, tmp_path: Path) -> None:
     (tmp_path / "away.eml").write_bytes(b"Subject: Away\r\n\r\nBack on Monday, \xfcbrigens.\x00")
 
     code, printed, _ = call("notify", "bounce", tmp_path / "away.eml", "--json")

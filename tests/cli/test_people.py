@@ -34,7 +34,7 @@ def test_person_is_found_by_name_email_employee_id_or_id(call: Caller, people: d
     assert shown == (0, f"{id}\n", "")
 
 
-def test_empty_supervisor_takes_the_supervisor_away(call: Caller, people: dict[str, str]) -> None:
+def test_empty_supervisor_removes_the_supervisor(call: Caller, people: dict[str, str]) -> None:
     asked = ("event", "transition", people["Twin"], "--effective-date", "2035-01-01")
     shown = ("--field", "affectedIdentity.supervisorName")
 

@@ -26,7 +26,7 @@ def token(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module", autouse=True)
 def url(folder: Path) -> Iterator[str]:
-    """Keep a server running, as beside a service, so that no command has to start one."""
+    """Keep a server running, as a service does, so that no command has to start one."""
     with embedded(folder) as url:
         yield url
 
@@ -125,5 +125,5 @@ def test_unreachable_database_is_reported_in_one_line() -> None:
     failed = rolecall("migrate", ROLECALL_DATABASE_URL="postgresql://127.0.0.1:1/none")
 
     assert failed.returncode == 1
-    assert failed.stderr.startswith("Error: The database is out of reach: ")
+    assert failed.stderr.startswith("Error: The database is unreachable: ")
     assert failed.stderr.count("\n") == 1

@@ -79,7 +79,7 @@ def test_a_version_works_on_the_schema_of_the_next(service: Running, tmp_path: P
     assert refused.returncode == 1
     assert refused.stderr == (
         "Error: the database is newer than this program: it has 9999_next.sql, the functions of version 99;"
-        " run the newer program, or restore a backup from before\n"
+        " run the newer program, or restore a backup from before the upgrade\n"
     )
 
 
@@ -122,7 +122,7 @@ def test_a_newer_schema_is_refused_in_one_line_that_says_what_to_do(
     assert (refused.returncode, refused.stdout) == (1, "")
     assert refused.stderr == (
         "Error: the database is newer than this program: it has 9999_next.sql;"
-        " run the newer program, or restore a backup from before\n"
+        " run the newer program, or restore a backup from before the upgrade\n"
     )
 
 

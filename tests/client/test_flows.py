@@ -9,7 +9,7 @@ from rolecall.client import Conflict, Failed, Invalid, NotAllowed, NotFound, Too
 from rolecall.client.flows import Flow, Item, Lost, Outcome, Pause, Reply, Request, T, each, perform
 
 ANSWER = Reply(200, b'{"approvalLeadDays": 7}', "c", "")
-OUTAGE = Reply(503, b'{"error": "unavailable", "message": "The database is out of reach"}', "c", "5")
+OUTAGE = Reply(503, b'{"error": "unavailable", "message": "The database is unreachable"}', "c", "5")
 
 
 def follow(flow: Flow[T], *outcomes: Outcome) -> tuple[T, list[Request], list[float]]:
@@ -57,9 +57,9 @@ def test_outage_is_retried_after_the_requested_delay() -> None:
 def test_retries_end_after_the_patience_period() -> None:
     with pytest.raises(Unavailable) as failed:
         follow(perform(calls.get_settings(), 12), *[OUTAGE] * 9)
-    assert str(failed.value) == "The database is out of reach"
+    assert str(failed.value) == "The database is unreachable"
 
-    with pytest.raises(Unavailable, match="out of reach: refused") as lost:
+    with pytest.raises(Unavailable, match="unreachable: refused") as lost:
         follow(perform(calls.get_settings(), 0), Lost("refused"))
     assert len(lost.value.correlation_id) == 32
 

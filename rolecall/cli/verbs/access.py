@@ -1,4 +1,4 @@
-"""Commands for identities, what they hold, and the rules about it."""
+"""Commands for identities, their access, and the rules about it."""
 
 from rolecall.cli.verbs.model import EXAMPLE_ID, PEOPLE, Noun, Verb
 from rolecall.client import calls
@@ -65,7 +65,7 @@ NOUNS = {
         },
     ),
     "duty": Noun(
-        "Duties: what people can do, under a name, by patterns over entitlements.",
+        "Duties: names for what people can do, by patterns over entitlements.",
         {
             "list": Verb(
                 calls.list_duties, "rolecall duty list", ("id", "name", "entitlements", "holders", "description")

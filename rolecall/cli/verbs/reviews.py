@@ -77,7 +77,7 @@ NOUNS = {
         },
     ),
     "review-item": Noun(
-        "Items of access reviews: access that a reviewer decides about.",
+        "Items of access reviews, which reviewers decide.",
         {
             "show": Verb(calls.get_review_item, f"rolecall review-item show {EXAMPLE_ID}"),
             "decide": Verb(

@@ -39,7 +39,7 @@ class PushTokenWithSecret(PushToken):
 
 
 class Push(Answer):
-    """What an identity provider has pushed into an application by SCIM."""
+    """The SCIM push of an identity provider into an application."""
 
     address: str
     users: int

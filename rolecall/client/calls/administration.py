@@ -166,7 +166,7 @@ def get_notification_message(message_id: Id) -> Call[answers.NotificationMessage
 
 
 def report_bounced_message(mail: str) -> Call[answers.BounceResult]:
-    """Mark a message as bounced by the mail that came back, with its headers."""
+    """Mark a message as bounced; `mail` is the delivery report with its headers."""
     return describe.post(answers.BounceResult, "/api/notification-messages/bounce", mail=mail)
 
 

@@ -119,7 +119,7 @@ def decide_review_items(
     comment: str | None = None,
     reviewer_id: Id | None = None,
 ) -> Call[answers.BulkDecision]:
-    """Decide about several items at once, by their ids or by filters."""
+    """Decide several items at once, by their ids or by filters."""
     return describe.post(
         answers.BulkDecision,
         "/api/reviews/{}/decide",
@@ -157,7 +157,7 @@ def decide_review_item(
     reviewer_id: Id | None = None,
     identity_id: Id | None = None,
 ) -> Call[answers.ReviewItemDetail]:
-    """Decide about an item; `identity_id` is who should decide instead, for Not Mine."""
+    """Decide an item; with Not Mine, `identity_id` is the person who should decide instead."""
     return describe.post(
         answers.ReviewItemDetail,
         "/api/review-items/{}/decide",
@@ -190,7 +190,7 @@ def reassign_review_item(review_item_id: Id, identity_id: Id, *, comment: str) -
 def accept_review_item(
     review_item_id: Id, *, reason: str, until: When, identity_id: Id | None = None
 ) -> Call[answers.ReviewItemDetail]:
-    """Keep flagged access for a while, by the owner of the application."""
+    """Accept flagged access until a date, as the owner of the application."""
     return describe.post(
         answers.ReviewItemDetail,
         "/api/review-items/{}/accept",
