@@ -1,4 +1,4 @@
-"""Imports: the way of a file from an upload to intervals in the database.
+"""Imports: the path of a file from an upload to intervals in the database.
 
     routes, actions    an upload becomes a Pending import
     run/               a worker takes it, fetches scheduled files, starts a child process and ends the import

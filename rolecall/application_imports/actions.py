@@ -68,7 +68,7 @@ async def stage_import(db: Db, caller: Caller, raw: Json, facts: Facts, type: Im
 
 
 async def cancel_import(db: Db, caller: Caller, raw: Json, facts: Facts) -> UUID:
-    """Request cancelation; a worker stops the import and moves it to Canceled."""
+    """Request cancellation; a worker stops the import and moves it to Canceled."""
     id = check(CancelImportBody, raw, facts).application_import_id
     _require_right(caller, await queries.is_of_identity_source(db, id))
     if not await move_import(db, id, ImportStatus.CANCELING):
@@ -173,7 +173,7 @@ async def create_import(
 async def add_file(
     db: Db, import_id: UUID, position: int, group: FileGroup, file: UploadedFile, store: Store, now: datetime
 ) -> UUID:
-    """Store the file, then insert its row: a stored file without a row is swept, a row without a file is not."""
+    """Store the file, then insert its row: an interruption leaves a file without a row, which is swept later."""
     id = new_id()
     await execute(
         db,

@@ -41,7 +41,7 @@ class ChangeType(StrEnum):
 
 
 class Tally(msgspec.Struct):
-    """How many rows of one relation an import changed."""
+    """The number of rows of one relation that an import changed."""
 
     new: int = 0
     altered: int = 0
@@ -141,7 +141,7 @@ RELATIONS = (ACCOUNTS, GROUPS, LISTINGS, MEMBERSHIPS, PERMISSIONS, ASSIGNMENTS, 
 
 
 class ImportTarget(msgspec.Struct, frozen=True):
-    """What is checked about an application before an import of it is created."""
+    """The properties of an application that are checked before an import is created."""
 
     is_archived: bool
     is_identity_source: bool
@@ -171,7 +171,7 @@ class EndedImports(msgspec.Struct, frozen=True):
 
 
 class ImportNumbers(msgspec.Struct, frozen=True):
-    """Numbers for the metrics: imports at work, waiting times, and totals of ended imports."""
+    """Numbers for the metrics: imports in progress, waiting times, and totals of ended imports."""
 
     by_status: dict[str, int]
     held: int

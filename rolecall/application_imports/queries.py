@@ -122,7 +122,10 @@ async def target(db: Db, application_id: UUID) -> ImportTarget | None:
 
 
 class Hold(msgspec.Struct, frozen=True):
-    """Why the guard holds an import. `is_own`: the person who asks, or a token of theirs, supplied its data."""
+    """The reason why the guard holds an import.
+
+    `is_own`: the person who asks, or one of their tokens, supplied its data.
+    """
 
     reason: str
     lowers_risk: bool

@@ -116,7 +116,7 @@ async def continue_import(db: Db, caller: Caller, id: str, now: datetime) -> Imp
     """Lift the guard for a held import.
 
     An identity source needs the scope `identities:write` as well. An import that lowers high risk ratings needs
-    `config:manage`, and another caller than the one who supplied its data.
+    `config:manage`, and a caller other than the one who supplied its data.
     """
     import_id = known_guid("ApplicationImport", id)
     await actions.continue_import(db, caller, import_id, now)

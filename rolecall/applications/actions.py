@@ -28,7 +28,7 @@ from rolecall.settings.model import Guard
 
 
 async def create_application(db: Db, raw: Json, facts: Facts, caller: Caller | None = None) -> UUID:
-    """Create an application. Without a caller it is the operator at the command line."""
+    """Create an application; without a caller, the operator does so at the command line."""
     _require_right(caller, raw, is_source=False)
     current = Current(guard=(await settings.get(db)).guard)
     facts = await with_mentioned_identities(db, facts, raw)
@@ -48,7 +48,7 @@ async def create_application(db: Db, raw: Json, facts: Facts, caller: Caller | N
 
 
 async def change_application(db: Db, id: UUID, raw: Json, facts: Facts, caller: Caller | None = None) -> None:
-    """Change the given fields only; null removes a connector, schedule, owner, guard or interval of reviews."""
+    """Change the given fields only; null removes a connector, schedule, owner, guard or review interval."""
     current = await _current(db, id)
     _require_right(caller, raw, is_source=current.is_identity_source)
     facts = await with_mentioned_identities(db, facts, raw)
@@ -127,7 +127,7 @@ async def _rules_across(db: Db, raw: Json, current: Current) -> list[Problem]:
             problems.append(Problem("connector", f"The schedule has a location for {name}"))
     if located and current.has_source:
         problems.append(Problem("schedule.locations", "The records come from a live source; leave out the locations"))
-    # A schedule without locations is allowed as unfinished.
+    # Allow a schedule without locations, which can be added later.
     if located and ("schedule" in raw or "connector" in raw):
         problems += [
             _unlocated(name, raw) for name, group in groups.items() if not group.is_optional | (name in located)

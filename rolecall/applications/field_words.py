@@ -15,7 +15,7 @@ def _all(value: object, words: str) -> dict[str, object]:
     return {fold(joint.join(word)): value for word in parts for joint in ("", "_", "-")}
 
 
-# Flags of userAccountControl in Active Directory: normal account, disabled, and those that say nothing about it.
+# Flags of userAccountControl in Active Directory: normal account, disabled, and flags that do not affect the status.
 _NORMAL, _DISABLED = 0x200, 0x2
 _OTHER_FLAGS = (0x10, 0x20, 0x80, 0x10000, 0x40000, 0x100000, 0x400000, 0x800000)
 
@@ -27,7 +27,7 @@ def _account_controls() -> dict[str, object]:
     return {str(number): not number & _DISABLED for number in sorted(numbers)}
 
 
-# Spreadsheets write true and false in the language of the person.
+# Spreadsheets write true and false in the user's language.
 _YES = "true,yes,y,t,1,on,ja,oui,si,sí,wahr,vrai,verdadero,vero"
 _NO = "false,no,n,f,0,off,nein,non,falsch,faux,falso"
 YES_NO = _all(True, _YES) | _all(False, _NO)
@@ -58,7 +58,7 @@ ACCESS = {
     **_all("None", "revoke,revoked"),
     "": "None",
 }
-# Cells of a matrix that mean no access, beside blank ones.
+# Cells of a matrix that mean no access, besides blank ones.
 NO_ACCESS = {*_all("", _NO), "-", "–", "—", "none", "n/a", "✗", "✘", "❌", "☐"}
 RISKS = {
     **{word.lower(): word for word in ("None", "Low", "Moderate", "High", "Critical")},
@@ -88,12 +88,12 @@ WORDS: dict[str, Mapping[str, object]] = {
 YES_NO_FIELDS = ("Active", "Locked")
 DATE_FIELDS = ("Last Login", "Password Changed", "Created", "Updated")
 _NEVER = "**never logged in**,never logged in,never logged on,never signed in,never accessed,never used"
-# Words in a column of dates that mean that there is none.
+# Words in a date column that mean that there is no date.
 NO_DATE = {
     *_all("", f"never,none,null,nil,no information,not supported,no data,unknown,not available,{_NEVER}"),
     *_all("", "permanent,unlimited,indefinite,no expiration,no expiry,never expires"),
     *_NEVER.split(","),
-    # The last one is how Windows writes never.
+    # The first one is "never" in Windows.
     *(
         "9223372036854775807",
         "n/a",
@@ -109,7 +109,7 @@ NO_DATE = {
         "nie",
         "jamais",
         "nunca",
-        # How Google writes never.
+        # "Never" in Google Workspace.
         "1970-01-01t00:00:00.000z",
         "mai",
     ),

@@ -1,4 +1,4 @@
-"""How the files of a group are read, as data: where the header is, what the columns mean and how rows are made.
+"""Describe as data how the files of a group are read: where the header is, what the columns mean, how rows are built.
 
 `docs/files.md` describes every key. A null shape means a file in standard form.
 """
@@ -10,9 +10,9 @@ import msgspec
 
 from rolecall.applications.model import Content
 
-# Formats of `dates` beside patterns such as %d.%m.%Y.
+# Formats of `dates` besides patterns such as %d.%m.%Y.
 DATE_FORMATS = ("iso", "year first", "day first", "month first", "epoch", "epoch ms", "windows", "ldap", "excel")
-# The word of `values` for any other text that is not blank.
+# The key in `values` that stands for any other text that is not blank.
 ANY_OTHER = "*"
 # The separator of a column whose cells are JSON arrays.
 JSON = "json"
@@ -28,7 +28,7 @@ _CONDITION_KEYS = {
 
 
 class RowCondition(msgspec.Struct, frozen=True, rename=_CONDITION_KEYS, omit_defaults=True):
-    """Match rows by the text of a column, regardless of case; of several values in a cell one must match."""
+    """Match rows by the text of a column, ignoring case; one of several values in a cell is enough."""
 
     column: str
     is_: list[str] = []
@@ -39,7 +39,7 @@ class RowCondition(msgspec.Struct, frozen=True, rename=_CONDITION_KEYS, omit_def
     is_past: str = ""
 
     def matches(self, cell: str) -> bool:
-        """Return whether a row with this cell is skipped; dates are left to the reader of whole columns."""
+        """Return whether a row with this cell matches; `is_past` is evaluated elsewhere, for whole columns."""
         text = cell.strip().lower()
         if self.is_not:
             return text not in map(_plain, self.is_not)
@@ -60,7 +60,7 @@ class Unpivot(msgspec.Struct, frozen=True):
 
 
 class FileShape(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """How a file becomes rows of one content."""
+    """Describe how a file becomes rows of one content."""
 
     header_line: int | None = None
     headers: list[str] = []
@@ -87,7 +87,7 @@ class FileShape(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
     ignore: list[str] = []
     keep: list[str] = []
     derive_users: bool = False
-    # What a proposal left open; imports are held as long as there are any.
+    # Questions that a proposal left open; imports are held until none is left.
     open_questions: list[str] = []
 
     @property
@@ -99,13 +99,13 @@ class FileShape(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
 
     @property
     def depends_on_date(self) -> bool:
-        """Return whether the same file means something else on another day."""
+        """Return whether the same file can have another meaning on another day."""
         is_asked = any("|past(" in pattern.replace(" ", "") for pattern in self.join.values())
         return is_asked or any(condition.is_past for condition in self.skip_rows_where)
 
 
 class ContentShape(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A further content that is read from the same files."""
+    """An additional content that is read from the same files."""
 
     content: Content
     columns: dict[str, str] = {}
@@ -170,7 +170,7 @@ def _placeholder(text: str) -> Placeholder:
     for each, match in zip(filters, found, strict=True):
         if match is None or FILTERS.get(match[1]) is not (match[2] is not None):
             known = ", ".join(f"{name}(text)" if takes else name for name, takes in FILTERS.items())
-            raise ValueError(f"{each} is not a filter; there are {known}")
+            raise ValueError(f"{each} is not a filter; use one of {known}")
         if match[1] == "when" and "=" not in match[2]:
             raise ValueError(f"{each} must be when(column=text)")
     if not column:

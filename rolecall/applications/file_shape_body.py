@@ -1,4 +1,4 @@
-"""Validate a shape that a caller gives. `file_shape.py` has the stored form, which the reader uses."""
+"""Validate a shape in a request. `file_shape.py` defines the stored form, which the reader uses."""
 
 import re
 from collections.abc import Iterable
@@ -20,7 +20,7 @@ _LONGEST_SEPARATOR = 10
 
 
 def _word(value: object) -> object:
-    """Read YAML's true, false and numbers as the words they were written as."""
+    """Convert booleans and numbers of YAML back to the words in the file."""
     if isinstance(value, bool):
         return "Yes" if value else "No"
     return str(value) if isinstance(value, int | float) else value
@@ -86,7 +86,7 @@ class RowConditionBody(Body):
         if sum(each is not None for each in given) != 1:
             raise broken("A condition needs is, isNot, startsWith, endsWith or isPast")
         if "" in (*(self.starts_with or ()), *(self.ends_with or ())):
-            raise broken("{name}: startsWith and endsWith need a text; every row would be left out")
+            raise broken("{name}: startsWith and endsWith need a text, because an empty one matches every row")
         return self
 
 
@@ -162,7 +162,8 @@ class ContentShapeBody(Body):
     @field_validator("content")
     @classmethod
     def not_people(cls, content: Content) -> Content:
-        # Rights and the mark of an identity source depend on the content of the group itself.
+        # Whether an application is an identity source, and who may import it, depends on the content of the group
+        # itself.
         if content == Content.IDENTITIES:
             raise broken("{name} identities must be the content of the file group itself")
         return content
@@ -229,7 +230,7 @@ def repeated(names: Iterable[str]) -> str | None:
 
 
 def stored_shape(body: GroupShapeBody | None) -> dict[str, Any] | None:
-    """Return the shape as it is stored: keys with their default left out, fields as the service spells them."""
+    """Return the shape as it is stored: without default values, and with fields as the service spells them."""
     if body is None:
         return None
     given = body.model_dump(by_alias=True, exclude_none=True)

@@ -15,7 +15,7 @@ class Content(StrEnum):
     IDENTITIES = "identities"
 
 
-# Contents of which an empty list is an error: it would remove everyone.
+# Contents that must not be empty: an empty list would remove everyone.
 NEVER_EMPTY = (Content.USERS, Content.IDENTITIES)
 
 # The fields that a connector may map a header to.

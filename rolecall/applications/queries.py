@@ -1,4 +1,4 @@
-"""Read applications; `SUMMARY_COLUMNS` serves the queries of other packages that show one."""
+"""Read applications; queries of other packages that show one use `SUMMARY_COLUMNS`."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -88,7 +88,7 @@ def _connector(row: Sequence[Any]) -> Connector | None:
 
 
 async def configurations(db: Db, *, id: UUID | None = None, name: str | None = None) -> list[ApplicationConfiguration]:
-    """Return the configuration of all applications by name, or of one."""
+    """Return the configurations of all applications in the order of their names, or of one application."""
     rows = await fetch_rows(
         db,
         """SELECT jsonb_build_object(

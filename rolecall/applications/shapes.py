@@ -242,7 +242,7 @@ class ApplicationFields(Body):
     connector: ConnectorBody | None = None
     schedule: ScheduleBody | None = None
     guard: GuardBody | None = None
-    # How often access must be reviewed; and whether unexplained access of an import is reviewed at once.
+    # How often access must be reviewed, and whether unexplained access in an import is reviewed at once.
     review_every_months: Annotated[int, Field(ge=1, le=60)] | None = None
     surprise_reviews: Flag | None = None
 

@@ -17,7 +17,7 @@ from tests.builders import an_application
         ({1: 2, 2: 3}, []),
         ({1: 1}, [[1]]),
         ({3: 2, 2: 1, 1: 3}, [[3, 2, 1]]),
-        # A way into a cycle is no part of it.
+        # A path into a cycle is not part of it.
         ({0: 1, 1: 2, 2: 1}, [[1, 2]]),
         ({1: 2, 2: 1, 5: 6, 6: 5, 7: 5}, [[1, 2], [5, 6]]),
     ],

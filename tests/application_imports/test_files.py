@@ -1,4 +1,4 @@
-"""However a request ends, every row has its file, and files without a row are removed soon."""
+"""No matter how a request ends, every row has its file, and files without a row are removed soon."""
 
 import tracemalloc
 from collections.abc import AsyncIterator

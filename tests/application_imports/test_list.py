@@ -45,7 +45,7 @@ async def test_imports_not_started_come_first_then_newest_start(client: httpx2.A
     assert [item["number"] for item in (await page(client))["items"]] == [5, 2, 4, 1, 3]
 
 
-async def test_import_canceled_before_it_started_is_listed_at_its_cancelation(
+async def test_import_canceled_before_it_started_is_listed_at_its_cancellation(
     client: httpx2.AsyncClient, db: Db, config: Config
 ) -> None:
     application = await an_application(db)

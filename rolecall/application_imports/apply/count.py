@@ -10,7 +10,7 @@ from rolecall.core.db import Db, execute, fetch_one, fetch_rows, fetch_value
 
 
 class RecordTotals(msgspec.Struct):
-    """How many records of each kind an application has."""
+    """The number of records of each kind that an application has."""
 
     accounts: int = 0
     groups: int = 0
@@ -82,7 +82,7 @@ async def _tally(db: Db, relation: Relation, number: int) -> Tally:
 
 
 async def count_touched(db: Db, number: int, before: RecordTotals, tallies: Tallies) -> Tallies:
-    """Count accounts and groups also as altered if what they hold changed, for the log and the metrics."""
+    """Also count accounts and groups as altered if what they hold changed; for the log and the metrics."""
     # The first import alters nothing.
     if not (before.accounts or before.groups) or not any(tally.total for tally in tallies.values()):
         return tallies
@@ -131,7 +131,7 @@ def metrics_of(after: RecordTotals, tallies: Tallies, *, is_identity_source: boo
 
 async def update_value_counts(db: Db, number: int) -> None:
     """Update the count of holders per permission and raw value from the assignments this import changed."""
-    # In the order of the primary key, which takes sorted rows faster.
+    # Insert in primary key order, which is faster.
     await execute(
         db,
         """INSERT INTO permission_values AS v (permission_number, access, digest, value, holders)

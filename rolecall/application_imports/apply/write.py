@@ -30,7 +30,7 @@ async def write_holdings(db: Db, changes: HoldingChanges) -> None:
 
 
 def _sorted(rows: pl.DataFrame, relation: Relation) -> pl.DataFrame:
-    """Sort by key, unless the file is sorted already: indexes take sorted keys several times faster."""
+    """Sort by key, unless the file is sorted already: inserting sorted keys into an index is several times faster."""
     if len(relation.key) == 1 and rows.get_column(relation.key[0]).is_sorted():
         return rows
     return rows.sort(relation.key)

@@ -41,7 +41,7 @@ async def compare_accounts(
             return before
         change = difference(before, name_keys(users.after), _USERNAME, ACCOUNTS.values)
         found.count(users, change)
-    # Sorted, because indexes take sorted keys faster.
+    # Sort, because inserting sorted keys into an index is faster.
     new = index.missing(change.new.select(_USERNAME)).sort(_USERNAME)
     found.index = index.with_numbers_for(new, await state.new_numbers("holder_numbers", new.height))
     made = found.index.frame.tail(new.height).select("number", *_USERNAME)

@@ -16,7 +16,7 @@ from rolecall.application_imports.model import Relation
 from rolecall.application_imports.read.file_delta import Doubt, FileDelta
 from rolecall.applications.model import Content
 
-# From this many rows on, the statistics of a table are updated after the import.
+# The number of new rows from which the statistics of a table are updated after the import.
 MANY = 5_000
 
 
@@ -38,7 +38,7 @@ class ChangeSet:
         self.number = number
         self.inserts: list[Insert] = []
         self.changes: list[RelationChange] = []
-        # How many rows of each file change something.
+        # The number of rows of each file that change something.
         self.applied: dict[Content, dict[int, int]] = {}
 
     def insert(self, into: str, rows: pl.DataFrame) -> None:
@@ -46,7 +46,7 @@ class ChangeSet:
         self.inserts.append(Insert(into, rows.with_columns(random_ids(rows.height), application)))
 
     def change(self, relation: Relation, change: Difference, indexes: dict[str, NameIndex]) -> None:
-        """Add a difference; `indexes` give the numbers of key columns for which it has only names."""
+        """Add a difference; `indexes` replace names with numbers in its key columns."""
         for column, index in indexes.items():
             change = Difference(
                 *(

@@ -158,7 +158,7 @@ class HoldingChanges(ChangeSet):
         return None
 
     async def _catalogue(self, delta: FileDelta, rows: pl.DataFrame) -> Difference:
-        """Compare the permissions that the rows name; of several descriptions or risks the highest counts."""
+        """Compare the permissions that the rows name; if descriptions or risks differ, the highest wins."""
         # Nearly all holders give the same description and risk: reduce the rows before grouping.
         distinct = rows.select(*_NAME, "description", "risk_rating").unique()
         rank = pl.col("risk_rating").replace_strict(_RISKS, range(5), return_dtype=pl.Int8)
@@ -230,6 +230,6 @@ class HoldingChanges(ChangeSet):
 async def compare_holdings(
     state: CurrentState, number: int, accounts: AccountChanges, deltas: FileDeltas, unchanged: set[Content]
 ) -> HoldingChanges | Doubt:
-    """Compare all files but those of users and people; `unchanged` contents were not read."""
+    """Compare all files except those of users and people; `unchanged` contents were not read."""
     found = HoldingChanges(state, number, accounts, deltas, unchanged)
     return await found.compare() or found

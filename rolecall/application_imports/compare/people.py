@@ -1,4 +1,4 @@
-"""Compare a file of people with the versions of identities that the application gave before."""
+"""Compare a file of people with the versions of identities from earlier imports of the application."""
 
 from typing import NamedTuple
 from uuid import UUID
@@ -13,7 +13,7 @@ from rolecall.core.db import Db
 
 
 class PeopleChanges(NamedTuple):
-    """Changes of what the source says about people; `before` has the identities that it knew before."""
+    """Changes in the data of a source of people; `before` has the identities that it already had."""
 
     before: pl.DataFrame
     difference: Difference

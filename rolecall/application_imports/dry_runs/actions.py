@@ -70,7 +70,7 @@ def _drafted(upload: Upload) -> Json:
 
 
 def _groups_in(draft: Json) -> list[FileGroup]:
-    """Return the file groups of a draft that was checked before; they get ids when the draft is saved."""
+    """Return the file groups of a validated draft; they get ids when the draft is saved."""
     files = draft["connector"].get("files") or []
     return [
         FileGroup(new_id(), file["name"], file.get("isOptional", False), file.get("isMultiple", False))

@@ -30,9 +30,9 @@ class Draft(msgspec.Struct, frozen=True):
 
 
 class DryRunResult(msgspec.Struct, rename="camel"):
-    """What an import of the files would do."""
+    """The effects that an import of the files would have."""
 
-    # Why it would fail, or be held.
+    # The reason why the import would fail or be held.
     problem: str | None
     held: str | None
     files: list[FileTotals]

@@ -59,7 +59,7 @@ async def get(db: Db, id: UUID, caller: Caller) -> DryRunDetail:
 
 
 def _files(files: list[Any], result: DryRunResult | None) -> list[DryRunFile]:
-    # Of a file with several contents the first has one row a line.
+    # For a file with several contents, count the first one, which has one row per line.
     totals = {total.file_id: total for total in reversed(result.files)} if result else {}
     tried = []
     for id, group, name in files:

@@ -53,7 +53,7 @@ class DryRunDetail(msgspec.Struct, rename="camel"):
     ended_date: datetime | None
     files: list[DryRunFile]
     log: list[str]
-    # Why an import would fail or be held.
+    # The reason why an import would fail or be held.
     problem: str | None
     held: str | None
     metrics: Metrics | None

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-# The separator of the fields that a line is cut into; no text has it.
+# The separator between the fields of a cut line; it does not occur in texts.
 SEPARATOR = "\x1f"
 _RULE = re.compile(r"\s*[-=]{2,}(?:[ +]+[-=]+)*\s*")
 _DASHES = re.compile(r"[-=]+")
@@ -19,7 +19,7 @@ _BOX = {*_DASH, *"+|: ", *map(chr, range(0x2500, 0x2580))}
 
 
 class Columns(NamedTuple):
-    """Where columns begin, and whether a line of dashes below the header says so."""
+    """The positions at which columns begin, and whether a line of dashes below the header gives them."""
 
     starts: list[int]
     is_ruled: bool
@@ -49,9 +49,9 @@ def columns_of(header: str, below: str) -> Columns:
 
 
 def cut(line: str, starts: Sequence[int]) -> list[str]:
-    """Cut a line into fields; one with text across the beginning of a column does not fit and stays one field."""
+    """Cut a line into fields; a line with text across the start of a column does not fit and stays one field."""
     line = line.expandtabs().rstrip()
-    # Text before the first column, and on both sides of where another begins.
+    # Text before the first column, or across the start of another.
     if line[: starts[0]].strip() or any(
         " " not in line[start - 1 : start + 1] for start in starts if 0 < start < len(line)
     ):

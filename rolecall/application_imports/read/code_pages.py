@@ -1,10 +1,11 @@
-"""Find the code page in which a text that is not UTF-8 makes words: for advice, and for proposals, which show it."""
+"""Guess the code page of a text that is not UTF-8 by the words that it yields; for advice and for proposals."""
 
 import re
 import unicodedata
 from itertools import pairwise
 
-# Tried in this order; of equal ones the first is taken. The name to set, and a codec that knows fewer rare letters.
+# Code pages in the order in which they are tried; the first of equals wins. The value is the codec to try, which may be
+# a subset with fewer rare letters.
 CODE_PAGES = {
     "windows-1252": "windows-1252", "windows-1250": "windows-1250", "windows-1251": "windows-1251",
     "windows-1253": "windows-1253", "windows-1254": "windows-1254", "cp850": "cp850", "cp852": "cp852",
@@ -27,19 +28,19 @@ _SCRIPTS = ("LATIN", "CYRILLIC", "GREEK", "HIRAGANA", "KATAKANA", "CJK", "HANGUL
 
 
 def likely_code_page(content: bytes) -> str | None:
-    """Return the code page in which most words with other letters are plausible."""
+    """Return the code page in which most words with non-ASCII letters are plausible."""
     scores = _scores(content)
     best = max(scores, key=lambda name: scores[name])
     return best if scores[best] >= _ENOUGH else None
 
 
 def is_western(content: bytes) -> bool:
-    """Return whether bytes that windows-1252 has as letters are probably meant so: other code pages have them too."""
+    """Return whether a text with letters of windows-1252 is probably in that code page; others use the same bytes."""
     scores = _scores(content)
     best = max(scores, key=lambda name: scores[name])
     if scores[best] < _ENOUGH:
         return True
-    # Others have letters in place of punctuation.
+    # These differ from windows-1252 in a few letters, so they must be clearly better.
     is_similar = best in ("windows-1250", "windows-1254")
     return best in _LATIN and not (is_similar and scores[best] > scores["windows-1252"] + _CLEARLY)
 
@@ -51,7 +52,7 @@ def _scores(content: bytes) -> dict[str, float]:
 
 
 def example_in(content: bytes, code_page: str) -> str:
-    """Return a word with other letters, to show how it is read."""
+    """Return a word with non-ASCII letters, as an example of how the text is read."""
     return next(iter(_words(content[:_SAMPLE], code_page)), "")[:_LONGEST]
 
 
@@ -59,7 +60,7 @@ def _words(sample: bytes, codec: str) -> list[str]:
     try:
         text = sample.decode(codec, "strict")
     except UnicodeDecodeError as error:
-        # A letter of several bytes may be cut at the end of a sample.
+        # A multibyte character may be cut at the end of a sample.
         if error.start < len(sample) - 4 or len(sample) < _SAMPLE:
             return []
         text = sample[: error.start].decode(codec, "replace")
@@ -67,14 +68,14 @@ def _words(sample: bytes, codec: str) -> list[str]:
 
 
 def _score(words: list[str], name: str) -> float:
-    """Return how plausible words are, up to 1; code pages that cannot decode the text have none."""
+    """Return how plausible words are, from 0 to 1; a code page that cannot decode the text has no words."""
     if not words:
         return 0.0
     return sum(_plausible(word, name) for word in dict.fromkeys(words)) / len(dict.fromkeys(words))
 
 
 def _plausible(word: str, name: str) -> float:
-    """Rate a word: letters of one script, none of them a capital behind a small letter, and common in the language."""
+    """Rate a word: letters of one script, no capital after a small letter, and letters common in the language."""
     scripts = {_script(c) for c in word}
     if None in scripts or any(first.islower() and second.isupper() for first, second in pairwise(word)):
         return -1.0

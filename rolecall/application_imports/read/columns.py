@@ -19,7 +19,7 @@ ALIASES = {
     "Header": ("Heading", "Category"),
 }
 
-# A file must have one field of each entry.
+# A file must have at least one field of each entry.
 REQUIRED: dict[Content, tuple[tuple[str, ...], ...]] = {
     Content.USERS: (("Username",),),
     Content.GROUPS: (("Group",),),

@@ -1,6 +1,6 @@
 """Parse CSV text.
 
-Polars reads ordinary CSV: one row a line, all of the same length. Anything else (ragged rows, newlines inside quotes,
+Polars reads ordinary CSV: one row per line, all of the same length. Anything else (ragged rows, newlines inside quotes,
 unusual quoting) is read by Python's csv module, which is slower but exact and can say where a file is broken.
 """
 
@@ -20,7 +20,7 @@ from rolecall.application_imports.read.table import MAX_FIELD, MIB, Table, check
 
 # Long texts are parsed in pieces of this size.
 PIECE = 32 * MIB
-# Called with the number of bytes that are read so far.
+# Called with the number of bytes read so far.
 OnRead = Callable[[int], None]
 
 
@@ -42,7 +42,7 @@ class NotUtf8(BrokenFile):
 def decode(content: bytes, encoding: str | None, *, is_exact: bool = False) -> DecodedText:
     """Convert text to UTF-8 without a byte order mark.
 
-    Unless `is_exact`, other encodings of one byte a letter are left to the parser, which checks for UTF-8 anyway.
+    Unless `is_exact`, other single-byte encodings are left to the parser, which checks for UTF-8 anyway.
     """
     found = None
     if encoding:
@@ -105,7 +105,7 @@ def read_csv(source: CsvText, *, merge_extra: bool = False, on_read: OnRead = ig
         check_utf8(text)
         return _read_exactly(source, dialect, merge_extra=merge_extra)
     lined = frame.with_row_index("line", offset=source.first_row)
-    # One sign is found much faster than two.
+    # Searching for one byte is much faster than for two.
     has_formulas = FORMULA[:1] in text and FORMULA in text
     frame = _without_formulas(lined) if has_formulas else lined
     return Table(headers, frame, [], is_by_line=True, is_plain=_is_plain(text))
@@ -179,7 +179,7 @@ def _quick_frame(text: bytes, header: bytes, dialect: Dialect, on_read: OnRead) 
 
 
 def _pieces(text: bytes) -> Iterator[bytes]:
-    """Cut a text between lines, so that reading a long one can report how far it is."""
+    """Split a text between lines, so that reading a long one can report its progress."""
     begin = 0
     while len(text) - begin > 2 * PIECE and (end := text.find(b"\n", begin + PIECE) + 1):
         yield text[begin:end]

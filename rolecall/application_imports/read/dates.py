@@ -1,4 +1,4 @@
-"""Read dates in the forms that exports use, and write them in ISO 8601. Whole columns at a time.
+"""Convert the date formats of exports to ISO 8601, whole columns at a time.
 
 The order of day and month is never assumed: it comes from the shape, or from a value that allows only one order.
 """
@@ -79,7 +79,7 @@ def read_dates(texts: pl.Series, format: str | None, zone: ZoneInfo, *, is_shape
 
 
 def are_past(cells: pl.Series, format: str) -> pl.Series:
-    """Return which cells are dates before today; texts that are no dates of this format are not."""
+    """Return which cells are dates before today; texts that are not dates of this format do not count."""
     texts = cells.unique()
     texts = texts.filter(~texts.str.strip_chars().str.to_lowercase().is_in(list(NO_DATE)))
     moments = _in_format(texts.str.strip_chars(), format, ZoneInfo("UTC"))
@@ -179,7 +179,7 @@ def _ldap(odd: pl.Series, zone: ZoneInfo) -> pl.Series:
 
 
 def _named(odd: pl.Series, zone: ZoneInfo) -> pl.Series:
-    """Read dates with the names of months, which allow one reading only."""
+    """Read dates with the names of months, which are unambiguous."""
     found = pl.Series(odd.name, [None] * len(odd), pl.Datetime("us"))
     if not odd.str.contains(r"[A-Za-z]{3}").any():
         return found.dt.replace_time_zone("UTC")
@@ -190,9 +190,9 @@ def _named(odd: pl.Series, zone: ZoneInfo) -> pl.Series:
                 tried = odd.str.to_date(pattern, strict=False).cast(pl.Datetime("us"))
             else:
                 tried = odd.str.to_datetime(pattern, strict=False, time_unit="us")
-            # Two digits are read as a year of the first century by a pattern with four.
+            # A pattern with a year of four digits reads two digits as a year of the first century.
             found = pl.select(pl.coalesce(found, pl.when(tried.dt.year() > 99).then(tried))).to_series()
-    # As lastlog and other Unix programs write them.
+    # The format of lastlog and other Unix programs.
     unix = odd.str.replace_all(r"\s+", " ").str.to_datetime(_UNIX_DATE, strict=False, time_unit="us")
     return pl.select(pl.coalesce(_local(found, zone), _local(unix, zone))).to_series()
 

@@ -9,7 +9,7 @@ _LETTERS = {*range(0xC0, 0x100), 0x8A, 0x8C, 0x8E, 0x9A, 0x9C, 0x9E, 0x9F}
 _SIGNS = bytes.fromhex("80 85 91 92 93 94 95 96 97 99 a0 a3 a7 a9 aa ab ae b0 b4 b5 b7 ba bb")
 _PLAUSIBLE = bytes(_LETTERS) + _SIGNS
 _ASCII = bytes(range(0x80))
-# Two bytes that are one letter in UTF-8: then the file is UTF-8 with damaged places, not another encoding.
+# Two bytes that form one letter in UTF-8. A file that contains them is damaged UTF-8, not another encoding.
 _UTF8_LETTER = re.compile(rb"[\xc3-\xc5][\x80-\xbf]")
 _SAMPLE = 4096
 
@@ -29,7 +29,7 @@ def detected(content: bytes) -> str | None:
 
 
 def detected_or_likely(content: bytes) -> str | None:
-    """Return the encoding for a proposal, which shows it: a code page is named that makes words of the text."""
+    """Return the detected encoding, or else the most likely code page; for proposals, which show it."""
     if (found := detected(content)) is not None or _is_utf8(content) or _UTF8_LETTER.search(content):
         return found
     return likely_code_page(content)

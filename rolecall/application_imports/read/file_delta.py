@@ -1,6 +1,6 @@
 """Read the files of one group into a `FileDelta`, the result of this stage.
 
-A delta holds all rows of the files, or only the rows of lines that were added and removed since the files before.
+A delta holds all rows of the files, or only the rows of lines that were added and removed since the previous files.
 """
 
 from collections.abc import Mapping, Sequence
@@ -52,7 +52,7 @@ class FileDelta:
         # The columns of a file of JSON lines.
         self.headers: list[str] = []
         self.tables: list[Table] = []
-        # Why the files are not the whole list.
+        # The reason why the files are not the whole list.
         self.missing: str | None = None
 
     @property
@@ -60,11 +60,11 @@ class FileDelta:
         return self.removed is None
 
     def note_missing(self, pages: Sequence[PageSigns]) -> None:
-        """Note that the files are not the whole list, if what they say about it shows that."""
+        """Note that the files are not the whole list, if their totals or page links show it."""
         if missing := missing_pages(pages):
             names = ", ".join(file.name for file in self.files)
             self.missing = f"{names}: it looks like one page of several, because {missing}"
-            advice = "export all pages: records that the files do not have are removed"
+            advice = "export all pages: records that are missing from the files are removed"
             self.notes = (*self.notes, f"{self.missing}; {advice}")
 
     def mentioned(self, *columns: str) -> pl.DataFrame:
@@ -120,7 +120,7 @@ def read_whole(
     reader: Reader | None,
     on_read: OnRead = ignore,
 ) -> FileDelta:
-    """Read all rows; `on_read` is called with the bytes so far: half of a file when parsed, all when its rows are."""
+    """Read all rows; `on_read` gets the bytes read so far: half of a file when parsed, all when its rows are built."""
     tables, parts, rows_read, before = [], [], [], 0
     headers: list[str] = []
     pages: list[PageSigns] = []
@@ -153,7 +153,7 @@ def read_whole(
 
 
 def _half(on_read: OnRead, before: int) -> OnRead:
-    """Report half of the bytes of a file, behind those of the files before it."""
+    """Report half of the bytes of a file, after those of the previous files."""
     return lambda read: on_read(before + read // 2)
 
 
@@ -266,7 +266,7 @@ def _changed_records(
         return None
     tables = [formats.read_json_lines(text, group.shape, group.columns) for text in (found.added[0], found.removed)]
     added_headers, removed_headers = (set(table.headers) for table in tables)
-    # Only then the whole file has these columns still, and no other.
+    # Otherwise the columns of the whole file may have changed.
     if not removed_headers <= added_headers <= set(headers):
         return None
     added, removed = (_rows(group, _shaped(group, formats.with_headers(each, headers)), zone) for each in tables)

@@ -91,7 +91,7 @@ def _read_text(text: bytes, shape: FileShape | None, columns: Iterable[str], on_
 
 
 def _read_by_line(text: bytes, shape: FileShape | None, paths: Iterable[str], on_read: OnRead) -> Table | None:
-    """Read one object a line, with few records in memory at a time; None if the file is something else."""
+    """Read one object per line, with few records in memory at a time; None if the file is something else."""
     tables: list[Table] = []
     for read_bytes, records in records_in_pieces(text):
         if not records or (not tables and list_of_pages([records[0][1]])):
@@ -130,7 +130,7 @@ def with_headers(table: Table, headers: list[str]) -> Table:
     return table._replace(headers=headers, frame=frame)
 
 
-# Formats of one property a line, by how they are recognized.
+# Formats with one property per line, by the function that recognizes them.
 _RECORD_FORMATS = {is_ldif: read_ldif, is_property_list: read_property_list}
 
 
@@ -181,7 +181,7 @@ def _read_xlsx(content: bytes, shape: FileShape | None) -> Table:
     sheet = read_sheet(content, shape.sheet)
     table = _framed_sheet(sheet.frame, shape)
     others = ", ".join(sheet.others[:_MOST_NAMED])
-    # A shape that names its sheet was made by someone who knows of the others.
+    # The author of a shape that names a sheet knows of the others.
     if not others or shape.sheet:
         return table
     note = f"only the sheet {sheet.name} is read, others have data too: {others}; set shape.sheet to read another"

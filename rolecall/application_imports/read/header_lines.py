@@ -1,4 +1,4 @@
-"""Normalize a CSV text to a header and rows: leave out lines above and below the header, or add a header."""
+"""Normalize a CSV text to a header and rows: drop lines above and below the header, or add a header."""
 
 import csv
 import io
@@ -54,13 +54,13 @@ def _cut(text: bytes) -> bytes:
     try:
         lines = aligned.lines_of(text.decode())
     except UnicodeDecodeError:
-        # Reading it fails, with the line and the byte.
+        # Return it unchanged: reading it will fail and name the line and the byte.
         return text
     return "\n".join(aligned.cut_lines(lines)).encode()
 
 
 def _cut_at(text: bytes, shape: FileShape) -> CsvText:
-    """Cut lines where `columnStarts` says; leave out the lines above the rows, also where a page repeats them."""
+    """Cut lines at `columnStarts`; drop the lines above the rows, even where a later page repeats them."""
     header = aligned.SEPARATOR.join(shape.headers)
     try:
         lines = aligned.lines_of(text.decode())
@@ -85,7 +85,7 @@ def delimiter_of(header: str) -> str:
 
 
 def _end_of_lines(text: bytes, lines: int) -> int:
-    """Return the position behind so many lines, or the end of the text."""
+    """Return the position after this many lines, or the end of the text."""
     end = 0
     for _ in range(lines):
         found = text.find(b"\n", end)

@@ -31,7 +31,7 @@ def hints(group: InputGroup, table: Table) -> Iterator[str]:
         if (place := layout.fields.get(field)) is not None:
             yield from _invisible(table.headers[place], table.frame.get_column(str(place)))
     positions = {**layout.metadata, **{table.headers[i]: i for i in layout.fields.values()}}
-    # All columns in one query: each has a fixed cost.
+    # Test all columns in one query, because each query has a fixed cost.
     has_json = sample.select(pl.col(str(i)).str.contains(_JSON).any() for i in positions.values()).row(0)
     for (header, i), is_json in zip(positions.items(), has_json, strict=True):
         if is_json:

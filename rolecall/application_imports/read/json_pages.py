@@ -1,4 +1,4 @@
-"""Recognize pages of a list that an API gives in several answers, and whether some of them are missing.
+"""Recognize pages of a list that an API returns in several responses, and whether some of them are missing.
 
 A file with the first page alone looks complete: an import of it would remove everyone on the other pages.
 """
@@ -16,7 +16,7 @@ _TOTALS = {
     "recordstotal", "odatacount", "totalhits", "totalrows", "numfound",
 }  # fmt: skip
 _PAGES = {"totalpages", "pagecount", "pages", "lastpage"}
-# Members that are not blank, or true, or false, if more pages follow.
+# Members that announce more pages: by not being blank, by being true, or by being false.
 _NEXT = {
     "odatanextlink", "nextlink", "nextpage", "next", "nextpagetoken", "nextcursor", "nexttoken", "nextrecordsurl",
     "nexturi", "nexturl", "nextpageurl", "nextpagelink", "nexthref", "nextmarker", "continuationtoken", "skiptoken",
@@ -40,7 +40,7 @@ _MOST_DOCUMENTS = 100_000
 
 
 class PageSigns(NamedTuple):
-    """What a file says about the list that its records are from."""
+    """Signs in a file that show whether its records are the whole list."""
 
     records: int
     # The largest number of records and of pages that it names, each with the name of the member.
@@ -48,12 +48,12 @@ class PageSigns(NamedTuple):
     pages: tuple[int, str] = (0, "")
     # The member that says that more pages follow.
     more: str = ""
-    # How many pages the file has.
+    # The number of pages in the file.
     documents: int = 1
 
 
 def signs_of(document: object, records: int) -> PageSigns:
-    """Return what the members around a list of so many records say."""
+    """Return what the members around a list of this many records say about it."""
     total, pages, more = (0, ""), (0, ""), ""
     for name, value in _members(document):
         folded = _letters(name)
@@ -77,7 +77,7 @@ def missing_pages(found: Sequence[PageSigns]) -> str | None:
     pages, name = max((page.pages for page in found), default=(0, ""))
     if pages > documents:
         return f"{name} is {pages:,}, but there is only {documents:,}"
-    # Of all pages the last one has no successor.
+    # The last page announces no other, so pages that all do are incomplete.
     return f"{found[-1].more} says that more follow" if found and all(page.more for page in found) else None
 
 
@@ -99,7 +99,7 @@ def list_of_pages(documents: Sequence[Mapping[str, object]]) -> str | None:
 
 
 def documents_in(text: str) -> list[Any]:
-    """Return the documents that follow each other in a text; none if it is not only such documents."""
+    """Return the JSON documents that a text consists of, one after another; none if it contains anything else."""
     decoder, at = json.JSONDecoder(), 0
     found: list[Any] = []
     text = text.strip()

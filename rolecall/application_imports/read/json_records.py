@@ -1,4 +1,4 @@
-"""Read JSON: one object a line, an array, or an envelope around the list of records; find nested values by path."""
+"""Read JSON: one object per line, an array, or an envelope around the list of records; find nested values by path."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, cast
@@ -56,7 +56,7 @@ def read_json(text: bytes, path: str | None) -> Records:
 
 
 def _several(text: bytes, path: str | None) -> Records | None:
-    """Read documents that follow each other, as programs write them that call an API for each page."""
+    """Read consecutive documents, as written by programs that call an API page by page."""
     documents = documents_in(text.decode())
     if len(documents) < 2:
         return None
@@ -88,7 +88,7 @@ def _signs(document: object, path: str) -> PageSigns:
 
 
 def records_in_pieces(text: bytes, size: int = _PIECE) -> Iterator[tuple[int, list[tuple[int, Record]] | None]]:
-    """Yield the records of some lines at a time, behind the number of bytes so far; None if a line is not an object."""
+    """Yield the number of bytes so far with the records of some lines at a time; None if a line is not an object."""
     at, number = 0, 1
     while at < len(text):
         end = text.find(b"\n", at + size) + 1 or len(text)
@@ -98,7 +98,7 @@ def records_in_pieces(text: bytes, size: int = _PIECE) -> Iterator[tuple[int, li
 
 
 def records_by_line(text: bytes, first: int = 1) -> list[tuple[int, Record]] | None:
-    """Return one object a line, or None if a line is not one."""
+    """Return the object on each line, or None if a line is not one."""
     found: list[tuple[int, Record]] = []
     for number, line in enumerate(text.split(b"\n"), first):
         if line.strip():
@@ -151,7 +151,7 @@ def _at(document: object, path: str) -> object:
 
 
 def inner_records(document: object, path: str) -> list[Record]:
-    """Return a record for each entry of an inner list, such as `items[].subjects[]`, with what is around it."""
+    """Return a record for each entry of an inner list, such as `items[].subjects[]`, with the fields around it."""
     outer, _, inner = path.removesuffix("[]").partition("[].")
     records: list[Record] = []
     if "[]" in inner:

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from rolecall.application_imports.read.broken_file import BrokenFile
 
 _NOTHING = rb"[ \t]*(?:#[^\n]*)?\r?\n"
-# Possessive: a line of blanks fits two alternatives, and trying both for each line would take exponential time.
+# Possessive: a line of blanks matches two alternatives, and backtracking over both would take exponential time.
 _BEGINS = re.compile(rb"(?:" + _NOTHING + rb"| [^\n]*\n|version:[^\n]*\n)*+dn::? ?[^\n]", re.IGNORECASE)
 
-# What ldapsearch prints below the entries.
+# Names in the lines that ldapsearch prints after the entries.
 _TRAILER = {"search", "result", "control", "pagedresults"}
 
 

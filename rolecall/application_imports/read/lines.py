@@ -34,7 +34,7 @@ def changed_lines(old: Sequence[bytes], new: Sequence[bytes]) -> ChangedLines | 
 
 
 def changed_records(old: bytes, new: bytes) -> ChangedLines | None:
-    """Compare two files of one JSON object a line, regardless of order."""
+    """Compare two files with one JSON object per line, regardless of order."""
     found = _compared([pl.read_lines(old)], [pl.read_lines(new)])
     if found is None:
         return None

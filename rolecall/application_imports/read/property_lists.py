@@ -1,7 +1,7 @@
 """Read lists of properties: a line for each property, and a blank line between records.
 
-PowerShell prints them as Format-List, mysql with `\\G`, psql with `\\x`. The separators of a record are below each
-other, so that a text with a colon in each line is not mistaken for one.
+PowerShell prints them as Format-List, mysql with `\\G`, psql with `\\x`. The separators of a record must be aligned, so
+that a text with a colon in each line is not mistaken for one.
 """
 
 import re
@@ -17,7 +17,7 @@ _LEAST = 2
 
 
 def is_property_list(text: bytes) -> bool:
-    """Return whether a text begins with two records that have several properties and the same first name."""
+    """Return whether a text begins with two records of several properties that have the same first property."""
     blocks = _blocks(text[:_LOOKED_AT].decode(errors="replace"))
     first, second = (_properties(block) or {} for _, block in (next(blocks, (0, [])), next(blocks, (0, []))))
     return len(first) >= _LEAST and bool(second) and next(iter(first)) == next(iter(second))
@@ -55,7 +55,7 @@ def _properties(block: list[str]) -> dict[str, str] | None:
 
 
 def _blocks(text: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the lines of each record; a blank line or a line with the number of a record ends the one before."""
+    """Yield the lines of each record; a blank line, or a line with the number of a record, ends the previous record."""
     block: list[str] = []
     begins = 1
     for number, raw in enumerate(text.split("\n"), 1):

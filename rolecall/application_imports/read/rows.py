@@ -35,7 +35,10 @@ class RejectedLine(NamedTuple):
 
 
 class FileRows(NamedTuple):
-    """Typed rows: `frame` has the columns of the content and the place of each row, `file` (a position) and `line`."""
+    """Typed rows.
+
+    `frame` has the columns of the content, and `file` (a position) and `line`, which say where a row is from.
+    """
 
     frame: pl.DataFrame
     rejects: list[RejectedLine]
@@ -47,7 +50,7 @@ class FileRows(NamedTuple):
 
 
 class _Field(NamedTuple):
-    """How to parse the text of a field: as it is, or by a table of words, with the value of any other word."""
+    """The parser of a field: text as it is, or a table of words with a value for any other word."""
 
     column: str
     words: Mapping[str, object] | None = None
@@ -57,7 +60,7 @@ class _Field(NamedTuple):
     def read(self, name: str, texts: pl.DataFrame) -> pl.Expr:
         if self.words is None:
             return pl.col(name)
-        # Look up each different text once: a column of a million rows has few.
+        # Look up each distinct text once: a column of a million rows has few.
         found = texts.get_column(name).unique().to_list()
         kind = pl.Boolean if isinstance(next(iter(self.words.values())), bool) else pl.String
         values = [self.words.get(text.replace(" ", "").lower(), self.other) for text in found]
@@ -92,7 +95,7 @@ FIELDS = {
 _MOMENTS = {"last_login", "password_changed", "created", "updated"}
 LENGTHS = {"department": 128, **{f"custom_field_{n}": 2048 for n in CUSTOM_FIELDS}}
 _LENGTH = 256
-# What spreadsheets write in place of a value that they cannot compute, and the fields that must not be one.
+# Error values of spreadsheets, and the fields that must not contain one.
 _ERRORS = ["#N/A", "#REF!", "#NAME?", "#VALUE!", "#DIV/0!", "#NULL!", "#NUM!", "#SPILL!", "#NV", "#BEZUG!", "#WERT!"]
 _NAMING = ("Username", "Group", "Permission", "Employee ID")
 # The same rule as `core.text.is_blank`.
@@ -153,7 +156,7 @@ def _full_name() -> pl.Expr:
 def _read(name: str, field: _Field, texts: pl.DataFrame, layout: ColumnLayout, shape: FileShape | None) -> pl.Expr:
     value = field.read(name, texts)
     if name == "Access" and name not in layout.fields:
-        # A file that lists permissions without a column of accesses lists those that are granted.
+        # A file of permissions without an access column lists those that are granted.
         value = pl.lit("Grant")
     if shape and same_header(name) in map(same_header, shape.invert):
         value = pl.when(pl.col(name) == "").then(value).otherwise(~value)
@@ -161,7 +164,7 @@ def _read(name: str, field: _Field, texts: pl.DataFrame, layout: ColumnLayout, s
 
 
 def _given_words(shape: FileShape) -> list[pl.Expr]:
-    """Replace the words of the file by those that the shape gives for them, regardless of case."""
+    """Replace words of the file with those that the shape maps them to, ignoring case."""
     given = {same_header(field): words for field, words in shape.values.items()}
     exprs = []
     for name in FIELDS:
@@ -288,5 +291,5 @@ def merge_files(content: Content, parts: Sequence[FileRows]) -> FileRows:
     for file, line, file_first, line_first in pairs.filter(~same).select(*PLACE, "file_first", "line_first").rows():
         where = f"line {line_first}" if file_first == file else f"line {line_first} of another file"
         named = " and ".join(name for name in key if name != "group" or content != Content.PERMISSIONS)
-        rejects.append(RejectedLine(file, line, f"the {named} of {where} comes again with other values"))
+        rejects.append(RejectedLine(file, line, f"the {named} of {where} occurs again with other values"))
     return FileRows(first, rejects, pairs.filter(same).height, is_by_line, has, notes)

@@ -1,4 +1,4 @@
-"""Apply the keys of a shape that change the rows or columns of a table. Whole columns at a time, with polars."""
+"""Apply the keys of a shape that change the rows or columns of a table, whole columns at a time, with polars."""
 
 import csv
 import re
@@ -16,7 +16,7 @@ from rolecall.applications.field_words import NO_ACCESS
 from rolecall.applications.file_shape import JSON, FileShape, Placeholder, RowCondition, Unpivot, pattern_parts
 from rolecall.applications.model import FIELDS, Content, same_header
 
-# In these contents a row without the value that is split is left out.
+# In these contents a row without the value to split is dropped.
 _PAIRS = (Content.MEMBERSHIPS, Content.PERMISSIONS)
 LOST_LIST = r"^(?:System\.[A-Za-z.]+\[\]|Microsoft\.ActiveDirectory\.Management\.AD\w+Collection)$"
 # Bytes of white space around a word.
@@ -154,7 +154,7 @@ class ShapedTable:
         return pl.select(pl.when(lost).then(pl.lit("")).otherwise(cells)).to_series()
 
     def unpivot(self, matrix: Unpivot, words: Iterable[str]) -> None:
-        """Make a row of each cell of the matrix that is not blank; `words` are those that values.Access names."""
+        """Make a row from each cell of the matrix that is not blank; `words` are those that values.Access names."""
         kept = {self.at(name, "unpivot") for name in matrix.keep}
         kept |= {str(i) for i, header in enumerate(self.headers) if same_header(header) in self.mapping}
         across = [str(i) for i in range(len(self.headers)) if str(i) not in kept]
@@ -163,7 +163,7 @@ class ShapedTable:
         index = ["line", *sorted(kept, key=int)]
         cell = pl.col("cell").str.strip_chars()
         nothing = {""} if matrix.cells != "Access" else {"", *NO_ACCESS} - {word.strip().lower() for word in words}
-        # Most cells of a matrix are blank: leave them out column by column, before rows are made of the others.
+        # Most cells of a matrix are blank: drop them column by column, before the others become rows.
         frame = pl.concat(
             self.frame.select(
                 *index, pl.lit(self.headers[int(position)]).alias("header"), pl.col(position).alias("cell")
@@ -201,7 +201,7 @@ class ShapedTable:
         texts = [pl.lit(part) if isinstance(part, str) else self._filled(part) for part in parts]
         filled = [text for text, part in zip(texts, parts, strict=True) if isinstance(part, Placeholder)]
         joined = pl.concat_str(texts).str.replace_all(r"\s+", " ").str.strip_chars()
-        # `ada.` would be a wrong username, `Ada` is a right name.
+        # A pattern with text needs all its values: `ada.` is not a username. One of spaces does not: `Ada` is a name.
         must_be_whole = any(isinstance(part, str) and part.strip() for part in parts)
         quantifier = pl.any_horizontal if must_be_whole else pl.all_horizontal
         return pl.when(quantifier(text == "" for text in filled)).then(pl.lit("")).otherwise(joined)
@@ -255,7 +255,7 @@ def _past_dates(cells: pl.Series, format: str) -> pl.Series:
 
 
 def _is_skipped(row: list[str], position: int, condition: RowCondition) -> bool:
-    """Return whether a line with too few fields, such as a total, is no row; if in doubt it is kept and rejected."""
+    """Return whether to skip a line with too few fields, such as a total; in doubt it is kept, and rejected later."""
     if position >= len(row):
         return False
     if not condition.is_not:
@@ -296,7 +296,7 @@ def _elements(cell: str) -> list[str]:
     return [each.strip() for each in plain if each.strip()]
 
 
-# A comma between distinguished names; those inside of them have no space behind.
+# A comma between distinguished names; a comma inside one has no space after it.
 _BETWEEN_NAMES = re.compile(r"(?<!\\), (?=[A-Za-z]{1,20}=)")
 _CUT_OFF = ("...", "\u2026")
 
@@ -323,7 +323,7 @@ def shaped(table: Table, shape: FileShape, columns: Mapping[str, str], content: 
     work = ShapedTable(table, columns, content)
     if shape.blank:
         work.blank(shape.blank)
-    # A condition on a column of lists is about each of their values.
+    # A condition on a column of lists applies to each of their values.
     later = [each for each in shape.skip_rows_where if each.column in shape.split]
     work.skip_rows(each for each in shape.skip_rows_where if each not in later)
     work.fill_down(shape.fill_down)

@@ -1,6 +1,6 @@
-"""Scan the XML of a sheet for cells that the reader of spreadsheets loses or fails on.
+"""Scan the XML of a sheet for cells that the spreadsheet reader loses or fails on.
 
-Whole pieces are searched, never one cell after the other: sheets have millions.
+It searches whole pieces instead of single cells, because sheets have millions.
 """
 
 import io
@@ -11,7 +11,7 @@ from rolecall.application_imports.read.broken_file import BrokenFile
 
 # The last line and the last column (XFD) of a sheet.
 _MOST_LINES, _MOST_COLUMNS = 1_048_576, 16_384
-# The reader takes memory for every cell between the first and the last one.
+# The reader allocates memory for every cell between the first and the last one.
 _MOST_CELLS = 60_000_000
 _SPARSE = 20
 # A formula without a cached value: the program that wrote the file never computed it.
@@ -26,7 +26,7 @@ _OVERLAP = 4096
 
 
 class SheetScan:
-    """What the XML of a sheet has; `add` is called with its pieces in order."""
+    """The findings in the XML of a sheet; `add` is called with its pieces in order."""
 
     def __init__(self) -> None:
         self.has_rows = False
@@ -71,7 +71,7 @@ class SheetScan:
         size = self._columns * self._lines
         if size > _MOST_CELLS and size > _SPARSE * self._cells:
             raise BrokenFile(
-                f"cell {self._last} is far from the others; delete the columns and lines behind the data, or save the "
+                f"cell {self._last} is far from the others; delete the columns and rows after the data, or save the "
                 "sheet as CSV"
             )
 

@@ -57,14 +57,14 @@ def _loaded(content: bytes, sheet: str | int) -> tuple[fastexcel.ExcelReader, pl
     except (fastexcel.FastExcelError, pl.exceptions.PolarsError, ValueError) as error:
         raise BrokenFile(f"the XLSX file cannot be read: {first_line(error)}") from None
     except BaseException as error:
-        # The reader is written in Rust; its panics are no exceptions of Python.
+        # The reader is written in Rust; its panics do not derive from Exception.
         if type(error).__name__ != "PanicException":
             raise
         raise BrokenFile(f"the XLSX file cannot be read: {first_line(error)}; save it again, or as CSV") from None
 
 
 def _members(content: bytes) -> tuple[dict[str, str], dict[str, SheetScan]]:
-    """Return the paths of sheets by name, and what each path has.
+    """Return the paths of sheets by name, and the scan of each path.
 
     Refuse zip bombs by inflating in pieces: the sizes that an archive declares cannot be trusted.
     """

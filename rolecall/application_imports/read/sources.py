@@ -15,7 +15,7 @@ from rolecall.applications.file_shape import ContentShape, FileShape, GroupShape
 from rolecall.applications.model import NEVER_EMPTY, Content
 from rolecall.core.db import Db, fetch_rows, fetch_value
 
-# Raise it when files are read in another way: files that have not changed are then read again.
+# Increase this when the reading of files changes, so that unchanged files are read again.
 _READING = 2
 
 
@@ -121,7 +121,7 @@ def by_content(group: InputGroup, further: Sequence[ContentShape]) -> list[Input
 
 
 def may_be_empty(group_id: UUID, groups: Iterable[InputGroup]) -> bool:
-    """Return whether the files of a group may have no record; people and accounts are never an empty list."""
+    """Return whether the files of a group may have no record; a list of people or accounts is never empty."""
     return all(each.content not in NEVER_EMPTY for each in groups if each.id == group_id)
 
 

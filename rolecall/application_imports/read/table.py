@@ -29,13 +29,13 @@ class Table(NamedTuple):
     ragged: list[RaggedRow]
     # Whether each row is one line, so that lines can be compared instead of rows.
     is_by_line: bool
-    # What the log should say about the file.
+    # Sentences about the file for the log.
     notes: tuple[str, ...] = ()
     # The file has records (JSON, LDIF), of which some may lack a column.
     is_records: bool = False
     # Positions of columns that a shape made, by field.
     made: Mapping[str, int] = {}
-    # What a JSON file says about the list that its records are from.
+    # Signs that show whether a JSON file contains the whole list.
     page: PageSigns | None = None
     # The text is ASCII without ; # and |, so that no cell is a list, an error or has invisible characters.
     is_plain: bool = False

@@ -106,7 +106,7 @@ async def _build(db: Db, job: Job) -> list[str]:
             await store_preview(db, beside, run.id, run.number, held.tallies)
             await store_rejects(beside, IMPORT_REJECTS, run.id, pipeline.rejected_rows())
         raise
-    # Not before: a held import stores them beside this transaction, which would wait for itself.
+    # Not earlier: a held import stores them on another connection, which would wait for this transaction.
     await store_rejects(db, IMPORT_REJECTS, run.id, pipeline.rejected_rows())
     for line in [changed, *lines, "Finished"]:
         await actions.log_line(db, run.id, line, clock.now())
@@ -114,7 +114,7 @@ async def _build(db: Db, job: Job) -> list[str]:
 
 
 class Written(NamedTuple):
-    """What the files of an import changed, written but not committed."""
+    """The changes of the files of an import, written but not committed."""
 
     accounts: AccountChanges
     holdings: HoldingChanges

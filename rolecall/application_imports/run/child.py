@@ -1,4 +1,4 @@
-"""Build an import in a child process and wait for its result, on the side of the worker.
+"""Build an import in a child process and wait for its result; this module runs in the worker.
 
 Children are forked from the fork server of the standard library, a process that has imported the code of a build and
 does nothing else. A fork costs milliseconds; a new interpreter would import for half a second of CPU per import.
@@ -64,7 +64,7 @@ async def build_in_child(job: Job) -> BuildResult:
 
 
 async def run_in_child(target: Callable[..., None], *args: object, seconds: float) -> bytes:
-    """Return the message that `target` sends by its last argument, a pipe; the child does not outlive this call."""
+    """Return the message that `target` sends through its last argument, a pipe; no child outlives this call."""
     ours, theirs = _fork_server.Pipe()
     child = _fork_server.Process(target=target, args=(*args, theirs), daemon=True)
     with ours:
@@ -90,7 +90,7 @@ def _start(child: multiprocessing.process.BaseProcess) -> None:
     main = sys.modules["__main__"]
     main.__spec__ = main.__spec__ or ModuleSpec("rolecall.__main__", None)
     with _one_at_a_time:
-        # Only for the fork server, which the first start launches.
+        # The fork server, which the first start launches, reads this variable.
         os.environ[FOLDER] = get_temp_dir()
         try:
             child.start()

@@ -38,7 +38,7 @@ _PIECE = 1024 * 1024
 _QUERY = re.compile(r"\?[^\s'\"]+")
 _LONGEST_REASON = 300
 T = TypeVar("T")
-# What reading a source raises: `OSError` by most libraries, `ValueError` by URLs, `LookupError` by lists of files.
+# Errors of a source: most libraries raise `OSError`, URLs `ValueError`, and lists of files `LookupError`.
 _ERRORS: tuple[type[Exception], ...] = (
     OSError,
     aiohttp.ClientError,

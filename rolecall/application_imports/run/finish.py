@@ -49,12 +49,12 @@ class Canceled(Exception):
 
 
 class ImportResult(msgspec.Struct, frozen=True):
-    """What an import did, once its accounts are matched."""
+    """The result of an import after its accounts are matched."""
 
     totals: RecordTotals
     metrics: Metrics
     tallies: Tallies
-    # Why the guard would hold this import, if it is only a dry run.
+    # In a dry run: why the guard would hold the import.
     hold: HeldByGuard | None
     log: list[str]
     ended: datetime

@@ -9,7 +9,7 @@ from rolecall.settings.model import Guard
 
 
 class OpenPoints(NamedTuple):
-    """Why the files of an import may be read wrongly: the other pages of a list, questions of its proposal."""
+    """Reasons to doubt the files of an import: missing pages of a list, open questions of a proposal."""
 
     missing: Sequence[str] = ()
     questions: Sequence[str] = ()

@@ -1,7 +1,7 @@
 """Read scheduled files over HTTP(S), only from inside an import root.
 
 The client library follows no redirect. Each hop is resolved and checked here, and only `Location` counts: a library may
-also follow `URI` or `Refresh`. The address is checked again when the socket is made.
+also follow `URI` or `Refresh`. The address is checked again when the socket is created.
 """
 
 import fnmatch

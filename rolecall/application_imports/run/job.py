@@ -1,4 +1,4 @@
-"""What the worker and its child process exchange: a job to build, and the result of the build."""
+"""The messages between the worker and its child process: a job to build, and the result of the build."""
 
 from datetime import datetime
 from enum import StrEnum

@@ -1,6 +1,6 @@
-"""Run the next import, on the side of the worker: take it, start its build, watch for cancelation, end it.
+"""Run the next import in the worker: take it, start its build, watch for cancellation, end it.
 
-A worker holds an advisory lock of the application meanwhile. If it dies, PostgreSQL releases the lock, and another
+Until then the worker holds an advisory lock of the application. If it dies, PostgreSQL releases the lock, and another
 worker finds the import Running and starts it again.
 """
 

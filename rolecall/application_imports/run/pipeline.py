@@ -1,4 +1,4 @@
-"""Take the files of one import through the stages read and compare, on a connection beside the transaction.
+"""Take the files of one import through the stages read and compare, on a connection outside the transaction.
 
 Files are compared by line where possible. If a comparison returns a `Doubt`, its files are read completely and compared
 again.
@@ -78,7 +78,7 @@ class Pipeline:
         return await self._read_and_compare(db, "Accounts compared", {Content.USERS}, compare)
 
     async def holdings(self, db: Db, accounts: AccountChanges) -> HoldingChanges:
-        """Compare everything but accounts; people too, if there is a file of them."""
+        """Compare everything except accounts, including people if there is a file of them."""
         state = CurrentState(db, self.run.application_id)
 
         async def compare() -> HoldingChanges | Doubt:

@@ -13,7 +13,7 @@ from rolecall.application_imports.changes import changes_listing
 from rolecall.application_imports.model import RELATIONS, ChangeType, RejectedRow, Tallies
 from rolecall.core.db import Db, execute
 
-# The table of rejected rows, and the column that names what they belong to.
+# The table of rejected rows, and its column for the import or the dry run.
 IMPORT_REJECTS = ("import_rejects", "import_id")
 DRY_RUN_REJECTS = ("dry_run_rejects", "dry_run_id")
 

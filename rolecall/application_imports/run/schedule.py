@@ -18,7 +18,7 @@ from rolecall.scim_server.queries import due_pushes
 
 log = structlog.get_logger("rolecall.imports")
 
-# How long after a failure an import is repeated whose result is awaited.
+# How long to wait before repeating a failed import that a SCIM push or a carrier depends on.
 RETRY_PAUSE = timedelta(hours=1)
 
 

@@ -207,7 +207,7 @@ def test_secret_columns_are_not_kept(tmp_path: Path, header: str, secret: bool) 
         (None, "no_information", ""),
     ],
 )
-def test_dates_go_out_in_iso_format(tmp_path: Path, format: str | None, text: str, expected: str) -> None:
+def test_dates_are_returned_in_iso_format(tmp_path: Path, format: str | None, text: str, expected: str) -> None:
     shape = {"dates": {"Last Login": format}} if format else {}
 
     found = users(tmp_path, f'Username,Last Login\nada,"{text}"\n', shape=shape)

@@ -1,4 +1,4 @@
-"""Exports of other products, in the form in which they give them: what must come out of each, and by which shape.
+"""Exports of other products in their original form: the rows that each must yield, and the shape that reads it.
 
 The files have the headers, words and oddities of public exports, with other people in them.
 """

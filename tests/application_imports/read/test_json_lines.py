@@ -36,7 +36,7 @@ def written(folder: Path, name: str, records: list[Row]) -> InputFile:
 
 
 def records_of(people: dict[str, Row]) -> list[Row]:
-    # A last record, so that there are two lines at least and a file that is read by line.
+    # A last record, so that there are at least two lines and the file is read by line.
     return [{"userName": user, **rest} for user, rest in people.items()] + [{"userName": n} for n in ("old", "older")]
 
 

@@ -1,4 +1,4 @@
-"""Pages of a list that an API gives in several answers: whether all are there, and several of them in one file."""
+"""Pages of a list that an API returns in several responses: whether all are present, and several in one file."""
 
 import json
 from pathlib import Path

@@ -80,7 +80,7 @@ def test_record_with_a_broken_line_is_refused(tmp_path: Path) -> None:
         read_file(tmp_path, text, "users")
 
 
-def test_text_with_colons_is_no_list_of_properties(tmp_path: Path) -> None:
+def test_text_with_colons_is_not_a_list_of_properties(tmp_path: Path) -> None:
     text = "Username,Name\nada,a: b\n\nbob,a: b\n"
 
     assert read_file(tmp_path, text, "users").active == {"ada", "bob"}

@@ -104,7 +104,7 @@ async def test_more_rejected_rows_than_before_do_not_remove_accounts(
     application = UUID((await client.post("/api/applications", json=body)).json()["id"])
     run = await imports.finish(application, {"Users": "Username,Active\nada,Yes\nbob,Yes\nTotal,2 users\n"})
     assert "1 rejected" in run["log"]
-    # As many as before: the row of the total.
+    # The same number as before: the row with the total.
     await imports.finish(application, {"Users": "Username,Active\nada,Yes\nTotal,1 users\n"})
 
     held = await imports.run(application, {"Users": "Username,Active\nada,Dormant\nTotal,1 users\ncy,Yes\n"})

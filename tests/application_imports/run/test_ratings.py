@@ -66,7 +66,7 @@ FLAT = "Group,Parent\nChiefs,\nClerks,\n"
 
 
 async def test_rating_lowered_in_two_steps_is_held_at_the_second(imports: Imports, db: Db) -> None:
-    """What comes back is compared with what it was: removing an entitlement first is no way around."""
+    """A returning entitlement is compared with its last rating, so that removing it first does not bypass the hold."""
     ledger = await an_application(db, "Ledger")
     await imports.finish(ledger, files("Chiefs,Books,Close,Grant,Critical", "Clerks,Books,Read,Grant,Low", groups=FLAT))
     await imports.finish(ledger, files("Clerks,Books,Read,Grant,Low", groups="Group,Parent\nClerks,\n"))
