@@ -134,7 +134,9 @@ class Walk:
             self._note(row.number, row.chain, "the entry does not match its hash: it was altered")
         elif row.previous != (before.hash if before else START):
             after = f"entry {before.number}" if before else "the beginning of its chain"
-            self._note(row.number, row.chain, f"the entry does not follow {after}: one between was altered or removed")
+            self._note(
+                row.number, row.chain, f"the entry does not follow {after}: one in between was altered or removed"
+            )
         elif row.chain not in self._ends:
             self._note(row.number, row.chain, "the chain has no head: the entry was added, or the head was removed")
         elif row.number > self._ends[row.chain]:
@@ -150,7 +152,7 @@ class Walk:
         if mark.hash != row.hash.hex():
             self._note(row.number, row.chain, mark.differs)
         elif mark.count not in (None, self._counts[row.chain]):
-            self._note(row.number, row.chain, f"the head counts {mark.count} entries, the chain has others")
+            self._note(row.number, row.chain, f"the head counts {mark.count} entries, the chain has a different number")
 
     def _note(self, number: int, chain: int, reason: str) -> None:
         if self.broken is None or number < self.broken.number:

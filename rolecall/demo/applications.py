@@ -33,7 +33,8 @@ class Application(NamedTuple):
     """An application; `groups` maps names to description and member departments, `grants` groups to permissions.
 
     `parents` maps groups to the group above. The members of a group in `leads` are the heads of its departments, who
-    are not in the group above themselves. `renamed` maps groups to their former name, and until how many days ago.
+    are not in the group above themselves. `renamed` maps groups to their former name and the number of days since the
+    rename.
     """
 
     name: str

@@ -115,7 +115,7 @@ class _Company:
         return await reviewers.play(review, self.application_ids, owner, self.midnight)
 
     async def _require_reviews(self) -> None:
-        """Say how often the applications must be reviewed."""
+        """Set how often the applications must be reviewed."""
         for name, months in reviewing.EVERY_MONTHS.items():
             async with self._by_clerk("change_application") as db:
                 await applications.change_application(
@@ -196,7 +196,7 @@ class _Company:
         return [person for person in self.people if person.is_here(today)]
 
     async def _export(self, day: int) -> None:
-        """Import the files of one of the days before the last month; they show what was asked for that day."""
+        """Import the files of one of the days before the last month; they show what was requested for that day."""
         self._travel(day, 9)
         if day in story.PEOPLE_DAYS:
             await self._upload(self.records_id, {"Identities": identities_file(self._here())})

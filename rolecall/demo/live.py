@@ -103,5 +103,5 @@ async def reconnect(db: Db, caller: Caller, peer: ScimPeer, facts: Facts, config
 
 
 def _secret(peer: ScimPeer) -> Json:
-    """Return where the peer listens, with its token: a stored secret is bound to the port too."""
+    """Return the URL of the peer with its token, because a stored secret is bound to the port too."""
     return {"url": peer.url, "secret": peer.state.token, "secretRef": None}

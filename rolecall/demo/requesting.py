@@ -32,7 +32,7 @@ _AWAITED_TYPE = {status: type for type, status in AWAITED.items()}
 
 
 class Requesting(msgspec.Struct):
-    """Those who ask and respond: the ids of people and applications are filled while the story is played."""
+    """The people who ask and respond; the ids of people and applications are filled in while the story is played."""
 
     pool: Pool
     config: Config

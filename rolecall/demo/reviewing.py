@@ -119,7 +119,7 @@ class Reviewing:
         return id
 
     async def _decide(self, review_id: UUID, one: ReviewerProgress, story: ReviewStory, n: int) -> None:
-        """Let a reviewer decide: the last who submits keeps everything at once, the others go item by item."""
+        """Let a reviewer decide: the last one to submit keeps everything at once, the others go item by item."""
         submits, at_once = n < story.submitters, n == story.submitters - 1
         person = Caller(one.reviewer.id, one.reviewer.name, _SCOPES, is_person=True)
         async with self.pool.connection() as db:

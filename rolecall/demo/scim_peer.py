@@ -29,7 +29,7 @@ _MOST = 200
 
 
 class PeerState(msgspec.Struct):
-    """What the file contains: the bearer token, and the resources of each kind by id."""
+    """The content of the file: the bearer token, and the resources of each kind by id."""
 
     token: str
     resources: dict[str, dict[str, Record]]
@@ -45,7 +45,7 @@ class ScimPeer:
         self.url = ""
 
     def clear(self) -> None:
-        """Delete what an unfinished company has left."""
+        """Delete the remains of an unfinished company."""
         self.state.resources = {kind: {} for kind in _KINDS}
 
     def fill(self, users: list[Record], groups: dict[str, list[str]]) -> None:
@@ -151,7 +151,7 @@ def _fault(status: int, detail: str) -> web.Response:
 
 @contextmanager
 def serving(peer: ScimPeer) -> Iterator[ScimPeer]:
-    """Serve the peer on loopback, in a thread of its own; `peer.url` is where."""
+    """Serve the peer on loopback, in a thread of its own; `peer.url` is its address."""
     loop, ready = asyncio.new_event_loop(), threading.Event()
     runner = web.AppRunner(peer.app(), access_log=None)
 

@@ -23,7 +23,7 @@ EXPORTS: dict[int, tuple[Application, ...]] = {
     -90: (FINANCE_LEDGER, CORPORATE_DIRECTORY),
     -45: (FINANCE_LEDGER, SOURCE_CONTROL),
 }
-# Those of them on which the records of people are exported too.
+# The days among these on which the records of people are exported too.
 PEOPLE_DAYS = (-195, -45)
 LAST_MONTH = -30
 # The day on which some applications export changed files.

@@ -38,7 +38,7 @@ class BundleWriter:
         self.add(name, readable(value))
 
     async def add_entries(self, db: Db, which: str, **values: object) -> AsyncIterator[Row]:
-        """Write the audit entries that a condition selects, and return each one."""
+        """Write the audit entries that a condition selects, and yield each one."""
         with self.writing("audit.jsonl") as member:
             async for row in audit.rows(db, which, "number", **values):
                 member.write(audit.as_line(row))

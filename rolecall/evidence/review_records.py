@@ -85,7 +85,7 @@ _IMPORTS = """SELECT import_number FROM review_populations WHERE review_id = %(i
               UNION SELECT remediated_import FROM review_items WHERE review_id = %(id)s
               UNION SELECT reopened_import FROM review_items WHERE review_id = %(id)s
               UNION SELECT import_number FROM review_changes WHERE review_id = %(id)s"""
-# Audit entries of the review, its items, the requests that it made and the imports that prove it.
+# Audit entries of the review, its items, the requests that it created and the imports that prove removals.
 ENTRIES = f"""entity_id = %(id)s
     OR entity_id IN (SELECT id FROM review_items WHERE review_id = %(id)s)
     OR entity_id IN (SELECT request_id FROM review_items WHERE review_id = %(id)s AND request_id IS NOT NULL)

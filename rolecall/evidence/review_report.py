@@ -27,7 +27,7 @@ _ITEM = (
     *("Item", "Person", "Application", "Account or group", "Access", "Reviewer"),
     *("Decision", "When", "Status", "Proof"),
 )
-# What auditors ask about, in words.
+# Descriptions of the exceptions that auditors ask about.
 EXCEPTION_WORDS = {
     "self": "Items that a person decided about their own access",
     "single": "Applications that one person decided alone",
@@ -40,7 +40,7 @@ EXCEPTION_WORDS = {
     "interested": "Steps of people whose own access the review contains",
     "bulk": "Items decided together with others",
     "carried": "Items whose decision was carried over from the last review",
-    "moved": "Items that went to another reviewer than the stage names, for independence or absence",
+    "moved": "Items that went to a reviewer whom the stage does not name, because of independence or absence",
     "reopened": "Items whose access returned after it was removed",
     "accepted": "Flagged items whose risk the owner accepted",
 }
@@ -49,7 +49,7 @@ _MOST_NAMED = 100
 
 
 class ReviewReport(msgspec.Struct, kw_only=True):
-    """What the page shows; `items` are those that it lists, the bundle has all of them."""
+    """The content of the page; it lists only some items, while the bundle has all of them."""
 
     review: dict[str, Any]
     population: list[dict[str, Any]]
@@ -109,7 +109,7 @@ def _facts(report: ReviewReport) -> list[Row]:
 
 
 def _text(value: object) -> object:
-    """Write a moment as the page writes moments; other values stay."""
+    """Format a moment for the page; return other values unchanged."""
     if isinstance(value, str) and len(value) > 19 and value[10:11] == "T":
         return f"{value[:10]} {value[11:19]} UTC"
     return value

@@ -2,13 +2,13 @@
 
 python verify.py                     check the folder of this file
 python verify.py evidence.zip        check a bundle file
-python verify.py … --seal DIGEST     compare also with the seal that was printed when the bundle was written
-python verify.py … --head head.json  compare also with heads of the audit chains that were saved before the bundle
+python verify.py … --seal DIGEST     also compare with the seal that was printed when the bundle was written
+python verify.py … --head head.json  also compare with heads of the audit chains that were saved before the bundle
 
 Without a seal, a bundle rewritten with all its digests looks intact where the audit chains do not cover it: the report,
 the access and the requests. In the bundle of a review the population is covered by the digest that was stored when the
 review was opened; decisions, statements, reassignments and what the service changed by itself are covered by their
-audit entries. A forger can change this file too: check with a copy from another place.
+audit entries. A forger can change this file too: use a copy from a trusted source.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def check(bundle: Bundle, kept: Iterable[dict[str, Any]] = (), seal: str | None 
         if sha256(manifest) != bundle.read(SEAL).decode().strip():
             return [f"{MANIFEST} does not match {SEAL}: one of them was changed"]
         if seal is not None and sha256(manifest) != seal.strip().lower():
-            return [f"{MANIFEST} does not match the kept seal: this is not the bundle that was sealed"]
+            return [f"{MANIFEST} does not match the given seal: this is not the bundle that was sealed"]
         members = json.loads(manifest)["members"]
     except (KeyError, OSError, ValueError, zipfile.BadZipFile) as error:
         return [f"{MANIFEST} or {SEAL} cannot be read: {error}"]
@@ -169,7 +169,7 @@ def check_imports(bundle: Bundle) -> Iterator[str]:
     for run in json.loads(bundle.read("imports.json")):
         files = {file["sha256"] for file in run["files"]}
         if files != named.get(run["id"], set()):
-            yield f"import {run['number']} has other files than its audit entry names"
+            yield f"the files of import {run['number']} differ from its audit entry"
 
 
 # Parts of a review and of its items that are audited one by one, and the member with their records.
@@ -193,7 +193,7 @@ class Review:
         self.quality = json.loads(bundle.read("quality.json"))
         self.numbers = {item["id"]: item["number"] for item in self.items}
         self.decided_ids = {made["itemId"] for made in self.parts["decisions"]}
-        # What each reviewer did, in order: decisions, and items that were moved away from them.
+        # The actions of each reviewer, in order: decisions, and items that were moved away from them.
         self.acts: dict[str, list[tuple[str, str, str | None]]] = {}
         for made in self.parts["decisions"]:
             self.acts.setdefault(made["reviewerId"], []).append((made["decidedOn"], made["itemId"], made["decision"]))
@@ -206,7 +206,7 @@ class Review:
             acts.sort(key=lambda act: act[0])
         # The last time that each item went to another reviewer.
         self.moved = {move["itemId"]: move for move in sorted(self.parts["moves"], key=lambda move: move["number"])}
-        # What the service changed by itself, by item number and in order.
+        # The changes that the service made by itself, by item number and in order.
         self.changes: dict[int, list[dict[str, Any]]] = {}
         for change in sorted(self.parts["changes"], key=lambda change: change["number"]):
             for number in change["items"]:
@@ -273,7 +273,7 @@ def check_settings(review: Review) -> Iterator[str]:
             if about[field] is not None and about[field] != len(review.parts[part]):
                 yield f"the review had {about[field]} {part} when it ended, the bundle has {len(review.parts[part])}"
     if about["closedDueOn"] and about["closedDueOn"] != about["dueOn"]:
-        yield "the review was closed with another due date"
+        yield "the review was closed with a different due date"
     extended = any(step["step"] == "Extended" for step in review.parts["steps"])
     if about["firstDueOn"] and about["firstDueOn"] < about["dueOn"] and not extended:
         yield "the due date was extended, but no step of the review says so"
@@ -314,7 +314,7 @@ def check_equation(review: Review) -> Iterator[str]:
     audited = review.audited.get(review.about["id"], {})
     said = {name: value for name, value in audited.items() if name.startswith("populations.") and value}
     if len(said) != len(review.population):
-        yield "the audit has another number of applications than the population"
+        yield "the audit and the population have different numbers of applications"
     for position, place in enumerate(review.population):
         shown = {**place, "applicationId": place["application"] and place["application"]["id"]}
         entry = said.get(f"populations.{position}", {})
@@ -323,13 +323,13 @@ def check_equation(review: Review) -> Iterator[str]:
 
 
 def check_parts(review: Review) -> Iterator[str]:
-    """Compare each decision, statement and reassignment with its audit entry, both ways."""
+    """Compare each decision, statement and reassignment with its audit entry, in both directions."""
     for part, records in review.parts.items():
         found = set()
         for record in records:
             owner, field = record.get("itemId", review.about["id"]), f"{part}.{record['number']}"
             found.add((owner, field))
-            # Decisions of a bulk are covered by the digest of the bulk.
+            # The digest of a bulk decision covers its single decisions.
             if part == "decisions" and record["bulk"] is not None:
                 continue
             said = review.audited.get(owner, {}).get(field)
@@ -376,7 +376,7 @@ def check_changes(review: Review) -> Iterator[str]:
             yield f"item {item['number']} is {item['status']}, which does not follow from what the service recorded"
         reopened = last_change(review, item, "Reopened") or {"changedOn": None, "importNumber": None}
         if (item["reopenedOn"], item["reopenedImport"]) != (reopened["changedOn"], reopened["importNumber"]):
-            yield f"item {item['number']} is reopened or not, against what the service recorded"
+            yield f"item {item['number']} contradicts what the service recorded about reopening"
         yield from check_decision_of_service(review, item)
 
 
@@ -387,7 +387,7 @@ def check_decision_of_service(review: Review, item: dict[str, Any]) -> Iterator[
         yield f"item {item['number']} shows a decision although there was no response"
     is_carried = carried is not None and not silent and item["decidedBy"] == SYSTEM
     if bool(item["isCarried"]) != is_carried:
-        yield f"item {item['number']} is carried over or not, against what the service recorded"
+        yield f"item {item['number']} contradicts what the service recorded about carrying over"
     by_service = silent or carried
     if item["decidedBy"] != SYSTEM or not by_service:
         return
@@ -396,7 +396,7 @@ def check_decision_of_service(review: Review, item: dict[str, Any]) -> Iterator[
     if silent:
         shown.update(comment=silent["reason"], submission=None)
     if differing(item, shown, shown):
-        yield f"item {item['number']} shows another decision than the service recorded"
+        yield f"item {item['number']} does not show the decision that the service recorded"
 
 
 def last_change(review: Review, item: dict[str, Any], *kinds: str) -> dict[str, Any] | None:
@@ -418,7 +418,7 @@ def check_decisions(review: Review) -> Iterator[str]:
         if item["decision"] is None and any(item[name] for name in (*shown, "submission")):
             yield f"item {item['number']} is undecided, but shows parts of a decision"
         if made and made["decision"] in DECIDED and any(item[name] != made[name] for name in shown):
-            yield f"item {item['number']} shows another decision than the last one that was made"
+            yield f"item {item['number']} does not show the last decision that was made"
         if item["status"] not in {*allowed_statuses(review, item), "Withdrawn"}:
             yield f"item {item['number']} is {item['status']}, which does not follow from its decision"
         is_made = made is not None and made["decision"] is not None
@@ -440,7 +440,7 @@ def is_by_system(item: dict[str, Any], review: Review) -> bool:
 
 
 def check_reviewers(review: Review) -> Iterator[str]:
-    """Check that every item names the reviewer whom it was given last, or who decided it, and its acceptance."""
+    """Check that every item names its acceptance, and the reviewer to whom it was last given or who decided it."""
     given: dict[str, tuple[str, str]] = {}
     for move in review.parts["moves"]:
         given[move["itemId"]] = max(given.get(move["itemId"], ("", "")), (move["movedOn"], move["toId"]))
@@ -451,13 +451,13 @@ def check_reviewers(review: Review) -> Iterator[str]:
     for item in review.items:
         named = reviewer_of(item)
         if item["id"] in given and named is not None and named != given[item["id"]][1]:
-            yield f"item {item['number']} names another reviewer than its decisions and reassignments"
+            yield f"item {item['number']} names a reviewer who contradicts its decisions and reassignments"
         if item["acceptedUntil"] != accepted_until(review, item, accepted.get(item["id"])):
-            yield f"item {item['number']} is accepted until another day than its acceptance says"
+            yield f"item {item['number']} is accepted until a different day than its acceptance says"
 
 
 def check_openings(review: Review) -> Iterator[str]:
-    """Check that items show why another person reviews them, and that they were chosen to be looked at."""
+    """Check that items show why their reviewer was replaced, and whether they are part of the random sample."""
     for item in review.items:
         moved = review.moved[item["id"]]["reason"] if item["id"] in review.moved else None
         if moved is None and last_change(review, item, "Reviewer Replaced"):
@@ -465,7 +465,7 @@ def check_openings(review: Review) -> Iterator[str]:
         if moved is not None and item["moved"] != moved:
             yield f"item {item['number']} does not show why its reviewer was replaced"
         if bool(item["isSample"]) != (last_change(review, item, "Sampled") is not None):
-            yield f"item {item['number']} was chosen to be looked at or not, against what it shows"
+            yield f"item {item['number']} was chosen for the random sample or not, against what it shows"
         if item["stage"] != review.moved.get(item["id"], {"stage": 1})["stage"]:
             yield f"item {item['number']} is in another stage than its reassignments say"
 
@@ -526,7 +526,7 @@ def check_remediation(review: Review) -> Iterator[str]:
         request = requests.get(item["number"])
         named = (request["number"], request["status"]) if request else (None, None)
         if (item["request"], item["requestStatus"]) != named:
-            yield f"item {item['number']} names another request than the list of requests"
+            yield f"item {item['number']} and the list of requests name different requests"
         if item["status"] != "Remediated":
             if item["status"] != "Withdrawn" and (item["remediatedOn"] or item["remediatedImport"]):
                 yield f"item {item['number']} names a proof although it is {item['status']}"
@@ -534,7 +534,7 @@ def check_remediation(review: Review) -> Iterator[str]:
         proof, change = item["remediatedImport"], last_change(review, item, "Remediated", "Reopened", "Flagged")
         is_recorded = change is not None and change["change"] == "Remediated" and change["importNumber"] == proof
         if not change or not is_recorded or not (item["remediatedOn"] or "x") <= change["changedOn"]:
-            yield f"item {item['number']} is Remediated, against what the service recorded"
+            yield f"item {item['number']} is Remediated, which contradicts what the service recorded"
         elif proof is None and item["subject"] != "Model":
             yield f"item {item['number']} is Remediated without a proof"
         if proof is not None and not is_proof(review, item, proof, pins):
@@ -612,7 +612,7 @@ def check_exceptions(review: Review) -> Iterator[str]:
         exceptions.note(item)
     for name, which in exceptions.found().items():
         if review.exceptions[name] != which:
-            yield f"the exceptions of kind {name} are not those of the items"
+            yield f"the exceptions of kind {name} do not match the items"
 
 
 def check_numbers(review: Review) -> Iterator[str]:

@@ -10,7 +10,7 @@ from rolecall.core.db import Db, execute
 from rolecall.core.exporting import Outcome, Plan
 from rolecall.exports.model import ExportStatus
 
-# Longer than any export can take: one that still runs was interrupted with its process.
+# Longer than any export can take: one that is still Running was interrupted with its process.
 _LOST_AFTER = timedelta(hours=6)
 
 

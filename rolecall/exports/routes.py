@@ -20,7 +20,7 @@ async def list_exports(db: Db, caller: Caller, query: dict[str, Any]) -> Page[Ex
 async def get_export(db: Db, id: str, caller: Caller) -> ExportItem:
     """Get the manifest of an export: who, when, filters, row count and SHA-256.
 
-    `X-Export-Id` of the answer with the file names it. Without `audit:read` it must be the caller's own.
+    The header `X-Export-Id` of the file's response contains its id. Without `audit:read` it must be the caller's own.
     """
     return await queries.get(db, id, caller)
 

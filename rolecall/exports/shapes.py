@@ -19,8 +19,8 @@ class ExportCaller(msgspec.Struct):
 class ExportItem(msgspec.Struct, rename="camel"):
     """The manifest of an export. Count and digests are null until it has finished.
 
-    `noDataBefore` names the applications that had no import yet at the moment that the list was exported for.
-    `reportId` is the report that it is a run of, and `location` the file that a schedule writes.
+    `noDataBefore` names the applications that had no import yet at the moment for which the list was exported.
+    `reportId` is the report that was run, and `location` is the file that a schedule writes.
     """
 
     id: UUID

@@ -30,7 +30,7 @@ from rolecall.operate.programs import run
 
 _MANIFEST, _DUMP, _FILES = "manifest.json", "database.dump", "files/"
 _PIECE = 1024 * 1024
-# A file in the data folder while a restore runs.
+# Temporary files in the data folder during a restore.
 _RESTORED_DUMP, _RESTORED_KEY = ".restored.dump", f"{KEY_FILE}.restored"
 
 
@@ -106,7 +106,7 @@ def is_empty(config: Config) -> bool:
 
 
 def restore(config: Config, source: Path) -> None:
-    """Replace the database and files by the backup; if the archive is damaged, change nothing."""
+    """Replace the database and files with the backup; if the archive is damaged, change nothing."""
     dump, url = config.data_dir / _RESTORED_DUMP, config.database_url or ""
     try:
         with _opened(source) as archive:

@@ -45,7 +45,7 @@ async def examine(db: Db, config: Config) -> list[CheckResult]:
 def out_of_reach(error: Exception) -> CheckResult:
     return trouble(
         "database",
-        f"out of reach: {' '.join(str(error).split())}",
+        f"unreachable: {' '.join(str(error).split())}",
         "start it, and check ROLECALL_DATABASE_URL and the network",
     )
 
@@ -74,7 +74,7 @@ def _signing_in(config: Config) -> CheckResult:
     return CheckResult(
         "sign-in",
         CheckState.WARNING,
-        "passwords are off and no OpenID provider is set: people can sign in only by one-time links",
+        "passwords are off and no OpenID provider is set: people can sign in only with one-time links",
         "set ROLECALL_OIDC_ISSUER, or remove ROLECALL_PASSWORDS",
     )
 
@@ -92,7 +92,7 @@ async def _clock(db: Db) -> CheckResult:
     seconds = f"{skew.total_seconds():.1f} s"
     if skew <= MOST_SKEW:
         return fine("clock", f"{seconds} from the database's")
-    return trouble("clock", f"this machine and the database are {seconds} apart", "synchronise both clocks by NTP")
+    return trouble("clock", f"this machine and the database are {seconds} apart", "synchronize both clocks with NTP")
 
 
 async def _hooks(db: Db) -> str:
@@ -202,7 +202,7 @@ async def _refused_addresses(db: Db) -> str:
 async def _tokens(db: Db) -> str:
     found = await tokens.with_refused_scopes(db, clock.now())
     said = [f"{each.name} of {each.owner.name} ({', '.join(each.refused_scopes)})" for each in found if each.owner]
-    return f"refused, because the owner may not use the scopes now: {_some(said)}" if said else ""
+    return f"refused, because the owner may no longer use the scopes: {_some(said)}" if said else ""
 
 
 async def _waiting_imports(db: Db) -> str:

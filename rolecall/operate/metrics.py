@@ -120,10 +120,10 @@ async def _notifications(db: Db, now: datetime) -> Iterator[Metric]:
     return iter(
         [
             _by("notification_messages", "Messages of the last 90 days, by outcome.", "outcome", numbers.by_outcome),
-            _gauge("notifications_unsent", "Notifications that are to be sent and were not sent yet.", numbers.unsent),
+            _gauge("notifications_unsent", "Notifications that have not been sent yet.", numbers.unsent),
             _gauge(
                 "notification_unsent_seconds",
-                "Age of the oldest notification that was not sent yet.",
+                "Age of the oldest notification that has not been sent yet.",
                 numbers.oldest_unsent_seconds,
             ),
             _by("notification_channel_failing", "1 if the channel cannot be used.", "channel", numbers.failing),

@@ -14,7 +14,7 @@ import psycopg
 from rolecall.operate.programs import run
 
 _HEAD = """\
--- The schema of the database as `rolecall migrate --schema` prints it: what migrations and schema files make together.
+-- The schema of the database as `rolecall migrate --schema` prints it: the result of migrations and schema files.
 -- To change it, add a migration or edit rolecall/schema, then run `make schema`.
 """
 _OBJECT = re.compile(r"^--\n-- Name: (?P<name>.*); Type: (?P<type>.*); Schema: .*\n--\n", re.M)

@@ -116,10 +116,10 @@ async def _check(db: Db, caller: Caller, id: UUID, facts: Facts, config: Config)
 async def _unreadable(
     db: Db, caller: Caller, report: ReportDetail, facts: Facts, config: Config
 ) -> AsyncGenerator[Problem]:
-    """Find the list, without its rows: a filter may name a record that is not there, or a time in the future."""
+    """Open the list without reading rows, to find filters that name a missing record or a time in the future."""
     if not report.filters.keys() & {AS_OF, RECORD}:
         return
-    # Without the period, which may have no data yet when the report is saved.
+    # Plan without the period, which may have no data yet when the report is saved.
     planned = planning.plan(replace(report, period=ReportPeriod.NOW), facts.now, config)
     try:
         await planned.find(db, caller, config, facts.now)

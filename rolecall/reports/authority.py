@@ -1,7 +1,7 @@
-"""Whose authority a schedule has: that of the report's owner, or else of the person or token that saved it last.
+"""Decide with whose authority a schedule runs: that of the report's owner, or else of its last author.
 
-It is read at each run, so a schedule stops when that person leaves or the token is revoked, until another person
-takes the report over.
+The last author is the person or token that last saved the report. The authority is read at each run, so a schedule
+stops when that person leaves or the token is revoked, until another person takes over the report.
 """
 
 from collections.abc import Awaitable, Callable
@@ -18,12 +18,12 @@ from rolecall.core.errors import NotFound
 from rolecall.reports.shapes import ReportDetail
 from rolecall.tokens import queries as tokens
 
-# Returns what a person may do; injected, because roles belong to the console.
+# Returns the scopes of a person; injected, because roles belong to the console.
 ScopesOf = Callable[[Db, UUID], Awaitable[frozenset[str]]]
 
 
 class ScheduleAuthority(msgspec.Struct, frozen=True):
-    """Who a schedule reads its list as; `refusal` says why it may not, or is None."""
+    """The caller as whom a schedule reads its list; `refusal` says why the caller may not, or is None."""
 
     caller: Caller
     refusal: str | None
@@ -43,7 +43,7 @@ async def authority_of(
 
 
 async def _who_saved(db: Db, id: UUID, scope: str, scopes_of: ScopesOf, now: datetime) -> Caller:
-    """Return who changed the report last, as the audit says, with what they may do now."""
+    """Return who last changed the report according to the audit, with the scopes that they have now."""
     newest = (await audit.newest_first(db, 1, audit.Filter(entity_id=id))).items
     if not newest:
         return Caller(SYSTEM.id, "", frozenset())
@@ -52,7 +52,7 @@ async def _who_saved(db: Db, id: UUID, scope: str, scopes_of: ScopesOf, now: dat
         return Caller(who.id, who.name, await scopes_of(db, who.id))
     if who.kind == AuthorKind.TOKEN and who.id:
         return Caller(who.id, who.name, await _scopes_of_token(db, who.id, now))
-    # The operator of the machine or the database, for whom there is no identity that could leave.
+    # The operator of the machine or the database has no identity, and so cannot leave.
     return Caller(SYSTEM.id, SYSTEM.name, frozenset([scope]))
 
 

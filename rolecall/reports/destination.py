@@ -32,7 +32,10 @@ def problem_of(roots: Sequence[str], location: str) -> str | None:
 
 
 def missing_folder(roots: Sequence[str], location: str) -> str | None:
-    """Return that a local folder does not exist, or None. The worker may run on a host that has other folders."""
+    """Return the problem of a missing local folder, or None.
+
+    A root that is missing too may exist on the worker's host.
+    """
     files, path = fsspec.core.url_to_fs(location) if "://" in location else _local(location)
     is_local = isinstance(files, LocalFileSystem)
     root = is_local and next((root for root in _local_roots(roots) if is_below([root], Path(path))), None)
@@ -107,7 +110,7 @@ class FileBeingWritten:
         self._file.close()
 
     def publish(self) -> None:
-        """Give the complete file its name, replacing that of an earlier attempt."""
+        """Rename the complete file to its final name, replacing the file of an earlier attempt."""
         fault("report.before-rename")
         if isinstance(self._files, LocalFileSystem):
             Path(self._partial).replace(self._path)

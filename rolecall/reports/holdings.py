@@ -22,10 +22,10 @@ _ENTITLEMENT = "e.id, e.kind, e.header, e.section, e.name, e.display_name, e.ris
 # The version `v` of an account `x` that an import showed.
 _VERSION = """LEFT JOIN account_versions v ON v.account_number = x.number AND v.from_import <= {number}
     AND (v.until_import IS NULL OR v.until_import > {number})"""
-# Holdings of the entitlements `e` of an application `a`: of few entitlements each by itself, of many all at once.
+# Holdings of the entitlements `e` of an application `a`: computed one by one for few, or all at once for many.
 _OF_EACH = """{entitlements} e JOIN applications a ON a.id = e.application_id {joins}
     CROSS JOIN LATERAL holdings_of(e.id, {as_of}) AS h
-    -- A renamed entitlement includes its former self, which is listed itself.
+    -- Exclude the holdings under a former name, which has rows of its own.
     WHERE h.id = e.id"""
 _OF_ALL = """applications a {joins}
     CROSS JOIN LATERAL holdings_within(a.id, {as_of}) AS h JOIN {entitlements} e ON e.id = h.id WHERE true"""
@@ -102,11 +102,11 @@ def _holdings(query: dict[str, Any]) -> str:
 
 
 def _live(query: dict[str, Any]) -> str:
-    """Leave out applications that are archived now, unless one is asked for."""
+    """Exclude applications that are archived now, unless the caller asks for one."""
     return "" if query.get("applicationId") else " AND NOT a.is_archived"
 
 
-# What imports showed of entitlements at a past moment, read once.
+# The entitlements as imports showed them at a past moment, read once.
 _THEN = f"shown AS MATERIALIZED (SELECT e.* FROM {ENTITLEMENTS_AT} AS e), "
 
 
@@ -155,7 +155,7 @@ def _access_row(row: Sequence[Any]) -> AccessRow:
     )
 
 
-# A path with the present names of renamed groups.
+# A path with the current names of renamed groups.
 _LATEST_PATH = """CASE WHEN h.path && (SELECT array_agg(r.number) FROM renamed r) THEN ARRAY(
         SELECT coalesce(r.latest, p.number) FROM unnest(h.path) WITH ORDINALITY AS p (number, place)
         LEFT JOIN renamed r ON r.number = p.number ORDER BY p.place) ELSE h.path END"""

@@ -1,10 +1,10 @@
-"""The lists that a report can be made of: every list of the API, and three that exist as files only."""
+"""The lists that a report can contain: every list of the API, and three that exist only as files."""
 
 from typing import Any
 
 import msgspec
 
-# Importing its routes registers the lists of a package; a worker loads no other routes.
+# Importing the routes of a package registers its lists. A worker would not load them otherwise.
 import rolecall.access_models.routes
 import rolecall.access_requests.routes
 import rolecall.application_imports.dry_runs.routes

@@ -23,7 +23,7 @@ from rolecall.web.periods import end_of, start_of
 
 
 class PlannedRun(msgspec.Struct, frozen=True):
-    """A run that is about to begin, with its filters as they are read."""
+    """A run that is about to begin, with its parsed filters."""
 
     source: ListSource
     plan: Plan
@@ -47,7 +47,7 @@ def plan(
     if report.period != ReportPeriod.NOW and not has_past(known):
         problems.append(Problem("period", f"The list {source.name} has no history; set the period to Now"))
     given = {name: text for name, text in {**report.filters, **filters}.items() if text}
-    # A time that is given replaces the rule.
+    # A given time replaces the rule.
     rule = {} if given.keys() & {AS_OF, FROM, UNTIL} else filters_of(report.period, known, now, config.timezone)
     columns, query = source.columns, dict[str, Any]()
     try:
@@ -75,7 +75,7 @@ def plan(
 
 
 def _backwards(query: dict[str, Any], config: Config) -> list[Problem]:
-    """Return the problem of a period that ends before it begins."""
+    """Report a period that ends before it begins."""
     try:
         start, end = start_of(query, config), end_of(query, config)
     except Invalid as error:

@@ -1,7 +1,7 @@
 """Run scheduled reports: fire what is due, and write each file, in the worker.
 
 A run is a row of `exports` from the moment its schedule fires; `report_firings` names the unfinished one. The
-process that writes it holds an advisory lock. If it dies, another worker begins the file again.
+process that writes it holds an advisory lock. If it dies, another worker writes the file from the beginning.
 """
 
 import asyncio
@@ -253,7 +253,7 @@ async def _write_file(config: Config, planned: PlannedRun, caller: Caller, run: 
 
 
 class FileManifest(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """The manifest beside a file: what it contains, and the digest to compare it with."""
+    """The manifest next to a file: what the file contains, and the digest to compare it with."""
 
     id: UUID
     report_id: UUID

@@ -33,7 +33,7 @@ MOST_RECIPIENTS = 50
 
 
 class ReportSchedule(msgspec.Struct):
-    """When a report is written, and the folder it is written to."""
+    """The cron expression and the folder of a scheduled report."""
 
     cron: str
     location: str
@@ -114,7 +114,7 @@ class ReportChanges(ReportFields):
 
 
 class RunBody(Body):
-    """What a run overrides: the format, and some of the filters."""
+    """The parts of a report that a run overrides: the format, and some of the filters."""
 
     format: Maybe[FormatName | None] = None
     filters: Filters | None = None

@@ -202,7 +202,7 @@ async def _keep_callback(db: Db, delivery: UUID, content: str, created: datetime
     if len(known) >= CALLBACKS_A_DELIVERY:
         raise RateLimited(
             int((created + CALLBACK_OPEN_FOR - now).total_seconds()),
-            f"A delivery accepts {CALLBACKS_A_DELIVERY} callbacks at most",
+            f"A delivery accepts at most {CALLBACKS_A_DELIVERY} callbacks",
         )
     await execute(
         db,
@@ -217,7 +217,7 @@ async def _keep_callback(db: Db, delivery: UUID, content: str, created: datetime
 
 
 async def delete_old_deliveries(db: Db, now: datetime) -> int:
-    """Delete a batch of deliveries past the retention period; never one that is still to be sent."""
+    """Delete a batch of deliveries past the retention period, except those that are still to be sent."""
     days = (await settings.get(db)).webhook_retention_days
     return await execute(
         db,

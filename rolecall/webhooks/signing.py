@@ -1,4 +1,4 @@
-"""Sign deliveries by Standard Webhooks: a secret `whsec_…` and a signature over `id.timestamp.body`."""
+"""Sign deliveries as specified by Standard Webhooks: a secret `whsec_…` and a signature over `id.timestamp.body`."""
 
 import base64
 import hmac

@@ -46,7 +46,7 @@ UNGOVERNED = {
     "account_versions", "assignments", "group_listings", "group_versions", "groups", "identity_versions",
     "import_rejects", "memberships", "permission_holders", "permission_values", "permission_versions", "permissions",
     "read_progress",
-    # What was pushed: the import that reads it has one entry.
+    # Pushed resources: the import that reads them has one entry.
     "scim_members", "scim_pushes", "scim_resources",
     # Drafts and previews: nothing of them takes effect.
     "dry_run_files", "dry_run_rejects", "dry_runs", "previewed_changes", "previews",

@@ -23,8 +23,8 @@ async def some_entries(client: httpx2.AsyncClient) -> None:
     ("tampering", "reason"),
     [
         ("UPDATE audit_heads SET hash = sha256('other')", "the chain was rewritten"),
-        ("UPDATE audit_heads SET count = count + 1", "the chain has others"),
-        ("UPDATE audit_heads SET count = count - 1", "the chain has others"),
+        ("UPDATE audit_heads SET count = count + 1", "the chain has a different number"),
+        ("UPDATE audit_heads SET count = count - 1", "the chain has a different number"),
         ("UPDATE audit_heads SET number = number + 1", "its end was cut off"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Write a bundle of a person with a history by the command, and verify it with the script inside it."""
+"""Write a bundle of a person with a history using the command, and verify it with the script inside it."""
 
 import asyncio
 import io

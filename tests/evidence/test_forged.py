@@ -77,7 +77,7 @@ def test_forged_member_with_new_digests_is_refused_by_the_seal_alone(bundle: Pat
     assert checked(bundle, "--seal", seal.upper()).returncode == 0
     assert checked(forged).returncode == 0
     result = checked(forged, "--seal", seal)
-    assert (result.returncode, "does not match the kept seal" in result.stdout) == (1, True)
+    assert (result.returncode, "does not match the given seal" in result.stdout) == (1, True)
 
 
 def test_member_that_is_there_twice_is_refused(bundle: Path) -> None:
@@ -199,8 +199,8 @@ CARELESS: dict[Callable[[Forgery], None], str] = {
     change_the_seal: "the heads do not match the hash over all of them",
     add_a_head: "chain 9 does not end at its head",
     follow_another: "does not follow the one before it",
-    replace_an_imported_file: "import 1 has other files than its audit entry names",
-    drop_an_imported_file: "import 1 has other files than its audit entry names",
+    replace_an_imported_file: "the files of import 1 differ from its audit entry",
+    drop_an_imported_file: "the files of import 1 differ from its audit entry",
     break_the_links: "the bundle cannot be read",
 }
 

@@ -140,9 +140,9 @@ async def test_access_that_was_withdrawn_restored_removed_and_returned(
 
 
 HIDDEN: dict[str, tuple[str, Any, str]] = {
-    "the random sample": ("isSample", False, "was chosen to be looked at"),
+    "the random sample": ("isSample", False, "was chosen for the random sample"),
     "the reason for another reviewer": ("moved", "", "does not show why its reviewer was replaced"),
-    "the acceptance": ("acceptedUntil", None, "is accepted until another day"),
+    "the acceptance": ("acceptedUntil", None, "is accepted until a different day"),
 }
 
 

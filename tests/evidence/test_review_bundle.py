@@ -1,4 +1,4 @@
-"""Write the bundle of a review by the command, verify it with its own script, and plant forgeries in it."""
+"""Write the bundle of a review with the command, verify it with its own script, and plant forgeries in it."""
 
 import json
 import zipfile
@@ -211,7 +211,7 @@ FORGERIES: dict[str, tuple[Callable[[Forgery], None], str]] = {
     ),
     "a decision is changed in the items": (
         lambda f: alter(f, "items.jsonl", lambda items: kept(items).update(comment="never looked at it")),
-        "shows another decision than the last one that was made",
+        "does not show the last decision that was made",
     ),
     "a revocation becomes an approval": (approve_everywhere, "differs from its audit entry"),
     "a decision is given to another person": (
@@ -244,7 +244,7 @@ FORGERIES: dict[str, tuple[Callable[[Forgery], None], str]] = {
         "moves.1 is in the audit but not in the bundle",
     ),
     "a removal is proven by the wrong import": (name_the_wrong_import, "which does not prove its removal"),
-    "a request is hidden": (unlink_the_request, "names another request than the list of requests"),
+    "a request is hidden": (unlink_the_request, "and the list of requests name different requests"),
     "the status of a request is changed": (reopen_the_request, "differs from its audit entries"),
     "exclusions are hidden on both sides": (
         lambda f: alter(f, "population.json", lambda places: places[0].update(excluded={}, held=places[0]["items"])),
@@ -252,7 +252,7 @@ FORGERIES: dict[str, tuple[Callable[[Forgery], None], str]] = {
     ),
     "the token that decided becomes the reviewer": (
         lambda f: alter(f, "items.jsonl", lambda items: kept(items)["reviewer"].update(id=kept(items)["decidedBy"])),
-        "names another reviewer than its decisions and reassignments",
+        "names a reviewer who contradicts its decisions and reassignments",
     ),
     "the person of an item is replaced": (
         lambda f: alter(f, "items.jsonl", lambda items: items[0]["person"].update(id=items[-1]["id"])),
@@ -280,15 +280,15 @@ FORGERIES: dict[str, tuple[Callable[[Forgery], None], str]] = {
     ),
     "an exception is hidden": (
         lambda f: alter(f, "exceptions.json", lambda found: found.update(bulk=[])),
-        "the exceptions of kind bulk are not those of the items",
+        "the exceptions of kind bulk do not match the items",
     ),
     "the single reviewer is hidden": (
         lambda f: alter(f, "exceptions.json", lambda found: found.update(single=[])),
-        "the exceptions of kind single are not those of the items",
+        "the exceptions of kind single do not match the items",
     ),
     "a source file is replaced": (
         lambda f: alter(f, "imports.json", lambda runs: runs[0]["files"][0].update(sha256="0" * 64)),
-        "has other files than its audit entry names",
+        "differ from its audit entry",
     ),
 }
 
@@ -312,7 +312,7 @@ def test_forged_name_is_noticed_by_the_seal(bundle: Path) -> None:
 
     result = checked(forged, "--seal", seal)
 
-    assert (result.returncode, "does not match the kept seal" in result.stdout) == (1, True)
+    assert (result.returncode, "does not match the given seal" in result.stdout) == (1, True)
 
 
 def test_draft_has_no_evidence(clean_database: str, tmp_path: Path) -> None:

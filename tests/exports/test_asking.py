@@ -1,4 +1,4 @@
-"""How an export is asked for, who may have it, and what is left when it ends early."""
+"""How an export is requested, who may receive it, and what remains when it ends early."""
 
 import asyncio
 import threading
@@ -93,7 +93,9 @@ def test_accept_chooses_the_format(accept: str, format: Format | None) -> None:
 
 
 @pytest.mark.parametrize("accept", ["", "*/*", "application/json", "image/png"])
-async def test_a_page_stays_what_it_was(client: httpx2.AsyncClient, db: Db, accept: str) -> None:
+async def test_accept_header_without_an_export_format_returns_a_page(
+    client: httpx2.AsyncClient, db: Db, accept: str
+) -> None:
     await an_identity(db)
 
     answer = await client.get("/api/identities", headers={"Accept": accept})
@@ -111,7 +113,7 @@ async def test_a_page_stays_what_it_was(client: httpx2.AsyncClient, db: Db, acce
         ("format=csv&status=odd", "status", None),
     ],
 )
-async def test_an_export_that_is_asked_for_wrongly_is_refused(
+async def test_invalid_export_request_is_refused(
     client: httpx2.AsyncClient, query: str, field: str, message: str | None
 ) -> None:
     answer = await client.get(f"/api/access-requests?{query}")

@@ -184,7 +184,7 @@ def test_database_of_another_version_is_reported(clean_database: str, tmp_path: 
             db.execute("INSERT INTO migrations (name, sha256) VALUES (%s, %s)", row)
 
 
-def test_a_database_out_of_reach_is_a_finding_not_a_crash(tmp_path: Path) -> None:
+def test_unreachable_database_is_a_finding_and_not_a_crash(tmp_path: Path) -> None:
     code, findings = examined("postgresql://127.0.0.1:1/none", tmp_path / "not made")
 
     assert (code, list(findings)) == (1, ["database"])

@@ -1,4 +1,4 @@
-"""What operators learn of notifications from the doctor and the metrics."""
+"""What operators learn about notifications from the doctor and the metrics."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -67,7 +67,7 @@ def test_no_command_prints_the_database_password(tmp_path: Path, url: str, comma
     )
 
     assert done.exit_code == 1, done.stderr
-    assert "ROLECALL_DATABASE_URL is not a URL" in done.stderr or "out of reach" in done.stdout + done.stderr
+    assert "ROLECALL_DATABASE_URL is not a URL" in done.stderr or "unreachable" in done.stdout + done.stderr
     assert "s3cr3t" not in done.stdout + done.stderr
     assert "Traceback" not in done.stderr
 

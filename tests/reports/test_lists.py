@@ -260,7 +260,7 @@ async def test_privileged_access_of_a_past_day_includes_former_names(client: htt
     assert [item["name"] for item in listed] == ["Wire approvers"]
 
 
-async def test_a_joined_rename_is_no_change(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_joined_rename_is_not_a_change(client: httpx2.AsyncClient, db: Db) -> None:
     await a_renamed_group(client, db)
     report = await a_report(client, "access-changes", "Changes", period="LastMonth")
     since = (datetime.now(UTC) - timedelta(days=1)).isoformat()

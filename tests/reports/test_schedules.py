@@ -164,7 +164,7 @@ async def test_a_schedule_without_owner_stops_with_the_token_that_saved_it(
 
 
 @pytest.mark.parametrize("role", [None, "Provisioner"])
-async def test_an_owner_whom_only_own_records_concern_gets_no_file(
+async def test_owner_who_sees_only_own_records_gets_no_file(
     service: httpx2.AsyncClient, db: Db, scheduled: Config, folder: Path, role: str | None
 ) -> None:
     ada = await an_identity(db)
