@@ -60,7 +60,7 @@ _GROUP_VERSIONS = f"""
     CROSS JOIN LATERAL (SELECT 1 AS since, CASE WHEN n % 10 = 9 THEN changed END AS until
                         UNION ALL SELECT changed, NULL WHERE n % 10 = 9) AS v
 """
-# Every twentieth membership began later, in the place of another one in the same quarter.
+# Every twentieth membership began later and replaced another one in the same quarter.
 _MEMBERSHIPS = f"""
     INSERT INTO memberships (account_number, group_number, from_import, until_import)
     SELECT n, {{accounts}} + 1 + {{tops}} * 10 + {{tops}} * ((pick + v.was) % {{span}}) + {{tops}} / 4 * slot
@@ -82,7 +82,7 @@ _PERMISSION_VERSIONS = """
     FROM generate_series(1, {permissions}) AS n
 """
 # All accounts hold the first permission themselves, and the second through the first quarter of the tops. An account
-# holds 98 others, a group 20. Every twentieth was another access before.
+# holds 98 others, a group 20. Every twentieth had a different access before.
 _ASSIGNMENTS = f"""
     INSERT INTO assignments (holder_number, permission_number, access, from_import, until_import, value)
     SELECT n, p, v.access::access, v.since, v.until, ''
@@ -101,7 +101,7 @@ _ASSIGNMENTS = f"""
                                NULL::int AS until
                         UNION ALL SELECT 'Modify', 1, changed WHERE changed % 20 = 0) AS v
 """
-# As the triggers on assignments write them for an import.
+# The rows that the triggers on assignments would write for an import.
 _PERMISSION_HOLDERS = """
     INSERT INTO permission_holders (permission_number, from_import, access, holders)
     SELECT permission_number, from_import, access, array_agg(holder_number) FROM assignments GROUP BY 1, 2, 3;
@@ -158,14 +158,14 @@ TABLES = {
 
 
 def sizes_of(rows: int) -> dict[str, int]:
-    """Return the sizes of a company with so many assignments: a hundred for each account, 2,000 for each group."""
+    """Return the sizes of a company with this many assignments: a hundred for each account, 2,000 for each group."""
     groups = rows // 2000
     tops = max(4, groups // 400 * 4)
     return {
         "accounts": rows // 100,
         "groups": groups,
         "tops": tops,
-        # How many of the lowest groups there are below one top.
+        # The number of lowest groups below one top.
         "span": (groups - tops * 10) // tops,
         "permissions": max(200, rows // 5000),
     }
@@ -184,7 +184,7 @@ def furnish(url: str, sizes: dict[str, int]) -> None:
 
 
 class Timed(msgspec.Struct):
-    """What each call of a kind took: milliseconds by the clock, and of CPU time in the service and its database."""
+    """The milliseconds that each call of a kind took: elapsed, and of CPU time in the service and its database."""
 
     wall: list[float] = []
     cpu: list[float] = []
@@ -302,7 +302,7 @@ async def _export(url: str, format: str | None) -> tuple[int, float]:
 
 def export_alone(url: str, format: str | None) -> tuple[int, float, float]:
     """Run an export in this process; return its rows, its seconds and the most memory of the process in MiB."""
-    # As the server and the worker do when they start.
+    # The server and the worker do the same when they start.
     gc.freeze()
     count, seconds = uvloop.run(_export(url, format))
     return count, seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

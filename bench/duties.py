@@ -128,7 +128,7 @@ async def requests(db: Db, there: UUID) -> float:
     """Return by how many percent the check makes requests slower: the medians of turns with and without rules."""
     took: dict[bool, list[float]] = {True: [], False: []}
     for n in range(ROUNDS):
-        # In turns, because the second request for a person finds what the first one read in the caches.
+        # Take turns, because the second request for a person finds warm caches.
         for checked in (n % 2 == 0, n % 2 == 1):
             async with db.transaction(force_rollback=True):
                 if not checked:
@@ -151,7 +151,7 @@ async def run(url: str, rows: int) -> bool:
         what = f"{RULES} rules, {rows:,} people, {rows * HELD:,} assignments"
         figures = [
             (f"full evaluation of {what}", full, "s", BAR_FULL),
-            ("the same beside a hand-written join", full / joined, "×", BAR_JOIN),
+            ("the same, relative to a hand-written join", full / joined, "×", BAR_JOIN),
             ("end of an import, 1 % changed", await an_import(db, there), "s", BAR_IMPORT),
             ("check of a request", await requests(db, there), "%", BAR_REQUEST),
         ]

@@ -1,6 +1,6 @@
-"""Seed what reviews read: an application with ten groups for each tenth person, and what explains them.
+"""Seed the data that reviews read: an application with ten groups for every tenth person, and reasons for them.
 
-A model, requests and a closed review explain a part of the access, so that every kind of reason is computed.
+A model, requests and a closed review explain part of the access, so that every kind of reason is computed.
 """
 
 from datetime import UTC, datetime
@@ -80,7 +80,7 @@ async def _commit_model(db: Db, there: UUID) -> None:
 
 
 async def close_as_decided(db: Db, review_id: UUID) -> None:
-    """Make a review an earlier one: every item is kept, every twentieth was revoked."""
+    """Turn a review into an earlier one: every item was kept, except every twentieth, which was revoked."""
     await execute(
         db,
         """UPDATE review_items SET decision = CASE WHEN number %% 20 = 0 THEN 'Revoke' ELSE 'Keep' END,

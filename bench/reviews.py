@@ -45,7 +45,7 @@ from tests.console.browser.conftest import ARGUMENTS, find_browser
 BAR_COPY, BAR_REASONS, BAR_BULK, BAR_PAGE, BAR_COMPANY = 6.0, 10.0, 1.0, 1.5, 1.3
 BAR_EVIDENCE, BAR_MEMORY, BAR_PAINT = 60.0, 300.0, 150.0
 ROUNDS, DECISIONS, BULK = 41, 40, 1000
-# Seconds that a reviewer reads an item.
+# The time that a reviewer takes to read an item, in seconds.
 READING = 1.0
 Figure = tuple[str, float, str, float]
 
@@ -118,8 +118,8 @@ async def pages(db: Db, review: ReviewDetail, small: ReviewDetail) -> list[Figur
         print(f"{name}: first page {first * 1000:.1f} ms, last {last * 1000:.1f}, small {other * 1000:.1f}", flush=True)
     slowest, widest = max(far, key=far.__getitem__), max(wide, key=wide.__getitem__)
     return [
-        (f"last page of the items beside the first, worst filter ({slowest})", far[slowest], "×", BAR_PAGE),
-        (f"first page beside that of {small.items.total:,} items, worst filter ({widest})", wide[widest], "×",
+        (f"last page of the items, relative to the first, worst filter ({slowest})", far[slowest], "×", BAR_PAGE),
+        (f"first page, relative to that of {small.items.total:,} items, worst filter ({widest})", wide[widest], "×",
          BAR_COMPANY),
     ]  # fmt: skip
 
@@ -157,7 +157,7 @@ async def decide_most(db: Db, review: ReviewDetail) -> None:
 
 
 async def evidence(db: Db, review: ReviewDetail) -> list[Figure]:
-    """Measure the time of the evidence bundle of a review, and by how much memory grows meanwhile."""
+    """Measure how long the evidence bundle of a review takes, and by how much memory grows."""
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with TemporaryFile() as file:
         seconds, _ = await timed(lambda: write_review_bundle(db, file, review.id, datetime.now(UTC)))
@@ -221,14 +221,14 @@ async def run(url: str, rows: int) -> bool:
         whole, large = await opened(db, "Application", scope={"applicationIds": [str(there)]})
         copy = await copied(db, large.id)
         again, check = await timed(lambda: checked(db, large))
-        assert check, "the population taken again has another digest"
+        assert check, "the population was taken again and has a different digest"
         print(f"opened {large.items.total:,} items in {whole:.1f} s; the copy took {copy:.1f} s; again {again:.1f} s")
         listing, _ = await timed(partial(list_reasons, db))
         print(f"the worker listed all items by reason in {listing:.1f} s", flush=True)
         await execute(db, "VACUUM ANALYZE")
         reviewers = len(middle.progress.reviewers)
         figures = [
-            (f"open {large.items.total:,} items beside a copy of them", whole / copy, "×", BAR_COPY),
+            (f"open {large.items.total:,} items, relative to a copy of them", whole / copy, "×", BAR_COPY),
             (f"open {middle.items.total:,} items of {reviewers:,} reviewers", reasons, "s", BAR_REASONS),
             *await pages(db, large, small),
             (f"decide {BULK:,} of {large.items.total:,} items at once", await bulk(db, large), "s", BAR_BULK),

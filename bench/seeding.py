@@ -137,7 +137,7 @@ _VERSIONS = """
     SELECT number, 1, NULL, username, '', '', username || '@example.com', '', true, false, '', '', '{{}}', '', ''
     FROM accounts
 """
-# The two groups are filled in parallel; the tables of a group in this order.
+# The two groups are filled in parallel, the tables of each group in this order.
 TABLES = (
     {
         "identities": _IDENTITIES,
@@ -189,7 +189,7 @@ def company_of(**sizes: int) -> Iterator[str]:
 
 
 def measure(run: Callable[[str, int], Coroutine[Any, Any, bool]], about: str | None) -> NoReturn:
-    """Run a benchmark on a company of `--rows` identities, and exit with whether it met its bars."""
+    """Run a benchmark on a company of `--rows` identities; the exit code tells whether it met its bars."""
     options = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--rows", type=int, default=100_000)
     rows = options.parse_args().rows

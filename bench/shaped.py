@@ -1,4 +1,4 @@
-"""Compare an import of files in standard form with one of the same data that need a shape."""
+"""Compare an import of files in standard form with an import of the same data by a shape."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -41,7 +41,7 @@ SHAPED: dict[str, Any] = {
 
 
 def write_both(folder: Path, header: Sequence[str], users: Sequence[str]) -> tuple[dict[str, Path], dict[str, Path]]:
-    """Write the same users and memberships in standard form, and as one export with a title and words of its own."""
+    """Write the same users and memberships in standard form, and as one export with its own title and vocabulary."""
     folder.mkdir()
     teams = [[f"team{(i * 7 + k * 31) % TEAMS}" for k in range(TEAMS_EACH)] for i in range(len(users))]
     rows = [line.split(",") for line in users]

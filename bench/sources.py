@@ -1,8 +1,8 @@
-"""Live sources: the rate of a fetch beside what the library or the server can give alone, and the import of a snapshot.
+"""Compare a fetch of live sources with the bare library or server, and the import of a snapshot with a raw COPY.
 
 LDAP: users and groups of a slapd on loopback, by bonsai alone and as a fetch that writes JSON lines. SCIM: the pages of
-a server on loopback that has its answers ready, read with decoding only and as a fetch. The import: a snapshot of which
-1 % changed, beside a raw COPY of the same bytes. `make bench-sources ARGS=20000` for fewer users.
+a server on loopback with prepared responses, read with decoding only and as a fetch. The import: a snapshot of which 1
+% changed, and a raw COPY of the same bytes. `make bench-sources ARGS=20000` for fewer users.
 """
 
 import asyncio
@@ -149,7 +149,7 @@ def a_user(n: int) -> dict[str, Any]:
 
 
 def scim_app() -> web.Application:
-    """Serve pages that are encoded already, so that the server is as fast as it can be."""
+    """Serve pages that are already encoded, so that the server is as fast as possible."""
     pages = {
         first: msgspec.json.encode(
             {"totalResults": USERS, "Resources": [a_user(n) for n in range(first - 1, min(first - 1 + _PAGE, USERS))]}
@@ -208,12 +208,12 @@ async def scim(folder: Path) -> bool:
         ours, _ = await timed(lambda: fetched(a_config(folder), source, SourceContent(path="Users")))
         grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
     print(f"SCIM: {count:,} users, server {count / alone:,.0f}/s, fetch {count / ours:,.0f}/s; {grown:.0f} MiB more")
-    is_flat = tell(Found("sources", "memory that a fetch by SCIM adds", grown, "MiB", MEMORY_BAR, at_most=True))
-    return tell(Found("sources", "SCIM, of the rate that the server gives", alone / ours, "×", SCIM_BAR)) and is_flat
+    is_flat = tell(Found("sources", "memory that a SCIM fetch adds", grown, "MiB", MEMORY_BAR, at_most=True))
+    return tell(Found("sources", "SCIM, relative to the rate of the server", alone / ours, "×", SCIM_BAR)) and is_flat
 
 
 def write_snapshot(path: Path, changed: Collection[int] = ()) -> Path:
-    """Write the JSON lines of a fetch; the title of `changed` users is another."""
+    """Write the JSON lines of a fetch; `changed` users have a different title."""
     users = ({**a_user(n), "title": "Lead" if n in changed else "Clerk"} for n in range(USERS))
     path.write_bytes(b"".join(msgspec.json.encode(user) + b"\n" for user in users))
     return path
@@ -228,7 +228,7 @@ async def import_snapshots(url: str, token: str, first: Path, changed: Path) -> 
 
 
 def imports(folder: Path) -> bool:
-    """Import a snapshot of which 1 % changed, beside a raw COPY of the same bytes."""
+    """Compare the import of a snapshot of which 1 % changed with a raw COPY of the same bytes."""
     first = write_snapshot(folder / "first.jsonl")
     changed = write_snapshot(folder / "changed.jsonl", set(random.Random(7).sample(range(USERS), USERS // 100)))
     data_dir = folder / "rolecall"

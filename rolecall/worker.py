@@ -215,7 +215,7 @@ async def follow_reviews(pool: Pool, config: Config, now: datetime) -> bool:
 
 
 async def list_review_reasons(pool: Pool, _: Config, now: datetime) -> bool:
-    """List the items of reviews that were opened by their reasons, one batch at a time."""
+    """List the items of opened reviews by reason, one batch at a time."""
     async with pool.connection() as db, transaction(db, "reviews"):
         return await reason_lists.list_next(db)
 
@@ -227,7 +227,7 @@ async def write_reports(pool: Pool, config: Config, now: datetime) -> bool:
 async def _each(
     pool: Pool, ids: Sequence[UUID], work: Callable[[Db, UUID, datetime], Awaitable[None]], now: datetime
 ) -> bool:
-    """Run `act` for each item in its own transaction, so that a failure does not block the others.
+    """Run `work` for each item in its own transaction, so that a failure does not block the others.
 
     Return whether all succeeded.
     """

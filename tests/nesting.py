@@ -8,7 +8,7 @@ from tests.holdings import a_finished_import
 
 
 async def some_groups(db: Db, application_id: UUID, parents: Mapping[str, str], run: int | None = None) -> int:
-    """Groups with the name of their parent, '' for none; return the import that shows them."""
+    """Create groups with the name of their parent, '' for none; return the import that shows them."""
     if run is None:
         run = await a_finished_import(db, application_id)
     for name, parent in parents.items():
@@ -95,7 +95,7 @@ async def refresh(db: Db, application_id: UUID, run: int) -> None:
 
 
 def ways_up(parents: Mapping[str, str], group: str) -> dict[str, list[str]]:
-    """Every group that a member of `group` is in, with the groups on the way; a cycle ends where it began."""
+    """Return every group that a member of `group` is in, with the groups on the way; a cycle ends where it began."""
     found, path, here = {group: list[str]()}, [], group
     while (parent := parents.get(here, "")) and parent in parents and parent not in found:
         path.append(here)

@@ -106,7 +106,7 @@ def containers(each: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def rendered(text: str) -> str:
-    """Render a template roughly as Helm would: take every branch and replace every value by `x`."""
+    """Render a template roughly as Helm would: take every branch and replace every value with `x`."""
     parts = dict(re.findall(r'define "([\w.]+)" -\}\}\n(.*?)\{\{- end \}\}\n(?=\n|$)', (CHART / "templates/_pod.tpl").read_text(), re.S))  # fmt: skip # noqa: E501
 
     def included(found: re.Match[str]) -> str:

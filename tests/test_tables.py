@@ -52,7 +52,7 @@ OWNERS = {
     "console": "console_passwords console_sessions sign_in_attempts sign_in_links sign_in_mails",
 }
 OWNER = {table: package for package, tables in OWNERS.items() for table in tables.split()}
-# Who names a table above it, and why. An audit entry shows the name of what changed.
+# Packages that name a table of a package above them, and why. An audit entry shows the name of what changed.
 _AUDITED = "access_models access_requests accounts application_imports applications identities personnel_events tokens"
 _AUDITED += " conflicts duties duty_rules review_items review_templates reviews"
 EXCEPTIONS: dict[tuple[str, str], str] = {

@@ -133,7 +133,7 @@ async def _checked(db: Db, body: type[B], raw: Json, facts: Facts, id: UUID | No
 
 
 async def _as_stored(db: Db, body: B) -> B:
-    """Replace the names of groups and permissions by the applications' spelling."""
+    """Replace the names of groups and permissions with the applications' spelling."""
     given = body.access or []
     groups = [(each.application_id, name) for each in given for name in each.groups]
     permissions = [(each.application_id, asked.key) for each in given for asked in each.permissions]

@@ -1,4 +1,4 @@
 """Accounts, groups and permissions as imports show them: who holds what, and which identity an account belongs to.
 
-Their rows are intervals between imports, so that every query can also be asked for the past.
+Their rows are intervals between imports, so that every query also works for the past.
 """

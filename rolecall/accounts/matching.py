@@ -116,7 +116,7 @@ async def match_one(db: Db, account_id: UUID, now: datetime) -> None:
 
 
 async def counts(db: Db, application_id: UUID) -> dict[str, int]:
-    """Count an application's accounts by the way they were matched."""
+    """Count an application's accounts by how they were matched."""
     rows = await fetch_rows(
         db,
         """SELECT a.match, count(*) FROM accounts a

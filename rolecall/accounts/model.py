@@ -1,4 +1,7 @@
-"""Match statuses, levels of access and names of permissions; `valid` is SQL for what holds now or after an import."""
+"""Match statuses, levels of access and names of permissions.
+
+`valid` returns SQL for rows valid now or after an import.
+"""
 
 from collections.abc import Collection, Iterable
 from enum import StrEnum
@@ -61,7 +64,7 @@ class PermissionName(NamedTuple):
 
 
 def meant_among(known: Collection[PermissionName], asked: Iterable[PermissionName]) -> list[PermissionName]:
-    """Replace each name by the known name that matches it; keep it as written if none or several match."""
+    """Replace each name with the known name that matches it; keep it as written if none or several match."""
     fits: dict[tuple[str, ...], list[PermissionName]] = {}
     for name in known:
         fits.setdefault(name.key(), []).append(name)

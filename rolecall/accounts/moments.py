@@ -1,6 +1,6 @@
 """Read the query parameter `asOf`: a day, which means its end, a time, or the number of an import.
 
-A list for a moment before an application's first import says so: an empty list would mean that there was nothing.
+A list for a moment before an application's first import says so: an empty list would suggest that there was no access.
 """
 
 import re
@@ -39,12 +39,12 @@ async def moment_of(db: Db, text: str | None, config: Config, now: datetime) -> 
 
 
 def end_of_day(day: date, zone: ZoneInfo) -> datetime:
-    """Return the last moment of a day: what an import showed that day counts."""
+    """Return the last moment of a day, so that the imports of that day count."""
     return datetime.combine(day + timedelta(days=1), time(), zone).astimezone(UTC) - timedelta(microseconds=1)
 
 
 async def require_data(db: Db, application_id: UUID, as_of: datetime | None) -> None:
-    """Reject a moment before the application's first import: an empty list would mean that there was nothing."""
+    """Reject a moment before the application's first import: an empty list would suggest that there was no access."""
     if as_of is None:
         return
     for each in await _without_data(db, as_of, application_id):
@@ -71,7 +71,7 @@ async def moment_after(db: Db, import_number: int) -> datetime:
 
 
 async def with_missing(db: Db, found: Page[T], application_id: UUID | None, as_of: datetime | None) -> PastPage[T]:
-    """Name the applications that a list for a past moment has no data about, or refuse if it is of one of them."""
+    """Add the applications without data at a past moment to a list; refuse the list of one such application."""
     missing: list[WithoutData] = []
     if application_id is not None:
         await require_data(db, application_id, as_of)

@@ -25,7 +25,7 @@ _MOST_NEAREST, _LEAST_LIKENESS = 3, 0.6
 
 
 class Lookup(msgspec.Struct, frozen=True):
-    """A name in the application's spelling, or as written; `complaint` is set if the catalogue lacks it."""
+    """A name as the application spells it; if the catalogue lacks it, as written and with a `complaint`."""
 
     name: PermissionName
     complaint: str | None = None

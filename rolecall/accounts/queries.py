@@ -1,6 +1,6 @@
 """Read accounts, groups, permissions and who holds them, now or as of an import.
 
-Every row is an interval between imports, so that each query can be asked for the past (`as_of`) too.
+Every row is an interval between imports, so that each query also works for the past (`as_of`).
 """
 
 from collections.abc import Sequence
@@ -278,7 +278,7 @@ async def memberships(db: Db, account_ids: Sequence[UUID], as_of: AsOf = None) -
 
 
 def _walked(as_of: AsOf) -> str:
-    """SQL: the groups that accounts are in, as `walked`; nested groups are followed upwards by one walk for all."""
+    """Return SQL for `walked`, the groups that accounts are in; one walk follows the nesting upwards for all."""
     return f"""joined AS MATERIALIZED (
             SELECT a.id, a.number, m.group_number, m.from_import FROM accounts a
             JOIN memberships m ON m.account_number = a.number AND {valid("m", as_of)} WHERE a.id = ANY(%(ids)s)
@@ -304,7 +304,7 @@ async def permissions_held(db: Db, account_ids: Sequence[UUID], as_of: AsOf = No
 
 
 async def permissions_of_groups(db: Db, group_ids: Sequence[UUID], as_of: AsOf = None) -> list[HeldPermission]:
-    """List what groups give, themselves and through the groups above them."""
+    """List what groups give, directly and through the groups above them."""
     return await _permissions(
         db,
         "",

@@ -42,7 +42,7 @@ _WIDTH = 1 + SUMMARY_WIDTH + 12
 
 
 class RosterFilters(msgspec.Struct, frozen=True, kw_only=True):
-    """Which accounts to list; None is no filter."""
+    """Which accounts to list; None means no filter."""
 
     application_id: UUID | None = None
     match: Match | None = None

@@ -30,7 +30,7 @@ class AccountItem(msgspec.Struct, rename="camel"):
 
 
 class AccountIdentity(msgspec.Struct, frozen=True, rename="camel"):
-    """The identity behind an account; `status` is its current status, and `inactivatedDate` since when it has left."""
+    """The identity behind an account; `status` is its current status, and `inactivatedDate` is when it left."""
 
     id: UUID
     name: str
@@ -41,8 +41,8 @@ class AccountIdentity(msgspec.Struct, frozen=True, rename="camel"):
 class RosterItem(msgspec.Struct, rename="camel"):
     """An account in the list of all applications; `matchedOn` is when the current match began.
 
-    `ageDays` counts the days since the person left, or since the account is unmatched or disputed, or else since its
-    last login. It is null if there is none of these.
+    `ageDays` counts the days since the person left, or since the account became unmatched or disputed, or else since
+    its last login. It is null if there is none of these.
     """
 
     id: UUID

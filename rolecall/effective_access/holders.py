@@ -1,4 +1,4 @@
-"""Who holds an entitlement, now or at a past moment, and who ever held it.
+"""List who holds an entitlement, now or at a past moment, and who ever held it.
 
 The holdings on each page are computed once per import (`core/computed_lists.py`); a page then reads only its own
 accounts.
@@ -159,7 +159,7 @@ async def _last_import(db: Db, entitlement: EntitlementItem, as_of: datetime | N
 
 
 async def _state(db: Db, view: _View, entitlement: EntitlementItem, as_of: datetime | None) -> str:
-    """Return what a stored list depends on beside imports: former names, which share one history, and matches."""
+    """Return what a stored list depends on besides imports: former names, which share one history, and matches."""
     rows = await fetch_rows(db, "SELECT id FROM former_selves(%(id)s)", id=entitlement.id)
     joined = f"joined {' '.join(sorted(str(id) for (id,) in rows))}"
     if view is _HOLDERS:
@@ -193,14 +193,14 @@ def _select(view: _View, holdings: str) -> str:
 
 
 def _seen_at(row: _Row, number: int, as_of: datetime | None) -> _Row:
-    """Leave out ends that came later: at that time it was still held, and by this person."""
+    """Clear ends that came later: at that time it was still held by this person."""
     is_past = (row.matched_until or FOREVER) <= (as_of or FOREVER)
     until = None if (row.until or 0) > number else row.until
     return msgspec.structs.replace(row, until=until, matched_until=row.matched_until if is_past else None)
 
 
 async def _shown(number: int, as_of: datetime | None, db: Db, rows: Sequence[_Row]) -> list[Holding]:
-    """Explain holdings as of the import `number`; those that had ended by then by all reasons while they lasted."""
+    """Explain holdings as of the import `number`; explain ended ones by all reasons that applied while they lasted."""
     rows = [_seen_at(row, number, as_of) for row in rows]
     imports = await imports_by_number(db, {n for row in rows for n in (row.since, row.until) if n is not None})
 

@@ -80,7 +80,7 @@ async def access_of(db: Db, identity_id: UUID, as_of: datetime | None) -> Effect
 
 
 class AccessCounts(msgspec.Struct, frozen=True):
-    """How much an identity holds, and how much of it no request and no model explains."""
+    """The number of entries that an identity holds, and of those that no request or model explains."""
 
     held: int
     unexplained: int
@@ -291,7 +291,7 @@ GRANTING_MODELS = """
 
 
 class Reasons(msgspec.Struct, frozen=True):
-    """Why identities have access: requests and models, by identity and by what they give."""
+    """The reasons why identities have access: requests and models, by identity and by what they give."""
 
     requests: dict[tuple[UUID, Given], list[_FulfilledRequest]]
     models: dict[tuple[UUID, Given], list[ModelReason]]

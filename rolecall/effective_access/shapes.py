@@ -122,8 +122,8 @@ class Holding(msgspec.Struct, rename="camel"):
 
     `path` names the groups it comes through, from the group that the account is in; empty when direct. An account that
     holds it in several ways is listed once for each. `until` is the import that no longer showed it; null if it was
-    still held. The history has a row for each identity that the account belonged to meanwhile: `matchedFrom` and
-    `matchedUntil` say since when and until when, if it changed hands.
+    still held. The history has a row for each identity that the account belonged to in that time; if there are several,
+    `matchedFrom` and `matchedUntil` say from when until when.
     """
 
     identity: HolderIdentity | None

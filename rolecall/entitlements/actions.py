@@ -30,7 +30,7 @@ async def curate_entitlement(db: Db, id: str, raw: Json, facts: Facts) -> Entitl
     before = entitlement.same_as.id if entitlement.same_as else None
     if former and former != before:
         await _take_over(db, latest, former)
-        # A form sends all fields; those that are empty are taken over.
+        # A form sends all fields; empty ones must not overwrite what was taken over.
         changes = {name: value for name, value in changes.items() if value}
     if "same_as" in changes:
         await _write(db, entitlement.id, {"same_as": changes.pop("same_as")}, facts)

@@ -17,7 +17,7 @@ from rolecall.settings.policy import Level
 # The last import of each application at a moment.
 LAST_IMPORTS = """(SELECT r.application_id, max(r.number)::int AS number FROM application_imports r
             WHERE r.status = 'Finished' AND r.build_end <= %(moment)s GROUP BY 1)"""
-# A text that differs if they do. A later import may be committed before an earlier one, so a time would not.
+# A text that identifies these imports. A time would not, because an import may be committed before an earlier one.
 STATE_OF_IMPORTS = f"SELECT md5(string_agg(last.number::text, ' ' ORDER BY last.number)) FROM {LAST_IMPORTS} AS last"
 # The state that holder counts depend on: the last import of the application, and its number of matchings.
 _STATE = """SELECT e.id, coalesce(t.import_number, 0) AS import_number, coalesce(m.number, 0) AS matching
@@ -50,7 +50,7 @@ async def counts_now(db: Db, ids: Sequence[UUID], *, keep: bool = True) -> dict[
 
 
 class PastHolders(msgspec.Struct, frozen=True):
-    """Who held an entitlement at a past moment, in numbers; a group also has its rating of that time."""
+    """The numbers of holders of an entitlement at a past moment; for a group, also its rating at that time."""
 
     holders: HolderCounts
     risk_rating: Level | None

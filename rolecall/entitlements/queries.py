@@ -73,7 +73,7 @@ ENTITLEMENTS = Listing(
 
 
 class EntitlementFilters(msgspec.Struct, frozen=True, kw_only=True):
-    """What to list; None is no filter."""
+    """Which entitlements to list; None means no filter."""
 
     application_id: UUID | None = None
     kind: EntitlementKind | None = None
@@ -90,7 +90,7 @@ class EntitlementFilters(msgspec.Struct, frozen=True, kw_only=True):
         return {name: given[name] for name in given if name not in others and given[name] is not None}
 
     def are_listed(self) -> bool:
-        """Return whether an index has the entitlements in order."""
+        """Return whether an index provides the order of the list under these filters."""
         return self.search is None and self.tag is None and self.owner_id is None and self.is_privileged is not False
 
 
@@ -106,7 +106,7 @@ async def by_name(
         found = await _searched(db, page, filters)
 
     async def with_counts(db: Db, items: Sequence[EntitlementItem]) -> list[EntitlementItem]:
-        # An export reads from a read-only snapshot, so it keeps no counts.
+        # An export reads from a read-only snapshot, so it cannot store counts.
         ids, keep = [item.id for item in items], page != EVERYTHING
         if as_of is None:
             counts = await counts_now(db, ids, keep=keep)
@@ -160,7 +160,7 @@ def _conditions(filters: EntitlementFilters) -> tuple[str, dict[str, Any]]:
 
 
 async def _searched(db: Db, page: int, filters: EntitlementFilters) -> Page[EntitlementItem]:
-    """Find by a part of the name, by a tag or by owner, without archived applications.
+    """Find entitlements by part of the name, by tag or by owner, without those of archived applications.
 
     Matches are counted, so the cost grows with the catalogue.
     """
@@ -188,7 +188,7 @@ _MOST_SUGGESTED = 20
 
 
 async def suggested(db: Db, application_id: UUID | None, words: str) -> list[EntitlementItem]:
-    """Find some entitlements, of an application or of all, by a part of their name, without the numbers of holders."""
+    """Find some entitlements, of one application or of all, by part of their name, without the numbers of holders."""
     conditions, values = _conditions(EntitlementFilters(application_id=application_id, search=words))
     rows = await fetch_rows(
         db,
@@ -223,8 +223,8 @@ async def by_id(db: Db, ids: Sequence[UUID]) -> dict[UUID, EntitlementItem]:
 
 
 _VALID = "v.from_import <= last.number AND (v.until_import IS NULL OR v.until_import > last.number)"
-# The entitlements that were present at a moment, as imports showed them then, with the curated fields of today, which
-# for a former name are those of the present one.
+# The entitlements that were present at a moment, as imports showed them then, with the curated fields of today. A
+# former name has those of the current one.
 ENTITLEMENTS_AT = f"""(
     SELECT e.id, e.kind, e.number, e.application_id, shown.header, e.section, e.name, shown.description,
            coalesce(k.display_name, '') AS display_name,
@@ -243,10 +243,10 @@ ENTITLEMENTS_AT = f"""(
 
 
 async def _at(db: Db, page: int, filters: EntitlementFilters, moment: datetime) -> Page[EntitlementItem]:
-    """List the entitlements that were present at a past moment, also those of applications archived since."""
+    """List the entitlements that were present at a past moment, including those of applications archived later."""
     conditions, values = _conditions(filters)
     rows = f"FROM {ENTITLEMENTS_AT} AS e {_JOINS} WHERE true{conditions}"
-    # Groups are rated with their holders, which is stored.
+    # The ratings of groups are computed and stored with the numbers of their holders.
     columns = _COLUMNS.replace("e.risk_rating", "CASE WHEN e.kind = 'Group' THEN 'None' ELSE e.risk_rating END")
     if filters.search is not None or filters.tag is not None:
         # Searches are free text, so their pages are not stored.
@@ -318,7 +318,7 @@ _MOST_GROUPS = 30
 
 
 async def groups_that_give(db: Db, id: UUID) -> list[GivingGroup]:
-    """List the groups whose members hold it now: those that it is assigned to, then the groups in them."""
+    """List the groups whose members hold it now: those that it is assigned to, then the groups nested in them."""
     rows = await fetch_rows(
         db,
         f"""SELECT x.id, x.name, min(cardinality(b.path)) AS depth

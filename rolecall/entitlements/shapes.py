@@ -20,7 +20,7 @@ class Owner(msgspec.Struct, frozen=True):
 
 
 class HolderCounts(msgspec.Struct, frozen=True):
-    """How many accounts hold the entitlement, directly or through groups, and how many identities they belong to."""
+    """The number of accounts that hold the entitlement, directly or through groups, and of their identities."""
 
     accounts: int = 0
     identities: int = 0
@@ -58,7 +58,7 @@ class EntitlementReference(msgspec.Struct, frozen=True):
 
 
 class GivingGroup(msgspec.Struct, frozen=True):
-    """A group whose members hold an entitlement; `depth` is how many groups are between."""
+    """A group whose members hold an entitlement; `depth` is the number of groups in between."""
 
     id: UUID
     name: str
@@ -69,8 +69,8 @@ class GivingGroup(msgspec.Struct, frozen=True):
 class EntitlementDetail(EntitlementItem, rename="camel"):
     """`isPresent` says whether the last import shows it. `importedRiskRating` is the rating without the override.
 
-    `parents` are the groups above a group, nearest first; `cycle` names the groups that contain one another, if it is
-    one of them. `sameAs` is what it was before it was renamed, `renamedTo` what it became.
+    For a group, `parents` are the groups above it, nearest first, and `cycle` names the groups that contain each other
+    if it is one of them. After a rename, `sameAs` is the former entitlement, and `renamedTo` is the new one.
     """
 
     is_present: bool
@@ -115,8 +115,8 @@ RatingChange = Annotated[
 class Curation(Body):
     """The curated fields of an entitlement. Omitted fields keep their values; "" and [] clear them.
 
-    No import changes it. `riskRating` overrides the import's rating. `sameAs` names the entitlement that this one was
-    before it was renamed: its curated fields and its history continue here.
+    Imports do not change them. `riskRating` overrides the import's rating. `sameAs` names the entitlement that this one
+    was before it was renamed: its curated fields and its history continue here.
     """
 
     display_name: Text256 | None = None

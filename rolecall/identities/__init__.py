@@ -1,1 +1,1 @@
-"""People: `authority.py` decides who may do what; the scopes of roles are in `console/model.py`."""
+"""People: `authority.py` decides who may do what; the scopes of roles are in `core/roles.py`."""

@@ -75,7 +75,7 @@ async def change_identity(
 
 
 async def withhold_email(db: Db, id: UUID, sign_in_email: str, now: datetime) -> None:
-    """Keep the current e-mail of a person from signing them in; until it is confirmed they use `sign_in_email`."""
+    """Prevent sign-in with a person's current e-mail until it is confirmed; until then they use `sign_in_email`."""
     await execute(
         db,
         """INSERT INTO unconfirmed_emails (identity_id, sign_in_email, set_on) VALUES (%(id)s, %(email)s, %(now)s)

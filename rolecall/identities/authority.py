@@ -19,7 +19,7 @@ from rolecall.core.roles import Role
 
 
 class PersonRelation(StrEnum):
-    """How a record concerns a person; it is computed from the data whenever it is needed."""
+    """The relation of a person to a record, computed from the data whenever it is needed."""
 
     SELF = "self"
     SUPERVISOR = "supervisor"

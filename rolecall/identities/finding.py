@@ -89,7 +89,7 @@ def beginning(name: str) -> str:
 
 
 class PeopleFilters(msgspec.Struct, frozen=True):
-    """Which people to find; None is no filter. Departments are compared ignoring case."""
+    """Which people to find; None means no filter. Departments are compared ignoring case."""
 
     status: IdentityStatus | None = None
     type: IdentityType | None = None
@@ -187,7 +187,7 @@ async def _paged(db: Db, found: str, values: dict[str, Any], page: int, sorting:
         items="SELECT id FROM found ORDER BY list_key" if sorting.of_names() else f"SELECT i.id {people_found}",
         **values,
     )
-    # In a second query: a planner that misjudges the number of matches would scan all people.
+    # Use a second query: a planner that misjudges the number of matches would scan all people.
     known = await queries.by_id(db, ids.items)
     return Page([known[id] for id in ids.items], ids.total_count, ids.page, ids.page_size, ids.total_pages)
 
@@ -226,7 +226,7 @@ async def meant(db: Db, words: str) -> list[Candidate]:
 
 
 async def bearers(db: Db, email: str) -> list[Candidate]:
-    """Return the people with this e-mail. One that is not confirmed does not count; the previous one does.
+    """Return the people with this e-mail. An unconfirmed e-mail does not count; the previous one does.
 
     Otherwise a person who enters the e-mail of another could receive what belongs to that person.
     """

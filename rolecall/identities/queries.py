@@ -88,7 +88,7 @@ _MOST_DEPARTMENTS = 500
 
 
 async def departments(db: Db) -> list[str]:
-    """List the departments that people are in; each is found by one step in the index."""
+    """List the departments that people are in, with one index lookup for each (a loose index scan)."""
     rows = await fetch_rows(
         db,
         f"""WITH RECURSIVE found (key, name) AS (

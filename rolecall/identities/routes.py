@@ -54,7 +54,7 @@ _SEARCH = {
 
 @operation("GET", "/search", scope=Scope.IDENTITIES_READ, query=_SEARCH, tags=_ADDED)
 async def search_identities(db: Db, caller: Caller, query: dict[str, Any]) -> Page[IdentityDetail]:
-    """Find people by the start of their names or e-mail, or by employee ID or id, of a status, type or department.
+    """Find people by the beginning of their names or e-mail, by employee ID or id, and by status, type and department.
 
     `whole` finds only people whose complete name matches. Without any filter everyone is listed.
     """

@@ -52,7 +52,7 @@ async def onboard(db: Db, caller: Caller, raw: Json, facts: Facts) -> UUID:
     email = body.identity.email or ""
     is_taken = bool(email and await active_with_email(db, email))
     identity_id = await identities.create_identity(db, body.identity, facts.now)
-    # An e-mail of two people signs in neither of them. One that a person entered could be their own second address.
+    # An e-mail that two people have signs in neither of them. One that a person enters could be another of their own.
     if Scope.IDENTITIES_WRITE not in caller.scopes and (is_taken or (email and caller.is_person)):
         await identities.withhold_email(db, identity_id, "", facts.now)
     return await _create_event(db, caller, facts, EventType.ONBOARD, identity_id, body)
@@ -135,7 +135,7 @@ async def set_return_date(db: Db, caller: Caller, id: UUID, raw: Json, facts: Fa
 
 
 async def _note_prolonged(db: Db, caller: Caller, id: UUID) -> None:
-    """Keep who prolonged a leave: like the person who entered it, they do not stand in."""
+    """Record who extended a leave: like the person who entered it, they may not stand in."""
     await execute(
         db,
         "UPDATE absences SET prolonged_by = prolonged_by || %(own)s::uuid WHERE event_id = %(id)s",

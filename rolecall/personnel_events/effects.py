@@ -91,7 +91,7 @@ async def apply_changes(db: Db, event: LockedEvent, now: datetime) -> None:
 
 
 async def _withhold_email(db: Db, event: LockedEvent, old: str, new: str, now: datetime) -> None:
-    """Keep the sign-in of a person when a caller without `identities:write` changed the e-mail or the type."""
+    """Keep the old sign-in e-mail if a caller without `identities:write` changed the e-mail or the type."""
     if old.lower() == new.lower():
         return
     await identities.withhold_email(db, event.identity_id, old, now)

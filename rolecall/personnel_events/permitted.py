@@ -1,6 +1,6 @@
 """Decide who may act on a personnel event. Actions and console both use these functions.
 
-The scope of the caller is checked before; these rules concern the person whom an event is about, and the last
+The scope of the caller is checked earlier; these rules concern the person whom an event is about, and the last
 administrator of the console.
 """
 

@@ -79,7 +79,7 @@ MOST_LISTED = 1000
 async def concerning(db: Db, page: int, me: UUID, **filters: Any) -> Page[EventItem]:
     """List the events about a person and their people, and those that are assigned to the person.
 
-    A page covers the people nearest in the reporting line and the latest events, so that its cost has a limit.
+    A page covers the people nearest in the reporting line and the latest events, so that its cost is bounded.
     """
     given = {column: value for column, value in filters.items() if value is not None}
     conditions = "".join(f" AND e.{column} = %({column})s" for column in given)

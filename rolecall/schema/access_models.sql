@@ -108,13 +108,13 @@ BEGIN
     RETURN QUERY EXECUTE format('SELECT p.id FROM (%s) AS p WHERE %s', access_model_people('identities'), access_model_test(conditions));
 END $$;
 
--- The models that match an identity as it is given, whether it is stored like this or not.
+-- The models that match the given identity, which need not be stored in this state.
 CREATE OR REPLACE FUNCTION access_models_matching(identity identities) RETURNS TABLE (model_id uuid) STABLE LANGUAGE plpgsql AS $$
 BEGIN
     RETURN QUERY EXECUTE format('SELECT m.model_id FROM (%s) AS m', access_model_matches('(SELECT ($1).*) AS one')) USING identity;
 END $$;
 
--- What models grant, in the words of a privilege: the header of a membership is the group's nomenclature.
+-- The privileges that models grant; the header of a membership is the group's nomenclature.
 CREATE OR REPLACE VIEW access_model_privileges AS
     SELECT g.model_id, g.application_id, group_header(v.nomenclature) AS header, g.section, g.permission,
            g.access, coalesce(v.description, '') AS description, privilege_risk(NULL, o.number) AS risk_rating

@@ -9,7 +9,8 @@ CREATE OR REPLACE FUNCTION lock_matching() RETURNS void LANGUAGE sql BEGIN ATOMI
     SELECT pg_advisory_xact_lock(hashtextextended('matching', 0));
 END;
 
--- Number the matchings of an application: lists of accounts by match are named by it, so a new number ends their stored pages.
+-- Count the matchings of an application. Lists of accounts by match have this number in their names, so a new number invalidates their
+-- stored pages.
 CREATE OR REPLACE FUNCTION count_matching() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO matchings SELECT DISTINCT application_id, 1 FROM new_rows
@@ -67,7 +68,7 @@ CREATE OR REPLACE FUNCTION access_rank(access text) RETURNS int LANGUAGE sql IMM
 CREATE OR REPLACE FUNCTION risk_rank(rating text) RETURNS int LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN array_position(levels_in_order(), rating);
 
--- How many groups are followed upwards at most, so that a chain of thousands costs no more than a nesting that people understand.
+-- The maximum depth to which nested groups are followed: more than people use, and a bound on the cost of a chain of thousands.
 CREATE OR REPLACE FUNCTION deepest_nesting() RETURNS int IMMUTABLE LANGUAGE sql PARALLEL SAFE RETURN 64;
 
 -- The imports that showed a group.
@@ -115,9 +116,9 @@ CREATE OR REPLACE FUNCTION children_of(parent int) RETURNS TABLE (child int, dur
     GROUP BY v.group_number;
 END;
 
--- The groups that a member of each of these groups is in: the group itself and all above it. `path` are the groups on the way, from the
--- group itself to the one below `above`. After the import `as_of`, or at any time if it is null. A group is not entered twice on one way,
--- so a cycle ends.
+-- The groups that a member of each of these groups is in: the group itself and all above it. `path` contains the groups on the way, from
+-- the group itself to the one below `above`. After the import `as_of`, or at any time if it is null. No path contains a group twice, so
+-- cycles end.
 CREATE OR REPLACE FUNCTION groups_above(starts int[], as_of int)
 RETURNS TABLE (number int, above int, path int[], during int4range) STABLE LANGUAGE sql BEGIN ATOMIC
     WITH RECURSIVE walked (number, above, path, during) AS (
@@ -130,7 +131,7 @@ RETURNS TABLE (number int, above int, path int[], during int4range) STABLE LANGU
     SELECT w.number, w.above, w.path, w.during FROM walked w;
 END;
 
--- The inverse of groups_above: the groups whose members are in the group `start`, itself included. `path` are the groups on the way,
+-- The inverse of groups_above: the groups whose members are in the group `start`, itself included. `path` contains the groups on the way,
 -- from `number` to the one below `start`; it is empty for `start` itself.
 CREATE OR REPLACE FUNCTION groups_below(start int, as_of int)
 RETURNS TABLE (number int, path int[], during int4range) STABLE LANGUAGE sql BEGIN ATOMIC
@@ -193,7 +194,7 @@ CREATE OR REPLACE FUNCTION known_risk(permission int, membership int) RETURNS te
         WHERE v.group_number = membership AND v.until_import IS NULL
     ) AS rated ORDER BY risk_rank(rated.risk) DESC LIMIT 1;
 END;
--- What the catalogue does not have counts as Critical.
+-- A privilege that is not in the catalogue counts as Critical.
 CREATE OR REPLACE FUNCTION privilege_risk(permission int, membership int) RETURNS text STABLE LANGUAGE sql
     RETURN coalesce(known_risk(permission, membership), 'Critical');
 
@@ -231,8 +232,8 @@ CREATE OR REPLACE TRIGGER note_to_match_on_insert AFTER INSERT ON identities REF
 CREATE OR REPLACE TRIGGER note_to_match_on_update AFTER UPDATE ON identities REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION note_identities_to_match();
 
--- How an account was matched at a past moment, and since when. A pin always wins. Before the first match that is on record the first one
--- counts, and `matched_on` is then later than the moment; between two matches the account was unmatched.
+-- How an account was matched at a past moment, and since when. A pin always wins. Before the first recorded match that match counts, and
+-- `matched_on` is later than the moment; between two matches the account was unmatched.
 CREATE OR REPLACE FUNCTION match_then(account accounts, moment timestamptz)
 RETURNS TABLE (identity_id uuid, match text, matched_on timestamptz) STABLE ROWS 1 LANGUAGE sql BEGIN ATOMIC
     SELECT CASE WHEN p.account_number IS NULL THEN account.identity_id WHEN p.until > moment THEN p.identity_id END,

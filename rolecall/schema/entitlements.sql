@@ -50,11 +50,11 @@ CREATE OR REPLACE FUNCTION rate_groups(changed int[]) RETURNS void LANGUAGE sql 
         FROM above a LEFT JOIN given g ON g.number = a.above LEFT JOIN curated c ON c.number = a.above
         GROUP BY a.number
     )
-    -- By id, which has an index: without statistics, a join by number would compare each group with each entitlement.
+    -- Join by id, which has an index: without statistics, a join by number would compare each group with each entitlement.
     UPDATE entitlements e SET risk_rating = r.risk FROM rated r JOIN groups g ON g.number = r.number WHERE e.id = g.id AND e.risk_rating <> r.risk;
 END;
 
--- Bring the list to what an import shows: groups and permissions that are new, altered or gone, and the ratings that follow from them.
+-- Update the list after an import: groups and permissions that are new, altered or gone, and the ratings that follow from them.
 CREATE OR REPLACE FUNCTION refresh_entitlements(application uuid, import_number int) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     touched_permissions int[] := ARRAY(
@@ -64,7 +64,7 @@ DECLARE
         SELECT group_number FROM group_versions WHERE from_import = import_number
         UNION SELECT group_number FROM group_versions WHERE until_import = import_number);
 BEGIN
-    -- Serialise with curations, which lock this table too: neither may write ratings from a snapshot without the other.
+    -- Serialize with curations, which lock this table too: neither may write ratings from a snapshot without the other.
     LOCK TABLE curations IN SHARE MODE;
     -- One statement for each kind of change: docs/lists.md says why.
     UPDATE entitlements e
@@ -93,7 +93,7 @@ END $$;
 CREATE OR REPLACE TRIGGER show_entitlements AFTER UPDATE OF status ON application_imports FOR EACH ROW
     WHEN (NEW.status = 'Finished' AND OLD.status <> 'Finished') EXECUTE FUNCTION show_entitlements();
 
--- The entitlements that this one was under other names, itself first.
+-- An entitlement and the ones that were renamed to it, itself first.
 CREATE OR REPLACE FUNCTION former_selves(id uuid) RETURNS TABLE (id uuid) STABLE LANGUAGE sql BEGIN ATOMIC
     WITH RECURSIVE selves (id) AS (
         SELECT former_selves.id
@@ -103,7 +103,7 @@ CREATE OR REPLACE FUNCTION former_selves(id uuid) RETURNS TABLE (id uuid) STABLE
     SELECT selves.id FROM selves;
 END;
 
--- The entitlement that this one was renamed to in the end, or itself.
+-- The last entitlement in a chain of renames, or the entitlement itself.
 CREATE OR REPLACE FUNCTION latest_self(id uuid) RETURNS uuid STABLE LANGUAGE sql RETURN
     CASE WHEN EXISTS (SELECT FROM curations c WHERE c.same_as = latest_self.id) THEN (
         WITH RECURSIVE renamed (id, step) AS (
@@ -125,8 +125,8 @@ CREATE OR REPLACE VIEW renamed_entitlements AS
            e.id, CASE WHEN e.kind = 'Group' THEN '' ELSE e.header END AS header, e.section, e.name AS permission
     FROM renamed r JOIN entitlements f ON f.id = r.former JOIN entitlements e ON e.id = r.id;
 
--- Who holds an entitlement, after the import `as_of` or at any time if it is null, under all names that it had. `path` are the groups that
--- it is held through, from the group that the account is in; it is empty for what an account holds itself.
+-- The holders of an entitlement, after the import `as_of` or at any time if it is null, under all names that it had. `path` contains the
+-- groups that it is held through, from the group that the account is in; it is empty for what an account holds itself.
 CREATE OR REPLACE FUNCTION holdings_of(entitlement uuid, as_of int)
 RETURNS TABLE (id uuid, account int, path int[], access text, during int4range) STABLE LANGUAGE sql BEGIN ATOMIC
     WITH selves AS MATERIALIZED (
@@ -135,7 +135,7 @@ RETURNS TABLE (id uuid, account int, path int[], access text, during int4range) 
         SELECT e.id, s.holder_number, s.access::text, int4range(s.from_import, s.until_import) AS during
         FROM selves e CROSS JOIN LATERAL assignments_of(e.number, as_of) AS s WHERE e.kind = 'Permission' AND s.access NOT IN ('None', 'Deny')
     ), given AS MATERIALIZED (
-        -- A group is given to its members, a permission to those of the groups that it is assigned to.
+        -- A group is held by its members, a permission by the members of the groups that it is assigned to.
         SELECT e.id, e.number AS giver, '{}'::int[] AS last, 'Grant' AS access, int4range(0, NULL) AS during FROM selves e WHERE e.kind = 'Group'
         UNION ALL
         SELECT s.id, g.number, ARRAY[g.number], s.access, s.during FROM assigned s JOIN groups g ON g.number = s.holder_number
@@ -178,8 +178,8 @@ RETURNS TABLE (id uuid, account int, path int[], access text, during int4range) 
           AND (as_of IS NULL OR s.from_import <= as_of AND (s.until_import IS NULL OR s.until_import > as_of));
 END;
 
--- The holdings of all entitlements of an application, each under the name it has in the list: `holdings_of` for many at once. The walk up
--- from each group is done once, and not once for each entitlement.
+-- The holdings of all entitlements of an application, each under the name it has in the list: `holdings_of` for many at once. It walks up
+-- from each group once, instead of once for each entitlement.
 CREATE OR REPLACE FUNCTION holdings_within(application uuid, as_of int)
 RETURNS TABLE (id uuid, account int, path int[], access text, during int4range) STABLE LANGUAGE sql BEGIN ATOMIC
     WITH joined AS MATERIALIZED (
@@ -222,7 +222,7 @@ BEGIN
 END $$;
 
 -- When the owner of an entitlement leaves, the owner of the application acts in their place, until the owner is back. Neither changes a
--- curation, so it is noted here.
+-- curation, so this trigger audits both.
 CREATE OR REPLACE FUNCTION note_acting_owners() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF NOT EXISTS (SELECT FROM curations WHERE owner_id IS NOT NULL) THEN
@@ -246,6 +246,6 @@ CREATE OR REPLACE TRIGGER note_acting_owners AFTER UPDATE ON identities REFERENC
 CALL keep_list('entitlements', 'application_id', 'kind', 'risk_rating');
 CALL keep_audit('curations', '''Entitlement''', 'r.entitlement_id', $$to_jsonb(r) - '{entitlement_id,changed_on}'::text[]$$);
 
--- When this file is applied for the first time, groups of imports from before have no rating yet.
+-- When this file is applied for the first time, groups from earlier imports have no rating yet.
 SELECT rate_groups(array_agg(number)) FROM entitlements
 WHERE kind = 'Group' AND NOT EXISTS (SELECT FROM schema_files WHERE name = 'schema/entitlements.sql');

@@ -12,7 +12,7 @@ BEGIN
 END $$;
 CREATE OR REPLACE TRIGGER confirm_email AFTER UPDATE OF email_address ON identities FOR EACH ROW EXECUTE FUNCTION confirm_email();
 
--- Keep when people who come back had left: `inactivated_date` is empty from then on.
+-- Store when returning people had left, because their return clears `inactivated_date`.
 CREATE OR REPLACE FUNCTION keep_past_departures() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     back uuid[] := ARRAY(SELECT id FROM old_rows WHERE status <> 'Active' INTERSECT SELECT id FROM new_rows WHERE status = 'Active');

@@ -32,7 +32,7 @@ class Settings(msgspec.Struct, frozen=True, rename="camel"):
     approval_policy: Sequence[ApprovalRule] = DEFAULT_POLICY
     # Whether the only administrator may decide on their own requests where no other person is asked.
     single_handed: bool = False
-    # For applications without a guard of their own.
+    # The guard of applications without one of their own.
     guard: Guard = Guard()
 
     def enabled_custom_fields(self) -> frozenset[int]:

@@ -53,7 +53,7 @@ class SettingsFields(Body):
 
     custom_fields: list[CustomFieldBody] | None = None
     approval_lead_days: Annotated[int, Field(ge=1, le=99)] | None = None
-    # At least the 30 days in which a receiver may call back.
+    # At least 30 days, because a receiver may call back for that long.
     webhook_retention_days: Annotated[int, Field(ge=30, le=3650)] | None = None
     guard: GuardBody | None = None
     single_handed: Flag | None = None

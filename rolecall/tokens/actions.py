@@ -19,7 +19,7 @@ _LAST_USE_PRECISION = timedelta(minutes=1)
 
 
 async def create_token(db: Db, caller: Caller | None, raw: Json, facts: Facts) -> NewToken:
-    """Create a token. Without a caller it is the operator at the command line, who may grant any scope."""
+    """Create a token; without a caller, the operator does so at the command line and may grant any scope."""
     # A token without expiry needs an explicit null; an omitted field means the default.
     never = "expiresInDays" in raw and raw["expiresInDays"] is None
     body = check(TokenBody, raw, facts)
@@ -32,7 +32,7 @@ async def create_token(db: Db, caller: Caller | None, raw: Json, facts: Facts) -
         db,
         """INSERT INTO tokens (id, public_id, secret_sha256, name, scopes, created_at, expires_at, owner_id)
            VALUES (%(id)s, %(public_id)s, %(sha256)s, %(name)s, %(scopes)s, %(now)s, %(expires_at)s,
-                   -- A token made with another one belongs to the same person.
+                   -- A token that was created with another one belongs to the same person.
                    CASE WHEN EXISTS (SELECT FROM tokens WHERE id = %(caller)s)
                         THEN (SELECT owner_id FROM tokens WHERE id = %(caller)s) ELSE %(caller)s::uuid END)
            ON CONFLICT (name) DO NOTHING""",

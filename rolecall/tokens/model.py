@@ -60,7 +60,10 @@ def display_name(name: str) -> str:
 
 
 def new_secret(prefix: str = PREFIX) -> str:
-    """Generate `rct_<public id>_<secret><checksum>`: typos are found without a query, and secret scanners know it."""
+    """Generate `rct_<public id>_<secret><checksum>`, in which typos are detected without a query.
+
+    Secret scanners recognize it by its prefix.
+    """
     public = "".join(secrets.choice(_ALPHABET) for _ in range(_PUBLIC))
     secret = "".join(secrets.choice(_ALPHABET) for _ in range(_SECRET))
     return f"{prefix}_{public}_{secret}{_checksum(public + secret)}"

@@ -52,7 +52,7 @@ async def newest_first(db: Db, page: int) -> Page[TokenItem]:
 
 
 async def with_refused_scopes(db: Db, now: datetime) -> list[TokenItem]:
-    """Return the valid tokens that can no longer do all they were created for, because of their owners."""
+    """Return the valid tokens with scopes that their owners may no longer use."""
     sql = f"""SELECT {_ITEM} FROM {_WITH_OWNERS}
               WHERE t.owner_id IS NOT NULL AND t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > %(now)s)
               ORDER BY t.name"""

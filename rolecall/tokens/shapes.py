@@ -27,7 +27,7 @@ class TokenItem(msgspec.Struct, rename="camel"):
     last_used_at: datetime | None = msgspec.field(name="lastUsedOn")
     revoked_at: datetime | None = msgspec.field(name="revokedOn")
     owner: TokenOwner | None
-    # Scopes that the owner may not use now: requests that need them are refused.
+    # Scopes that the owner may no longer use: requests that need them are refused.
     refused_scopes: list[Scope]
 
     @property

@@ -1,4 +1,7 @@
-"""One meaning of `asOf` in every list: a day is its end, a number is when that import finished, and no data is said."""
+"""`asOf` means the same in every list: the end of a day, or the moment when an import finished.
+
+Missing data is reported.
+"""
 
 from typing import Any
 from uuid import UUID

@@ -92,7 +92,7 @@ SHOWN = st.dictionaries(st.sampled_from(SPELLINGS), st.sampled_from(["", "oPS", 
 
 
 def found_parents(shown: dict[str, str], ever: list[str]) -> dict[str, str]:
-    """Each group of one import with its parent among them: the exact name, else the first in the order of `ever`."""
+    """Return each group of one import with its parent: the exact name, else the first in the order of `ever`."""
     by_age = [name for name in ever if name in shown]
 
     def parent(named: str) -> str:
@@ -195,7 +195,7 @@ async def test_nested_access_counts_since_the_last_link_was_there(db: Db) -> Non
     assert await queries.permissions_held(db, [account], first) == []
 
 
-async def test_nested_access_says_its_path_and_the_reason_of_the_first_group(
+async def test_nested_access_shows_its_path_and_the_reason_of_the_first_group(
     client: httpx2.AsyncClient, db: Db
 ) -> None:
     ada = await an_identity(db)
@@ -215,7 +215,7 @@ async def test_nested_access_says_its_path_and_the_reason_of_the_first_group(
 
 
 @pytest.mark.parametrize("length", [100])
-async def test_a_chain_of_very_many_groups_is_followed_64_groups_far(db: Db, length: int) -> None:
+async def test_very_long_chain_of_groups_is_followed_for_64_groups(db: Db, length: int) -> None:
     ledger = await an_application(db, "Ledger")
     run = await some_groups(db, ledger, {f"G{n:03}": f"G{n + 1:03}" for n in range(length)})
     await an_account(db, ledger, "ada", None, groups=("G000",), run=run)

@@ -79,7 +79,7 @@ async def test_each_account_has_the_age_of_what_needs_attention(
     assert (await client.get(f"/api/accounts/{bo}")).json()["ageDays"] == 7
 
 
-async def test_a_last_login_that_is_no_date_gives_no_age(client: httpx2.AsyncClient, db: Db, company: UUID) -> None:
+async def test_last_login_that_is_not_a_date_gives_no_age(client: httpx2.AsyncClient, db: Db, company: UUID) -> None:
     await execute(db, "UPDATE account_versions SET last_login = 'last Tuesday' WHERE name = 'ada.l'")
 
     assert {item["username"]: item["ageDays"] for item in (await listed(client))["items"]}["ada.l"] is None
@@ -123,7 +123,7 @@ async def test_accounts_are_filtered_by_application_and_identity(
     assert usernames(await listed(client, identityId=str(ada), applicationId=str(company))) == ["ada"]
 
 
-async def test_a_page_goes_on_where_one_application_ends_and_the_next_begins(
+async def test_page_continues_where_one_application_ends_and_the_next_begins(
     client: httpx2.AsyncClient, db: Db
 ) -> None:
     for name, count in (("Bank", 60), ("Wiki", 50)):
@@ -222,7 +222,7 @@ async def matched(db: Db, username: str, identity_id: object, days_ago: int, mat
     )
 
 
-async def test_past_lists_name_whose_an_account_was_then_and_how_it_was_matched(
+async def test_past_lists_show_the_identity_and_match_of_an_account_at_that_time(
     client: httpx2.AsyncClient, db: Db
 ) -> None:
     ledger = await an_application(db, "Ledger")
@@ -256,7 +256,7 @@ async def test_past_lists_name_whose_an_account_was_then_and_how_it_was_matched(
             assert bool(answer.json()["applications"]) == (each == person)
 
 
-async def test_no_data_before_the_first_import_is_said_and_not_an_empty_list(
+async def test_list_before_the_first_import_reports_missing_data_instead_of_being_empty(
     client: httpx2.AsyncClient, db: Db
 ) -> None:
     ledger = await an_application(db, "Ledger")

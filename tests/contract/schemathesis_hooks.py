@@ -171,8 +171,8 @@ def fit(value: Any) -> Any:
 def still_broken(value: Any) -> Any:
     """Keep an invalid body invalid where the service is more lenient than the schema.
 
-    The service strips white space, so replace it by a control character, which names must not contain. It treats a
-    blank optional value as absent, so replace it by a value that no field accepts.
+    The service strips white space, so replace it with a control character, which names must not contain. It treats a
+    blank optional value as absent, so replace it with a value that no field accepts.
     """
     match value:
         case dict():

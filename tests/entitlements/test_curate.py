@@ -19,7 +19,7 @@ async def curate(client: httpx2.AsyncClient, id: str, **fields: Any) -> Any:
     return answer.json()
 
 
-async def test_what_people_say_is_kept_and_an_import_does_not_change_it(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_curated_fields_are_stored_and_imports_do_not_change_them(client: httpx2.AsyncClient, db: Db) -> None:
     ledger = await a_ledger(db)
     greta = await an_identity(db, "Greta", "Das")
     id = (await entitlement(client, "Approve"))["id"]
@@ -48,7 +48,7 @@ async def test_what_people_say_is_kept_and_an_import_does_not_change_it(client: 
         assert "Approve" in names(await listed(client, **filters)), filters
 
 
-async def test_only_given_fields_change_and_blanks_take_them_back(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_only_given_fields_change_and_blank_values_clear_them(client: httpx2.AsyncClient, db: Db) -> None:
     await a_ledger(db)
     greta = await an_identity(db, "Greta", "Das")
     id = (await entitlement(client, "Approve"))["id"]
@@ -99,7 +99,7 @@ async def test_owner_who_leaves_is_replaced_by_the_owner_of_the_application(clie
     assert (entry["before"], entry["after"]) == ({"actingOwnerId": str(omar)}, {"actingOwnerId": str(greta)})
 
 
-async def test_ownerless_application_leaves_the_entitlements_of_a_leaver_to_administrators(
+async def test_administrators_own_the_entitlements_of_a_leaver_if_the_application_has_no_owner(
     client: httpx2.AsyncClient, db: Db
 ) -> None:
     ledger = await a_ledger(db)
@@ -195,7 +195,7 @@ async def a_rename(client: httpx2.AsyncClient, db: Db) -> tuple[str, str]:
     return old, (await entitlement(client, "Payment approvers"))["id"]
 
 
-async def test_a_renamed_group_goes_on_with_owner_and_history(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_renamed_group_keeps_its_owner_and_history(client: httpx2.AsyncClient, db: Db) -> None:
     old, new = await a_rename(client, db)
     await curate(client, old, explanation="May release money.")
     alone = (await client.get(f"/api/entitlements/{new}/history")).json()

@@ -86,9 +86,7 @@ async def test_denied_access_and_no_access_are_not_held(client: httpx2.AsyncClie
         assert (found["holders"]["accounts"], (await read(client, found["id"]))["items"]) == (0, [])
 
 
-async def test_who_could_approve_on_a_past_day_is_one_call_with_why_and_who_said_so(
-    client: httpx2.AsyncClient, db: Db
-) -> None:
+async def test_one_call_shows_who_could_approve_on_a_past_day_and_why(client: httpx2.AsyncClient, db: Db) -> None:
     """Ada asked for the group, her supervisor approved, a model grants it too; later she left the group."""
     boss = await an_identity(db, "Carla", "Abadi")
     ada = await an_identity(db, "Ada", "Lovelace", department="Finance", supervisorId=str(boss))
@@ -161,7 +159,7 @@ async def test_history_has_a_row_for_each_time_it_was_held(client: httpx2.AsyncC
 async def a_granted_request(
     db: Db, application: Any, person: Any, name: str, header: str = "Group", **days: int
 ) -> int:
-    """A completed request for a group, or for its removal with `removed`, so many days ago."""
+    """Create a completed request for a group, or for its removal with `removed`, this many days ago."""
     kind = "removed" if "removed" in days else "given"
     asked = NewPrivilege(header=header, permission=name, requested_access=Access.GRANT)
     request = await an_access_request(db, application_id=application, identity_id=person, privileges=[asked])
@@ -252,9 +250,7 @@ async def test_a_joined_rename_keeps_its_reasons(client: httpx2.AsyncClient, db:
         assert [each["name"] for each in why["accessModels"]] == ["Clerks"]
 
 
-async def test_every_page_of_many_holders_is_read_from_what_was_gathered_once(
-    client: httpx2.AsyncClient, db: Db
-) -> None:
+async def test_holders_are_computed_once_for_all_pages(client: httpx2.AsyncClient, db: Db) -> None:
     ledger = await an_application(db, "Ledger")
     run = await some_groups(db, ledger, {"Everyone": "", "Staff": "Everyone"})
     await execute(

@@ -188,7 +188,7 @@ async def test_past_counts_of_holders_are_stored_until_a_match_changes(client: h
     assert await fetch_value(db, stored) == 2
 
 
-async def test_an_entitlement_that_went_can_still_be_read(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_an_entitlement_that_is_gone_can_still_be_read(client: httpx2.AsyncClient, db: Db) -> None:
     ledger = await a_ledger(db)
     id = (await entitlement(client, "Close"))["id"]
     second = await some_groups(db, ledger, {})
@@ -206,7 +206,7 @@ async def last_import(db: Db) -> str:
     return str(moment.astimezone(UTC).isoformat().replace("+00:00", "Z"))
 
 
-async def test_a_group_says_which_groups_are_above_it_and_whether_they_form_a_cycle(
+async def test_group_shows_the_groups_above_it_and_whether_they_form_a_cycle(
     client: httpx2.AsyncClient, db: Db
 ) -> None:
     ledger = await a_ledger(db)
@@ -276,7 +276,7 @@ async def test_a_past_list_shows_the_imported_fields_of_that_time(
     ]
 
 
-async def test_an_import_that_is_committed_late_is_in_the_past_list(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_import_that_is_committed_late_is_in_the_past_list(client: httpx2.AsyncClient, db: Db) -> None:
     await a_ledger(db)
     await execute(db, "UPDATE application_imports SET build_end = '2026-03-01T08:00:00.2Z'")
     before = await listed(client, asOf="2026-03-02")

@@ -46,7 +46,7 @@ async def test_type_is_shown_with_spaces_in_any_input_form(
         (datetime(2026, 12, 1, 8, 30, 15, 250_000, tzinfo=UTC), "2026-12-01T08:30:15.250000Z"),
     ],
 )
-async def test_times_go_out_in_utc_with_no_more_precision_than_they_have(
+async def test_times_are_returned_in_utc_with_no_more_precision_than_they_have(
     client: httpx2.AsyncClient, db: Db, moment: datetime, shown: str
 ) -> None:
     id = await an_identity(db)

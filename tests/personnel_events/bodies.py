@@ -10,12 +10,12 @@ MISSING = "00000000-0000-4000-8000-000000000001"
 
 
 def day(offset: int) -> str:
-    """Return the date some days from today, as a request body writes it."""
+    """Return the date some days from today, in the form of a request body."""
     return (datetime.now(UTC).date() + timedelta(days=offset)).isoformat()
 
 
 def midnight(offset: int) -> str:
-    """Return the same date as a response writes it."""
+    """Return the date some days from today, in the form of a response."""
     return f"{day(offset)}T00:00:00Z"
 
 

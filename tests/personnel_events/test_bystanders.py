@@ -1,4 +1,4 @@
-"""What happens to one event leaves all others as they are."""
+"""A change of one event leaves all other events unchanged."""
 
 from datetime import UTC, datetime
 from typing import Any

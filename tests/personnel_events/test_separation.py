@@ -88,7 +88,7 @@ async def test_end_of_a_leave_leaves_out_what_a_new_rule_keeps_apart(
     assert said == [f"{group} of ada is not requested: {refused}" for group in ("Posters", "Readers")]
 
 
-async def test_access_is_left_out_too_if_only_its_left_out_control_allowed_it(
+async def test_access_is_left_out_if_its_control_duty_is_left_out(
     client: httpx2.AsyncClient, db: Db, config: Config
 ) -> None:
     company = await a_company(db, response="Block")

@@ -17,7 +17,7 @@ async def test_token_is_found_by_its_name_and_by_its_id(db: Db) -> None:
     assert {name: (await queries.find(db, str(id))).id for name, id in ids.items()} == ids
 
 
-async def test_name_goes_before_an_id(db: Db) -> None:
+async def test_name_takes_precedence_over_an_id(db: Db) -> None:
     other = await a_token(db, "other")
     named = await a_token(db, str(other.id))
 

@@ -75,7 +75,7 @@ async def test_token_is_refused_after_its_owner_left(db: Db, anonymous: httpx2.A
         (None, {"notifications:own"}),
     ],
 )
-async def test_token_does_no_more_than_its_owner_may_now(
+async def test_token_cannot_use_scopes_that_its_owner_lacks(
     db: Db, client: httpx2.AsyncClient, anonymous: httpx2.AsyncClient, role: str | None, left: set[str]
 ) -> None:
     person = await an_identity(db)
