@@ -1,4 +1,4 @@
--- The schema of the database as `rolecall migrate --schema` prints it: what migrations and schema files make together.
+-- The schema of the database as `rolecall migrate --schema` prints it: the result of migrations and schema files.
 -- To change it, add a migration or edit rolecall/schema, then run `make schema`.
 
 CREATE TABLE public.absences (
@@ -2468,7 +2468,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 2d262047b6df function keep_audit_events_on_update()
 -- a533549675e8 function keep_checkpoint()
 -- b1343684eae1 function name_of(text, uuid)
--- d2501ff38393 function note_changes(text)
+-- c34ffcebb8b4 function note_changes(text)
 -- f08f26e9882f function take_chain()
 
 -- In rolecall/schema/carriers.sql:
@@ -2599,7 +2599,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- ae7a12f000da function note_acting_owners()
 -- a70356c30fa6 function note_curations()
 -- 2e37c5643bf5 function rate_groups(integer[])
--- b7db5f428de8 function refresh_entitlements(uuid, integer)
+-- 6b6641ad8309 function refresh_entitlements(uuid, integer)
 -- a88d3330e2cb function show_curation(uuid)
 -- 135016970d63 function show_entitlements()
 -- 8d5c15318a7b view renamed_entitlements
