@@ -76,7 +76,7 @@ async def test_a_run_may_replace_filters_and_format(client: httpx2.AsyncClient, 
     ("fields", "field", "message"),
     [
         ({"list": "unicorns"}, "list", "There is no list unicorns; the lists are access, access-changes, "),
-        ({"filters": {"colour": "red"}}, "filters.colour", "The list access-requests has no such filter; it has "),
+        ({"filters": {"colour": "red"}}, "filters.colour", "The list access-requests has no such filter; use "),
         ({"filters": {"status": "odd"}}, "filters.status", "Status must be one of "),
         ({"columns": ["colour"]}, "columns", "The list access-requests has no column colour"),
         ({"columns": ["id", "id"]}, "columns", "Columns must not contain duplicates"),
