@@ -74,12 +74,17 @@ async def shown_request(db: Db, request: AccessRequestDetail, person: Person) ->
         "is_own": standing.is_reporter or standing.is_affected,
         "waits_for": _waits_for(request, awaited, carrying),
         "may_snooze": not _why_not(model.SNOOZE, status, standing),
-        "may_assign": not _why_not(model.ASSIGN, status, standing),
+        "may_assign": may_take(standing) and not _why_not(model.ASSIGN, status, standing),
         "refused": _refused(status, standing),
         "is_over": status in (WorkStatus.COMPLETED, WorkStatus.CANCELED),
         "rejecting": False,
         "deliveries": deliveries.items if deliveries else [],
     }
+
+
+def may_take(standing: permitted.Standing) -> bool:
+    """Return whether the person could carry out the request, so that it can be assigned to them."""
+    return standing.is_alone or not (standing.is_reporter or standing.is_affected)
 
 
 def reviewer_for(

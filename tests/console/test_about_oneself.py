@@ -100,3 +100,16 @@ async def test_person_cannot_set_the_return_date_of_their_own_leave(
     assert f'action="/events/{leave}/return-date"' not in shown
     assert said.count(event_rules.OWN_LEAVE) == 2
     assert await fetch_value(db, "SELECT needed_until FROM personnel_events") is None
+
+
+async def test_person_cannot_take_a_request_about_them(administrator: httpx2.AsyncClient, db: Db) -> None:
+    await an_identity(db, "Other", "Admin")
+    own = await an_access_request(db, identity_id=await me(db))
+    other = await an_access_request(db)
+
+    shown = [(await administrator.get(f"/requests/{id}")).text for id in (own, other)]
+    said = await post(administrator, f"/requests/{own}", "assign")
+
+    assert ["Assign to me" in page for page in shown] == [False, True]
+    assert "another person must carry it out" in said
+    assert await fetch_value(db, "SELECT assignee_id FROM access_requests WHERE id = %(id)s", id=own) is None

@@ -11,12 +11,12 @@ from rolecall.console.forms import first, given
 from rolecall.console.frame import OWN, screen
 from rolecall.console.inputs import Form
 from rolecall.console.model import Person
-from rolecall.console.request_details import VERBS, pending_reviewers, reviewer_for
+from rolecall.console.request_details import VERBS, may_take, pending_reviewers, reviewer_for
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts
 from rolecall.core.db import Db
 from rolecall.core.errors import Conflict, Forbidden, Invalid, NotFound
-from rolecall.core.ids import guid
+from rolecall.core.ids import guid, known_guid
 from rolecall.identities.authority import RecordType
 from rolecall.settings.policy import RequirementType
 
@@ -67,6 +67,8 @@ async def perform(db: Db, caller: Caller, id: str, verb: str, form: Form, facts:
 
 @screen("POST", "/requests/{id:str}/assign", scope=Scope.ACCESS_REQUESTS_WRITE, limits=RecordType.REQUEST)
 async def assign(db: Db, caller: Caller, id: str, form: Form, facts: Facts) -> SeeOther:
+    if not may_take(await permitted.standing_of(db, caller.id, known_guid("AccessRequest", id))):
+        raise Conflict("You made this request or it is about you, so another person must carry it out")
     request = await actions.assign(db, caller, id, {"assigneeId": str(caller.id)}, facts)
     return SeeOther(_after(form, id), f"Request #{request.number} is assigned to you")
 

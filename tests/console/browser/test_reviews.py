@@ -153,7 +153,7 @@ async def test_review_is_decided_without_scripts(browser: Browser, site: Site, s
     for box in await page.locator("td.tick input").all():
         await box.check()
     await page.locator("#several").get_by_role("button", name="Keep").first.click()
-    await supervisor.sees("items decided")
+    await supervisor.sees("items were kept")
     for item in await undecided(site_db, review):
         await supervisor.go(f"/reviews/{review}/work?selected={item}")
         await page.locator("#detail [value=Keep]").check()
