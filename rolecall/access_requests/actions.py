@@ -46,6 +46,7 @@ from rolecall.access_requests.shapes import (
     AssignBody,
     CommentBody,
     NewRequestBody,
+    RequestConflicts,
     RespondBody,
     SnoozeBody,
     VerbBody,
@@ -84,6 +85,13 @@ async def request_access(db: Db, caller: Caller, raw: Json, facts: Facts) -> Acc
     new = msgspec.structs.replace(new, scheduled_start=body.scheduled_start, comment=body.comment)
     (id,) = await create_enriched(db, caller, [new], facts.now, [found])
     return await queries.get(db, id)
+
+
+async def preview_request(db: Db, caller: Caller, raw: Json, facts: Facts) -> RequestConflicts:
+    """Create the request, read the conflicts that it would create, and roll back."""
+    async with db.transaction(force_rollback=True):
+        made = await request_access(db, caller, raw, facts)
+        return await queries.conflicts_of(db, made.id)
 
 
 class _LockedRequest(msgspec.Struct, frozen=True):

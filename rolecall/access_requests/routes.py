@@ -70,6 +70,12 @@ async def create_access_request(db: Db, caller: Caller, raw: Json, facts: Facts)
     return await actions.request_access(db, caller, raw, facts)
 
 
+@operation("POST", "/preview", scope=_WRITE, body=NewRequestBody, tags=_ADDED)
+async def preview_access_request(db: Db, caller: Caller, raw: Json, facts: Facts) -> RequestConflicts:
+    """Show the conflicts of duties that a request would create, and who must approve them. Nothing is stored."""
+    return await actions.preview_request(db, caller, raw, facts)
+
+
 @operation("GET", "/stalled", scope=_READ, query={}, tags=_ADDED)
 async def list_stalled_requests(db: Db, query: dict[str, Any], now: datetime) -> Page[StalledItem]:
     """List requests that wait for people, with reviewers, waiting time and reasons, longest wait first."""
@@ -113,6 +119,7 @@ router = Router(
         get_access_request,
         get_access_request_conflicts,
         create_access_request,
+        preview_access_request,
         list_stalled_requests,
         list_leftovers,
         *verbs,

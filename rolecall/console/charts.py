@@ -169,23 +169,47 @@ class TimeBar(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(self, since=self.since.astimezone(zone), until=until)
 
 
-_ROW, _NAMES, _TOP = 28, 150, 18
+class _BarRows(msgspec.Struct, frozen=True):
+    """Where a chart of bars has its rows: the left end of the bars, the height of a row, and the name and bar in it."""
+
+    width: int
+    left: int
+    height: int
+    name: int
+    bar: int
+
+
+_TOP = 18
+# Names stand beside the bars or, on a narrow screen, above them.
+_ROWS = {"roomy": _BarRows(_WIDTH, 150, 28, 16, 3), "cramped": _BarRows(NARROW, 0, 42, 14, 20)}
 
 
 def bars_over_time(title: str, bars: Sequence[TimeBar], start: datetime, end: datetime, now: datetime) -> Markup:
-    """Draw intervals as bars, one row for each name, with a line at the present."""
+    """Draw intervals as bars, one row for each name, with a line at the present; once for each width of screen."""
+    drawn = [
+        Markup('<div class="{}">{}</div>').format(style, _bars(title, bars, (start, end, now), rows))
+        for style, rows in _ROWS.items()
+    ]
+    lines = [(bar.name, day_of(bar.since), day_of(bar.until) if bar.until else "now", bar.label) for bar in bars]
+    return Markup("").join([*drawn, _table(title, ("What", "From", "Until", "Note"), lines)])
+
+
+def _bars(title: str, bars: Sequence[TimeBar], times: tuple[datetime, datetime, datetime], rows: _BarRows) -> Markup:
+    start, end, now = times
     names = list(dict.fromkeys(bar.name for bar in bars))
-    floor, span = _TOP + _ROW * len(names), (end - start).total_seconds() or 1
+    floor, span = _TOP + rows.height * len(names), (end - start).total_seconds() or 1
 
     def across(moment: datetime) -> float:
-        return _NAMES + (_WIDTH - _NAMES - 8) * min(max((moment - start).total_seconds() / span, 0), 1)
+        return rows.left + (rows.width - rows.left - 8) * min(max((moment - start).total_seconds() / span, 0), 1)
+
+    def top(name: str) -> int:
+        return _TOP + rows.height * names.index(name)
 
     drawn = [
-        Markup('<text class="on" x="0" y="{}">{}</text>').format(_TOP + _ROW * n + 16, _short(name))
-        for n, name in enumerate(names)
+        Markup('<text class="on" x="0" y="{}">{}</text>').format(top(name) + rows.name, _short(name)) for name in names
     ]
     for bar in bars:
-        drawn += _bar(bar, across(bar.since), across(bar.until or now), _TOP + _ROW * names.index(bar.name) + 3)
+        drawn += _bar(bar, across(bar.since), across(bar.until or now), top(bar.name) + rows.bar, rows.width)
     drawn.append(_today(across(now), floor))
     for moment, anchor in ((start, "start"), (start + (end - start) / 2, "middle"), (end, "end")):
         drawn.append(
@@ -193,16 +217,7 @@ def bars_over_time(title: str, bars: Sequence[TimeBar], start: datetime, end: da
                 across(moment), floor + 14, anchor, moment.day, moment
             )
         )
-    rows = [(bar.name, day_of(bar.since), day_of(bar.until) if bar.until else "now", bar.label) for bar in bars]
-    figure = _figure(title, drawn, (), height=floor + 20)
-    return _scrolled(figure) + _table(title, ("What", "From", "Until", "Note"), rows)
-
-
-def _scrolled(figure: Markup) -> Markup:
-    """Let a chart with many labels scroll where it would be too small to read."""
-    return Markup(
-        '<div class="scroll wide-chart" tabindex="0" role="region" aria-label="Chart, scrolls sideways">{}</div>'
-    ).format(figure)
+    return _figure(title, drawn, (), rows.width, floor + 20)
 
 
 def _today(x: float, floor: int) -> Markup:
@@ -212,13 +227,13 @@ def _today(x: float, floor: int) -> Markup:
     ).format(x, floor, x - 6)
 
 
-def _bar(bar: TimeBar, x: float, right: float, y: int) -> list[Markup]:
+def _bar(bar: TimeBar, x: float, right: float, y: int, width: int) -> list[Markup]:
     """Draw a bar with its label: on the bar if there is room, else beside it."""
     rect = Markup('<rect class="part {}" x="{:.1f}" y="{}" width="{:.1f}" height="18" rx="3"></rect>')
     drawn = [rect.format(bar.part, x, y, max(right - x, 3))]
     if bar.label:
         room = len(bar.label) * 7
-        place, anchor = (x + 6, "start") if right - x > room or right + room < _WIDTH else (x - 6, "end")
+        place, anchor = (x + 6, "start") if right - x > room or right + room < width else (x - 6, "end")
         place = right + 6 if anchor == "start" and right - x <= room else place
         text = Markup('<text x="{:.1f}" y="{}" text-anchor="{}">{}</text>')
         drawn.append(text.format(place, y + 13, anchor, bar.label))

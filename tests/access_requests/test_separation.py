@@ -57,6 +57,23 @@ async def test_request_that_would_create_a_conflict_is_routed_to_the_rules_owner
     assert "Carla Abadi" in approvers(request)
 
 
+async def test_preview_shows_conflicts_and_who_must_approve_and_stores_nothing(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
+    company = await a_company(db)
+    privileges = [{"header": "Group", "permission": "Approvers"}]
+    body = {"action": "Add", "applicationId": str(company.ledger), "identityId": str(company.noor)}
+
+    found = await client.post(f"{URL}/preview", json={**body, "privileges": privileges})
+    unknown = await client.post(f"{URL}/preview", json={**body, "privileges": [{"permission": "Aprovers"}]})
+
+    (conflict,) = found.json()["conflicts"]
+    assert (found.status_code, conflict["duties"]) == (200, BOTH)
+    assert [each["name"] for each in conflict["waitingFor"]] == ["Hana Makinen"]
+    assert unknown.status_code == 400
+    assert (await client.get(URL)).json()["totalCount"] == 0
+
+
 async def test_request_without_a_new_conflict_is_as_before(client: httpx2.AsyncClient, db: Db) -> None:
     company = await a_company(db)
     other = await an_identity(db, "Finn", "Santos")

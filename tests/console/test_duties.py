@@ -24,6 +24,30 @@ from tests.duties.separating import a_company, a_duty, a_rule, conflict_of, join
 from tests.stand_ins.standing_in import caller_of
 
 
+async def test_request_form_shows_conflicts_before_the_request_is_sent(
+    administrator: httpx2.AsyncClient, db: Db
+) -> None:
+    company = await a_company(db)
+    asked = {"identityId": "Noor Hansen", "action": "Add", "applicationId": str(company.ledger)}
+
+    async def send(group: str, **form: object) -> httpx2.Response:
+        return await administrator.post("/requests/new", data={**asked, "privileges": group, **form})
+
+    harmless = await send("Juniors")
+    shown = await send("Approvers")
+    confirmed = [unescape(each) for each in re.findall('name="confirmed" value="([^"]*)"', shown.text)]
+    another = await send("Approvers\nJuniors", confirmed=confirmed)
+    sent = await send("Approvers", confirmed=confirmed)
+
+    assert [each.status_code for each in (harmless, shown, another, sent)] == [303, 200, 200, 303]
+    said = "The rule <strong>Prepare and release</strong> keeps these duties apart: Hana Makinen must approve it."
+    assert said in shown.text
+    groups = await fetch_rows(
+        db, "SELECT p.permission FROM access_requests r JOIN privileges p ON p.request_id = r.id ORDER BY r.number"
+    )
+    assert groups == [("Juniors",), ("Approvers",)]
+
+
 async def test_persons_page_and_home_show_current_conflicts(administrator: httpx2.AsyncClient, db: Db) -> None:
     company = await a_company(db)
     await join(db, company, "noor", "Approvers")

@@ -50,6 +50,11 @@ NOUNS = {
                 "rolecall request create Add Payroll --identity ada@example.com"
                 """ --privileges '[{"permission": "Post"}]'""",
             ),
+            "preview": Verb(
+                calls.preview_request,
+                "rolecall request preview Add Payroll --identity ada@example.com"
+                """ --privileges '[{"permission": "Post"}]'""",
+            ),
             "stalled": Verb(
                 calls.list_stalled_requests,
                 "rolecall request stalled",

@@ -77,6 +77,28 @@ def create_request(
     )
 
 
+def preview_request(
+    action: str,
+    application_id: Id,
+    *,
+    identity_id: Id | None = None,
+    group: str | None = None,
+    target_name: str | None = None,
+    privileges: Sequence[Access] | None = None,
+) -> Call[answers.RequestConflicts]:
+    """Show the conflicts of duties that a request would create, without making it."""
+    return describe.post(
+        answers.RequestConflicts,
+        "/api/access-requests/preview",
+        action=action,
+        application_id=application_id,
+        identity_id=identity_id,
+        group=group,
+        target_name=target_name,
+        privileges=privileges,
+    )
+
+
 def get_request_conflicts(request_id: Id) -> Call[answers.RequestConflicts]:
     """Show the conflicts of duties that an access request would create."""
     return describe.get(answers.RequestConflicts, "/api/access-requests/{}/conflicts", request_id)

@@ -1,3 +1,4 @@
+from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -5,8 +6,10 @@ from uuid import UUID
 
 from litestar.handlers import HTTPRouteHandler
 from litestar.response.base import ASGIResponse
+from psycopg import Rollback
 
 from rolecall.access_requests import actions, queries, requests_of_person
+from rolecall.access_requests.shapes import RequestConflict
 from rolecall.carriers import queries as carriers
 from rolecall.console import overview, record_access
 from rolecall.console import queries as console
@@ -139,8 +142,16 @@ async def show_form(db: Db, caller: Caller, query: dict[str, Any]) -> HtmlPage:
     return await _form(db, {"identityId": [label], **form}, {})
 
 
-async def _form(db: Db, form: Form, problems: dict[str, str], found: FoundAccess | None = None) -> HtmlPage:
+async def _form(
+    db: Db,
+    form: Form,
+    problems: dict[str, str],
+    found: FoundAccess | None = None,
+    conflicts: Sequence[RequestConflict] = (),
+) -> HtmlPage:
     values = {
+        "conflicts": conflicts,
+        "confirmations": _confirmations(form, conflicts),
         "form": shown(form),
         "problems": problems,
         "found": found,
@@ -167,15 +178,32 @@ async def create_access_request(db: Db, caller: Caller, form: Form, facts: Facts
     form = {**form, "privileges": [with_lines(first(form, "privileges"), form.get("pick", []))]}
     if first(form, "search") or is_searched(form) or first(form, "sameAs"):
         return await _find_access(db, caller, form)
+    would: list[RequestConflict] = []
     try:
-        async with db.transaction():
+        async with db.transaction() as made:
             named = await with_people(db, form, "identityId", caller=caller)
             raw = given(named, "action", "applicationId", "identityId", "scheduledStart", "comment")
             raw["privileges"] = [permission_in(line) for line in first(form, "privileges").splitlines() if line.strip()]
             request = await actions.request_access(db, caller, raw, facts)
+            would = (await queries.conflicts_of(db, request.id)).conflicts
+            if not _is_confirmed(form, would):
+                raise Rollback(made)
     except Invalid as error:
         return await _form(db, form, problems_by_field(error))
+    if not _is_confirmed(form, would):
+        return await _form(db, form, {}, conflicts=would)
     return SeeOther(f"/requests/{request.id}", f"Request #{request.number} was sent. It is {request.status}")
+
+
+def _is_confirmed(form: Form, conflicts: Sequence[RequestConflict]) -> bool:
+    """Return whether this request was shown with all these conflicts before it was sent."""
+    return _confirmations(form, conflicts) <= set(form.get("confirmed", []))
+
+
+def _confirmations(form: Form, conflicts: Sequence[RequestConflict]) -> set[str]:
+    """Return what to confirm: the same access of the same person, and the duties of each rule."""
+    asked = [first(form, name) for name in ("identityId", "action", "applicationId", "privileges")]
+    return {" ".join(" ".join([str(each.rule_id), *each.duties, *asked]).split()) for each in conflicts}
 
 
 @screen("GET", "/requests/{id:str}", scope=Scope.ACCESS_REQUESTS_READ, limits=RecordType.REQUEST)
