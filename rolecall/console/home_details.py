@@ -13,6 +13,7 @@ from rolecall.access_requests.model import AWAITED, Response
 from rolecall.access_requests.shapes import AccessRequestDetail, AccessRequestItem
 from rolecall.accounts.model import Access
 from rolecall.applications import queries as applications
+from rolecall.console.model import Person
 from rolecall.console.queries import EventOfDay
 from rolecall.core.db import Db, fetch_rows
 from rolecall.effective_access.shapes import ApplicationAccess
@@ -72,6 +73,28 @@ def _waits(request: AccessRequestDetail) -> str:
         for answer in rule.responses
     )
     return f"Waits for {', '.join(names)} {_TO[awaited]}" if awaited and names else ""
+
+
+def reasons(waiting: Sequence[tuple[RequirementType, AccessRequestDetail]], person: Person) -> dict[UUID, str]:
+    """Say why each request waits for this person: the reason of the first rule that needs their response."""
+    return {request.id: _reason(type, request, person) for type, request in waiting}
+
+
+def _reason(type: RequirementType, request: AccessRequestDetail, person: Person) -> str:
+    reviewers = person.answers_as(type)
+    asked = [
+        (answer.reviewer, rule.reason)
+        for requirement in request.requirements
+        if requirement.type == type
+        for rule in requirement.rules
+        for answer in rule.responses
+        if answer.response == Response.PENDING and answer.reviewer.id in reviewers
+    ]
+    if not asked:
+        return ""
+    reviewer, reason = min(asked, key=lambda each: reviewers.index(each[0].id))
+    is_represented = (reviewer.id, str(type)) in person.represented
+    return f"You stand in for {reviewer.name}. {reason}" if is_represented else reason
 
 
 async def creating_conflicts(db: Db, ids: Sequence[UUID]) -> set[UUID]:

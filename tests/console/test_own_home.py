@@ -73,6 +73,7 @@ async def test_supervisor_sees_what_waits_and_upcoming_events(
 
     assert shown["waiting"].startswith("Waiting for you 1")
     assert "Add Post entries" in shown["waiting"]
+    assert "The supervisor approves added and changed access" in shown["waiting"]
     assert f"selected={request}" in shown["page"]
     assert "Ada Lovelace Goes on leave, in 3 days" in shown["coming"]
     assert f'href="/events/{event}"' in shown["page"]
@@ -273,3 +274,13 @@ async def test_access_through_a_group_is_not_kept_when_the_group_is_lost(
 
     assert loses.startswith("Approvers Finance Ledger")
     assert ("Prepare run" in keeps, "Release run" in keeps) == (True, False)
+
+
+async def test_home_says_for_whom_a_stand_in_responds(administrator: httpx2.AsyncClient, db: Db, team: Team) -> None:
+    sam = await an_identity(db, "Sam", "Else")
+    await an_access_request(db, identity_id=team.bob, application_id=team.payroll)
+    await a_stand_in(db, team.grace, sam)
+
+    shown = await home(administrator, db, sam)
+
+    assert "You stand in for Grace Hopper. The supervisor approves added and changed access" in shown["waiting"]

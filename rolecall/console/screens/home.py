@@ -99,6 +99,7 @@ async def _own_home(db: Db, person: Person, now: datetime, config: Config) -> Ht
         "beside": await overview.beside(db, [request.id for _, request in waiting]),
         "creating_conflicts": await home_details.creating_conflicts(db, [request.id for _, request in waiting]),
         "verbs": _VERBS,
+        "why": home_details.reasons(waiting, person),
         "reviews": await reviews.waiting_for(db, person.id, person.reviews_as()[1:]),
         "coming": coming,
         "moves": await home_details.moves_of(db, coming),
