@@ -8,6 +8,7 @@ from rolecall.core.secret_names import looks_secret
 from rolecall.file_shapes import access, holders, matrices, members, veza
 from rolecall.file_shapes.directory import end_by_role
 from rolecall.file_shapes.headers import NO_HEADER
+from rolecall.file_shapes.last_lines import without_total
 from rolecall.file_shapes.own_headers import settle_headers
 from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.sample_table import SampleTable
@@ -111,9 +112,11 @@ def structure(table: SampleTable) -> dict[str, Any]:
             shape |= {"skipLines": table.skip_lines} if table.skip_lines else {}
         elif table.header_line > 1:
             shape["headerLine"] = table.header_line
-        conditions = [{"column": table.headers[0], "is": table.totals}] if table.totals else []
+        conditions = [without_total(table.headers[0], text) for text in table.totals]
         if conditions or table.left_out:
             shape["skipRowsWhere"] = [*conditions, *(each for each in table.left_out if each not in conditions)]
+    if table.fill_down:
+        shape["fillDown"] = table.fill_down
     if table.records:
         shape["records"] = table.records
     return shape

@@ -25,10 +25,12 @@ from rolecall.core.errors import Conflict, Invalid, Problem
 from rolecall.core.files import Store, Upload
 from rolecall.file_shapes.ending import AS_PROPOSED, SEPARATOR, SKIP_ROWS
 from rolecall.file_shapes.json_lists import WHOLE
+from rolecall.file_shapes.matrices import HEADERS_ACROSS
 from rolecall.file_shapes.meanings import is_inverted
 from rolecall.file_shapes.proposing import Reading, propose_in_child, understand_in_child
 from rolecall.file_shapes.sample import sample_of, stored_sample
 from rolecall.file_shapes.shapes import ContentProposal, FileProposal, OpenQuestion, ProposalDetail, ProposedChoice
+from rolecall.file_shapes.statuses import OPPOSITE
 
 # The values of a column's select that are no fields.
 METADATA, IGNORED = "", "ignore"
@@ -172,9 +174,10 @@ async def change_draft(db: Db, caller: Caller, id: UUID, changes: DraftChanges, 
     for place, choice in chosen:
         _answer(_section(draft.body, proposal, place), choice)
         part = _parts(proposal)[place]
-        for each in part.columns if choice.key in _FIELDS_ASKED and choice.value != AS_PROPOSED else []:
-            other = None if each.field == choice.key else each.field
-            each.field = choice.key if each.header == choice.value else other
+        field = "Active" if choice.key == OPPOSITE else choice.key
+        for each in part.columns if field in _FIELDS_ASKED and choice.value != AS_PROPOSED else []:
+            other = None if each.field == field else each.field
+            each.field = field if each.header == choice.value else other
         part.questions = [asked for asked in part.questions if choice not in _choices(asked)]
         _keep_open(_section(draft.body, proposal, place)["shape"], part)
     await _show_again(db, id, draft.body, proposal, store)
@@ -260,7 +263,9 @@ def _answer(section: Json, choice: ProposedChoice) -> None:
         return
     if key in _FIELDS_ASKED and value == AS_PROPOSED:
         return
-    if key in _FIELDS_ASKED:
+    if key == OPPOSITE:
+        section["columns"][value], section["shape"]["invert"] = "Active", ["Active"]
+    elif key in _FIELDS_ASKED:
         pattern = section["shape"].get("join", {}).pop(key, "")
         if pattern.count("{") > 1:
             # The words of several columns together mean nothing for one of them.
@@ -279,6 +284,8 @@ def _answer(section: Json, choice: ProposedChoice) -> None:
     elif key == "skipLines":
         section["shape"][key] = int(value)
     else:
+        if key == HEADERS_ACROSS:
+            _derive_users(section["shape"], value)
         first, _, rest = key.partition(".")
         place: dict[str, Any] = section["shape"].setdefault(first, {})
         if first == "values":
@@ -286,6 +293,14 @@ def _answer(section: Json, choice: ProposedChoice) -> None:
             place.setdefault(field, {})[word] = value
         else:
             place[rest] = value
+
+
+def _derive_users(shape: Json, across: str) -> None:
+    """Derive users from the headers of a matrix if these are users."""
+    if across == "Username":
+        shape["deriveUsers"] = True
+    elif across == "Group":
+        shape.pop("deriveUsers", None)
 
 
 def _keep_open(shape: Json, part: ContentProposal) -> None:

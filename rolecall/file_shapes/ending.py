@@ -17,7 +17,7 @@ _LAST_DAY = re.compile(
     r"(?:end|terminat[a-z]*|expir[a-z]*|leav[a-z]*|exit|separation)[ _-]*(?:date|day|on|at|time)(?![a-z])"
     r"|valid[ _-]*(?:to|until|through|till)(?![a-z])|g(?:ü|ue)ltig[ _-]*bis"
     r"|(?:account|access|membership|grant|assignment|role)[ _-]*expir[a-z]*"
-    r"|^(?:gltgb|to_dat|enddt|austritt|austrittsdatum|accountexpires|expires|expiry|expiration)$",
+    r"|^(?:gltgb|to_dat|enddt|austritt|austrittsdatum|accountexpires|expires?|expiry|expiration|deactivates?)$",
     re.IGNORECASE,
 )
 # The value of a choice that keeps what is proposed.

@@ -8,6 +8,7 @@ from itertools import islice, pairwise
 from rolecall.application_imports.read.table import MOST_COLUMNS
 from rolecall.file_shapes.last_lines import find_rows, without_blank_end
 from rolecall.file_shapes.meanings import is_known_header
+from rolecall.file_shapes.merged_cells import filled_down
 from rolecall.file_shapes.profiles import most_common_width
 from rolecall.file_shapes.sample_table import MOST_ROWS, SampleTable, Unreadable
 from rolecall.file_shapes.stacked_headers import SEPARATOR, StackedHeader, stacked_header
@@ -73,14 +74,19 @@ def _with_header(
         evidence.append(f"The header is line {header_line}; line {numbered[0][0]} is a title: {title}")
     if "" in header:
         header = [cell.strip() for cell in cells]
+    filled = filled_down(header, found.rows)
+    if filled:
+        named = ", ".join(filled.columns)
+        evidence.append(f"Cells of {named} are merged: blank ones below repeat the value above")
     merges = any(len(without_blank_end(row)) > len(header) for row in found.rows)
     if merges:
         evidence.append(f"Some rows have more than {len(header)} fields: the last column contains the delimiter")
     return SampleTable(
         format,
         [cell or f"Column {n}" for n, cell in enumerate(header, 1)],
-        limited(found.rows, len(header)),
+        limited(filled.rows if filled else found.rows, len(header)),
         header_line=header_line,
+        fill_down=filled.columns if filled else [],
         skip_lines=header_line if "" in header else 0,
         evidence=[*found.evidence, *evidence],
         is_doubtful=not (is_chosen or known_words(header) or _differs(header, found.rows)),

@@ -6,7 +6,7 @@ from rolecall.applications.field_words import ACTIVE, NO_ACCESS
 from rolecall.applications.model import Content
 from rolecall.core.text import fold
 from rolecall.file_shapes.denials import access_column
-from rolecall.file_shapes.ending import SEPARATOR, SKIP_ROWS, ask_for_ended, end_after, last_day_of_grants
+from rolecall.file_shapes.ending import SEPARATOR, SKIP_ROWS, ask_for_ended, end_after, ended_beside, last_day_of_grants
 from rolecall.file_shapes.holders import PERSON, choose_username, depends_on
 from rolecall.file_shapes.kinds import kind_column, skip_groups
 from rolecall.file_shapes.meanings import Meaning, is_inverted, names_of, words_of
@@ -15,7 +15,8 @@ from rolecall.file_shapes.profiles import Profile
 from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
 from rolecall.file_shapes.statuses import read_statuses
 
-_SURE = 0.5
+_SURE, _LIKELY = 0.5, 0.2
+_STATUS = {"status", "state", "sts"}
 # Columns that identify a holder whose name is blank, such as an application among users.
 _IDS = {"principalid", "objectid", "userid", "memberid", "granteeid", "assigneeid"}
 
@@ -107,13 +108,17 @@ def _leave_out_excluded(view: View, part: Part) -> None:
 def _ask_for_state(view: View, part: Part) -> None:
     """Ask what a plain status beside what is held is about, if it has words for not active."""
     state = view.fields(Content.USERS, [each.header for each in part.fields.values()]).get("Active")
-    if state is None or state.score <= _SURE or _is_of_account(state.header) or is_inverted(state.header):
+    is_opposite = state is not None and is_inverted(state.header)
+    # Beside accounts, a column such as Disabled is about them.
+    if state is None or state.score <= _SURE or _is_of_account(state.header) or (is_opposite and part.holder):
         return
-    ended = [word for word in view.by_header[state.header].distinct if ACTIVE.get(fold(word)) is False]
+    ended = [word for word in view.by_header[state.header].distinct if ACTIVE.get(fold(word)) is is_opposite]
     if ended:
         is_around = part.holder is not None and state.header in _around(view, part.holder)
         what = "not about the account" if is_around else "read as the state of the account"
-        text = f"{state.header} is {what}. Are rows with {', '.join(ended)} held?"
+        text = (
+            f"{state.header} is {what if part.holder else 'not about accounts'}. Are rows with {', '.join(ended)} held?"
+        )
         choices = [
             ProposedChoice("Yes, read all rows", SKIP_ROWS, state.header),
             ProposedChoice("No, leave them out", SKIP_ROWS, SEPARATOR.join((state.header, "is", *ended))),
@@ -154,7 +159,7 @@ def _repeated_users(view: View, held: Part, *, is_narrowed: bool) -> Part | None
     state = _state_of_grants(view, held)
     taken += [state.header] if state else []
     person = view.fields(Content.USERS, [held.holder, *taken, *_around(view, held.holder)])
-    known = {field: each for field, each in person.items() if field in {*PERSON, "Locked"} and each.score > _SURE}
+    known = {field: each for field, each in person.items() if field in {*PERSON, "Locked"} and _is_sure(each)}
     if "Name" in known and key.is_unique and view.by_header[known["Name"].header].names <= _SURE:
         # The name of something else is as different as the names of people.
         del known["Name"]
@@ -168,6 +173,8 @@ def _repeated_users(view: View, held: Part, *, is_narrowed: bool) -> Part | None
     part = _account(view, held, key, fields)
     about = [each for each in view.profiles if (each.header in fixed or contradicts) and each is not state]
     read_statuses(_view_of(view, about), part)
+    if active := part.fields.get("Active"):
+        ended_beside(_view_of(view, about), part, "Active", active.header)
     if part.origin("Active") is None and (last := last_day_of_grants(view)):
         end_after(_view_of(view, [each for each in about if each is not last]), part, "Active")
     used = {each.header for each in part.fields.values()}
@@ -175,6 +182,11 @@ def _repeated_users(view: View, held: Part, *, is_narrowed: bool) -> Part | None
     kept = used if key.is_unique else {*fixed} - ({*taken} - used)
     part.ignore(each.header for each in view.profiles if each.header not in kept)
     return part
+
+
+def _is_sure(meaning: Meaning) -> bool:
+    """Return whether a column surely has a field; a status below a plain header may have words that are asked for."""
+    return meaning.score > (_LIKELY if meaning.field == "Active" and _STATUS & words_of(meaning.header) else _SURE)
 
 
 def _view_of(view: View, columns: list[Profile]) -> View:

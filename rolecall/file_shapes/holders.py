@@ -1,11 +1,12 @@
 """Rules for files about people: the accounts of a system, or the people of an HR system."""
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from rolecall.applications.model import Content, same_header
 from rolecall.core.secret_names import looks_secret
-from rolecall.core.text import fold
+from rolecall.core.text import fold, without_accents
 from rolecall.file_shapes.directory import people_in
 from rolecall.file_shapes.ending import end_after, ended_beside
 from rolecall.file_shapes.groups_held import skip_no_groups
@@ -17,7 +18,8 @@ from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
 from rolecall.file_shapes.statuses import decide_active
 
 _LISTED = re.compile(
-    r"group|grps?$|role|team|apps?$|member|licen|entitle|orgs?$|organi[sz]ation|profile|permissionset|gruppe|rolle|grup[op]",
+    r"group|grps?$|role|team|apps?$|member|licen|entitle|orgs?$|organi[sz]ation|profil|permissionset|gruppe|rolle|grup"
+    rf"|ruol|perfi|groep|{without_accents('グループ|ロール')}",
     re.IGNORECASE,
 )
 _PLURAL = {
@@ -31,6 +33,11 @@ _FEW_ROWS = 20
 _WEAK = 0.5
 # The score of a username by the usual words of its header, and by some of them.
 _CERTAIN, _LIKELY = 0.9, 0.6
+# The names of columns that identify records.
+_IDS = (["id"], ["objectguid"], ["objectid"])
+# What logins are made of, and how many letters of it are enough.
+_NAMED = ("Name", "First Name", "Last Name", "Email")
+_BEGINNING, _LEAST_PEOPLE, _NEARLY_ALL = 3, 2, 0.8
 _CODED = re.compile(r"\w+#\S")
 PERSON = {"Name", "First Name", "Last Name", "Email", "Employee ID", "Active", "Last Login", "Password Changed"}
 # Fields of people that systems do not have.
@@ -175,10 +182,10 @@ def choose_username(
     view: View, fields: dict[str, Meaning], shape: dict[str, Any], evidence: list[str], known: str | None = None
 ) -> str | None:
     """Choose the column of usernames: `known`, the best by header, or another unique one. Return its header."""
+    login = _login_of_people(view, fields) if "Username" not in fields else None
     tried = [fields[field].header for field in ("Username", "Email", "Employee ID") if field in fields]
-    ids = [
-        each.header for each in view.profiles if names_of(each.header)[-1:] in (["id"], ["objectguid"], ["objectid"])
-    ]
+    tried = [login, *tried] if login else tried
+    ids = [each.header for each in view.profiles if names_of(each.header)[-1:] in _IDS]
     names = [fields["Name"].header] if "Name" in fields else []
     known_as = {meaning.header for field, meaning in fields.items() if field != "Username"}
     logins = [
@@ -200,6 +207,7 @@ def choose_username(
         other = next((field for field, meaning in fields.items() if meaning.header == header), None)
         named = fields.pop("Username", None)
         because = f"{named.evidence}, and " if named and named.header == header else ""
+        because = "it is made of the names or addresses in its rows, and " if header == login else because
         if other not in (None, "Username"):
             shape.setdefault("join", {})["Username"] = f"{{{header}}}"
             evidence.append(f"{header} is unique and serves as the username too")
@@ -212,6 +220,32 @@ def choose_username(
     return None
 
 
+def _login_of_people(view: View, fields: dict[str, Meaning]) -> str | None:
+    """Return the column of logins below an unknown header that are made of the names or the address in their rows."""
+    people = [view.by_header[fields[field].header] for field in _NAMED if field in fields]
+    taken = {meaning.header for meaning in fields.values()}
+    for profile in view.profiles:
+        is_login = profile.is_login and profile.is_unique and profile.is_filled and not profile.emails
+        if profile.header in taken or is_link(profile.header) or not is_login:
+            continue
+        rows = zip(profile.cells, *(each.cells for each in people), strict=True)
+        related = [_is_made_of(login, texts) for login, *texts in rows if any(text.strip() for text in texts)]
+        if len(related) >= _LEAST_PEOPLE and sum(related) >= _NEARLY_ALL * len(related):
+            return profile.header
+    return None
+
+
+def _is_made_of(login: str, texts: Sequence[str]) -> bool:
+    """Return whether a login contains the beginning of a name of its row, or of the address before the @."""
+    plain = _plain(login)
+    words = [word for text in texts for word in re.split(r"[^a-z]+", _plain(text.partition("@")[0]))]
+    return any(word[:_BEGINNING] in plain for word in words if len(word) >= _BEGINNING)
+
+
+def _plain(text: str) -> str:
+    return without_accents(text).lower()
+
+
 def _repeats_users(view: View, fields: dict[str, Meaning]) -> bool:
     """Return whether the header surely says Username, but some accounts occur in several rows."""
     username = fields.get("Username")
@@ -221,7 +255,7 @@ def _repeats_users(view: View, fields: dict[str, Meaning]) -> bool:
     return profile.is_filled and not profile.is_unique
 
 
-_RANKS = ("group|gruppe|grup[op]|memberof", "role|rolle", "team", "profile")
+_RANKS = ("group|gruppe|grup|memberof", "role|rolle", "team", "profile")
 
 
 def _rank_of_list(profile: Profile) -> tuple[bool, int]:

@@ -12,7 +12,9 @@ MOST_FOOTERS = 12
 _TOTALS = {"total", "totals", "grandtotal", "sum", "count", "rows", "endofreport", "endoffile", "summe", "gesamt"}
 _FOOTER = re.compile(
     r"copyright|©|confidential|generated|exported|created by|printed|end of|\brows?\b|\brecords?\b|\bpage \d|total"
-    r"|\blegend|vertraulich|erstellt|confidentiel|return status|command completed|succeeded$|selektiert$|ausgewählt$",
+    r"|\blegend|vertraulich|erstellt|confidentiel|return status|command completed|succeeded$|selektiert$|ausgewählt$"
+    # A count in any language, and a line to sign on.
+    r"|[^\W\d]{3,}\s{0,3}[:=]\s{0,40}[\d.,]{1,20}$|_{4,}",
     re.IGNORECASE,
 )
 _SUBTOTAL = re.compile(
@@ -121,6 +123,13 @@ def _find_totals(last: Sequence[list[str]]) -> list[str]:
     others = [cell.strip() for cell in final[1:] if cell.strip()]
     is_short = len(others) <= 2 or all(_NUMBER.fullmatch(cell) for cell in others)
     return [first] if is_short and any(word.startswith(each) for each in _TOTALS) else []
+
+
+def without_total(column: str, text: str) -> dict[str, Any]:
+    """Return the condition that leaves out a total; a count in it differs in the next export."""
+    begin = re.split(r"\d", text, maxsplit=1)[0].strip()
+    is_counted = begin != text and len(begin) > 3
+    return {"column": column, "startsWith": [begin]} if is_counted else {"column": column, "is": [text]}
 
 
 def _is_short(row: Sequence[str], width: int) -> bool:

@@ -22,6 +22,18 @@ _MOST_LEVELS = 6
 _LONGEST_LEVEL = 12
 # A full name, or an e-mail address.
 _PERSON = re.compile(r"[A-Z][\w'-]+(?: [A-Z][\w'.-]*){1,3}|[^@\s]{1,64}@[^@\s]{1,255}")
+# A login with a number, or of a first and a last name.
+_LOGIN = re.compile(r"(?:\w+\\)?[A-Za-z]{2,}[\w.-]*\d+|[a-z]+[._][a-z]+|[^@\s]{1,64}@[^@\s]{1,255}")
+_WORD = re.compile(r"\S+")
+# Words in the names of roles.
+_ROLE = re.compile(
+    r"admin|manag|edit|view|user|owner|audit|operat|member|guest|teller|officer|clerk|superv|staff|support|sales|read|writ"
+    r"|contrib|develop|analyst|role|group|team|rolle|gruppe|all|public",
+    re.IGNORECASE,
+)
+# The key of a choice what the headers of a matrix are, and its values with their labels.
+HEADERS_ACROSS = "unpivot.headers"
+_HOLDERS = {"Username": "Users", "Group": "Groups or roles"}
 # Columns of tables that pair users with roles, even if each user has one.
 GRANTED = {"agrname", "grantedrole"}
 
@@ -59,7 +71,7 @@ def _matrix(
         ):
             return [turned]
         fields["Username"] = Meaning(first.header, "Username", 0.5, "it names the rows of a matrix")
-    across = "Group" if "Permission" in fields else "Permission"
+    across = _across(ticked) if "Permission" in fields else "Permission"
     fields = {field: meaning for field, meaning in fields.items() if field not in (across, "Access")}
     if across == "Permission" and {"Username", "Group"} <= fields.keys():
         fields.pop("Group")
@@ -74,7 +86,9 @@ def _matrix(
     evidence += [f"{each.header} is about the account and no permission" for each in flags]
     share_column(view, fields, shape, evidence)
     part = Part(Content.PERMISSIONS, fields, shape, 0.8 if is_access else 0.6, evidence)
-    if "Username" not in fields and across == "Permission":
+    if across != "Permission":
+        _ask_for_holders(part, [each.header for each in ticked], across)
+    elif "Username" not in fields:
         _ask_for_people(part, [each.header for each in ticked])
     users = _down_the_matrix(view, part, ticked)
     if not users:
@@ -130,8 +144,24 @@ def _ask_for_people(matrix: Part, headers: list[str]) -> None:
     text = (
         f"Are {', '.join(headers[:3])} permissions? If they are people, export the matrix with the people in its rows"
     )
-    choice = ProposedChoice("They are permissions", "unpivot.headers", "Permission")
+    choice = ProposedChoice("They are permissions", HEADERS_ACROSS, "Permission")
     matrix.questions = [*matrix.questions, OpenQuestion(text, [choice])]
+
+
+def _across(ticked: Sequence[Profile]) -> str:
+    """Return what the headers of a matrix with permissions in its rows are: logins, or groups."""
+    return "Username" if 2 * sum(bool(_LOGIN.fullmatch(each.header)) for each in ticked) > len(ticked) else "Group"
+
+
+def _ask_for_holders(matrix: Part, headers: list[str], across: str) -> None:
+    """Ask whether the headers of a matrix with permissions in its rows are users or groups, unless one names a role."""
+    if across == "Username":
+        matrix.shape["deriveUsers"] = True
+    if any(map(_ROLE.search, headers)) or not all(map(_WORD.fullmatch, headers)):
+        return
+    text = f"Are {', '.join(headers[:3])} users, or groups and roles? Proposed: {_HOLDERS[across].lower()}."
+    choices = [ProposedChoice(label, HEADERS_ACROSS, field) for field, label in _HOLDERS.items()]
+    matrix.questions = [*matrix.questions, OpenQuestion(text, choices)]
 
 
 def _down_the_matrix(view: View, matrix: Part, ticked: list[Profile]) -> list[Part]:

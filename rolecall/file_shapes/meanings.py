@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache
+from itertools import pairwise
 from weakref import WeakKeyDictionary
 
 import msgspec
@@ -43,7 +44,7 @@ _GROUP = (
 _ACTIVE = (
     "active,status,enabled,isactive,accountstatus,accountenabled,state,userstatus,isenabled,useraccountcontrol"
     ",employmentstatus,accountstate,lifecyclestate,activated,canlogin,rolcanlogin,aktiv,aktiviert,kontostatus,actif,statut,etat,activo"
-    ",estado,stato,workerstatus,loginaccess,loginenabled,loginallowed"
+    ",estado,stato,workerstatus,loginaccess,loginenabled,loginallowed,enable,accountflags"
 )
 # Headers that say the opposite of active.
 _INACTIVE = (
@@ -60,7 +61,8 @@ WORDS: dict[Content, dict[str, str]] = {
         ",snowflakelock,verrouille",
         "Last Login": "lastlogin,lastlogindate,logindate,lastlogon,lastlogondate,lastsignin,lastsignindate,lastactivity"
         ",lastactive,lastlogontimestamp,lastauthentication,lastaccess,lastseen,passwordlastused,lastsignindatetime"
-        ",signinactivity.lastsignindatetime,lastlogintime,lastsignedin,lastsignon,trdat,latest,lastlogonat,letzteanmeldung,letzteanm,lastsuccesslogin,letzterlogin,derniereconnexion,ultimoacceso",
+        ",signinactivity.lastsignindatetime,lastlogintime,lastsignedin,lastsignon,trdat,latest,lastlogonat,letzteanmeldung,letzteanm,lastsuccesslogin,letzterlogin,derniereconnexion,ultimoacceso"
+        ",lastauthenticated,lastconnection,lastconnectiondate,lastsignondttm",
         "Password Changed": "passwordchanged,passwordlastset,passwordlastchanged,pwdlastset,passwordchangedate"
         ",lastpasswordchange,lastpasswordchangedatetime,passwordset",
     },
@@ -87,7 +89,7 @@ WORDS: dict[Content, dict[str, str]] = {
         ",pscomputername,hostname,cluster",
         "Section": "section,resource,resourcename,resourceid,screen,safename,safe,spacekey,spacename"
         ",namespace,object,field,target,path,folder,folderpath,foldername,filepath,directory,share,sharename,tablename,table"
-        ",objectname,scope,project,repository,site,environment,entitlementattribute",
+        ",objectname,scope,project,repository,site,environment,entitlementattribute,permissiontype,permissioncategory",
         "Access": "access,accesslevel,level,granted,allow,allowed,effect,permissiontype,accesstype,permissionstate"
         ",accesscontroltype"
         ",statedesc,zugriff",
@@ -109,10 +111,38 @@ WORDS: dict[Content, dict[str, str]] = {
         "Status": "status,employmentstatus,state,active,employeestatus,workerstatus,statut,estado",
     },
 }
-_ABOUT_PERSON = {word for each in (_USERNAME, *_PERSON.values()) for word in each.split(",")}
+# The same in other languages: Dutch, French, German, Italian, Japanese, Polish, Portuguese and Chinese.
+_IN_LANGUAGES = {
+    "Username": "gebruikersnaam,gebruiker,nomdutilisateur,codeutilisateur,nazwauzytkownika,uzytkownik,nomedeusuario"
+    ",utilizador,nomedeutilizador,ログイン名,ログインid,ユーザー名,ユーザーid,用户名,登录名",
+    "Name": "volledigenaam,nominativo,imieinazwisko,氏名,表示名,姓名",
+    "First Name": "voornaam,imie",
+    "Last Name": "achternaam,nazwisko,sobrenome,apelido",
+    "Email": "mailadres,adresseelectronique,adresemail,postaelettronica,メールアドレス,メール,电子邮件,邮箱",
+    "Employee ID": "personeelsnummer,numerpracownika,社員番号",
+    "Group": "groep,groepen,benutzergruppen,profil,profils,grupa,grupy,ruolo,ruoli,perfil,perfis,perfiles,rola"
+    ",グループ,ロール,角色",
+    "Active": "actief,attivo,abilitato,aktywny,ativo,situacao,状態,ステータス,有効,状态"
+    ",inactief,uitgeschakeld,disabilitato,nieaktywny,wylaczony,inativo,desativado,無効",
+    "Locked": "geblokkeerd,vergrendeld,bloque,bloqueado,bloccato,zablokowany,zablokowane",
+    "Last Login": "laatsteaanmelding,ultimoaccesso,ultimologin,ostatnielogowanie,dataostatniegologowania,ultimoacesso"
+    ",最終ログイン,最終ログイン日時,最終ログイン日",
+}
+_TRANSLATED = {field: frozenset(without_accents(words).split(",")) for field, words in _IN_LANGUAGES.items()}
+_NOT_ACTIVE = {
+    *_INACTIVE.split(","),
+    *without_accents("inactief,uitgeschakeld,disabilitato,nieaktywny,wylaczony,inativo,desativado,無効").split(","),
+}
+_ABOUT_PERSON = {word for each in (_USERNAME, *_PERSON.values()) for word in each.split(",")}.union(
+    *(_TRANSLATED[field] for field in ("Username", *_PERSON))
+)
 _CERTAIN = 0.9
 _MOST_CODES = 4
-_KNOWN = {word for words in WORDS.values() for each in words.values() for word in each.split(",")}
+_KNOWN = {word for words in WORDS.values() for each in words.values() for word in each.split(",")}.union(
+    *_TRANSLATED.values()
+)
+# A type that an export declares behind a header, such as String(32).
+_TYPED = re.compile(r":(?:string|boolean|integer|int|long|date|number|text|varchar|char)\b.*", re.IGNORECASE)
 _NOISE = {"required", "readonly", "optional", "yesno", "truefalse", "ldap"}
 _LONGEST_HEADER = 500
 _BRACKETED = re.compile(r"[\[(]([^\[\]()]*)[\])]")
@@ -139,7 +169,7 @@ class Meaning(msgspec.Struct, frozen=True):
 @lru_cache(maxsize=65_536)
 def names_of(header: str) -> list[str]:
     """Return the names that a header may have: `Block sign in (Yes/No) [accountEnabled]` has two."""
-    header = header.replace("(s)", "s")
+    header = _TYPED.sub("", header.replace("(s)", "s"))
     plain = _BRACKETED.sub(" ", header)
     words = " ".join(word for word in plain.split() if same_header(word) not in _NOISE)
     parts = [words, header, *_BRACKETED.findall(header)]
@@ -208,8 +238,15 @@ def is_state(header: str) -> bool:
 def is_inverted(header: str) -> bool:
     """Return whether a column says the opposite of active, such as `IIQDisabled` and `Block sign in`."""
     words = words_of(header)
-    is_about_account = bool(words & _ENDED) and not words & (_FEATURES | _WHEN)
-    return is_about_account or any(name in _INACTIVE.split(",") for name in names_of(header)[:1])
+    is_about_account = bool(words & _ENDED) and not words & (_FEATURES | _WHEN) and not _ends_feature(header)
+    return is_about_account or any(name in _NOT_ACTIVE for name in names_of(header)[:1])
+
+
+def _ends_feature(header: str) -> bool:
+    """Return whether a header says what is disabled, such as `Disabled Multifactor`, and not that the account is."""
+    words = [word.lower() for word in _WORD.findall(without_accents(_BRACKETED.sub(" ", header)))]
+    behind = [after for word, after in pairwise(words) if word in _ENDED]
+    return any(not after.isdecimal() and after not in _OF_ACCOUNTS for after in behind)
 
 
 def meanings(content: Content, profiles: Sequence[Profile]) -> list[Meaning]:
@@ -241,13 +278,17 @@ def _meanings(content: Content, profile: Profile) -> Iterable[Meaning]:
                 yield _judged(Meaning(profile.header, field, score, f"its header says {field}"), profile)
                 break
         else:
-            yield from _by_tokens(field, profile)
+            if _TRANSLATED.get(field, frozenset()).intersection(names):
+                yield _judged(Meaning(profile.header, field, 0.9, f"its header says {field}"), profile)
+            else:
+                yield from _by_tokens(field, profile)
     yield from _by_values(content, profile)
 
 
 # Parts of abbreviated headers: all of a group must occur as words.
 _TOKENS: dict[str, str] = {
-    "Username": "opr id,oper id,operator id,user id,usr id,usr,login,logon,acct,account no,account name,user,operator"
+    "Username": "username,opr id,oper id,operator id,user id,usr id,usr,login,logon,acct,account no,account name,user"
+    ",operator,badge id,badge number,card number"
     ",mitglied,membre,miembro",
     "Employee ID": "associate id,emp no,emp id,emp nr,emp number,employee no,employee id,staff no,staff id,pers no"
     ",worker id",
@@ -255,7 +296,8 @@ _TOKENS: dict[str, str] = {
     "Active": "sts,stat,status,user state,acct status,enabled,active,disabled,suspended,deactivated,blocked",
     "Supervisor ID": "manager id,manager emp,manager number,supervisor id,supervisor emp",
     "Locked": "locked,lock,lockout",
-    "Last Login": "last on,last login,last logon,last sign,last signed,last signon,last seen,last access",
+    "Last Login": "last on,last login,last logon,last sign,last signed,last signon,last seen,last access"
+    ",last authenticated,last connection,last sign on,last successful",
     "First Name": "first name,given name",
     "Last Name": "last name,family name",
     "Email": "email,mail",
@@ -269,6 +311,11 @@ _TOKENS: dict[str, str] = {
 # Words for accounts that are not active, unless the column says when or why.
 _ENDED = {
     "disabled", "suspended", "deactivated", "inactive", "blocked", "terminated", "archived", "revoked", "deaktiviert",
+}  # fmt: skip
+# Words behind them that do not change their meaning.
+_OF_ACCOUNTS = {
+    "account", "accounts", "user", "users", "login", "logon", "sign", "signin", "credential", "credentials", "status",
+    "state", "flag", "employee", "person", "member", "worker", "or", "and", "yn",
 }  # fmt: skip
 _WHEN = {"date", "on", "at", "time", "by", "reason", "days", "count", "until", "since"}
 # Words for people that a row mentions beside the one that it is about.
@@ -289,7 +336,7 @@ _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 def _by_tokens(field: str, profile: Profile) -> Iterable[Meaning]:
     words = words_of(profile.header)
-    if field in ("Active", "Locked") and words & (_FEATURES | _WHEN):
+    if field in ("Active", "Locked") and (words & (_FEATURES | _WHEN) or _ends_feature(profile.header)):
         return
     # A header that is known as a whole says what it is; its words alone do not.
     known = names_of(profile.header)[:1]
@@ -307,7 +354,8 @@ def _by_tokens(field: str, profile: Profile) -> Iterable[Meaning]:
 
 @cache
 def _known_for(field: str) -> frozenset[str]:
-    return frozenset(word for words in WORDS.values() for word in words.get(field, "").split(","))
+    known = (word for words in WORDS.values() for word in words.get(field, "").split(","))
+    return _TRANSLATED.get(field, frozenset()).union(known)
 
 
 @cache

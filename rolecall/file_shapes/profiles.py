@@ -205,7 +205,7 @@ def _between(low: int, high: int) -> Callable[[str], bool]:
 # The named formats of `dates`, with a check of one value.
 DATES: dict[str, Callable[[str], bool]] = {
     "iso": _is_iso,
-    "year first": _parses(*_clocks("%Y/%m/%d"), "%Y%m%d"),
+    "year first": _parses(*_clocks("%Y/%m/%d"), "%Y%m%d", "%Y-%m-%d-%H.%M.%S", "%Y-%m-%d-%H.%M.%S.%f"),
     "month first": _parses(*_clocks("%m/%d/%Y"), *_clocks("%m/%d/%y")),
     "day first": _parses(*_clocks("%d/%m/%Y"), *_clocks("%d/%m/%y")),
     "epoch": _between(10**8, 10**10),

@@ -88,6 +88,8 @@ _TEXTS = {
     r"^(?:local|host|hostssl|hostnossl)[ \t]{1,40}\S{1,200}[ \t]{1,40}\S{1,200}[ \t][^\n]{0,300}"
     r"\b(?:trust|reject|md5|password|scram-sha-256|peer|ident|ldap|cert|gss|sspi|pam|radius)\b": "the configuration of "
     "PostgreSQL that says who may connect; export the roles, for example the output of \\du",
+    r"^[^\n]{0,300}\| {0,40}[\w\"-]{0,64}=[arwdDxtmXUCcTsA*]{1,24}/[\w\"-]{1,64}": "a list of privileges of "
+    "PostgreSQL in short form; export information_schema.role_table_grants as CSV",
     r"^USER=\S{1,8}[ \t]{1,40}NAME=": "the output of LISTUSER of RACF; use the unload of the database (IRRDBU00)",
     r"^type=[A-Z_]{1,40} msg=audit\(": "an audit log; export a list of accounts",
     r"^[| ]{0,9}(?:GRANT [^\n]{1,2000} TO|INSERT INTO [^\n]{1,2000} VALUES) ": "a script of SQL; export the "

@@ -55,6 +55,8 @@ class SampleTable(msgspec.Struct):
     left_out: list[dict[str, Any]] = []
     # Rows are longer than the header: the last column contains the delimiter.
     merges: bool = False
+    # Columns whose cells are merged over several rows.
+    fill_down: list[str] = []
     # The sheet of a workbook with several, and all that have data.
     sheet: str | None = None
     sheets: list[str] = []

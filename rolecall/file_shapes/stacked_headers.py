@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from rolecall.file_shapes.meanings import is_known_header
+from rolecall.file_shapes.meanings import is_about_person, is_known_header
 
 # Between a section and a name in the joined header.
 SEPARATOR = " / "
@@ -38,9 +38,21 @@ def _joined(above: Sequence[str], below: Sequence[str]) -> list[str] | None:
             return None
         headers.append(f"{section}{SEPARATOR}{name}" if name else title)
         section = section if name else ""
+    headers = _without_first_section(headers)
     plain = [header for header in headers if SEPARATOR not in header]
     is_matrix = merged and len(headers) - len(plain) >= _LEAST_COLUMNS and any(map(is_known_header, plain))
     return headers if is_matrix and len(set(headers)) == len(headers) else None
+
+
+def _without_first_section(headers: list[str]) -> list[str]:
+    """Leave out a section above the columns about the account, such as User above User ID and Name."""
+    first = headers[0].partition(SEPARATOR)[0]
+    own = [header for header in headers if header.startswith(f"{first}{SEPARATOR}")]
+    names = [header.partition(SEPARATOR)[2] for header in own]
+    others = [header.partition(SEPARATOR)[2] for header in headers if header not in own]
+    if not any(map(is_about_person, names)) or any(map(is_about_person, others)):
+        return headers
+    return [*names, *(header for header in headers if header not in own)]
 
 
 def _cell(row: Sequence[str], place: int) -> str:

@@ -4,12 +4,12 @@ import re
 from collections.abc import Sequence
 from itertools import product
 
-from rolecall.applications.field_words import ACTIVE, NO_DATE
+from rolecall.applications.field_words import ACTIVE, NO_DATE, YES_NO
 from rolecall.applications.file_shape import ANY_OTHER
 from rolecall.applications.model import Content
 from rolecall.core.text import fold
 from rolecall.file_shapes.ending import AS_PROPOSED, end_after, ended_beside, ended_if, format_of, last_day_beside
-from rolecall.file_shapes.meanings import Meaning, is_inverted, meanings
+from rolecall.file_shapes.meanings import Meaning, is_inverted, is_known_header, meanings
 from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.profiles import Profile
 from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
@@ -23,6 +23,11 @@ _HAS_DIGIT = re.compile(r"\d")
 # The score of a status by its values alone.
 _WEAK = 0.5
 _MOST_COMBINED = 200
+_YES_AND_NO = 2
+# The key of a choice that reads a column as the opposite of active.
+OPPOSITE = "invert.Active"
+# Words for yes and no in files whose headers would be known.
+_ENGLISH = {"true", "false", "yes", "no", "y", "n", "t", "f", "1", "0", "on", "off"}
 # Stands for a blank cell among the words of several columns.
 _BLANK = "-"
 # Words that come in pairs: a column that has one of them may have the other in later rows.
@@ -40,8 +45,29 @@ def decide_active(view: View, part: Part) -> None:
         _end_by_date(view, part)
     else:
         _end_beside_status(view, part, active)
+    if not part.origin("Active") and "Locked" not in part.fields:
+        _ask_for_state(view, part)
     if not part.origin("Active"):
         part.evidence.append("No column says who is active: all accounts are read as active")
+
+
+def _ask_for_state(view: View, part: Part) -> None:
+    """Ask whether a column of yes and no in another language, whose header is not known, says who is active."""
+    taken = {meaning.header for meaning in part.fields.values()}
+    for column in view.profiles:
+        words = [fold(word) for word in column.distinct]
+        is_unknown = column.header not in taken and not is_known_header(column.header)
+        if not is_unknown or len(words) != _YES_AND_NO or not {*words} <= YES_NO.keys() - _ENGLISH:
+            continue
+        yes = next((word for word in column.distinct if YES_NO[fold(word)]), column.distinct[0])
+        text = f"No column says who is active. Does {column.header}?"
+        choices = [
+            ProposedChoice(f"Yes, {yes} means active", "Active", column.header),
+            ProposedChoice(f"Yes, {yes} means not active", OPPOSITE, column.header),
+            ProposedChoice("No, all accounts are active", "Active", AS_PROPOSED),
+        ]
+        part.questions = [*part.questions, OpenQuestion(text, choices)]
+        return
 
 
 def read_statuses(view: View, part: Part) -> None:

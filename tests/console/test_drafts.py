@@ -108,6 +108,36 @@ async def test_answers_about_states_that_disagree(administrator: httpx2.AsyncCli
         await administrator.post(f"{draft}/discard")
 
 
+async def test_column_in_another_language_says_who_is_not_active(administrator: httpx2.AsyncClient, db: Db) -> None:
+    draft = await uploaded(administrator, text="Kennung;Name;Außer Dienst\nada;Ada Byron;nein\nbob;Bob Kahn;ja\n")
+    page = (await administrator.get(draft)).text
+    assert "No column says who is active. Does Außer Dienst?" in page
+
+    await administrator.post(draft, data={**fields(page), "answer": "0|0|invert.Active|Außer Dienst"})
+
+    page = (await administrator.get(draft)).text
+    assert fields(page)["field.0.0.Außer Dienst"] == "Active"
+    file = await fetch_value(db, "SELECT draft #> '{connector,files,0}' FROM dry_runs")
+    assert file["columns"]["Außer Dienst"] == "Active"
+    assert file["shape"] == {"delimiter": ";", "invert": ["Active"]}
+
+
+@pytest.mark.parametrize(("holders", "derives"), [("Username", True), ("Group", None)])
+async def test_headers_of_a_matrix_are_users_or_groups(
+    administrator: httpx2.AsyncClient, db: Db, holders: str, derives: bool | None
+) -> None:
+    text = "Privilege,kowalr1,meyerm2,moreau3\nCash,Y,Y,N\nWires,N,N,Y\n"
+    draft = await uploaded(administrator, text=text)
+    page = (await administrator.get(draft)).text
+    assert "Are kowalr1, meyerm2, moreau3 users, or groups and roles?" in page
+
+    await administrator.post(draft, data={**fields(page), "answer": f"0|0|unpivot.headers|{holders}"})
+
+    shape = await fetch_value(db, "SELECT draft #> '{connector,files,0,shape}' FROM dry_runs")
+    assert (shape["unpivot"]["headers"], shape.get("deriveUsers")) == (holders, derives)
+    assert "openQuestions" not in shape
+
+
 async def test_bad_rows_are_shown_and_can_be_left_out(
     administrator: httpx2.AsyncClient, client: httpx2.AsyncClient, config: Config
 ) -> None:

@@ -1,7 +1,8 @@
 """The files in `exports`: realistic exports of many systems, each read as its proposal says, without a change.
 
 `expected.yaml` says what must come out of each: accounts, memberships, permissions as holder, kind, place, name and
-access, people, and the questions that a person is asked.
+access, people, and the questions that a person is asked. A file with questions alone cannot be imported before they
+are answered.
 """
 
 from pathlib import Path
@@ -23,9 +24,9 @@ def test_every_file_has_an_expectation() -> None:
 
 @pytest.mark.parametrize("name", EXPECTED)
 def test_export_is_read_as_proposed(tmp_path: Path, name: str) -> None:
-    text = (FOLDER / name).read_bytes().decode()
+    text = (FOLDER / name).read_bytes()
 
-    found = outcome(imported(tmp_path, export=text))
+    found = outcome(imported(tmp_path, export=text)) if EXPECTED[name].keys() != {"questions"} else {}
     asked = [question.text for part in proposed(tmp_path, export=text).files[0].contents for question in part.questions]
 
     assert {**found, **({"questions": asked} if asked else {})} == EXPECTED[name]
@@ -77,11 +78,20 @@ def _permission(row: tuple[str, ...]) -> list[str]:
         ("GRANT SELECT ON hr.* TO 'ada'@'%';\nGRANT ALL ON pay.* TO 'bob'@'%';\n", "a script of SQL"),
         ('when: "now"\nwho: "ada"\nwhat = everything\n', "text without columns, such as"),
         (
+            " Schema | Name | Type  |  Access privileges   \n--------+------+-------+----------------------\n"
+            " public | pay  | table | ada=arwd/postgres   +\n        |      |       | bob=r/postgres       \n",
+            "a list of privileges of PostgreSQL in short form",
+        ),
+        (
+            "+------------------+\n| Grants for ada@% |\n+------------------+\n| GRANT ALL ON `hr`.* TO `ada`@`%` |\n",
+            "a script of SQL",
+        ),
+        (
             "username,name\nada,Ada Byron\nbob,Bob Kahn\n\ngroup,description\nstaff,All staff\n",
             "line 5 looks like the header of a second table (group, description); save each table as a file of its own",
         ),
     ],
-    ids=["net user", "sudoers", "cisco", "fortinet", "auditd", "sql", "text", "two tables"],
+    ids=["net user", "sudoers", "cisco", "fortinet", "auditd", "sql", "text", "privileges", "grants", "two tables"],
 )
 def test_text_that_is_no_table_is_refused(tmp_path: Path, text: str, problem: str) -> None:
     (file,) = proposed(tmp_path, export=text).files

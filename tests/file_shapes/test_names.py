@@ -79,3 +79,17 @@ def test_users_without_groups_among_members(tmp_path: Path) -> None:
     text += "3,bob@x.com,Bob,User\n"
 
     assert imported(tmp_path, members=text).active == {"ada@x.com", "bob@x.com"}
+
+
+def test_login_below_an_unknown_header_is_made_of_the_names(tmp_path: Path) -> None:
+    text = (
+        'Oper Code,Operator,Mail,Branch\nlkowal,"Kowal, Lena",lena@x.com,north\nmmeyer,"Meyer, Max",max@x.com,south\n'
+    )
+
+    assert imported(tmp_path, users=text).active == {"lkowal", "mmeyer"}
+
+
+def test_other_words_do_not_replace_the_address(tmp_path: Path) -> None:
+    text = "Mail,First Name,Last Name,Branch\nlena@x.com,Lena,Kowal,north\nmax@x.com,Max,Meyer,south\n"
+
+    assert imported(tmp_path, users=text).active == {"lena@x.com", "max@x.com"}

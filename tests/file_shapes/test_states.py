@@ -192,3 +192,11 @@ def test_content_that_a_person_chose_has_users(tmp_path: Path) -> None:
     found = propose([sample_of(path, "export")], {"export": Chosen(content=Content.MEMBERSHIPS)})
 
     assert found.connector["files"][0]["shape"]["deriveUsers"] is True
+
+
+def test_disabled_feature_is_no_state_of_the_account(tmp_path: Path) -> None:
+    text = "Username,Enabled,Disabled Multifactor\nada,1,1\nbob,0,0\ncy,1,0\n"
+
+    found = imported(tmp_path, users=text)
+
+    assert (found.active, found.inactive) == ({"ada", "cy"}, {"bob"})

@@ -21,6 +21,8 @@ _NUMBERS = r"^(\d{1,2})[./-](\d{1,2})[./-](\d{4}|\d\d)" + _TIME
 _YEAR_FIRST = r"^(\d{4})[./-](\d{1,2})[./-](\d{1,2})" + _TIME
 # Written without separators, as SAP does.
 _COMPACT = r"^((?:19|20)\d\d|9999)(\d\d)(\d\d)" + _TIME
+# With dots in the time, as databases of IBM do.
+_DOTTED = r"^(\d{4})-(\d\d)-(\d\d)-(\d\d)\.(\d\d)\.(\d\d)(?:\.\d+)?()$"
 _BLANK_OFFSET = re.compile(r"(\d) ([+-]\d\d:?\d\d)$")
 _IS_UTC = r"(?:Z|UTC|GMT)$"
 NAMED_DATES = (
@@ -198,7 +200,7 @@ def _named(odd: pl.Series, zone: ZoneInfo) -> pl.Series:
 
 
 def _year_first(odd: pl.Series, zone: ZoneInfo) -> pl.Series:
-    found = [_from_parts(odd, pattern, ("1", "2", "3"), zone) for pattern in (_YEAR_FIRST, _COMPACT)]
+    found = [_from_parts(odd, pattern, ("1", "2", "3"), zone) for pattern in (_YEAR_FIRST, _COMPACT, _DOTTED)]
     return pl.select(pl.coalesce(found)).to_series()
 
 

@@ -9,7 +9,7 @@ _LETTERS = {*range(0xC0, 0x100), 0x8A, 0x8C, 0x8E, 0x9A, 0x9C, 0x9E, 0x9F}
 _SIGNS = bytes.fromhex("80 85 91 92 93 94 95 96 97 99 a0 a3 a7 a9 aa ab ae b0 b4 b5 b7 ba bb")
 _PLAUSIBLE = bytes(_LETTERS) + _SIGNS
 _ASCII = bytes(range(0x80))
-# Two bytes that form one letter in UTF-8. A file that contains them is damaged UTF-8, not another encoding.
+# Two bytes that form one letter in UTF-8, and by chance in other encodings.
 _UTF8_LETTER = re.compile(rb"[\xc3-\xc5][\x80-\xbf]")
 _SAMPLE = 4096
 
@@ -23,21 +23,21 @@ def detected(content: bytes) -> str | None:
     if _is_utf8(content):
         return None
     others = content.translate(None, _ASCII + _PLAUSIBLE)
-    if others or _UTF8_LETTER.search(content):
+    if others or _is_damaged(content):
         return None
     return "windows-1252" if is_western(content) else None
 
 
 def detected_or_likely(content: bytes) -> str | None:
     """Return the detected encoding, or else the most likely code page; for proposals, which show it."""
-    if (found := detected(content)) is not None or _is_utf8(content) or _UTF8_LETTER.search(content):
+    if (found := detected(content)) is not None or _is_utf8(content) or _is_damaged(content):
         return found
     return likely_code_page(content)
 
 
 def advice(content: bytes) -> str:
     """Return which encoding to set for a text that is not UTF-8."""
-    found = None if _UTF8_LETTER.search(content) else likely_code_page(content)
+    found = None if _is_damaged(content) else likely_code_page(content)
     if found is None:
         return "save the file as UTF-8, or name its encoding in the connector"
     shown = example_in(content, found)
@@ -51,6 +51,15 @@ def wide(content: bytes) -> str | None:
         if len(sample) >= 4 and sample[at::2].count(0) > len(sample) * 0.4 and not sample[1 - at :: 2].count(0):
             return name
     return None
+
+
+def _is_damaged(content: bytes) -> bool:
+    """Return whether a text is UTF-8 with damaged places, and not in another encoding: most of it can be read."""
+    if not _UTF8_LETTER.search(content):
+        return False
+    text = content.decode(errors="replace")
+    lost = text.count("\ufffd")
+    return sum(character > "\x7f" for character in text) - lost >= lost
 
 
 def _is_utf8(content: bytes) -> bool:

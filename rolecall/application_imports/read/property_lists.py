@@ -1,7 +1,8 @@
-"""Read lists of properties: a line for each property, and a blank line between records.
+"""Read lists of properties: a line for each property, and a blank line or a line of dashes between records.
 
-PowerShell prints them as Format-List, mysql with `\\G`, psql with `\\x`. The separators of a record must be aligned, so
-that a text with a colon in each line is not mistaken for one.
+PowerShell prints them as Format-List, mysql with `\\G`, psql with `\\x`. The separators of a record or its values must
+be aligned, so that a text with a colon in each line is not mistaken for one. In stanzas, as AIX has them, a name with
+a colon is above indented properties.
 """
 
 import re
@@ -10,6 +11,12 @@ from collections.abc import Iterator
 from rolecall.application_imports.read.broken_file import BrokenFile
 
 _RECORD_LINE = re.compile(r"\*{3,} \d{1,9}\. row \*{3,}|-\[ RECORD \d{1,9} \][-+]*")
+_RULE = re.compile(r"-{5,}|={5,}")
+_STANZA = re.compile(r"([^\s:=]{1,80}):\s*")
+_SETTING = re.compile(r"\s{1,40}([^\s=]{1,80})\s{0,40}=(.*)")
+# The property that names a stanza.
+_NAME = "Name"
+_PROPERTY = re.compile(r"([^\s:][^:]{0,79}):( *)")
 _COUNT = re.compile(r"\(?\d{1,9} rows?\b.*")
 _LOOKED_AT = 64 * 1024
 _LONGEST_NAME = 80
@@ -19,18 +26,43 @@ _LEAST = 2
 def is_property_list(text: bytes) -> bool:
     """Return whether a text begins with two records of several properties that have the same first property."""
     blocks = _blocks(text[:_LOOKED_AT].decode(errors="replace"))
-    first, second = (_properties(block) or {} for _, block in (next(blocks, (0, [])), next(blocks, (0, []))))
+    first, second = (_record(block) or {} for _, block in (next(blocks, (0, [])), next(blocks, (0, []))))
     return len(first) >= _LEAST and bool(second) and next(iter(first)) == next(iter(second))
 
 
 def read_property_list(text: str) -> Iterator[tuple[int, dict[str, object]]]:
     """Yield each record with its line."""
     for number, block in _blocks(text):
-        record = _properties(block)
+        record = _record(block)
         if record is None:
             raise BrokenFile("the properties of this record are not below each other as name : value", line=number)
         if record:
             yield number, dict(record)
+
+
+def _record(block: list[str]) -> dict[str, str] | None:
+    """Return the properties of a record in the first form that all of its lines have, or None."""
+    for read in (_properties, _stanza, _aligned_values):
+        if (record := read(block)) is not None:
+            return record
+    return None
+
+
+def _stanza(block: list[str]) -> dict[str, str] | None:
+    named = _STANZA.fullmatch(block[0]) if block else None
+    found = [_SETTING.fullmatch(line) for line in block[1:]]
+    settings = {match[1]: match[2].strip() for match in found if match}
+    return {_NAME: named[1], **settings} if named and settings and len(settings) == len(found) else None
+
+
+def _aligned_values(block: list[str]) -> dict[str, str] | None:
+    """Return the properties of a record whose values are below each other, and the colons behind the names."""
+    found = [_PROPERTY.match(line) for line in block]
+    starts = {match.end() for line, match in zip(block, found, strict=True) if match and line[match.end() :].strip()}
+    if not all(found) or len(starts) != 1 or not all(match[2] for match in found if match and match.end() in starts):
+        return None
+    record = {match[1].strip(): line[match.end() :].strip() for line, match in zip(block, found, strict=True) if match}
+    return record if len(record) == len(block) else None
 
 
 def _properties(block: list[str]) -> dict[str, str] | None:
@@ -60,10 +92,11 @@ def _blocks(text: str) -> Iterator[tuple[int, list[str]]]:
     begins = 1
     for number, raw in enumerate(text.split("\n"), 1):
         line = raw.rstrip("\r")
-        if block and (not line.strip() or _RECORD_LINE.fullmatch(line.strip())):
+        is_rule = _RULE.fullmatch(line.strip()) is not None
+        if block and (not line.strip() or is_rule or _RECORD_LINE.fullmatch(line.strip())):
             yield begins, block
             block = []
-        if line.strip():
+        if line.strip() and not is_rule:
             begins = begins if block else number
             block.append(line)
     if block:

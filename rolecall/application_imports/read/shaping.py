@@ -125,11 +125,18 @@ class ShapedTable:
             self.frame = self.frame.filter(matches if condition.is_not else ~matches)
 
     def fill_down(self, columns: Iterable[str]) -> None:
-        """Fill blank cells with the value above."""
-        for column in columns:
-            cell = pl.col(self.at(column, "fillDown"))
-            filled = pl.when(cell.str.strip_chars() != "").then(cell).forward_fill().fill_null("")
-            self.frame = self.frame.with_columns(filled.alias(cell.meta.output_name()))
+        """Fill blank cells with the value above; a value in the first of the columns ends the cells merged before."""
+        places = sorted({self.at(column, "fillDown") for column in columns}, key=int)
+        for place in places:
+            cell = pl.col(place)
+            filled = pl.when(cell.str.strip_chars() != "").then(cell).forward_fill()
+            if place != places[0]:
+                filled = filled.over((pl.col(places[0]).str.strip_chars() != "").cum_sum())
+            # The first column is filled last, because the others need its blank cells.
+            self.frame = self.frame.with_columns(filled.fill_null("").alias(f"filled {place}"))
+        self.frame = self.frame.with_columns(pl.col(f"filled {place}").alias(place) for place in places).drop(
+            f"filled {place}" for place in places
+        )
 
     def split(self, separators: Mapping[str, str]) -> None:
         for column, separator in separators.items():

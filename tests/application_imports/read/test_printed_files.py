@@ -94,6 +94,35 @@ def test_merged_cells_repeat_the_value_above(tmp_path: Path) -> None:
     assert found.memberships == {("ada", "Teller"), ("ada", "Wire"), ("bob", "Teller")}
 
 
+def test_merged_cells_end_where_the_next_begin(tmp_path: Path) -> None:
+    """A blank cell of another account is blank, and not that of the account above."""
+    text = "Username,Last Login,Role\nada,2026-11-02,Teller\n,,Wire\nbob,,Teller\n"
+
+    found = read_file(tmp_path, text, "users", shape={"fillDown": ["Last Login", "Username"], "ignore": ["Role"]})
+
+    assert found.rows("users", "username", "last_login") == [("ada", "2026-11-02T00:00:00Z"), ("bob", "")]
+
+
+def test_stanzas_are_records(tmp_path: Path) -> None:
+    text = "ada:\n\tid=201\n\tgecos=Ada Byron\n\nbob:\n\tid=202\n\tgecos=Bob = Kahn\n"
+
+    found = read_file(tmp_path, text, "users", columns={"Name": "Username", "gecos": "Name"})
+
+    assert found.rows("users", "username", "name") == [("ada", "Ada Byron"), ("bob", "Bob = Kahn")]
+
+
+def test_values_below_each_other_are_records_between_lines_of_dashes(tmp_path: Path) -> None:
+    record = "---------------\nUsername:   {0}\nFull Name:  {1}\nEmail   :   {0}@x.com\nHome:\n"
+
+    found = read_file(
+        tmp_path, record.format("ada", "Ada: Byron") + record.format("bob", ""), "users", columns={"Full Name": "Name"}
+    )
+
+    assert found.rows("users", "username", "name", "email") == [
+        ("ada", "Ada: Byron", "ada@x.com"), ("bob", "", "bob@x.com"),
+    ]  # fmt: skip
+
+
 def test_accounts_end_after_their_last_day(tmp_path: Path) -> None:
     today, text = clock.now(), "Username,Until\nada,\nbob,{past}\ncy,{today}\ndee,99991231\neve,soon\n"
     text = text.format(past="20221231", today=f"{today:%Y%m%d}")

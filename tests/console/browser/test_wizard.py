@@ -68,3 +68,20 @@ async def test_unknown_export_is_imported_within_twelve_clicks(visit: Visit) -> 
     await visit.sees("moreau3")
     await visit.go("/applications")
     await visit.sees(name)
+
+
+async def test_open_question_is_readable_and_fits_a_phone(visit: Visit) -> None:
+    page, clicks = visit.page, Clicks(visit.page)
+    await visit.go("/drafts/new")
+    await page.locator("#name").fill("CoreBank with a question")
+    await clicks.choose("files", "operators.csv", EXPORT)
+    await clicks.on("button", "Continue")
+    await visit.sees("what does Q mean?")
+    await page.set_viewport_size({"width": 390, "height": 900})
+    for choice in await page.locator(".hintbar button").all():
+        box = await choice.bounding_box()
+        assert box
+        assert box["x"] + box["width"] <= 390
+    await clicks.on("button", "Start dry run")
+    await visit.sees("1 question about the files is open.")
+    await expect(page.locator(".notice .button")).to_have_css("color", "rgb(255, 255, 255)")

@@ -1,0 +1,33 @@
+"""Find cells that are merged over several rows, as reports have them: an account once, and a row for each role."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from rolecall.file_shapes.meanings import is_about_person
+
+
+class FilledRows(NamedTuple):
+    """The rows with blank cells filled, and the headers of the columns that are merged."""
+
+    rows: list[list[str]]
+    columns: list[str]
+
+
+def filled_down(header: Sequence[str], rows: Sequence[list[str]]) -> FilledRows | None:
+    """Fill the cells below an account, if rows without one have none of its columns, and all have something else."""
+    width = len(header)
+    cells = [[*(cell.strip() for cell in row[:width]), *[""] * (width - len(row))] for row in rows]
+    below = [row for row in cells if not row[0]]
+    if not below or not cells[0][0] or any(not any(row) for row in below):
+        return None
+    used = [n for n in range(width) if any(row[n] for row in cells)]
+    merged = [n for n in used if not any(row[n] for row in below)]
+    is_listed = any(all(row[n] for row in cells) for n in used if n not in merged)
+    if not is_listed or not all(header[n] for n in merged) or not any(is_about_person(header[n]) for n in merged):
+        return None
+    last = cells[0]
+    for row in cells:
+        last = last if not row[0] else row
+        for n in merged:
+            row[n] = last[n]
+    return FilledRows(cells, [header[n] for n in merged])

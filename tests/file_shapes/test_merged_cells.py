@@ -1,0 +1,67 @@
+"""Reports in workbooks: merged cells, sections above columns, counts and lines to sign on below the rows."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.file_shapes.test_exports import imported, proposed
+from tests.file_shapes.test_more_exports import workbook
+
+REVIEW: list[list[object]] = [
+    ["User Access Review"], [],
+    ["User Login", "Full Name", "Account Status", "Last Logon", "Role"],
+    ["abyron", "Ada Byron", "Active", "2026-11-02 08:15:00", "Underwriter"],
+    [None, None, None, None, "Approver"],
+    ["bkahn", "Bob Kahn", "Disabled", "2025-03-01 09:00:00", "Viewer"],
+    [None, None, None, None, "Underwriter"],
+    ["cdee", "Cy Dee", "Active", None, "Viewer"],
+    [], ["Reviewed by: ____________________    Date: ________"],
+]  # fmt: skip
+MATRIX: list[list[object]] = [
+    ["Core User Security Matrix"], [],
+    ["User", None, "Teller", None, "Wires", None],
+    ["User ID", "User Name", "Cash In", "Override", "Create", "Override"],
+    ["KOWALR1", "Kowalski, Ravi", "X", None, None, None],
+    ["MEYERM2", "Meyer, Malik", "X", "X", None, "X"],
+    ["Total users: 2", None, 2, 1, 0, 1],
+]  # fmt: skip
+
+
+def test_account_is_merged_over_the_rows_of_its_roles(tmp_path: Path) -> None:
+    found = imported(tmp_path, review=workbook(REVIEW))
+
+    assert (found.active, found.inactive) == ({"abyron", "cdee"}, {"bkahn"})
+    assert found.memberships == {
+        ("abyron", "Underwriter"), ("abyron", "Approver"), ("bkahn", "Viewer"), ("bkahn", "Underwriter"),
+        ("cdee", "Viewer"),
+    }  # fmt: skip
+    assert ("cdee", "") in found.rows("users", "username", "last_login")
+
+
+def test_sections_are_above_the_columns_of_accounts_too(tmp_path: Path) -> None:
+    found = imported(tmp_path, matrix=workbook(MATRIX))
+
+    assert found.active == {"KOWALR1", "MEYERM2"}
+    assert set(found.rows("permissions", "username", "section", "permission")) == {
+        ("KOWALR1", "Teller", "Cash In"), ("MEYERM2", "Teller", "Cash In"), ("MEYERM2", "Teller", "Override"),
+        ("MEYERM2", "Wires", "Override"),
+    }  # fmt: skip
+
+
+def test_title_of_two_cells_is_no_line_of_sections(tmp_path: Path) -> None:
+    text = "Company: Lefevre;;Printed 2026-11-03;\nLogin;Name;Email;State\nada;Ada Byron;a@x.com;Active\n"
+
+    (file,) = proposed(tmp_path, users=text + "bob;Bob Kahn;b@x.com;Disabled\n").files
+
+    assert (file.header_line, file.contents[0].shape.get("headers")) == (2, None)
+
+
+@pytest.mark.parametrize("text", ["Total users: {}", "Anzahl Benutzer: {}", "Nombre d'utilisateurs : {}"])
+def test_count_below_the_rows_may_differ_in_the_next_export(tmp_path: Path, text: str) -> None:
+    rows = "Login;Name;Email\nada;Ada Byron;ada@x.com\nbob;Bob Kahn;bob@x.com\n"
+
+    (file,) = proposed(tmp_path, users=f"{rows}{text.format(2)};;\n").files
+
+    begin = text.partition("{")[0].strip()
+    assert file.contents[0].shape["skipRowsWhere"] == [{"column": "Login", "startsWith": [begin]}]
+    assert imported(tmp_path, users=f"{rows}{text.format(2)};;\n").active == {"ada", "bob"}
