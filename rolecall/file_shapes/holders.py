@@ -11,7 +11,7 @@ from rolecall.file_shapes.directory import people_in
 from rolecall.file_shapes.ending import end_after, ended_beside
 from rolecall.file_shapes.groups_held import skip_no_groups
 from rolecall.file_shapes.kinds import people_among, skip_groups
-from rolecall.file_shapes.meanings import Meaning, assigned, is_link, meanings, names_of
+from rolecall.file_shapes.meanings import Meaning, assigned, is_link, meanings, names_of, words_of
 from rolecall.file_shapes.parts import Part, View, add_list
 from rolecall.file_shapes.profiles import Profile
 from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
@@ -35,6 +35,8 @@ _WEAK = 0.5
 _CERTAIN, _LIKELY = 0.9, 0.6
 # The names of columns that identify records.
 _IDS = (["id"], ["objectguid"], ["objectid"])
+# A login, with or without a domain; no path and no address.
+_LOGIN = re.compile(r"[\w.$-]{1,64}(?:\\[\w.$-]{1,64})?")
 # What logins are made of, and how many letters of it are enough.
 _NAMED = ("Name", "First Name", "Last Name", "Email")
 _BEGINNING, _LEAST_PEOPLE, _NEARLY_ALL = 3, 2, 0.8
@@ -109,6 +111,7 @@ def find_users(view: View) -> list[Part]:
     shape: dict[str, Any] = {}
     evidence: list[str] = []
     _prefer_login(view, fields)
+    _prefer_address(view, fields)
     key = choose_username(view, fields, shape, evidence)
     _cut_names(view, fields, shape, evidence)
     _complete_name(view, fields, shape)
@@ -178,6 +181,15 @@ def _prefer_login(view: View, fields: dict[str, Meaning]) -> None:
         )
 
 
+def _prefer_address(view: View, fields: dict[str, Meaning]) -> None:
+    """Read the e-mail address as the username, rather than the number of a badge that a person has beside it."""
+    username, email = fields.get("Username"), fields.get("Email")
+    if username and email and words_of(username.header) & {"badge", "card"}:
+        column = view.by_header[email.header]
+        if column.is_unique and column.is_filled:
+            del fields["Username"]
+
+
 def choose_username(
     view: View, fields: dict[str, Meaning], shape: dict[str, Any], evidence: list[str], known: str | None = None
 ) -> str | None:
@@ -225,14 +237,21 @@ def _login_of_people(view: View, fields: dict[str, Meaning]) -> str | None:
     people = [view.by_header[fields[field].header] for field in _NAMED if field in fields]
     taken = {meaning.header for meaning in fields.values()}
     for profile in view.profiles:
-        is_login = profile.is_login and profile.is_unique and profile.is_filled and not profile.emails
-        if profile.header in taken or is_link(profile.header) or not is_login:
+        is_login = profile.is_unique and profile.is_filled and all(map(_LOGIN.fullmatch, profile.distinct))
+        if profile.header in taken or not profile.is_login or not is_login or _names_person(profile):
             continue
         rows = zip(profile.cells, *(each.cells for each in people), strict=True)
         related = [_is_made_of(login, texts) for login, *texts in rows if any(text.strip() for text in texts)]
         if len(related) >= _LEAST_PEOPLE and sum(related) >= _NEARLY_ALL * len(related):
             return profile.header
     return None
+
+
+def _names_person(profile: Profile) -> bool:
+    """Return whether a column has names, such as the preferred one: single words that begin with a capital."""
+    words = words_of(profile.header)
+    is_part = "name" in words and len(words) > 1 and not words & {"user", "login", "logon", "account"}
+    return is_part or all(value.istitle() for value in profile.distinct)
 
 
 def _is_made_of(login: str, texts: Sequence[str]) -> bool:

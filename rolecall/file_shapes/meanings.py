@@ -225,6 +225,12 @@ def is_about_person(header: str) -> bool:
     return any(name in _ABOUT_PERSON for name in names_of(header))
 
 
+def names_access(header: str) -> bool:
+    """Return whether a header names groups or permissions."""
+    known = _known_for("Group") | _known_for("Permission")
+    return bool(known.intersection(names_of(header))) or bool(words_of(header) & _HELD)
+
+
 def is_feature(header: str) -> bool:
     """Return whether a column is about a password, a key or another feature, and not about the account itself."""
     return bool(words_of(header) & _FEATURES)
@@ -315,7 +321,7 @@ _ENDED = {
 # Words behind them that do not change their meaning.
 _OF_ACCOUNTS = {
     "account", "accounts", "user", "users", "login", "logon", "sign", "signin", "credential", "credentials", "status",
-    "state", "flag", "employee", "person", "member", "worker", "or", "and", "yn",
+    "state", "flag", "employee", "person", "member", "worker", "or", "and", "in", "for", "from", "yn",
 }  # fmt: skip
 _WHEN = {"date", "on", "at", "time", "by", "reason", "days", "count", "until", "since"}
 # Words for people that a row mentions beside the one that it is about.

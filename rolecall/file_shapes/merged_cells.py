@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from rolecall.file_shapes.meanings import is_about_person
+from rolecall.file_shapes.meanings import is_about_person, names_access
 
 
 class FilledRows(NamedTuple):
@@ -22,8 +22,12 @@ def filled_down(header: Sequence[str], rows: Sequence[list[str]]) -> FilledRows 
         return None
     used = [n for n in range(width) if any(row[n] for row in cells)]
     merged = [n for n in used if not any(row[n] for row in below)]
-    is_listed = any(all(row[n] for row in cells) for n in used if n not in merged)
-    if not is_listed or not all(header[n] for n in merged) or not any(is_about_person(header[n]) for n in merged):
+    rest = [n for n in used if n not in merged]
+    # A row without an account, but with an address or a name, is about somebody else.
+    if not any(is_about_person(header[n]) for n in merged) or any(is_about_person(header[n]) for n in rest):
+        return None
+    is_listed = any(names_access(header[n]) and all(row[n] for row in cells) for n in rest)
+    if not is_listed or not all(header[n] for n in merged):
         return None
     last = cells[0]
     for row in cells:

@@ -38,6 +38,14 @@ def test_account_is_merged_over_the_rows_of_its_roles(tmp_path: Path) -> None:
     assert ("cdee", "") in found.rows("users", "username", "last_login")
 
 
+def test_row_without_a_login_is_no_part_of_the_account_above(tmp_path: Path) -> None:
+    text = "Username,Email,Role\nada,ada@x.com,Teller\n,bob@x.com,Wire\ncy,cy@x.com,Teller\n"
+
+    (file,) = proposed(tmp_path, users=text).files
+
+    assert all("fillDown" not in part.shape for part in file.contents)
+
+
 def test_sections_are_above_the_columns_of_accounts_too(tmp_path: Path) -> None:
     found = imported(tmp_path, matrix=workbook(MATRIX))
 
@@ -48,10 +56,11 @@ def test_sections_are_above_the_columns_of_accounts_too(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
-def test_title_of_two_cells_is_no_line_of_sections(tmp_path: Path) -> None:
-    text = "Company: Lefevre;;Printed 2026-11-03;\nLogin;Name;Email;State\nada;Ada Byron;a@x.com;Active\n"
+@pytest.mark.parametrize("title", ["Operators;Printed 2026-11-03;;;", "Operators;;Printed 2026-11-03;;"])
+def test_title_of_two_cells_is_no_line_of_sections(tmp_path: Path, title: str) -> None:
+    text = "{}\nLogin;State;Role;Team;Notes\nada;Active;Teller;North;a\nbob;Disabled;Wire;South;b\n"
 
-    (file,) = proposed(tmp_path, users=text + "bob;Bob Kahn;b@x.com;Disabled\n").files
+    (file,) = proposed(tmp_path, users=text.format(title)).files
 
     assert (file.header_line, file.contents[0].shape.get("headers")) == (2, None)
 

@@ -93,3 +93,12 @@ def test_other_words_do_not_replace_the_address(tmp_path: Path) -> None:
     text = "Mail,First Name,Last Name,Branch\nlena@x.com,Lena,Kowal,north\nmax@x.com,Max,Meyer,south\n"
 
     assert imported(tmp_path, users=text).active == {"lena@x.com", "max@x.com"}
+
+
+def test_paths_names_and_badges_are_no_logins(tmp_path: Path) -> None:
+    text = (
+        "Email,First Name,Last Name,Preferred Name,Home,Badge Number\n"
+        "lena@x.com,Lena,Kowal,Lenny,/home/lena,101\nmax@x.com,Max,Meyer,Maxi,/home/max,102\n"
+    )
+
+    assert imported(tmp_path, users=text).active == {"lena@x.com", "max@x.com"}
