@@ -28,8 +28,8 @@ def _account_controls() -> dict[str, object]:
 
 
 # Spreadsheets write true and false in the user's language.
-_YES = "true,yes,y,t,1,on,ja,oui,si,sí,wahr,vrai,verdadero,vero,sì,tak,sim,verdadeiro,prawda,waar,はい,是"
-_NO = "false,no,n,f,0,off,nein,non,falsch,faux,falso,nie,não,nao,nee,fałsz,onwaar,いいえ,否"
+_YES = "true,yes,y,t,1,on,ja,oui,si,sí,wahr,vrai,verdadero,vero,sì,tak,sim,verdadeiro,prawda,waar,はい,是,ano,да"
+_NO = "false,no,n,f,0,off,nein,non,falsch,faux,falso,nie,não,nao,nee,fałsz,onwaar,いいえ,否,ne,nej,nei,нет"
 YES_NO = _all(True, _YES) | _all(False, _NO)
 ACTIVE = {
     **YES_NO,
@@ -44,8 +44,13 @@ ACTIVE = {
     "*disabled": False,
     **_all(False, "not active,inaktiv,gesperrt,inactif,inactivo,deaktiviert,ausgeschieden,gelöscht,désactivé,suspendu"),
     **_all(False, "bloqué,supprimé,desactivado,bloqueado,sospeso,expired & locked"),
-    **_all(True, "ativo,attivo,aktywny,actief,abilitato,habilitado,有効,使用,使用中,利用中,启用"),
-    **_all(False, "inativo,inattivo,nieaktywny,zablokowany,inactief,geblokkeerd,disabilitato,bloccato,desativado"),
+    **_all(
+        True, "ativo,attivo,aktywny,actief,abilitato,habilitado,有効,使用,使用中,利用中,启用,aktivní,активен,включен"
+    ),
+    **_all(
+        False,
+        "inativo,inattivo,nieaktywny,zablokowany,inactief,geblokkeerd,disabilitato,bloccato,desativado,neaktivní,zablokován,inaktiv,заблокирован,отключен,неактивен,уволен",
+    ),
     **_all(False, "無効,停止,停止中,利用停止,退職,削除,禁用,停用"),
     **_account_controls(),
 }

@@ -19,7 +19,7 @@ from rolecall.file_shapes.statuses import decide_active
 
 _LISTED = re.compile(
     r"group|grps?$|role|team|apps?$|member|licen|entitle|orgs?$|organi[sz]ation|profil|permissionset|gruppe|rolle|grup"
-    rf"|ruol|perfi|groep|{without_accents('グループ|ロール')}",
+    rf"|ruol|perfi|groep|skupin|roller|групп|рол|角色|{without_accents('グループ|ロール')}",
     re.IGNORECASE,
 )
 _PLURAL = {
@@ -105,11 +105,13 @@ def _names_people(view: View, column: str, employee: str) -> bool:
 
 
 def find_users(view: View) -> list[Part]:
+    entries = len(view.table.rows)
     view, conditions = people_in(view)
+    left_out = entries - len(view.table.rows)
     everything, view = view, people_among(view)
     fields = view.fields(Content.USERS)
     shape: dict[str, Any] = {}
-    evidence: list[str] = []
+    evidence = [f"Entries that are no people are left out: {left_out:,} in the sample"] if left_out else []
     _prefer_login(view, fields)
     _prefer_address(view, fields)
     key = choose_username(view, fields, shape, evidence)
@@ -288,7 +290,8 @@ def _lists_groups(profile: Profile, fields: dict[str, Meaning]) -> bool:
         return False
     if profile.is_dated or looks_secret(profile.header) or not _LISTED.search(_last_name(profile)):
         return False
-    if _is_default(profile):
+    # IsGroupAdmin and the like say yes or no, and name no group.
+    if _is_default(profile) or profile.ticks:
         return False
     is_group = bool({"Group"} & assigned(meanings(Content.MEMBERSHIPS, [profile])).keys())
     repeats = len(profile.distinct) < len(profile.values)

@@ -48,7 +48,7 @@ _ACTIVE = (
 )
 # Headers that say the opposite of active.
 _INACTIVE = (
-    "disabled,isdisabled,suspended,issuspended,blocked,isblocked,blocksignin,deactivated,inactive,isinactive,archived"
+    "disabled,isdisabled,suspended,issuspended,blocked,isblocked,block,blocksignin,deactivated,inactive,isinactive,archived"
     ",blockcredential,blockcredentials,deleted,isdeleted,terminated,nsaccountlock,accountdisabled,revoked,isarchived,deaktiviert,kontodeaktiviert,inaktiv,desactive,inactif"
 )
 _DESCRIPTION = "description,desc,comment,comments,details,notes,note,remark,remarks,beschreibung,bemerkung,descripcion"
@@ -111,22 +111,26 @@ WORDS: dict[Content, dict[str, str]] = {
         "Status": "status,employmentstatus,state,active,employeestatus,workerstatus,statut,estado",
     },
 }
-# The same in other languages: Dutch, French, German, Italian, Japanese, Polish, Portuguese and Chinese.
+# The same in other languages: Chinese, Czech, Dutch, French, German, Italian, Japanese, Polish, Portuguese, Russian,
+# and those of Scandinavia.
 _IN_LANGUAGES = {
     "Username": "gebruikersnaam,gebruiker,nomdutilisateur,codeutilisateur,nazwauzytkownika,uzytkownik,nomedeusuario"
-    ",utilizador,nomedeutilizador,ログイン名,ログインid,ユーザー名,ユーザーid,用户名,登录名",
-    "Name": "volledigenaam,nominativo,imieinazwisko,氏名,表示名,姓名",
-    "First Name": "voornaam,imie",
-    "Last Name": "achternaam,nazwisko,sobrenome,apelido",
-    "Email": "mailadres,adresseelectronique,adresemail,postaelettronica,メールアドレス,メール,电子邮件,邮箱",
+    ",utilizador,nomedeutilizador,uzivatelskejmeno,uzivatel,anvandarnamn,anvandare,brukernavn,brugernavn,логин,пользователь"
+    ",имяпользователя,codiceutente,ログイン名,ログインid,ユーザー名,ユーザーid,用户名,登录名",
+    "Name": "volledigenaam,nominativo,imieinazwisko,fulltnavn,celejmeno,nome,фио,氏名,表示名,姓名",
+    "First Name": "voornaam,imie,jmeno,fornamn,fornavn,имя",
+    "Last Name": "achternaam,nazwisko,sobrenome,apelido,prijmeni,efternamn,etternavn,efternavn,фамилия",
+    "Email": "mailadres,adresseelectronique,adresemail,postaelettronica,epost"
+    ",электроннаяпочта,почта,メールアドレス,メール,电子邮件,邮箱",
     "Employee ID": "personeelsnummer,numerpracownika,社員番号",
     "Group": "groep,groepen,benutzergruppen,profil,profils,grupa,grupy,ruolo,ruoli,perfil,perfis,perfiles,rola"
-    ",グループ,ロール,角色",
-    "Active": "actief,attivo,abilitato,aktywny,ativo,situacao,状態,ステータス,有効,状态"
+    ",skupina,skupiny,grupp,grupper,roller,группа,группы,роль,роли,グループ,ロール,角色",
+    "Active": "actief,attivo,abilitato,aktywny,ativo,situacao,aktivni,stav,статус,активен,状態,ステータス,有効,状态"
     ",inactief,uitgeschakeld,disabilitato,nieaktywny,wylaczony,inativo,desativado,無効",
-    "Locked": "geblokkeerd,vergrendeld,bloque,bloqueado,bloccato,zablokowany,zablokowane",
+    "Locked": "zablokovan,blokovan,sparrad,laast,заблокирован"
+    ",geblokkeerd,vergrendeld,bloque,bloqueado,bloccato,zablokowany,zablokowane",
     "Last Login": "laatsteaanmelding,ultimoaccesso,ultimologin,ostatnielogowanie,dataostatniegologowania,ultimoacesso"
-    ",最終ログイン,最終ログイン日時,最終ログイン日",
+    ",posledniprihlaseni,senastinloggad,senesteinnlogging,последнийвход,最后登录时间,最終ログイン,最終ログイン日時,最終ログイン日",
 }
 _TRANSLATED = {field: frozenset(without_accents(words).split(",")) for field, words in _IN_LANGUAGES.items()}
 _NOT_ACTIVE = {

@@ -78,7 +78,7 @@ class View(msgspec.Struct):
 
     def _complete_names(self, fields: dict[str, Meaning]) -> None:
         """Read a column `Name` of single words beside first names as the last name, and the other way round."""
-        column = self.named(["name"])
+        column = self.named(["name", "nome"])
         missing = {"First Name", "Last Name"} - fields.keys()
         if column is None or len(missing) != 1 or column.names > _FEW:
             return

@@ -31,10 +31,23 @@ def lay_out_printed(text: str, tail: str, header_line: int | None) -> SampleTabl
     if not _are_aligned(lines) or (has_delimiter(lines) and not any(map(_is_ruled, lines[:_MOST_TITLES]))):
         return None
     if at := _aligned_header(lines, header_line):
-        return _lay_out_aligned(lines, tail_lines, at)
-    if starts := _columns_without_header(lines):
-        return _lay_out_without_header(lines, starts)
-    raise Unreadable("the columns are aligned with spaces, below no header; export the list as CSV")
+        found = _lay_out_aligned(lines, tail_lines, at)
+    elif starts := _columns_without_header(lines):
+        found = _lay_out_without_header(lines, starts)
+    else:
+        raise Unreadable("the columns are aligned with spaces, below no header; export the list as CSV")
+    _check_columns(found)
+    return found
+
+
+def _check_columns(found: SampleTable) -> None:
+    """Refuse a column of numbers together with the next: its header has several known words, and so has each row."""
+    for n, header in enumerate(found.headers):
+        words = header.split()
+        values = [row[n].split() for row in found.rows if n < len(row) and row[n].strip()]
+        is_numbered = bool(values) and all(len(value) > 1 and value[0].isdecimal() for value in values)
+        if is_numbered and known_words(words) > 1:
+            raise Unreadable(f"the columns {', '.join(words)} cannot be told apart; export the list as CSV")
 
 
 def _is_ruled(line: str) -> bool:

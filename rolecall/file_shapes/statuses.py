@@ -100,6 +100,18 @@ def _use_several(view: View, part: Part, found: Sequence[Meaning]) -> None:
         choices = [ProposedChoice(header, "Active", header) for header in (best.header, *rest)]
         all_of_them = ProposedChoice("Active only if all of them say so", "Active", AS_PROPOSED)
         part.questions = [*part.questions, OpenQuestion(text, [*([all_of_them] if is_combined else []), *choices])]
+    elif not is_combined:
+        _ask_for_unread(part, best.header, [each for each in columns if each.header in others])
+
+
+def _ask_for_unread(part: Part, best: str, others: Sequence[Profile]) -> None:
+    """Ask which column says who is active if one that is not read has unknown words among known ones."""
+    unknown = [(each.header, word) for each in others if each.statuses for word in each.unknown_statuses[:1]]
+    if unknown:
+        header, word = unknown[0]
+        text = f"{best} says who is active, and {header} is {word} in some rows. Which column says who is active?"
+        choices = [ProposedChoice(each, "Active", each) for each in (best, header)]
+        part.questions = [*part.questions, OpenQuestion(text, choices)]
 
 
 def _combine(part: Part, columns: Sequence[Profile]) -> bool:

@@ -83,6 +83,10 @@ def _permission(row: tuple[str, ...]) -> list[str]:
             "a list of privileges of PostgreSQL in short form",
         ),
         (
+            "  UID USER      PROC LAST-LOGIN\n    0 root       130 Nov02/08:15\n 1000 ada         21 Nov17/09:00\n",
+            "the columns UID, USER cannot be told apart",
+        ),
+        (
             "+------------------+\n| Grants for ada@% |\n+------------------+\n| GRANT ALL ON `hr`.* TO `ada`@`%` |\n",
             "a script of SQL",
         ),
@@ -91,7 +95,19 @@ def _permission(row: tuple[str, ...]) -> list[str]:
             "line 5 looks like the header of a second table (group, description); save each table as a file of its own",
         ),
     ],
-    ids=["net user", "sudoers", "cisco", "fortinet", "auditd", "sql", "text", "privileges", "grants", "two tables"],
+    ids=[
+        "net user",
+        "sudoers",
+        "cisco",
+        "fortinet",
+        "auditd",
+        "sql",
+        "text",
+        "privileges",
+        "numbers",
+        "grants",
+        "two tables",
+    ],
 )
 def test_text_that_is_no_table_is_refused(tmp_path: Path, text: str, problem: str) -> None:
     (file,) = proposed(tmp_path, export=text).files
