@@ -90,7 +90,7 @@ def are_past(cells: pl.Series, format: str) -> pl.Series:
 
 
 def _recognized(odd: pl.Series, zone: ZoneInfo, notes: list[str]) -> tuple[pl.Series, bool]:
-    moments = _first(odd, [_iso, _year_first, _ldap, _named], zone)
+    moments = _first(odd, [_iso, _year_first, _dotted, _ldap, _named], zone)
     rest = odd.filter(moments.is_null() & odd.str.contains(_NUMBERS))
     if not len(rest):
         return moments, False
@@ -123,7 +123,7 @@ def _in_format(odd: pl.Series, format: str, zone: ZoneInfo) -> pl.Series:
         case "iso":
             return _iso(odd, zone)
         case "year first":
-            return _first(odd, [_iso, _year_first], zone)
+            return _first(odd, [_iso, _year_first, _dotted], zone)
         case "day first" | "month first":
             ordered = _ordered(odd, zone, day_first=format == "day first")
             others = _first(odd, [_iso, _year_first, _named], zone)
@@ -200,8 +200,12 @@ def _named(odd: pl.Series, zone: ZoneInfo) -> pl.Series:
 
 
 def _year_first(odd: pl.Series, zone: ZoneInfo) -> pl.Series:
-    found = [_from_parts(odd, pattern, ("1", "2", "3"), zone) for pattern in (_YEAR_FIRST, _COMPACT, _DOTTED)]
+    found = [_from_parts(odd, pattern, ("1", "2", "3"), zone) for pattern in (_YEAR_FIRST, _COMPACT)]
     return pl.select(pl.coalesce(found)).to_series()
+
+
+def _dotted(odd: pl.Series, zone: ZoneInfo) -> pl.Series:
+    return _from_parts(odd, _DOTTED, ("1", "2", "3"), zone)
 
 
 def _ordered(odd: pl.Series, zone: ZoneInfo, *, day_first: bool) -> pl.Series:
