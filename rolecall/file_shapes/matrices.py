@@ -11,6 +11,7 @@ from rolecall.core.text import fold
 from rolecall.file_shapes.ending import ask_for_ended
 from rolecall.file_shapes.kinds import share_column
 from rolecall.file_shapes.meanings import Meaning, is_flag, is_inverted, is_state, names_of
+from rolecall.file_shapes.objects import tell_apart
 from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.profiles import Profile
 from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
@@ -65,10 +66,8 @@ def _matrix(
     kept = view.fields(Content.PERMISSIONS)
     fields = {field: meaning for field, meaning in kept.items() if meaning.header in {each.header for each in others}}
     if not {"Username", "Group", "Permission"} & fields.keys():
-        first = others[0]
-        if turned := _with_people_across(
-            first, [each.header for each in ticked], keep=[each.header for each in others]
-        ):
+        first, headers = others[0], [each.header for each in ticked]
+        if turned := _with_people_across(first, headers, keep=[each.header for each in others]):
             return [turned]
         fields["Username"] = Meaning(first.header, "Username", 0.5, "it names the rows of a matrix")
     across = _across(ticked) if "Permission" in fields else "Permission"
@@ -85,6 +84,8 @@ def _matrix(
         shape["blank"] = nothing
     evidence += [f"{each.header} is about the account and no permission" for each in flags]
     share_column(view, fields, shape, evidence)
+    if across == "Permission":
+        tell_apart(view, fields, shape, evidence)
     part = Part(Content.PERMISSIONS, fields, shape, 0.8 if is_access else 0.6, evidence)
     if across != "Permission":
         _ask_for_holders(part, [each.header for each in ticked], across)

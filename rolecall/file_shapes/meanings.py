@@ -11,6 +11,7 @@ import msgspec
 from rolecall.applications.model import Content, same_header
 from rolecall.core.secret_names import looks_secret
 from rolecall.core.text import without_accents
+from rolecall.file_shapes.header_languages import TRANSLATED, TRANSLATED_INACTIVE
 from rolecall.file_shapes.profiles import Profile
 
 # Words of headers for each field, the most specific first. Case, spaces, dashes and underscores do not matter.
@@ -111,39 +112,14 @@ WORDS: dict[Content, dict[str, str]] = {
         "Status": "status,employmentstatus,state,active,employeestatus,workerstatus,statut,estado",
     },
 }
-# The same in other languages: Chinese, Czech, Dutch, French, German, Italian, Japanese, Polish, Portuguese, Russian,
-# and those of Scandinavia.
-_IN_LANGUAGES = {
-    "Username": "gebruikersnaam,gebruiker,nomdutilisateur,codeutilisateur,nazwauzytkownika,uzytkownik,nomedeusuario"
-    ",utilizador,nomedeutilizador,uzivatelskejmeno,uzivatel,anvandarnamn,anvandare,brukernavn,brugernavn,логин,пользователь"
-    ",имяпользователя,codiceutente,ログイン名,ログインid,ユーザー名,ユーザーid,用户名,登录名",
-    "Name": "volledigenaam,nominativo,imieinazwisko,fulltnavn,celejmeno,nome,фио,氏名,表示名,姓名",
-    "First Name": "voornaam,imie,jmeno,fornamn,fornavn,имя",
-    "Last Name": "achternaam,nazwisko,sobrenome,apelido,prijmeni,efternamn,etternavn,efternavn,фамилия",
-    "Email": "mailadres,adresseelectronique,adresemail,postaelettronica,epost"
-    ",электроннаяпочта,почта,メールアドレス,メール,电子邮件,邮箱",
-    "Employee ID": "personeelsnummer,numerpracownika,社員番号",
-    "Group": "groep,groepen,benutzergruppen,profil,profils,grupa,grupy,ruolo,ruoli,perfil,perfis,perfiles,rola"
-    ",skupina,skupiny,grupp,grupper,roller,группа,группы,роль,роли,グループ,ロール,角色",
-    "Active": "actief,attivo,abilitato,aktywny,ativo,situacao,aktivni,stav,статус,активен,状態,ステータス,有効,状态"
-    ",inactief,uitgeschakeld,disabilitato,nieaktywny,wylaczony,inativo,desativado,無効",
-    "Locked": "zablokovan,blokovan,sparrad,laast,заблокирован"
-    ",geblokkeerd,vergrendeld,bloque,bloqueado,bloccato,zablokowany,zablokowane",
-    "Last Login": "laatsteaanmelding,ultimoaccesso,ultimologin,ostatnielogowanie,dataostatniegologowania,ultimoacesso"
-    ",posledniprihlaseni,senastinloggad,senesteinnlogging,последнийвход,最后登录时间,最終ログイン,最終ログイン日時,最終ログイン日",
-}
-_TRANSLATED = {field: frozenset(without_accents(words).split(",")) for field, words in _IN_LANGUAGES.items()}
-_NOT_ACTIVE = {
-    *_INACTIVE.split(","),
-    *without_accents("inactief,uitgeschakeld,disabilitato,nieaktywny,wylaczony,inativo,desativado,無効").split(","),
-}
+_NOT_ACTIVE = TRANSLATED_INACTIVE.union(_INACTIVE.split(","))
 _ABOUT_PERSON = {word for each in (_USERNAME, *_PERSON.values()) for word in each.split(",")}.union(
-    *(_TRANSLATED[field] for field in ("Username", *_PERSON))
+    *(TRANSLATED[field] for field in ("Username", *_PERSON))
 )
 _CERTAIN = 0.9
 _MOST_CODES = 4
 _KNOWN = {word for words in WORDS.values() for each in words.values() for word in each.split(",")}.union(
-    *_TRANSLATED.values()
+    *TRANSLATED.values()
 )
 # A type that an export declares behind a header, such as String(32).
 _TYPED = re.compile(r":(?:string|boolean|integer|int|long|date|number|text|varchar|char)\b.*", re.IGNORECASE)
@@ -288,7 +264,7 @@ def _meanings(content: Content, profile: Profile) -> Iterable[Meaning]:
                 yield _judged(Meaning(profile.header, field, score, f"its header says {field}"), profile)
                 break
         else:
-            if _TRANSLATED.get(field, frozenset()).intersection(names):
+            if TRANSLATED.get(field, frozenset()).intersection(names):
                 yield _judged(Meaning(profile.header, field, 0.9, f"its header says {field}"), profile)
             else:
                 yield from _by_tokens(field, profile)
@@ -365,7 +341,7 @@ def _by_tokens(field: str, profile: Profile) -> Iterable[Meaning]:
 @cache
 def _known_for(field: str) -> frozenset[str]:
     known = (word for words in WORDS.values() for word in words.get(field, "").split(","))
-    return _TRANSLATED.get(field, frozenset()).union(known)
+    return TRANSLATED.get(field, frozenset()).union(known)
 
 
 @cache

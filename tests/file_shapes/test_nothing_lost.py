@@ -213,3 +213,15 @@ def test_rows_that_become_one_are_named(tmp_path: Path) -> None:
     (part,) = proposed(tmp_path, grants=text).files[0].contents
 
     assert "Some rows differ only in columns that are not read: valid_from" in part.evidence
+
+
+def test_matrix_for_each_group_and_form(tmp_path: Path) -> None:
+    text = "UserGroup,Form,Read,Write,Delete\nClerks,Invoices,Yes,Yes,No\nClerks,Payments,Yes,No,No\n"
+    text += "Heads,Invoices,Yes,Yes,Yes\n"
+
+    found = imported(tmp_path, rights=text)
+
+    assert set(found.rows("permissions", "group", "section", "permission")) == {
+        ("Clerks", "Invoices", "Read"), ("Clerks", "Invoices", "Write"), ("Clerks", "Payments", "Read"),
+        ("Heads", "Invoices", "Read"), ("Heads", "Invoices", "Write"), ("Heads", "Invoices", "Delete"),
+    }  # fmt: skip
