@@ -72,7 +72,7 @@ def _params(model: AccessModelDetail, draft: Definition) -> dict[str, Any]:
 
 
 async def _affected(db: Db, people: Sequence[Any], *, model: AccessModelDetail, draft: Definition) -> list[Affected]:
-    """Complete people, given by id, name and change, with what they gain and lose."""
+    """Add to people, given by id, name and change, the access that they gain and lose."""
     before, after = _gives(model.committed), _gives(draft)
     elsewhere = await _given_elsewhere(db, model.id, [id for id, *_ in people])
 

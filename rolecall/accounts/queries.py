@@ -177,7 +177,7 @@ async def _after(
 
 
 async def account_item(db: Db, id: UUID) -> AccountItem:
-    """Return an account as it is now, or as it was last."""
+    """Return an account as it is now, or as it last was."""
     rows = await fetch_rows(
         db,
         f"""SELECT {ACCOUNTS.columns} FROM accounts a JOIN account_versions v ON v.account_number = a.number

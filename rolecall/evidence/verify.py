@@ -289,7 +289,7 @@ def population_line(item: dict[str, Any]) -> str:
 
 def check_population(review: Review) -> Iterator[str]:
     """Compute the digest over the items again, and check that every application's equation adds up."""
-    # Items about models that decide for other items are not part of the population.
+    # An item about a model decides other items; it is part of the population only in a review of models.
     items = [item for item in review.items if item["subject"] != "Model" or review.about["type"] == "Model"]
     lines = sorted(population_line(item).encode() for item in items)
     if sha256(b"\n".join(lines)) != review.about["digest"]:
@@ -453,7 +453,7 @@ def check_reviewers(review: Review) -> Iterator[str]:
         if item["id"] in given and named is not None and named != given[item["id"]][1]:
             yield f"item {item['number']} names a reviewer who contradicts its decisions and reassignments"
         if item["acceptedUntil"] != accepted_until(review, item, accepted.get(item["id"])):
-            yield f"item {item['number']} is accepted until a different day than its acceptance says"
+            yield f"item {item['number']} is accepted until a different day from the one in its acceptance"
 
 
 def check_openings(review: Review) -> Iterator[str]:

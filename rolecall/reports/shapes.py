@@ -40,7 +40,9 @@ class ReportSchedule(msgspec.Struct):
 
 
 class ReportDetail(msgspec.Struct, rename="camel"):
-    """A saved export of a list. Empty `columns` mean all; `owner` is the person whose authority its schedule has.
+    """A saved export of a list.
+
+    Empty `columns` mean all columns; `owner` is the person whose authority its schedule has.
 
     `recipients` are notified of each scheduled file.
     """

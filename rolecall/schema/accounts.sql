@@ -41,7 +41,7 @@ CREATE OR REPLACE TRIGGER note_former_holders AFTER UPDATE ON assignments REFERE
     FOR EACH STATEMENT EXECUTE FUNCTION note_former_holders();
 -- The number of an import that stands for now: rows that are still valid have no end, so they contain it.
 CREATE OR REPLACE FUNCTION now_import() RETURNS int IMMUTABLE LANGUAGE sql PARALLEL SAFE RETURN 2147483646;
--- The assignments of a permission after the import `as_of`, without their ends; all of them with their ends if it is null.
+-- The assignments of a permission: those after the import `as_of`, without their ends, or all with their ends if it is null.
 CREATE OR REPLACE FUNCTION assignments_of(permission int, as_of int)
 RETURNS TABLE (holder_number int, access access, from_import int, until_import int) STABLE LANGUAGE sql BEGIN ATOMIC
     WITH begun AS NOT MATERIALIZED (

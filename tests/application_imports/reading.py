@@ -1,4 +1,4 @@
-"""Read files by the connector of an application, without a service: what would be compared with its data."""
+"""Read files with the connector of an application, without a service, into the rows that an import would compare."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -129,7 +129,7 @@ async def _hold(
     if rejected := sum(file.rejected for file in files):
         reasons += reasons_of_more_rejects(rejected, await count.rejected_before(db, run.application_id), tallies)
     may_lower = run.is_supplied and any(tallies[kind].total for kind in _RATING)
-    # Nothing was rated before the first import; an import that left nothing still counts as one.
+    # Nothing was rated before the first import, which counts even if it left no records.
     is_first = not may_lower or not await count.has_totals(db, run.application_id)
     lowered = [] if is_first else await ratings.lowered(db, run.number)
     if lowered:

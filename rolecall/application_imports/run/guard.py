@@ -49,7 +49,7 @@ def reasons_of_more_rejects(rejected: int, earlier: int, tallies: Tallies) -> li
     """Hold an import that would remove records while more rows are rejected than the last time."""
     if rejected <= earlier or not (removed := _removed(tallies)):
         return []
-    return [f"it would remove {removed}, and {rejected:,} rows cannot be read, {earlier:,} in the import before"]
+    return [f"it would remove {removed}, and {rejected:,} rows cannot be read, {earlier:,} in the previous import"]
 
 
 def reasons_of_missing_pages(missing: Iterable[str], tallies: Tallies) -> list[str]:

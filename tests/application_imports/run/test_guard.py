@@ -109,7 +109,7 @@ async def test_more_rejected_rows_than_before_do_not_remove_accounts(
 
     held = await imports.run(application, {"Users": "Username,Active\nada,Dormant\nTotal,1 users\ncy,Yes\n"})
 
-    assert "Held: it would remove 1 accounts, and 2 rows cannot be read, 1 in the import before" in held["log"]
+    assert "Held: it would remove 1 accounts, and 2 rows cannot be read, 1 in the previous import" in held["log"]
 
 
 async def test_small_applications_are_not_guarded(imports: Imports, db: Db) -> None:
