@@ -10,7 +10,7 @@ from rolecall.identities.model import IdentityStatus, IdentityType
 
 
 def _all(value: object, words: str) -> dict[str, object]:
-    """Return the written forms of comma-separated words, folded."""
+    """Map each way to write these comma-separated words, folded, to the value."""
     parts = [word.split() for word in words.split(",")]
     return {fold(joint.join(word)): value for word in parts for joint in ("", "_", "-")}
 

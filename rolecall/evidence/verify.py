@@ -504,7 +504,7 @@ def check_submissions(review: Review) -> Iterator[str]:
         signed.update(dict.fromkeys(own, one))
     for item in review.items:
         statement = signed.get(item["id"])
-        # Submitting, or the service, gave it to another reviewer afterwards.
+        # A submission, or the service, gave it to another reviewer afterwards.
         is_moved = (
             item["id"] in review.moved
             and statement

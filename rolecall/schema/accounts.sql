@@ -117,8 +117,8 @@ CREATE OR REPLACE FUNCTION children_of(parent int) RETURNS TABLE (child int, dur
 END;
 
 -- The groups that a member of each of these groups is in: the group itself and all above it. `path` contains the groups on the way, from
--- the group itself to the one below `above`. After the import `as_of`, or at any time if it is null. No path contains a group twice, so
--- cycles end.
+-- the group itself to the one below `above`. Nesting is that after the import `as_of`, or at any time if it is null. No path contains a
+-- group twice, so cycles end.
 CREATE OR REPLACE FUNCTION groups_above(starts int[], as_of int)
 RETURNS TABLE (number int, above int, path int[], during int4range) STABLE LANGUAGE sql BEGIN ATOMIC
     WITH RECURSIVE walked (number, above, path, during) AS (
@@ -232,8 +232,8 @@ CREATE OR REPLACE TRIGGER note_to_match_on_insert AFTER INSERT ON identities REF
 CREATE OR REPLACE TRIGGER note_to_match_on_update AFTER UPDATE ON identities REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION note_identities_to_match();
 
--- How an account was matched at a past moment, and since when. A pin always wins. Before the first recorded match that match counts, and
--- `matched_on` is later than the moment; between two matches the account was unmatched.
+-- The match of an account at a past moment, and since when. A pin always wins. For a moment before the first recorded match, return that
+-- match, with a later `matched_on`; between two matches the account was unmatched.
 CREATE OR REPLACE FUNCTION match_then(account accounts, moment timestamptz)
 RETURNS TABLE (identity_id uuid, match text, matched_on timestamptz) STABLE ROWS 1 LANGUAGE sql BEGIN ATOMIC
     SELECT CASE WHEN p.account_number IS NULL THEN account.identity_id WHEN p.until > moment THEN p.identity_id END,

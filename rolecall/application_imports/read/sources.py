@@ -58,7 +58,7 @@ Sources = dict[Content, ContentSource]
 
 
 def settings_of(group: InputGroup, connector: str, zone: str) -> str:
-    """Hash the settings that decide how a file is read; other settings give other rows."""
+    """Hash the settings that decide how a file is read, because different settings yield different rows."""
     shape = (msgspec.to_builtins(group.shape), group.is_derived)
     settings = (_READING, connector, group.content, sorted(group.columns.items()), group.encoding, zone, shape)
     return hashlib.sha256(msgspec.json.encode(settings)).hexdigest()[:16]

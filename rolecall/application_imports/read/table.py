@@ -73,7 +73,7 @@ def stripped(headers: Iterable[str]) -> list[str]:
 
 
 def without_blank_columns(table: Table) -> Table:
-    """Drop columns without header whose cells are all blank: a delimiter at the end of each line makes one."""
+    """Drop columns without a header whose cells are all blank: a delimiter at the end of each line creates one."""
     if "" not in table.headers:
         return table
     blank = [str(i) for i, header in enumerate(table.headers) if not header]
