@@ -59,6 +59,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ("applications", "import_files"): "the detail of an application shows its last import",
     ("applications", "import_log"): "the detail of an application shows its last import",
     ("applications", "sources"): "a schedule with locations and a live source exclude each other",
+    ("applications", "carriers"): "an identity source and a carrier exclude each other",
     ("accounts", "curations"): "a person may rate a group or permission higher than the import does",
     ("accounts", "entitlements"): "accounts with privileged entitlements are a filter of their list",
     ("accounts", "application_totals"): "an import ends with new totals, so their number is the version of a list",

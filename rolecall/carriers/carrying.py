@@ -138,8 +138,9 @@ async def _take_step(pool: Pool, connection: _Connection, request_id: UUID, reco
     fault("carrier.before-send")
     try:
         answer = await target.carry_out(recorded.step, was_sent=recorded.was_sent)
-    except CannotCarryOut as refused:
-        await _write(pool, recording.refuse_step, request_id, recorded, str(refused))
+    except (CannotCarryOut, SourceFailed) as failed:
+        if isinstance(failed, CannotCarryOut) or not (target.has_sent or recorded.was_sent):
+            await _write(pool, recording.refuse_step, request_id, recorded, str(failed))
         raise
     fault("carrier.after-send")
     await _write(pool, recording.end_step, request_id, recorded, answer)

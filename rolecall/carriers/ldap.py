@@ -35,11 +35,17 @@ async def connect(access: SourceAccess, carrier: Carrier) -> AsyncIterator[Targe
 
 class LdapTarget:
     def __init__(self, directory: LdapConnection, carrier: Carrier) -> None:
-        self._directory, self._carrier = directory, carrier
+        self._directory, self._carrier, self.has_sent = directory, carrier, False
 
     async def carry_out(self, step: Step, *, was_sent: bool) -> str:
+        self.has_sent = False
+
         def make(bonsai: Any, connection: Any) -> str:
-            return _Change(bonsai, connection, self._carrier).make(step, was_sent=was_sent)
+            change = _Change(bonsai, connection, self._carrier)
+            try:
+                return change.make(step, was_sent=was_sent)
+            finally:
+                self.has_sent = change.has_sent
 
         return await self._directory.call(make)
 
@@ -50,6 +56,7 @@ class _Change:
     def __init__(self, bonsai: Any, connection: Any, carrier: Carrier) -> None:
         self._bonsai, self._connection, self._carrier = bonsai, connection, carrier
         self._seconds = carrier.timeout_seconds
+        self.has_sent = False
 
     def make(self, step: Step, *, was_sent: bool) -> str:
         entry = self._found(self._carrier.accounts_path, self._carrier.account_attribute, step.account)
@@ -95,6 +102,7 @@ class _Change:
             for attribute, value in {**self._initial(), **step.attributes}.items():
                 made[attribute] = value
             made[carrier.account_attribute] = step.account
+            self.has_sent = True
             try:
                 self._connection.add(made, timeout=self._seconds)
             except self._bonsai.errors.AlreadyExists:
@@ -149,6 +157,7 @@ class _Change:
         return self._carrier.inactive_value in held if self._carrier.inactive_value else not held
 
     def _delete(self, entry: Any) -> str:
+        self.has_sent = True
         try:
             self._connection.delete(entry.dn, timeout=self._seconds)
         except self._bonsai.errors.NoSuchObjectError:
@@ -185,6 +194,7 @@ class _Change:
         return str(entry.dn) if self._carrier.member_value is MemberValue.DN else step.account
 
     def _modify(self, entry: Any) -> None:
+        self.has_sent = True
         try:
             entry.modify(timeout=self._seconds)
         except self._refusals as error:

@@ -206,6 +206,10 @@ class CarriedRequest(msgspec.Struct, frozen=True):
 class TargetConnection(Protocol):
     """An open connection to the application that a carrier changes."""
 
+    # Whether the last step sent a change, and not only questions.
+    @property
+    def has_sent(self) -> bool: ...
+
     async def carry_out(self, step: Step, *, was_sent: bool) -> str:
         """Make a change unless it was made already; return what happened, in words.
 

@@ -35,13 +35,14 @@ async def connect(access: SourceAccess, carrier: Carrier) -> AsyncIterator[Targe
 
 class ScimTarget:
     def __init__(self, http: SourceHttp, carrier: Carrier) -> None:
-        self._http, self._carrier = http, carrier
+        self._http, self._carrier, self.has_sent = http, carrier, False
         self._users = endpoint(http.root, carrier.accounts_path or "Users")
         self._groups = endpoint(http.root, carrier.groups_path or "Groups")
         self._username = carrier.account_attribute or "userName"
         self._group_name = carrier.group_attribute or "displayName"
 
     async def carry_out(self, step: Step, *, was_sent: bool) -> str:
+        self.has_sent = False
         user = await self._found(self._users, self._username, step.account)
         match step.verb:
             case StepVerb.CREATE:
@@ -73,7 +74,7 @@ class ScimTarget:
 
     async def _create(self, step: Step, user: Resource | None, *, was_sent: bool) -> str:
         if user is None:
-            answer = await self._http.send("POST", self._users, self._new_user(step))
+            answer = await self._send("POST", self._users, self._new_user(step))
             if answer.status != _EXISTS:
                 _require_success(answer)
                 return f"created with the id {_id_in(answer)}"
@@ -107,7 +108,7 @@ class ScimTarget:
         return state
 
     async def _delete(self, user: Resource) -> str:
-        answer = await self._http.send("DELETE", self._users / user["id"])
+        answer = await self._send("DELETE", self._users / user["id"])
         if answer.status == _GONE:
             return GONE
         _require_success(answer)
@@ -149,7 +150,11 @@ class ScimTarget:
         _require_success(await self._send_patch(url, operations))
 
     async def _send_patch(self, url: URL, operations: list[Resource]) -> SentAnswer:
-        return await self._http.send("PATCH", url, {"schemas": [_PATCH], "Operations": operations})
+        return await self._send("PATCH", url, {"schemas": [_PATCH], "Operations": operations})
+
+    async def _send(self, method: str, url: URL, body: object = None) -> SentAnswer:
+        self.has_sent = True
+        return await self._http.send(method, url, body)
 
 
 def _is_id(id: object) -> bool:

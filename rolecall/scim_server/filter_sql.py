@@ -42,6 +42,16 @@ _MEMBERS = """(SELECT jsonb_build_object('value', m.member_id, 'display', m.disp
                FROM scim_members m JOIN scim_resources u ON u.id = m.member_id WHERE m.group_id = r.id) AS e"""
 
 
+def uses_index(term: Filter, kind: ResourceType) -> bool:
+    """Return whether an index finds the few resources that a filter may fit."""
+    if isinstance(term, AllOf):
+        return any(uses_index(each, kind) for each in term.terms)
+    if not isinstance(term, Comparison) or term.operator is not CompareOperator.EQ or not isinstance(term.value, str):
+        return False
+    names = [key.lower() for key in find_path(term.path, kind).keys]
+    return names in (["id"], [kind.naming.lower()], ["externalid"], [MEMBERS], [MEMBERS, "value"])
+
+
 class SqlFilter:
     """Compile one filter; `params` are the values that its SQL names."""
 

@@ -5,6 +5,7 @@ Errors are raised as everywhere; `for_scim` turns every error below `/scim/v2` i
 
 import base64
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -23,6 +24,7 @@ from rolecall.core.ids import guid
 from rolecall.scim_server import actions, queries
 from rolecall.scim_server.actions import PushTarget, is_among
 from rolecall.scim_server.discovery import DISCOVERY, MOST_RESULTS, ROOT, discover, root_of
+from rolecall.scim_server.filter_sql import uses_index
 from rolecall.scim_server.filters import parse_filter
 from rolecall.scim_server.model import PushToken, Resource, ResourceKind, ScimError, ScimErrorType, StoredResource
 from rolecall.scim_server.projection import EVERYTHING, Projection, read_projection
@@ -42,6 +44,7 @@ _PAGE = 100
 _SEARCH = ".search"
 # A filter that no index serves reads every resource.
 _MOST_SECONDS = 10
+_MOST_SEARCHES, _MOST_OF_A_TOKEN = 4, 2
 _ENCODE = msgspec.json.Encoder().encode
 _ALLOWED = {True: "GET, PUT, PATCH, DELETE", False: "GET, POST"}
 
@@ -305,13 +308,25 @@ def _wanted(
     )
 
 
+def _place_for(asked: ScimRequest, wanted: ResourceList) -> AbstractContextManager[None]:
+    """Take a place for a filter that reads every resource, so that such filters leave connections to others."""
+    if wanted.filter is None or uses_index(wanted.filter, wanted.kind):
+        return nullcontext()
+    return asked.services.searches.taken(_MOST_SEARCHES, "searches", asked.token.id, _MOST_OF_A_TOKEN)
+
+
 async def _find(asked: ScimRequest, wanted: ResourceList) -> tuple[int, list[StoredResource]]:
     try:
-        async with asked.services.pool.connection() as db, db.transaction():
-            await execute(db, f"SET LOCAL statement_timeout = '{_MOST_SECONDS}s'")
-            return await queries.list_resources(db, wanted, asked.config)
+        with _place_for(asked, wanted):
+            return await _found(asked, wanted)
     except QueryCanceled:
         raise ScimError("The filter takes too long; filter by a name or an id", ScimErrorType.TOO_MANY) from None
+
+
+async def _found(asked: ScimRequest, wanted: ResourceList) -> tuple[int, list[StoredResource]]:
+    async with asked.services.pool.connection() as db, db.transaction():
+        await execute(db, f"SET LOCAL statement_timeout = '{_MOST_SECONDS}s'")
+        return await queries.list_resources(db, wanted, asked.config)
 
 
 def _list_response(total: int, resources: Iterable[bytes], place: dict[str, object]) -> bytes:

@@ -39,3 +39,5 @@ class Services(msgspec.Struct, frozen=True):
     requests: Counter = msgspec.field(default_factory=Counter)
     sign_ins: Counter = msgspec.field(default_factory=Counter)
     exports: Slots = msgspec.field(default_factory=Slots)
+    # Filters of identity providers that read every resource.
+    searches: Slots = msgspec.field(default_factory=Slots)

@@ -27,8 +27,8 @@ from tests.figures import measured
 from tests.sources.peers import Directory, a_directory, needs_ldap
 from tests.sources.sourcing import allowing
 
-KILLS = int(os.environ.get("ROLECALL_CARRIER_KILLS", "16"))
-ACTS = ("begin", "begin-step", "end-step", "finish", "leave", "postpone", "stage-verification")
+KILLS = int(os.environ.get("ROLECALL_CARRIER_KILLS", "18"))
+ACTS = ("begin", "begin-step", "end-step", "refuse-step", "finish", "leave", "postpone", "stage-verification")
 POINTS = [f"carrier-{act}.{side}-commit" for act in ACTS for side in ("before", "after")]
 POINTS += ["carrier.before-send", "carrier.after-send"]
 NOWHERE = "ldap://127.0.0.1:1"

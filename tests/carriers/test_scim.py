@@ -1,6 +1,7 @@
 """Requests carried out on a SCIM server: scim2-server, really running."""
 
 from collections.abc import AsyncIterator, Iterator
+from datetime import timedelta
 from typing import Any
 
 import httpx2
@@ -8,6 +9,7 @@ import pytest
 from aiohttp import web
 
 from rolecall.carriers.scim import put_value, scim_path
+from rolecall.core import clock
 from tests.carriers.carrying import SCIM, Carrying
 from tests.local_server import local_server
 from tests.sources.peers import TOKEN, a_scim_server
@@ -309,6 +311,28 @@ async def test_fault_of_the_server_is_repeated_later(
 
     assert reason in (await carrying.get())["waiting"][0]["reason"]
     assert len([method for method, _ in server.asked if method == "POST"]) == 1
+
+
+@pytest.mark.parametrize("action", ["Add", "Remove"])
+async def test_question_that_failed_is_no_sign_that_a_change_was_sent(
+    carrying: Carrying, liar: tuple[Liar, str], action: str
+) -> None:
+    """The server could not be asked at first: what it shows later is not the result of a step."""
+    server, url = liar
+    await carrying.put(url, SCIM, onRemove="Delete", attributes={}, changedAttributes=[])
+    person = await carrying.person("liar4") if action == "Add" else await carrying.account("liar4")
+    asked: dict[str, Any] = {"gives": ("Clerks",)} if action == "Add" else {"privileges": [], "target_name": "liar4"}
+    id = await carrying.request(action, person, **asked)
+    server.listed = {"error": "no list"}
+    await carrying.work()
+    found = [{"id": "7", "userName": "liar4"}] if action == "Add" else []
+    server.listed = {"totalResults": len(found), "Resources": found}
+
+    clock.travel_to(clock.now() + timedelta(minutes=1))
+    await carrying.work()
+
+    assert (await carrying.said(id))[0][0] == "Left To Person"
+    assert {method for method, _ in server.asked} == {"GET"}
 
 
 def test_paths_are_written_as_scim_does() -> None:

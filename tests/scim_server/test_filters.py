@@ -1,7 +1,10 @@
 """The filter language: every operator over stored resources, precedence, value paths, and limits against abuse."""
 
+import asyncio
+
 import pytest
 
+from rolecall.core.db import Db, execute, fetch_value
 from rolecall.scim_server.filters import DEEPEST_FILTER, LONGEST_FILTER, MOST_TERMS
 from tests.scim_server.pushing import ENTERPRISE, Pushing
 
@@ -129,3 +132,23 @@ async def test_broken_and_excessive_filters_are_refused(push: Pushing, number: i
 
     assert answer.status_code == 400, answer.text
     assert answer.json()["scimType"] in ("invalidFilter", "invalidPath")
+
+
+_WAITING = "SELECT count(*) FROM pg_locks WHERE relation = 'scim_resources'::regclass AND NOT granted"
+
+
+async def test_filters_that_read_everything_leave_connections_to_others(push: Pushing, db: Db) -> None:
+    """They wait for a lock here, as slow ones would work."""
+    everything, one = 'Users?filter=title co "x"', 'Users?filter=userName eq "ada" and title pr'
+    async with asyncio.TaskGroup() as tasks:
+        async with db.transaction():
+            await execute(db, "LOCK TABLE scim_resources IN ACCESS EXCLUSIVE MODE")
+            slow = [tasks.create_task(push.send("GET", everything)) for _ in range(2)]
+            slow.append(tasks.create_task(push.send("GET", one)))
+            while await fetch_value(db, _WAITING) < len(slow):
+                pass
+            refused = await push.send("GET", everything)
+        statuses = [(await each).status_code for each in slow]
+
+    assert (refused.status_code, refused.headers["retry-after"]) == (429, "10")
+    assert statuses == [200, 200, 200]
