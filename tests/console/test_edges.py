@@ -125,3 +125,13 @@ async def test_event_says_when_its_requests_are_created(administrator: httpx2.As
 
     assert re.search(r"Offboard is scheduled. Its requests are created on \d+ \w+ \d{4}\.", page)
     assert "The requests of this event are created on" in page
+
+
+async def test_stand_in_is_shown_with_the_days_that_were_entered(administrator: httpx2.AsyncClient, db: Db) -> None:
+    await an_identity(db, "Stan", "Din", email="stan@example.com")
+    day = (datetime.now(UTC) + timedelta(days=9)).date().isoformat()
+
+    await administrator.post("/stand-ins", data={"standInId": "stan@example.com", "endsOn": day})
+    page = (await administrator.get("/stand-ins")).text
+
+    assert f'<time datetime="{day}">' in page

@@ -125,6 +125,17 @@ async def test_live_system_is_connected_and_its_columns_are_mapped(administrator
     assert stored == [({"login": "Username"}, "id"), ({"x": "Group"}, "id")]
 
 
+async def test_failure_of_a_database_is_one_readable_line(administrator: httpx2.AsyncClient, application: UUID) -> None:
+    contents = json.dumps({"Users": {"query": "SELECT 1"}})
+    form = {"kind": "SQL", "url": "postgresql://127.0.0.1:9/hr?sslmode=disable", "contents": contents}
+
+    page = await administrator.post(f"/applications/{application}/source/test", data={**form, "timeoutSeconds": "5"})
+
+    assert "the database says" in page.text
+    assert r"\n" not in page.text
+    assert "Such as postgresql://db.example.com/hr for SQL" in page.text
+
+
 async def test_failure_is_shown_in_words_and_escaped(
     administrator: httpx2.AsyncClient, application: UUID, server: RestServer
 ) -> None:
