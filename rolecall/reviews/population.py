@@ -124,7 +124,7 @@ async def _leave_out(db: Db, what: Taking) -> None:
         )
         return
     await _leave_out_people(db, what)
-    await _leave_out_accounts(db, what)
+    await _name_unknown(db, what)
     await _leave_out_entitlements(db, what)
     if what.type is ReviewType.UNEXPLAINED:
         await execute(
@@ -144,41 +144,29 @@ async def _leave_out(db: Db, what: Taking) -> None:
 
 async def _leave_out_people(db: Db, what: Taking) -> None:
     scope, leavers = what.scope, what.type is ReviewType.LEAVERS
-    if not (scope.departments or scope.identity_types or scope.identity_ids or leavers):
+    if not (scope.departments or scope.identity_types or leavers):
         return
     await execute(
         db,
         """INSERT INTO out_of_scope
            SELECT 'Identity', found.id, found.reason FROM (
-               SELECT i.id, CASE WHEN cardinality(%(people)s::uuid[]) > 0 AND i.id <> ALL(%(people)s) THEN %(other)s
-                                 WHEN cardinality(%(types)s::text[]) > 0 AND i.type <> ALL(%(types)s) THEN %(type)s
+               SELECT i.id, CASE WHEN cardinality(%(types)s::text[]) > 0 AND i.type <> ALL(%(types)s) THEN %(type)s
                                  WHEN cardinality(%(departments)s::text[]) > 0
                                       AND lower(i.department) <> ALL(%(departments)s) THEN %(department)s
                                  WHEN %(leavers)s AND i.status = 'Active' THEN %(active)s END AS reason
                FROM identities i WHERE i.id IN (SELECT identity_id FROM pinned_accounts)) AS found
            WHERE found.reason IS NOT NULL""",
-        people=scope.identity_ids,
         types=scope.identity_types,
         departments=[name.lower() for name in scope.departments],
         leavers=leavers,
-        other=Exclusion.PERSON,
         type=Exclusion.TYPE,
         department=Exclusion.DEPARTMENT,
         active=Exclusion.ACTIVE_PERSON,
     )
 
 
-async def _leave_out_accounts(db: Db, what: Taking) -> None:
-    """Find the accounts that the scope leaves out, and the identities that stand for accounts without a person."""
-    if what.scope.account_ids:
-        await execute(
-            db,
-            """INSERT INTO out_of_scope
-               SELECT 'Account', a.id, %(reason)s FROM pinned_accounts p JOIN accounts a ON a.number = p.number
-               WHERE a.id <> ALL(%(ids)s)""",
-            ids=what.scope.account_ids,
-            reason=Exclusion.ACCOUNT,
-        )
+async def _name_unknown(db: Db, what: Taking) -> None:
+    """Find the identities that stand for accounts without a person."""
     if what.type is ReviewType.UNMATCHED:
         await execute(
             db,
@@ -285,6 +273,12 @@ async def _exclude_by_scope(db: Db, what: Taking) -> None:
         """UPDATE pinned_holdings h SET excluded = o.reason FROM out_of_scope o
            WHERE h.excluded IS NULL AND (o.kind = 'Entitlement' AND o.id = h.entitlement_id)""",
     )
+    # People and accounts keep their ids, so the scope itself says which ones it leaves out.
+    if scope.identity_ids:
+        await _exclude(db, "h.identity_id <> ALL(%(ids)s)", Exclusion.PERSON, ids=scope.identity_ids)
+    if scope.account_ids:
+        chosen = "SELECT a.number FROM accounts a WHERE a.id = ANY(%(ids)s)"
+        await _exclude(db, f"h.holder NOT IN ({chosen})", Exclusion.ACCOUNT, ids=scope.account_ids)
     await execute(
         db,
         """UPDATE pinned_holdings h SET excluded = o.reason FROM out_of_scope o
@@ -295,11 +289,6 @@ async def _exclude_by_scope(db: Db, what: Taking) -> None:
         """UPDATE pinned_holdings h SET excluded = o.reason FROM out_of_scope o
            WHERE h.excluded IS NULL AND (o.kind = 'Model' AND o.id = h.model_id)""",
     )
-    await execute(
-        db,
-        """UPDATE pinned_holdings h SET excluded = o.reason FROM out_of_scope o JOIN accounts a ON a.id = o.id
-           WHERE h.excluded IS NULL AND o.kind = 'Account' AND a.number = h.holder""",
-    )
     if unmatched and what.subject in (ItemSubject.ACCESS, ItemSubject.ACCOUNT):
         await _exclude(db, "h.identity_id IS NULL", unmatched)
     if what.type is ReviewType.UNMATCHED:
@@ -308,11 +297,12 @@ async def _exclude_by_scope(db: Db, what: Taking) -> None:
         await _exclude(db, f"h.identity_id IS NOT NULL AND h.identity_id NOT IN ({unknown})", Exclusion.MATCHED)
 
 
-async def _exclude(db: Db, condition: str, reason: Exclusion) -> None:
+async def _exclude(db: Db, condition: str, reason: Exclusion, **given: object) -> None:
     await execute(
         db,
         f"UPDATE pinned_holdings h SET excluded = %(reason)s WHERE h.excluded IS NULL AND {condition}",
         reason=reason,
+        **given,
     )
 
 
