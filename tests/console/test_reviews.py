@@ -589,3 +589,21 @@ async def test_form_of_a_template_keeps_what_it_does_not_show(
         after = await templates.get(db, template.id)
     shared = {name: after.review[name] for name in ("stages", "fallback", "ownerId")}
     assert (after.every_months, shared) == (6, {name: review[name] for name in shared})
+
+
+async def test_form_sets_and_shows_the_fallback_and_the_owner(
+    administrator: httpx2.AsyncClient, company: Reviewed, db: Db
+) -> None:
+    due = (datetime.now(UTC) + timedelta(days=20)).date().isoformat()
+    form = {"name": "Finance", "type": "Supervisor", "stage1": "Supervisor", "dueOn": due}
+    people = {"fallback": "Identity", "fallbackPerson": "Greta Das", "ownerId": "Owen Park"}
+
+    missing = await administrator.post("/reviews/new", data={**form, "fallback": "Identity"})
+    made = await administrator.post("/reviews/new", data={**form, **people})
+    shown = unescape((await administrator.get(f"{made.headers['location']}/edit")).text)
+
+    rows = await fetch_rows(db, "SELECT fallback ->> 'identityId', owner_id FROM reviews")
+    assert (missing.status_code, rows) == (400, [(str(company.greta), company.owen)])
+    assert "<option selected>Identity</option>" in shown
+    assert 'value="Greta Das' in shown
+    assert 'value="Owen Park' in shown

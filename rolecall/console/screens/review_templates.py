@@ -10,7 +10,7 @@ from rolecall.console.forms import first, given, with_people
 from rolecall.console.frame import screen
 from rolecall.console.inputs import Form
 from rolecall.console.review_scope import fields_of_scope, is_search
-from rolecall.console.screens.reviews import body_of, form_choices, shown_problems
+from rolecall.console.screens.reviews import PEOPLE, body_of, form_choices, shown_problems
 from rolecall.core.caller import Scope
 from rolecall.core.checking import Facts, Json
 from rolecall.core.config import Config
@@ -58,7 +58,7 @@ async def _body(db: Db, form: Form, before: Json | None = None) -> Json:
     `before` is the review of the template so far: what the form does not show, such as the fallback, stays.
     """
     before = before or {}
-    review = {**before, **body_of(await with_people(db, form, "stagePerson"), before.get("stages", ()))}
+    review = {**before, **body_of(await with_people(db, form, *PEOPLE), before.get("stages", ()))}
     review.pop("name", None)
     numbers = {name: int(text) if (text := first(form, name)).isdecimal() else text for name in _NUMBERS}
     return {**given(form, "name", "nextOn"), **numbers, "opens": first(form, "opens") == "yes", "review": review}
@@ -96,6 +96,7 @@ async def show_template_form(db: Db, id: str, config: Config) -> HtmlPage:
 def _fields_of(found: ReviewTemplate, config: Config) -> Form:
     review, scope = found.review, found.review.get("scope", {})
     stages = {f"stage{n}": [stage["reviewer"]] for n, stage in enumerate(review.get("stages", []), 1)}
+    fallback = review.get("fallback") or {}
     texts = ("description", "type", "explained", "onSilence", "statement")
     return {
         **{name: [str(review.get(name, ""))] for name in texts},
@@ -106,6 +107,9 @@ def _fields_of(found: ReviewTemplate, config: Config) -> Form:
         "nextOn": [found.next_on.astimezone(config.timezone).date().isoformat()],
         "opens": ["yes" if found.opens else ""],
         **fields_of_scope(scope),
+        "fallback": [fallback.get("reviewer", "")],
+        "fallbackPerson": [fallback.get("identityId") or ""],
+        "ownerId": [review.get("ownerId") or ""],
         "stagePerson": [next((one["identityId"] for one in review.get("stages", []) if "identityId" in one), "")],
     }
 

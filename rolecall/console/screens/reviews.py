@@ -85,12 +85,15 @@ async def _form(db: Db, form: Form, problems: dict[str, str], found: ReviewDetai
     return HtmlPage("review_form.html", values, 400 if problems else 200)
 
 
+# The fields of the form that name a person.
+PEOPLE = ("stagePerson", "fallbackPerson", "ownerId")
+
+
 async def form_choices(db: Db, form: Form) -> dict[str, Any]:
     """Return what the form of a review or a template shows and offers."""
-    named = guid(first(form, "stagePerson"))
-    person = {"stagePerson": await label_of(db, named)} if named else {}
+    people = {name: await label_of(db, named) for name in PEOPLE if (named := guid(first(form, name)))}
     return {
-        "form": {name: texts[0] for name, texts in form.items() if texts} | person,
+        "form": {name: texts[0] for name, texts in form.items() if texts} | people,
         "scope": await scope_choices(db, form),
         "types": review_words.TYPES,
         "stage_reviewers": list(StageReviewer),
@@ -113,6 +116,8 @@ def body_of(form: Form, before: Sequence[Json] = ()) -> Json:
         "description": first(form, "description"),
         "scope": scope_of(form),
         **({"stages": stages} if stages else {}),
+        **({"fallback": _stage(words, first(form, "fallbackPerson"))} if (words := first(form, "fallback")) else {}),
+        **given(form, "ownerId"),
     }
 
 
@@ -141,7 +146,7 @@ async def create_review(db: Db, form: Form, caller: Caller, facts: Facts) -> Htm
         return await _form(db, form, {})
     try:
         async with db.transaction():
-            raw = _review_body(await with_people(db, form, "stagePerson"))
+            raw = _review_body(await with_people(db, form, *PEOPLE))
             found = await actions.create_review(db, caller, raw, facts)
     except Invalid as error:
         return await _form(db, form, shown_problems(error))
@@ -168,6 +173,9 @@ def _fields_of(found: ReviewDetail, config: Config) -> Form:
         "onSilence": [found.on_silence],
         "statement": [found.statement],
         "stagePerson": [named],
+        "fallback": [str(found.fallback.reviewer) if found.fallback else ""],
+        "fallbackPerson": [str((found.fallback and found.fallback.identity_id) or "")],
+        "ownerId": [str(found.owner.id) if found.owner else ""],
         **stages,
         **{name: [day.astimezone(zone).date().isoformat() if day else ""] for name, day in days.items()},
     }
@@ -181,7 +189,7 @@ async def change_review(db: Db, id: str, form: Form, caller: Caller, facts: Fact
     try:
         async with db.transaction():
             before: list[Json] = msgspec.to_builtins(found.stages)
-            raw = _review_body(await with_people(db, form, "stagePerson"), before)
+            raw = _review_body(await with_people(db, form, *PEOPLE), before)
             await actions.change_review(db, caller, id, raw, facts)
     except Invalid as error:
         return await _form(db, form, shown_problems(error), found)
