@@ -17,6 +17,7 @@ from tests.holdings import an_account
 
 # Routes that only read.
 CHANGE_NOTHING = {
+    ("POST", "/api/access-requests/preview"),
     ("POST", "/api/personnel-events/preview"),
     ("POST", "/api/access-models/{id}/simulate"),
     ("POST", "/api/duties/{id}/simulate"),
