@@ -28,7 +28,7 @@ from rolecall.console.responses import SESSION_COOKIE
 from rolecall.core import clock
 from rolecall.core.config import Config
 from rolecall.core.db import Db, session_options
-from tests.cli.commands import Running, environment, eventually, free_port
+from tests.cli.commands import PATIENCE_SECONDS, Running, environment, eventually, free_port
 from tests.conftest import TEMPLATE, with_database
 from tests.console.company import Company, a_company
 from tests.console.openid import CLIENT_ID, CLIENT_SECRET, OpenIdProvider, providing
@@ -37,7 +37,7 @@ from tests.console.openid import CLIENT_ID, CLIENT_SECRET, OpenIdProvider, provi
 SAID_BY_THE_PAGE = ("Failed to load resource", "htmx:sendAbort", "htmx:sendError", "htmx:afterRequest")
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 # Pages load slowly on a busy machine.
-_PATIENCE = 30_000
+_PATIENCE = PATIENCE_SECONDS * 1000
 expect.set_options(timeout=_PATIENCE)
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 

@@ -14,6 +14,7 @@ from rolecall.demo import live
 from rolecall.demo.people import Employee, roster
 from rolecall.demo.scim_peer import ScimPeer, serving
 from tests.builders import an_access_request, an_application, an_identity, facts
+from tests.cli.commands import PATIENCE_SECONDS
 from tests.console.browser.conftest import Visit
 from tests.console.browser.test_wizard import shoot
 
@@ -85,7 +86,7 @@ async def test_application_is_connected_and_a_request_proven(
     await scripted.sees("No person has to provision it.")
     await shoot(page, "request-pending")
     await scripted.press("Approve")
-    for _ in range(120):
+    for _ in range(2 * PATIENCE_SECONDS):
         await scripted.go(f"/requests/{request}")
         if await page.get_by_text("Proven", exact=True).count():
             break
