@@ -2651,7 +2651,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 0f6f5e861a93 function notify_of_leaves(timestamp with time zone)
 -- e6155197774a function notify_of_left_control_owners()
 -- 23122610c18d function notify_of_moved_items()
--- 94620edf9e30 function notify_of_moved_requests()
+-- 836c83b47b83 function notify_of_moved_requests()
 -- 87b15ac6fecf function notify_of_personnel_events()
 -- 1c711a14c8d2 function notify_of_removed_approval()
 -- 2cd8efd87cee function person_or_administrators(uuid)

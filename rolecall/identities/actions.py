@@ -1,4 +1,4 @@
-"""Create, change and disable identities. Their triggers update matches, access models and sessions."""
+"""Create, change, disable and remove identities. Their triggers update matches, access models and sessions."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime

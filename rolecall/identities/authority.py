@@ -19,7 +19,7 @@ from rolecall.core.roles import Role
 
 
 class PersonRelation(StrEnum):
-    """The relation of a person to a record, computed from the data whenever it is needed."""
+    """The relation of a person to a record, computed from current data and never stored."""
 
     SELF = "self"
     SUPERVISOR = "supervisor"
@@ -30,7 +30,7 @@ class PersonRelation(StrEnum):
     VERIFIER = "verifier"
     OWNER = "owner"
     PROVISIONER = "provisioner"
-    # The person responds for a reviewer or an owner: named for a time, or during the leave of that person.
+    # The person stands in for a reviewer or an owner, either named by them or automatically during their leave.
     STAND_IN = "stand-in"
     # The person decides items of a review.
     REVIEWER = "reviewer"

@@ -40,9 +40,10 @@ Values = dict[str, Any]
 
 
 def people(words: str, limit: int | None = None, more: str = "", *, whole: bool = False) -> tuple[str, Values]:
-    """Return a WITH clause `found`, and its parameters, for the people whose name starts with the words or equals them.
+    """Return a WITH clause `found`, and its parameters, for the people whom the words match.
 
-    Each way of finding people reads one index in order, independent of the planner's estimates.
+    An id or an employee ID must match exactly, a name or an e-mail by prefix, or exactly if `whole`. Each of these
+    subqueries reads one index in order, so that its cost does not depend on the planner's estimates.
     """
     said = words.replace("\x00", "")
     words = " ".join(said.split())
@@ -89,7 +90,7 @@ def beginning(name: str) -> str:
 
 
 class PeopleFilters(msgspec.Struct, frozen=True):
-    """Which people to find; None means no filter. Departments are compared ignoring case."""
+    """Filters for a list or search of people; None means no filter. Departments are compared ignoring case."""
 
     status: IdentityStatus | None = None
     type: IdentityType | None = None

@@ -117,7 +117,7 @@ async def _mark_bounced(db: Db, id: UUID, reason: str, now: datetime) -> None:
 
 
 async def change_preferences(db: Db, caller: Caller, raw: Json, facts: Facts) -> UUID:
-    """Change the given choices of the caller; return the id of the person."""
+    """Change the preferences in the body for the caller; return the id of the person."""
     body = check(PreferencesBody, raw, facts)
     own = await own_id(db, caller)
     if not await fetch_value(db, "SELECT true FROM identities WHERE id = %(id)s", id=own):

@@ -16,18 +16,19 @@ from rolecall.notifications.model import LONGEST_RESPONSE
 
 _FAILED = "failed"
 _STATUS_PART = "message/delivery-status"
-# A header that names a message, in the report or in what it quotes; a long header continues on the next line.
+# A header with the ID of a message, in the report or in the mail that it quotes. The ID of a long header is on the next
+# line.
 _REFERENCE = re.compile(r"^[> ]*(?:Message-ID|In-Reply-To|References):\s*<([0-9a-f-]{36})@", re.I | re.M)
 _MOST_REFERENCES = 10
-# Anyone can send a mail here, and the time to parse one grows with its length times the depth of its parts. The status
-# and the quoted headers come first; every level of nesting needs a header of its own.
+# Limits against denial of service: anyone can send a mail here, and the time to parse one grows with its length times
+# its nesting depth. The status and the quoted headers come first, and each nested part needs a Content-Type header.
 _LONGEST_READ = 64 * 1024
 _PART_HEADER = re.compile(r"content-type", re.I)
 _MOST_PART_HEADERS = 20
 
 
 class DeliveryReport(msgspec.Struct, frozen=True):
-    """A report; `reason` is None unless it says that the message failed for good."""
+    """A delivery report; `reason` is None unless it reports a permanent failure."""
 
     references: list[UUID]
     reason: str | None
@@ -49,14 +50,14 @@ def report_in(text: str) -> DeliveryReport | None:
 
 
 def _statuses(mail: Message) -> Iterator[Message]:
-    """Yield the fields of each recipient."""
+    """Yield the status fields of each recipient in the report."""
     for part in mail.walk():
         blocks = part.get_payload() if part.get_content_type() == _STATUS_PART else ()
         yield from (each for each in blocks if isinstance(each, Message) and each["Action"])
 
 
 def _reason(status: Message) -> str:
-    """Return the status code and what the receiving server responded."""
+    """Return the status code and the response of the receiving server as one printable line."""
     said = _value(status, "Diagnostic-Code").partition(";")[2] or "Not delivered"
     words = f"{_value(status, 'Status')} {said}".split()
     return "".join(c if c.isprintable() else " " for c in " ".join(words))[:LONGEST_RESPONSE]

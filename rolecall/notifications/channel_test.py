@@ -54,7 +54,7 @@ async def send_test(pool: Pool, config: Config, raw: Json, facts: Facts) -> Sent
 
 
 async def record_test(db: Db, sent: SentTest) -> ChannelTest:
-    """Keep the test in the log of messages; a channel that works again is used at once."""
+    """Log the test message and audit the test; if it was sent, resume a paused channel."""
     message = sent.message
     await direct.log_message(db, message, _KIND, (sent.outcome, sent.response), sent.started_on)
     await record(db, "Notification Settings", UUID(int=0), {"tested": message.channel, "outcome": sent.outcome})

@@ -54,7 +54,7 @@ def _teams(recipient: str, notes: Sequence[Note]) -> object:
 
 
 def _plain(text: str, **style: object) -> object:
-    """Build a text in which Teams reads no Markdown: a name like `[Approve](https://…)` must not become a link."""
+    """Build a text block that Teams does not parse as Markdown: a name could contain `[Approve](https://…)`."""
     return {"type": "RichTextBlock", "inlines": [{"type": "TextRun", "text": text, **style}]}
 
 

@@ -12,7 +12,7 @@ from rolecall.notifications.model import FactContext, NotificationFacts
 
 
 async def of_conflicts(db: Db, ids: Sequence[UUID], _: FactContext) -> dict[UUID, NotificationFacts]:
-    """Describe the open conflicts of each rule; the list of conflicts is open only to roles that see everyone."""
+    """Describe the open conflicts of each rule, with a link to their list only for roles that see everyone."""
     rows = await fetch_rows(
         db,
         """SELECT n.id, r.id, r.name, count(c.id)::int,

@@ -1,4 +1,4 @@
-"""What operators watch: failing channels, overdue and refused messages, and numbers for the metrics."""
+"""Read the health of notifications for operators: failing channels, overdue and refused messages, and metrics."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta

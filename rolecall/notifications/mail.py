@@ -39,12 +39,12 @@ _PERMANENT = 500
 _LINE = "\r\n"
 # A line of a header has at most 78 characters.
 _SHORT_SUBJECT = 78 - len("Subject: ")
-# What the email package raises for an address that it cannot parse, such as `ada@` or `<ada@example.com>`.
+# Exceptions that the email package raises for an address that it cannot parse, such as `ada@` or `<ada@example.com>`.
 _BROKEN_ADDRESS = (ValueError, LookupError, AttributeError, MessageError)
 
 
 class MailAccount(msgspec.Struct, frozen=True):
-    """Where to send, and as whom."""
+    """The settings of the mail server, and its password."""
 
     settings: EmailSettings
     password: str
@@ -211,7 +211,7 @@ def _content(message: OutgoingMessage, sender: str, now: datetime) -> bytes:
 
 
 def _subject(text: str) -> str:
-    """Encode a subject; a short one of plain letters needs no encoding, which would take longer than the rest."""
+    """Encode a subject. Skip the slow encoder for a short ASCII subject, which needs no encoding."""
     if text.isascii() and text.isprintable() and len(text) <= _SHORT_SUBJECT:
         return text
     return Header(text, header_name="Subject").encode(linesep=_LINE)

@@ -111,10 +111,10 @@ DEFAULTS = {
     NotificationKind.STAND_IN: ("{{ result }}", "{{ by }} named the stand-in."),
 }
 _ABOUT_LINK = "The link asks you to sign in; nothing is decided by opening it."
-# No optional white space beside the name: matching a line of blanks would take cubic time.
+# Do not match optional white space around the name: a line of blanks would then take cubic time (ReDoS).
 _NAME = re.compile(r"{{([^{}]*)}}")
-# What mail programs turn into a link: a scheme, a share of Windows, and a dot in what may be a host, which a file name
-# is not. Browsers read three further characters as dots.
+# Text that mail programs turn into a link: a URL scheme, a Windows share, and a dot in a possible host name, unless a
+# file extension follows. Browsers also accept three other Unicode characters as dots in host names.
 _SCHEME = re.compile(r"(?<=\w):(?=//)|(?:(?<=mailto)|(?<=tel)|(?<=sms)|(?<=file)):(?=\S)", re.I)
 _SHARE = re.compile(r"(?<!\S)\\\\(?=\S)")
 _HOST_DOT = re.compile(
@@ -136,7 +136,7 @@ _environment = Environment(
 _STYLE = _environment.get_template("message.html").render(
     notes=[], subject="", recipient="", about_link="", settings="", is_digest=False
 )
-# The one inline style of messages, for the Content-Security-Policy of pages that show one.
+# The hash of the only inline style of messages, for the Content-Security-Policy of pages that show a message.
 STYLE_SHA256 = b64encode(sha256(_STYLE.partition("<style>")[2].partition("</style>")[0].encode()).digest()).decode()
 
 
@@ -145,7 +145,7 @@ class TemplateFault(Exception):
 
 
 class Note(msgspec.Struct, frozen=True):
-    """One notification in words."""
+    """The text of one notification in a message."""
 
     subject: str
     paragraphs: list[str]
@@ -155,7 +155,7 @@ class Note(msgspec.Struct, frozen=True):
 
 
 class WrittenMessage(msgspec.Struct, frozen=True):
-    """A message in words, in both forms."""
+    """The subject of a message, and its text as plain text and HTML."""
 
     subject: str
     text: str
@@ -228,12 +228,12 @@ def _filled(text: str, values: dict[str, str]) -> str:
 
 
 def without_links(value: str) -> str:
-    """Return a value as one line without a link: people choose their names, and mail programs link addresses."""
+    """Return a value as one line that mail programs do not turn into a link, because people choose their own names."""
     return _HOST_DOT.sub("[.]", _SCHEME.sub("[:]", _SHARE.sub("[\\\\\\\\]", _one_line(value))))
 
 
 def _one_line(text: str) -> str:
-    """Collapse white space, so that no name can add a header or a line."""
+    """Collapse white space to prevent header injection: no value can add a header or a line."""
     plain = " ".join(text.split())
     return plain if plain.isprintable() else " ".join("".join(c if c.isprintable() else " " for c in plain).split())
 

@@ -10,7 +10,7 @@ import msgspec
 
 from rolecall.settings.policy import RequirementType
 
-# Also notified by the triggers of schema/notifications.sql.
+# The PostgreSQL NOTIFY channel that wakes the sender; triggers in schema/notifications.sql use it too.
 CHANNEL = "notifications"
 # What a reviewer is asked to do.
 ASKED_TO = {
@@ -77,7 +77,7 @@ class MessageOutcome(StrEnum):
     SENT = "sent"
     # Kept in the outbox: no server is configured to send it.
     KEPT = "kept"
-    # The receiver asked to try again later, such as greylisting or a full mailbox.
+    # The server asked for a later attempt, for example because of greylisting or a full mailbox.
     DEFERRED = "deferred"
     REFUSED = "refused"
     # The server could not be used: no connection, no TLS, a wrong password. The message is not at fault.
@@ -86,7 +86,7 @@ class MessageOutcome(StrEnum):
     UNKNOWN = "unknown"
     # The server accepted it, and reported later that it could not be delivered.
     BOUNCED = "bounced"
-    # The service failed to write the text; other messages are sent.
+    # An error in the service prevented the text of this message; other messages are not affected.
     UNWRITTEN = "unwritten"
 
 
@@ -211,7 +211,7 @@ MESSAGE_TAKES = timedelta(seconds=30)
 LEASE = timedelta(seconds=60)
 # A message that waits longer for a connection is released, so that it is not sent for work that was done meanwhile.
 FRESH_FOR = timedelta(seconds=5)
-# Messages that a worker has claimed at once. Few, because a worker that dies leaves their outcome unknown.
+# The most messages that a worker claims at a time. Few, because their outcome is unknown if the worker dies.
 IN_FLIGHT = {Channel.EMAIL: 64, Channel.SLACK: 16, Channel.TEAMS: 16}
 ROUTED_AT_ONCE = 500
 KEPT_FOR = timedelta(days=90)
@@ -282,14 +282,14 @@ class NotificationFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FactContext(msgspec.Struct, frozen=True):
-    """What the facts depend on besides the database."""
+    """Inputs of the facts that are not in the database."""
 
     reminders: Reminders
     zone: ZoneInfo
 
 
 class Claimed(msgspec.Struct, frozen=True):
-    """A notification leased to this worker; `is_active` says whether its recipient still is."""
+    """A notification leased to this worker; `is_active` says whether its recipient is still active."""
 
     id: UUID
     identity_id: UUID

@@ -53,7 +53,7 @@ async def facts_or_faults(
 ) -> tuple[dict[UUID, NotificationFacts], dict[UUID, Exception]]:
     """Return the facts of each notification, and the errors of those that cannot be read.
 
-    After an error each is read alone, so that one record with a surprising value stops no others.
+    After an error each notification is read separately, so that one with an unexpected value does not block the others.
     """
     try:
         async with db.transaction():
@@ -348,7 +348,7 @@ async def _of_reports(db: Db, ids: Sequence[UUID], _: FactContext) -> dict[UUID,
 
 
 async def _of_owned_entitlements(db: Db, ids: Sequence[UUID], _: FactContext) -> dict[UUID, NotificationFacts]:
-    """Read who left; `part` is their id, and the item the application whose entitlements they owned."""
+    """Read the person who left, whose id is in `part`; the item is the application whose entitlements they owned."""
     rows = await fetch_rows(
         db,
         """SELECT n.id, a.id, a.name, i.first_name || ' ' || i.last_name, i.status <> 'Active',

@@ -173,7 +173,7 @@ async def _message(
             notes.append(await _note(db, routing, row, about[row.id], recipient))
         except psycopg.Error:
             raise
-        except Exception as error:  # one record with a surprising value must stop no other message
+        except Exception as error:  # one record with an unexpected value must not block others
             faults |= {each.id: error for each in (rows if is_written_once else [row])}
     if not notes:
         return None
@@ -201,7 +201,7 @@ async def _note(db: Db, routing: Routing, row: Claimed, about: NotificationFacts
 
 
 async def _begin(db: Db, messages: Sequence[tuple[OutgoingMessage, Sequence[Claimed]]], now: datetime) -> None:
-    """Record the messages before they are sent, so that a message lost in a crash is known."""
+    """Record messages before they are sent, so that a crash leaves a record of each."""
     await insert_rows(
         db,
         "notification_messages",

@@ -40,7 +40,7 @@ from rolecall.notifications.shapes import (
 )
 from rolecall.notifications.visibility import hidden_from
 
-# The owner of each secret, to which it is sealed.
+# The owner id of each channel's secret; encryption binds the secret to it.
 SECRET_OWNERS = {Channel.EMAIL: UUID(int=2), Channel.SLACK: UUID(int=3), Channel.TEAMS: UUID(int=4)}
 
 
@@ -158,7 +158,7 @@ async def policy(db: Db) -> NotificationPolicy:
 
 
 class Delivery(msgspec.Struct, frozen=True):
-    """How messages can be delivered now."""
+    """The settings, secrets and configured channels that deliveries use now."""
 
     policy: NotificationPolicy
     secrets: dict[Channel, str]

@@ -86,7 +86,7 @@ async def _remind_of_reviews(db: Db, reminders: Reminders, zone: ZoneInfo, now: 
 
 
 async def _remind_of_exceptions(db: Db, reminders: Reminders, zone: ZoneInfo, now: datetime) -> None:
-    """Remind the people who can approve an exception, and again after as many days."""
+    """Remind the people who can approve an exception after `remind_after_days`; repeat after that many days."""
     days = reminders.remind_after_days
     if not days:
         return
@@ -119,7 +119,7 @@ async def _escalate(db: Db, reminders: Reminders, zone: ZoneInfo, now: datetime)
 
 
 async def _escalate_absent(db: Db, now: datetime) -> bool:
-    """Escalate at once the requests whose reviewers left, or are on leave and have no stand-in who may decide."""
+    """Escalate at once the requests that have a rule to which no reviewer or stand-in can respond."""
     ids = await _without_reviewers(db, now)
     asked = await add_reviewers(db, ids, supervisors=True, absent_on=now)
     said = "The reviewers left, cannot sign in, must not decide, or are on leave and have no stand-in"
@@ -146,7 +146,7 @@ async def _notify_further(
 
 
 async def _without_reviewers(db: Db, now: datetime) -> list[UUID]:
-    """Lock requests whose pending reviewers all left or are on leave without a stand-in."""
+    """Lock requests that have a rule to which no reviewer or stand-in can respond."""
     rows = await fetch_rows(
         db,
         f"""SELECT r.id FROM access_requests r

@@ -88,7 +88,7 @@ async def _with_names(request: AnyRequest, config: Config) -> Carried:
 async def change_notification_settings(
     db: Db, caller: Caller, raw: Json, facts: Facts, config: Config
 ) -> NotificationSettings:
-    """Change the given settings. A change of `email` also needs `identities:write`: links to sign in are mailed."""
+    """Change the given settings. A change of `email` also needs `identities:write`: sign-in links are mailed."""
     await actions.change_settings(db, caller, raw, facts, config)
     return await queries.settings(db)
 
@@ -134,7 +134,7 @@ class ReturnedMail(msgspec.Struct, frozen=True):
 
 
 async def _parsed(request: AnyRequest, config: Config) -> Carried:
-    """Parse the mail in a thread before the operation takes a database connection, because strangers write it."""
+    """Parse the untrusted mail in a thread, before the operation takes a database connection: parsing may be slow."""
     carried = await plain_json(request, config)
     mail = carried.raw.get("mail")
     report = await asyncio.to_thread(report_in, mail) if isinstance(mail, str) else None
@@ -143,7 +143,7 @@ async def _parsed(request: AnyRequest, config: Config) -> Carried:
 
 @operation("POST", "/bounce", scope=Scope.BOUNCES_WRITE, body=BounceBody, read_body=_parsed)
 async def report_bounced_message(db: Db, raw: ReturnedMail, facts: Facts, now: datetime) -> BounceResult:
-    """Mark a message as bounced by the mail that came back; a mail that is no delivery report changes nothing."""
+    """Mark the message that a delivery report is about as bounced. Any other mail changes nothing."""
     check(BounceBody, raw.body, facts)
     return await actions.record_bounce(db, raw.report, now)
 

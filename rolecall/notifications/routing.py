@@ -1,4 +1,4 @@
-"""Decide channel and time of new notifications by the settings and the preferences of that moment."""
+"""Choose the channel and time of new notifications from the current settings and preferences."""
 
 from datetime import datetime
 from uuid import UUID
@@ -24,7 +24,7 @@ _EVENT = "Personnel Event"
 
 
 class Routing(msgspec.Struct, frozen=True):
-    """What decides how a notification is sent; `channels` are those that are configured."""
+    """The settings that determine how notifications are sent; `channels` are those that are configured."""
 
     policy: NotificationPolicy
     channels: frozenset[Channel]
@@ -33,7 +33,7 @@ class Routing(msgspec.Struct, frozen=True):
 
 
 async def route(db: Db, routing: Routing, now: datetime) -> int:
-    """Decide channel and time of new notifications; return how many there were."""
+    """Choose the channel and time of a batch of new notifications; return how many there were."""
     rows = await fetch_rows(
         db,
         f"""SELECT n.id, n.kind, n.item_kind, n.item_id, n.part, n.identity_id, p.channel, p.rhythm, z.zone,
@@ -97,7 +97,7 @@ def _routed(routing: Routing, row: _NewRow, now: datetime) -> _Routed:
 
 
 def _zone_of(row: _NewRow, default: ZoneInfo) -> ZoneInfo:
-    """Return the zone that the person chose; this machine may not know one that another machine accepted."""
+    """Return the zone that the person chose, or the default if this machine does not know it."""
     try:
         return ZoneInfo(row.zone) if row.zone else default
     except (ZoneInfoNotFoundError, ValueError, OSError):
@@ -110,7 +110,7 @@ def _rule(routing: Routing, row: _NewRow) -> KindRule:
     rule = policy.rule_of(NotificationKind(row.kind))
     if not rule.is_locked and row.channel is not None and row.rhythm is not None:
         rule = msgspec.structs.replace(rule, channel=Channel(row.channel), rhythm=Rhythm(row.rhythm))
-    # Every notification about an event concerns a person, also one of another kind.
+    # Personnel events stay out of chats even when the kind of the notification, such as Assigned, is allowed there.
     about_person = row.item_kind == _EVENT and not policy.rule_of(NotificationKind.PERSONNEL_EVENT).is_chat_allowed
     is_usable = rule.is_chat_allowed and rule.channel in routing.channels
     if rule.channel in CHATS and (about_person or not is_usable):

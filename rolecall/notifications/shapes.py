@@ -122,7 +122,7 @@ class ChannelTest(msgspec.Struct, rename="camel"):
 
 
 class BounceResult(msgspec.Struct, rename="camel"):
-    """What a returned mail changed: the message that is marked as bounced, or why none is."""
+    """The message that a returned mail marked as bounced, or the reason why it marked none."""
 
     message_id: UUID | None
     said: str
@@ -211,7 +211,7 @@ class NotificationSettingsBody(NotificationFields):
     teams_url: Annotated[Text, Field(max_length=LONGEST_URL)] | None = None
 
 
-# Names that mean something else on each machine.
+# Names of zones whose meaning depends on the machine.
 _LOCAL_ZONES = {"localtime", "posixrules", "Factory"}
 
 

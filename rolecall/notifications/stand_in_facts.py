@@ -87,7 +87,7 @@ def _facts(row: _StandInRow, context: FactContext, why: str) -> NotificationFact
 
 
 def _waiting(row: _StandInRow) -> str:
-    """Say how many requests a stand-in finds waiting."""
+    """Return the end of a sentence: how many requests wait for the stand-in."""
     if row.is_own or not row.waiting:
         return ""
     return f"; {row.waiting} {'request waits' if row.waiting == 1 else 'requests wait'} now"

@@ -1,4 +1,4 @@
-"""Give up notifications that cannot be written, so that an administrator sees them and others are sent."""
+"""Fail notifications whose text cannot be written: administrators see them, and they do not block others."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -14,7 +14,7 @@ log = structlog.get_logger("rolecall.notifications")
 
 
 async def fail(db: Db, rows: Sequence[Claimed], faults: Mapping[UUID, Exception], now: datetime) -> None:
-    """End notifications as failed, each with the reason in the log of messages."""
+    """Mark notifications as failed, each with the reason in the log of messages."""
     if not rows:
         return
     for row in rows:

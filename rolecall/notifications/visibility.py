@@ -16,7 +16,7 @@ from rolecall.reviews import permitted as reviews
 from rolecall.stand_ins import permitted as stand_ins
 
 _Relations = Callable[[Db, Caller, UUID], Awaitable[frozenset[PersonRelation]]]
-# How the relations of a person to the record of a notification are read, by its kind.
+# The record type, and the function that reads a person's relations to the record, by the kind of the item.
 READ: Mapping[str, tuple[RecordType, _Relations]] = {
     "Access Request": (RecordType.REQUEST, requests.relations_to),
     "Personnel Event": (RecordType.EVENT, lambda db, caller, item: events.relations_to(db, caller.id, item)),
@@ -30,7 +30,7 @@ READ: Mapping[str, tuple[RecordType, _Relations]] = {
     ),
     "Import": (RecordType.IMPORT, lambda db, caller, item: applications.relations_to_import(db, caller.id, item)),
 }
-# The roles that see records which concern no single person.
+# The roles that see records that are not about one person, by the kind of the item.
 ROLES = {
     "Webhook": frozenset({Role.ADMINISTRATOR, Role.PEOPLE, Role.OPERATOR}),
     "Channel": frozenset({Role.ADMINISTRATOR}),

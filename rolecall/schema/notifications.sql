@@ -1,12 +1,12 @@
 -- Notifications: triggers insert them in the transaction of the change that they report, so that none is lost.
 --
--- INSERT INTO access_request_events and UPDATE of access_requests (access_requests/moving.py), INSERT and UPDATE of personnel_events
+-- These writes fire the triggers: INSERT of access_request_events, UPDATE of access_requests (access_requests/moving.py) and of responses, INSERT and UPDATE of personnel_events
 -- (personnel_events/actions.py), UPDATE of application_imports and import_runs (application_imports/run/next_import.py) and of webhooks
 -- (webhooks/outbox.py), INSERT and UPDATE of conflict_exceptions, INSERT and DELETE of exception_approvals (conflicts/actions.py), INSERT of conflicts
 -- (refresh_conflicts, schema/duties.sql), INSERT and UPDATE of stand_ins (stand_ins/actions.py), INSERT of review_events (reviews/events.py),
--- review_moves (reviews/moving.py) and review_submissions (reviews/submitting.py), UPDATE of review_templates (reviews/templates.py) and of identities
--- fire the triggers. notifications/reminders.py calls `notify_reviewers`,
--- `notify_further_reviewer`, `remind_approvers`, `notify_of_ending_exceptions` and `notify_of_leaves`, reports/running.py calls `notify_of_report`.
+-- review_moves (reviews/moving.py) and review_submissions (reviews/submitting.py), UPDATE of review_templates (reviews/templates.py), of
+-- identities, and of notification_channels (notifications/channel_health.py). notifications/reminders.py calls `notify_reviewers`, `notify_further_reviewer`,
+-- `remind_approvers`, `notify_of_ending_exceptions` and `notify_of_leaves`, reports/running.py calls `notify_of_report`.
 
 -- The person or token that writes this transaction, or NULL.
 CREATE OR REPLACE FUNCTION author_id() RETURNS uuid STABLE LANGUAGE sql RETURN
@@ -20,12 +20,12 @@ CREATE OR REPLACE FUNCTION people_to_notify(reviewer uuid) RETURNS SETOF uuid ST
     WHERE reviewer = administrators_id() AND c.role = 'Administrator' AND i.status = 'Active';
 END;
 
--- The active people who can respond: the people behind a reviewer and those who stand in for them.
+-- The active people behind a reviewer and those who stand in for them, whether or not they may decide on a given request.
 CREATE OR REPLACE FUNCTION people_who_respond(reviewer uuid, response_type text) RETURNS SETOF uuid STABLE ROWS 1 LANGUAGE sql BEGIN ATOMIC
     SELECT people_to_notify(reviewer) UNION SELECT stand_ins_for(reviewer, response_type, written_on());
 END;
 
--- The active people who may respond to a request: the people behind a reviewer and those who stand in for them.
+-- The people behind a reviewer, and those who stand in for them, who may decide on this request.
 CREATE OR REPLACE FUNCTION people_who_may_respond(request access_requests, response_type text, reviewer uuid) RETURNS SETOF uuid STABLE ROWS 1 LANGUAGE sql BEGIN ATOMIC
     SELECT person FROM people_to_notify(reviewer) AS person
     WHERE may_decide(person) AND person <> ALL (excluded_from(request, response_type))
@@ -49,7 +49,7 @@ BEGIN
     END IF;
 END $$;
 
--- The people who may give the pending responses that these requests await, except of rules that another reviewer met.
+-- The people who may give the pending responses that these requests await. Rules that another reviewer has already met need no response.
 CREATE OR REPLACE FUNCTION people_asked(requests uuid[]) RETURNS TABLE (request_id uuid, type text, person uuid) STABLE LANGUAGE sql BEGIN ATOMIC
     SELECT DISTINCT r.id, p.type, to_notify.person
     FROM access_requests r
@@ -115,7 +115,7 @@ CREATE OR REPLACE TRIGGER notify_of_request_events AFTER INSERT ON access_reques
 -- A request moved: mark its notifications as read, and notify the reviewers who must respond now.
 CREATE OR REPLACE FUNCTION notify_of_moved_requests() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
-    -- A request that stays Pending for another reviewer has another time.
+    -- Compare the time too: a request that stays Pending but now waits for another reviewer has only a new `status_since`.
     moved CONSTANT uuid[] := ARRAY(SELECT id FROM (SELECT id, status, status_since FROM new_rows EXCEPT SELECT id, status, status_since FROM old_rows) AS changed);
 BEGIN
     IF cardinality(moved) > 0 THEN
@@ -128,7 +128,8 @@ END $$;
 CREATE OR REPLACE TRIGGER notify_of_moved_requests AFTER UPDATE ON access_requests REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION notify_of_moved_requests();
 
--- A personnel event was created or canceled, or the return date of a leave changed: notify the supervisor of the person, and of a leave the person, unless they did it.
+-- A personnel event was created or canceled, or the return date of a leave changed: notify the supervisor, and for a leave the
+-- person too, except the one who did it.
 CREATE OR REPLACE FUNCTION notify_of_personnel_events() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM notify_people(ARRAY(
@@ -173,7 +174,7 @@ END $$;
 CREATE OR REPLACE TRIGGER notify_of_held_import AFTER UPDATE OF held ON import_runs FOR EACH ROW
     WHEN (NEW.held IS NOT NULL AND OLD.held IS NULL) EXECUTE FUNCTION notify_of_held_import();
 
--- A webhook that the circuit breaker probes, or that the service disabled.
+-- A webhook failed until the circuit breaker only probes it, or the service disabled it: notify the administrators.
 CREATE OR REPLACE FUNCTION notify_of_failing_webhook() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM notify_people(ARRAY(SELECT people_to_notify(administrators_id())), 'Webhook Failing', 'Webhook', NEW.id);
@@ -252,7 +253,7 @@ BEGIN
 END $$;
 CREATE OR REPLACE TRIGGER notify_of_approval AFTER INSERT ON exception_approvals FOR EACH ROW EXECUTE FUNCTION notify_of_approval();
 
--- An approval was removed because its person cannot give it now: notify the people whose turn it is, except those who know. At the end of the
+-- An approval was removed because its person cannot give it now: notify the people who can give it now, except those who know. At the end of the
 -- transaction, because the approval that replaces it follows.
 CREATE OR REPLACE FUNCTION notify_of_removed_approval() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -324,7 +325,7 @@ END $$;
 CREATE OR REPLACE TRIGGER notify_of_left_control_owners AFTER UPDATE ON identities REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION notify_of_left_control_owners();
 
--- Conflicts began: notify the owner of the rule, or else the administrators, once until they have read it.
+-- Conflicts began: notify the owner of the rule, or else the administrators, unless they have an unread notification of this rule.
 CREATE OR REPLACE FUNCTION notify_of_conflicts() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM notify_people(ARRAY(SELECT person FROM people_to_notify(coalesce(
@@ -339,7 +340,8 @@ END $$;
 CREATE OR REPLACE TRIGGER notify_of_conflicts AFTER INSERT ON conflicts REFERENCING NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION notify_of_conflicts();
 
--- A stand-in was named or ended early: notify both people, except the one who did it. At most ten an hour, to limit the messages that a person can cause.
+-- A stand-in was named or ended early: notify both people, except the one who did it. At most ten an hour for each
+-- recipient, to limit the messages that a person can cause.
 CREATE OR REPLACE FUNCTION notify_of_stand_in() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM notify_people(ARRAY(SELECT i.id FROM identities i WHERE i.id IN (NEW.stand_in_id, NEW.identity_id) AND i.status = 'Active'
@@ -353,7 +355,8 @@ CREATE OR REPLACE TRIGGER notify_of_new_stand_in AFTER INSERT ON stand_ins FOR E
 CREATE OR REPLACE TRIGGER notify_of_ended_stand_in AFTER UPDATE OF ends_on ON stand_ins FOR EACH ROW
     WHEN (NEW.ends_on < OLD.ends_on) EXECUTE FUNCTION notify_of_stand_in();
 
--- Leaves that began in the last 30 days: notify the person, and who stands in unless they were named, once.
+-- Current leaves that began in the last 30 days: notify the person and the automatic stand-in, once. Neither is notified if that stand-in was also named,
+-- because `notify_of_stand_in` notifies of those.
 CREATE OR REPLACE FUNCTION notify_of_leaves(moment timestamptz) RETURNS void LANGUAGE sql BEGIN ATOMIC
     SELECT notify_people(ARRAY[l.stand_in_id, l.identity_id], 'Stand-In', 'Personnel Event', l.event_id, 'Leave')
     FROM (SELECT a.event_id, a.identity_id, automatic_stand_in(a.identity_id, moment) AS stand_in_id FROM absences a

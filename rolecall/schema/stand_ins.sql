@@ -4,7 +4,8 @@
 CREATE OR REPLACE FUNCTION is_absent(person uuid, moment timestamptz) RETURNS boolean STABLE LANGUAGE sql RETURN
     EXISTS (SELECT FROM absences a WHERE a.identity_id = person AND a.starts_on <= moment AND (a.ends_on IS NULL OR a.ends_on > moment));
 
--- Why a person must not decide: they left, cannot sign in, or are an Auditor, who decides nothing. Null if they may.
+-- Why a person must not decide: they left, cannot sign in, or are an Auditor, who decides nothing. NULL if nothing prevents it, and for an
+-- unknown id.
 CREATE OR REPLACE FUNCTION obstacle_of(person uuid) RETURNS text STABLE LANGUAGE sql RETURN
     (SELECT CASE WHEN i.status <> 'Active' THEN 'is ' || i.status
                  WHEN c.role IS NULL AND i.type = ANY (types_without_sign_in()) THEN 'cannot sign in'
@@ -14,7 +15,7 @@ CREATE OR REPLACE FUNCTION obstacle_of(person uuid) RETURNS text STABLE LANGUAGE
 CREATE OR REPLACE FUNCTION may_decide(person uuid) RETURNS boolean STABLE LANGUAGE sql RETURN
     EXISTS (SELECT FROM identities i WHERE i.id = person) AND obstacle_of(person) IS NULL;
 
--- Whether a person entered or prolonged a current or coming leave of another.
+-- Whether `author` entered or prolonged a current or planned leave of `person`.
 CREATE OR REPLACE FUNCTION entered_leave_of(author uuid, person uuid) RETURNS boolean STABLE LANGUAGE sql RETURN
     EXISTS (SELECT FROM absences a WHERE a.identity_id = person AND author = ANY (a.entered_by || a.prolonged_by));
 
@@ -26,7 +27,7 @@ CREATE OR REPLACE FUNCTION automatic_stand_in(person uuid, moment timestamptz) R
      WHERE p.id = person AND above.id <> p.id AND NOT entered_leave_of(above.id, p.id) AND is_absent(person, moment) AND may_decide(above.id));
 
 -- The person who responds for a person: the one named for this type, else for every type, else the one who stands in during a leave. An
--- inactive person has none: the authority to decide ended with their own.
+-- inactive person has none, because they have no authority left to pass on.
 CREATE OR REPLACE FUNCTION stand_in_of(person uuid, response_type text, moment timestamptz) RETURNS uuid STABLE LANGUAGE sql RETURN
     (SELECT coalesce(
         (SELECT s.stand_in_id FROM stand_ins s
@@ -40,9 +41,9 @@ CREATE OR REPLACE FUNCTION entered_current_leave(authors uuid[], people uuid[], 
     EXISTS (SELECT FROM absences a WHERE a.identity_id = ANY (people) AND (a.entered_by || a.prolonged_by) && authors AND a.starts_on <= moment
                                      AND (a.ends_on IS NULL OR a.ends_on > moment));
 
--- Everyone who may decide for a person, directly or through others; `excluded` are the people who must not decide. The chain ends at a cycle, at an
--- excluded person, who does not choose who decides either, and at a person who entered the leave of one before them in the chain (`stand_in_of`
--- allows it if that one named them).
+-- Everyone who may decide for a person, directly or through a chain of stand-ins; `excluded` are the people who must not decide. The chain ends at a cycle,
+-- at an excluded person, because they must not choose who decides either, and before a person who entered the current leave of someone earlier in the chain.
+-- A direct stand-in is exempt from that last check: `stand_in_of` returns one who entered the leave only if the person named them.
 CREATE OR REPLACE FUNCTION eligible_stand_ins(person uuid, response_type text, moment timestamptz, excluded uuid[]) RETURNS SETOF uuid STABLE ROWS 1 LANGUAGE sql BEGIN ATOMIC
     WITH RECURSIVE chain AS (
         SELECT stand_in_of(person, response_type, moment) AS id, ARRAY[person] AS before WHERE person <> ALL (excluded)
@@ -58,7 +59,7 @@ CREATE OR REPLACE FUNCTION stand_ins_for(person uuid, response_type text, moment
     SELECT eligible_stand_ins(person, response_type, moment, '{}');
 END;
 
--- The people between a person and the one who responds for them through others.
+-- The people in the chain of stand-ins between a person and `last`.
 CREATE OR REPLACE FUNCTION stand_ins_between(person uuid, last uuid, response_type text, moment timestamptz) RETURNS SETOF uuid STABLE ROWS 1 LANGUAGE sql BEGIN ATOMIC
     WITH RECURSIVE chain AS (
         SELECT stand_in_of(person, response_type, moment) AS id
@@ -83,8 +84,8 @@ CREATE OR REPLACE FUNCTION responds_for(person uuid, moment timestamptz) RETURNS
     SELECT r.id, r.type FROM represented r WHERE r.id <> person;
 END;
 
--- Whether a reviewer who may decide, or a person who stands in for them, can respond; `excluded` are the people who must not decide. A reviewer who is no
--- person stands for the administrators.
+-- Whether a reviewer who may decide, or a person who stands in for them, can respond; `excluded` are the people who must not decide. A reviewer
+-- that is not an identity means the administrators.
 CREATE OR REPLACE FUNCTION can_be_answered(reviewer uuid, response_type text, moment timestamptz, excluded uuid[]) RETURNS boolean STABLE LANGUAGE sql RETURN
     reviewer <> ALL (excluded) AND NOT is_absent(reviewer, moment)
         AND (may_decide(reviewer) OR NOT EXISTS (SELECT FROM identities i WHERE i.id = reviewer))

@@ -44,7 +44,7 @@ async def create_stand_in(db: Db, caller: Caller, raw: Json, facts: Facts) -> St
         person=person,
         stand_in=body.stand_in_id,
         type=body.type,
-        # A stand-in must not seem to cover earlier decisions.
+        # Never start in the past: the record would seem to cover decisions that were made before it.
         starts=max(body.starts_on or facts.now, facts.now),
         ends=body.ends_on,
         comment=body.comment,
@@ -125,7 +125,7 @@ async def _is_represented(db: Db, person: UUID, body: StandInBody, now: datetime
 
 
 async def end_stand_in(db: Db, caller: Caller, id: str, now: datetime) -> None:
-    """End a stand-in now, or delete one that has not started; that of others only with `config:manage`."""
+    """End a stand-in now, or delete one that has not started; that of another person needs `config:manage`."""
     found = await queries.get(db, known_guid("StandIn", id), now)
     if found.identity.id != await own_id(db, caller) and Scope.CONFIG_MANAGE not in caller.scopes:
         raise Forbidden(Scope.CONFIG_MANAGE)

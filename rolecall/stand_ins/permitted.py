@@ -1,4 +1,4 @@
-"""Decide who may see a stand-in that was named: both people."""
+"""Decide who may see a named stand-in: the stand-in and the person for whom they respond."""
 
 from uuid import UUID
 

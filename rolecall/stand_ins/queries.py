@@ -55,7 +55,8 @@ async def get(db: Db, id: UUID, now: datetime) -> StandInItem:
 async def represented_by(db: Db, person_id: UUID, now: datetime) -> list[Represented]:
     """Return the people for whom a person responds now, by name.
 
-    One who named a stand-in for some types only is returned twice: with these, and with the automatic ones.
+    A person on leave who named a stand-in for some types only may be returned twice: once with the types that they
+    named, once with the automatic ones.
     """
     rows = await fetch_rows(
         db,
@@ -76,7 +77,7 @@ async def represented_by(db: Db, person_id: UUID, now: datetime) -> list[Represe
 
 
 async def planned_for(db: Db, person_id: UUID, now: datetime) -> list[StandInItem]:
-    """Return the stand-ins that a person will be, soonest first."""
+    """Return the next 20 periods in which a person will stand in for others, soonest first."""
     rows = await fetch_rows(
         db,
         f"""SELECT {_COLUMNS} {_FROM}
@@ -89,7 +90,7 @@ async def planned_for(db: Db, person_id: UUID, now: datetime) -> list[StandInIte
 
 
 async def acting_for(db: Db, stand_in_id: UUID, person_id: UUID, type: RequirementType, now: datetime) -> Caller:
-    """Return the person who responds for another now, as the caller that the console would make of them."""
+    """Return the stand-in who responds for another person now, as if they were the caller in the console."""
     rows = await fetch_rows(
         db,
         """SELECT i.first_name || ' ' || i.last_name FROM stand_ins_for(%(person)s, %(type)s, %(now)s) AS s
@@ -106,7 +107,7 @@ async def acting_for(db: Db, stand_in_id: UUID, person_id: UUID, type: Requireme
 
 
 async def as_person(db: Db, id: UUID, now: datetime) -> Caller:
-    """Return a person as the caller that the console would make of them, without scopes."""
+    """Return a person as if they were the caller in the console, without scopes."""
     name, pairs = (
         await fetch_rows(
             db,

@@ -36,7 +36,7 @@ class Represented(msgspec.Struct, frozen=True):
 
 
 class StandInBody(Body):
-    """A stand-in; without `identityId` for the caller."""
+    """A stand-in to name; it is for the caller if `identityId` is omitted."""
 
     identity_id: Maybe[IdentityId | None] = None
     stand_in_id: IdentityId
