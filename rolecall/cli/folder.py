@@ -130,14 +130,21 @@ def clear_refusals() -> Iterator[None]:
         ) from error
 
 
-def with_database(data_dir: Path | None, act: Callable[["Config", "Db"], Awaitable[T]], *, snapshot: bool = False) -> T:
-    """Run `act` in one transaction on an existing database of this version, and return its result."""
+@contextmanager
+def current_database(data_dir: Path | None) -> Iterator["Config"]:
+    """Open an existing database of this version."""
     from rolecall.core.migrate import check
 
     with found_database(data_dir) as config:
         assert config.database_url
         with clear_refusals():
             check(config.database_url)
+        yield config
+
+
+def with_database(data_dir: Path | None, act: Callable[["Config", "Db"], Awaitable[T]], *, snapshot: bool = False) -> T:
+    """Run `act` in one transaction on an existing database of this version, and return its result."""
+    with current_database(data_dir) as config:
         return in_transaction(config, act, snapshot=snapshot)
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import rich_click as click
 
-from rolecall.cli.folder import data_dir_option, found_database
+from rolecall.cli.folder import clear_refusals, current_database, data_dir_option
 
 
 @click.group
@@ -21,7 +21,7 @@ def sync(url: str, full: bool, compact: bool, data_dir: Path | None) -> None:
     """Bring the tables below URL up to date: all of them as of one moment.
 
     URL is a folder, or a place such as `s3://bucket/rolecall` whose credentials are in the environment (`AWS_…`).
-    Only what changed since the last sync is written. A sync that was interrupted is run again.
+    Only what changed since the last sync is written. If a sync is interrupted, run it again.
 
     Example: `rolecall lake sync /srv/lake/rolecall`
     """
@@ -32,7 +32,7 @@ def sync(url: str, full: bool, compact: bool, data_dir: Path | None) -> None:
     except ImportError:
         raise CannotRun('The lake needs the library deltalake: pip install "rolecall[lake]"') from None
 
-    with found_database(data_dir) as config:
+    with current_database(data_dir) as config, clear_refusals():
         assert config.database_url
         for table in syncing.sync(config.database_url, url, full=full):
             changes = f"{table.written:,} written, {table.removed:,} removed"

@@ -15,6 +15,7 @@ FINDING = [
     ("audit", "head"),
     ("audit", "export"),
     ("evidence", "ada@example.com"),
+    ("lake", "sync", "/dev/null/lake"),
     ("doctor",),
     ("purge-secrets", "Payroll"),
     ("backup", "/dev/null/backup.tar"),
@@ -48,8 +49,10 @@ def test_creating_the_first_token_or_administrator_creates_the_database(tmp_path
 
 def test_reading_commands_do_not_migrate_an_empty_external_database(empty_database: str, tmp_path: Path) -> None:
     listed = rolecall("token", "list", ROLECALL_DATABASE_URL=empty_database)
+    copied = rolecall("lake", "sync", tmp_path / "lake", ROLECALL_DATABASE_URL=empty_database)
     saved = rolecall("backup", tmp_path / "x.tar", ROLECALL_DATABASE_URL=empty_database)
 
+    assert (copied.returncode, "is empty" in copied.stderr, (tmp_path / "lake").exists()) == (1, True, False)
     assert (listed.returncode, listed.stderr.count("\n"), "is empty" in listed.stderr) == (1, 1, True)
     assert (saved.returncode, saved.stderr) == (1, "Error: The database is empty; there is nothing to back up\n")
     with psycopg.connect(empty_database) as db:
