@@ -73,8 +73,8 @@ class Catalogue:
         kind, known = ("Group", self.groups) if is_group else ("Permission", self.permissions)
         words = name.permission if is_group else name.words()
         if not known and not fits:
-            alike = [found for look in skeletons(name.permission) for found in self._by_look.get(look, [])]
-            return Lookup(name, self._complain("Permission", words, alike) if alike else None)
+            similar = [found for look in skeletons(name.permission) for found in self._by_look.get(look, [])]
+            return Lookup(name, self._complain("Permission", words, similar) if similar else None)
         return Lookup(name, self._complain(kind, words, fits or self.every))
 
     def find_group(self, name: str) -> Lookup:

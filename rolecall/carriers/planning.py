@@ -47,7 +47,7 @@ def plan(request: AccessRequestDetail, carrier: Carrier, facts: RequestFacts) ->
 
 
 def _require_known(request: AccessRequestDetail, account: KnownAccount | None) -> None:
-    """Require that the account is known as the person's: its name may have been given to somebody else."""
+    """Require that imports show the account as the person's: another person may have this username now."""
     if account is None:
         raise Inexpressible(f"the last import shows no account {request.target.name}")
     if not account.is_of_person:

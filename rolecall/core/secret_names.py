@@ -79,7 +79,7 @@ def looks_secret(header: str) -> bool:
     folded, words = _OTHERS.sub("", folded), words - ({"time"} if _OTHERS.search(folded) else set())
     if words & _ABOUT_WORDS or any(part in folded for part in _ABOUT):
         return False
-    # A key stays a secret whatever the header says about passwords: `passwordResetToken`.
+    # A column of keys is secret even if its name also describes a password, such as `passwordResetToken`.
     if words & _KEYS:
         return True
     about = _STATES.fullmatch(folded) or words & _ABOUT_PASSWORD_WORDS
