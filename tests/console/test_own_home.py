@@ -81,6 +81,17 @@ async def test_supervisor_sees_what_waits_and_upcoming_events(
     assert "Goes on leave on" in shown["team"]
 
 
+async def test_home_says_how_many_more_requests_wait(administrator: httpx2.AsyncClient, db: Db, team: Team) -> None:
+    for number in range(8):
+        application = await an_application(db, f"Application {number}")
+        await an_access_request(db, identity_id=team.bob, application_id=application)
+
+    shown = await home(administrator, db, team.grace)
+
+    assert shown["waiting"].startswith("Waiting for you 8")
+    assert shown["waiting"].endswith("2 more requests")
+
+
 async def test_request_that_would_create_a_conflict_is_marked(
     administrator: httpx2.AsyncClient, db: Db, team: Team
 ) -> None:
