@@ -2543,7 +2543,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 603c1a5779b9 function duty_holdings(uuid[], integer[])
 -- 27d9b21a4b67 function duty_spans(uuid[], uuid[])
 -- 18d6a07ecf9f function is_conflict(bigint, bigint)
--- 2dd88105575b function conflict_starts(uuid[], uuid[])
+-- d536665ec18f function conflict_starts(uuid[], uuid[])
 -- 71e7963144d6 function duties_of_gone_group(integer)
 -- a3e3464181f7 function is_group_header(integer, text)
 -- bd7323123b06 function is_in_catalogue(uuid, text, text, text)

@@ -251,12 +251,14 @@ RETURNS TABLE (rule_id uuid, identity_id uuid, since timestamptz) STABLE LANGUAG
         SELECT t.rule_id, t.identity_id, t.moment, is_conflict(
                    count(*) FILTER (WHERE NOT m.is_control AND m.during @> t.moment), count(*) FILTER (WHERE m.is_control AND m.during @> t.moment)) AS holds
         FROM moments t JOIN mine m ON m.rule_id = t.rule_id AND m.identity_id = t.identity_id GROUP BY t.rule_id, t.identity_id, t.moment
-    ), without AS (
-        SELECT s.rule_id, s.identity_id, max(s.moment) AS last FROM states s WHERE NOT s.holds GROUP BY s.rule_id, s.identity_id
+    ), judged AS (
+        -- A window instead of a join of `states` with itself, for which the planner chooses a nested loop.
+        SELECT s.rule_id, s.identity_id, s.moment, s.holds,
+               max(s.moment) FILTER (WHERE NOT s.holds) OVER (PARTITION BY s.rule_id, s.identity_id) AS last_without
+        FROM states s
     )
-    SELECT s.rule_id, s.identity_id, min(s.moment) FROM states s
-    LEFT JOIN without w ON w.rule_id = s.rule_id AND w.identity_id = s.identity_id
-    WHERE s.holds AND (w.last IS NULL OR s.moment > w.last) GROUP BY s.rule_id, s.identity_id;
+    SELECT j.rule_id, j.identity_id, min(j.moment) FROM judged j
+    WHERE j.holds AND (j.last_without IS NULL OR j.moment > j.last_without) GROUP BY j.rule_id, j.identity_id;
 END;
 
 -- Update conflicts for these people and rules; null means all. A conflict that no longer exists ends at `moment`, with the import if one is
