@@ -11,6 +11,8 @@ printed.py      tables that are aligned with spaces or drawn as boxes
 headers.py      the header line of a table
 last_lines.py   totals, footers and page breaks, which are no rows
 profiles.py     what the values of a column look like
+header_words.py the words of headers for each field; header_languages.py those of other languages
+header_names.py what a header says: its names and words
 meanings.py     which field a column is, by header and by values
 parts.py        one content of a file, and the view of a file that the rules decide by
 holders.py      rules for files about people: accounts, or the people of an HR system

@@ -8,6 +8,7 @@ from rolecall.applications.model import Content
 from rolecall.file_shapes.denials import read_access, skip_denied
 from rolecall.file_shapes.directory import groups_in, people_in, placeholders
 from rolecall.file_shapes.groups_held import skip_no_groups, use_filled_group, use_login
+from rolecall.file_shapes.header_names import is_known_header, names_of, words_of
 from rolecall.file_shapes.held import with_users
 from rolecall.file_shapes.holders import (
     about_people,
@@ -17,7 +18,7 @@ from rolecall.file_shapes.holders import (
 )
 from rolecall.file_shapes.kinds import find_bindings, kind_column, read_conditions, share_column, skip_groups
 from rolecall.file_shapes.matrices import GRANTED
-from rolecall.file_shapes.meanings import Meaning, is_known_header, names_of, words_of
+from rolecall.file_shapes.meanings import Meaning
 from rolecall.file_shapes.objects import find_object, tell_apart
 from rolecall.file_shapes.parts import Part, View, add_list, separated_by, without_prefix
 from rolecall.file_shapes.profiles import Profile

@@ -9,7 +9,8 @@ from rolecall.applications.field_words import ACCESS, NO_ACCESS, YES_NO
 from rolecall.applications.file_shape import ANY_OTHER
 from rolecall.applications.model import Content
 from rolecall.core.text import fold
-from rolecall.file_shapes.meanings import Meaning, names_of
+from rolecall.file_shapes.header_names import names_of
+from rolecall.file_shapes.meanings import Meaning
 from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.profiles import Profile
 

@@ -24,9 +24,9 @@ from rolecall.core.db import Db, execute
 from rolecall.core.errors import Conflict, Invalid, Problem
 from rolecall.core.files import Store, Upload
 from rolecall.file_shapes.ending import AS_PROPOSED, SEPARATOR, SKIP_ROWS
+from rolecall.file_shapes.header_names import is_inverted
 from rolecall.file_shapes.json_lists import WHOLE
 from rolecall.file_shapes.matrices import HEADERS_ACROSS
-from rolecall.file_shapes.meanings import is_inverted
 from rolecall.file_shapes.proposing import Reading, propose_in_child, understand_in_child
 from rolecall.file_shapes.sample import sample_of, stored_sample
 from rolecall.file_shapes.shapes import ContentProposal, FileProposal, OpenQuestion, ProposalDetail, ProposedChoice

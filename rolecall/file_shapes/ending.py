@@ -8,7 +8,7 @@ from rolecall.application_imports.read.dates import NAMED_DATES, are_past
 from rolecall.applications.field_words import ACTIVE
 from rolecall.applications.file_shape import ANY_OTHER
 from rolecall.core.text import fold
-from rolecall.file_shapes.meanings import is_feature, is_inverted, words_of
+from rolecall.file_shapes.header_names import is_feature, is_inverted, words_of
 from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.profiles import EXCEL, Profile, is_date, is_serial
 from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice

@@ -2,7 +2,8 @@
 
 from rolecall.applications.model import Content
 from rolecall.core.text import fold
-from rolecall.file_shapes.meanings import Meaning, meanings, names_of
+from rolecall.file_shapes.header_names import names_of
+from rolecall.file_shapes.meanings import Meaning, meanings
 from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.profiles import Profile
 

@@ -1,4 +1,4 @@
-"""Words of headers in languages other than English; the most usual German, French and Spanish ones are in `meanings`.
+"""Words of headers in languages other than English; the usual German, French and Spanish ones are in `header_words`.
 
 They are compared without accents, spaces, dashes and underscores.
 """

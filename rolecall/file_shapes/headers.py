@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from itertools import islice, pairwise
 
 from rolecall.application_imports.read.table import MOST_COLUMNS
+from rolecall.file_shapes.header_names import is_known_header
 from rolecall.file_shapes.last_lines import find_rows, without_blank_end
-from rolecall.file_shapes.meanings import is_known_header
 from rolecall.file_shapes.merged_cells import filled_down
 from rolecall.file_shapes.profiles import most_common_width
 from rolecall.file_shapes.sample_table import MOST_ROWS, SampleTable, Unreadable

@@ -7,9 +7,10 @@ from rolecall.applications.model import Content
 from rolecall.core.text import fold
 from rolecall.file_shapes.denials import access_column
 from rolecall.file_shapes.ending import SEPARATOR, SKIP_ROWS, ask_for_ended, end_after, ended_beside, last_day_of_grants
+from rolecall.file_shapes.header_names import is_inverted, names_of, words_of
 from rolecall.file_shapes.holders import PERSON, choose_username, depends_on
 from rolecall.file_shapes.kinds import kind_column, skip_groups
-from rolecall.file_shapes.meanings import Meaning, is_inverted, names_of, words_of
+from rolecall.file_shapes.meanings import Meaning
 from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.profiles import Profile
 from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice

@@ -10,8 +10,9 @@ from rolecall.core.text import fold, without_accents
 from rolecall.file_shapes.directory import people_in
 from rolecall.file_shapes.ending import end_after, ended_beside
 from rolecall.file_shapes.groups_held import skip_no_groups
+from rolecall.file_shapes.header_names import is_link, names_of, words_of
 from rolecall.file_shapes.kinds import people_among, skip_groups
-from rolecall.file_shapes.meanings import Meaning, assigned, is_link, meanings, names_of, words_of
+from rolecall.file_shapes.meanings import Meaning, assigned, meanings
 from rolecall.file_shapes.parts import Part, View, add_list
 from rolecall.file_shapes.profiles import Profile
 from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice

@@ -10,7 +10,8 @@ from rolecall.applications.field_words import YES_NO
 from rolecall.applications.file_shape import JSON
 from rolecall.applications.model import Content
 from rolecall.core.text import fold
-from rolecall.file_shapes.meanings import Meaning, names_of
+from rolecall.file_shapes.header_names import names_of
+from rolecall.file_shapes.meanings import Meaning
 from rolecall.file_shapes.parts import Part, View, view_of
 from rolecall.file_shapes.profiles import Profile
 

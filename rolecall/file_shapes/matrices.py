@@ -9,8 +9,9 @@ from rolecall.applications.field_words import ACCESS, NO_ACCESS
 from rolecall.applications.model import Content
 from rolecall.core.text import fold
 from rolecall.file_shapes.ending import ask_for_ended
+from rolecall.file_shapes.header_names import is_flag, is_inverted, is_state, names_of
 from rolecall.file_shapes.kinds import share_column
-from rolecall.file_shapes.meanings import Meaning, is_flag, is_inverted, is_state, names_of
+from rolecall.file_shapes.meanings import Meaning
 from rolecall.file_shapes.objects import tell_apart
 from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.profiles import Profile

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from rolecall.file_shapes.meanings import is_about_person, names_access
+from rolecall.file_shapes.header_names import is_about_person, names_access
 
 
 class FilledRows(NamedTuple):

@@ -2,8 +2,9 @@
 
 from typing import Any
 
+from rolecall.file_shapes.header_names import is_about_person, is_flag, names_of
 from rolecall.file_shapes.holders import depends_on
-from rolecall.file_shapes.meanings import Meaning, is_about_person, is_flag, names_of
+from rolecall.file_shapes.meanings import Meaning
 from rolecall.file_shapes.parts import View
 from rolecall.file_shapes.profiles import Profile
 

@@ -7,7 +7,8 @@ from typing import Any
 import msgspec
 
 from rolecall.applications.model import Content
-from rolecall.file_shapes.meanings import Meaning, assigned, meanings, names_of
+from rolecall.file_shapes.header_names import names_of
+from rolecall.file_shapes.meanings import Meaning, assigned, meanings
 from rolecall.file_shapes.profiles import Profile, profiles_of
 from rolecall.file_shapes.sample_table import SampleTable
 from rolecall.file_shapes.shapes import OpenQuestion

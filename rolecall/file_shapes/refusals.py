@@ -3,7 +3,7 @@
 import re
 
 from rolecall.applications.model import Content
-from rolecall.file_shapes.meanings import is_about_person, names_of
+from rolecall.file_shapes.header_names import is_about_person, names_of
 from rolecall.file_shapes.parts import View
 from rolecall.file_shapes.sample_table import Unreadable
 

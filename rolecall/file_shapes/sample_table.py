@@ -9,7 +9,7 @@ import msgspec
 from rolecall.application_imports.read.json_pages import PageSigns
 from rolecall.application_imports.read.table import MOST_COLUMNS
 from rolecall.core.json_paths import flattened, value_at
-from rolecall.file_shapes.meanings import is_about_person
+from rolecall.file_shapes.header_names import is_about_person
 
 MOST_ROWS = 2_000
 RAW_LINES = 12

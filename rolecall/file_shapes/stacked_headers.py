@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from rolecall.file_shapes.meanings import is_about_person, is_known_header
+from rolecall.file_shapes.header_names import is_about_person, is_known_header
 
 # Between a section and a name in the joined header.
 SEPARATOR = " / "

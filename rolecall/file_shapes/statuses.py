@@ -9,7 +9,8 @@ from rolecall.applications.file_shape import ANY_OTHER
 from rolecall.applications.model import Content
 from rolecall.core.text import fold
 from rolecall.file_shapes.ending import AS_PROPOSED, end_after, ended_beside, ended_if, format_of, last_day_beside
-from rolecall.file_shapes.meanings import Meaning, is_inverted, is_known_header, meanings
+from rolecall.file_shapes.header_names import is_inverted, is_known_header
+from rolecall.file_shapes.meanings import Meaning, meanings
 from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.profiles import Profile
 from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice

@@ -1,0 +1,140 @@
+"""Read what a header says: the names that it may have, its words, and whether it is about the account itself."""
+
+import re
+from functools import cache, lru_cache
+from itertools import pairwise
+
+from rolecall.applications.model import same_header
+from rolecall.core.text import without_accents
+from rolecall.file_shapes.header_languages import TRANSLATED
+from rolecall.file_shapes.header_words import (
+    ABOUT_PERSON,
+    ENDED,
+    FEATURES,
+    FLAGS,
+    HELD,
+    KNOWN,
+    NOT_ACTIVE,
+    OF_ACCOUNTS,
+    STATES,
+    TOKENS,
+    WHEN,
+    WORDS,
+)
+
+# A type that an export declares behind a header, such as String(32).
+_TYPED = re.compile(r":(?:string|boolean|integer|int|long|date|number|text|varchar|char)\b.*", re.IGNORECASE)
+_NOISE = {"required", "readonly", "optional", "yesno", "truefalse", "ldap"}
+_LONGEST_HEADER = 500
+_BRACKETED = re.compile(r"[\[(]([^\[\]()]*)[\])]")
+# In a path the name of a role or of a profile is not the name of a person.
+_THING = re.compile(r"(?:profile|role|group|team|department|permissionset|organi[sz]ation|company|definition|license)$")
+_NAMES_OF_THINGS = {"name", "displayname", "label"}
+_SHOWN = {"displayvalue", "display"}
+_LINKS = {"link", "href", "self", "$ref"}
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+
+
+@lru_cache(maxsize=65_536)
+def names_of(header: str) -> list[str]:
+    """Return the names that a header may have: `Block sign in (Yes/No) [accountEnabled]` has two."""
+    header = _TYPED.sub("", header.replace("(s)", "s"))
+    plain = _BRACKETED.sub(" ", header)
+    words = " ".join(word for word in plain.split() if same_header(word) not in _NOISE)
+    parts = [words, header, *_BRACKETED.findall(header)]
+    if "." in header or ":" in header:
+        parts += _names_of_path(header)
+    if header.startswith("@"):
+        parts.append(header[1:])
+    names = [re.sub(r"[^\w.]", "", without_accents(same_header(part))) for part in parts]
+    return [name for name in dict.fromkeys(names) if name and name not in _NOISE]
+
+
+def _names_of_path(header: str) -> list[str]:
+    """Return the names of a path: user.user_name is a username, but role.name is the name of a role."""
+    steps = re.split(r"[.:]", re.sub(r"\[[^\[\]]*\]", "", header))
+    if len(steps) == 1:
+        return []
+    owner, last = same_header(steps[-2]), same_header(steps[-1])
+    # A path into a list, such as groups[].name, is about the list.
+    is_of_thing = last in _NAMES_OF_THINGS and _THING.search(owner) and (owner, last) != ("profile", "displayname")
+    names = ["" if "[]" in header or is_of_thing else steps[-1], "".join(steps[-2:])]
+    # A reference, such as {"display_value": "Sales", "link": "…"}, stands for what it refers to.
+    if last in _SHOWN:
+        names.insert(0, steps[-2])
+    elif last == "value":
+        names.append(steps[-2])
+    if is_of_thing:
+        names.append(f"{steps[-2]}name")
+    return [*names, re.sub(r"\[[^\[\]]*\](?:\.\w+)?", "", header)]
+
+
+@lru_cache(maxsize=65_536)
+def words_of(header: str) -> set[str]:
+    return {word.lower() for word in _WORD.findall(without_accents(_BRACKETED.sub(" ", header)))}
+
+
+def is_link(header: str) -> bool:
+    """Return whether a column has the address of what a reference refers to."""
+    return "." in header and same_header(header.rpartition(".")[2]) in _LINKS
+
+
+def is_known_header(cell: str) -> bool:
+    """Return whether a text is one of the usual headers of any field."""
+    if len(cell) > _LONGEST_HEADER or "=" in cell:
+        return False
+    words = words_of(cell)
+    return any(name in KNOWN for name in names_of(cell)) or any(
+        set(tokens.split()) <= words for each in TOKENS.values() for tokens in each.split(",")
+    )
+
+
+def is_flag(header: str) -> bool:
+    """Return whether a column of yes and no is about the account or the grant itself, and no permission."""
+    return bool(words_of(header) & (FLAGS | FEATURES))
+
+
+def is_about_person(header: str) -> bool:
+    """Return whether a header names something that a person has once: a login, a name, an address."""
+    return any(name in ABOUT_PERSON for name in names_of(header))
+
+
+def names_access(header: str) -> bool:
+    """Return whether a header names groups or permissions."""
+    known = known_for("Group") | known_for("Permission")
+    return bool(known.intersection(names_of(header))) or bool(words_of(header) & HELD)
+
+
+def is_feature(header: str) -> bool:
+    """Return whether a column is about a password, a key or another feature, and not about the account itself."""
+    return bool(words_of(header) & FEATURES)
+
+
+def is_state(header: str) -> bool:
+    """Return whether a column of yes and no says what state an account is in."""
+    return bool(words_of(header) & STATES)
+
+
+def is_inverted(header: str) -> bool:
+    """Return whether a column says the opposite of active, such as `IIQDisabled` and `Block sign in`."""
+    words = words_of(header)
+    is_about_account = bool(words & ENDED) and not words & (FEATURES | WHEN) and not ends_feature(header)
+    return is_about_account or any(name in NOT_ACTIVE for name in names_of(header)[:1])
+
+
+def ends_feature(header: str) -> bool:
+    """Return whether a header says what is disabled, such as `Disabled Multifactor`, and not that the account is."""
+    words = [word.lower() for word in _WORD.findall(without_accents(_BRACKETED.sub(" ", header)))]
+    behind = [after for word, after in pairwise(words) if word in ENDED]
+    return any(not after.isdecimal() and after not in OF_ACCOUNTS for after in behind)
+
+
+@cache
+def known_for(field: str) -> frozenset[str]:
+    known = (word for words in WORDS.values() for word in words.get(field, "").split(","))
+    return TRANSLATED.get(field, frozenset()).union(known)
+
+
+@cache
+def known_for_others(field: str) -> frozenset[str]:
+    return frozenset(KNOWN - known_for(field))

@@ -1,0 +1,158 @@
+"""The words of headers for each field, and the words that change what a header means."""
+
+from rolecall.applications.model import Content
+from rolecall.file_shapes.header_languages import TRANSLATED, TRANSLATED_INACTIVE
+
+# Words of headers for each field, the most specific first. Case, spaces, dashes and underscores do not matter.
+_PERSON = {
+    "Name": "name,fullname,displayname,cn,commonname,name.formatted,formattedname,employeename,realname,gecos"
+    ",anzeigename,nomcomplet,nombrecompleto,nomecompleto",
+    "First Name": "firstname,givenname,first,forename,name.givenname,vorname,prenom,fname,profile.firstname,nombre"
+    ",legalfirstname,preferredfirstname",
+    "Last Name": "lastname,surname,sn,last,familyname,name.familyname,nachname,nom,lname,profile.lastname,apellido"
+    ",apellidos,cognome,familienname,nomdefamille,legallastname",
+    "Email": "email,mail,emailaddress,e-mail,primaryemail,workemail,emails,usermail,smtp,useremail,profile.email"
+    ",emailid,emailadresse,mailadresse,courriel,adressemail,adresseemail,correo,correoelectronico,primaryworkemail",
+    "Employee ID": "employeeid,employeenumber,empnum,empid,employeeno,personnelnumber,staffid,workerid,pernr,personid"
+    ",personalnummer,externalid,badge,hrid,mitarbeiternummer,matricule,numeroempleado,emplid,associateid,employeecode"
+    ",eecode,employee",
+}
+_USERNAME = (
+    "username,samaccountname,login,loginname,loginid,logonname,userlogin,accountname,account,accountid,userid,uid,user"
+    ",userprincipalname,upn,profile.login,subjectsname,granteename,principal,principalname,principalid,subject,identity,bname,benutzer,member,membername"
+    ",nickname,handle,useridentifier,assignedto,actor,grantee,benutzername,benutzerkennung,anmeldename,kennung"
+    ",identifiant,utilisateur,nomutilisateur,usuario,nombredeusuario,utente,nomeutente,uname,signinname,nativeidentity,memberupn"
+    ",memberuserprincipalname,membersamaccountname,userupn,key,oprid,roleuser,identityreference,usename,racfid,operid"
+    ",operatorid,networkid,logonid,useraccount,authorizationname,samid"
+)
+_GROUP = (
+    "group,groupname,role,rolename,agrname,team,teamname,profile,profilename,permissionset,memberof,groups,roles,teams"
+    ",groupdisplayname,securitygroup,gruppe,rolle,assignedgroups,assignedroles,assignedapps,apps,organization,orgs"
+    ",responsibilityname,responsibility,usergroup,usergroups,userrole,license,licenses,membership,memberships,groupid,roleid,jobrole,grantedrole"
+    ",gruppen,rollen,benutzergruppe,gruppenname,groupe,groupes,grupo,grupos,gruppo,gruppi,rol,roleassigned,groupprofilename,groupprofile"
+)
+_ACTIVE = (
+    "active,status,enabled,isactive,accountstatus,accountenabled,state,userstatus,isenabled,useraccountcontrol"
+    ",employmentstatus,accountstate,lifecyclestate,activated,canlogin,rolcanlogin,aktiv,aktiviert,kontostatus,actif,statut,etat,activo"
+    ",estado,stato,workerstatus,loginaccess,loginenabled,loginallowed,enable,accountflags"
+)
+# Headers that say the opposite of active.
+_INACTIVE = (
+    "disabled,isdisabled,suspended,issuspended,blocked,isblocked,block,blocksignin,deactivated,inactive,isinactive,archived"
+    ",blockcredential,blockcredentials,deleted,isdeleted,terminated,nsaccountlock,accountdisabled,revoked,isarchived,deaktiviert,kontodeaktiviert,inaktiv,desactive,inactif"
+)
+_DESCRIPTION = "description,desc,comment,comments,details,notes,note,remark,remarks,beschreibung,bemerkung,descripcion"
+WORDS: dict[Content, dict[str, str]] = {
+    Content.USERS: {
+        "Username": _USERNAME,
+        **_PERSON,
+        "Active": f"{_ACTIVE},{_INACTIVE}",
+        "Locked": "locked,lockedout,islocked,uflag,accountlocked,acctlock,lockout,gesperrt,sperre"
+        ",snowflakelock,verrouille",
+        "Last Login": "lastlogin,lastlogindate,logindate,lastlogon,lastlogondate,lastsignin,lastsignindate,lastactivity"
+        ",lastactive,lastlogontimestamp,lastauthentication,lastaccess,lastseen,passwordlastused,lastsignindatetime"
+        ",signinactivity.lastsignindatetime,lastlogintime,lastsignedin,lastsignon,trdat,latest,lastlogonat,letzteanmeldung,letzteanm,lastsuccesslogin,letzterlogin,derniereconnexion,ultimoacceso"
+        ",lastauthenticated,lastconnection,lastconnectiondate,lastsignondttm",
+        "Password Changed": "passwordchanged,passwordlastset,passwordlastchanged,pwdlastset,passwordchangedate"
+        ",lastpasswordchange,lastpasswordchangedatetime,passwordset",
+    },
+    Content.GROUPS: {
+        "Group": f"{_GROUP},name,displayname,cn",
+        "Description": _DESCRIPTION,
+        "Parent": "parent,parentgroup,parentrole,parentname,memberof",
+        "Nomenclature": "nomenclature,type,grouptype,category",
+    },
+    Content.MEMBERSHIPS: {
+        "Username": f"{_USERNAME},memberemail,useremail,email,mail,members,users,name",
+        "Group": _GROUP,
+    },
+    Content.PERMISSIONS: {
+        "Username": f"{_USERNAME},email,mail,emailaddress,useremail",
+        "Group": f"{_GROUP},name",
+        "Permission": "roledefinitionname,rolerefname,entitlementvalue,"
+        "permission,permissionname,permissions,privilege,privileges,entitlement,entitlements,right,rights"
+        ",authorization,action,actions,permissionid,tcode,transaction,operation,scope,scopes,capability,function,object"
+        ",berechtigung,berechtigungen,recht,rechte,droit,droits,permiso,permisos,privilegetype"
+        ",permissionsetlabel,permissionsetname,accesslevel,permissionlevel,accessright,accessrights,filesystemrights,registryrights,groupuseraccessright",
+        "Header": "header,heading,category,module,system,area,application,app,owner,schema,database,tableschema"
+        ",grantedon,entity,entityname,workspace,workspacename,sitetitle,mailbox,server,servername,computer"
+        ",pscomputername,hostname,cluster",
+        "Section": "section,resource,resourcename,resourceid,screen,safename,safe,spacekey,spacename"
+        ",namespace,object,field,target,path,folder,folderpath,foldername,filepath,directory,share,sharename,tablename,table"
+        ",objectname,scope,project,repository,site,environment,entitlementattribute,permissiontype,permissioncategory",
+        "Access": "access,accesslevel,level,granted,allow,allowed,effect,permissiontype,accesstype,permissionstate"
+        ",accesscontroltype"
+        ",statedesc,zugriff",
+        "Value": "value,limit,amount",
+        "Description": _DESCRIPTION,
+        "Risk Rating": "riskrating,risk,risklevel,severity,criticality,sensitivity",
+    },
+    Content.IDENTITIES: {
+        **{field: words for field, words in _PERSON.items() if field != "Name"},
+        "Type": "type,emptype,employeetype,employmenttype,workertype,persontype,usertype,contracttype",
+        "Title": "title,jobtitle,job,position,jobname,jobrole,role,businesstitle,poste,cargo",
+        "Company": "company,companyname,organization,organisation,legalentity,employer",
+        "Division": "division,businessunit,unit,bu",
+        "Department": "department,dept,departmentname,costcenter,abteilung,team",
+        "Office": "office,location,site,locality,city,branch,officelocation,worklocation",
+        "Supervisor ID": "supervisorid,managerid,manageremployeeid,supervisor,manager,reportsto,manageremployeenumber",
+        "Created": "created,startdate,hiredate,joindate,dateofhire,hiredon,joined,eintrittsdatum,dateembauche",
+        "Updated": "updated,modified,lastmodified,lastupdated",
+        "Status": "status,employmentstatus,state,active,employeestatus,workerstatus,statut,estado",
+    },
+}
+NOT_ACTIVE = TRANSLATED_INACTIVE.union(_INACTIVE.split(","))
+ABOUT_PERSON = {word for each in (_USERNAME, *_PERSON.values()) for word in each.split(",")}.union(
+    *(TRANSLATED[field] for field in ("Username", *_PERSON))
+)
+KNOWN = {word for words in WORDS.values() for each in words.values() for word in each.split(",")}.union(
+    *TRANSLATED.values()
+)
+# Words of columns that name what a person holds.
+HELD = {"permission", "permissions", "role", "roles", "group", "groups", "team", "teams", "set", "sets", "profile"}
+# Parts of abbreviated headers: all of a group must occur as words.
+TOKENS: dict[str, str] = {
+    "Username": "username,opr id,oper id,operator id,user id,usr id,usr,login,logon,acct,account no,account name,user"
+    ",operator,badge id,badge number,card number"
+    ",mitglied,membre,miembro",
+    "Employee ID": "associate id,emp no,emp id,emp nr,emp number,employee no,employee id,staff no,staff id,pers no"
+    ",worker id",
+    "Name": "opr name,operator name,user name,usr name,emp name,full name,person name,member name,display name",
+    "Active": "sts,stat,status,user state,acct status,enabled,active,disabled,suspended,deactivated,blocked",
+    "Supervisor ID": "manager id,manager emp,manager number,supervisor id,supervisor emp",
+    "Locked": "locked,lock,lockout",
+    "Last Login": "last on,last login,last logon,last sign,last signed,last signon,last seen,last access"
+    ",last authenticated,last connection,last sign on,last successful",
+    "First Name": "first name,given name",
+    "Last Name": "last name,family name",
+    "Email": "email,mail",
+    "Created": "hire date,start date",
+    "Type": "worker type,employee type,employment type",
+    "Title": "job title,business title",
+    "Status": "worker status,employee status,employment status,active status,status",
+    "Group": "roles,role,group,groups,grp,team,profile",
+    "Permission": "perm,permission,privilege,entitlement",
+}
+# Words for accounts that are not active, unless the column says when or why.
+ENDED = {
+    "disabled", "suspended", "deactivated", "inactive", "blocked", "terminated", "archived", "revoked", "deaktiviert",
+}  # fmt: skip
+# Words behind them that do not change their meaning.
+OF_ACCOUNTS = {
+    "account", "accounts", "user", "users", "login", "logon", "sign", "signin", "credential", "credentials", "status",
+    "state", "flag", "employee", "person", "member", "worker", "or", "and", "in", "for", "from", "yn",
+}  # fmt: skip
+WHEN = {"date", "on", "at", "time", "by", "reason", "days", "count", "until", "since"}
+# Words for people that a row mentions beside the one that it is about.
+OTHER_PEOPLE = {"manager", "supervisor", "reporting", "reports", "approver", "owner", "sponsor", "by", "boss", "chef"}
+# What may be enabled or active beside an account.
+FEATURES = {
+    "password", "pwd", "mfa", "fa", "sv", "factor", "tfa", "otp", "saml", "public", "key", "license", "billing", "sso",
+    "email", "access", "cert", "sync", "security", "api",
+}  # fmt: skip
+# Words of yes and no columns about an account, or about a grant.
+FLAGS = {
+    "is", "has", "option", "default", "common", "inherited", "delegate", "grantable", "hierarchy", "enabled", "active",
+    "locked", "expired", "expires", "primary", "verified", "required", "synced",
+}  # fmt: skip
+STATES = {"locked", "expired", "verified", "enabled", "active"}
