@@ -1,1 +1,1 @@
-"""Test the connection to a live source: read the first records and show them as an import would understand them."""
+"""Test the connection to a live source: fetch the first records and show the rows that an import would read."""

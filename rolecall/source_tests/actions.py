@@ -1,4 +1,4 @@
-"""Connect to a source, read the first records of each file group, and read them as an import would."""
+"""Connect to a source, fetch the first records of each file group, and read them as an import would."""
 
 import asyncio
 from uuid import UUID
@@ -40,9 +40,9 @@ _LINES = msgspec.json.Encoder().encode_lines
 async def test_source(
     pool: Pool, caller: Caller, application_id: UUID, raw: Json, facts: Facts, config: Config
 ) -> SourceTest:
-    """Test the source in the body, or the saved one. It may be slow, so hold no database connection meanwhile."""
+    """Test the source in the body, or the saved one. Hold no database connection meanwhile: the source may be slow."""
     async with pool.connection() as db:
-        # Before anything is sent with the stored secret; `record_test` requires it again when the test ends.
+        # Check the right before the stored secret is used; `record_test` checks it again before it returns data.
         sources.require_right(caller, await queries.application(db, application_id))
         source, sent = await _source(db, application_id, raw, facts, config)
         groups = await groups_of(db, application_id)
@@ -73,7 +73,7 @@ def _problems(result: SourceTest) -> list[str]:
 
 
 async def record_test(db: Db, caller: Caller, application_id: UUID, result: SourceTest) -> None:
-    """Note who used the credentials of a source; refuse the result to a caller who may not read people from it."""
+    """Audit the test, because it used the credentials of the source; require the right to see its records."""
     sources.require_right(caller, await queries.application(db, application_id))
     await record(db, "Application", application_id, {"testedSource": "works" if result.is_working else "fails"})
 
@@ -81,7 +81,7 @@ async def record_test(db: Db, caller: Caller, application_id: UUID, result: Sour
 async def _source(
     db: Db, application_id: UUID, raw: Json, facts: Facts, config: Config
 ) -> tuple[Source, FoundSecret | None]:
-    """Return the source to test, and its secret if the body has it."""
+    """Return the source to test, and the secret if the body contains one."""
     application = await queries.application(db, application_id)
     check(SourceTestBody, {}, facts)
     if raw.get("source") is not None:

@@ -15,7 +15,7 @@ from rolecall.web.services import Services
 
 
 async def _tested(request: AnyRequest, config: Config) -> Carried:
-    """Query the source before the operation takes a database connection, because it may be slow."""
+    """Test the source before the operation takes a database connection, because the source may be slow."""
     carried = await optional_json(request, config)
     services: Services = request.app.state.services
     id = known_guid("Application", request.path_params["id"])
@@ -33,10 +33,10 @@ async def _tested(request: AnyRequest, config: Config) -> Carried:
     tags=("Administration",),
 )
 async def test_source(db: Db, caller: Caller, id: str, raw: SourceTest) -> SourceTest:
-    """Connect to the live source and read its first records, as an import would understand them.
+    """Connect to the live source, fetch its first records and show the rows that an import would read from them.
 
-    Send a `source` to test it before it is saved. Nothing is stored. An identity source needs the scope
-    `identities:write` as well.
+    Send a `source` to test it before it is saved. The test is audited; its records are not stored. An identity source
+    needs the scope `identities:write` as well.
     """
     await actions.record_test(db, caller, known_guid("Application", id), raw)
     return raw

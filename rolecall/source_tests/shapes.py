@@ -8,7 +8,7 @@ from rolecall.sources.shapes import SourceBody
 
 
 class SourceTestBody(Body):
-    """A source to test before it is saved; without one the saved source is tested."""
+    """A source to test before it is saved; None tests the saved source."""
 
     source: SourceBody | None = None
 
@@ -22,14 +22,14 @@ class UnderstoodContent(msgspec.Struct, rename="camel"):
 
 
 class TestedContent(msgspec.Struct, rename="camel"):
-    """What a file group would get: `found` records were read, of `total` if the source says how many there are."""
+    """The test of a file group: `found` of `total` records were fetched. `total` is None if the source reports none."""
 
     file_group: str
     found: int
     total: int | None
     # Whether `found` is the whole list.
     is_complete: bool
-    # The names of the members that the records have.
+    # The names of the fields that occur in the records.
     fields: list[str]
     understood: list[UnderstoodContent]
     problem: str | None

@@ -30,8 +30,8 @@ _COMMON = frozenset({"kind", "url", "contents", "secret"})
 
 
 async def put_source(db: Db, caller: Caller, application_id: UUID, raw: Json, facts: Facts, config: Config) -> None:
-    """Set the source. A stored secret is kept only while the host, its encryption and the login stay the same."""
-    # Locked, because a schedule with locations and a source exclude each other.
+    """Set the source. Delete the stored secret if the host, the encryption or the login changes."""
+    # Lock against a concurrent change of the schedule: its locations and a source exclude each other.
     await execute(db, "SELECT FROM applications WHERE id = %(id)s FOR NO KEY UPDATE", id=application_id)
     application = await queries.application(db, application_id)
     require_right(caller, application)
@@ -55,7 +55,7 @@ async def put_source(db: Db, caller: Caller, application_id: UUID, raw: Json, fa
 def checked_source(
     application: SourcedApplication, raw: Json, facts: Facts, config: Config
 ) -> tuple[SourceBody, Source]:
-    """Check a body against its application and the limits of this service; return it with the source to store."""
+    """Check a body against its application and the configuration; return it with the source to store."""
     body = check(SourceBody, raw, facts, [*url_problems(raw, config), *_group_problems(raw, application)])
     problems = list(_key_problems(raw, body))
     if problems:
@@ -64,7 +64,7 @@ def checked_source(
 
 
 async def delete_source(db: Db, caller: Caller, application_id: UUID, now: datetime) -> None:
-    """Remove the source with its secret, or with its SCIM tokens and what was pushed; imported data stays."""
+    """Remove the source, its secret, its SCIM tokens and its pushed records; keep imported data."""
     require_right(caller, await queries.application(db, application_id))
     await end_push(db, application_id, now)
     await delete_secret(db, application_id, FETCHING)
@@ -73,7 +73,7 @@ async def delete_source(db: Db, caller: Caller, application_id: UUID, now: datet
 
 
 def require_right(caller: Caller, application: SourcedApplication) -> None:
-    """Require `identities:write` for a source of people: it could make its owner a supervisor."""
+    """Require `identities:write` for an identity source: its records decide who supervises whom."""
     if application.is_identity_source and Scope.IDENTITIES_WRITE not in caller.scopes:
         raise Forbidden(Scope.IDENTITIES_WRITE)
 
@@ -81,7 +81,7 @@ def require_right(caller: Caller, application: SourcedApplication) -> None:
 async def keep_secret(
     db: Db, application_id: UUID, name: str, source: Source, secret: str | None, now: datetime, config: Config
 ) -> None:
-    """Store a secret that was sent; one that was stored before is kept only for the same place and login."""
+    """Store the secret of the request. Without one, keep the stored secret if the place and the login are the same."""
     host = place_of(source)
     kept = [host] if source.secret_ref == SEALED and secret is None else []
     await delete_secret(db, application_id, name, kept)
@@ -148,7 +148,7 @@ def _group_problems(raw: Json, application: SourcedApplication) -> Iterator[Prob
 
 
 def _content_problems(kind: SourceKind, group: str, content: SourceContentBody) -> Iterator[Problem]:
-    """Check keys of a content that depend on each other."""
+    """Check the keys of a content that depend on each other."""
     place = f"contents.{group}"
     if kind is SourceKind.REST and content.paging in (Paging.CURSOR, Paging.NEXT) and not content.next:
         yield Problem(
@@ -168,7 +168,7 @@ def _content_problems(kind: SourceKind, group: str, content: SourceContentBody) 
 
 
 def _key_problems(raw: Json, body: SourceBody) -> Iterator[Problem]:
-    """Refuse keys that the kind does not read, and require those that it needs."""
+    """Reject keys that the kind does not use, and require the ones that it needs."""
     kind = KINDS[body.kind]
     for name in sorted(set(raw) & _FIELDS - _COMMON - kind.keys):
         if raw[name] not in (None, "", {}, [], False):

@@ -25,7 +25,7 @@ from rolecall.sources.model import (
 from rolecall.sources.secrets import find_secret
 from rolecall.sources.snapshot import complete
 
-# How often a list is read in all if it changes while it is read.
+# How many times a list is read at most if it changes during the read.
 _ATTEMPTS = 3
 # The total time that servers may ask us to wait during one fetch.
 MAX_WAIT_SECONDS = 1800.0
@@ -36,7 +36,7 @@ class FetchedFile(msgspec.Struct, frozen=True):
     file: UploadedFile
     records: int
     seconds: float
-    # Times that the list was read again because it had changed.
+    # How many times the list was read again because it changed during the read.
     repeated: int
     notes: Sequence[str] = ()
 
@@ -106,6 +106,6 @@ async def _write(writing: Writing, pages: AsyncIterator[RecordPage], most_bytes:
                 "name the attributes that are needed, or raise ROLECALL_MAX_SNAPSHOT_BYTES"
             )
     if count < 2:
-        # One object alone would be read as an envelope if it has a list of groups or members.
+        # Write a list: a single object with a list of groups or members would be read as an envelope around that list.
         await writing.write(b"[" + held.rstrip() + b"]\n")
     return count

@@ -1,7 +1,7 @@
-"""Recognize members of an answer that say that a list has more records than were sent.
+"""Detect members of a JSON response that indicate further pages.
 
-Each kind of member is a pattern of names, and the values that mean more records. Names by which some servers repeat
-what they were asked, such as `cursor`, are left out.
+Each sign is a pattern for the name and a test of the value. Names that some servers use to echo a parameter of the
+request, such as `cursor`, are left out.
 """
 
 import re
@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 
 def _refers(value: object, _: int | None) -> bool:
-    """A reference to a page, or its number."""
+    """Return whether a value is a reference to a page, or its number."""
     return (isinstance(value, str | dict) and bool(value)) or value is True or (type(value) is int and value > 0)
 
 
@@ -34,14 +34,14 @@ _SIGNS: list[tuple[str, Callable[[object, int | None], bool]]] = [
     (r"(@odata\.)?count|total([_-]?(count|results|records|items|elements|size|hits|rows))?", _exceeds),
 ]
 _PATTERNS = [(re.compile(pattern, re.IGNORECASE), means_more) for pattern, means_more in _SIGNS]
-# On the first page only: on a later one they may repeat what was asked.
+# Signs on the first page only: on later pages a server may echo them from the request.
 _REPEATED = re.compile(r"(continuation|page)[_-]?token|offset|last[_-]?evaluated[_-]?key", re.IGNORECASE)
 
 
 def says_more(name: str, value: object, read: int | None, *, is_first: bool) -> bool:
-    """Return whether a member of a page says that there are more records than the ones read.
+    """Return whether a member of a page indicates more records than were read.
 
-    Without a number of records read, numbers are not compared.
+    If `read` is None, counts are not compared.
     """
     if is_first and isinstance(value, str) and value and _REPEATED.fullmatch(name):
         return True

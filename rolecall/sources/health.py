@@ -1,4 +1,4 @@
-"""Find sources that cannot be fetched with the settings of this process, without connecting to them."""
+"""Find sources that cannot work with the settings of this process, without connecting to them."""
 
 import importlib.util
 from uuid import UUID
@@ -17,7 +17,7 @@ from rolecall.sources.sql import is_inside_roots, sqlite_path
 
 
 async def problems(db: Db, config: Config) -> list[str]:
-    """Return what is wrong with each source of an application that is not archived."""
+    """Return the problem of each source that has one; skip archived applications."""
     rows = await fetch_rows(
         db,
         """SELECT a.id, a.name, s.definition FROM sources s JOIN applications a ON a.id = s.application_id
@@ -38,7 +38,7 @@ async def _problem(db: Db, config: Config, id: UUID, source: Source) -> str | No
 
 
 async def connection_problem(db: Db, config: Config, application_id: UUID, source: Source, name: str) -> str | None:
-    """Return why a system could not be connected to: its host, a missing library or its secret, stored by `name`."""
+    """Return why no connection is possible: the host, a missing library or the secret, which is stored as `name`."""
     if problem := listing_problem(host_of(source.url), config.source_hosts):
         return problem
     if source.kind is SourceKind.LDAP and importlib.util.find_spec("bonsai") is None:

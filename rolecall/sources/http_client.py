@@ -1,7 +1,7 @@
-"""The only HTTP client for live sources. It checks every address when the socket is made.
+"""Send HTTP requests for live sources and carriers. No other HTTP client is used for them.
 
-Redirects are followed only to the same host, with the same scheme and port. If a server asks to wait, the client waits;
-a page that still fails then fails the fetch.
+The client checks every address when it opens the socket, and follows redirects only to the same scheme, host and port.
+It retries a failed page after a pause, or after the time that the server asks for; if that fails too, the fetch fails.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from rolecall.sources.peers import blocked, listing_problem
 
 PORTS = {"https": 443, "http": 80}
 MOST_PAGE_BYTES = 64 * 1024 * 1024
-# Pauses before a failed page is requested again.
+# Pauses in seconds before a failed page is requested again.
 RETRY_PAUSES = (0.5, 2.0)
 _MOST_WAIT = 300.0
 _MOST_HOPS = 5
@@ -48,26 +48,26 @@ class JsonAnswer(NamedTuple):
 
 
 class SentAnswer(NamedTuple):
-    """The response to a change; `value` is its JSON, or None without a body."""
+    """The response to a change; `value` is its decoded JSON, or None if it has no body."""
 
     status: int
     value: Any
 
 
 class _Refused(Exception):
-    """A response other than 200, or none; a later attempt may succeed after `pause` seconds."""
+    """Report a failed request. Unless `is_final`, retry it, after `pause` seconds if the server asked for a pause."""
 
     def __init__(self, reason: str, *, is_final: bool = True, pause: float = 0.0) -> None:
         super().__init__(reason)
         self.is_final, self.pause = is_final, pause
 
 
-# Decodes a response; `decoded` says what is wrong with one that is not JSON.
+# Decodes the body of a response. `decoded` is the default; its error says why a body is not JSON.
 Decode = Callable[[bytes], Any]
 
 
 class SourceHttp:
-    """Request JSON from one server."""
+    """An HTTP client for one server that answers in JSON."""
 
     def __init__(self, access: SourceAccess, session: aiohttp.ClientSession) -> None:
         self._session = session
@@ -75,7 +75,7 @@ class SourceHttp:
         self.root = URL(access.source.url)
 
     async def get(self, url: URL, query: Mapping[str, str] | None = None, decode: Decode | None = None) -> JsonAnswer:
-        """Return the JSON at a URL of this server; wait and repeat as the server asks."""
+        """Return the JSON at a URL of this server; retry temporary failures, and wait as long as the server asks."""
         target = url.update_query(dict(query)) if query else url
         pauses = list(RETRY_PAUSES)
         while True:
@@ -114,9 +114,10 @@ class SourceHttp:
             raise self._unreachable(error) from error
 
     async def send(self, method: str, url: URL, body: object = None) -> SentAnswer:
-        """Send a change once, follow no redirect, and return the response.
+        """Send a change once, without a retry, and return the response.
 
-        Raise SourceFailed if there is none, or if the server is too busy, at fault or refuses the credentials.
+        Raise SourceFailed for a redirect, for refused credentials, for a server that is busy or fails, and if no
+        response arrives.
         """
         if url.origin() != self.root.origin():
             raise SourceFailed(f"{url.host} is another host, to which nothing is sent")
@@ -218,7 +219,7 @@ async def open_http(access: SourceAccess) -> AsyncIterator[SourceHttp]:
 
 
 def tls_context(access: SourceAccess) -> ssl.SSLContext:
-    """Verify certificates by the authorities of the system, and by those of ROLECALL_SOURCE_CA."""
+    """Trust the certificate authorities of the system and those in ROLECALL_SOURCE_CA."""
     context = ssl.create_default_context()
     if access.config.source_ca:
         context.load_verify_locations(access.config.source_ca)

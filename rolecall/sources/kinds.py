@@ -1,4 +1,4 @@
-"""The kinds of sources: how each connects, and which keys of the configuration it reads."""
+"""Define the kinds of sources: how each connects, and which keys of the configuration it uses."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -12,12 +12,12 @@ from rolecall.sources.peers import peer_of
 
 
 class SourceAdapter(msgspec.Struct, frozen=True):
-    """How a kind of source connects, and what its configuration has. Without an example it has no URL."""
+    """How a kind of source connects, and which keys it uses. `example` is a sample URL, empty if there is none."""
 
     connect: Connect
     is_url: Callable[[str], bool]
     example: str
-    # The keys that a source and its contents may have.
+    # The keys that the source may have; then those that its contents may have and must have.
     keys: frozenset[str]
     content_keys: frozenset[str]
     required: frozenset[str] = frozenset()
@@ -83,7 +83,7 @@ async def connect(access: SourceAccess) -> AsyncIterator[SourceConnection]:
 
 
 def place_of(source: Source) -> str:
-    """Describe scheme, host, port, encryption and login: a stored secret is sent to this place only."""
+    """Describe scheme, host, port, encryption and login. A stored secret is bound to this text."""
     parts = urlsplit(source.url)
     if not parts.hostname:
         return ""
@@ -95,5 +95,5 @@ def place_of(source: Source) -> str:
 
 
 def host_of(url: str) -> str:
-    """Return the host of a source, or an empty text for a file."""
+    """Return the host of a URL, or an empty text for a file or no URL."""
     return urlsplit(url).hostname or ""

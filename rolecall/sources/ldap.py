@@ -1,7 +1,7 @@
 """Read entries of an LDAP directory or Active Directory, page by page.
 
 The library `bonsai` is an extra (`pip install rolecall[ldap]`), because it needs the system's LDAP library. It resolves
-names by itself: addresses are checked just before it connects.
+host names itself, so addresses are checked just before it connects.
 """
 
 import asyncio
@@ -36,18 +36,18 @@ NOT_INSTALLED = (
     "LDAP needs the extra of this service: install the system's LDAP library, then pip install rolecall[ldap]"
 )
 _PAGE = 500
-# Operational in many directories, so that `*` does not include it.
+# Many directories treat memberOf as an operational attribute, which `*` does not include.
 _DEFAULT_ATTRIBUTES = ["*", "memberOf"]
 _EVERYTHING = "(objectClass=*)"
-# Never written to a file, even if the login may read them.
+# Attributes that are never written to a file, even if the login may read them.
 _SECRET = re.compile(r"(password|pwd)(history)?$|credentials$|^krbprincipalkey$|^ipanthash$", re.IGNORECASE)
 _IDENTIFIERS = ("objectguid", "objectsid")
 _MEMBER = "member"
-# Everyone has Domain Users (513), Domain Guests (514) or, as a computer, Domain Computers (515) unless it was changed.
+# Find accounts whose primary group is not a default: Domain Users (513), Domain Guests (514), Domain Computers (515).
 _OF_OTHER_PRIMARY_GROUPS = f"(&({PRIMARY_GROUP}=*){''.join(f'(!({PRIMARY_GROUP}={id}))' for id in (513, 514, 515))})"
 _RANGE = re.compile(r"(.+);range=(\d+)-(\d+|\*)", re.IGNORECASE)
 _CHECK_LOGIN = "check the name, the password and whether it has expired"
-# The error numbers by which Active Directory explains a refused login.
+# Why Active Directory refused a login, by the error number in its message.
 _AD_REASONS = {
     "532": "the password has expired",
     "533": "the account is disabled",
@@ -70,16 +70,16 @@ async def connect(access: SourceAccess) -> AsyncIterator[SourceConnection]:
     encrypted = source.start_tls or is_tls
     addresses = await checked_addresses(peer.host, access.config.source_hosts, encrypted=encrypted)
     await require_answer(addresses, peer.port, is_tls=is_tls, seconds=source.timeout_seconds)
-    # Without TLS no name is verified, so that the library gets the checked address and resolves nothing.
+    # Without TLS no certificate names the host: pass the checked address, so that the library does not resolve it.
     url = source.url if encrypted else url_of(addresses[0], peer.port)
-    # The library's own asyncio support polls without a pause, which would slow down everything else in the worker.
+    # The asyncio support of the library is a busy loop, which would slow down the worker. Use a thread instead.
     thread = ThreadPoolExecutor(1, thread_name_prefix="ldap")
     try:
         directory = await LdapConnection.open(bonsai, access, url, thread)
         try:
             yield directory
         finally:
-            # Not awaited: after a cancelation the thread may still wait for a result.
+            # Do not wait for it: after a cancellation the thread may still be waiting for a result.
             thread.submit(directory.close)
     finally:
         thread.shutdown(wait=False)
@@ -90,7 +90,7 @@ def url_of(address: str, port: int) -> str:
 
 
 class LdapConnection:
-    """A connection that one thread uses."""
+    """A connection to a directory. The library is called only in the thread of the connection."""
 
     is_snapshot = False
     is_scim = False
@@ -98,7 +98,7 @@ class LdapConnection:
     def __init__(self, bonsai: Any, connection: Any, seconds: float, thread: ThreadPoolExecutor) -> None:
         self._bonsai, self._connection, self._seconds, self._thread = bonsai, connection, seconds, thread
         self.references = self._primary = 0
-        # The spelling of attributes that were asked for, by their names in lower case.
+        # The configured spelling of attributes, by their names in lower case.
         self._asked: dict[str, str] = {}
 
     @classmethod
@@ -116,7 +116,7 @@ class LdapConnection:
         return made
 
     async def run(self, function: Callable[..., T], *args: Any, **named: Any) -> T:
-        """Call a function in the thread of this connection; say an error of the library in words."""
+        """Call a function in the thread of this connection; turn an error of the library into SourceFailed."""
         loop = asyncio.get_running_loop()
         try:
             return await loop.run_in_executor(self._thread, partial(function, *args, **named))
@@ -144,7 +144,7 @@ class LdapConnection:
             yield RecordPage([_resolved(record, names) for record in page])
 
     async def _primary_members(self, content: SourceContent) -> dict[str, list[str]]:
-        """Map SIDs of groups to those whose primary group it is; Active Directory does not list them as members."""
+        """Map the SID of each group to the accounts that have it as primary group: `member` does not list them."""
 
         def read() -> dict[str, list[str]]:
             wanted = [SID, PRIMARY_GROUP, "objectClass"]
@@ -175,7 +175,7 @@ class LdapConnection:
             page = await ahead
 
     def _records(self, found: Iterator[Any]) -> list[FetchedRecord] | None:
-        """Convert the next entries, in the connection's thread; None at the end."""
+        """Convert the next page of entries; return None at the end. Runs in the thread of the connection."""
         read = list(islice(found, _PAGE))
         entries = [entry for entry in read if not isinstance(entry, self._bonsai.LDAPReference)]
         self.references += len(read) - len(entries)
@@ -205,7 +205,7 @@ class LdapConnection:
         yield from self._connection.all_pages(found)
 
     def read_range(self, dn: str, attribute: str) -> Any:
-        """Read a further part of an attribute that the directory returns in parts."""
+        """Read a further range of an attribute whose values the directory returns in ranges."""
         scope = self._bonsai.LDAPSearchScope.BASE
         try:
             found = self._connection.search(dn, scope, _EVERYTHING, [attribute], timeout=self._seconds)
@@ -216,7 +216,7 @@ class LdapConnection:
         return found[0]
 
     async def _names(self, content: SourceContent) -> dict[str, str]:
-        """Map the names of entries to the attribute that `resolve` wants in their place."""
+        """Map the DN of each entry to the attribute that replaces it, as configured by `resolve`."""
         attribute = content.resolve[content.each]
 
         def read() -> dict[str, str]:
@@ -246,9 +246,9 @@ async def _with_primary_members(
 
 
 def record_of(entry: Any, read_range: ReadRange) -> FetchedRecord:
-    """Convert an entry; several values become a sorted list, because directories return them in any order."""
+    """Convert an entry. Sort multiple values, because directories return them in no fixed order."""
     record: FetchedRecord = {"dn": str(entry.dn)}
-    # A directory has a million values: look each up once, and copy only lists.
+    # A directory can have millions of values: look each one up once, and copy only lists.
     for returned, found in entry.items():
         if returned == "dn" or _is_secret(returned):
             continue
@@ -266,13 +266,13 @@ def record_of(entry: Any, read_range: ReadRange) -> FetchedRecord:
 
 
 def _spelled(record: FetchedRecord, asked: dict[str, str]) -> FetchedRecord:
-    """Spell attributes as they were asked for: LDAP ignores the case of their names."""
+    """Spell attributes as configured: LDAP ignores the case of their names."""
     return {asked.get(name.lower(), name): value for name, value in record.items()} if asked else record
 
 
 @cache
 def _is_secret(name: str) -> bool:
-    """Compare without options such as `;lang-en`."""
+    """Return whether an attribute holds a password or key; ignore options such as `;lang-en`."""
     return _SECRET.search(name.partition(";")[0]) is not None
 
 
@@ -291,7 +291,7 @@ def _rest(dn: str, part: re.Match[str], read_range: ReadRange) -> list[Any]:
 
 
 def _is_binary(name: str, text: str) -> bool:
-    """Return whether the library decoded a binary value because its bytes happen to be UTF-8."""
+    """Return whether the value is binary, although the library decoded it because its bytes are valid UTF-8."""
     return "\x00" in text or name.lower() in _IDENTIFIERS
 
 
@@ -319,14 +319,14 @@ def _sid(value: bytes) -> str:
 
 
 def root_of(base: str) -> str:
-    """Return the part of a name that the whole directory shares: its domain components, or all of it."""
+    """Return the root of the directory of a DN: its domain components, or the whole DN if it has none."""
     parts = re.split(r"(?<!\\),\s*", base)
     domain = [part for part in parts if part.lower().startswith("dc=")]
     return ",".join(domain) or base
 
 
 def _resolved(record: FetchedRecord, names: dict[str, dict[str, str]]) -> FetchedRecord:
-    """Replace names of entries by what they stand for; one that is unknown stays, so that it is noticed."""
+    """Replace each DN by its resolved attribute. Keep an unknown DN, so that people notice it."""
     for attribute, known in names.items():
         if attribute in record:
             values = record[attribute] if isinstance(record[attribute], list) else [record[attribute]]
@@ -340,7 +340,7 @@ async def _cut(records: list[FetchedRecord]) -> AsyncIterator[list[FetchedRecord
 
 
 def _reason(bonsai: Any, error: Exception) -> str:
-    # Without the code that follows the text, such as (0xFFFF [-1]).
+    # Remove the code that the library appends, such as (0xFFFF [-1]).
     said = in_one_line(re.sub(r"\s*\(0x[0-9A-F]+ \[-?\d+\]\)", "", str(error)))[:300]
     match error:
         case bonsai.errors.AuthenticationError():

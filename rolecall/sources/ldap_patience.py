@@ -1,7 +1,7 @@
-"""Wait for a directory without stopping everything else.
+"""Wait for a directory without blocking the other threads.
 
-The library `bonsai` holds the interpreter while it connects, and waits for the pages after the first one without a
-limit. So a directory is asked whether it answers before the library connects, and results are waited for here.
+The library `bonsai` holds the interpreter lock (GIL) while it connects, and waits for pages after the first one without
+a timeout. So this module checks that the directory responds before the library connects, and polls for results itself.
 """
 
 import asyncio
@@ -15,9 +15,9 @@ from typing import Any
 
 from rolecall.sources.model import SourceFailed
 
-# The longest pause between looks for a result: TLS may have read it, so that the socket does not show it.
+# The longest pause between polls. Waiting for the socket is not enough: TLS may have read the result already.
 _PAUSE = 0.02
-# How long libldap waits for one address of several; it reads this variable when it is loaded.
+# The time limit of libldap for each address. The library reads this environment variable when it is loaded.
 _NETWORK_TIMEOUT = ("LDAPNETWORK_TIMEOUT", "5")
 
 
@@ -28,13 +28,13 @@ def load_library() -> Any:
 
 
 async def require_answer(addresses: Iterable[str], port: int, *, is_tls: bool, seconds: float) -> None:
-    """Raise SourceFailed unless one of the addresses accepts connections, and answers if it should encrypt them."""
+    """Raise SourceFailed unless one of the addresses accepts a connection, and with `is_tls` responds to TLS."""
     for address in addresses:
         try:
             async with asyncio.timeout(seconds):
                 _, writer = await asyncio.open_connection(address, port, ssl=_unverified() if is_tls else None)
         except ssl.SSLError:
-            # It answers. The library verifies the certificate, and says what is wrong.
+            # The server responds. The library verifies the certificate later, and reports what is wrong with it.
             return
         except OSError:
             continue
@@ -50,7 +50,7 @@ def _unverified() -> ssl.SSLContext:
 
 
 def open_patiently(bonsai: Any, client: Any, seconds: float) -> Any:
-    """Return an open connection whose calls wait without holding the interpreter, and no longer than their timeout."""
+    """Return an open connection whose calls release the GIL while they wait, and observe their timeout."""
     client.set_auto_page_acquire(False)
 
     class PatientConnection(bonsai.ldapconnection.BaseLDAPConnection):  # type: ignore[misc]
@@ -68,7 +68,7 @@ def open_patiently(bonsai: Any, client: Any, seconds: float) -> Any:
             return found
 
         def all_pages(self, found: Any) -> Iterator[Any]:
-            """Yield the entries of this page and of those that follow."""
+            """Yield the entries of this page and of all following pages."""
             while True:
                 yield from found
                 following = found.acquire_next_page()

@@ -1,4 +1,4 @@
-"""The configuration of a source, as it is stored, and what a connection to one yields."""
+"""Define the stored configuration of a source, the protocol of its connections, and pages of records."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -16,9 +16,9 @@ LONGEST_REASON = 500
 
 
 class SourceFailed(Exception):
-    """The source did not deliver what was asked; the message says what went wrong, in one line.
+    """Report why a source or a carrier failed, in one line.
 
-    It may repeat what the source sent, which can be of any length.
+    The reason may quote text from the server, so it is cut to LONGEST_REASON characters.
     """
 
     def __init__(self, reason: str) -> None:
@@ -43,7 +43,7 @@ class Authentication(StrEnum):
 
 
 class Paging(StrEnum):
-    """How the next page is found; a list ends with an empty page, at its total, or without a next page."""
+    """How the next page is requested. A list ends with an empty page, at its total, or without a next page."""
 
     NONE = "None"
     PAGE = "Page"
@@ -53,7 +53,7 @@ class Paging(StrEnum):
     LINK = "Link"
 
 
-# Styles that count pages or records, so that a change during the read shifts what follows.
+# Paging by page number or offset: a record that is added or removed during the read shifts the following pages.
 BY_NUMBER = (Paging.PAGE, Paging.OFFSET)
 
 
@@ -87,7 +87,7 @@ class SourceContent(msgspec.Struct, frozen=True, rename="camel", omit_defaults=T
 
 
 class Source(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """The source of an application. `secret_ref` names a secret; the secret itself is never part of this."""
+    """The source of an application. `secret_ref` refers to the secret, which is not stored here."""
 
     kind: SourceKind
     url: str = ""
@@ -105,7 +105,7 @@ FetchedRecord = dict[str, Any]
 
 
 class RecordPage:
-    """Records in the order of the source, and how many it says there are in all."""
+    """A page of records in the order of the source; `total` is the number of all records, if the source reports it."""
 
     def __init__(self, records: list[FetchedRecord], total: int | None = None) -> None:
         self._records, self.total = records, total
@@ -121,12 +121,12 @@ class RecordPage:
         return [record.get("id") for record in self._records]
 
     def lines(self) -> bytes:
-        """Return the records as lines of JSON."""
+        """Return the records as JSON lines."""
         return _LINES(self.records)
 
 
 class EncodedPage(RecordPage):
-    """A page whose records are written as they came, one a line, and decoded only if something needs them."""
+    """A page whose records are written without decoding them; they are decoded only if `records` is read."""
 
     def __init__(self, encoded: list[msgspec.Raw], ids: list[object], total: int | None) -> None:
         super().__init__([], total)
@@ -149,7 +149,7 @@ class EncodedPage(RecordPage):
 
     def lines(self) -> bytes:
         joined = b"\n".join(self._encoded) + b"\n" if self._encoded else b""
-        # A server may write its JSON over several lines.
+        # Encode the records again if the server formatted them over several lines.
         return joined if joined.count(b"\n") == len(self._encoded) else super().lines()
 
 
@@ -159,7 +159,8 @@ _LINES = msgspec.json.Encoder().encode_lines
 class SourceConnection(Protocol):
     """An open connection to a source.
 
-    `is_snapshot`: a list cannot change while it is read. `is_scim`: names have no case, and empty lists are left out.
+    `is_snapshot`: the list cannot change while it is read. `is_scim`: names of attributes ignore case, and empty lists
+    are left out.
     """
 
     @property
@@ -168,7 +169,7 @@ class SourceConnection(Protocol):
     @property
     def is_scim(self) -> bool: ...
 
-    # What the log should say about the content that was read last.
+    # Notes for the log of the import about the content that was read last.
     @property
     def notes(self) -> Sequence[str]: ...
 
@@ -185,14 +186,14 @@ class SourceAccess(msgspec.Struct, frozen=True):
     source: Source
     secret: str
     config: Config
-    # The total time that a server may ask us to wait.
+    # The total time that the client waits at the request of the server.
     max_wait_seconds: float
-    # Where pushed records are.
+    # Only for SCIM Push, whose records are in the database of the service.
     pool: Pool | None = None
     application_id: UUID | None = None
 
     def __repr__(self) -> str:
-        """Leave out the secret: this may reach a log."""
+        """Leave out the secret, because this text may be logged."""
         return f"SourceAccess({self.source.kind})"
 
 
@@ -200,4 +201,4 @@ Connect = Callable[[SourceAccess], AbstractAsyncContextManager[SourceConnection]
 
 
 class SourceChanged(SourceFailed):
-    """The list changed while it was read, so that the snapshot is not complete."""
+    """Report that the list changed while it was read, so the snapshot is inconsistent. The fetch is repeated."""

@@ -1,4 +1,4 @@
-"""Complete the members of groups: by members of inner groups, and by primary groups of Active Directory."""
+"""Add members to LDAP groups that the directory does not list: through nested groups and primary groups."""
 
 import re
 from collections.abc import Iterable
@@ -9,13 +9,16 @@ SID, PRIMARY_GROUP = "objectSid", "primaryGroupID"
 
 
 def effective_members(groups: list[FetchedRecord], attribute: str) -> list[FetchedRecord]:
-    """Return groups with all members that they have directly or through other groups; cycles are followed once."""
+    """Return groups with their direct and nested members; leave out the nested groups. Cycles are allowed."""
     members = {same_dn(group["dn"]): _listed(group.get(attribute)) for group in groups}
     return [{**group, attribute: _all_of(same_dn(group["dn"]), members)} for group in groups]
 
 
 def primary_members(people: Iterable[FetchedRecord]) -> dict[str, list[str]]:
-    """Map the SID of each primary group to the names of its people; a group has the SID of the domain and a number."""
+    """Map the SID of each primary group to the DNs of its accounts; skip computers.
+
+    The SID of the group is the SID of the domain followed by the primaryGroupID of the account.
+    """
     members: dict[str, list[str]] = {}
     for person in people:
         sid, group = person.get(SID), person.get(PRIMARY_GROUP)
@@ -25,7 +28,7 @@ def primary_members(people: Iterable[FetchedRecord]) -> dict[str, list[str]]:
 
 
 def with_members(group: FetchedRecord, attribute: str, more: list[str]) -> FetchedRecord:
-    """Add members to a group."""
+    """Return a copy of the group with more members."""
     return {**group, attribute: [*_listed(group.get(attribute)), *more]} if more else group
 
 
@@ -48,5 +51,5 @@ def _listed(value: object) -> list[str]:
 
 
 def same_dn(dn: str) -> str:
-    """Normalize a name: ignore case, and spaces after commas."""
+    """Normalize a DN for comparison: ignore case, and spaces after commas."""
     return re.sub(r"(?<!\\),\s+", ",", dn).casefold()

@@ -1,7 +1,7 @@
-"""Decide which hosts live sources may be read from: those in `ROLECALL_SOURCE_HOSTS`; an empty list allows none.
+"""Restrict live sources and carriers to the hosts in `ROLECALL_SOURCE_HOSTS`; an empty list allows none.
 
-A name must be listed. The address that it resolves to must be public, or lie in a network that is listed too: the
-operator says where private addresses are meant. The address is checked when the connection is made.
+A host name must be listed. It must resolve to public addresses, or to addresses in a network that is listed too. This
+prevents server-side request forgery (SSRF). Addresses are checked when the connection is made.
 """
 
 from concurrent.futures import Executor
@@ -29,7 +29,7 @@ class Peer(NamedTuple):
 
 
 def peer_of(url: str, ports: dict[str, int]) -> Peer | None:
-    """Return the host and port of a URL with one of these schemes; None if it is not one, or has a user name."""
+    """Return the host and port of a URL; None if its scheme is not in `ports`, it has a user name, or is malformed."""
     try:
         parts = urlsplit(url)
         port = parts.port
@@ -43,7 +43,7 @@ def peer_of(url: str, ports: dict[str, int]) -> Peer | None:
 
 
 def listing_problem(host: str, hosts: AllowedHosts) -> str | None:
-    """Return why a host is not allowed, as far as its name shows."""
+    """Return why a host is not allowed, without resolving its name."""
     listed = is_listed(host, hosts)
     return None if listed else NOT_LISTED.format(host=host)
 
@@ -63,7 +63,7 @@ def blocked(host: str, *, encrypted: bool) -> SourceFailed:
 async def checked_addresses(
     host: str, hosts: AllowedHosts, *, encrypted: bool, executor: Executor | None = None
 ) -> list[str]:
-    """Resolve a host for a library that connects by itself; every address must be allowed."""
+    """Resolve a host for a library that opens its own connections; require that every address is allowed."""
     if problem := listing_problem(host, hosts):
         raise SourceFailed(problem)
     try:

@@ -1,4 +1,4 @@
-"""Read what identity providers pushed to the SCIM server: one state of it, as the snapshot of an import."""
+"""Read the records that identity providers pushed to the SCIM server, in one database snapshot."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager

@@ -12,7 +12,7 @@ from rolecall.sources.model import Source
 from rolecall.sources.references import file_date
 from rolecall.sources.shapes import SourceDetail
 
-# The name by which an application stores the secret of its source.
+# The name of the stored secret of a source; the secret of a carrier has another name.
 FETCHING = "source"
 
 
@@ -23,7 +23,7 @@ class SealedSecret(msgspec.Struct, frozen=True):
 
 
 class SourcedApplication(msgspec.Struct, frozen=True):
-    """What a source must agree with: the file groups by name, and whether each is optional."""
+    """The facts about an application that limit its source. `groups` maps file groups to whether each is optional."""
 
     is_identity_source: bool
     is_archived: bool

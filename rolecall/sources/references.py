@@ -1,10 +1,10 @@
-"""References to secrets. A source stores the reference only; `secrets.py` reads the secret when it is needed.
+"""Check references to secrets. A source stores only the reference; `secrets.py` reads the secret when it is needed.
 
 - `env:NAME`: an environment variable whose name begins with ROLECALL_SOURCE_SECRET_
 - `file:NAME`: a file in the folder ROLECALL_SOURCE_SECRETS
-- `sealed`: the secret that was sent with the source, encrypted in the database and bound to the place it was sent for
+- `sealed`: the secret that was sent with the source, encrypted in the database and bound to its host and login
 
-The first two are limited, so that a person who configures sources cannot send other secrets of the machine to a host.
+The prefix and the folder limit which secrets a person who configures sources can send to a host.
 """
 
 from datetime import UTC, datetime
@@ -17,7 +17,7 @@ ENVIRONMENT, FILE = "env:", "file:"
 
 
 def reference_problem(reference: str) -> str | None:
-    """Return why a text is not a reference to a secret."""
+    """Return why a text is not a valid reference to a secret; None if it is one."""
     if reference == SEALED:
         return None
     if reference.startswith(ENVIRONMENT):
@@ -32,7 +32,7 @@ def reference_problem(reference: str) -> str | None:
 
 
 def file_date(reference: str, config: Config) -> datetime | None:
-    """Return when the file of a secret was written, if the reference names one that can be seen here."""
+    """Return when the file of a secret was last written; None if this process cannot see it."""
     if not reference.startswith(FILE) or config.source_secrets is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""Read lists of records from JSON APIs, in each of the common paging styles.
+"""Read lists of records from JSON APIs with the common paging styles.
 
 A short page never ends a list: a server may cap the page size. A list ends with an empty page, at the total that the
 server announces, or when there is no next page.
@@ -33,7 +33,7 @@ _DEEPEST_SIGN = 3
 
 
 class Progress(NamedTuple):
-    """Where a list is after a page: pages and records so far, and the page that was read last."""
+    """How far a list was read: the numbers of pages and records, the last page, and the total if known."""
 
     pages: int
     read: int
@@ -79,16 +79,16 @@ class RestConnection:
                 yield RecordPage(further, progress.total)
 
     async def _further(self, first: PageRequest, content: SourceContent, progress: Progress) -> list[Any]:
-        """Return the records after the total, which counts the page instead of the list if there are any."""
+        """Request records beyond the total: some servers report the size of the page as the total of the list."""
         number = progress.read if content.paging is Paging.OFFSET else content.first_page + 1
         name = content.page_parameter or content.paging.lower()
         try:
             answer = await self._http.get(first.url, {**first.query, name: str(number)})
             found = records_in(answer.value, content.records)
         except SourceFailed:
-            # A server may refuse a page after the last one.
+            # A server may reject a page after the last one.
             return []
-        # A server without pages returns the whole list again.
+        # A server that ignores paging returns the whole list again.
         return [] if found == progress.last else found
 
     async def login(self) -> str:
@@ -96,7 +96,7 @@ class RestConnection:
 
 
 def endpoint(root: URL, path: str) -> URL:
-    """Append a path to the URL of the source; a full URL is used as it is, and checked when it is requested."""
+    """Append a path to the URL of the source, or return a full URL, which is checked when it is requested."""
     if path.startswith(("http://", "https://")):
         return URL(path)
     joined = f"{str(root.with_query(None)).rstrip('/')}/{path.lstrip('/')}" if path else str(root.with_query(None))
@@ -124,10 +124,10 @@ _SIZES = {
 
 
 def records_in(value: Any, path: str) -> list[Any]:
-    """Return the list of records in an answer; `path` leads to it unless the answer is a list."""
+    """Return the list of records at `path` in a response; without a path the response is the list."""
     found = value_at(value, path) if path else value
     if isinstance(found, list):
-        # The value itself may repeat the credentials, or be about a person.
+        # Name only the type: the value may contain credentials or personal data.
         wrong = next((_TYPES[type(each)] for each in found if not isinstance(each, dict)), None)
         if wrong is not None:
             raise SourceFailed(f"a record is {wrong} instead of an object; set records to the list")
@@ -153,14 +153,14 @@ def _ends_at_first_total(content: SourceContent, progress: Progress) -> bool:
 
 
 def _refuse_errors(value: Any, records: list[Any]) -> None:
-    """Refuse a page that is empty or a part because of an error. A word beside records may be a state."""
+    """Reject a page with an error beside its records. A plain text is an error only if there are no records."""
     found = [value.get(name) for name in _ERRORS] if isinstance(value, dict) else []
     if any(each and (not records or isinstance(each, list | dict)) for each in found):
         raise SourceFailed("a page has an error beside the list; the log of the server has the reason")
 
 
 def _refuse_other_paging(content: SourceContent, answer: JsonAnswer, progress: Progress) -> None:
-    """Refuse to end a list whose last page refers to a further one in a way that is not configured."""
+    """Reject a list whose last page refers to a next page by a paging style that is not configured."""
     if content.paging in BY_NUMBER:
         return
     hint = 'a Link header with rel="next"' if _linked(answer) else _sign_of_more(answer.value, content, progress)
@@ -172,7 +172,7 @@ def _refuse_other_paging(content: SourceContent, answer: JsonAnswer, progress: P
 def _sign_of_more(
     value: Any, content: SourceContent, progress: Progress, path: str = "", depth: int = _DEEPEST_SIGN
 ) -> str | None:
-    """Return the path of a member that says that there are more records, outside of the records."""
+    """Return the path of a member that indicates more records; do not search inside the records."""
     if not isinstance(value, dict) or not depth or (path and path == content.records):
         return None
     for name, inner in value.items():
@@ -224,7 +224,7 @@ def _linked(answer: JsonAnswer) -> str | None:
 
 
 def _referred(request: PageRequest, target: Any, answer: JsonAnswer) -> PageRequest | None:
-    """Follow a reference to the next page; it contains every parameter."""
+    """Return the request for a referenced page. The reference contains all parameters."""
     if target in (None, "", False):
         return None
     try:

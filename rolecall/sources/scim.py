@@ -48,9 +48,9 @@ _KNOWN = msgspec.json.Decoder(KnownResources)
 
 
 def _decoded_page(content: bytes) -> ScimPage:
-    """Find the resources of a page and their ids without decoding the rest of them."""
+    """Decode a page but leave its resources encoded, except for their ids."""
     try:
-        # Skipped texts are not checked by the decoder.
+        # Check the encoding, because the decoder does not check text that it skips.
         content.decode()
         listed, known = _LISTED.decode(content), _KNOWN.decode(content).resources
         ids: list[object] = [each.id for each in known]
@@ -87,12 +87,12 @@ class ScimConnection:
                 page = await (ahead or self._page(url, {**query, **place}))
                 read += len(page.records)
                 following = _next_place(page, place, read)
-                # Read ahead while the page is written; not after the first one, which may be all that is asked for.
+                # Request the next page while this one is written. Not after the first page: a test reads only that one.
                 is_first = place.get("cursor", "") == "" and read == len(page.records)
                 place, ahead = following, None
                 if place is not None and not is_first:
                     ahead = asyncio.create_task(self._page(url, {**query, **place}))
-                    # Let it send the request before this page is checked and written.
+                    # Yield to the event loop, so that the request is sent before this page is processed.
                     await asyncio.sleep(0)
                 last = page.records if is_first else None
                 yield page.records
@@ -103,12 +103,12 @@ class ScimConnection:
                 ahead.cancel()
 
     async def _further(self, url: URL, query: dict[str, str], first: RecordPage) -> RecordPage | None:
-        """Return the resources after the total, which counts the page instead of the list if there are any."""
+        """Request resources beyond the total: some servers report the size of the page as the total of the list."""
         try:
             found = (await self._page(url, {**query, "startIndex": str(len(first) + 1)})).records
         except SourceFailed:
             return None
-        # A server may return all resources and ignore the index.
+        # A server that ignores startIndex returns the same resources again.
         return None if found.lines() == first.lines() else found
 
     async def _page(self, url: URL, query: dict[str, str]) -> ScimPage:
@@ -116,7 +116,7 @@ class ScimConnection:
         return found
 
     async def login(self) -> str:
-        """Name the authentication schemes of the server; SCIM has no request that says who asks."""
+        """Name the authentication schemes of the server: SCIM has no request that returns the login."""
         try:
             answer = (await self._http.get(endpoint(self._http.root, _PROVIDER))).value
         except SourceFailed:
@@ -131,17 +131,17 @@ def _asked(content: SourceContent) -> dict[str, str]:
     if content.filter:
         query["filter"] = content.filter
     if content.attributes:
-        # `id` tells records apart, and servers return it anyway.
+        # `id` need not be named: servers always return it.
         query["attributes"] = ",".join(content.attributes)
     return query
 
 
 def resources_in(answer: Any) -> tuple[list[Any], int]:
-    """Return the resources of a ListResponse and how many there are in all."""
+    """Return the resources of a ListResponse and its total."""
     total = answer.get("totalResults") if isinstance(answer, dict) else None
     if not isinstance(total, int) or isinstance(total, bool):
         raise SourceFailed("the answer is not a SCIM ListResponse: it has no totalResults")
-    # A response without results may leave the list out.
+    # A server may leave out an empty list.
     return records_in(answer, "Resources") if "Resources" in answer else [], total
 
 

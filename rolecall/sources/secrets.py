@@ -1,4 +1,4 @@
-"""Find the secret that a source names (`references.py`). It is read when needed and never stored with the source."""
+"""Read the secret that a source refers to (`references.py`). It is read when needed and not stored with the source."""
 
 import asyncio
 import os
@@ -17,18 +17,18 @@ from rolecall.sources.references import ENVIRONMENT, FILE, SEALED, set_date
 
 
 class FoundSecret(msgspec.Struct, frozen=True):
-    """A secret and since when it is used, if that is known."""
+    """A secret, and when it was set if that is known."""
 
     text: str
     set_on: datetime | None = None
 
     def __repr__(self) -> str:
-        """Leave out the secret: this may reach a log."""
+        """Leave out the secret, because this text may be logged."""
         return "FoundSecret()"
 
 
 async def find_secret(db: Db, config: Config, reference: str, owner: UUID, name: str, host: str) -> FoundSecret:
-    """Return the secret; raise SourceFailed with what to do if it is missing."""
+    """Return the secret; raise SourceFailed with advice if it is missing."""
     if not reference:
         return FoundSecret("")
     if reference == SEALED:

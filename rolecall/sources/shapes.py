@@ -61,7 +61,7 @@ def _is_reference(text: str) -> str:
 
 
 def names_secret(name: str) -> bool:
-    """Return whether a header, a parameter or an attribute seems to hold a secret."""
+    """Return whether the name of a header, parameter or attribute suggests a secret."""
     return _SECRET_NAME.search(name) is not None or looks_secret(name)
 
 
@@ -73,13 +73,13 @@ def _without_secrets(given: dict[str, str]) -> dict[str, str]:
 
 
 def _without_secret_query(text: str) -> str:
-    """Refuse a URL or a path whose query has a secret, which would be shown."""
+    """Reject a URL or path with a secret in its query, because URLs are shown."""
     _without_secrets(dict(parse_qsl(text.partition("?")[2], keep_blank_values=True)))
     return text
 
 
 def _without_login(path: str) -> str:
-    """Refuse a path that is a full URL with a password, which would be shown."""
+    """Reject a path that is a full URL with a login, because paths are shown."""
     if "@" in path.partition("://")[2].partition("/")[0]:
         raise broken("{name} must be without a user name or password")
     return path
@@ -126,7 +126,7 @@ class SourceContentBody(Body):
 
 
 class PeerBody(Body):
-    """How to connect to the system of an application, for a source or a carrier."""
+    """The connection settings of a source or a carrier."""
 
     url: Annotated[Text, STRIPPED, Field(max_length=2048), AfterValidator(_without_secret_query)] = ""
     username: Text256 = ""
@@ -139,7 +139,7 @@ class PeerBody(Body):
 
 
 class SourceDefinition(PeerBody):
-    """The source of an application, without a secret of its own."""
+    """The source of an application, with a reference to its secret instead of the secret."""
 
     kind: Annotated[SourceKind, one_of(SourceKind)]
     contents: Annotated[
@@ -151,7 +151,7 @@ Secret = Annotated[Text, Field(max_length=10_000)]
 
 
 class SourceBody(SourceDefinition):
-    """The source of an application. `secret` is stored encrypted and never shown; it means `secretRef: sealed`."""
+    """The source of an application. `secret` is stored encrypted and never shown; with it `secretRef` is `sealed`."""
 
     secret: Secret | None = None
 

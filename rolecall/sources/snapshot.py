@@ -1,7 +1,7 @@
-"""Check that what a source sends is one complete list, and shape its records for the file.
+"""Check that the pages of a source form one complete list, and shape its records for the file.
 
-A missed deletion is the costliest error here, so a list that repeats records, changes its total or ends early is
-refused rather than imported.
+A record that is missing from the list counts as deleted, so a list that repeats records, changes its total or ends
+early is rejected.
 """
 
 from array import array
@@ -22,20 +22,21 @@ from rolecall.sources.model import (
 )
 
 MOST_PAGES = 100_000
-# The key of records that only all their values together identify.
+# As the configured key: compare whole records, because no single value identifies them.
 WHOLE = "$"
 _MOST_EMPTY = 20
 _PART = 200
 _MOST_NAMED = 10
-# Known lists, which SCIM leaves out where they are empty.
+# Lists that a SCIM server leaves out if they are empty.
 _LISTS_OF_SCIM = ("members", "groups")
 _ENCODE = msgspec.json.Encoder(order="deterministic").encode
 
 
 class SeenKeys:
-    """Find keys that occur twice: recent ones at once, others when many are new or the list ends.
+    """Detect repeated keys with eight bytes of memory for each key.
 
-    Hashes of recent keys are in a set. Older ones are in sorted arrays, with eight bytes for each key.
+    Hashes of recent keys are in a set and compared at once. When the set is full or the list ends, it is compared with
+    the older hashes and moved to a sorted array.
     """
 
     def __init__(self, most_recent: int = 262_144) -> None:
@@ -44,7 +45,7 @@ class SeenKeys:
         self._older: list[array[int]] = []
 
     def add(self, keys: list[str]) -> str | None:
-        """Add the keys of a page; return the first one that is known already."""
+        """Add the keys of a page; return the first one that repeats another recent key."""
         marks = set(map(hash, keys))
         if len(marks) < len(keys) or not self._recent.isdisjoint(marks):
             return next(key for at, key in enumerate(keys) if hash(key) in self._recent or key in keys[:at])
@@ -52,7 +53,7 @@ class SeenKeys:
         return None
 
     def repeats_older(self, *, at_end: bool = False) -> bool:
-        """Return whether a recent key is among the older ones, once there are enough recent ones or the list ends."""
+        """Return whether a recent key repeats an older one. Compare only when the set is full or the list ends."""
         if len(self._recent) < self._most_recent and not (at_end and self._older):
             return False
         new = array("q", sorted(self._recent))
@@ -74,7 +75,7 @@ def _share_values(few: "array[int]", sorted_values: "array[int]") -> bool:
 
 
 class Snapshot:
-    """Count the pages of one list and look for signs that it is not complete."""
+    """Collect the pages of one list and raise SourceFailed if the list cannot be complete."""
 
     def __init__(self, content: SourceContent, *, is_snapshot: bool, is_scim: bool = False) -> None:
         self._content = content
@@ -105,7 +106,7 @@ class Snapshot:
             self._check_new(page)
 
     def _check_new(self, page: RecordPage) -> None:
-        """Refuse a repeated record; where some have no id, also a repeated page."""
+        """Reject repeated records. If records have no id, reject repeated pages."""
         path = self._content.key
         keys = page.ids() if not path else [_key(record, path) for record in page.records]
         if None in keys:
@@ -116,7 +117,7 @@ class Snapshot:
                 raise _repeated(f"page {self.pages:,}")
             self._pages.add(mark)
         if None in keys and self._content.paging in BY_NUMBER:
-            # Pages may overlap. A record that comes twice on one page is not a sign of that.
+            # Compare whole records, because pages may overlap. Duplicates within one page do not show an overlap.
             keys = list({_ENCODE(record): None for record in page.records})
             path = WHOLE
         if (known := self._keys.add([str(key) for key in keys if key is not None])) is not None:
@@ -125,7 +126,7 @@ class Snapshot:
             raise _repeated("a record")
 
     def shape(self, page: RecordPage) -> list[FetchedRecord]:
-        """Return the records of a page as they are written: with `attributes`, one for each value of `each`."""
+        """Return the records to write: only the configured attributes, and one record for each value of `each`."""
         spelled = [_spelled(record, self._content.each) for record in page.records] if self._is_scim else page.records
         if not self._has_each:
             self._has_each = any(value_at(record, self._content.each) is not None for record in spelled)
@@ -133,7 +134,7 @@ class Snapshot:
         return list(_shaped(spelled, self._content))
 
     def require_each(self) -> None:
-        """Refuse a list whose name no record has: all memberships would be removed because of a mistyped name."""
+        """Reject an attribute `each` that no record has: a typing error would remove all memberships."""
         if self.count and not self._has_each:
             names = ", ".join(self._names[:_MOST_NAMED])
             raise SourceFailed(f"no record has {self._content.each}, which each names; the first record has {names}")
@@ -155,7 +156,7 @@ def _repeated(what: str) -> SourceChanged:
 
 
 async def complete(connection: SourceConnection, content: SourceContent) -> AsyncIterator[RecordPage]:
-    """Yield the records of each page, shaped; raise SourceFailed if the list is not complete."""
+    """Yield the pages with shaped records; raise SourceFailed if the list is not complete."""
     snapshot = Snapshot(content, is_snapshot=connection.is_snapshot, is_scim=connection.is_scim)
     is_shaped = bool(content.attributes or content.each)
     async for page in connection.pages(content):
@@ -163,7 +164,7 @@ async def complete(connection: SourceConnection, content: SourceContent) -> Asyn
         if not is_shaped:
             yield page
             continue
-        # In parts: with `each` the records of a page may take many times its size.
+        # Yield in parts: `each` can turn a page into many times as many records.
         shaped = snapshot.shape(page)
         for at in range(0, max(len(shaped), 1), _PART):
             yield RecordPage(shaped[at : at + _PART])
@@ -171,15 +172,15 @@ async def complete(connection: SourceConnection, content: SourceContent) -> Asyn
 
 
 def _spelled(record: FetchedRecord, each: str) -> FetchedRecord:
-    """Spell the list as `each` does."""
+    """Spell the attribute as `each` does; its case may differ."""
     if not each or each in record:
         return record
     return {each if name.lower() == each.lower() else name: value for name, value in record.items()}
 
 
 def _shaped(records: list[FetchedRecord], content: SourceContent) -> Iterator[FetchedRecord]:
-    """Keep `attributes`, and make one record of each value of the list `each`."""
-    # SCIM ignores the case of names, and a server returns its own spelling.
+    """Keep only the configured attributes, and yield one record for each value of `each`."""
+    # Compare names in lower case: SCIM ignores their case, and a server returns its own spelling.
     wanted = tuple(name.lower() for name in content.attributes)
     inner = tuple(name for name in wanted if "." in name or ":" in name)
     for record in records:
@@ -194,6 +195,6 @@ def _shaped(records: list[FetchedRecord], content: SourceContent) -> Iterator[Fe
 
 
 def _is_wanted(name: str, wanted: tuple[str, ...], inner: tuple[str, ...]) -> bool:
-    """Return whether a member, or a value inside it such as `name.givenName`, is to be kept."""
+    """Return whether to keep a member: it, or a value inside it such as `name.givenName`, is configured."""
     lower = name.lower()
     return lower in wanted or any(each.startswith((f"{lower}.", f"{lower}:")) for each in inner)

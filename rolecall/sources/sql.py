@@ -1,6 +1,6 @@
-"""Read the rows of a query: PostgreSQL by COPY, SQLite from a file below an import root, in a read-only snapshot.
+"""Read the rows of SQL queries: from PostgreSQL by COPY, or from a SQLite file below an import root.
 
-All queries of a source see the same state of the database, so that it cannot change while it is read.
+All queries of a source run in one read-only transaction, so that they see the same snapshot of the database.
 """
 
 import asyncio
@@ -32,17 +32,17 @@ from rolecall.sources.peers import checked_addresses, peer_of
 
 PORTS = {"postgresql": 5432}
 SQLITE = "sqlite"
-# The query of a URL of PostgreSQL without encryption.
+# The query of a PostgreSQL URL that turns encryption off.
 UNENCRYPTED = "sslmode=disable"
 _ROWS = 1000
-# The longest value that a query of SQLite may make.
+# The longest value that a SQLite query may compute.
 _LONGEST_VALUE = 64 * 1024 * 1024
-# Decimals become text: a number of 64 bits would make one value of several.
+# Read decimals as text: as 64-bit floats, several values would become the same.
 _RECORD = msgspec.json.Decoder(FetchedRecord, float_hook=str)
 _STEPS = 10_000
-# EXPLAIN checks that a query is one statement; EXPLAIN ANALYZE would run it.
+# A query must begin with one of these words: after EXPLAIN, the word ANALYZE would run it.
 _IS_QUERY = re.compile(r"(?:\s|--[^\n]*\n|\()*(?:select|with|values|table)\b", re.IGNORECASE)
-# What a query may do in SQLite: read tables and call functions.
+# The only actions of a SQLite query: read tables and call functions.
 _MAY = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE)
 
 
@@ -67,7 +67,7 @@ async def _open_postgres(access: SourceAccess) -> AsyncIterator[SourceConnection
     trust = {"sslmode": "verify-full", "sslrootcert": str(access.config.source_ca or "system")}
     target = make_conninfo(
         host=peer.host,
-        # libpq connects to this address and resolves nothing itself; `host` is the name in the certificate.
+        # libpq connects to this address without resolving a name; `host` is only compared with the certificate.
         hostaddr=addresses[0],
         port=peer.port,
         dbname=unquote(parts.path.lstrip("/")),
@@ -75,7 +75,7 @@ async def _open_postgres(access: SourceAccess) -> AsyncIterator[SourceConnection
         password=access.secret,
         connect_timeout=source.timeout_seconds,
         application_name="rolecall-source",
-        # Notice a peer that vanished: the time limit of a query is kept by the server.
+        # Detect a lost server: statement_timeout is enforced by the server and does not help then.
         keepalives_idle=30,
         keepalives_interval=10,
         keepalives_count=3,
@@ -105,9 +105,9 @@ class PostgresConnection:
         if not _IS_QUERY.match(query):
             raise SourceFailed("the query must begin with SELECT, WITH, VALUES or TABLE")
         try:
-            # Again for each query, because a query may call set_config.
+            # Set the limit before each query, because a query could have changed it with set_config.
             await self._db.execute(f"SET LOCAL statement_timeout = {self._seconds * 1000}")
-            # Parse the query alone first: with binary results it must be one statement, which cannot end the COPY.
+            # Reject SQL injection into the COPY: with binary results, PostgreSQL accepts only a single statement.
             await self._db.execute(f"EXPLAIN {query}", binary=True)
             columns = await self._db.execute(f"SELECT * FROM (\n{query}\n) AS r LIMIT 0")
             _refuse_same_names(columns.description or ())
@@ -132,12 +132,12 @@ class PostgresConnection:
 
 
 def _row(line: bytes) -> FetchedRecord:
-    """Decode a line of COPY, which escapes only the backslashes in JSON."""
+    """Decode a line of COPY output. JSON contains nothing else that COPY escapes than backslashes."""
     return _RECORD.decode(line.replace(b"\\\\", b"\\"))
 
 
 def _refuse_same_names(columns: Iterable[Sequence[object]]) -> None:
-    """Refuse a query with two columns of one name: only one of them would be read."""
+    """Reject a query with two columns of the same name, because only one of them would be read."""
     counted = Counter(str(column[0]) for column in columns)
     if twice := [name for name, count in counted.items() if count > 1]:
         raise SourceFailed(f"the query has two columns of the name {twice[0]}; name one of them otherwise, with AS")
