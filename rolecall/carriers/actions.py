@@ -1,4 +1,4 @@
-"""Set and remove the carrier of an application, release its brake, preview and repeat a request."""
+"""Set and remove the carrier of an application, preview a request, release it from the brake, carry it out again."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -23,20 +23,20 @@ from rolecall.sources.references import SEALED
 from rolecall.work_items.actions import record_activity_of
 
 _IDENTITY_SOURCE = "An identity source describes people and cannot have a carrier"
-# The keys that LDAP needs, and those that only one kind reads.
+# The keys that LDAP needs, and the keys that only one kind uses.
 _LDAP_NEEDS = ("accountsPath", "accountAttribute", "objectClasses", "groupsPath", "groupAttribute", "memberAttribute")
 _OF_LDAP = frozenset(
     {"objectClasses", "nameAttribute", "activeAttribute", "activeValue", "inactiveValue", "memberAttribute"}
     | {"memberValue", "startTls"}
 )
 _OF_SCIM = frozenset({"authentication", "header", "headers"})
-# The attributes of a SCIM server with the name of an account and its state.
+# The SCIM attributes with the name of an account, and with its state.
 _SCIM_NAME, _SCIM_ACTIVE = "userName", "active"
 FOREIGN = {CarrierKind.SCIM: _OF_LDAP, CarrierKind.LDAP: _OF_SCIM}
 
 
 async def put_carrier(db: Db, application_id: UUID, raw: Json, facts: Facts, config: Config) -> None:
-    """Set the carrier. A stored secret is kept only while the host stays the same."""
+    """Set the carrier. Delete the stored secret if the host, the encryption or the login changes."""
     application = await sources.application(db, application_id)
     if application.is_identity_source:
         raise Invalid.on("kind", _IDENTITY_SOURCE)
@@ -54,14 +54,14 @@ async def put_carrier(db: Db, application_id: UUID, raw: Json, facts: Facts, con
 
 
 async def _leave_unfinished(db: Db, application_id: UUID, reason: str, now: datetime) -> None:
-    """Leave to people what the carrier has not finished, since a later mode applies to later requests only."""
+    """Leave unfinished requests to people: when the carrier is on again, it takes up only requests opened since."""
     for request_id in await queries.unfinished_requests(db, application_id):
         with suppress(recording.NotNow):
             await recording.leave(db, request_id, reason, now)
 
 
 async def _store(db: Db, application_id: UUID, carrier: Carrier, facts: Facts) -> None:
-    """Store the carrier; a new mode applies to requests that open from now on."""
+    """Store the carrier. A changed mode applies to requests that open from now on."""
     await execute(
         db,
         """INSERT INTO carriers AS c (application_id, definition, changed_on, mode_since)
@@ -78,7 +78,7 @@ async def _store(db: Db, application_id: UUID, carrier: Carrier, facts: Facts) -
 
 
 def _key_problems(body: CarrierBody) -> Iterator[Problem]:
-    """Refuse keys that the kind does not read, and require those that it needs."""
+    """Reject keys that the kind does not use, and require the ones that it needs."""
     given = body.model_dump(by_alias=True, exclude_defaults=True, exclude_none=True)
     for name in sorted(given.keys() & FOREIGN[body.kind]):
         yield Problem(name, f"{body.kind} does not use {name}")
@@ -86,12 +86,12 @@ def _key_problems(body: CarrierBody) -> Iterator[Problem]:
         yield from (Problem(name, f"LDAP needs {name}") for name in _LDAP_NEEDS if name not in given)
     name_attribute = body.account_attribute or _SCIM_NAME
     if name_attribute.lower() in map(str.lower, body.attributes):
-        yield Problem("attributes", f"{name_attribute} is the name of the account, which accountName says")
+        yield Problem("attributes", f"{name_attribute} is the name of the account; set accountName instead")
     for name in body.changed_attributes:
         if name not in body.attributes:
             yield Problem("changedAttributes", f"{name} is not among the attributes")
         if name.lower() == (body.active_attribute or _SCIM_ACTIVE).lower():
-            yield Problem("changedAttributes", f"{name} disables accounts, which only a Suspend or a Remove does")
+            yield Problem("changedAttributes", f"{name} disables accounts; only a Suspend or a Remove may do that")
     yield from credential_problems(body, body.secret)
 
 
@@ -106,7 +106,7 @@ async def delete_carrier(db: Db, application_id: UUID, now: datetime) -> None:
 
 
 async def preview(db: Db, caller: Caller, application_id: UUID, raw: Json, facts: Facts) -> CarrierPreview:
-    """Plan a request without recording or sending anything."""
+    """Return the steps that the carrier would send for a request. Record and send nothing."""
     if Scope.ACCESS_REQUESTS_READ not in caller.scopes:
         raise Forbidden(Scope.ACCESS_REQUESTS_READ)
     carrier = await _existing(db, application_id)
@@ -115,7 +115,7 @@ async def preview(db: Db, caller: Caller, application_id: UUID, raw: Json, facts
 
 
 async def release(db: Db, caller: Caller, application_id: UUID, raw: Json, facts: Facts) -> None:
-    """Let requests that the brake holds be carried out; later ones are held again."""
+    """Release requests that the brake holds. The brake still applies to later requests."""
     await _existing(db, application_id)
     body = check(ReleaseBody, raw, facts)
     rows = await fetch_rows(
@@ -139,7 +139,7 @@ async def release(db: Db, caller: Caller, application_id: UUID, raw: Json, facts
 
 
 async def carry_out(db: Db, caller: Caller, application_id: UUID, raw: Json, facts: Facts) -> None:
-    """Let the carrier take up an open request that it left to a person, or that opened before its mode was On."""
+    """Give an open request to the carrier: one that it left to a person, or that opened before its mode was On."""
     if Scope.ACCESS_REQUESTS_WRITE not in caller.scopes:
         raise Forbidden(Scope.ACCESS_REQUESTS_WRITE)
     carrier = await _existing(db, application_id)

@@ -1,7 +1,7 @@
-"""Carry out the requests of one application after the other, on the side of the worker.
+"""Carry out due requests in the worker, one application after the other.
 
-A worker holds an advisory lock of the application's carrier meanwhile, so that two workers never carry out the same
-request. If it dies, PostgreSQL releases the lock, and another worker continues at the first step without an answer.
+The worker holds an advisory lock for the application meanwhile, so that no other worker carries out the same request.
+If the worker dies, PostgreSQL releases the lock, and another worker continues at the first step without a response.
 """
 
 from collections.abc import Awaitable, Callable
@@ -49,7 +49,7 @@ def carrier_lock(application_id: UUID) -> int:
 
 
 async def carry_out_next(pool: Pool, config: Config, now: datetime) -> bool:
-    """Carry out what is due in one application; return whether more may be due."""
+    """Carry out the due requests of each application; return True as soon as a batch was full, as more may be due."""
     async with pool.connection() as db:
         for application_id in await queries.applications_with_work(db, now):
             async with locked(db, carrier_lock(application_id)) as is_mine:
@@ -59,7 +59,7 @@ async def carry_out_next(pool: Pool, config: Config, now: datetime) -> bool:
 
 
 async def _carry_out_requests(pool: Pool, config: Config, application_id: UUID) -> bool:
-    """Carry out a batch of an application's requests, then have an import verify them."""
+    """Carry out a batch of requests of an application, then start the import that verifies them if it is due."""
     async with pool.connection() as db:
         carrier = await queries.find(db, application_id)
         due = await queries.due_requests(db, application_id, clock.now(), _AT_ONCE)
@@ -72,7 +72,7 @@ async def _carry_out_requests(pool: Pool, config: Config, application_id: UUID) 
 
 
 class _Connection:
-    """Connect to the application when the first step needs it, and again after a failure."""
+    """A lazy connection to the application: opened for the first step, and again after a failure."""
 
     def __init__(self, pool: Pool, config: Config, application_id: UUID, carrier: Carrier) -> None:
         self.application_id, self.carrier = application_id, carrier
@@ -113,7 +113,7 @@ async def _carry_out(pool: Pool, connection: _Connection, request_id: UUID) -> N
     except Exception as error:
         log.error("work failed", work="carry out", id=str(request_id), exc_info=error)
         await connection.close()
-        await _close(pool, recording.postpone, request_id, "an error in Rolecall; its log has the reason")
+        await _close(pool, recording.postpone, request_id, "an error in Rolecall; see the log of the worker")
 
 
 async def _take_steps(pool: Pool, connection: _Connection, request_id: UUID) -> None:
@@ -129,7 +129,7 @@ async def _take_steps(pool: Pool, connection: _Connection, request_id: UUID) -> 
 
 
 async def _take_step(pool: Pool, connection: _Connection, request_id: UUID, recorded: RecordedStep) -> bool:
-    """Record a step, send it, record the answer; return False if it must wait."""
+    """Record a step, send it and record the response; return False if the rate limit postponed it."""
     target = await connection.target()
     if not await _write(
         pool, recording.begin_step, connection.application_id, connection.carrier, request_id, recorded
@@ -155,7 +155,7 @@ async def _close(pool: Pool, act: Callable[..., Awaitable[None]], request_id: UU
 
 
 async def _write(pool: Pool, act: Callable[..., Awaitable[T]], *args: object) -> T:
-    """Run an action in a transaction of its own; its fault points have the action's name."""
+    """Run an action in its own transaction. The transaction has the name of the action for fault injection."""
     now = clock.now()
     name = act.__name__.strip("_").replace("_", "-")
     async with pool.connection() as db, written_by(db, f"carrier-{name}", by_system("carry_out_request", now)):
@@ -163,7 +163,7 @@ async def _write(pool: Pool, act: Callable[..., Awaitable[T]], *args: object) ->
 
 
 async def _stage_verification(db: Db, application_id: UUID, now: datetime) -> None:
-    """Stage an import of the live source until one shows what was done; repeat a failed one after a pause."""
+    """Create an import of the live source to verify the changes; retry a failed import after a pause."""
     match await queries.verification(db, application_id, now - RETRY_PAUSE):
         case Verification.DUE:
             await create_import(db, application_id, SYSTEM, type=ImportType.SCHEDULED, now=now)

@@ -9,7 +9,7 @@ from rolecall.sources.health import connection_problem
 
 
 async def problems(db: Db, config: Config) -> list[str]:
-    """Return what is wrong with each carrier that is not off, and how many requests its brake holds."""
+    """Return the problems of carriers that are not off, and how many requests their brakes hold."""
     rows = await fetch_rows(
         db,
         """SELECT a.id, a.name, c.definition,
@@ -30,7 +30,7 @@ async def problems(db: Db, config: Config) -> list[str]:
 
 
 async def open_by_state(db: Db) -> dict[str, int]:
-    """Count the open requests that carriers took up and have not carried out."""
+    """Count the open requests that carriers took up and did not finish, by state."""
     rows = await fetch_rows(
         db,
         """SELECT k.state, count(*) FROM carried_requests k

@@ -51,7 +51,7 @@ class LdapTarget:
 
 
 class _Change:
-    """One step, in the thread of the connection."""
+    """Carry out one step. Runs in the thread of the connection."""
 
     def __init__(self, bonsai: Any, connection: Any, carrier: Carrier) -> None:
         self._bonsai, self._connection, self._carrier = bonsai, connection, carrier
@@ -70,7 +70,8 @@ class _Change:
             case StepVerb.DISABLE:
                 return self._set_active(_required(entry, step), active=False)
             case StepVerb.DELETE:
-                # Only an earlier attempt explains why it is gone; otherwise it may be somewhere else.
+                # A missing account counts as deleted only if an earlier attempt deleted it; otherwise it may have
+                # moved.
                 return GONE if entry is None and was_sent else self._delete(_required(entry, step))
             case StepVerb.ADD_MEMBER:
                 return self._add_member(step, _required(entry, step))
@@ -78,7 +79,7 @@ class _Change:
                 return self._remove_member(step, entry)
 
     def _found(self, base: str, attribute: str, name: str) -> Any:
-        """Return the entry with exactly this name, or None."""
+        """Return the only entry with this name, or None if there is none."""
         wanted = [attribute, *self._carrier.attributes, *filter(None, [self._carrier.active_attribute])]
         scope = self._bonsai.LDAPSearchScope.SUBTREE
         test = f"({attribute}={self._bonsai.escape_filter_exp(name)})"
@@ -111,14 +112,14 @@ class _Change:
                 raise _refused(error) from None
             return f"created as {name}"
         if self._is_disabled(entry):
-            raise CannotCarryOut(f"the account {step.account} exists and is disabled; a person must look whose it is")
+            raise CannotCarryOut(f"the account {step.account} exists and is disabled; a person must check whose it is")
         require_own(step, was_sent=was_sent)
         if not all(value in _texts(entry, name) for name, value in step.attributes.items()):
             raise CannotCarryOut(f"the account {step.account} exists with other attributes; it may be another person's")
         return "it existed already, with these attributes"
 
     def _initial(self) -> dict[str, str]:
-        """Return the attribute that makes an account active."""
+        """Return the attribute value that marks a new account as active, if one is configured."""
         name, value = self._carrier.active_attribute, self._carrier.active_value
         return {name: value} if name and value else {}
 
@@ -206,7 +207,7 @@ class _Change:
 
     @property
     def _refusals(self) -> tuple[type[Exception], ...]:
-        """Return the errors by which a directory refuses a change for good."""
+        """Return the errors that mean that a retry cannot succeed."""
         errors = self._bonsai.errors
         return (errors.ObjectClassViolation, errors.InsufficientAccess, errors.NotAllowedOnNonleaf)
 
@@ -226,7 +227,7 @@ def _texts(entry: Any, name: str) -> list[str]:
 
 
 def _is_control(attribute: str) -> bool:
-    """Compare as LDAP does, where the case of names does not matter."""
+    """Return whether an attribute is userAccountControl; LDAP ignores the case of names."""
     return attribute.lower() == ACCOUNT_CONTROL.lower()
 
 

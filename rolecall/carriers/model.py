@@ -1,4 +1,4 @@
-"""The configuration of a carrier, the steps it carries out, and the states of a request that it takes up."""
+"""Define the configuration of a carrier, its steps, and the states of the requests that it takes up."""
 
 import hashlib
 from datetime import datetime, timedelta
@@ -13,17 +13,17 @@ from rolecall.core.text import in_one_line
 from rolecall.sources.model import LONGEST_REASON, Authentication, Source, SourceKind
 
 CHANNEL = "carriers"
-# The caller who resolves requests that a carrier carried out.
+# The caller on whose behalf carriers resolve requests.
 CARRIER = Caller(UUID(int=2), "Carrier", frozenset())
-# The name by which an application stores the secret of its carrier.
+# The name of the stored secret of a carrier; the secret of a source has another name.
 CARRYING = "carrier"
-# Pauses before a request is taken up again after the system could not be reached; then it is left to a person.
+# Pauses before each retry when the application cannot be reached; after the last one, leave the request to a person.
 RETRY_PAUSES = (timedelta(seconds=10), timedelta(minutes=1), timedelta(minutes=5))
-# The template of the username of a new account.
+# The default template for the username of a new account.
 DEFAULT_NAME = "{email}"
-# The answer to the deletion of an account that an earlier attempt deleted.
+# The result of deleting an account that an earlier attempt deleted.
 GONE = "the account was gone already"
-# The attribute of Active Directory with a bit for a disabled account.
+# The Active Directory attribute with the bit that disables an account.
 ACCOUNT_CONTROL = "userAccountControl"
 
 
@@ -39,7 +39,7 @@ class CarrierMode(StrEnum):
 
 
 class RemovalWay(StrEnum):
-    """What happens to an account whose access is removed as a whole."""
+    """Whether to disable or delete an account when all of its access is removed."""
 
     DISABLE = "Disable"
     DELETE = "Delete"
@@ -62,7 +62,7 @@ class StepVerb(StrEnum):
     REMOVE_MEMBER = "Remove Member"
 
 
-# Steps that the brake counts.
+# The steps that the brake counts.
 REMOVALS = frozenset({StepVerb.DISABLE, StepVerb.DELETE, StepVerb.REMOVE_MEMBER})
 
 _PLANNED = {
@@ -83,7 +83,7 @@ class StepState(StrEnum):
 
 
 class CarriedState(StrEnum):
-    """How far a carrier is with a request; `Left` means that a person carries it out."""
+    """The progress of a carrier with a request; `Left` means that a person must carry it out."""
 
     WAITING = "Waiting"
     HELD = "Held"
@@ -93,7 +93,7 @@ class CarriedState(StrEnum):
 
 
 class Verification(StrEnum):
-    """Whether an import must still show what a carrier has done; it has ended too if there is no source to fetch."""
+    """The state of the import that verifies changes. It has ended if there is no live source to fetch."""
 
     DUE = "Due"
     WAITING = "Waiting"
@@ -101,7 +101,7 @@ class Verification(StrEnum):
 
 
 class Step(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """One change of the application; `attributes` are those to write."""
+    """One change in the application; `attributes` are the values to write."""
 
     verb: StepVerb
     account: str
@@ -115,23 +115,23 @@ class Step(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 class RecordedStep(NamedTuple):
     position: int
     step: Step
-    # It was sent before and not refused, so that the application may show its result already.
+    # The step was sent before and not refused, so the application may show its result already.
     was_sent: bool
 
 
 class Inexpressible(Exception):
-    """The carrier cannot express what was approved; the message says why."""
+    """Report why the carrier cannot carry out the approved access at all."""
 
 
 class CannotCarryOut(Exception):
-    """The application refuses a step, or its data contradict it; a person must look."""
+    """Report that the application refuses a step, or that its data contradict the step. A person must take over."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(in_one_line(reason[:LONGEST_REASON]))
 
 
 def require_own(step: Step, *, was_sent: bool) -> None:
-    """Take an account that exists for the new one only if it was sent: it may be another person's of the same name."""
+    """Require that an earlier attempt created an existing account: otherwise it may be another person's."""
     if not was_sent:
         raise CannotCarryOut(f"the account {step.account} exists; it may be another person's")
 
@@ -155,7 +155,7 @@ class Carrier(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     on_remove: RemovalWay = RemovalWay.DISABLE
     accounts_path: str = ""
     account_attribute: str = ""
-    # The attribute that names a new entry in LDAP, by default the account attribute.
+    # The attribute in the DN of a new LDAP entry; by default the account attribute.
     name_attribute: str = ""
     object_classes: list[str] = []
     active_attribute: str = ""
@@ -173,11 +173,11 @@ class Carrier(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
         return self.kind is CarrierKind.SCIM or bool(self.active_attribute)
 
     def digest(self) -> str:
-        """Identify the settings that a plan was made with."""
+        """Return a hash of the settings: a plan is made again when they change."""
         return hashlib.sha256(msgspec.json.encode(self)).hexdigest()
 
     def as_source(self) -> Source:
-        """Return what the connections of sources need to know."""
+        """Return the connection settings as a source, because carriers use the connections of sources."""
         return Source(
             SourceKind(self.kind),
             self.url,
@@ -193,26 +193,26 @@ class Carrier(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 
 
 class CarriedRequest(msgspec.Struct, frozen=True):
-    """A request as the carrier knows it; `opened_on` tells one opening from the next."""
+    """The progress of a request. `opened_on` is when it opened: a request that opened again is a new one here."""
 
     opened_on: datetime
     state: CarriedState
     attempts: int
     is_released: bool
-    # The digest of the carrier that the steps were planned with.
+    # The digest of the carrier settings that the steps were planned with; empty if they are not planned.
     planned_with: str
 
 
 class TargetConnection(Protocol):
     """An open connection to the application that a carrier changes."""
 
-    # Whether the last step sent a change, and not only questions.
+    # Whether the last step sent a change, and did not only read.
     @property
     def has_sent(self) -> bool: ...
 
     async def carry_out(self, step: Step, *, was_sent: bool) -> str:
-        """Make a change unless it was made already; return what happened, in words.
+        """Make a change unless it was made already; return a description of the result.
 
-        `was_sent`: the step was sent before, so that an account that exists or is missing may be its result.
+        `was_sent`: an earlier attempt sent this step, so an existing or missing account may be its result.
         """
         ...

@@ -31,7 +31,7 @@ _LONGEST = 1024
 
 
 def template_problem(template: str) -> str | None:
-    """Return what is wrong with a template."""
+    """Return why a template is invalid; None if it is valid."""
     for field, forms in _PLACE.findall(template):
         if field not in FIELDS:
             return f"{{{field}}} is unknown; use one of {', '.join(FIELDS)}"

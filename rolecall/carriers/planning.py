@@ -1,6 +1,6 @@
-"""Plan the steps of a request. They follow from its approved access alone; what they cannot express is left to people.
+"""Plan the steps of a request from its approved access.
 
-A request that a carrier can express only in part is left to people as a whole.
+If a carrier can make only a part of the changes, it makes none and the whole request is left to people.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,7 +18,7 @@ _GIVES, _TAKES = frozenset({StepVerb.ADD_MEMBER}), frozenset({StepVerb.REMOVE_ME
 
 
 class KnownAccount(msgspec.Struct, frozen=True):
-    """The account of a request, as last imported; `holds` are its privileges by header, section and permission."""
+    """The account of a request, as last imported; `holds` contains the header, section and permission of its access."""
 
     username: str
     is_active: bool
@@ -27,7 +27,7 @@ class KnownAccount(msgspec.Struct, frozen=True):
 
 
 class RequestFacts(msgspec.Struct, frozen=True):
-    """What planning needs besides the request: the person's fields, the account, and the headers of its groups."""
+    """The facts that planning needs besides the request: the person's fields, the account, the headers of groups."""
 
     person: Mapping[str, str]
     account: KnownAccount | None
@@ -35,7 +35,7 @@ class RequestFacts(msgspec.Struct, frozen=True):
 
 
 def plan(request: AccessRequestDetail, carrier: Carrier, facts: RequestFacts) -> list[Step]:
-    """Return the steps in order; raise Inexpressible if a part of the request cannot be expressed."""
+    """Return the steps in order; raise Inexpressible if a carrier cannot make all of the changes."""
     if request.target.type == TargetType.GROUP:
         raise Inexpressible("the request is about a group; a carrier changes accounts and their memberships")
     if request.action != RequestAction.ADD:
@@ -47,7 +47,7 @@ def plan(request: AccessRequestDetail, carrier: Carrier, facts: RequestFacts) ->
 
 
 def _require_known(request: AccessRequestDetail, account: KnownAccount | None) -> None:
-    """Require that imports show the account as the person's: another person may have this username now."""
+    """Require that the account is matched to the person: another person may have its username now."""
     if account is None:
         raise Inexpressible(f"the last import shows no account {request.target.name}")
     if not account.is_of_person:
@@ -55,7 +55,7 @@ def _require_known(request: AccessRequestDetail, account: KnownAccount | None) -
 
 
 def another_persons(username: str) -> str:
-    return f"the account {username} is not matched to the person of the request any more"
+    return f"the account {username} is no longer matched to the person of the request"
 
 
 def _steps(request: AccessRequestDetail, carrier: Carrier, facts: RequestFacts) -> list[Step]:
@@ -77,7 +77,7 @@ def _steps(request: AccessRequestDetail, carrier: Carrier, facts: RequestFacts) 
 
 
 def _created(username: str, carrier: Carrier, facts: RequestFacts) -> Iterator[Step]:
-    """Create the account, unless the application has it."""
+    """Yield the step that creates the account, unless the person has it already."""
     if facts.account is None:
         yield Step(StepVerb.CREATE, username, attributes=_attributes(carrier, carrier.attributes, facts, username))
     elif not facts.account.is_of_person:
@@ -87,7 +87,7 @@ def _created(username: str, carrier: Carrier, facts: RequestFacts) -> Iterator[S
 
 
 def _changed(name: str, carrier: Carrier, facts: RequestFacts) -> Iterator[Step]:
-    """Write the attributes that follow the person."""
+    """Yield the step that updates the attributes that a Change updates."""
     if carrier.changed_attributes:
         attributes = _attributes(carrier, carrier.changed_attributes, facts, name)
         yield Step(StepVerb.CHANGE, name, attributes=attributes)
@@ -101,7 +101,7 @@ def _attributes(
 
 
 def _removed(request: AccessRequestDetail, carrier: Carrier, facts: RequestFacts) -> list[Step]:
-    """Remove the listed access, or the account if the request takes all that the account holds."""
+    """Remove the listed access, or disable or delete the account if the request removes all of its access."""
     name = request.target.name
     if not _takes_all(request, facts):
         return _memberships(request, name, facts, _TAKES)
@@ -117,7 +117,7 @@ def _removed(request: AccessRequestDetail, carrier: Carrier, facts: RequestFacts
 
 
 def _takes_all(request: AccessRequestDetail, facts: RequestFacts) -> bool:
-    """Return whether the request is for the account as a whole: it lists no access, or all that the account holds."""
+    """Return whether the request removes the whole account: it lists no access, or all access of the account."""
     privileges = request.target.privileges
     taken = {_key(each) for each in privileges if each.approved_access == Access.NONE}
     if len(taken) < len(privileges):
@@ -128,7 +128,7 @@ def _takes_all(request: AccessRequestDetail, facts: RequestFacts) -> bool:
 def _memberships(
     request: AccessRequestDetail, name: str, facts: RequestFacts, allowed: frozenset[StepVerb]
 ) -> list[Step]:
-    """Return a step for each group: an Add only gives, a Remove only takes."""
+    """Return a step for each group whose verb is allowed: an Add only adds members, a Remove only removes them."""
     steps = [_membership(each, name, facts) for each in request.target.privileges]
     return [step for step in steps if step and step.verb in allowed]
 

@@ -44,8 +44,8 @@ HOUR = timedelta(hours=1)
 _SHOWN = 20
 _OVER = (WorkStatus.COMPLETED, WorkStatus.CANCELED)
 _SENT_LAST = "s.application_id = %(id)s AND s.sent_on IS NOT NULL ORDER BY s.sent_on DESC, s.position DESC"
-# Requests that a carrier `c` takes up: opened since its mode is in effect, or waiting for their time. Those of people
-# whose duties are checked again wait for that.
+# The requests that a carrier `c` takes up: opened since its mode was set, opened again, or waiting and due. Requests of
+# people whose conflicts of duties are still being checked wait for the result.
 _DUE = """
     carriers c JOIN applications a ON a.id = c.application_id AND NOT a.is_archived
     JOIN access_requests r ON r.application_id = c.application_id AND r.status = 'Open'
@@ -71,7 +71,7 @@ async def by_application(db: Db, ids: Iterable[UUID]) -> dict[UUID, Carrier]:
 
 
 async def applications_with_work(db: Db, now: datetime) -> list[UUID]:
-    """List the applications whose carrier has requests to take up or to have verified."""
+    """List the applications with requests that are due or that an import must verify."""
     rows = await fetch_rows(
         db,
         f"""SELECT DISTINCT c.application_id FROM {_DUE}
@@ -82,7 +82,7 @@ async def applications_with_work(db: Db, now: datetime) -> list[UUID]:
 
 
 async def verification(db: Db, application_id: UUID, failed_before: datetime) -> Verification | None:
-    """Return how far the import is that must show what was done; lock the carrier."""
+    """Return the state of the verifying import, or None if nothing must be verified; lock the carrier."""
     found = await fetch_value(
         db,
         """SELECT CASE
@@ -115,9 +115,9 @@ async def due_requests(db: Db, application_id: UUID, now: datetime, most: int) -
 
 
 async def lock_due(db: Db, request_id: UUID, now: datetime) -> Carrier | None:
-    """Return the carrier if it is to carry out the request now, and lock it; None if it is not.
+    """Lock and return the carrier of a request that is due; return None if it is not due.
 
-    Lock a carrier before its requests, as changes of a carrier do.
+    To avoid deadlocks, always lock a carrier before its requests.
     """
     stored = await fetch_value(
         db, f"SELECT c.definition FROM {_DUE} AND r.id = %(id)s FOR SHARE OF c", id=request_id, now=now
@@ -126,7 +126,7 @@ async def lock_due(db: Db, request_id: UUID, now: datetime) -> Carrier | None:
 
 
 async def lock(db: Db, application_id: UUID) -> None:
-    """Lock a carrier, so that it takes up no request until the transaction ends."""
+    """Lock a carrier: it takes up no request until the transaction ends."""
     await execute(db, "SELECT FROM carriers WHERE application_id = %(id)s FOR UPDATE", id=application_id)
 
 
@@ -140,10 +140,10 @@ async def carried(db: Db, request_id: UUID) -> CarriedRequest | None:
 
 
 async def unfinished_steps(db: Db, request_id: UUID) -> list[RecordedStep]:
-    """Return the steps without an answer.
+    """Return the steps without a result, and whether each was sent before.
 
-    One was sent before if it has no answer, if it is planned again, or if another request of the same person created
-    the account: imports may not show it yet.
+    A step was sent before if its response was lost, if it was planned again after it was sent, or if another request
+    of the same person created the same account, which imports may not show yet.
     """
     rows = await fetch_rows(
         db,
@@ -162,7 +162,7 @@ async def unfinished_steps(db: Db, request_id: UUID) -> list[RecordedStep]:
 
 
 async def obstacle(db: Db, request_id: UUID, account: str) -> str | None:
-    """Return why a person must take over a request that the carrier took up: its assignee, or the account's person."""
+    """Return why a person must take over: the request was assigned to one, or the account is not the person's."""
     ((assignee, is_anothers),) = await fetch_rows(
         db,
         """SELECT CASE WHEN r.assignee_id IS DISTINCT FROM k.assignee_id THEN r.assignee_name END,
@@ -178,7 +178,7 @@ async def obstacle(db: Db, request_id: UUID, account: str) -> str | None:
 
 
 async def unfinished_requests(db: Db, application_id: UUID) -> list[UUID]:
-    """Return the open requests that the carrier took up and has not finished."""
+    """Return the open requests that the carrier took up and did not finish."""
     rows = await fetch_rows(
         db,
         """SELECT r.id FROM carried_requests k JOIN access_requests r ON r.id = k.request_id AND r.status = 'Open'
@@ -189,7 +189,7 @@ async def unfinished_requests(db: Db, application_id: UUID) -> list[UUID]:
 
 
 async def removals_since(db: Db, application_id: UUID, since: datetime) -> int:
-    """Count the removals that were sent or are about to be sent."""
+    """Count the removals that were sent since then or are planned."""
     count: int = await fetch_value(
         db,
         """SELECT count(*) FROM carrier_steps s JOIN carried_requests k USING (request_id)
@@ -202,7 +202,7 @@ async def removals_since(db: Db, application_id: UUID, since: datetime) -> int:
 
 
 async def nth_last_sent(db: Db, application_id: UUID, n: int) -> datetime | None:
-    """Return when the n-th last step was sent."""
+    """Return when the n-th most recent step was sent; None if fewer were sent."""
     found: datetime | None = await fetch_value(
         db,
         """SELECT sent_on FROM carrier_steps WHERE application_id = %(id)s AND sent_on IS NOT NULL
@@ -214,7 +214,7 @@ async def nth_last_sent(db: Db, application_id: UUID, n: int) -> datetime | None
 
 
 async def facts_of(db: Db, request: AccessRequestDetail) -> RequestFacts:
-    """Read what planning needs to know about the person, the account and the groups of a request."""
+    """Read the facts that planning needs about the person, the account and the groups of a request."""
     identity = request.target.affected_identity
     return RequestFacts(
         await _person(db, identity.id, request.target.name) if identity else {},
@@ -234,7 +234,7 @@ async def _person(db: Db, id: UUID, target_name: str) -> dict[str, str]:
 
 
 async def _account(db: Db, request: AccessRequestDetail) -> KnownAccount | None:
-    """Find the account by name; an Add also finds another account of the person."""
+    """Find the account by its name; for an Add, find otherwise another account of the person."""
     identity = request.target.affected_identity
     rows = await fetch_rows(
         db,
@@ -257,7 +257,7 @@ async def _account(db: Db, request: AccessRequestDetail) -> KnownAccount | None:
 
 
 async def _group_headers(db: Db, request: AccessRequestDetail) -> dict[str, frozenset[str]]:
-    """Map known groups to the headers that a privilege of them may have."""
+    """Map each known group of the request to the headers that denote a membership in it."""
     rows = await fetch_rows(
         db,
         """SELECT g.name, array_agg(DISTINCT group_header(v.nomenclature))
@@ -270,7 +270,7 @@ async def _group_headers(db: Db, request: AccessRequestDetail) -> dict[str, froz
 
 
 async def covers(db: Db, application_id: UUID, *, memberships: bool) -> bool:
-    """Return whether an import can fetch accounts from the live source, and memberships if those were changed."""
+    """Return whether the live source fetches accounts, and memberships if those must be verified too."""
     source = await sources.find(db, application_id)
     if source is None or source.kind is SourceKind.SCIM_PUSH:
         return False
@@ -316,7 +316,7 @@ async def get(db: Db, application_id: UUID, config: Config, now: datetime) -> Ca
 
 
 async def _requests_in(db: Db, application_id: UUID, state: CarriedState) -> list[CarriedItem]:
-    """List the last requests that are still open and in this state."""
+    """List the most recent open requests in this state."""
     rows = await fetch_rows(
         db,
         """SELECT r.id, r.number, r.action, r.target_name, k.reason, k.changed_on, k.next_on
@@ -345,7 +345,7 @@ async def _steps(db: Db, which: str, **values: object) -> list[CarrierStepItem]:
 
 
 async def previewed(db: Db, carrier: Carrier, request: AccessRequestDetail) -> CarrierPreview:
-    """Plan a request without recording or sending anything."""
+    """Return the plan of a request, or why it would be left to a person. Record and send nothing."""
     try:
         steps = plan(request, carrier, await facts_of(db, request))
     except Inexpressible as why:
@@ -355,7 +355,7 @@ async def previewed(db: Db, carrier: Carrier, request: AccessRequestDetail) -> C
 
 
 async def progress(db: Db, request: AccessRequestDetail) -> CarrierProgress | None:
-    """Return how far the application's carrier is with a request; None if it is off and did nothing for the request."""
+    """Return the progress of the carrier with a request; None if the carrier is off and did nothing for it."""
     rows = await fetch_rows(
         db,
         """SELECT c.definition, k.state, coalesce(k.reason, ''), k.next_on,
@@ -386,7 +386,7 @@ async def progress(db: Db, request: AccessRequestDetail) -> CarrierProgress | No
 
 
 async def progress_mark(db: Db, request_id: UUID) -> str:
-    """Return a text that changes with the status of a request and with what its carrier did."""
+    """Return a token that changes whenever the status of a request or the progress of its carrier changes."""
     found = await fetch_value(
         db,
         """SELECT concat_ws(' ', r.status, k.state, k.attempts, extract(epoch FROM k.next_on)::bigint,
@@ -411,7 +411,7 @@ async def open_requests(db: Db, application_id: UUID) -> list[AccessRequestDetai
 
 
 async def request_of(db: Db, application_id: UUID, request_id: UUID) -> AccessRequestDetail:
-    """Return a request of this application."""
+    """Return a request; raise NotFound if it is not of this application."""
     request = await access_requests.get(db, request_id)
     if request.target.application.id != application_id:
         raise NotFound("AccessRequest", request_id)

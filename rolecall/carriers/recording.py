@@ -1,4 +1,4 @@
-"""Record what a carrier is about to do, what it did and how a request ended, each in a transaction of its own."""
+"""Record the plan, each step before and after it is sent, and the end of a request, each in its own transaction."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -37,11 +37,11 @@ _MEMBERSHIPS = frozenset({StepVerb.ADD_MEMBER, StepVerb.REMOVE_MEMBER})
 
 
 class NotNow(Exception):
-    """The request is not to be carried out now: it is held, left, done, canceled or must wait."""
+    """Stop work on a request: it is no longer open or due, or the carrier was changed."""
 
 
 async def lock_open(db: Db, request_id: UUID) -> datetime:
-    """Lock a request and return since when it is Open; raise NotNow if it is not."""
+    """Lock a request and return when it was opened; raise NotNow if it is not open."""
     rows = await fetch_rows(
         db, "SELECT status, status_since FROM access_requests WHERE id = %(id)s FOR UPDATE", id=request_id
     )
@@ -52,7 +52,7 @@ async def lock_open(db: Db, request_id: UUID) -> datetime:
 
 
 async def begin(db: Db, application_id: UUID, carrier: Carrier, request_id: UUID, now: datetime) -> None:
-    """Take up a request: plan and record its steps, unless it is held, left to a person or a dry run."""
+    """Take up a request: plan and record its steps, or hold it, leave it to a person or record a dry run."""
     await _require_due(db, carrier, request_id, now)
     opened_on = await lock_open(db, request_id)
     known = await queries.carried(db, request_id)
@@ -60,7 +60,8 @@ async def begin(db: Db, application_id: UUID, carrier: Carrier, request_id: UUID
     if is_new:
         await _take_up(db, request_id, opened_on, now)
     elif known and known.planned_with:
-        # If all steps have an answer, a worker died before it resolved the request.
+        # Keep the plan if its settings are current, or if all steps are done: a worker died before it resolved the
+        # request.
         if known.planned_with == carrier.digest() or not await queries.unfinished_steps(db, request_id):
             return
         await drop_planned(db, request_id)
@@ -80,24 +81,24 @@ async def begin(db: Db, application_id: UUID, carrier: Carrier, request_id: UUID
 
 
 async def _require_due(db: Db, carrier: Carrier, request_id: UUID, now: datetime) -> None:
-    """Raise NotNow if the carrier was changed or switched off, or the request is no longer to be carried out by it.
+    """Lock the carrier; raise NotNow if it was changed or switched off, or if the request is no longer due.
 
-    A batch may take long. The carrier stays locked until the transaction ends.
+    Check this for each request, because a batch may take long.
     """
     if await queries.lock_due(db, request_id, now) != carrier:
         raise NotNow
 
 
 def _require_free(request: AccessRequestDetail, known: CarriedRequest | None) -> None:
-    """Leave to people what they have taken up, and what was carried out and reopened."""
+    """Leave a request to people if it is assigned to one, or if the carrier carried it out and it was reopened."""
     if known and known.state == CarriedState.DONE:
-        raise Inexpressible("it was carried out and then reopened, so a person must look why")
+        raise Inexpressible("it was carried out and then reopened, so a person must find out why")
     if request.assignee:
         raise Inexpressible(f"it is assigned to {request.assignee.name}")
 
 
 async def take_up_again(db: Db, request_id: UUID, opened_on: datetime, now: datetime) -> None:
-    """Let the carrier start again with a request, even one that is assigned to a person or was carried out before."""
+    """Start a request again, even if it is assigned to a person or was carried out before."""
     known = await queries.carried(db, request_id)
     if known and known.opened_on == opened_on and known.state in (CarriedState.WAITING, CarriedState.HELD):
         raise Conflict(f"The carrier has this request already; it is {known.state}")
@@ -105,7 +106,7 @@ async def take_up_again(db: Db, request_id: UUID, opened_on: datetime, now: date
 
 
 async def _take_up(db: Db, request_id: UUID, opened_on: datetime, now: datetime) -> None:
-    """Plan the steps again because the request was opened again; drop those that were not sent."""
+    """Reset the progress of a request, so that its steps are planned again; delete steps that were not sent."""
     await execute(
         db,
         """INSERT INTO carried_requests (request_id, application_id, opened_on, state, next_on, changed_on, assignee_id)
@@ -122,7 +123,7 @@ async def _take_up(db: Db, request_id: UUID, opened_on: datetime, now: datetime)
 
 
 async def drop_planned(db: Db, request_id: UUID) -> None:
-    """Delete the steps that were not sent; what was sent stays as history."""
+    """Delete the steps that were not sent. Keep sent steps as history; their results may be unknown."""
     await execute(db, "DELETE FROM carrier_steps WHERE request_id = %(id)s AND state = 'Planned'", id=request_id)
     await execute(
         db,
@@ -140,7 +141,7 @@ async def _record_dry_run(db: Db, request: AccessRequestDetail, steps: Sequence[
 async def _is_held(
     db: Db, application_id: UUID, carrier: Carrier, request_id: UUID, steps: Sequence[Step], now: datetime
 ) -> bool:
-    """Hold a request whose removals exceed the limit of the brake."""
+    """Hold a request whose removals would exceed the limit of the brake; return whether it is held."""
     removals = sum(step.verb in REMOVALS for step in steps)
     before = await queries.removals_since(db, application_id, now - queries.HOUR)
     if not removals or before + removals <= carrier.removals_per_hour:
@@ -181,9 +182,9 @@ async def _record_plan(db: Db, application_id: UUID, carrier: Carrier, request_i
 async def begin_step(
     db: Db, application_id: UUID, carrier: Carrier, request_id: UUID, recorded: RecordedStep, now: datetime
 ) -> bool:
-    """Record a step as sent; return False if the rate limit is reached, so that it must not be sent now.
+    """Record a step as sent before it is sent; return False and postpone the request if the rate limit is reached.
 
-    Raise NotNow if the request is no longer open or left to a person, or the carrier was changed or switched off.
+    Raise NotNow if the request is no longer open, due or waiting, or if the carrier was changed or switched off.
     """
     await _require_due(db, carrier, request_id, now)
     opened_on = await lock_open(db, request_id)
@@ -208,7 +209,7 @@ async def begin_step(
 
 
 async def end_step(db: Db, request_id: UUID, recorded: RecordedStep, answer: str, now: datetime) -> None:
-    """Record the answer to a step, once."""
+    """Record the result of a step, once."""
     done = await execute(
         db,
         """UPDATE carrier_steps SET state = 'Done', answer = %(answer)s
@@ -223,7 +224,7 @@ async def end_step(db: Db, request_id: UUID, recorded: RecordedStep, answer: str
 
 
 async def refuse_step(db: Db, request_id: UUID, recorded: RecordedStep, reason: str, now: datetime) -> None:
-    """Record that nothing was done, so that a later attempt does not take what it finds for the result of this one."""
+    """Record that the step changed nothing, so that a later attempt does not treat it as sent."""
     await execute(
         db,
         """UPDATE carrier_steps SET state = 'Planned', answer = %(reason)s
@@ -235,7 +236,7 @@ async def refuse_step(db: Db, request_id: UUID, recorded: RecordedStep, reason: 
 
 
 async def finish(db: Db, application_id: UUID, request_id: UUID, now: datetime) -> None:
-    """Resolve a request whose steps are done; an import of the live source must verify it, if there is one."""
+    """Resolve a request whose steps are done. If the live source covers the changes, an import must verify them."""
     await queries.lock(db, application_id)
     await lock_open(db, request_id)
     await set_state(db, request_id, CarriedState.DONE, "", now)
@@ -279,7 +280,7 @@ async def leave(db: Db, request_id: UUID, reason: str, now: datetime) -> None:
 
 
 async def postpone(db: Db, request_id: UUID, reason: str, now: datetime) -> None:
-    """Take a request up again after a pause; after the last one leave it to a person."""
+    """Retry a request after a pause; after the last retry, leave it to a person."""
     await lock_open(db, request_id)
     known = await queries.carried(db, request_id)
     if known is None:

@@ -16,7 +16,7 @@ _TAGS = ("Administration",)
 
 @operation("GET", "/{id:str}/carrier", scope=Scope.CONFIG_MANAGE, tags=_TAGS)
 async def get_carrier(db: Db, id: str, config: Config, now: datetime) -> CarrierDetail:
-    """Get the carrier of an application, what it did last and what its brake holds. Its secret is never shown."""
+    """Get the carrier of an application, its last steps and the requests that its brake holds. It shows no secret."""
     return await queries.get(db, known_guid("Application", id), config, now)
 
 
@@ -24,7 +24,7 @@ async def get_carrier(db: Db, id: str, config: Config, now: datetime) -> Carrier
 async def put_carrier(db: Db, id: str, raw: Json, facts: Facts, config: Config) -> CarrierDetail:
     """Set the carrier of an application, which carries out approved requests by SCIM or LDAP.
 
-    Its host must be in `ROLECALL_SOURCE_HOSTS`. Requests that opened before the mode was set are left to people.
+    Its host must be in `ROLECALL_SOURCE_HOSTS`. Requests that opened before the mode was changed are left to people.
     """
     application_id = known_guid("Application", id)
     await actions.put_carrier(db, application_id, raw, facts, config)
@@ -39,7 +39,10 @@ async def delete_carrier(db: Db, id: str, now: datetime) -> None:
 
 @operation("POST", "/{id:str}/carrier/preview", scope=Scope.CONFIG_MANAGE, body=CarriedRequestBody, tags=_TAGS)
 async def preview_carrier(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> CarrierPreview:
-    """Show what the carrier would do for a request. Nothing is sent or stored. Needs `access-requests:read` as well."""
+    """Show the steps that the carrier would send for a request. Needs `access-requests:read` as well.
+
+    Nothing is sent or stored.
+    """
     return await actions.preview(db, caller, known_guid("Application", id), raw, facts)
 
 
@@ -52,7 +55,7 @@ async def preview_carrier(db: Db, caller: Caller, id: str, raw: Json, facts: Fac
     tags=_TAGS,
 )
 async def release_carrier(db: Db, caller: Caller, id: str, raw: Json, facts: Facts, config: Config) -> CarrierDetail:
-    """Release requests that the brake holds: those named, or all."""
+    """Release requests that the brake holds: those in the body, or all."""
     application_id = known_guid("Application", id)
     await actions.release(db, caller, application_id, raw, facts)
     return await queries.get(db, application_id, config, facts.now)

@@ -54,7 +54,8 @@ class ScimTarget:
             case StepVerb.DISABLE:
                 return await self._set_active(_required(user, step), active=False)
             case StepVerb.DELETE:
-                # Only an earlier attempt explains why it is gone; otherwise it may have another name.
+                # A missing account counts as deleted only if an earlier attempt deleted it; otherwise it may have been
+                # renamed.
                 return GONE if user is None and was_sent else await self._delete(_required(user, step))
             case StepVerb.ADD_MEMBER:
                 return await self._add_member(step, _required(user, step))
@@ -62,12 +63,12 @@ class ScimTarget:
                 return await self._remove_member(step, _required(user, step))
 
     async def _found(self, url: URL, attribute: str, name: str) -> Resource | None:
-        """Return the resource with exactly this name. A server may ignore filters, so its answer is checked."""
+        """Return the only resource with this name, or None. Check the names, because a server may ignore filters."""
         query = {"filter": f"{attribute} eq {json.dumps(name)}", "excludedAttributes": "members"}
         resources, total = resources_in((await self._http.get(url, query)).value)
         found = [each for each in resources if str(value_at(each, attribute)).casefold() == name.casefold()]
         if len(found) > 1 or total > len(found):
-            raise CannotCarryOut(f"the server does not tell which of its resources has the {attribute} {name}")
+            raise CannotCarryOut(f"the server does not show which of its resources has the {attribute} {name}")
         if found and not _is_id(found[0].get("id")):
             raise CannotCarryOut(f"the server returns {name} without an id that can be part of a URL")
         return found[0] if found else None
@@ -80,7 +81,7 @@ class ScimTarget:
                 return f"created with the id {_id_in(answer)}"
             user = _required(await self._found(self._users, self._username, step.account), step)
         if not user.get("active", True):
-            raise CannotCarryOut(f"the account {step.account} exists and is disabled; a person must look whose it is")
+            raise CannotCarryOut(f"the account {step.account} exists and is disabled; a person must check whose it is")
         require_own(step, was_sent=was_sent)
         if not all(str(value_at(user, name)) == value for name, value in step.attributes.items()):
             raise CannotCarryOut(f"the account {step.account} exists with other attributes; it may be another person's")
@@ -134,10 +135,10 @@ class ScimTarget:
         if user["id"] in members:
             _require_success(answer)
             return "removed"
-        # Many servers do not list members, or not all: sent anyway, because a member who stays has the access.
+        # Remove an unlisted member too, because many servers do not list all members, and it would keep the access.
         if not members and not _says_no_target(answer):
             _require_success(answer)
-        return "it was not listed as a member; removed to be sure" if answer.status < 300 else "it was not a member"
+        return "it was not listed as a member; removed anyway" if answer.status < 300 else "it was not a member"
 
     async def _members(self, group: Resource) -> set[object]:
         """Return the ids of the members that the server lists."""
@@ -175,14 +176,14 @@ def _require_success(answer: SentAnswer) -> None:
 
 
 def _says_no_target(answer: SentAnswer) -> bool:
-    """Return whether a server says that there is nothing to remove."""
+    """Return whether the server reports that there is no such member to remove."""
     return isinstance(answer.value, dict) and answer.value.get("scimType") == "noTarget"
 
 
 def _id_in(answer: SentAnswer) -> str:
     id = answer.value.get("id") if isinstance(answer.value, dict) else None
     if not isinstance(id, str):
-        raise SourceFailed("the server does not say the id of the new account")
+        raise SourceFailed("the server did not return the id of the new account")
     return id
 
 
@@ -208,7 +209,7 @@ def put_value(record: Resource, path: str, value: str) -> None:
 
 
 def scim_path(path: str) -> str:
-    """Write a path as SCIM does: `emails[type=work].value` becomes `emails[type eq "work"].value`."""
+    """Convert a path to SCIM syntax: `emails[type=work].value` becomes `emails[type eq "work"].value`."""
     selected = _SELECTED.fullmatch(path)
     if path.startswith("urn:") or not selected:
         return path

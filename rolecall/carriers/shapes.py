@@ -25,7 +25,7 @@ MOST_RELEASED = 1000
 
 
 class CarriedItem(msgspec.Struct, rename="camel"):
-    """An open request that a carrier took up; `nextDate` is when a waiting one is taken up again."""
+    """An open request that a carrier took up. `nextDate` is when a waiting request is continued."""
 
     access_request_id: UUID
     number: int
@@ -46,7 +46,7 @@ class CarrierStepItem(msgspec.Struct, rename="camel"):
 
 
 class CarrierBrake(msgspec.Struct, rename="camel"):
-    """More removals an hour than the limit hold further requests until a person releases them."""
+    """The brake of a carrier: above a number of removals in an hour, requests are held until a person releases them."""
 
     removals_in_last_hour: int
     limit: int
@@ -54,7 +54,7 @@ class CarrierBrake(msgspec.Struct, rename="camel"):
 
 
 class CarrierDetail(msgspec.Struct, rename="camel"):
-    """The carrier of an application and its state; lists show the last 20. Its secret is never shown."""
+    """The carrier of an application and its state. Lists have the last 20 items. The secret is never shown."""
 
     kind: CarrierKind
     url: str
@@ -84,7 +84,7 @@ class CarrierDetail(msgspec.Struct, rename="camel"):
     steps_per_minute: int
     removals_per_hour: int
     changed_date: datetime
-    # Requests that opened before are left to people.
+    # When the mode was changed. Requests that opened earlier are left to people.
     mode_date: datetime
     secret_date: datetime | None
     brake: CarrierBrake
@@ -94,7 +94,7 @@ class CarrierDetail(msgspec.Struct, rename="camel"):
 
 
 class CarrierPreview(msgspec.Struct, rename="camel"):
-    """What the carrier would do for a request, or why it would leave the request to a person."""
+    """The steps that the carrier would send for a request, or why it would leave the request to a person."""
 
     access_request_id: UUID
     steps: list[str]
@@ -103,16 +103,16 @@ class CarrierPreview(msgspec.Struct, rename="camel"):
 
 
 class CarrierProgress(msgspec.Struct, frozen=True):
-    """How far the carrier is with a request; without a state it has not taken the request up."""
+    """The progress of the carrier with a request. Without a state, the carrier did not take it up."""
 
     mode: CarrierMode
     state: CarriedState | None
     reason: str
     next_date: datetime | None
-    # Whether the carrier provisions the request, and not a person.
+    # Whether the carrier will provision the request, rather than a person.
     is_expected: bool
     steps: list[CarrierStepItem]
-    # What the carrier would do for an open request.
+    # The steps that the carrier would send for an open request.
     preview: CarrierPreview | None
 
     @property
@@ -144,7 +144,7 @@ _Attributes = Annotated[
 
 
 class CarrierDefinition(PeerBody):
-    """The carrier of an application, without a secret of its own; which keys apply depends on the kind."""
+    """The carrier of an application, with a reference to its secret. Which keys apply depends on the kind."""
 
     kind: Annotated[CarrierKind, one_of(CarrierKind)]
     mode: Maybe[Annotated[CarrierMode, one_of(CarrierMode)]] = CarrierMode.OFF
@@ -168,7 +168,7 @@ class CarrierDefinition(PeerBody):
 
 
 class CarrierBody(CarrierDefinition):
-    """The carrier of an application. `secret` is stored encrypted and never shown; it means `secretRef: sealed`."""
+    """The carrier of an application. `secret` is stored encrypted and never shown; with it `secretRef` is `sealed`."""
 
     secret: Secret | None = None
 
@@ -183,6 +183,6 @@ class CarriedRequestBody(Body):
 
 
 class ReleaseBody(Body):
-    """The held requests to release; without any, all of them."""
+    """The held requests to release; an empty list releases all."""
 
     access_request_ids: Annotated[list[Guid], Field(max_length=MOST_RELEASED)] = Field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Open a connection to the application of a carrier, by its kind."""
+"""Open a connection to the application of a carrier, by SCIM or LDAP."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -12,7 +12,7 @@ from rolecall.sources.kinds import place_of
 from rolecall.sources.model import SourceAccess
 from rolecall.sources.secrets import find_secret
 
-# The total time that a server may ask us to wait; requests that need longer are taken up again later.
+# How long the client waits in total at the request of the server; a longer wait postpones the request.
 _PATIENCE_SECONDS = 30.0
 _CONNECT = {CarrierKind.SCIM: scim.connect, CarrierKind.LDAP: ldap.connect}
 

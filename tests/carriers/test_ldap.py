@@ -309,7 +309,7 @@ async def test_account_that_is_another_persons_by_now_is_left_alone(
 
     await carrying.work()
 
-    assert "the account change7 is not matched to the person of the request any more" in (await carrying.said(id))[0][1]
+    assert "the account change7 is no longer matched to the person of the request" in (await carrying.said(id))[0][1]
     assert account(directory, "change7") is not None
     assert "change7" not in members(directory, "Clerks")
 
