@@ -1,6 +1,6 @@
-"""Write pushed resources, and the tokens of a push.
+"""Write pushed resources, and create and revoke the tokens of a push.
 
-A writing request locks the row of its push first, so that requests to one application are written one after another.
+A request that writes first locks the push of its application, so that such requests run one after another.
 """
 
 from datetime import datetime, timedelta
@@ -31,7 +31,7 @@ _LAST_USE_PRECISION = timedelta(minutes=1)
 
 
 class PushTarget(msgspec.Struct, frozen=True):
-    """Where a request writes: the kind of resource of an application, and the time."""
+    """The application and the kind of resource that a request writes, and the time."""
 
     application_id: UUID
     kind: ResourceType
@@ -40,7 +40,7 @@ class PushTarget(msgspec.Struct, frozen=True):
 
 
 async def begin_push(db: Db, application_id: UUID, now: datetime) -> None:
-    """Let identity providers push into an application."""
+    """Allow identity providers to push into an application."""
     await execute(
         db,
         "INSERT INTO scim_pushes (application_id, began_at) VALUES (%(id)s, %(now)s) ON CONFLICT DO NOTHING",
@@ -50,7 +50,7 @@ async def begin_push(db: Db, application_id: UUID, now: datetime) -> None:
 
 
 async def end_push(db: Db, application_id: UUID, now: datetime) -> None:
-    """Revoke the tokens of an application and delete what was pushed; imported data stays."""
+    """Revoke the tokens of an application and delete its pushed resources; keep imported data."""
     if not await execute(db, "DELETE FROM scim_pushes WHERE application_id = %(id)s", id=application_id):
         return
     await execute(
@@ -90,7 +90,7 @@ async def create_push_token(db: Db, caller: Caller, application_id: UUID, raw: J
 
 
 async def revoke_push_token(db: Db, caller: Caller, id: UUID, now: datetime) -> UUID:
-    """Revoke a token at once: requests that write with it commit first, later ones are refused."""
+    """Revoke a token at once: wait for running writes with the token, and reject later ones."""
     sql = "SELECT application_id FROM scim_tokens WHERE id = %(id)s FOR UPDATE"
     application_id: UUID | None = await fetch_value(db, sql, id=id)
     if application_id is None:
@@ -123,7 +123,7 @@ async def keep_last_use(db: Db, token: PushToken, now: datetime) -> None:
 
 
 async def sign_as_push(db: Db, token: PushToken, author: Author) -> None:
-    """Authorize the token inside the writing transaction, and lock its push until the commit."""
+    """Check the token inside the writing transaction, and lock its push until the commit."""
     found = await fetch_value(
         db,
         f"""SELECT true, {SIGN} FROM scim_tokens t JOIN scim_pushes p ON p.application_id = t.application_id
@@ -214,7 +214,7 @@ async def _stored(db: Db, target: PushTarget, id: UUID, *, with_members: bool = 
 
 
 def is_among(etag: str, header: str) -> bool:
-    """Compare an ETag weakly with a header that lists some, or `*`."""
+    """Return whether a header such as If-Match lists the ETag or `*`, by weak comparison."""
     given = [each.strip().removeprefix("W/") for each in header.split(",")]
     return "*" in given or etag.removeprefix("W/") in given
 
@@ -225,7 +225,7 @@ async def _write(db: Db, target: PushTarget, found: StoredResource, resource: Re
     await _require_free_name(db, target, found.id, resource)
     await execute(
         db,
-        # A user whose `active` is left out or removed stays as active as before.
+        # Keep the active state of a user whose `active` is left out or removed.
         """UPDATE scim_resources SET resource = %(resource)s::jsonb, name_key = %(name_key)s,
                   is_active = coalesce(%(is_active)s, is_active) WHERE id = %(id)s""",
         id=found.id,
@@ -254,13 +254,13 @@ async def _keep_change(db: Db, target: PushTarget) -> None:
 
 
 async def take_changes(db: Db, application_id: UUID) -> bool:
-    """Note that an import will read the changes so far; return whether there were any."""
+    """Mark the changes so far as taken by an import; return whether there were any."""
     sql = "UPDATE scim_pushes SET waiting_since = NULL WHERE application_id = %(id)s AND waiting_since IS NOT NULL"
     return bool(await execute(db, sql, id=application_id))
 
 
 def _name_key(target: PushTarget, resource: Resource) -> str:
-    """Return what names are compared by: at least as coarse as what an import compares, so that it cannot fail."""
+    """Normalize the name at least as much as imports do, so that no import fails because of equal names."""
     return name_key(str(resource[target.kind.naming]))
 
 

@@ -1,4 +1,4 @@
-"""What the server says about itself: its abilities, resource types and schemas (RFC 7644, section 4)."""
+"""Serve the discovery endpoints: features, resource types and schemas (RFC 7644, section 4)."""
 
 from typing import Any
 
@@ -76,7 +76,7 @@ DISCOVERY = ("ServiceProviderConfig", *_LISTS)
 
 
 def discover(place: str, id: str, config: Config) -> tuple[list[Resource] | None, Any]:
-    """Return a list, or one document."""
+    """Return the list at an endpoint, or the one document that is asked for; the other value is None."""
     if place == "ServiceProviderConfig" and not id:
         return None, service_provider(config)
     found = _LISTS[place](config) if place in _LISTS else []

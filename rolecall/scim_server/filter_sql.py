@@ -1,4 +1,4 @@
-"""Turn filters into SQL over stored resources. Values and paths are parameters; the SQL text has none of them.
+"""Compile filters to SQL over stored resources. To prevent SQL injection, values and paths are query parameters.
 
 The frequent filters of identity providers (`userName eq`, `externalId eq`, `id eq`) use indexes.
 """
@@ -43,7 +43,7 @@ _MEMBERS = """(SELECT jsonb_build_object('value', m.member_id, 'display', m.disp
 
 
 def uses_index(term: Filter, kind: ResourceType) -> bool:
-    """Return whether an index finds the few resources that a filter may fit."""
+    """Return whether the filter can use an index instead of reading every resource."""
     if isinstance(term, AllOf):
         return any(uses_index(each, kind) for each in term.terms)
     if not isinstance(term, Comparison) or term.operator is not CompareOperator.EQ or not isinstance(term.value, str):
@@ -53,7 +53,7 @@ def uses_index(term: Filter, kind: ResourceType) -> bool:
 
 
 class SqlFilter:
-    """Compile one filter; `params` are the values that its SQL names."""
+    """Compile one filter. `params` collects the parameters of the SQL."""
 
     def __init__(self, kind: ResourceType) -> None:
         self._kind = kind
@@ -88,7 +88,7 @@ class SqlFilter:
             return f"NOT {self._exists(path, 'true')}"
         is_exact = path.declared is not None and path.declared.case_exact
         value = as_flag(term.value) if path.declared and path.declared.type == "boolean" else term.value
-        # A comparison of `emails` means that of `emails.value`.
+        # Compare `emails.value` where a filter names only `emails`.
         if path.declared and path.declared.type == "complex" and "value" in path.declared.parts and not path.part:
             path = path._replace(part="value")
         return self._exists(path, self._test("v", term.operator, value, is_exact))
@@ -125,7 +125,7 @@ class SqlFilter:
         return f"EXISTS (SELECT FROM {self._list(path)} WHERE {inner})"
 
     def _inner(self, term: Filter, path: AttributePath) -> str:
-        """Compile a filter of the values of a list; `e.v` is one of them."""
+        """Compile a filter on the elements of a list; `e.v` is the element."""
         match term:
             case AllOf(terms=terms):
                 return self._joined(" AND ", [self._inner(each, path) for each in terms])
@@ -168,7 +168,7 @@ class SqlFilter:
         return f"EXISTS (SELECT FROM {found} AS v WHERE {test})"
 
     def _test(self, found: str, operator: CompareOperator, value: ScalarValue | object, is_exact: bool) -> str:
-        """Compare a JSON value with a value of the same type; other types do not fit."""
+        """Compile a comparison of a JSON value; a value of another type does not match."""
         if isinstance(value, bool | int | float):
             wanted = f"{self._param(msgspec.json.encode(value).decode())}::jsonb"
             if operator in OF_TEXTS or (isinstance(value, bool) and operator not in EQUALITIES):
@@ -193,6 +193,6 @@ class SqlFilter:
 
 
 def _json_path(path: AttributePath) -> str:
-    """Write a path in lax mode, in which each step also looks into the values of lists."""
+    """Return a jsonpath in lax mode, which also searches the elements of lists at each step."""
     steps = "".join(f".{msgspec.json.encode(key).decode()}" for key in path.keys)
     return f"${steps}[*]"

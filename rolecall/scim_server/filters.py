@@ -1,7 +1,7 @@
 """Parse the filter language of SCIM (RFC 7644, section 3.4.2.2) and apply filters to values.
 
-Filters come from other systems: their length, depth and number of terms are limited, and no pattern of a filter
-becomes a regular expression.
+Filters come from other systems. To prevent denial of service, their length, depth and number of terms are limited, and
+no part of a filter becomes a regular expression.
 """
 
 import re
@@ -58,7 +58,7 @@ class Negation(msgspec.Struct, frozen=True):
 
 
 class ValueFilter(msgspec.Struct, frozen=True):
-    """`emails[type eq "work"]`: one value of a list fits; with `then`, a comparison of that value's part."""
+    """A filter such as `emails[type eq "work"]`: one element of the list must match `term`, and `then` if given."""
 
     path: str
     term: "Filter"
@@ -177,7 +177,7 @@ class FilterParser:
 
 
 def _value(token: str) -> ScalarValue:
-    # Entra sends True and False.
+    # Entra sends the booleans as True and False.
     word = token if token.startswith('"') else token.lower()
     try:
         found: ScalarValue = msgspec.json.decode(word, type=str | int | float | bool | None)
@@ -189,7 +189,7 @@ def _value(token: str) -> ScalarValue:
 
 
 def matches(term: Filter, value: object) -> bool:
-    """Return whether a value of a list matches the filter. Attribute names and strings are case-insensitive."""
+    """Return whether an element of a list matches the filter. Attribute names and strings are case-insensitive."""
     match term:
         case AllOf(terms=terms):
             return all(matches(each, value) for each in terms)
@@ -206,7 +206,7 @@ def matches(term: Filter, value: object) -> bool:
 
 
 def _is_absent(term: Comparison, value: object) -> bool:
-    """`ne` fits, and `eq null` fits, where there is no value."""
+    """Return whether the comparison matches because there is no value: `eq null`, or `ne` with another value."""
     wanted = (term.operator is CompareOperator.NE) != (term.value is None)
     return wanted and term.operator in (CompareOperator.EQ, CompareOperator.NE) and not [*_values(value, term.path)]
 
@@ -214,7 +214,7 @@ def _is_absent(term: Comparison, value: object) -> bool:
 def _values(value: object, path: str) -> Iterator[object]:
     name, _, rest = path.partition(".")
     if not isinstance(value, dict):
-        # A list of plain values: `value` names the value itself.
+        # In a list of plain values, `value` means the element itself.
         if name.lower() == "value" and not rest:
             yield value
         return
@@ -251,13 +251,13 @@ def compares(term: Comparison, found: object) -> bool:
 
 
 def as_flag(value: object) -> object:
-    """Read the texts true and false as a boolean."""
+    """Convert the texts true and false to booleans, ignoring case; return other values unchanged."""
     words = {"true": True, "false": False}
     return words.get(value.lower(), value) if isinstance(value, str) else value
 
 
 def as_moment(value: object) -> datetime:
-    """Read a date-time in a filter, in UTC if it has no offset."""
+    """Parse a date-time; without an offset it is in UTC."""
     try:
         found = datetime.fromisoformat(str(value))
     except ValueError:

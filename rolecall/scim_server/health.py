@@ -8,7 +8,7 @@ _SOON = timedelta(days=30)
 
 
 async def problems(db: Db, now: datetime) -> list[str]:
-    """Return what is wrong with the push of each application that is not archived."""
+    """Return the pushes without a token, or whose last token expired or expires soon; skip archived applications."""
     rows = await fetch_rows(
         db,
         """SELECT a.name, max(coalesce(t.expires_at, 'infinity')) AS until, count(t.id) > 0 AS has_token

@@ -1,4 +1,4 @@
-"""What is stored of a push, and the errors of the protocol."""
+"""Define stored resources and tokens of a push, and the errors of the protocol."""
 
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -12,7 +12,7 @@ from rolecall.core.errors import RolecallError
 
 Resource = dict[str, Any]
 PREFIX = "rcs"
-# A push that never pauses is imported after this time nevertheless.
+# Changes are imported after this time, even if the push does not pause.
 LONGEST_WAIT = timedelta(hours=1)
 
 
@@ -36,7 +36,7 @@ class ScimErrorType(StrEnum):
 
 
 class ScimError(RolecallError):
-    """An error that the protocol defines a type or a status for."""
+    """An error that is sent with a SCIM status and type."""
 
     def __init__(self, detail: str, type: ScimErrorType | None = None, status: int = 400) -> None:
         super().__init__(detail)
@@ -59,7 +59,7 @@ class PushToken(msgspec.Struct, frozen=True):
 
 
 class StoredResource(msgspec.Struct, frozen=True):
-    """A user or a group as it was pushed, without the members of a group."""
+    """A pushed user or group. `resource` is its JSON without the members of a group."""
 
     number: int
     id: UUID
@@ -67,7 +67,7 @@ class StoredResource(msgspec.Struct, frozen=True):
     version: int
     created_at: datetime
     changed_at: datetime
-    # JSON, if they were asked for.
+    # The members as JSON, if they were requested.
     members: str | None = None
 
     @property
@@ -80,5 +80,5 @@ class StoredResource(msgspec.Struct, frozen=True):
 
 
 def next_snapshot(changed_at: datetime, waiting_since: datetime, quiet: timedelta) -> datetime:
-    """Return when a changed directory is imported: after a quiet time, or after the longest wait."""
+    """Return when changes are imported: when none arrived for the quiet time, or after the longest wait (debounce)."""
     return min(changed_at + quiet, waiting_since + LONGEST_WAIT)

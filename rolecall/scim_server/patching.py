@@ -1,7 +1,7 @@
 """Apply the operations of a PATCH request (RFC 7644, section 3.5.2) to a resource.
 
-Operations change the attributes as they were sent; `checked_resource` checks the result as a whole. Members of a group
-are stored apart, so that operations on them become `MemberChange`s.
+Operations change the stored attributes; then `checked_resource` checks the result. Members of a group are stored in a
+table of their own, so operations on them become `MemberChange`s.
 """
 
 from enum import StrEnum
@@ -32,10 +32,10 @@ from rolecall.scim_server.resources import (
 from rolecall.scim_server.schema import MEMBERS, AttributePath, ResourceType, find_path
 
 MOST_OPERATIONS = 1000
-# Values that the filters of all operations may look at together.
+# How many values the filters of all operations of a request may examine.
 _MOST_LOOKED_AT = 50_000
 _LONGEST_PATH = 500
-# Equal values have the same mark. Lists are compared by marks, because a request may have a thousand operations.
+# Encode values so that equal ones have equal bytes. Sets of these make comparing lists fast.
 _MARK = msgspec.json.Encoder(order="deterministic").encode
 
 
@@ -46,7 +46,7 @@ class PatchVerb(StrEnum):
 
 
 class MemberChange(msgspec.Struct, frozen=True):
-    """Add, replace or remove members. Without ids and filter, `remove` removes all of them."""
+    """Add, replace or remove members of a group. `is_all` removes all of them."""
 
     verb: PatchVerb
     ids: dict[str, str] = {}
@@ -55,12 +55,12 @@ class MemberChange(msgspec.Struct, frozen=True):
 
 
 class PatchTarget(msgspec.Struct, frozen=True):
-    """Where an operation applies: an attribute, the values of its list that fit, and a part of them."""
+    """The target of an operation: an attribute, a filter for elements of its list, and a sub-attribute of these."""
 
     path: AttributePath
     fitting: Filter | None
     part: str
-    # Whether the path was written, and not a key of the value of an operation without a path.
+    # Whether the operation has a path; otherwise the path is a key of its value.
     is_explicit: bool
 
 
@@ -93,7 +93,7 @@ class Patch:
         self._looked_at = 0
 
     def apply(self, operation: Resource) -> None:
-        # Entra writes Add, Replace and Remove.
+        # Entra sends Add, Replace and Remove with a capital.
         word, path, value = str(operation.get("op")).lower(), operation.get("path"), operation.get("value")
         if word not in set(PatchVerb):
             raise ScimError(f"op must be one of {', '.join(PatchVerb)}", ScimErrorType.INVALID_SYNTAX)
@@ -112,7 +112,7 @@ class Patch:
                 self._change(verb, self._target(key, is_explicit=False), each)
 
     def _is_foreign(self, key: str) -> bool:
-        """Return whether a key names an extension that no schema declares, as a whole."""
+        """Return whether a key is the URN of an extension that no schema declares."""
         known = (self._kind.urn, *self._kind.extensions, *self.resource)
         return key.lower().startswith("urn:") and not any(key.lower().startswith(f"{each}:".lower()) for each in known)
 
@@ -134,7 +134,7 @@ class Patch:
             return
         top = self._kind.attributes.get(path.keys[0].lower())
         if top and top.mutability == "readOnly":
-            # Okta repeats the id in the value of an operation without a path.
+            # Okta sends the id in the value of an operation without a path: ignore it there.
             if target.is_explicit:
                 raise ScimError(f"{path.name} cannot be changed", ScimErrorType.MUTABILITY)
             return
@@ -171,14 +171,14 @@ class Patch:
         values = values if isinstance(values, list) else [values]
         self._looked_at += len(values)
         if self._looked_at > _MOST_LOOKED_AT:
-            raise ScimError("The operations look at too many values; send fewer at once", status=413)
+            raise ScimError("The operations filter too many values; send fewer at once", status=413)
         found = [each for each in values if matches(fitting, each)]
         if verb is PatchVerb.REMOVE and not target.part:
             removed = set(map(id, found))
             holder[name] = [each for each in values if id(each) not in removed]
             return
         if not found and verb is not PatchVerb.REMOVE:
-            # Entra expects that a value is made from the filter: emails[type eq "work"].value.
+            # Entra expects that a missing element is created from the filter, as in emails[type eq "work"].value.
             found = [_made_from(fitting, target)]
             _require_room(name, values, found)
             holder[name] = values = [*values, *found]
@@ -205,7 +205,7 @@ def _made_from(fitting: Filter, target: PatchTarget) -> Resource:
     made: Resource = {}
     for term in terms:
         if not isinstance(term, Comparison) or term.operator is not CompareOperator.EQ:
-            raise ScimError("No value fits the filter of the path", ScimErrorType.NO_TARGET)
+            raise ScimError("No value matches the filter of the path", ScimErrorType.NO_TARGET)
         declared = parts.get(term.path.lower())
         is_flag = declared is not None and declared.type == "boolean"
         made[declared.name if declared else term.path] = as_flag(term.value) if is_flag else term.value
@@ -240,7 +240,7 @@ def _value_of(each: object) -> object:
 
 
 def _change_object(verb: PatchVerb, holder: Resource, name: str, value: Any) -> None:
-    """Set or remove a member of an object; merge an object into the current one."""
+    """Set or remove a key of an object; merge the value if both are objects."""
     if verb is PatchVerb.REMOVE or value is None:
         holder.pop(name, None)
         return
@@ -253,7 +253,7 @@ def _change_object(verb: PatchVerb, holder: Resource, name: str, value: Any) -> 
 
 
 def _keep_one_primary(values: list[Any], changed: list[Any]) -> None:
-    """Clear `primary` of the other values when a changed one has it."""
+    """If a changed value is primary, clear `primary` of the other values."""
     if any(isinstance(each, dict) and as_flag(each.get("primary")) is True for each in changed):
         kept = set(map(id, changed))
         for each in values:
@@ -270,7 +270,7 @@ def _member_change(verb: PatchVerb, target: PatchTarget, value: Any) -> MemberCh
             raise invalid_value("The members to add or replace are missing")
         return MemberChange(verb, member_ids(value))
     if fitting is None:
-        # Entra removes members by a list of values.
+        # Entra sends the members to remove as the value; without a value, all are removed.
         return MemberChange(verb, member_ids(value), is_all=value is None)
     if isinstance(fitting, Comparison) and fitting.path.lower() == "value" and fitting.operator is CompareOperator.EQ:
         id = guid(fitting.value)

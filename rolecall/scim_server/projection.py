@@ -1,4 +1,4 @@
-"""Choose attributes of a response by `attributes` or `excludedAttributes`; `id` and `schemas` are always returned."""
+"""Select the attributes of a response by `attributes` or `excludedAttributes`, always with `id` and `schemas`."""
 
 from typing import Any
 
@@ -43,7 +43,7 @@ def read_projection(only: object, without: object, kind: ResourceType) -> Projec
 
 
 def _paths(given: object, kind: ResourceType) -> frozenset[Keys]:
-    """Read names from the query, separated by commas, or from a list of a body."""
+    """Parse attribute names: separated by commas in a query, a list in a body."""
     names = [str(each) for each in given] if isinstance(given, list) else str(given or "").split(",")
     if len(names) > _MOST_NAMES:
         raise ScimError(f"Name at most {_MOST_NAMES} attributes", ScimErrorType.INVALID_VALUE)

@@ -1,6 +1,6 @@
 """Serve requests of identity providers (RFC 7644): authenticate, find the resource, run one transaction, respond.
 
-Errors are raised as everywhere; `for_scim` turns every error below `/scim/v2` into the form of the protocol.
+Errors are raised as in the rest of the service; `for_scim` converts those of `/scim/v2` to SCIM errors.
 """
 
 import base64
@@ -42,7 +42,7 @@ _MEDIA_TYPES = (MEDIA_TYPE, "application/json")
 _MESSAGES = "urn:ietf:params:scim:api:messages:2.0:"
 _PAGE = 100
 _SEARCH = ".search"
-# A filter that no index serves reads every resource.
+# The time limit of a search: a filter that cannot use an index reads every resource.
 _MOST_SECONDS = 10
 _MOST_SEARCHES, _MOST_OF_A_TOKEN = 4, 2
 _ENCODE = msgspec.json.Encoder().encode
@@ -65,7 +65,7 @@ class ScimAnswer:
 
 
 class ScimRequest(msgspec.Struct, frozen=True):
-    """A request of an authenticated identity provider, and where it leads."""
+    """A request of an authenticated identity provider, with its endpoint and resource id."""
 
     request: AnyRequest
     services: Services
@@ -207,7 +207,7 @@ async def _write(asked: ScimRequest, kind: ResourceType, id: UUID | None) -> Sci
             return _answer(200, found, kind, asked.config, projection)
         if method == "PATCH":
             found = await actions.patch_resource(db, target, id, raw, if_match)
-            # A group may have thousands of members, which each change of one would return.
+            # Do not return a changed group, because it may have thousands of members.
             if kind.kind is ResourceKind.GROUP:
                 return ScimAnswer(204, headers={"etag": found.etag})
             return _answer(200, found, kind, asked.config, projection)
@@ -238,13 +238,13 @@ def _rendered(found: StoredResource, kind: ResourceType, config: Config, project
     if found.members is not None:
         more["members"] = msgspec.Raw(found.members.encode())
     encoded = _ENCODE(more)
-    # The stored text is JSON already: join the two objects.
+    # Join the two JSON objects as text, without decoding the stored one.
     whole = encoded[:-1] + b"," + found.resource.encode().lstrip()[1:]
     return whole if projection.is_everything else _ENCODE(projection.of(msgspec.json.decode(whole)))
 
 
 class ListPlace(msgspec.Struct, frozen=True):
-    """The part of a list that is asked for: by index, or by cursor (RFC 9865), the number of the last resource."""
+    """The requested part of a list: from the index `start`, or `after` the resource that a cursor names (RFC 9865)."""
 
     count: int
     start: int
@@ -263,7 +263,7 @@ async def _list(asked: ScimRequest, kind: ResourceType, given: dict[str, Any]) -
         total, shown = await _page(asked, kind, given, place)
         return ScimAnswer(200, _list_response(total, shown, {"startIndex": place.start}))
     projection, wanted = _wanted(asked, kind, given, place)
-    # One more than asked for, to know whether more follow.
+    # Read one more than requested, to know whether more follow.
     total, found = await _find(asked, msgspec.structs.replace(wanted, limit=place.count + bool(place.count)))
     more = {"nextCursor": _cursor(found[place.count - 1].number)} if len(found) > place.count > 0 else {}
     shown = [_rendered(each, kind, asked.config, projection) for each in found[: place.count]]
@@ -271,7 +271,7 @@ async def _list(asked: ScimRequest, kind: ResourceType, given: dict[str, Any]) -
 
 
 async def _search(asked: ScimRequest) -> ScimAnswer:
-    """Search users and groups together, users first."""
+    """Search users and groups; return users first."""
     if asked.request.method != "POST":
         raise _not_allowed("POST")
     given = await _body(asked)
@@ -309,7 +309,7 @@ def _wanted(
 
 
 def _place_for(asked: ScimRequest, wanted: ResourceList) -> AbstractContextManager[None]:
-    """Take a place for a filter that reads every resource, so that such filters leave connections to others."""
+    """Limit how many filters that read every resource run at once, so that they do not take all connections."""
     if wanted.filter is None or uses_index(wanted.filter, wanted.kind):
         return nullcontext()
     return asked.services.searches.taken(_MOST_SEARCHES, "searches", asked.token.id, _MOST_OF_A_TOKEN)
@@ -352,7 +352,7 @@ def _cursor(number: int) -> str:
 
 
 def _after(cursor: object) -> int:
-    """Read a cursor; an empty one asks for the first page."""
+    """Decode a cursor to the number of the last resource; an empty cursor means the first page."""
     if not cursor:
         return 0
     try:
@@ -365,7 +365,7 @@ Handler = Callable[[AnyRequest, Any], Response[Any]]
 
 
 def for_scim(answer: Handler) -> Handler:
-    """Turn the response to an error into the form of the protocol, for requests below `/scim/v2`."""
+    """Wrap an error handler: convert its responses to requests below `/scim/v2` to SCIM errors."""
 
     def in_form(request: AnyRequest, error: Any) -> Response[Any]:
         path = request.scope["path"]

@@ -28,7 +28,7 @@ _NO_MEMBERS = "NULL::text AS members"
 
 
 async def token_with_secret(db: Db, secret: str) -> PushToken:
-    """Find a token; the row of a revoked or expired one is found too, that of an archived application is not."""
+    """Find a token, even a revoked or expired one, which the caller checks. Reject tokens of archived applications."""
     public = public_id(secret, PREFIX)
     sql = f"""SELECT {_TOKEN} FROM scim_tokens t WHERE public_id = %(id)s AND secret_sha256 = %(sha256)s
               AND NOT EXISTS (SELECT FROM applications a WHERE a.id = t.application_id AND a.is_archived)"""
@@ -39,7 +39,7 @@ async def token_with_secret(db: Db, secret: str) -> PushToken:
 
 
 class ResourceList(msgspec.Struct, frozen=True):
-    """What a list request asks for: one page by offset, or by the number of the last resource before it."""
+    """A request for one page of resources: from `offset`, or after the resource with the number `after`."""
 
     application_id: UUID
     kind: ResourceType
@@ -71,7 +71,7 @@ def _columns(kind: ResourceType, with_members: bool) -> str:
 
 
 async def list_resources(db: Db, asked: ResourceList, config: Config) -> tuple[int, list[StoredResource]]:
-    """Return how many resources fit the filter, and one page of them in the order of their creation."""
+    """Return how many resources match the filter, and one page of them in the order of creation."""
     compiled = SqlFilter(asked.kind)
     where = "r.application_id = %(application_id)s AND r.kind = %(kind)s"
     where += f" AND {compiled.compile(asked.filter)}" if asked.filter else ""
@@ -136,7 +136,7 @@ async def token(db: Db, id: UUID) -> PushTokenItem:
 
 
 async def due_pushes(db: Db, config: Config, now: datetime) -> list[UUID]:
-    """Return the applications whose changes are to be imported now."""
+    """Return the applications whose pushed changes are due for import."""
     rows = await fetch_rows(
         db,
         """SELECT p.application_id, p.changed_at, p.waiting_since FROM scim_pushes p
@@ -152,14 +152,14 @@ async def count_resources(db: Db, application_id: UUID, kind: ResourceType) -> i
     return found
 
 
-# The members of a group with those of the groups in it; a recursion that meets a group again ends.
+# The direct and nested users of a group. UNION removes duplicates, so that a cycle of groups ends.
 _USERS_OF_GROUP = """(WITH RECURSIVE held (id) AS (
         SELECT m.member_id FROM scim_members m WHERE m.group_id = r.id
         UNION SELECT m.member_id FROM held h JOIN scim_members m ON m.group_id = h.id)
     SELECT coalesce(jsonb_agg(jsonb_build_object('value', u.id, 'display', u.resource ->> 'userName') ORDER BY u.id),
                     '[]')
     FROM held h JOIN scim_resources u ON u.id = h.id AND u.kind = 'User')"""
-# The groups of a user with the groups that these are in.
+# The direct and nested groups of a user.
 _GROUPS_OF_USER = """(WITH RECURSIVE holding (id) AS (
         SELECT m.group_id FROM scim_members m WHERE m.member_id = r.id
         UNION SELECT m.group_id FROM holding h JOIN scim_members m ON m.member_id = h.id)
@@ -175,7 +175,7 @@ _SNAPSHOT = {
 async def snapshot_pages(
     db: Db, application_id: UUID, kind: ResourceType, size: int
 ) -> AsyncIterator[list[dict[str, object]]]:
-    """Yield all resources with their memberships; the caller's transaction must see one state of the data."""
+    """Yield all resources with their memberships. Call it in a REPEATABLE READ transaction, so that pages agree."""
     last = 0
     while True:
         rows = await fetch_rows(

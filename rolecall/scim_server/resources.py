@@ -1,7 +1,7 @@
-"""Check what is pushed and bring it into the declared form: names in their spelling, lists as lists, no secrets.
+"""Check pushed resources and normalize them: spell names as declared, make lists where declared, remove secrets.
 
-Identity providers differ: booleans as texts, one value where a list is declared, a text where an object with `value`
-is declared are accepted. Attributes that no schema declares are kept, because a connector may map them to columns.
+Identity providers differ, so some other forms are accepted: texts for booleans, one value for a list, and a text for
+an object with `value`. Attributes that no schema declares are kept, because a connector may map them to columns.
 """
 
 from typing import Any
@@ -28,7 +28,7 @@ def invalid_value(detail: str) -> ScimError:
 
 
 def without_core(raw: object, kind: ResourceType) -> Any:
-    """Move attributes below the URN of the core schema to the others: `{"urn:…:User": {"active": false}}`."""
+    """Move attributes below the URN of the core schema, as in `{"urn:…:User": {"active": false}}`, to the top level."""
     if not isinstance(raw, dict):
         return raw
     inner = [value for key, value in raw.items() if kind.is_core(key) and isinstance(value, dict)]
@@ -37,13 +37,13 @@ def without_core(raw: object, kind: ResourceType) -> Any:
 
 
 def checked_resource(raw: object, kind: ResourceType) -> Resource:
-    """Return the attributes to store; what the server sets itself and secrets are left out."""
+    """Return the attributes to store. Leave out secrets, read-only attributes and memberships."""
     if not isinstance(raw, dict):
         raise ScimError("The body must be a JSON object", ScimErrorType.INVALID_SYNTAX)
     _check_schemas(raw, kind)
     found: Resource = {}
     for key, value in raw.items():
-        # `schemas` is set below; members are stored apart, and the groups of a user follow from them.
+        # `schemas` is set by `finished`. Members have their own table, and the groups of a user follow from it.
         if key.lower() in ("groups", "schemas", MEMBERS):
             continue
         extension = next((urn for urn in kind.extensions if urn.lower() == key.lower()), None)
@@ -57,7 +57,7 @@ def checked_resource(raw: object, kind: ResourceType) -> Resource:
 
 
 def finished(resource: Resource, kind: ResourceType) -> Resource:
-    """Check the whole resource, and set `schemas`."""
+    """Check the name and the size of the resource, and set `schemas`."""
     name = resource.get(kind.naming)
     if not isinstance(name, str) or is_blank(name):
         raise invalid_value(f"{kind.naming} is required")
@@ -81,7 +81,7 @@ def _check_schemas(raw: Resource, kind: ResourceType) -> None:
 
 
 def _member(key: str, value: object, attributes: Attributes) -> tuple[str, Any]:
-    """Return the declared name and the checked value; None for a value that is not kept."""
+    """Return the declared name and the checked value; None for a value to leave out."""
     if not is_storable(key):
         raise invalid_value("Names must not contain NUL characters")
     attribute = attributes.get(key.lower())
@@ -109,7 +109,7 @@ def too_many_values(name: str) -> ScimError:
 
 def _single(value: object, attribute: Attribute) -> Any:
     if attribute.type == "complex":
-        # Entra sends the manager as a text.
+        # Entra sends the manager as a text instead of an object.
         is_short = isinstance(value, str | int | float) and "value" in attribute.parts
         return _complex(attribute.name, {"value": value} if is_short else value, attribute.parts)
     if attribute.type == "boolean":
@@ -129,7 +129,7 @@ def _complex(name: str, value: object, parts: Attributes) -> Any:
 
 
 def undeclared(value: object) -> Any:
-    """Keep a value that no schema declares, without secrets in it."""
+    """Return a value that no schema declares, without secrets in it."""
     match value:
         case dict():
             kept = {key: undeclared(each) for key, each in value.items() if not looks_secret(key)}
@@ -148,12 +148,12 @@ def _text(text: str, name: str) -> str:
 
 
 def pushed_members(raw: Resource) -> object:
-    """Return the members of a group in a body, or None."""
+    """Return the members in the body of a group, or None if they are left out."""
     return next((value for key, value in raw.items() if key.lower() == MEMBERS), None)
 
 
 def member_ids(values: object) -> dict[str, str]:
-    """Return the ids of members with the names that were sent with them."""
+    """Map the ids of members to the display names that were sent with them."""
     given = values if isinstance(values, list) else [] if values is None else [values]
     if len(given) > MOST_MEMBERS:
         raise ScimError(f"Send at most {MOST_MEMBERS:,} members at once", status=413)

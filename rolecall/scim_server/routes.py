@@ -40,7 +40,7 @@ async def create_push_token(db: Db, caller: Caller, id: str, raw: Json, facts: F
 
 @operation("DELETE", "/{id:str}", scope=Scope.CONFIG_MANAGE, status=204, revokes=True, tags=_TAGS)
 async def revoke_push_token(db: Db, caller: Caller, id: str, now: datetime) -> None:
-    """Revoke a SCIM token, with effect on the next request.
+    """Revoke a SCIM token. The next request with it is rejected.
 
     A token of an identity source needs the scope `identities:write` as well.
     """
@@ -56,7 +56,7 @@ def _scim(path: str) -> HTTPRouteHandler:
     async def serve_scim(request: Request[Any, Any, Any]) -> None:
         """Serve the SCIM protocol; `protocol.py` finds the resource and authenticates the token."""
 
-    # As in `web/operations.py`, Litestar only finds the route.
+    # Litestar only routes the request; the middleware answers it, as in `web/operations.py`.
     instead = [lambda app: _serve]
     return HTTPRouteHandler(path, http_method=_METHODS, status_code=200, middleware=instead)(serve_scim)
 

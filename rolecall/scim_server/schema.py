@@ -1,6 +1,6 @@
-"""The attributes of users and groups (RFC 7643), as `/Schemas` publishes them. Names are case-insensitive.
+"""Declare the attributes of users and groups (RFC 7643), which `/Schemas` publishes. Names are case-insensitive.
 
-Passwords and the groups of a user are left out: passwords are never kept, and members belong to their group.
+Passwords are not declared, because they are never stored, nor groups of a user, because groups list their members.
 """
 
 from pathlib import Path
@@ -40,7 +40,7 @@ def _by_name(attributes: list[Attribute]) -> Attributes:
 
 
 class ResourceType(msgspec.Struct, frozen=True):
-    """Users or groups. `naming` is the attribute that must be unique in the application."""
+    """The type of users or of groups. `naming` is the attribute with the unique name."""
 
     kind: ResourceKind
     endpoint: str
@@ -50,7 +50,7 @@ class ResourceType(msgspec.Struct, frozen=True):
     extensions: dict[str, Attributes]
 
     def is_core(self, name: object) -> bool:
-        """Return whether a name is the URN of the schema of these resources."""
+        """Return whether a name is the URN of the core schema of this type."""
         return isinstance(name, str) and name.lower() == self.urn.lower()
 
 
@@ -82,7 +82,7 @@ ENDPOINTS = {each.endpoint: each for each in (USERS, GROUPS)}
 
 
 class AttributePath(NamedTuple):
-    """A place in a resource: an extension, an attribute and a sub-attribute, each in its declared spelling."""
+    """The path of a value in a resource: extension, attribute and sub-attribute, each in its declared spelling."""
 
     extension: str
     name: str
@@ -95,7 +95,7 @@ class AttributePath(NamedTuple):
 
 
 def find_path(text: str, kind: ResourceType) -> AttributePath:
-    """Resolve `userName`, `name.familyName` or `urn:…:User:manager.value`, or an extension as a whole."""
+    """Resolve a path such as `userName`, `name.familyName`, `urn:…:User:manager.value` or the URN of an extension."""
     if not text or not text.isprintable() or len(text) > _LONGEST_PATH:
         raise ScimError(f"{text[:50]!r} is not an attribute", ScimErrorType.INVALID_PATH)
     if not text.lower().startswith("urn:"):

@@ -24,7 +24,7 @@ class NewPushToken(PushTokenItem):
 
 
 class PushDetail(msgspec.Struct, rename="camel"):
-    """What an identity provider has pushed. `address` is the URL to enter there."""
+    """The state of a SCIM push. `address` is the URL to enter at the identity provider."""
 
     address: str
     users: int
@@ -33,7 +33,7 @@ class PushDetail(msgspec.Struct, rename="camel"):
     # The last request of the identity provider, to the minute.
     last_request: datetime | None
     last_change: datetime | None
-    # When the changes since the last import are imported, unless more arrive.
+    # When the pending changes are imported; later if more changes arrive.
     next_snapshot: datetime | None
     tokens: list[PushTokenItem]
 
