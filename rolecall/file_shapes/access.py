@@ -25,14 +25,14 @@ from rolecall.file_shapes.profiles import Profile
 
 _MEMBERS = {"member", "members", "uniquemember", "memberuid", "users", "memberlist"}
 _NAMING = ["cn", "group", "groupname", "name", "displayname", "role", "rolename", "team"]
-# Columns that only groups have.
+# Columns that occur only in files of groups.
 _OF_GROUPS = {"grouptypes", "grouptype", "groupscope", "groupcategory", "membershiptype", "securityenabled"}
-# A file of groups has few columns.
+# A file with more columns is not a list of groups.
 _MOST_OF_GROUPS = 12
 
 
 def find_postgres_roles(view: View) -> list[Part]:
-    """Recognize roles of PostgreSQL as `\\du` of psql prints them: with the roles that each is in."""
+    """Recognize PostgreSQL roles as `\\du` of psql prints them, with the roles that each one is a member of."""
     names = {name: each for each in view.profiles for name in names_of(each.header)}
     if not {"rolename", "attributes", "memberof"} <= names.keys():
         return []
@@ -76,7 +76,7 @@ def find_groups_with_members(view: View) -> list[Part]:
     members, naming = view.named(_MEMBERS), view.named(_NAMING)
     if members is None or naming is None or naming is members or not members.values:
         return []
-    # In LDIF an attribute with one value is no list.
+    # In LDIF a list with one member looks like a plain attribute.
     separator = members.separator or (JSON if view.table.format == "LDIF" else None)
     if separator is None:
         return []
@@ -104,9 +104,9 @@ def find_groups_with_members(view: View) -> list[Part]:
 
 
 def _with_people(view: View, pairs: Part, members: Profile) -> list[Part]:
-    """Return the users of a directory export that has groups too, and memberships by the names of these users."""
+    """Return the users of a directory export that also has groups, and memberships that name these users."""
     users, *listed = find_users(view)
-    # Roles and other lists of people do not replace the members of the groups.
+    # Only memberOf replaces the member lists of the groups; roles and other lists of a person do not.
     if any("memberof" in (part.origin("Group") or "").lower() for part in listed):
         return [users, *listed]
     users.shape.pop("ignore", None)
@@ -144,7 +144,7 @@ def find_permissions(view: View) -> list[Part]:
 
 
 def _roles_beside(view: View, part: Part, role: Meaning | None) -> list[Part]:
-    """Read the role in which a user has a permission as a membership."""
+    """Read the role through which a user has a permission as a membership."""
     is_role = role is not None and names_of(role.header)[:1] in (["role"], ["group"], ["profile"])
     if role is None or not is_role or role.header in part.columns or "Username" not in part.fields:
         return []
@@ -155,7 +155,7 @@ def _roles_beside(view: View, part: Part, role: Meaning | None) -> list[Part]:
 
 
 def _use_role_in_scope(fields: dict[str, Meaning]) -> None:
-    """Read a role beside a scope as what is granted, and the scope as where."""
+    """Read a role beside a scope as the permission, and the scope as the place where it applies."""
     role, scope = fields.get("Group"), fields["Permission"]
     if role and names_of(scope.header)[:1] == ["scope"] and "role" in words_of(role.header):
         del fields["Group"]
@@ -164,7 +164,7 @@ def _use_role_in_scope(fields: dict[str, Meaning]) -> None:
 
 
 def _use_name_of_account(view: View, fields: dict[str, Meaning]) -> None:
-    """Read a column `Name` as the username if another says who is active: groups are not disabled."""
+    """Read a column `Name` as the username if another column says who is active, because only accounts are disabled."""
     named = fields.get("Group")
     active = view.fields(Content.USERS).get("Active")
     if named and names_of(named.header)[:1] == ["name"] and "Username" not in fields and active and active.score > 0.5:
@@ -183,7 +183,7 @@ def find_memberships(view: View) -> list[Part]:
     is_pair = not about_people(view) and bool(GRANTED.intersection(names_of(group.header)))
     if len(view.profiles) > 5 and username.is_unique and not is_pair and not (kinds and kinds.users):
         return []
-    # Users without a group would be lost if they were derived from the groups that they have.
+    # Users derived from memberships would not include users without a group.
     has_all = about_people(view) or group.separator or not group.is_filled
     if username.is_unique and username.is_filled and has_all:
         return []
@@ -209,7 +209,7 @@ _MOST_COLUMNS_OF_MEMBERS = 50
 
 
 def find_group_columns(view: View) -> list[Part]:
-    """Recognize a column for each group, with its members below: the same logins occur in several columns."""
+    """Recognize a table with a column for each group and its members below; some logins occur in several columns."""
     columns = [each for each in view.profiles if each.values]
     if not 1 < len(columns) <= _MOST_COLUMNS_OF_MEMBERS or view.table.header_line is None:
         return []
@@ -230,14 +230,14 @@ _SCOPES = {
 
 
 def _scope_of_roles(view: View, fields: dict[str, Meaning]) -> Profile | None:
-    """Return the column that says in which application or project each row grants its role."""
+    """Return the column with the application or project in which each row grants its role."""
     column = view.named(_SCOPES)
     is_other = column is not None and column.header not in {meaning.header for meaning in fields.values()}
     return column if column and is_other and len(column.distinct) > 1 and column.is_filled else None
 
 
 def _roles_in_scopes(view: View, fields: dict[str, Meaning], scope: Profile) -> list[Part]:
-    """Read roles as permissions, because roles of the same name in several applications differ."""
+    """Read roles as permissions, because roles with the same name differ between applications."""
     role = fields["Group"].header
     chosen = {
         "Username": fields["Username"],
@@ -248,7 +248,7 @@ def _roles_in_scopes(view: View, fields: dict[str, Meaning], scope: Profile) -> 
 
 
 def _held_roles(view: View, fields: dict[str, Meaning]) -> list[Part]:
-    """Read roles that users and groups hold as permissions: a group is no member of a role."""
+    """Read roles that users and groups hold as permissions, because a group cannot be a member of a role."""
     role = fields["Group"].header
     permission = Meaning(role, "Permission", 0.8, "users and groups hold it")
     chosen = {"Username": fields["Username"], "Permission": permission}
@@ -283,7 +283,7 @@ def find_groups(view: View) -> list[Part]:
 
 
 def _names_something_else(view: View, group: str) -> bool:
-    """Return whether rows are about another named thing, such as an account, and the group is an attribute of it."""
+    """Return whether rows describe another named thing, such as an account, and the group is only its attribute."""
     named = view.named(["name", "login", "username", "displayname"])
     is_other = named is not None and named.header != group and named.is_unique and named.is_filled
     return is_other and names_of(group)[:1] != ["groupname"]

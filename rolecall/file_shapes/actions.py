@@ -1,4 +1,4 @@
-"""Propose how uploaded files are read. Nothing of them is stored."""
+"""Propose how to read uploaded files. Nothing is stored."""
 
 from rolecall.core.errors import Invalid
 from rolecall.core.files import Upload

@@ -1,4 +1,4 @@
-"""Read files by a connector template: choose the file group that fits each file."""
+"""Read files with a connector template: choose the file group that fits each file."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,14 +15,14 @@ _LEAST = 0.5
 
 
 def choose_group(view: View, groups: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-    """Return the file group most of whose columns the file has, or None if half of them are missing."""
+    """Return the file group with the largest share of its columns in the file; None if that is less than half."""
     shares = [_share(view, group) for group in groups]
     best = max(range(len(groups)), key=shares.__getitem__, default=None)
     return groups[best] if best is not None and shares[best] >= _LEAST else None
 
 
 def parts_by(view: View, group: Mapping[str, Any], template: str) -> list[Part]:
-    """Return what a file group reads from a file, for the page that shows it."""
+    """Return the contents that a file group reads from a file, to show them."""
     sections = [group, *(group["shape"] or {}).get("contents", [])]
     return [_part(view, section, template) for section in sections]
 
@@ -40,13 +40,13 @@ def _part(view: View, section: Mapping[str, Any], template: str) -> Part:
 
 
 def _share(view: View, section: Mapping[str, Any]) -> float:
-    """Return the share of the columns a section names that the file has."""
+    """Return which share of the columns of a section the file has."""
     shape = msgspec.convert(section.get("shape") or {}, FileShape)
     wanted = {same_header(name) for name in columns_named(shape, section["columns"])}
     present = {same_header(profile.header) for profile in view.profiles}
     for field, pattern in shape.join.items():
         columns = {same_header(part.column) for part in pattern_parts(pattern) if isinstance(part, Placeholder)}
         if same_header(field) in present and not columns & present:
-            # The reader takes the column of the field itself.
+            # Without the columns of the pattern, the reader takes the column with the name of the field.
             wanted = (wanted - columns) | {same_header(field)}
     return len(wanted & present) / len(wanted) if wanted else 0.0

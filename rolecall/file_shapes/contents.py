@@ -1,4 +1,4 @@
-"""Decide which contents a file feeds, and how each is read. Rules are ordered: the first that fits decides."""
+"""Decide which contents a file has, and how to read each. The first rule that matches decides."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,18 +9,18 @@ from rolecall.file_shapes import access, holders, matrices, members, veza
 from rolecall.file_shapes.directory import end_by_role
 from rolecall.file_shapes.headers import NO_HEADER
 from rolecall.file_shapes.last_lines import without_total
-from rolecall.file_shapes.own_headers import settle_headers
+from rolecall.file_shapes.own_headers import resolve_headers
 from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.sample_table import SampleTable
 from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
 from rolecall.file_shapes.values import add_dates, add_words
 
-# The key of a choice that changes what is proposed, beside the keys of shapes.
+# The key of an answer that sets the header line; other answers have keys of shapes.
 HEADER_LINE = "headerLine"
 
 
 def parts_of(view: View, content: Content | None = None) -> list[Part]:
-    """Return the contents of a file; `content` is the one that a person chose."""
+    """Return the contents of a file; `content` is set if a person chose one."""
     found = next(parts for rule in _RULES if (parts := rule(view)))
     if content and found[0].content != content:
         found = _chosen(view, content)
@@ -45,23 +45,23 @@ _RULES: tuple[Callable[[View], list[Part]], ...] = (
 
 
 def _chosen(view: View, content: Content) -> list[Part]:
-    """Return what the rules find about a content that a person chose, or its columns alone."""
+    """Return what the rules find for the content that a person chose, or else only its columns."""
     found = [part for rule in _RULES for part in rule(view) if part.content == content]
     part = found[0] if found else Part(content, view.fields(content), {}, 1.0, ["Chosen by a person"])
     if content in (Content.MEMBERSHIPS, Content.PERMISSIONS) and part.origin("Username"):
-        # Without users in the same file, they are those that it names.
+        # Derive the users from the names in the file, because the file does not list them.
         part.shape["deriveUsers"] = True
     return [part]
 
 
 def _finished(view: View, part: Part) -> Part:
-    """Add what every content needs: structure, dates, words, and columns that are not kept."""
+    """Add the parts that every content has: structure, dates, words, and columns to ignore."""
     skipped = part.shape.pop("skipRowsWhere", [])
     part.shape = {**structure(view.table), **part.shape}
     part.skip_rows(*skipped)
     if part.content == Content.USERS:
         end_by_role(view, part)
-    settle_headers(view, part)
+    resolve_headers(view, part)
     add_dates(view, part)
     add_words(view, part)
     if part.content == Content.USERS:
@@ -78,7 +78,7 @@ def _finished(view: View, part: Part) -> Part:
 
 
 def ask_for_header(table: SampleTable) -> list[OpenQuestion]:
-    """Return the question which line is the header, if the file leaves it open."""
+    """Return the question which line is the header, if that is not clear."""
     if table.candidates:
         line = table.candidates[0]
         text = f"Line {line} looks like a header too. Which line is the header?"
@@ -93,7 +93,7 @@ def ask_for_header(table: SampleTable) -> list[OpenQuestion]:
 
 
 def structure(table: SampleTable) -> dict[str, Any]:
-    """Return the keys of the shape that say where the rows are."""
+    """Return the keys of the shape that describe where the rows are."""
     shape: dict[str, Any] = {}
     if table.sheet:
         shape["sheet"] = table.sheet

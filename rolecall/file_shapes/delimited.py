@@ -19,7 +19,7 @@ _MOSTLY = 0.6
 
 
 def lay_out_csv(text: str, tail: str, delimiter: str | None, header_line: int | None) -> SampleTable:
-    """Return the rows of a delimited text; a delimiter and a header line that are given were chosen by a person."""
+    """Return the rows of a delimited text. The delimiter and the header line are None unless a person chose them."""
     lines = text.splitlines()
     delimiter = delimiter or _delimiter(lines)
     numbered = [(line, row) for line, row in _parse(text, delimiter) if any(cell.strip() for cell in row)]
@@ -30,18 +30,18 @@ def lay_out_csv(text: str, tail: str, delimiter: str | None, header_line: int | 
 
 
 def has_delimiter(lines: Sequence[str]) -> bool:
-    """Return whether most lines have the same delimiter, so that spaces are only padding."""
+    """Return whether most lines have the same delimiter; then spaces are only padding."""
     written = written_lines(lines)
     return any(sum(each in line for line in written) > _MOSTLY * len(written) for each in DELIMITERS)
 
 
 def written_lines(lines: Sequence[str]) -> list[str]:
-    """Return lines with text; blank ones and lines of dashes say nothing about delimiters."""
+    """Return the lines with text, without blank lines and lines of dashes."""
     return [line for line in lines[:_LOOKED_AT] if re.search(r"[^-=+|\s]", line)]
 
 
 def _delimiter(lines: Sequence[str]) -> str:
-    """Choose the delimiter by which most lines have the same number of fields; of equal ones, that with most fields."""
+    """Choose the delimiter with which most lines have the same number of fields; if equal, the one with more fields."""
     if lines and (found := separator_line(lines[0])):
         return found
 
@@ -51,7 +51,7 @@ def _delimiter(lines: Sequence[str]) -> str:
         return (sum(len(row) == width for row in rows) / max(len(rows), 1) if width > 1 else 0.0, width)
 
     best = max(DELIMITERS, key=score)
-    # Times contain colons, so a colon separates fields only if nothing else does, and in every line.
+    # Times contain colons, so use a colon only if no other delimiter fits and every line has the same number.
     return ":" if score(best)[1] == 1 and score(":")[0] == 1 and score(":")[1] > 2 else best
 
 
@@ -76,7 +76,7 @@ def _without_formula(cell: str) -> str:
 
 
 def first_rows(text: str, delimiter: str, lines: int) -> str:
-    """Return the beginning of a text, cut behind a whole row."""
+    """Return the beginning of a text, cut at the end of a row."""
     ends = [begins - 1 for begins, _ in _parse(text, delimiter) if 1 < begins <= lines + 1]
     kept = text.split("\n")
     return text if len(kept) <= lines else "\n".join([*kept[: ends[-1] if ends else lines], ""])

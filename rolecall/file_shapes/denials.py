@@ -1,4 +1,4 @@
-"""Find the column that says whether a row grants or denies, so that nothing denied is read as granted."""
+"""Find the column that says whether a row grants or denies, so that a denial is not read as a grant."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -20,12 +20,12 @@ _GRANTED = {"grant", "granted", "allow", "allowed", "permit", "permitted"}
 _DENIED = {"deny", "denied", "disallow", "disallowed", "revoke", "revoked", "prohibit", "prohibited"}
 _SAYS_DENIED = {"deny", "isdeny", "denied", "isdenied", "denyaccess", "prohibited", "isprohibited"}
 _SAYS_GRANTED = {"granted", "isgranted", "allow", "allowed", "isallowed", "access", "hasaccess", "effect", "zugriff"}
-# SQL Server writes G, W (with grant option), D and R in a column of this name.
+# In a column with this name SQL Server writes G and W (grant, with grant option), D (deny) and R (revoke).
 _STATE, _LETTERS = ["state"], {"G": "Grant", "W": "Grant", "D": "Deny", "R": "None"}
 
 
 class AccessColumn(msgspec.Struct, frozen=True):
-    """A column that says whether a row grants, the words of it that do not, and the words that need a meaning."""
+    """A column that says whether a row grants, with its words for no grant and the words to map."""
 
     header: str
     denying: list[str]
@@ -33,7 +33,7 @@ class AccessColumn(msgspec.Struct, frozen=True):
 
 
 def access_column(view: View, taken: Iterable[str] = ()) -> AccessColumn | None:
-    """Return the column by its header, or by its values: they are words such as Allow and Deny."""
+    """Find the column by its header, or by values such as Allow and Deny."""
     others = [each for each in view.profiles if each.values and each.header not in set(taken)]
     return next(
         (found for rule in (_says_denied, _says_access, _letters) for each in others if (found := rule(each))), None
@@ -65,7 +65,7 @@ def _letters(profile: Profile) -> AccessColumn | None:
 
 
 def read_access(view: View, fields: dict[str, Meaning], shape: dict[str, Any], evidence: list[str]) -> None:
-    """Read the column as the Access of permissions; words for an extent, such as Full, as their Value."""
+    """Read the column as the Access of permissions, or as their Value if it has levels such as Full and Read."""
     level = fields.get("Access")
     if level is not None and view.by_header[level.header].ticks:
         return
@@ -82,7 +82,7 @@ def read_access(view: View, fields: dict[str, Meaning], shape: dict[str, Any], e
 
 
 def _read_level(level: Profile, fields: dict[str, Meaning], shape: dict[str, Any], evidence: list[str]) -> None:
-    """Read words such as Full and Read as the extent of a grant; None and Deny among them grant nothing."""
+    """Read words such as Full and Read as the level of a grant, and None and Deny as no grant."""
     value = msgspec.structs.replace(fields.pop("Access"), field="Value")
     refused = [word for word in level.distinct if fold(word) in NO_ACCESS | _DENIED]
     if "Value" not in fields:
@@ -95,7 +95,7 @@ def _read_level(level: Profile, fields: dict[str, Meaning], shape: dict[str, Any
 
 
 def skip_denied(view: View, part: Part) -> None:
-    """Leave out memberships that a row denies."""
+    """Leave out the rows that deny a membership."""
     taken = [meaning.header for meaning in part.fields.values()]
     if part.content == Content.MEMBERSHIPS and (found := access_column(view, taken)):
         part.skip_rows({"column": found.header, "is": found.denying})

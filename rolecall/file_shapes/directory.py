@@ -13,13 +13,13 @@ from rolecall.file_shapes.profiles import Profile
 
 _PEOPLE = {"person", "inetorgperson", "organizationalperson", "user", "posixaccount"}
 _GROUPS = {"group", "groupofnames", "groupofuniquenames", "posixgroup"}
-# Computers have the class of users too.
+# Computers also have the object class of users.
 _MACHINES = {"computer"}
 _LEAST_GROUPS = 3
 
 
 def people_in(view: View) -> tuple[View, list[dict[str, Any]]]:
-    """Return the entries of people, and the conditions that leave the others out."""
+    """Return the entries of people, and the conditions that leave out other entries."""
     return _entries(view, _PEOPLE, _MACHINES | _GROUPS)
 
 
@@ -32,7 +32,7 @@ def _entries(view: View, wanted: Set[str], unwanted: Set[str]) -> tuple[View, li
     if column is None:
         return view, []
     classes = [{fold(word) for word in re.findall(r"\w+", cell)} for cell in column.cells]
-    # An entry without a class may be anything.
+    # Keep an entry without a class, because it may be anything.
     fits = [not found or (bool(found & wanted) and not found & unwanted) for found in classes]
     if all(fits) or not any(fits):
         return view, []
@@ -58,7 +58,7 @@ _DISABLED_ROLE = "cn=nsmanageddisabledrole"
 
 
 def end_by_role(view: View, part: Part) -> None:
-    """Read accounts as inactive that have the role with which 389 Directory Server disables them."""
+    """Read accounts as inactive if they have the role by which 389 Directory Server disables accounts."""
     column = view.named(["nsroledn"])
     roles = [value for value in column.distinct if value.lower().startswith(_DISABLED_ROLE)] if column else []
     if column is None or not roles:
@@ -67,16 +67,16 @@ def end_by_role(view: View, part: Part) -> None:
     begin = roles[0][: len(_DISABLED_ROLE)]
     locked = f"{{{lock.header}}}" if lock else ""
     part.shape.setdefault("join", {})["Active"] = f"{locked}{{{column.header}|starting({begin})}}"
-    # A locked account says true; any other text is the role.
+    # The joined text is false, or true for a locked account, or the role.
     part.shape.setdefault("values", {})["Active"] = {"false": "Yes", ANY_OTHER: "No"}
     part.shape.pop("invert", None)
     part.evidence.append(f"Accounts with the role {roles[0].partition(',')[0]} are not active")
 
 
 def placeholders(members: Profile) -> list[str]:
-    """Return members of every group that lie outside the folders of the others.
+    """Return placeholder members: they are in every group, outside the folders of the other members.
 
-    Directories require that a group has a member, so that programs write one that does not exist.
+    Directories require that a group has a member, so programs add one that does not exist.
     """
     lists = [set(each) for each in members.lists if each]
     if len(lists) < _LEAST_GROUPS or not members.distinguished_names:

@@ -1,4 +1,4 @@
-"""Drafts of the console: propose how uploaded files are read, change the proposal, save it and import the files."""
+"""Manage drafts of the console: propose how to read uploaded files, change the proposal, save it, import the files."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -32,14 +32,14 @@ from rolecall.file_shapes.sample import sample_of, stored_sample
 from rolecall.file_shapes.shapes import ContentProposal, FileProposal, OpenQuestion, ProposalDetail, ProposedChoice
 from rolecall.file_shapes.statuses import OPPOSITE
 
-# The values of a column's select that are no fields.
+# The options for a column besides fields: keep it as metadata, or ignore it.
 METADATA, IGNORED = "", "ignore"
-# The names of separators in forms, which change line breaks and strip spaces.
+# Separators by name: forms would change line breaks and strip spaces.
 SEPARATORS = {
     "semicolon": ";", "comma": ",", "bar": "|", "hash": "#", "slash": "/", "space": " ", "line break": "\n",
     "JSON list": JSON,
 }  # fmt: skip
-# Fields whose column a question may ask for.
+# Fields for which a question may ask the column.
 _FIELDS_ASKED = ("Username", "Active", "Status")
 # The key of an answer that changes nothing; its value is the text of the question.
 KEEP = "keep"
@@ -47,7 +47,7 @@ _OUT_OF_DATE = "This form is out of date; choose again"
 
 
 class Place(NamedTuple):
-    """A content of a file in a proposal, by position."""
+    """The position of a file in a proposal, and of a content in the file."""
 
     file: int
     part: int
@@ -56,7 +56,7 @@ class Place(NamedTuple):
 async def draft_upload(
     db: Db, caller: Caller, application_id: UUID | None, body: Json, upload: Upload, now: datetime, store: Store
 ) -> UUID:
-    """Store files as a draft with a proposal, or read by the `template` in the form; refuse unreadable files."""
+    """Store files as a draft with a proposal, or with the `template` of the form; reject unreadable files."""
     files = imports.chosen(upload)
     problems = [Problem("files", "Choose at least one file")] if not files else []
     if not application_id and not str(body.get("name", "")).strip():
@@ -64,11 +64,11 @@ async def draft_upload(
     template = await _template(db, "".join(upload.values("template")))
     if problems:
         raise Invalid(*problems)
-    # Files of a proposal are identified by name.
+    # A proposal identifies files by name.
     for position, file in enumerate(files):
         if any(other.name == file.name for other in files[:position]):
             raise Invalid.on("files", f"Two files are named {file.name}; rename one")
-    # Before the files are kept: those that cannot be read leave nothing behind.
+    # Propose before the files are stored, so that nothing is left of unreadable files.
     found = _readable(await propose_in_child([sample_of(file.path, file.name) for file in files], {}, template))
     id = await actions.create_draft(db, caller, application_id, body, now)
     await actions.add_files(db, id, [("", file) for file in files], store, now)
@@ -86,7 +86,7 @@ async def _template(db: Db, name: str) -> Json | None:
 
 
 async def propose_again(db: Db, caller: Caller, id: UUID, store: Store, chosen: Mapping[str, Json]) -> None:
-    """Propose how the files of a draft are read; `chosen` by file name has what a person decided."""
+    """Propose again how to read the files of a draft. `chosen` has the decisions of a person by file name."""
     draft = await queries.draft_of(db, id, caller)
     stored = await queries.proposal_of(db, id)
     files = msgspec.convert(stored, ProposalDetail).files if stored else []
@@ -97,7 +97,7 @@ async def propose_again(db: Db, caller: Caller, id: UUID, store: Store, chosen: 
 
 
 def _of_new_place(file: FileProposal, decided: Json) -> Json:
-    """Drop decisions about rows if a person has chosen another sheet or list: the form was about the old one."""
+    """Drop decisions about rows if a person chose another sheet or list, because they concern the previous one."""
     current = file.records or WHOLE
     if (decided.get("sheet") or file.sheet) == file.sheet and (decided.get("records") or current) == current:
         return decided
@@ -137,17 +137,17 @@ async def _store(db: Db, id: UUID, body: Json, proposal: ProposalDetail) -> None
 
 
 class DraftChanges(NamedTuple):
-    """What a person changes in a proposal, by content: fields of columns, lists in cells, answers to questions."""
+    """The changes of a person to a proposal, by content: fields of columns, lists in cells, answers to questions."""
 
     fields: Mapping[Place, Mapping[str, str]]
-    # The column that is split, and the name of its separator; no column: none is split.
+    # The column to split and the name of its separator; an empty column means no split.
     splits: Mapping[Place, tuple[str, str]]
     # `file|content|key|value` of a choice.
     answers: Sequence[str]
 
 
 async def change_draft(db: Db, caller: Caller, id: UUID, changes: DraftChanges, store: Store) -> None:
-    """Change how the files are read; a choice about the header proposes again from that line."""
+    """Change how the files are read. After a choice of the header line, propose again."""
     draft = await queries.draft_of(db, id, caller)
     stored = await queries.proposal_of(db, id)
     if stored is None:
@@ -188,7 +188,7 @@ def _parts(proposal: ProposalDetail) -> dict[Place, ContentProposal]:
 
 
 def _offered(proposal: ProposalDetail) -> dict[str, tuple[Place, ProposedChoice]]:
-    """Return the choices of all questions by the values of their buttons."""
+    """Map the values of the buttons in the form to the choices of all questions."""
     return {
         f"{place.file}|{place.part}|{choice.key}|{choice.value}": (place, choice)
         for place, part in _parts(proposal).items()
@@ -198,12 +198,12 @@ def _offered(proposal: ProposalDetail) -> dict[str, tuple[Place, ProposedChoice]
 
 
 def _choices(question: OpenQuestion) -> list[ProposedChoice]:
-    """Return the answers to a question; a person may also keep what is set."""
+    """Return the answers to a question, including to keep the proposal."""
     return [*question.choices, ProposedChoice("Keep what is set", KEEP, question.text)]
 
 
 async def _show_again(db: Db, id: UUID, body: Json, proposal: ProposalDetail, store: Store) -> None:
-    """Store the changed draft with its first rows as they are understood now."""
+    """Store the changed draft with its first rows, read again with the changes."""
     stored = {file.name: file for file in await queries.files_of(db, id)}
     readings = []
     for place, part in _parts(proposal).items():
@@ -268,7 +268,7 @@ def _answer(section: Json, choice: ProposedChoice) -> None:
     elif key in _FIELDS_ASKED:
         pattern = section["shape"].get("join", {}).pop(key, "")
         if pattern.count("{") > 1:
-            # The words of several columns together mean nothing for one of them.
+            # Drop the words for several joined columns, because they do not apply to one of them.
             section["shape"].get("values", {}).pop(key, None)
         section["columns"] = {
             header: field for header, field in section["columns"].items() if value != header and field != key
@@ -296,7 +296,7 @@ def _answer(section: Json, choice: ProposedChoice) -> None:
 
 
 def _derive_users(shape: Json, across: str) -> None:
-    """Derive users from the headers of a matrix if these are users."""
+    """Derive users from the headers of a matrix if the headers are users."""
     if across == "Username":
         shape["deriveUsers"] = True
     elif across == "Group":
@@ -304,7 +304,7 @@ def _derive_users(shape: Json, across: str) -> None:
 
 
 def _keep_open(shape: Json, part: ContentProposal) -> None:
-    """Note the questions that are still open; imports are held as long as there are any."""
+    """Store the open questions in the shape; imports are held as long as there are any."""
     shape["openQuestions"] = [question.text for question in part.questions]
     if not part.questions:
         del shape["openQuestions"]
@@ -324,7 +324,7 @@ def _set_inversion(shape: Json, header: str) -> None:
 
 
 async def allow_rejects(db: Db, caller: Caller, id: UUID) -> None:
-    """Let the import leave out rows that cannot be read."""
+    """Allow the import to leave out rows that cannot be read."""
     draft = await queries.draft_of(db, id, caller)
     for group in draft.body["connector"]["files"]:
         group["allowRejects"] = True
@@ -332,9 +332,9 @@ async def allow_rejects(db: Db, caller: Caller, id: UUID) -> None:
 
 
 async def save_and_import(db: Db, caller: Caller, id: UUID, facts: Facts, template: str = "") -> UUID:
-    """Save the application as the draft has it and import the files; the draft ends.
+    """Save the application of the draft, import the files and delete the draft.
 
-    With a name for it, the connector is saved as a template too.
+    If `template` is set, save the connector as a template with this name.
     """
     draft = await queries.draft_of(db, id, caller)
     files = await queries.files_of(db, id)

@@ -20,21 +20,21 @@ _LAST_DAY = re.compile(
     r"|^(?:gltgb|to_dat|enddt|austritt|austrittsdatum|accountexpires|expires?|expiry|expiration|deactivates?)$",
     re.IGNORECASE,
 )
-# The value of a choice that keeps what is proposed.
+# The value of an answer that keeps the proposal.
 AS_PROPOSED = ""
-# Oracle means the password.
+# In Oracle this is the expiry of the password.
 _OF_PASSWORDS = re.compile(r"expiry_date", re.IGNORECASE)
 _ACCESS = re.compile("access", re.IGNORECASE)
-# Words of headers about what is held.
+# Words in headers about grants, not about accounts.
 _OF_GRANTS = {"resp", "responsibility", "role", "assignment", "grant", "membership", "group", "member", "access"}
 _INACTIVE = {"Active": "No", "Status": "Disabled"}
-# The key of a choice that leaves out rows. Its value is a column and a format of dates, or a column, `is` and words;
-# a column alone leaves out none.
+# The key of an answer that leaves out rows. Its value is a column with a date format, or a column with `is` and words;
+# a column alone leaves out no rows.
 SKIP_ROWS, SEPARATOR = "skipRowsWhere", "\x1f"
 
 
 def end_after(view: View, part: Part, field: str) -> None:
-    """Read accounts or people as inactive whose last day has passed; only where no column says who is active."""
+    """Read accounts or people as inactive after their last day. Use it if no column says who is active."""
     if (column := _last_day(view)) is not None and (format := format_of(column)):
         part.shape.setdefault("join", {})[field] = f"{{{column.header}|past({format})}}"
         part.shape.setdefault("values", {})[field] = {ANY_OTHER: _INACTIVE[field]}
@@ -44,7 +44,7 @@ def end_after(view: View, part: Part, field: str) -> None:
 
 
 def last_day_beside(view: View, part: Part, status: str) -> tuple[Profile, str] | None:
-    """Return the column of the last day and its format; note one that is not clear."""
+    """Return the column with the last day and its format. If they are not clear, say so in the evidence."""
     column = _last_day(view)
     format = format_of(column) if column else None
     if column is None or column.header == status:
@@ -56,7 +56,7 @@ def last_day_beside(view: View, part: Part, status: str) -> tuple[Profile, str] 
 
 
 def ended_beside(view: View, part: Part, field: str, status: str) -> None:
-    """Read accounts or people as inactive whose last day has passed, although their status says something else."""
+    """Read accounts or people as inactive after their last day, whatever their status is."""
     if (found := last_day_beside(view, part, status)) is None:
         return
     column, format = found
@@ -72,7 +72,7 @@ def ended_beside(view: View, part: Part, field: str, status: str) -> None:
 
 
 def ended_if(part: Part, field: str, status: str, filled: str) -> None:
-    """Read a status as inactive where a placeholder is filled."""
+    """Read the status as inactive in rows where the placeholder `filled` is not blank."""
     no = "Yes" if is_inverted(status) else "No"
     part.shape.setdefault("join", {})[field] = f"{{{filled}|as({no})|or({status})}}"
     part.fields.pop(field, None)
@@ -81,7 +81,7 @@ def ended_if(part: Part, field: str, status: str, filled: str) -> None:
 
 
 def ask_for_ended(view: View, part: Part) -> None:
-    """Ask whether grants whose last day has passed are left out."""
+    """Ask whether to leave out grants whose last day has passed."""
     column = last_day_of_grants(view) or _last_day(view)
     format = format_of(column) if column else None
     if column is None or format is None or not are_past(pl.Series(column.distinct), format).any():
@@ -95,7 +95,7 @@ def ask_for_ended(view: View, part: Part) -> None:
 
 
 def last_day_of_grants(view: View) -> Profile | None:
-    """Return the column with the last day of what is held, if another one has that of the account."""
+    """Return the column with the last day of grants, if another column has the last day of accounts."""
     found = _last_days(view)
     named = [each for each in found if words_of(each.header) & _OF_GRANTS]
     return named[0] if named and len(found) > 1 else None
@@ -106,13 +106,13 @@ def _last_day(view: View) -> Profile | None:
 
 
 def _last_days(view: View) -> list[Profile]:
-    # Access that expires is that of the account or the grant, unlike a password.
+    # Ignore the word access: an expiry of access concerns the account or the grant, not a feature such as a password.
     fits = (each for each in view.profiles if _LAST_DAY.search(each.header))
     return [each for each in fits if each.values and not is_feature(_ACCESS.sub("", each.header))]
 
 
 def format_of(column: Profile) -> str | None:
-    """Return the format of the dates, or None if there is none or the order of day and month is not clear."""
+    """Return the format of the dates; None if no format fits, or if the order of day and month is not clear."""
     formats = column.date_formats
     if is_serial(column):
         return EXCEL

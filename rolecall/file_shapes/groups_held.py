@@ -1,4 +1,4 @@
-"""Choose and clean the columns of memberships: the column of groups that is filled, the login of the holder."""
+"""Choose and clean the columns of memberships: the groups and the usernames."""
 
 from rolecall.applications.model import Content
 from rolecall.core.text import fold
@@ -7,7 +7,7 @@ from rolecall.file_shapes.meanings import Meaning, meanings
 from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.profiles import Profile
 
-# What systems write in place of a group.
+# Placeholders that systems write for no group.
 _NO_GROUP = {
     "*none", "none", "(none)", "<none>", "n/a", "na", "-", "--", "null", "nogroup", "*n",
     "no access", "no role", "no roles", "no groups",
@@ -16,7 +16,7 @@ _LIKELY = 0.4
 
 
 def use_filled_group(view: View, fields: dict[str, Meaning]) -> None:
-    """Read groups from a column without blank cells, if the best one by its header has some."""
+    """Read groups from a column without blank cells, if the column with the best header has blank cells."""
     if "Group" not in fields or view.by_header[fields["Group"].header].is_filled:
         return
     taken = {meaning.header for meaning in fields.values()}
@@ -29,7 +29,7 @@ def use_filled_group(view: View, fields: dict[str, Meaning]) -> None:
 
 
 def use_login(view: View, fields: dict[str, Meaning]) -> None:
-    """Read a column `name` of logins as the username rather than the e-mail address in the same rows."""
+    """Read a column `name` with logins as the username, rather than the column with e-mail addresses."""
     holder, named = fields.get("Username"), view.named(["name"])
     if holder is None or named is None or view.by_header[holder.header].emails < 1:
         return
@@ -42,7 +42,7 @@ def use_login(view: View, fields: dict[str, Meaning]) -> None:
 
 
 def skip_no_groups(part: Part, groups: Profile, what: str = "group") -> None:
-    """Leave out rows without a group; the accounts themselves come from the users of the same file."""
+    """Leave out rows without a group. Their accounts are still read as users of the same file."""
     separator = part.shape.get("split", {}).get(groups.header)
     is_text = separator not in (None, "json")
     parts = {each.strip() for value in groups.distinct for each in (value.split(separator) if is_text else [value])}

@@ -1,11 +1,11 @@
-"""Words of headers in languages other than English; the usual German, French and Spanish ones are in `header_words`.
+"""List words of headers in other languages. The usual German, French and Spanish ones are in `header_words`.
 
-They are compared without accents, spaces, dashes and underscores.
+Words are compared without accents, spaces, dashes and underscores.
 """
 
 from rolecall.core.text import without_accents
 
-# Headers that say the opposite of active.
+# Headers that mean the opposite of active.
 _INACTIVE = "inactief,uitgeschakeld,disabilitato,nieaktywny,wylaczony,inativo,desativado,無効"
 _WORDS = {
     "Username": "benutzerprinzipalname,nomdutilisateur,codeutilisateur,gebruikersnaam,gebruiker,codiceutente"

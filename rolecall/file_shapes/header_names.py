@@ -1,4 +1,4 @@
-"""Read what a header says: the names that it may have, its words, and whether it is about the account itself."""
+"""Analyze a header: the names that it may have, its words, and whether it is about the account itself."""
 
 import re
 from functools import cache, lru_cache
@@ -22,12 +22,12 @@ from rolecall.file_shapes.header_words import (
     WORDS,
 )
 
-# A type that an export declares behind a header, such as String(32).
+# A data type after a header, such as String(32).
 _TYPED = re.compile(r":(?:string|boolean|integer|int|long|date|number|text|varchar|char)\b.*", re.IGNORECASE)
 _NOISE = {"required", "readonly", "optional", "yesno", "truefalse", "ldap"}
 _LONGEST_HEADER = 500
 _BRACKETED = re.compile(r"[\[(]([^\[\]()]*)[\])]")
-# In a path the name of a role or of a profile is not the name of a person.
+# In a path, the name of one of these is not the name of a person.
 _THING = re.compile(r"(?:profile|role|group|team|department|permissionset|organi[sz]ation|company|definition|license)$")
 _NAMES_OF_THINGS = {"name", "displayname", "label"}
 _SHOWN = {"displayvalue", "display"}
@@ -37,7 +37,7 @@ _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 @lru_cache(maxsize=65_536)
 def names_of(header: str) -> list[str]:
-    """Return the names that a header may have: `Block sign in (Yes/No) [accountEnabled]` has two."""
+    """Return the normalized names in a header, such as two in `Block sign in (Yes/No) [accountEnabled]`."""
     header = _TYPED.sub("", header.replace("(s)", "s"))
     plain = _BRACKETED.sub(" ", header)
     words = " ".join(word for word in plain.split() if same_header(word) not in _NOISE)
@@ -51,15 +51,15 @@ def names_of(header: str) -> list[str]:
 
 
 def _names_of_path(header: str) -> list[str]:
-    """Return the names of a path: user.user_name is a username, but role.name is the name of a role."""
+    """Return the names in a path: user.user_name is a username, but role.name is the name of a role."""
     steps = re.split(r"[.:]", re.sub(r"\[[^\[\]]*\]", "", header))
     if len(steps) == 1:
         return []
     owner, last = same_header(steps[-2]), same_header(steps[-1])
-    # A path into a list, such as groups[].name, is about the list.
+    # In a path such as groups[].name, the list is the name that counts.
     is_of_thing = last in _NAMES_OF_THINGS and _THING.search(owner) and (owner, last) != ("profile", "displayname")
     names = ["" if "[]" in header or is_of_thing else steps[-1], "".join(steps[-2:])]
-    # A reference, such as {"display_value": "Sales", "link": "…"}, stands for what it refers to.
+    # The text of a reference, as in department: {"display_value": "Sales", "link": "…"}, means what its owner means.
     if last in _SHOWN:
         names.insert(0, steps[-2])
     elif last == "value":
@@ -75,7 +75,7 @@ def words_of(header: str) -> set[str]:
 
 
 def is_link(header: str) -> bool:
-    """Return whether a column has the address of what a reference refers to."""
+    """Return whether a column contains the URL of a reference."""
     return "." in header and same_header(header.rpartition(".")[2]) in _LINKS
 
 
@@ -90,12 +90,12 @@ def is_known_header(cell: str) -> bool:
 
 
 def is_flag(header: str) -> bool:
-    """Return whether a column of yes and no is about the account or the grant itself, and no permission."""
+    """Return whether a column of yes and no describes the account or the grant, rather than being a permission."""
     return bool(words_of(header) & (FLAGS | FEATURES))
 
 
 def is_about_person(header: str) -> bool:
-    """Return whether a header names something that a person has once: a login, a name, an address."""
+    """Return whether a header names an attribute of which a person has one, such as a login or a name."""
     return any(name in ABOUT_PERSON for name in names_of(header))
 
 
@@ -106,24 +106,24 @@ def names_access(header: str) -> bool:
 
 
 def is_feature(header: str) -> bool:
-    """Return whether a column is about a password, a key or another feature, and not about the account itself."""
+    """Return whether a column is about a password, a key or another feature, rather than the account itself."""
     return bool(words_of(header) & FEATURES)
 
 
 def is_state(header: str) -> bool:
-    """Return whether a column of yes and no says what state an account is in."""
+    """Return whether a column of yes and no is the state of an account."""
     return bool(words_of(header) & STATES)
 
 
 def is_inverted(header: str) -> bool:
-    """Return whether a column says the opposite of active, such as `IIQDisabled` and `Block sign in`."""
+    """Return whether a column means the opposite of active, such as `IIQDisabled` and `Block sign in`."""
     words = words_of(header)
     is_about_account = bool(words & ENDED) and not words & (FEATURES | WHEN) and not ends_feature(header)
     return is_about_account or any(name in NOT_ACTIVE for name in names_of(header)[:1])
 
 
 def ends_feature(header: str) -> bool:
-    """Return whether a header says what is disabled, such as `Disabled Multifactor`, and not that the account is."""
+    """Return whether a header says that a feature is disabled, such as `Disabled Multifactor`, not the account."""
     words = [word.lower() for word in _WORD.findall(without_accents(_BRACKETED.sub(" ", header)))]
     behind = [after for word, after in pairwise(words) if word in ENDED]
     return any(not after.isdecimal() and after not in OF_ACCOUNTS for after in behind)

@@ -1,9 +1,9 @@
-"""The words of headers for each field, and the words that change what a header means."""
+"""List the words of headers for each field, and the words that change the meaning of a header."""
 
 from rolecall.applications.model import Content
 from rolecall.file_shapes.header_languages import TRANSLATED, TRANSLATED_INACTIVE
 
-# Words of headers for each field, the most specific first. Case, spaces, dashes and underscores do not matter.
+# Headers of each field, the most specific first. Case, spaces, dashes and underscores are ignored.
 _PERSON = {
     "Name": "name,fullname,displayname,cn,commonname,name.formatted,formattedname,employeename,realname,gecos"
     ",anzeigename,nomcomplet,nombrecompleto,nomecompleto",
@@ -36,7 +36,7 @@ _ACTIVE = (
     ",employmentstatus,accountstate,lifecyclestate,activated,canlogin,rolcanlogin,aktiv,aktiviert,kontostatus,actif,statut,etat,activo"
     ",estado,stato,workerstatus,loginaccess,loginenabled,loginallowed,enable,accountflags"
 )
-# Headers that say the opposite of active.
+# Headers that mean the opposite of active.
 _INACTIVE = (
     "disabled,isdisabled,suspended,issuspended,blocked,isblocked,block,blocksignin,deactivated,inactive,isinactive,archived"
     ",blockcredential,blockcredentials,deleted,isdeleted,terminated,nsaccountlock,accountdisabled,revoked,isarchived,deaktiviert,kontodeaktiviert,inaktiv,desactive,inactif"
@@ -108,9 +108,9 @@ ABOUT_PERSON = {word for each in (_USERNAME, *_PERSON.values()) for word in each
 KNOWN = {word for words in WORDS.values() for each in words.values() for word in each.split(",")}.union(
     *TRANSLATED.values()
 )
-# Words of columns that name what a person holds.
+# Words in headers of columns with groups or permissions.
 HELD = {"permission", "permissions", "role", "roles", "group", "groups", "team", "teams", "set", "sets", "profile"}
-# Parts of abbreviated headers: all of a group must occur as words.
+# Words in abbreviated headers: all words of an entry must occur in the header.
 TOKENS: dict[str, str] = {
     "Username": "username,opr id,oper id,operator id,user id,usr id,usr,login,logon,acct,account no,account name,user"
     ",operator,badge id,badge number,card number"
@@ -133,24 +133,24 @@ TOKENS: dict[str, str] = {
     "Group": "roles,role,group,groups,grp,team,profile",
     "Permission": "perm,permission,privilege,entitlement",
 }
-# Words for accounts that are not active, unless the column says when or why.
+# Words for inactive accounts. They count unless the header also says when or why.
 ENDED = {
     "disabled", "suspended", "deactivated", "inactive", "blocked", "terminated", "archived", "revoked", "deaktiviert",
 }  # fmt: skip
-# Words behind them that do not change their meaning.
+# Words that may follow without changing the meaning.
 OF_ACCOUNTS = {
     "account", "accounts", "user", "users", "login", "logon", "sign", "signin", "credential", "credentials", "status",
     "state", "flag", "employee", "person", "member", "worker", "or", "and", "in", "for", "from", "yn",
 }  # fmt: skip
 WHEN = {"date", "on", "at", "time", "by", "reason", "days", "count", "until", "since"}
-# Words for people that a row mentions beside the one that it is about.
+# Words for other people in a row, such as the manager.
 OTHER_PEOPLE = {"manager", "supervisor", "reporting", "reports", "approver", "owner", "sponsor", "by", "boss", "chef"}
-# What may be enabled or active beside an account.
+# Features, other than the account, that can be enabled or active.
 FEATURES = {
     "password", "pwd", "mfa", "fa", "sv", "factor", "tfa", "otp", "saml", "public", "key", "license", "billing", "sso",
     "email", "access", "cert", "sync", "security", "api",
 }  # fmt: skip
-# Words of yes and no columns about an account, or about a grant.
+# Words in headers of yes and no columns that describe an account or a grant.
 FLAGS = {
     "is", "has", "option", "default", "common", "inherited", "delegate", "grantable", "hierarchy", "enabled", "active",
     "locked", "expired", "expires", "primary", "verified", "required", "synced",

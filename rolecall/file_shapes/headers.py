@@ -1,4 +1,4 @@
-"""Find the header line of any table of rows."""
+"""Find the header line of a table."""
 
 import re
 from collections import Counter
@@ -21,12 +21,12 @@ _MOST_CELLS = 100_000
 _VALUE = re.compile(r"[^@\s]{1,64}@[^@\s]{1,255}\.\w{1,63}|-?\d[\d.,:/ -]*|\d{4}-\d\d.*", re.ASCII)
 _MOSTLY, _OFTEN = 0.6, 0.3
 
-# Rows with the numbers of their lines.
+# Rows with their line numbers.
 Numbered = list[tuple[int, list[str]]]
 
 
 def lay_out_rows(format: str, numbered: Numbered, last: Sequence[list[str]], chosen: int | None = None) -> SampleTable:
-    """Find the header of rows with their lines; `last` are the last rows of the whole file."""
+    """Find the header of numbered rows; `last` are the last rows of the file, `chosen` is the header line if known."""
     if not numbered:
         raise Unreadable("the file has no rows")
     if len(numbered[0][1]) > MOST_COLUMNS:
@@ -52,7 +52,7 @@ def lay_out_rows(format: str, numbered: Numbered, last: Sequence[list[str]], cho
 
 
 def width_of(numbered: Numbered) -> int:
-    """Return the usual number of fields; lines of one field above or below the rows do not count."""
+    """Return the usual number of fields; ignore lines with one field above or below the rows."""
     rows = [row for _, row in numbered[:_LOOKED_AT]]
     several = [row for row in rows if len(row) > 1]
     return max(most_common_width(several if len(several) > _OFTEN * len(rows) else rows), 1)
@@ -97,7 +97,7 @@ def _with_header(
 
 
 def _with_sections(format: str, numbered: Numbered, last: Sequence[list[str]], stacked: StackedHeader) -> SampleTable:
-    """Join the two lines of a header; the shape names the columns, because no line does."""
+    """Join the two lines of a header. The shape lists the headers, because no single line contains them."""
     rows = [(line, row) for line, row in numbered if line not in (stacked.line - 1, stacked.line)]
     table = _with_header(format, rows, last, (stacked.line, stacked.headers), is_chosen=True)
     table.skip_lines, table.section_separator = stacked.line, SEPARATOR
@@ -107,7 +107,7 @@ def _with_sections(format: str, numbered: Numbered, last: Sequence[list[str]], s
 
 
 def limited(rows: list[list[str]], width: int) -> list[list[str]]:
-    """Return the first rows: of a table with many columns fewer, but at least 50."""
+    """Return the first rows; fewer if there are many columns, but at least 50."""
     return rows[: max(50, min(MOST_ROWS, _MOST_CELLS // max(width, 1)))]
 
 
@@ -126,7 +126,7 @@ def known_words(cells: Iterable[str]) -> int:
 
 
 def _has_values(row: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
-    """Return whether a cell occurs again in its column, as values do; a header may only occur again as a whole."""
+    """Return whether a cell occurs again in its column, as values do. Ignore repetitions of the whole line."""
     others = [other for other in rows if other != row]
     cells = [(n, cell) for n, cell in enumerate(row[:_MOST_COUNTED]) if cell.strip()]
     return any(other[n] == cell for other in others for n, cell in cells if n < len(other))
@@ -142,7 +142,7 @@ def _most_likely(likely: Numbered) -> tuple[int, list[str]]:
 
 
 def _differs(header: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
-    """Return whether a column has numbers, dates or addresses below a word."""
+    """Return whether a column has a word in the header, and numbers, dates or addresses below it."""
     for i in range(len(header)):
         values = [row[i].strip() for row in rows[:_LOOKED_AT] if i < len(row) and row[i].strip()]
         if values and sum(bool(_VALUE.fullmatch(value)) for value in values) > 0.8 * len(values):
@@ -151,9 +151,9 @@ def _differs(header: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
 
 
 def _check_one_table(header: Sequence[str], below: Numbered) -> None:
-    """Refuse a second table with a header of its own: its rows would be read as rows of the first."""
+    """Reject a second table with its own header, because its rows would be read as rows of the first."""
     for (before, above), (line, row) in pairwise(below):
-        # A title or a blank line is above a second table.
+        # A second table has a title or a blank line above it.
         if line == before + 1 and len(without_blank_end(above)) > 1:
             continue
         cells = without_blank_end(row)
@@ -178,13 +178,13 @@ def _is_header(row: Sequence[str], width: int) -> bool:
         return False
     if (len(named) < len(cells) or len(set(named)) < len(named)) and known < max(2, len(named) / 2):
         return False
-    # A row of a file with merged fields is longer than its header.
+    # Rows may be longer than the header, because the last column may contain the delimiter.
     if abs(len(row) - width) > max(1, width // 4):
         return False
     return not any(_VALUE.fullmatch(cell) or len(cell) > 120 for cell in named)
 
 
 def _repeats_header(line: int, row: Sequence[str], header_line: int) -> bool:
-    """Return whether a line near the header consists of words of headers, such as one in another language."""
+    """Return whether a line near the header is another header, such as one in another language."""
     is_text = all(re.fullmatch(r"[^\W\d][\w \-\[\]().]*", cell.strip() or "x") for cell in row)
     return 0 < line - header_line < 3 and is_text and known_words(row) == sum(bool(cell.strip()) for cell in row)

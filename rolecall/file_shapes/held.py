@@ -1,4 +1,4 @@
-"""Complete a file that lists what accounts hold: the accounts in its rows, and rows that are no longer held."""
+"""Complete the contents of a file of grants: add the accounts in its rows, and leave out rows that no longer apply."""
 
 from typing import Any
 
@@ -18,10 +18,10 @@ from rolecall.file_shapes.statuses import read_statuses
 
 _SURE, _LIKELY = 0.5, 0.2
 _STATUS = {"status", "state", "sts"}
-# Columns that identify a holder whose name is blank, such as an application among users.
+# Columns with the ID of a holder. It is used if the name is blank, as for an application among users.
 _IDS = {"principalid", "objectid", "userid", "memberid", "granteeid", "assigneeid"}
 
-# Columns that name it, if there is none.
+# Columns with another name of the holder, used if there is no ID.
 _NAMES = {"displayname", "principalname", "principaldisplayname", "membername"}
 
 _OF_ACCOUNTS = {
@@ -31,7 +31,7 @@ _OF_ACCOUNTS = {
 
 
 def with_users(view: View, part: Part) -> list[Part]:
-    """Add the users that each row describes beside what they hold, or derive them from their names."""
+    """Add the users if the rows describe them beside their grants; otherwise derive them from the usernames."""
     _name_unread(view, part)
     ask_for_ended(view, part)
     _use_ids(view, part)
@@ -46,13 +46,13 @@ def with_users(view: View, part: Part) -> list[Part]:
 
 
 def _is_denied(view: View, part: Part) -> bool:
-    """Return whether rows that are denied are left out: their accounts are not."""
+    """Return whether denied memberships are left out. Their accounts must be kept."""
     taken = [meaning.header for meaning in part.fields.values()]
     return part.content == Content.MEMBERSHIPS and access_column(view, taken) is not None
 
 
 def _use_ids(view: View, part: Part) -> None:
-    """Name holders without a name by their ID."""
+    """Use the ID as the username of holders without a name."""
     name = part.holder
     pattern = part.origin("Username") or ""
     if name is None or f"{{{name}" not in pattern or "starting(" in pattern:
@@ -75,7 +75,7 @@ def _use_ids(view: View, part: Part) -> None:
 
 
 def _leave_out_ended(view: View, part: Part) -> bool:
-    """Leave out rows whose status says that they are not held; return whether there are any."""
+    """Leave out rows whose status says that the grant does not apply; return whether there are any."""
     state = _state_of_grants(view, part)
     _leave_out_excluded(view, part)
     if state is None:
@@ -107,10 +107,10 @@ def _leave_out_excluded(view: View, part: Part) -> None:
 
 
 def _ask_for_state(view: View, part: Part) -> None:
-    """Ask what a plain status beside what is held is about, if it has words for not active."""
+    """Ask whether a status concerns accounts or grants, if it has words for inactive."""
     state = view.fields(Content.USERS, [each.header for each in part.fields.values()]).get("Active")
     is_opposite = state is not None and is_inverted(state.header)
-    # Beside accounts, a column such as Disabled is about them.
+    # A column such as Disabled beside an account concerns the account.
     if state is None or state.score <= _SURE or _is_of_account(state.header) or (is_opposite and part.holder):
         return
     ended = [word for word in view.by_header[state.header].distinct if ACTIVE.get(fold(word)) is is_opposite]
@@ -128,7 +128,7 @@ def _ask_for_state(view: View, part: Part) -> None:
 
 
 def _state_of_grants(view: View, part: Part) -> Profile | None:
-    """Return the column that says whether each row is held: by its header, or because it differs for one account."""
+    """Return the status of grants: its header says so, or its values differ between rows of the same account."""
     taken = {meaning.header for meaning in part.fields.values()}
     named = next((each for each in view.profiles if _is_of_grant(each.header) and each.header not in taken), None)
     if named is not None and named.values and len(named.distinct) <= 12 and not named.is_dated:
@@ -142,17 +142,17 @@ def _state_of_grants(view: View, part: Part) -> Profile | None:
 
 
 def _around(view: View, holder: str) -> list[str]:
-    """Return the columns around an inner list: the state of a workspace is not that of its users."""
+    """Return the columns outside of an inner list: the state of a workspace, for example, is not that of its users."""
     inner = (view.table.records or "").rpartition("[].")[2].removesuffix("[]")
     is_inner = "[]." in (view.table.records or "") and holder.startswith(f"{inner}.")
     return [each.header for each in view.profiles if is_inner and not each.header.startswith(f"{inner}.")]
 
 
 def _repeated_users(view: View, held: Part, *, is_narrowed: bool) -> Part | None:
-    """Return the users of a file that has a row for each thing that a user holds.
+    """Return the users of a file that has one row for each grant.
 
-    A column that differs between the rows of a user is about what is held. If it is surely the state of an account,
-    such rows contradict each other and are rejected.
+    A column whose values differ between rows of a user describes the grant. If it is certainly the state of the
+    account, the rows contradict each other and the import rejects them.
     """
     if held.holder is None:
         return None
@@ -162,7 +162,7 @@ def _repeated_users(view: View, held: Part, *, is_narrowed: bool) -> Part | None
     person = view.fields(Content.USERS, [held.holder, *taken, *_around(view, held.holder)])
     known = {field: each for field, each in person.items() if field in {*PERSON, "Locked"} and _is_sure(each)}
     if "Name" in known and key.is_unique and view.by_header[known["Name"].header].names <= _SURE:
-        # The name of something else is as different as the names of people.
+        # In a file with one row per user, the names of other things are as distinct as names of people.
         del known["Name"]
     fixed = {each.header for each in view.profiles if depends_on(each, key)}
     active = known.get("Active")
@@ -179,14 +179,14 @@ def _repeated_users(view: View, held: Part, *, is_narrowed: bool) -> Part | None
     if part.origin("Active") is None and (last := last_day_of_grants(view)):
         end_after(_view_of(view, [each for each in about if each is not last]), part, "Active")
     used = {each.header for each in part.fields.values()}
-    # If no account repeats, any other column may be about what is held, and differ in the next file.
+    # If no account repeats, any other column may describe the grant, so that it could differ within an account later.
     kept = used if key.is_unique else {*fixed} - ({*taken} - used)
     part.ignore(each.header for each in view.profiles if each.header not in kept)
     return part
 
 
 def _is_sure(meaning: Meaning) -> bool:
-    """Return whether a column surely has a field; a status below a plain header may have words that are asked for."""
+    """Return whether the meaning of a column is certain enough; a lower score is enough for a column called status."""
     return meaning.score > (_LIKELY if meaning.field == "Active" and _STATUS & words_of(meaning.header) else _SURE)
 
 
@@ -210,7 +210,7 @@ def _account(view: View, held: Part, key: Profile, fields: dict[str, Meaning]) -
 
 
 def _name_unread(view: View, part: Part) -> None:
-    """Mention unread columns if rows differ only in them: such rows are merged."""
+    """Name the unread columns if some rows differ only in them, because such rows are merged."""
     origins = [part.origin(field) or "" for field in ("Username", "Group", "Header", "Section", "Permission")]
     read = [each for each in view.profiles if any(f"{{{each.header}" in origin for origin in origins)]
     rows = len(read[0].cells) if read else 0
@@ -222,11 +222,11 @@ def _name_unread(view: View, part: Part) -> None:
 
 
 def _is_of_account(header: str) -> bool:
-    """Return whether a state is surely that of an account, and not of a grant."""
+    """Return whether the header shows that a state is that of an account, not of a grant."""
     return bool(words_of(header) & _OF_ACCOUNTS)
 
 
 def _is_of_grant(header: str) -> bool:
-    """Return whether a column says by its header if what the row grants is held."""
+    """Return whether the header shows that a state is that of a grant."""
     words = words_of(header)
     return bool(words & {"assignment", "membership", "grant"}) and bool(words & {"status", "state", "active"})

@@ -1,4 +1,4 @@
-"""Rules for files about people: the accounts of a system, or the people of an HR system."""
+"""Recognize files about people: the accounts of a system, or the people of an HR system."""
 
 import re
 from collections.abc import Sequence
@@ -27,28 +27,28 @@ _PLURAL = {
     "gruppen", "rollen", "groupes", "grupos", "gruppi",
     "groups", "roles", "teams", "memberof", "memberships", "usergroups", "assignedroles", "assignedgroups",
 }  # fmt: skip
-# Names of columns with one group each, which need not repeat in a short list.
+# Singular names of columns with groups. In a short list, the groups below them need not repeat.
 _SINGULAR = re.compile(r"(?:role|group|team|rolle|gruppe|groupprofile)(?:name)?$")
 _FEW_ROWS = 20
-# The score of a status by its values alone.
+# The score of a status that only its values indicate.
 _WEAK = 0.5
-# The score of a username by the usual words of its header, and by some of them.
+# The score of a username whose header is a usual one, and whose header contains some usual words.
 _CERTAIN, _LIKELY = 0.9, 0.6
 # The names of columns that identify records.
 _IDS = (["id"], ["objectguid"], ["objectid"])
-# A login, with or without a domain; no path and no address.
+# A login with or without a domain, but not a path or an address.
 _LOGIN = re.compile(r"[\w.$-]{1,64}(?:\\[\w.$-]{1,64})?")
-# What logins are made of, and how many letters of it are enough.
+# Fields that logins are made of, and how many letters of a word must match.
 _NAMED = ("Name", "First Name", "Last Name", "Email")
 _BEGINNING, _LEAST_PEOPLE, _NEARLY_ALL = 3, 2, 0.8
 _CODED = re.compile(r"\w+#\S")
 PERSON = {"Name", "First Name", "Last Name", "Email", "Employee ID", "Active", "Last Login", "Password Changed"}
-# Fields of people that systems do not have.
+# Fields that only HR systems have.
 _EMPLOYED = {"Created", "Type", "Supervisor ID", "Office", "Title"}
 
 
 def find_people(view: View) -> list[Part]:
-    """Recognize the people of an HR system: an employee ID, a name, and facts that only employers have."""
+    """Recognize the people of an HR system: an employee ID, a name, and fields that only HR systems have."""
     fields = view.fields(Content.IDENTITIES)
     login = view.fields(Content.USERS).get("Username")
     employee = fields.get("Employee ID")
@@ -58,7 +58,7 @@ def find_people(view: View) -> list[Part]:
         return []
     users = view.fields(Content.USERS)
     if "Last Login" in users and users["Last Login"].score > _WEAK:
-        # People sign in to systems, not to their employer.
+        # A last login shows accounts of a system, not people of an HR system.
         return []
     employed = {field for field in _EMPLOYED & fields.keys() if view.by_header[fields[field].header].values}
     if not {"Created", "Type", "Supervisor ID"} & employed and len(employed) < 2:
@@ -94,13 +94,13 @@ _FULL_NAMES = {
 
 
 def _full_name(view: View, employee: str) -> Profile | None:
-    """Return the column of whole names, which is not that of the employee IDs."""
+    """Return the column with full names, other than the column of employee IDs."""
     found = [each for each in view.profiles if _FULL_NAMES.intersection(names_of(each.header))]
     return next((each for each in found if each.header != employee and each.numbers < 1), None)
 
 
 def _names_people(view: View, column: str, employee: str) -> bool:
-    """Return whether a column names people by the IDs that they have in the same file, not by their names."""
+    """Return whether a column refers to people by employee IDs of the same file, rather than by their names."""
     values = set(view.by_header[column].distinct)
     return not values or len(values.intersection(view.by_header[employee].distinct)) > len(values) / 2
 
@@ -128,7 +128,7 @@ def find_users(view: View) -> list[Part]:
         rest = ", ".join(each.header for each in lists[1:])
         evidence.append(f"Memberships come from {lists[0].header} alone; {rest} is kept as it is")
     parts = [part, *(_listed_memberships(part, each) for each in lists[:1] if key)]
-    # The memberships say it better than a text that changes with each of them.
+    # Memberships contain these groups; as text of the account they would change with each membership.
     part.ignore(each.header for each in lists[:1] if key)
     for each in parts:
         each.skip_rows(*conditions)
@@ -137,7 +137,7 @@ def find_users(view: View) -> list[Part]:
 
 
 def _ask_for_username(view: View, key: str | None) -> list[OpenQuestion]:
-    """Ask which column names the accounts if none is unique, or only one with names of people."""
+    """Ask which column has the usernames if no column is unique, or only one with names of people."""
     if key is not None and view.by_header[key].names <= _WEAK:
         return [] if _is_about_accounts(view, key) else [_ask_for_accounts(key)]
     text = "No column has a different value in every row. Which one names the account?"
@@ -151,7 +151,7 @@ def _ask_for_username(view: View, key: str | None) -> list[OpenQuestion]:
 
 
 def _is_about_accounts(view: View, key: str) -> bool:
-    """Return whether a header says that rows are accounts; a file without headers cannot."""
+    """Return whether a header shows that rows are accounts; False without headers."""
     if view.table.header_line is None or view.table.is_doubtful or about_people(view):
         return True
     found = meanings(Content.USERS, [view.by_header[key]])
@@ -164,7 +164,7 @@ def _ask_for_accounts(key: str) -> OpenQuestion:
 
 
 def _prefer_login(view: View, fields: dict[str, Meaning]) -> None:
-    """Read a column of logins as the username, rather than a column of numbers or GUIDs."""
+    """Read a column of logins as the username, instead of a column of numbers or GUIDs."""
     number, name = fields.get("Username"), fields.get("Name")
     if number is None or not view.by_header[number.header].is_opaque:
         return
@@ -185,7 +185,7 @@ def _prefer_login(view: View, fields: dict[str, Meaning]) -> None:
 
 
 def _prefer_address(view: View, fields: dict[str, Meaning]) -> None:
-    """Read the e-mail address as the username, rather than the number of a badge that a person has beside it."""
+    """Read the e-mail address as the username, instead of the number of a badge in the same row."""
     username, email = fields.get("Username"), fields.get("Email")
     if username and email and words_of(username.header) & {"badge", "card"}:
         column = view.by_header[email.header]
@@ -196,7 +196,7 @@ def _prefer_address(view: View, fields: dict[str, Meaning]) -> None:
 def choose_username(
     view: View, fields: dict[str, Meaning], shape: dict[str, Any], evidence: list[str], known: str | None = None
 ) -> str | None:
-    """Choose the column of usernames: `known`, the best by header, or another unique one. Return its header."""
+    """Choose the column of usernames and return its header: `known`, or a unique column, preferably by its header."""
     login = _login_of_people(view, fields) if "Username" not in fields else None
     tried = [fields[field].header for field in ("Username", "Email", "Employee ID") if field in fields]
     tried = [login, *tried] if login else tried
@@ -208,7 +208,7 @@ def choose_username(
         for each in view.profiles
         if each.is_login and each.header not in known_as and not is_link(each.header)
     ]
-    # Without a header a column of single words is rather the login than the name is.
+    # Without headers, prefer a column of single words to a column of names.
     is_headless = view.table.header_line is None and view.table.delimiter is not None
     is_named = "Name" in fields and fields["Name"].score > _WEAK
     rest = [*names, *logins] if is_named else [*logins, *names]
@@ -236,7 +236,7 @@ def choose_username(
 
 
 def _login_of_people(view: View, fields: dict[str, Meaning]) -> str | None:
-    """Return the column of logins below an unknown header that are made of the names or the address in their rows."""
+    """Return a column with an unknown header whose values resemble the names or the e-mail addresses in their rows."""
     people = [view.by_header[fields[field].header] for field in _NAMED if field in fields]
     taken = {meaning.header for meaning in fields.values()}
     for profile in view.profiles:
@@ -251,14 +251,14 @@ def _login_of_people(view: View, fields: dict[str, Meaning]) -> str | None:
 
 
 def _names_person(profile: Profile) -> bool:
-    """Return whether a column has names, such as the preferred one: single words that begin with a capital."""
+    """Return whether a column has names of people, such as preferred names: its header or capital letters show it."""
     words = words_of(profile.header)
     is_part = "name" in words and len(words) > 1 and not words & {"user", "login", "logon", "account"}
     return is_part or all(value.istitle() for value in profile.distinct)
 
 
 def _is_made_of(login: str, texts: Sequence[str]) -> bool:
-    """Return whether a login contains the beginning of a name of its row, or of the address before the @."""
+    """Return whether a login contains the beginning of a word of these texts, ignoring the domain of an address."""
     plain = _plain(login)
     words = [word for text in texts for word in re.split(r"[^a-z]+", _plain(text.partition("@")[0]))]
     return any(word[:_BEGINNING] in plain for word in words if len(word) >= _BEGINNING)
@@ -269,7 +269,7 @@ def _plain(text: str) -> str:
 
 
 def _repeats_users(view: View, fields: dict[str, Meaning]) -> bool:
-    """Return whether the header surely says Username, but some accounts occur in several rows."""
+    """Return whether a column is certainly the username by its header, but some accounts have several rows."""
     username = fields.get("Username")
     if username is None or username.score < _CERTAIN:
         return False
@@ -281,7 +281,7 @@ _RANKS = ("group|gruppe|grup|memberof", "role|rolle", "team", "profile")
 
 
 def _rank_of_list(profile: Profile) -> tuple[bool, int]:
-    """Order columns of groups: those with several values first, then by what their headers say."""
+    """Return the sort key of a column of groups: lists first, then by the words of the header."""
     name = _last_name(profile)
     return profile.separator is None, next((n for n, words in enumerate(_RANKS) if re.search(words, name)), len(_RANKS))
 
@@ -291,7 +291,7 @@ def _lists_groups(profile: Profile, fields: dict[str, Meaning]) -> bool:
         return False
     if profile.is_dated or looks_secret(profile.header) or not _LISTED.search(_last_name(profile)):
         return False
-    # IsGroupAdmin and the like say yes or no, and name no group.
+    # Columns such as IsGroupAdmin contain yes or no, not names of groups.
     if _is_default(profile) or profile.ticks:
         return False
     is_group = bool({"Group"} & assigned(meanings(Content.MEMBERSHIPS, [profile])).keys())
@@ -303,7 +303,7 @@ def _lists_groups(profile: Profile, fields: dict[str, Meaning]) -> bool:
 
 
 def _is_default(profile: Profile) -> bool:
-    """Return whether a column names the default of an account, which need not be a group that it is in."""
+    """Return whether a column has a default, such as the default role; the account need not be a member of it."""
     return "default" in same_header(profile.header) or {fold(value) for value in profile.distinct} == {"default"}
 
 
@@ -327,7 +327,7 @@ def _listed_memberships(users: Part, groups: Profile) -> Part:
 
 
 def _complete_name(view: View, fields: dict[str, Meaning], shape: dict[str, Any]) -> None:
-    """Read a blank name from another column of names, as directories have several."""
+    """Read a blank name from another column of names, because directories have several."""
     if (name := fields.get("Name")) is None or view.by_header[name.header].is_filled:
         return
     blank = [n for n, cell in enumerate(view.by_header[name.header].cells) if not cell.strip()]
@@ -341,7 +341,7 @@ def _complete_name(view: View, fields: dict[str, Meaning], shape: dict[str, Any]
 
 
 def _cut_names(view: View, fields: dict[str, Meaning], shape: dict[str, Any], evidence: list[str]) -> None:
-    """Cut names off at commas that separate them from blank fields, as in passwd files."""
+    """Cut names at the first comma if blank fields follow, as in passwd files."""
     if (name := fields.get("Name")) and any(each.endswith(",") for each in view.by_header[name.header].distinct):
         del fields["Name"]
         shape.setdefault("join", {})["Name"] = f"{{{name.header}|before(,)}}"
@@ -359,7 +359,7 @@ _OVERLAP = 0.5
 
 
 def agree_on_username(view: View, users: Part, named: set[str]) -> bool:
-    """Switch to the username column whose values other contents name; return whether it changed."""
+    """Read usernames from the column that memberships or permissions refer to; return whether this is a change."""
     shares = {each.header: _overlap(each, named) for each in view.profiles}
     best = max(shares, key=lambda header: shares[header], default=None)
     if best is None or shares[best] < _OVERLAP or users.origin("Username") == f"{{{best}}}":
@@ -377,13 +377,13 @@ def agree_on_username(view: View, users: Part, named: set[str]) -> bool:
 
 
 def _overlap(profile: Profile, named: set[str]) -> float:
-    # A sample of users need not have all of those that hold something, nor the other way round.
+    # Compare with the smaller set: a sample need not contain all users, nor all holders.
     least = min(len(named), len(profile.distinct))
     return len(named.intersection(profile.distinct)) / least if least and profile.is_unique else 0.0
 
 
 def is_about_users(view: View) -> bool:
-    """Return whether each row is a person: several fields of people, and a unique key."""
+    """Return whether each row describes a person: there are several fields of people and a unique column."""
     return len(about_people(view)) >= 3 and any(each.is_unique and each.is_filled for each in view.profiles)
 
 

@@ -15,19 +15,19 @@ from rolecall.file_shapes.sample import MOST_WHOLE, Sample
 from rolecall.file_shapes.sample_table import MOST_ROWS, SampleTable, Unreadable, from_records
 from rolecall.file_shapes.veza import ACCOUNTS
 
-# The path of a document that is itself the record, or an object of records.
+# The path if the document itself is the only record, or an object whose members are records.
 WHOLE = "$"
 MOST_LISTS = 8
 _LOOKED_AT = 100
 _RECORD = re.compile(r"\}\s*,\s*\{")
-# Words of an entry for what it names.
+# Words for the kind of an entry.
 _KINDS = {"user", "group", "serviceaccount", "serviceprincipal", "app"}
 
 
 def read_lists(text: str, sample: Sample, chosen: str | None = None) -> list[SampleTable]:
-    """Read an array, an envelope or one object a line; of a long file the records that the sample has whole.
+    """Read an array, an envelope around a list, or JSON lines; of a long file, only the complete records of the sample.
 
-    The list that is `chosen`, or the best one, comes first.
+    Return the chosen list first, or else the best one.
     """
     lines = [line for line in text.splitlines() if line.strip()]
     if text.lstrip().startswith("{") and len(lines) > 1 and lines[0].rstrip().endswith("}"):
@@ -44,7 +44,7 @@ def read_lists(text: str, sample: Sample, chosen: str | None = None) -> list[Sam
     if chosen is not None and chosen not in lists:
         raise Unreadable(f"the file has no list {chosen}; its lists are {', '.join(lists)}")
     first = chosen if chosen is not None else _best(lists)
-    # What is around an inner list is read with its entries.
+    # The entries of an inner list also have the members of the outer record.
     outer = first.partition("[]")[0] if "[]" in first else first
     others = [path for path in lists if path not in (first, outer) and "[]" not in path]
     paths = [first, *([] if first == ACCOUNTS else others)]
@@ -52,7 +52,7 @@ def read_lists(text: str, sample: Sample, chosen: str | None = None) -> list[Sam
     found[0].choices = list(lists)
     if page:
         found[0].evidence = [f"{page.documents:,} JSON documents follow each other; their records are read together"]
-    # Of a long file only the beginning is known.
+    # In a long file, only the beginning was read.
     if sample.is_whole or sample.size <= MOST_WHOLE:
         found[0].page = page or signs_of(document if first else None, len(lists[outer]))
     return found
@@ -66,7 +66,7 @@ def _found(path: str, records: list[dict[str, Any]]) -> SampleTable:
 
 
 def _whole(document: Any) -> SampleTable | None:
-    """Read an object that is itself the only record, or whose members are records."""
+    """Read a document that is the only record, or an object whose members are records."""
     if _is_record(document):
         found = from_records("JSON", [document], ["One JSON object is the only record"])
     elif isinstance(document, dict) and len(document) > 1 and all(isinstance(each, dict) for each in document.values()):
@@ -79,7 +79,7 @@ def _whole(document: Any) -> SampleTable | None:
 
 
 def _sorted_lists(document: Any) -> dict[str, list[dict[str, Any]]]:
-    """Return the lists of a document by path: those about accounts first, then the longest; inner lists last."""
+    """Map the path of each list to its records: lists about accounts first, then longer lists, then inner lists."""
     outer = sorted(_lists(document), key=lambda each: (_is_about_accounts(each[0]), len(each[1])), reverse=True)
     lists = dict(outer)
     for path, records in outer[:MOST_LISTS]:
@@ -90,7 +90,7 @@ def _sorted_lists(document: Any) -> dict[str, list[dict[str, Any]]]:
 
 
 def _inner_lists(records: Iterable[dict[str, Any]]) -> list[str]:
-    """Return the members of records that are lists of objects with several members."""
+    """Return the names of members that are lists of objects."""
     found = {
         name
         for record in records
@@ -101,7 +101,7 @@ def _inner_lists(records: Iterable[dict[str, Any]]) -> list[str]:
 
 
 def _best(lists: Mapping[str, list[dict[str, Any]]]) -> str:
-    """Return the first list, or an inner list of it whose entries have a kind: user or group."""
+    """Return the path of the first list, or of its inner list if its entries have a kind such as user or group."""
     if ACCOUNTS in lists:
         return ACCOUNTS
     first = next(iter(lists))
@@ -126,7 +126,7 @@ def _object(line: str) -> dict[str, Any]:
 
 
 def _document(text: str, sample: Sample) -> tuple[Any, PageSigns | None]:
-    """Return the document of a file; of several, such as pages, the list of all their records."""
+    """Return the document of a file; if it has several, such as pages, the list of all their records."""
     if sample.is_whole or sample.size <= MOST_WHOLE:
         whole = sample.whole().removeprefix(codecs.BOM_UTF8)
         try:
@@ -145,7 +145,7 @@ def _document(text: str, sample: Sample) -> tuple[Any, PageSigns | None]:
 
 
 def _several(whole: bytes, error: msgspec.DecodeError) -> tuple[Any, PageSigns | None]:
-    """Return the records of documents that follow each other, read as an import does."""
+    """Return the records of consecutive documents, as an import would read them."""
     try:
         found = read_json(whole, None)
     except (BrokenFile, UnicodeDecodeError):
@@ -154,7 +154,7 @@ def _several(whole: bytes, error: msgspec.DecodeError) -> tuple[Any, PageSigns |
 
 
 def _lists(document: Any, path: str = "", depth: int = 3) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """Find the lists of objects in a document, each with the path to it."""
+    """Yield the lists of objects in a document, each with its path."""
     if isinstance(document, list):
         if document and all(isinstance(each, dict) for each in document):
             yield path, document
@@ -164,7 +164,7 @@ def _lists(document: Any, path: str = "", depth: int = 3) -> Iterator[tuple[str,
 
 
 def _is_record(document: Any) -> bool:
-    """Return whether an object is itself an account: it has a username and no list of accounts."""
+    """Return whether a document is one account: it has a username and no list of accounts."""
     if not isinstance(document, dict) or any(_is_about_accounts(path) for path, _ in _lists(document)):
         return False
     plain = [name for name, value in document.items() if isinstance(value, str | bool | int)]

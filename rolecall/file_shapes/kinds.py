@@ -20,16 +20,16 @@ _USERS = re.compile(r"user|account|principal|person|login|member", re.IGNORECASE
 _MOST_KINDS = 8
 _NAMING = {"displayname", "name", "principalname", "groupname", "usergroup", "principal", "identifier", "usergroupname"}
 _PREFIX = re.compile(r"([A-Za-z_]{1,40}):(?=[^\s/])")
-# Everyone, in the words of cloud providers.
+# Names of cloud providers for everyone.
 _EVERYONE = {"allUsers", "allAuthenticatedUsers"}
-# Members whose account does not exist any more.
+# The prefix of members whose account was deleted.
 _DELETED = "deleted:"
-# Prefixes of several people.
+# Prefixes of members that stand for several people.
 _SEVERAL = re.compile(r"group|domain|project|principalSet", re.IGNORECASE)
 
 
 class Kinds(Profile):
-    """A column with the kind of each row: user or group."""
+    """A column that says whether each row is about a user or a group."""
 
     @property
     def groups(self) -> list[str]:
@@ -46,17 +46,17 @@ class Kinds(Profile):
 
     @cached_property
     def is_flag(self) -> bool:
-        """Return whether the column is one such as IsGroup, with yes and no."""
+        """Return whether the column is IsGroup with yes and no."""
         return names_of(self.header)[:1] == ["isgroup"] and all(fold(value) in YES_NO for value in self.distinct)
 
     @cached_property
     def is_coded(self) -> bool:
-        """Return whether the kinds are letters: Db2 writes U, G and R."""
+        """Return whether the kinds are the letters U, G and R, as in Db2."""
         return "U" in self.distinct and set(self.distinct) <= {"U", "G", "R"}
 
 
 def kind_column(view: View) -> Kinds | None:
-    """Return the column with the kinds of rows, preferably one that has users and groups."""
+    """Return the column with the kind of each row, preferably one that has both users and groups."""
     found = [Kinds(each.header, each.position, each.cells) for each in view.profiles if _names_kinds(each)]
     known = [kinds for kinds in found if _are_kinds(kinds)]
     return max(known, key=lambda kinds: bool(kinds.users), default=None)
@@ -72,13 +72,13 @@ def _are_kinds(kinds: Kinds) -> bool:
         return False
     if kinds.users:
         return kinds.is_flag or kinds.is_coded or any(map(_USERS.search, kinds.users))
-    # A column that is only called type may be about something else than the holder.
+    # A column called only type or kind may not describe the holder.
     is_about_holder = names_of(kinds.header)[0] not in ("type", "kind")
     return is_about_holder and all(word.lower() in ("group", "role", "team") for word in kinds.groups)
 
 
 def share_column(view: View, fields: dict[str, Meaning], shape: dict[str, Any], evidence: list[str]) -> None:
-    """Read a shared column as Username or Group, depending on the column of kinds."""
+    """Read a column that names users and groups as Username or Group, depending on the column of kinds."""
     holder, kind = fields.get("Username") or fields.get("Group"), kind_column(view)
     if holder is None or kind is None or holder.header == kind.header:
         return
@@ -97,7 +97,7 @@ def share_column(view: View, fields: dict[str, Meaning], shape: dict[str, Any], 
 
 
 def _users_when(view: View, column: str, kind: Kinds) -> str:
-    """Return the pattern of usernames; service accounts of Kubernetes have the same names in several namespaces."""
+    """Return the pattern of usernames, with the namespace for Kubernetes service accounts: their names repeat."""
     place = kind.header.rpartition(".")[0]
     space = f"{place}.namespace" if place else "namespace"
     services = [word for word in kind.users if fold(word) == "serviceaccount"]
@@ -113,13 +113,13 @@ def _when(column: str, kind: Kinds, words: list[str]) -> str:
 
 
 def _filled_for(view: View, column: str, kind: Kinds) -> str:
-    """Return the column that names the groups: logins are often blank for them, and names are not."""
+    """Return the column that names the groups. Their login is often blank, but their display name is not."""
     rows = [n for n, cell in enumerate(kind.cells) if cell.strip() in kind.groups]
     if all(view.by_header[column].cells[n].strip() for n in rows):
         return column
     named = [each for each in view.profiles if _NAMING.intersection(names_of(each.header))]
     filled = [each.header for each in named if all(each.cells[n].strip() for n in rows)]
-    # In nested records the name is beside the kind.
+    # In nested records, prefer the name in the same object as the kind.
     place = kind.header.rpartition(".")[0]
     return max(filled, key=lambda header: header.rpartition(".")[0] == place, default=column)
 
@@ -134,7 +134,7 @@ def people_among(view: View) -> View:
 
 
 def skip_groups(view: View, part: Part) -> None:
-    """Leave out rows about groups among rows about users."""
+    """Leave out rows about groups if other rows are about users."""
     kind = kind_column(view)
     if kind and kind.users:
         part.skip_rows({"column": kind.header, "is": kind.groups})
@@ -142,7 +142,7 @@ def skip_groups(view: View, part: Part) -> None:
 
 
 def find_bindings(naming: Profile, members: Profile, separator: str) -> Part | None:
-    """Recognize roles whose members have prefixes such as `user:`, and read them as permissions."""
+    """Recognize roles whose members have prefixes such as `user:`; read the roles as permissions."""
     values = members.distinct if separator == JSON else [
         part.strip() for value in members.distinct for part in value.split(separator)
     ]  # fmt: skip
@@ -169,7 +169,7 @@ def find_bindings(naming: Profile, members: Profile, separator: str) -> Part | N
 
 
 def read_conditions(view: View, part: Part) -> Part:
-    """Read the condition of a grant as its value, so that it is not taken for one without."""
+    """Read the condition of a grant as its value, so that it differs from an unconditional grant."""
     column = view.named(["conditiontitle", "conditionexpression"])
     if column and column.values:
         part.fields["Value"] = Meaning(column.header, "Value", 0.8, "the grant holds under this condition only")

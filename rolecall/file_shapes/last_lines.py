@@ -1,4 +1,4 @@
-"""Find the lines of a table that are not rows: totals, footers, and what separates printed pages."""
+"""Find the lines of a table that are not rows: totals, footers and page breaks."""
 
 import re
 from collections.abc import Sequence, Set
@@ -13,7 +13,7 @@ _TOTALS = {"total", "totals", "grandtotal", "sum", "count", "rows", "endofreport
 _FOOTER = re.compile(
     r"copyright|©|confidential|generated|exported|created by|printed|end of|\brows?\b|\brecords?\b|\bpage \d|total"
     r"|\blegend|vertraulich|erstellt|confidentiel|return status|command completed|succeeded$|selektiert$|ausgewählt$"
-    # A count in any language, and a line to sign on.
+    # A count in any language, and a line for a signature.
     r"|[^\W\d]{3,}\s{0,3}[:=]\s{0,40}[\d.,]{1,20}$|_{4,}",
     re.IGNORECASE,
 )
@@ -27,7 +27,7 @@ _RULES = ("--", "==", "+-", "+=")
 
 
 class RowsBelow(NamedTuple):
-    """The rows below a header, and what is left out between and below them."""
+    """The rows below a header, and the conditions that leave out other lines."""
 
     rows: list[list[str]]
     totals: list[str]
@@ -39,7 +39,7 @@ def find_rows(
     header: Sequence[str], above: Sequence[list[str]], below: Sequence[list[str]], last: Sequence[list[str]]
 ) -> RowsBelow:
     """Separate rows from other lines; `above` are the lines above the header, `last` those at the end of the file."""
-    # In a short file the last lines include those above the header.
+    # In a short file the last lines include the ones above the header.
     last = [row for row in last if row not in above]
     footers = _find_footers(last, len(header), header[0] or "Column 1")
     totals = _find_totals([row for row in last if not footers or not _is_short(row, len(header))])
@@ -60,14 +60,14 @@ def find_rows(
 def _page_breaks(
     header: Sequence[str], above: Sequence[Sequence[str]], below: Sequence[Sequence[str]]
 ) -> list[dict[str, Any]]:
-    """Return conditions for what printed lists have between their rows: the header again, titles, lines of dashes."""
+    """Return conditions that leave out page breaks: repeated headers, titles and lines of dashes."""
     column = header[0] or "Column 1"
     found: list[dict[str, Any]] = []
     if header[0] and any(row[0].strip() == header[0] and without_blank_end(row) == list(header) for row in below):
         found.append({"column": column, "is": [header[0]]})
     titles = {begin for row in above if len(begin := _begin(row)) > 3}
     counts = [row for row in below if _is_count(row, len(header))]
-    # One word alone may begin the name of an account.
+    # Do not use a single word, because an account could begin with it.
     totals = {begin for row in counts if re.search(r"[ :]", begin := _begin(row))}
     known = {_without_numbers(row) for row in above}
     wanted = [*sorted(titles), *sorted(totals - titles), *_RULES]
@@ -76,7 +76,7 @@ def _page_breaks(
 
 
 def _begin(row: Sequence[str]) -> str:
-    """Return the words of a title or total, which numbers and dates follow; 1 before them begins a page."""
+    """Return the words of a title or total before its first number; a 1 at the beginning is a page break."""
     return re.split(r"(?<!^)\d", row[0].strip(), maxsplit=1)[0].strip()
 
 
@@ -90,7 +90,7 @@ def _named(conditions: Sequence[dict[str, Any]]) -> str:
 
 
 def _only_breaks(begin: str, rows: Sequence[Sequence[str]], width: int, titles: Set[str]) -> bool:
-    """Return whether rows begin with a text, and all of them are titles or lines of dashes."""
+    """Return whether some rows begin with a text, and all of these are titles or lines of dashes."""
     found = [row for row in rows if row[0].strip().lower().startswith(begin.lower())]
     return bool(found) and all(
         _is_short(row, width) or _is_rule(row) or _is_count(row, width) or _without_numbers(row) in titles
@@ -99,12 +99,12 @@ def _only_breaks(begin: str, rows: Sequence[Sequence[str]], width: int, titles: 
 
 
 def _is_count(row: Sequence[str], width: int) -> bool:
-    """Return whether a row is a count below the rows of a branch or a department."""
+    """Return whether a row is a subtotal, such as the count of a branch or a department."""
     return sum(bool(cell.strip()) for cell in row) < width and bool(_SUBTOTAL.search(" ".join(row).rstrip()))
 
 
 def _is_total(row: Sequence[str]) -> bool:
-    """Return whether a row has a text such as TOTAL USERS and a number behind it, and nothing else."""
+    """Return whether a row has only a text such as TOTAL USERS and a number after it."""
     first, *others = [cell.strip() for cell in row]
     filled = [cell for cell in others if cell]
     return len(filled) == 1 and bool(_NUMBER.fullmatch(filled[0])) and bool(_TOTAL.match(first))
@@ -126,7 +126,7 @@ def _find_totals(last: Sequence[list[str]]) -> list[str]:
 
 
 def without_total(column: str, text: str) -> dict[str, Any]:
-    """Return the condition that leaves out a total; a count in it differs in the next export."""
+    """Return the condition that leaves out a total. Ignore a count in its text, which differs in the next export."""
     begin = re.split(r"\d", text, maxsplit=1)[0].strip()
     is_counted = begin != text and len(begin) > 3
     return {"column": column, "startsWith": [begin]} if is_counted else {"column": column, "is": [text]}
@@ -137,9 +137,9 @@ def _is_short(row: Sequence[str], width: int) -> bool:
 
 
 def _find_footers(last: Sequence[list[str]], width: int, column: str) -> list[dict[str, Any]]:
-    """Return conditions for lines of text below the rows, such as a copyright notice.
+    """Return conditions that leave out lines of text below the rows, such as a copyright notice.
 
-    A row that was cut off is none: it is rejected, because something is missing.
+    A truncated row is not left out: the import rejects it, because data is missing.
     """
     texts: list[str] = []
     for row in reversed([row for row in last if any(cell.strip() for cell in row)]):
@@ -149,7 +149,7 @@ def _find_footers(last: Sequence[list[str]], width: int, column: str) -> list[di
         texts.insert(0, row[0].strip())
     if not any(_FOOTER.search(text) or text.strip("* ").lower().startswith("end") for text in texts):
         return []
-    # Dates and counts in a footer differ in the next export.
+    # Compare without dates and counts, because they differ in the next export.
     begins = {text: re.split(r"\d", text, maxsplit=1)[0].strip() for text in texts}
     starts = [begin for text, begin in begins.items() if begin != text and len(begin) > 3]
     ends = {text: re.split(r"\d", text)[-1].strip() for text, begin in begins.items() if begin not in starts}

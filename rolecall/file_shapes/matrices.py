@@ -1,4 +1,4 @@
-"""Rules for matrices: a column for each permission or group, with ticks or levels in its cells."""
+"""Recognize matrices: a column for each permission or group, with ticks or levels in its cells."""
 
 import re
 from collections import Counter
@@ -19,12 +19,12 @@ from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
 
 _LEAST_TICKED = 3
 _COUNTS = re.compile(r"(?:grand )?total|count|sum|number of .*", re.IGNORECASE)
-# A matrix whose cells are levels, such as R and RW.
+# The most distinct levels in the cells of a matrix, such as R and RW.
 _MOST_LEVELS = 6
 _LONGEST_LEVEL = 12
-# A full name, or an e-mail address.
+# Matches a full name or an e-mail address.
 _PERSON = re.compile(r"[A-Z][\w'-]+(?: [A-Z][\w'.-]*){1,3}|[^@\s]{1,64}@[^@\s]{1,255}")
-# A login with a number, or of a first and a last name.
+# Matches a login with a number, a login of first and last name, or an e-mail address.
 _LOGIN = re.compile(r"(?:\w+\\)?[A-Za-z]{2,}[\w.-]*\d+|[a-z]+[._][a-z]+|[^@\s]{1,64}@[^@\s]{1,255}")
 _WORD = re.compile(r"\S+")
 # Words in the names of roles.
@@ -33,18 +33,18 @@ _ROLE = re.compile(
     r"|contrib|develop|analyst|role|group|team|rolle|gruppe|all|public",
     re.IGNORECASE,
 )
-# The key of a choice what the headers of a matrix are, and its values with their labels.
+# The key of an answer that says what the headers of a matrix are, and the labels of its values.
 HEADERS_ACROSS = "unpivot.headers"
 _HOLDERS = {"Username": "Users", "Group": "Groups or roles"}
-# Columns of tables that pair users with roles, even if each user has one.
+# Headers of tables that pair users with roles, even if each user has only one role.
 GRANTED = {"agrname", "grantedrole"}
 
 
 def find_matrix(view: View) -> list[Part]:
-    """Recognize a matrix: most columns hold ticks or blanks, and the others name the rows."""
+    """Recognize a matrix: most columns contain ticks or blanks, and the others identify the rows."""
     ticked = [each for each in view.profiles if _is_ticked(each)]
     ticked = _in_sections(view) or (ticked if len(ticked) >= _LEAST_TICKED else _levels(view))
-    # Columns such as is_admin, admin_option and mfa_enabled are about an account or a grant.
+    # Columns such as is_admin, admin_option and mfa_enabled describe an account or a grant.
     if 2 * sum(is_flag(each.header) for each in ticked) >= len(ticked):
         return []
     states = {meaning.header for field, meaning in view.fields(Content.USERS).items() if field in ("Active", "Locked")}
@@ -54,7 +54,7 @@ def find_matrix(view: View) -> list[Part]:
     others = [each for each in view.profiles if each not in (*ticked, *flags, *counts) and each.values]
     if len(ticked) < _LEAST_TICKED or len(ticked) <= len(others) or not others or len(others) > 5:
         return []
-    # Rows of a list of grants repeat the names of their holders; those of a matrix do not.
+    # A list of grants repeats the names of holders; a matrix does not.
     if len(set(zip(*(each.cells for each in others), strict=True))) < len(others[0].cells) or _are_grants(view, others):
         return []
     return _matrix(view, ticked, others, flags, counts)
@@ -102,7 +102,7 @@ def _matrix(
 
 
 def _are_grants(view: View, columns: list[Profile]) -> bool:
-    """Return whether the columns beside those of yes and no pair holders with what they hold."""
+    """Return whether these columns pair holders with groups or roles, so that the rows are grants."""
     if any(GRANTED.intersection(names_of(each.header)) for each in columns):
         return True
     fields = {field: each for field, each in view.fields(Content.MEMBERSHIPS).items() if each.score > 0.6}
@@ -114,7 +114,7 @@ def _are_grants(view: View, columns: list[Profile]) -> bool:
 
 
 def _in_sections(view: View) -> list[Profile]:
-    """Return the columns below the sections of a header of two lines, if all of them hold short words."""
+    """Return the columns with a section in a header of two lines, if all of them contain short words."""
     separator = view.table.section_separator
     found = [each for each in view.profiles if separator and separator in each.header]
     return found if all(len(value) <= _LONGEST_LEVEL for each in found for value in each.distinct) else []
@@ -129,7 +129,7 @@ def _share_of_people(texts: Sequence[str]) -> float:
 
 
 def _with_people_across(rows: Profile, headers: list[str], keep: list[str]) -> Part | None:
-    """Return the permissions of a matrix with people in its headers; the names of its rows are none."""
+    """Return the permissions of a matrix with people in its headers; None if the rows name people too."""
     if not rows.values or _share_of_people(headers) <= 0.5 or _share_of_people(rows.distinct) > 0.5:
         return None
     permission = Meaning(rows.header, "Permission", 0.5, "it names the rows, and the headers name people")
@@ -140,7 +140,7 @@ def _with_people_across(rows: Profile, headers: list[str], keep: list[str]) -> P
 
 
 def _ask_for_people(matrix: Part, headers: list[str]) -> None:
-    """Ask whether the headers of a matrix with groups in its rows name people."""
+    """Ask whether the headers of a matrix with groups in its rows are people."""
     if _share_of_people(headers) <= 0.5:
         return
     text = (
@@ -151,12 +151,12 @@ def _ask_for_people(matrix: Part, headers: list[str]) -> None:
 
 
 def _across(ticked: Sequence[Profile]) -> str:
-    """Return what the headers of a matrix with permissions in its rows are: logins, or groups."""
+    """Return the field of the headers of a matrix with permissions in its rows: Username or Group."""
     return "Username" if 2 * sum(bool(_LOGIN.fullmatch(each.header)) for each in ticked) > len(ticked) else "Group"
 
 
 def _ask_for_holders(matrix: Part, headers: list[str], across: str) -> None:
-    """Ask whether the headers of a matrix with permissions in its rows are users or groups, unless one names a role."""
+    """Ask whether the headers of a matrix with permissions in its rows are users or groups, unless one is a role."""
     if across == "Username":
         matrix.shape["deriveUsers"] = True
     if any(map(_ROLE.search, headers)) or not all(map(_WORD.fullmatch, headers)):
@@ -167,7 +167,7 @@ def _ask_for_holders(matrix: Part, headers: list[str], across: str) -> None:
 
 
 def _down_the_matrix(view: View, matrix: Part, ticked: list[Profile]) -> list[Part]:
-    """Return the users in the rows of a matrix, those without access too; derive them if their names repeat."""
+    """Return the users in the rows of a matrix, including users without access; derive them if their names repeat."""
     if "join" in matrix.shape:
         matrix.shape["deriveUsers"] = True
     if (username := matrix.fields.get("Username")) is None:
@@ -189,7 +189,7 @@ def _is_ticked(profile: Profile) -> bool:
 
 
 def _levels(view: View) -> list[Profile]:
-    """Return the columns of a matrix of levels: short words, few of them, and the same in several columns."""
+    """Return the columns of a matrix of levels: they contain few short words, which occur in several columns."""
     short = [
         each
         for each in view.profiles

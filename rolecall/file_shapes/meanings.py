@@ -25,7 +25,7 @@ _MOST_CODES = 4
 
 
 class Meaning(msgspec.Struct, frozen=True):
-    """A field that a column may be."""
+    """A field that a column may contain, with a score and evidence."""
 
     header: str
     field: str
@@ -34,13 +34,13 @@ class Meaning(msgspec.Struct, frozen=True):
 
 
 def meanings(content: Content, profiles: Sequence[Profile]) -> list[Meaning]:
-    """Return what each column may mean, the best first."""
+    """Return the fields that each column may contain, best score first."""
     found = [meaning for profile in profiles for meaning in _known_meanings(content, profile)]
     return sorted(found, key=lambda meaning: -meaning.score)
 
 
 def _known_meanings(content: Content, profile: Profile) -> Sequence[Meaning]:
-    """Return what a column may mean; many rules ask, so it is found once."""
+    """Return the fields that a column may contain. The result is cached, because many rules need it."""
     known = _KNOWN_MEANINGS.setdefault(profile, {})
     if content not in known:
         known[content] = tuple(_meanings(content, profile))
@@ -73,11 +73,11 @@ def _by_tokens(field: str, profile: Profile) -> Iterable[Meaning]:
     words = words_of(profile.header)
     if field in ("Active", "Locked") and (words & (FEATURES | WHEN) or ends_feature(profile.header)):
         return
-    # A header that is known as a whole says what it is; its words alone do not.
+    # Do not judge a header by single words if it is known as a whole.
     known = names_of(profile.header)[:1]
     if field in ("Username", "Group", "Permission", "Locked") and known_for_others(field).intersection(known):
         return
-    # IsGroup says whether a row is about a group, and names none.
+    # A column such as IsGroup contains yes or no, not a name.
     if field in ("Username", "Group", "Permission") and profile.ticks and is_flag(profile.header):
         return
     for at, tokens in enumerate(TOKENS.get(field, "").split(",")):
@@ -88,12 +88,12 @@ def _by_tokens(field: str, profile: Profile) -> Iterable[Meaning]:
 
 
 def _by_values(content: Content, profile: Profile) -> Iterable[Meaning]:
-    """Yield the fields that values alone indicate, with less confidence than a header."""
+    """Yield the fields that the values alone indicate, with lower scores than a header."""
     fields = WORDS[content]
     if "Email" in fields and profile.emails > 0.9:
         yield Meaning(profile.header, "Email", 0.5, "its values are e-mail addresses")
     is_status = profile.statuses == 1 and 1 < len(profile.distinct) <= 8 and not profile.ticks
-    # Owner and member are states of an account in some exports, and roles in others.
+    # Owner and member are states of an account in some exports and roles in others, so the header must not mean a group.
     is_status = is_status and not known_for("Group").intersection(names_of(profile.header))
     if "Active" in fields and is_status and not words_of(profile.header) & FEATURES:
         yield Meaning(profile.header, "Active", 0.45, f"its values are {', '.join(profile.distinct[:3])}")
@@ -104,7 +104,7 @@ def _by_values(content: Content, profile: Profile) -> Iterable[Meaning]:
 
 
 def _judged(meaning: Meaning, profile: Profile) -> Meaning:
-    """Lower or raise a score by what the values look like."""
+    """Adjust a score by the values of the column."""
     score, evidence = meaning.score, meaning.evidence
     if not profile.values:
         return msgspec.structs.replace(meaning, score=score * 0.6, evidence=f"{evidence}; the sample has no value")
@@ -112,16 +112,16 @@ def _judged(meaning: Meaning, profile: Profile) -> Meaning:
         case "Group" | "Permission" | "Header" | "Section" if profile.is_dated:
             score *= 0.1
         case "Username":
-            # A column of full names is a username only where no other is.
+            # Full names are usernames only if no other column fits.
             score *= 0.45 if profile.names > 0.5 else 1
-            # GUIDs and paths identify a row rather than name an account.
+            # GUIDs and paths are unlikely as usernames.
             score *= 0.5 if profile.is_opaque and profile.numbers < 1 else 1
-            # Words for yes, no or a status are not usernames.
+            # Words for yes, no or a status are hardly usernames.
             score *= 0.1 if profile.ticks or profile.statuses == 1 else 1
         case "Email":
             score *= 0.3 + 0.7 * profile.emails
         case "Active" | "Status" if profile.numbers == 1 and profile.statuses < 1:
-            # Few codes of a column that is surely a status become questions; many numbers are something else.
+            # If a column is certainly a status, a few codes become questions; otherwise numbers are unlikely as a status.
             score *= 0.6 if score > _CERTAIN and len(profile.distinct) <= _MOST_CODES else 0.2
         case "Active" | "Status":
             score *= 0.35 + 0.65 * profile.statuses if profile.statuses or len(profile.distinct) > 12 else 0.8
@@ -132,7 +132,7 @@ def _judged(meaning: Meaning, profile: Profile) -> Meaning:
             score *= 0.6
         case "Name":
             score *= 0.3 if profile.emails > 0.5 else 0.6 + 0.4 * profile.names
-            # Names of people differ.
+            # Names of people seldom repeat.
             score *= 0.3 if 2 * len(profile.distinct) <= len(profile.values) else 1
         case "Locked" if not profile.is_lock:
             score *= 0.2
@@ -142,7 +142,7 @@ def _judged(meaning: Meaning, profile: Profile) -> Meaning:
 
 
 def assigned(found: Sequence[Meaning], taken: Iterable[str] = ()) -> dict[str, Meaning]:
-    """Give each field its best column, and each column one field."""
+    """Assign to each field its best column; use each column once."""
     fields: dict[str, Meaning] = {}
     columns = set(taken)
     for meaning in found:

@@ -1,4 +1,4 @@
-"""Recognize groups whose members are a list of records inside each group, each with its kind."""
+"""Recognize records of groups with an inner list of members, each with its kind."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ _ABOUT_MEMBERS = {"type", "kind", "$ref", "ref", "objectid", "upn", "samaccountn
 
 
 def find_inner_members(view: View) -> list[Part]:
-    """Return the groups around the members, and the memberships; groups among the members are left out."""
+    """Return the groups and their memberships; leave out members that are groups."""
     outer, _, inner = (view.table.records or "").rpartition("[].")
     name = inner.removesuffix("[]")
     if not outer or name.lower() not in _LISTS:
@@ -36,7 +36,7 @@ def find_inner_members(view: View) -> list[Part]:
     group = _named(view, _GROUP_NAMES, "")
     member = _named(view, _MEMBER_NAMES, prefix)
     inner_names = {fold(each.header.removeprefix(prefix)) for each in view.profiles if each.header.startswith(prefix)}
-    # Members with rights of their own hold permissions.
+    # Members with other attributes, such as rights, hold permissions: other rules read those.
     if group is None or member is None or not inner_names <= {*_MEMBER_NAMES, *_ABOUT_MEMBERS}:
         return []
     why = f"each record of {outer} lists its {name}"
@@ -53,7 +53,7 @@ def find_inner_members(view: View) -> list[Part]:
 
 
 def _named(view: View, names: tuple[str, ...], prefix: str) -> Profile | None:
-    """Return the column of a record with one of these names, the first of the names before others."""
+    """Return the column of a record that has the first possible of these names."""
     found = {
         fold(each.header.removeprefix(prefix)): each
         for each in view.profiles

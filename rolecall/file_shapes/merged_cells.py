@@ -1,4 +1,4 @@
-"""Find cells that are merged over several rows, as reports have them: an account once, and a row for each role."""
+"""Find cells that are merged over several rows, as in reports with one account and a row for each of its roles."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -7,14 +7,17 @@ from rolecall.file_shapes.header_names import is_about_person, names_access
 
 
 class FilledRows(NamedTuple):
-    """The rows with blank cells filled, and the headers of the columns that are merged."""
+    """The rows with their blank cells filled, and the headers of the merged columns."""
 
     rows: list[list[str]]
     columns: list[str]
 
 
 def filled_down(header: Sequence[str], rows: Sequence[list[str]]) -> FilledRows | None:
-    """Fill the cells below an account, if rows without one have none of its columns, and all have something else."""
+    """Fill the blank cells below each account; None if the rows do not have merged cells.
+
+    In rows below an account all of its columns must be blank, and another column, such as the role, must be filled.
+    """
     width = len(header)
     cells = [[*(cell.strip() for cell in row[:width]), *[""] * (width - len(row))] for row in rows]
     below = [row for row in cells if not row[0]]
@@ -23,7 +26,7 @@ def filled_down(header: Sequence[str], rows: Sequence[list[str]]) -> FilledRows 
     used = [n for n in range(width) if any(row[n] for row in cells)]
     merged = [n for n in used if not any(row[n] for row in below)]
     rest = [n for n in used if n not in merged]
-    # A row without an account, but with an address or a name, is about somebody else.
+    # A row with a name or address but without an account describes another person.
     if not any(is_about_person(header[n]) for n in merged) or any(is_about_person(header[n]) for n in rest):
         return None
     is_listed = any(names_access(header[n]) and all(row[n] for row in cells) for n in rest)

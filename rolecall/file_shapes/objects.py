@@ -1,4 +1,4 @@
-"""Find the column that says what a permission is for: a folder, a mailbox, a table."""
+"""Find the column with the object of a permission, such as a folder, a mailbox or a table."""
 
 from typing import Any
 
@@ -12,16 +12,16 @@ _WHY = "it names what the permission is for"
 
 
 def find_object(view: View, fields: dict[str, Meaning], group: Meaning | None) -> None:
-    """Read `group`, a column `name` beside the holder, or the identity of a mailbox as the object of permissions."""
+    """Read the column `group` or the identity of a mailbox as the object of permissions."""
     if group and group is not fields.get("Group"):
         _use_as_object(view, fields, group)
     if (object := view.named(["identity"])) and not {"Header", "Section"} & fields.keys():
-        # Exchange calls the mailbox the identity.
+        # Exchange names the mailbox in a column Identity.
         _use_as_object(view, fields, Meaning(object.header, "Section", 0.6, _WHY))
 
 
 def _names_holders(view: View, fields: dict[str, Meaning], name: Meaning) -> bool:
-    """Return whether a column has another full name for each holder, so that it names the person."""
+    """Return whether a column contains the full name of each holder."""
     if "Username" not in fields:
         return False
     column, holder = view.by_header[name.header], view.by_header[fields["Username"].header]
@@ -29,7 +29,7 @@ def _names_holders(view: View, fields: dict[str, Meaning], name: Meaning) -> boo
 
 
 def _use_as_object(view: View, fields: dict[str, Meaning], name: Meaning) -> None:
-    """Read a column `name` beside the holder of a permission as the object of the permission."""
+    """Read a column `name` or `identity` as the object of permissions, unless it names the holders."""
     taken = {meaning.header for meaning in fields.values()}
     is_plain = names_of(name.header)[:1] in (["name"], ["identity"]) and not _names_holders(view, fields, name)
     if is_plain and "Section" not in fields and name.header not in taken:
@@ -37,7 +37,7 @@ def _use_as_object(view: View, fields: dict[str, Meaning], name: Meaning) -> Non
 
 
 def tell_apart(view: View, fields: dict[str, Meaning], shape: dict[str, Any], evidence: list[str]) -> None:
-    """Read as the object of permissions the only column in which rows differ that would be merged without it."""
+    """Read a column as the object of permissions if rows that would otherwise be merged differ only in it."""
     if "Section" in fields:
         return
     joined = " ".join(shape.get("join", {}).values())

@@ -1,4 +1,4 @@
-"""Show and settle columns that an import reads by their own headers, although no rule has chosen them."""
+"""Handle columns that no rule used, but that an import would read because their header is the name of a field."""
 
 from rolecall.application_imports.read.columns import ALIASES
 from rolecall.applications.model import FIELDS, Content, same_header
@@ -8,10 +8,10 @@ from rolecall.file_shapes.parts import Part, View
 _DESCRIBED = (Content.USERS, Content.GROUPS)
 
 
-def settle_headers(view: View, part: Part) -> None:
-    """Map columns of accounts and groups to the field of their header; leave out those of other contents.
+def resolve_headers(view: View, part: Part) -> None:
+    """Show such columns of users and groups as their field; ignore them in other contents.
 
-    A permission that a user holds has no group, even if a column is called Role.
+    For example, a permission of a user has no group, even if a column is called Role.
     """
     names = {same_header(name): field for field in FIELDS[part.content] for name in (field, *ALIASES.get(field, ()))}
     unpivot = part.shape.get("unpivot", {})

@@ -1,4 +1,4 @@
-"""The proposal for one content of a file, and the view of the file that rules use."""
+"""Define the proposal for one content of a file, and the view of the file that the rules use."""
 
 import re
 from collections.abc import Iterable
@@ -20,7 +20,7 @@ _PREFIXED = re.compile(r"[A-Za-z_]+:(?=[^\s/])")
 
 
 class Part(msgspec.Struct):
-    """One content of a file: the fields of its columns and the shape that makes its rows."""
+    """One content of a file: the fields of its columns, and the shape that its rows are read with."""
 
     content: Content
     fields: dict[str, Meaning]
@@ -34,7 +34,7 @@ class Part(msgspec.Struct):
             self.shape["skipRowsWhere"] = [*self.shape.get("skipRowsWhere", []), *conditions]
 
     def ignore(self, headers: Iterable[str]) -> None:
-        """Leave columns out, beside those that are left out already."""
+        """Ignore further columns."""
         if ignored := list(dict.fromkeys([*self.shape.get("ignore", []), *headers])):
             self.shape["ignore"] = ignored
 
@@ -43,18 +43,18 @@ class Part(msgspec.Struct):
         return {meaning.header: field for field, meaning in self.fields.items()}
 
     def origin(self, field: str) -> str | None:
-        """Return the pattern that a field is built from; for a mapped column its name in braces."""
+        """Return the pattern that a field is built from; for a mapped column, its name in braces."""
         pattern = self.shape.get("join", {}).get(field)
         return pattern or (f"{{{self.fields[field].header}}}" if field in self.fields else None)
 
     @property
     def holder(self) -> str | None:
-        """Return the column that names the accounts, with or without filters."""
+        """Return the column in the last placeholder of the username, without its filters."""
         origin = self.origin("Username")
         return re.split(r"[|}]", origin.rpartition("{")[2])[0] if origin else None
 
     def source(self, field: str) -> str | None:
-        """Return the column with the words of a field; of a pattern that which is read where the others are blank."""
+        """Return the column with the words of a field; in a pattern, the one that is read if the others are blank."""
         if field in self.fields:
             return self.fields[field].header
         otherwise = _OTHERWISE.search(self.shape.get("join", {}).get(field, ""))
@@ -73,12 +73,12 @@ class View(msgspec.Struct):
         if content in (Content.USERS, Content.IDENTITIES):
             self._complete_names(found)
         if {"Name", "First Name", "Last Name"} <= found.keys() and found["Name"].score < _GUESSED:
-            # Values that look like names are something else beside first and last names.
+            # Beside first and last names, another column whose values look like names is something else.
             del found["Name"]
         return found
 
     def _complete_names(self, fields: dict[str, Meaning]) -> None:
-        """Read a column `Name` of single words beside first names as the last name, and the other way round."""
+        """Read a column `Name` of single words as the last name if there is a first name, or as the first name."""
         column = self.named(["name", "nome"])
         missing = {"First Name", "Last Name"} - fields.keys()
         if column is None or len(missing) != 1 or column.names > _FEW:
@@ -93,7 +93,7 @@ class View(msgspec.Struct):
             )
 
     def named(self, names: Iterable[str]) -> Profile | None:
-        """Return the first column with one of these names, one with values before one without."""
+        """Return the first column with one of these names, preferably one with values."""
         wanted = set(names)
         found = [each for each in self.profiles if wanted & set(names_of(each.header))]
         return next((each for each in found if each.values), found[0] if found else None)

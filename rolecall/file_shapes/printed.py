@@ -1,4 +1,4 @@
-"""Find the columns of tables as command lines, databases and mainframes print them: boxed, or aligned with spaces."""
+"""Find the columns of printed tables, as from command lines, databases and mainframes: boxed or aligned with spaces."""
 
 import re
 from collections.abc import Sequence
@@ -19,12 +19,12 @@ _MOST_COLUMNS = 500
 _MOST_STACKED = 2
 _OFTEN, _MOSTLY = 0.3, 0.6
 _NEARLY_ALL = 0.9
-# Spaces between the columns of a list without header.
+# The fewest spaces between columns of a list without header.
 _LEAST_GAP = 2
 
 
 def lay_out_printed(text: str, tail: str, header_line: int | None) -> SampleTable | None:
-    """Return the rows of a printed table, or None if the text is none; `header_line` was chosen by a person."""
+    """Return the rows of a printed table, or None if the text is not one. `header_line` is set if a person chose it."""
     lines, tail_lines = aligned.lines_of(text), aligned.lines_of(tail)[1:]
     if at := _box_header(lines, header_line):
         return _lay_out_box(lines, tail_lines, at)
@@ -41,7 +41,7 @@ def lay_out_printed(text: str, tail: str, header_line: int | None) -> SampleTabl
 
 
 def _check_columns(found: SampleTable) -> None:
-    """Refuse a column of numbers together with the next: its header has several known words, and so has each row."""
+    """Reject columns that could not be separated: the header has several known words, and the values several words."""
     for n, header in enumerate(found.headers):
         words = header.split()
         values = [row[n].split() for row in found.rows if n < len(row) and row[n].strip()]
@@ -51,7 +51,7 @@ def _check_columns(found: SampleTable) -> None:
 
 
 def _is_ruled(line: str) -> bool:
-    """Return whether a line has dashes below several titles, so that signs in the rows are no delimiters."""
+    """Return whether a line has dashes below several titles; then characters in the rows are not delimiters."""
     return _RULED.fullmatch(line.rstrip()) is not None
 
 
@@ -61,7 +61,7 @@ def _are_aligned(lines: Sequence[str]) -> bool:
 
 
 def _box_header(lines: Sequence[str], chosen: int | None) -> int | None:
-    """Return the line of the first row of a box that has a line of dashes above or below it."""
+    """Return the line number of the header of a box: its first row with a line of dashes above or below."""
     if chosen:
         return chosen if chosen <= len(lines) and aligned.is_boxed(lines[chosen - 1]) else None
     for n, line in enumerate(lines[:_MOST_TITLES]):
@@ -72,7 +72,7 @@ def _box_header(lines: Sequence[str], chosen: int | None) -> int | None:
 
 
 def _aligned_header(lines: Sequence[str], chosen: int | None) -> int | None:
-    """Return the line of the header: dashes are below it, or most of its words are known."""
+    """Return the line number of the header: the line above dashes, or the line with most known words."""
     if chosen is not None:
         return chosen if 0 < chosen <= len(lines) else None
     top = [n for n in range(min(_MOST_TITLES, len(lines))) if lines[n].strip()]
@@ -81,14 +81,14 @@ def _aligned_header(lines: Sequence[str], chosen: int | None) -> int | None:
         if aligned.is_rule(below) and 1 < len(aligned.columns_of(lines[n], below).starts) < _MOST_COLUMNS:
             return n + 1
     starts = {n: aligned.columns_of(lines[n], "").starts for n in top}
-    # A title such as USER LIST   PAGE 1 has a known word too, but the rows do not fit its columns.
+    # A title such as USER LIST   PAGE 1 also has a known word, but its columns do not fit the rows.
     known = {n: known_words(aligned.cut(lines[n], starts[n])) for n in top if 1 < len(starts[n]) < _MOST_COLUMNS}
     fitting = [n for n in known if known[n] and _fit(lines[n + 1 :], starts[n])]
     return max(fitting, key=lambda n: known[n]) + 1 if fitting else None
 
 
 def _fit(lines: Sequence[str], starts: Sequence[int]) -> bool:
-    """Return whether most lines have no text across the beginning of a column."""
+    """Return whether most lines can be cut at these columns: no text crosses the beginning of a column."""
     cut = [aligned.cut(line, starts) for line in written_lines(lines)]
     return sum(len(cells) > 1 for cells in cut) > _MOSTLY * len(cut)
 
@@ -135,12 +135,12 @@ def _numbered(lines: Sequence[str], starts: Sequence[int], headers: Sequence[str
 
 def _found(table: SampleTable, evidence: str) -> SampleTable:
     evidences = [evidence, *table.evidence]
-    # The reader names columns without a header by their number.
+    # `headers` is not needed: the reader itself names columns with a blank header by their number.
     return msgspec.structs.replace(table, evidence=evidences, is_aligned=True, merges=False, skip_lines=0)
 
 
 def _stacked_header(lines: Sequence[str], at: int, starts: Sequence[int]) -> list[str]:
-    """Return the header of several lines above a line of dashes; nothing if it has only one line."""
+    """Return the headers of a header with several lines above dashes; an empty list if it has one line."""
     rows = [aligned.cut(lines[at - 1], starts)]
     for line in reversed(lines[max(0, at - 1 - _MOST_STACKED) : at - 1]):
         cells = aligned.cut(line, starts)
@@ -153,7 +153,7 @@ def _stacked_header(lines: Sequence[str], at: int, starts: Sequence[int]) -> lis
 
 
 def _columns_without_header(lines: Sequence[str]) -> list[int]:
-    """Return where columns begin: behind at least two positions that are blank in all lines."""
+    """Return where columns begin: after at least two positions that are blank in all lines."""
     written = [line.expandtabs() for line in written_lines(lines)]
     width = max(map(len, written), default=0)
     taken = [any(line[n : n + 1].strip() for line in written) for n in range(min(width, _MOST_WIDTH))]
@@ -161,7 +161,7 @@ def _columns_without_header(lines: Sequence[str]) -> list[int]:
     if len(starts) < 2:
         return []
     filled = [sum(bool(cell) for cell in aligned.cut(line, starts)) for line in written]
-    # Names in several columns would fill all of them; most rows of a list do, apart from the last.
+    # In a table almost all rows fill several columns.
     return starts if sum(count > 1 for count in filled) >= _NEARLY_ALL * len(filled) else []
 
 

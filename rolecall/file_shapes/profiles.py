@@ -1,4 +1,4 @@
-"""Describe what the values of a column look like."""
+"""Compute statistics about the values of a column, such as how many are dates or names."""
 
 import re
 from collections import Counter
@@ -11,10 +11,10 @@ import msgspec
 from rolecall.applications.field_words import ACCESS, ACTIVE, LOCKED, NO_ACCESS, NO_DATE
 from rolecall.core.text import fold
 
-# Bounded, because a long text that is no address would take quadratic time.
+# Bounded repetition, because a long text would take quadratic time otherwise (ReDoS).
 _EMAIL = re.compile(r"[^@\s,;]{1,64}@[^@\s,;]{1,255}\.[^@\s,;]{1,63}")
 _NUMBER = re.compile(r"-?\d+(?:[.,]\d+)?")
-# PowerShell writes lists of them in braces.
+# PowerShell writes lists of distinguished names in braces.
 _DN = re.compile(r"\{?(?:cn|uid|ou|dc|o)=", re.IGNORECASE)
 _NOT_IN_NAMES = re.compile(r"[\d@*=/\\|<>]")
 _LOGIN = re.compile(r"[^\s,;@]{1,64}")
@@ -24,14 +24,14 @@ _WRITTEN_DATE = re.compile(
     r"(?:[^\W\d]{3,9},? )?(?:\d{1,2}[ .-]{1,2}[^\W\d]{3,9}|[^\W\d]{3,9}\.? \d{1,2})[,.]?[ -]{1,2}\d{4}(?:[ ,T]+\d.*)?"
 )
 _DATE = re.compile(r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}|\d{8}$")
-# Separators of lists inside a cell, the unlikely ones first.
+# Separators of lists inside a cell; those that are rare in text first.
 SEPARATORS = (";", "|", "#", "\n", ",")
 _MOST_LISTED = 200
 _ENOUGH = 0.8
 
 
 class Profile:
-    """A column of the sample; `is_list`: its cells are JSON arrays, or an attribute with several values."""
+    """A column of the sample. `is_list`: its cells are JSON arrays, or values of an attribute that can have several."""
 
     def __init__(self, header: str, position: int, cells: list[str], *, is_list: bool = False) -> None:
         self.header = header
@@ -41,13 +41,13 @@ class Profile:
 
     @cached_property
     def values(self) -> list[str]:
-        """Return the values that are not blank; of a list its elements."""
+        """Return the values that are not blank; for a list column, the elements of all cells."""
         cells = [cell.strip() for cell in self.cells if cell.strip()]
         return [value for cell in cells for value in _elements(cell)] if self.is_list else cells
 
     @cached_property
     def lists(self) -> list[list[str]]:
-        """Return the elements of each cell of a list."""
+        """Return the elements of each cell of a list column."""
         return [_elements(cell.strip()) if cell.strip() else [] for cell in self.cells]
 
     @cached_property
@@ -64,7 +64,7 @@ class Profile:
 
     @cached_property
     def is_useless(self) -> bool:
-        """Return whether every value is the name of a class, as PowerShell writes what it cannot show."""
+        """Return whether every value is the name of a class, which PowerShell writes for an object."""
         return self._share(lambda value: bool(_DUMPED.fullmatch(value))) == 1
 
     @cached_property
@@ -77,7 +77,7 @@ class Profile:
 
     @cached_property
     def names(self) -> float:
-        """Return the share of values of several words, as full names are."""
+        """Return the share of values that look like full names, of several words."""
         return self._share(lambda value: 1 < len(value.split()) < 6 and not _NOT_IN_NAMES.search(value))
 
     @cached_property
@@ -91,7 +91,7 @@ class Profile:
 
     @cached_property
     def is_opaque(self) -> bool:
-        """Return whether every value is a number, a GUID or a path, which says nothing to a person."""
+        """Return whether every value is a number, a GUID or a path, which means nothing to a person."""
         return bool(self.values) and all(_OPAQUE.fullmatch(value) for value in self.distinct[:_MOST_LISTED])
 
     @cached_property
@@ -105,12 +105,12 @@ class Profile:
 
     @cached_property
     def is_lock(self) -> bool:
-        """Return whether the column says which accounts are locked, in words or by numbers of reasons."""
+        """Return whether the column says which accounts are locked, in words or as numbers."""
         return self.numbers == 1 or all(fold(value) in LOCKED for value in self.distinct)
 
     @cached_property
     def ticks(self) -> bool:
-        """Return whether the column is one of a matrix: cells say access, or no access."""
+        """Return whether the values are ticks, as in a matrix: words for access or no access."""
         found = {fold(value) for value in self.values}
         return bool(found) and found <= ACCESS.keys() | NO_ACCESS
 
@@ -120,19 +120,19 @@ class Profile:
 
     @cached_property
     def date_formats(self) -> list[str]:
-        """Return the formats that fit all values, apart from words for no date."""
+        """Return the date formats that fit all values, ignoring words for no date."""
         values = [value for value in self.distinct if fold(value) not in NO_DATE][:_MOST_LISTED]
         return [name for name, fits in DATES.items() if values and all(map(fits, values))]
 
     @cached_property
     def is_dated(self) -> bool:
-        """Return whether all values are dates, also with names of months, apart from words for no date."""
+        """Return whether all values are dates, including dates with names of months; ignore words for no date."""
         values = [value for value in self.distinct if fold(value) not in NO_DATE][:_MOST_LISTED]
         return bool(self.date_formats) or (bool(values) and all(_WRITTEN_DATE.fullmatch(value) for value in values))
 
     @cached_property
     def separator(self) -> str | None:
-        """Return the separator of several values in a cell."""
+        """Return the separator between several values in a cell; None if cells have one value."""
         if self.is_list:
             return "json"
         if self._share(_is_array) > _ENOUGH:
@@ -152,7 +152,7 @@ class Profile:
 
 
 def _is_array(value: str) -> bool:
-    """Return whether a value is a JSON array, or a list in braces as PostgreSQL and PowerShell write it."""
+    """Return whether a value is a JSON array, or a list in braces as in PostgreSQL and PowerShell."""
     return (value.startswith("[") and value.endswith("]")) or (value.startswith("{") and value.endswith("}"))
 
 
@@ -170,7 +170,7 @@ def _is_list(cell: str, separator: str) -> bool:
 
 def _parses(*patterns: str) -> Callable[[str], bool]:
     def fits(value: str) -> bool:
-        # Parsing is slow, and a file may have thousands of columns.
+        # Try the fast pattern first: parsing is slow, and a file may have thousands of columns.
         return bool(_DATE.match(value)) and any(is_date(value, pattern) for pattern in patterns)
 
     return fits
@@ -202,7 +202,7 @@ def _between(low: int, high: int) -> Callable[[str], bool]:
     return lambda value: value.isdecimal() and low <= int(value) <= high
 
 
-# The named formats of `dates`, with a check of one value.
+# The formats of `dates` in a shape, with a check whether a value fits.
 DATES: dict[str, Callable[[str], bool]] = {
     "iso": _is_iso,
     "year first": _parses(*_clocks("%Y/%m/%d"), "%Y%m%d", "%Y-%m-%d-%H.%M.%S", "%Y-%m-%d-%H.%M.%S.%f"),
@@ -215,13 +215,13 @@ DATES: dict[str, Callable[[str], bool]] = {
 }
 
 
-# Days since 1900, as Excel stores dates; only a header tells them from other numbers.
+# Days since 1900, as Excel stores dates. Only the header distinguishes them from other numbers.
 EXCEL = "excel"
 _is_serial = _between(30_000, 60_000)
 
 
 def is_serial(column: Profile) -> bool:
-    """Return whether all values may be dates of Excel without their format, apart from words for no date."""
+    """Return whether all values may be Excel dates as plain numbers, ignoring words for no date."""
     values = [value for value in column.distinct if fold(value) not in NO_DATE][:_MOST_LISTED]
     return bool(values) and all(_is_serial(value.partition(".")[0]) for value in values)
 

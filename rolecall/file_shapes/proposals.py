@@ -31,7 +31,7 @@ from rolecall.file_shapes.understood import understood_by
 
 _EXAMPLES = 3
 _LONGEST = 80
-# Keys of shapes whose lists are put together for files of one group.
+# Keys of shapes whose lists are merged when files share a group.
 _UNITED = ("ignore", "openQuestions")
 _HOLDERS = (Content.MEMBERSHIPS, Content.PERMISSIONS)
 
@@ -49,13 +49,13 @@ class ReadFile(msgspec.Struct):
 
 
 class Chosen(Decided, frozen=True):
-    """What a person decided about a file and its first content."""
+    """The decisions of a person about a file and its first content."""
 
     content: Content | None = None
 
 
 class Template(msgspec.Struct, frozen=True):
-    """A connector to read files by, instead of a proposal."""
+    """A connector template to read files with, instead of a proposal."""
 
     name: str
     vendor: str
@@ -67,7 +67,7 @@ def propose(
     chosen: Mapping[str, Chosen] = MappingProxyType({}),
     template: Template | None = None,
 ) -> ProposalDetail:
-    """Propose a connector for the files; `chosen`, by file name, overrides what is found in them."""
+    """Propose a connector for the files. Decisions in `chosen`, by file name, override the proposal."""
     files = [_read(sample, chosen.get(sample.name, Chosen())) for sample in samples]
     _name_missing_pages(files)
     if template:
@@ -98,7 +98,7 @@ def _read(sample: Sample, chosen: Chosen) -> ReadFile:
 
 
 def _name_missing_pages(files: Sequence[ReadFile]) -> None:
-    """Say first of all that files are not the whole list."""
+    """Put a warning first in the evidence if the files are only some pages of a list."""
     tables = [file.view.table for file in files if file.view and file.view.table.page]
     missing = missing_pages([table.page for table in tables if table.page])
     for table in tables if missing else ():
@@ -107,7 +107,7 @@ def _name_missing_pages(files: Sequence[ReadFile]) -> None:
 
 
 def _choose_others(files: Sequence[ReadFile]) -> None:
-    """Read other sheets and lists of a file for contents that no file has; name those that are not read."""
+    """Read other sheets and lists of a file for contents that no file has; name the unread ones in the evidence."""
     taken = {part.content for file in files for part in file.parts}
     for file in files:
         kept, left = [], []
@@ -142,7 +142,7 @@ def _not_read(others: Sequence[ReadFile], sheets: Sequence[str]) -> list[str]:
 
 
 def _inner_lists(found: SampleTable) -> list[str]:
-    """Name the lists inside records whose entries have several members."""
+    """Describe the lists inside records that could be read instead."""
     inner = [path for path in found.choices if path.startswith(f"{found.records or ''}[].")]
     return [f"Each record has lists inside: {', '.join(inner[:5])}. Choose one to read its entries"] if inner else []
 
@@ -154,7 +154,7 @@ def _place(file: ReadFile) -> str:
 
 
 def _by_template(files: Sequence[ReadFile], template: Template) -> list[dict[str, Any]]:
-    """Assign each file to a group of the template; groups without a file become optional."""
+    """Assign each file to a file group of the template; make groups without a file optional."""
     for file in files:
         if file.view is None:
             continue
@@ -176,7 +176,7 @@ def _by_template(files: Sequence[ReadFile], template: Template) -> list[dict[str
 
 
 def _agree_on_usernames(files: Sequence[ReadFile]) -> None:
-    """Read as username the column whose values the files of memberships and permissions name."""
+    """Read usernames from the column that memberships and permissions refer to."""
     named = {
         value for file in files for part in file.parts if part.content in _HOLDERS for value in _usernames(file, part)
     }
@@ -191,7 +191,7 @@ def _agree_on_usernames(files: Sequence[ReadFile]) -> None:
 
 
 def _usernames(file: ReadFile, part: Part) -> set[str]:
-    """Return the usernames that a part names, without prefixes."""
+    """Return the usernames in a part, without prefixes."""
     assert file.view
     origin, header = part.origin("Username"), part.holder
     profile = file.view.by_header.get(header or "")
@@ -206,7 +206,7 @@ def _usernames(file: ReadFile, part: Part) -> set[str]:
 
 
 def _agree_on_groups(files: Sequence[ReadFile]) -> None:
-    """Read as names of groups the column whose values the memberships name, such as a path."""
+    """Read names of groups from the column that memberships refer to, such as a path."""
     named = {
         value
         for file in files
@@ -236,7 +236,7 @@ def _follow_username(users: Part, other: Part) -> None:
 
 
 def _leave_out_repeats(files: Sequence[ReadFile]) -> None:
-    """Drop a further content of a file if another file has it as its first content."""
+    """Drop an additional content of a file if it is the first content of another file."""
     own = {file.parts[0].content for file in files if file.parts}
     for file in files:
         file.parts = [part for i, part in enumerate(file.parts) if i == 0 or part.content not in own]
@@ -248,7 +248,7 @@ def _leave_out_repeats(files: Sequence[ReadFile]) -> None:
 
 
 def _derive_once(files: Sequence[ReadFile]) -> None:
-    """Derive users from one content only: memberships rather than permissions."""
+    """Derive users from one content only, preferably from memberships."""
     deriving = [part for file in files for part in file.parts if part.shape.get("deriveUsers")]
     deriving.sort(key=lambda part: part.content != Content.MEMBERSHIPS)
     for part in deriving[1:]:
@@ -256,7 +256,7 @@ def _derive_once(files: Sequence[ReadFile]) -> None:
 
 
 def _groups(files: Sequence[ReadFile]) -> list[dict[str, Any]]:
-    """Return file groups; files that are read in the same way share one."""
+    """Return the file groups; files that are read in the same way share one."""
     groups: dict[Content, dict[str, Any]] = {}
     for file in files:
         if not file.parts:
@@ -294,13 +294,13 @@ def _group(file: ReadFile) -> dict[str, Any]:
         "columns": first.columns,
         "encoding": file.view.table.encoding,
         "allowRejects": False,
-        # Without a shape nested objects are not columns.
+        # Set a shape for nested names: without one, nested objects do not become columns.
         "shape": shape if shape or any("." in header for header in first.columns) else None,
     }
 
 
 def _merge(known: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Put two files into one file group if one mapping fits both; aliases of fields need no mapping."""
+    """Merge two files into one file group if one mapping fits both. Known aliases of fields need no mapping."""
     shapes = [
         {key: value for key, value in (each["shape"] or {}).items() if key not in _UNITED} for each in (known, other)
     ]
@@ -318,7 +318,7 @@ def _merge(known: dict[str, Any], other: dict[str, Any]) -> bool:
 
 
 def _without_aliases(columns: dict[str, str]) -> dict[str, str]:
-    """Leave out headers that are read as their field without a mapping."""
+    """Leave out headers that need no mapping, because they are names of the field."""
     names = {field: {same_header(name) for name in (field, *ALIASES.get(field, ()))} for field in columns.values()}
     return {header: field for header, field in columns.items() if same_header(header) not in names[field]}
 
@@ -386,7 +386,7 @@ def _content(file: ReadFile, part: Part) -> ContentProposal:
 
 
 def _use_in_patterns(part: Part, header: str) -> str:
-    """Say which fields are built from a column that is no field itself."""
+    """Describe which fields are built from a column that is not a field itself."""
     joins: dict[str, str] = part.shape.get("join", {})
     signs = (f"{{{header}|", f"{{{header}}}", f"|or({header})")
     built = [field for field, pattern in joins.items() if any(sign in pattern for sign in signs)]

@@ -1,4 +1,4 @@
-"""Propose in a child process with limits on memory and time: a small file may inflate to gigabytes."""
+"""Run proposals in a child process with limits for memory and time, because a small file may inflate to gigabytes."""
 
 import asyncio
 import os
@@ -21,19 +21,19 @@ from rolecall.file_shapes.shapes import ProposalDetail
 MEMORY = 1 * GIB
 _CPU_SECONDS = 30
 LONGEST_SECONDS = 60.0
-# Each process of the service proposes for so many callers at a time; others wait.
+# The number of proposals that one process of the service runs at a time; others wait.
 _AT_ONCE = asyncio.Semaphore(2)
 _LESS = "save the data as CSV, or propose for fewer files at once"
 _TOO_MUCH = f"Reading the files needs more memory than a proposal may take; {_LESS}"
 _TOO_LONG = f"Reading the files takes longer than a proposal may take; {_LESS}"
 _FAULT = "The files cannot be read: an internal error; see the log of the service"
 
-# A reader that cannot allocate memory aborts.
+# Reasons by the signal that ended the child; a library that cannot allocate memory aborts.
 _DEATHS: dict[int, str] = {signal.SIGXCPU: _TOO_LONG, signal.SIGABRT: _TOO_MUCH}
 
 
 class Reading(msgspec.Struct, frozen=True):
-    """How one content of a file is read, to show its first rows."""
+    """The settings to read one content of a file and show its first rows."""
 
     sample: Sample
     format: str
@@ -59,7 +59,7 @@ class _Answer(msgspec.Struct):
 async def propose_in_child(
     samples: Sequence[Sample], chosen: Mapping[str, Json] | None = None, template: Json | None = None
 ) -> ProposalDetail:
-    """Propose a connector; `chosen`, by file name, has what a person decided. Raise Invalid beyond the limits."""
+    """Propose a connector; `chosen` has the decisions of a person by file name. Raise Invalid beyond the limits."""
     answer = await _ask(_propose, list(samples), dict(chosen or {}), template)
     assert answer.proposal
     return answer.proposal

@@ -1,4 +1,4 @@
-"""Read the unload of a RACF database (IRRDBU00): records of fixed positions without a header, each with its type."""
+"""Read a RACF database unload (IRRDBU00): typed records with fixed positions and without a header."""
 
 import re
 
@@ -7,7 +7,7 @@ from rolecall.file_shapes.sample_table import MOST_ROWS, SampleTable
 
 _LINE = re.compile(r"\d{4} \S.*")
 _RECORD = "Record"
-# Names and positions of the fields of each type of record; other types are not about users or access.
+# Names and positions of the fields by record type. Other types are not about users or access.
 _TYPES: dict[str, dict[str, int]] = {
     "0200": {
         "Username": 6, "Created": 15, "Owner": 26, "ADSP": 35, "Special": 40, "Operations": 45, "Revoked": 50,
@@ -26,7 +26,7 @@ def is_unload(text: str) -> bool:
 
 
 def read_unload(text: str) -> list[SampleTable]:
-    """Return a table for each known type of record that the sample has, users first."""
+    """Return a table for each known record type in the sample, users first."""
     lines = lines_of(text)
     found = {type: [line for line in lines if line[:4] == type][:MOST_ROWS] for type in _TYPES}
     return [_table(type, each) for type, each in found.items() if each]

@@ -26,7 +26,7 @@ from rolecall.file_shapes.workbooks import read_workbook
 
 
 def recognize(sample: Sample, decided: Decided | None = None) -> list[SampleTable]:
-    """Return the rows of a file, then those of its other sheets or lists."""
+    """Return the table of a file, then the tables of its other sheets or lists."""
     decided = decided or Decided()
     head = sample.head
     if not head.strip():
@@ -56,7 +56,7 @@ def recognize(sample: Sample, decided: Decided | None = None) -> list[SampleTabl
 
 
 def decoded(sample: Sample, encoding: str | None = None) -> tuple[str, str | None]:
-    """Decode the head up to its last whole line, and name the encoding if it is not UTF-8."""
+    """Decode the head up to its last complete line; return it with the encoding, or None for UTF-8."""
     head = sample.head
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return head[: len(head) // 2 * 2].decode("utf-16", "replace"), None
@@ -76,7 +76,7 @@ def decoded(sample: Sample, encoding: str | None = None) -> tuple[str, str | Non
     return text, encoding
 
 
-# Texts that are no tables, by the pattern of a line.
+# Texts that are not tables: what they are, by a pattern for one of their lines.
 _TEXTS = {
     r"^The command completed successfully": "the output of net user or net localgroup; use Get-LocalUser, "
     "Get-LocalGroupMember or Get-ADUser with Export-Csv",
@@ -117,7 +117,7 @@ _MOST_WORDS = 3
 
 
 def _check_values(table: SampleTable) -> None:
-    """Refuse sentences and commands, such as the configuration of a device, as names of accounts."""
+    """Reject text without columns, such as the configuration of a device, instead of reading it as accounts."""
     lines = [row[0] for row in table.rows if row]
     texts = [line for line in lines if len(line.split()) > _MOST_WORDS or re.search(r"[=\"{}<>]|^\s", line)]
     if 3 * len(texts) > len(lines):
@@ -125,7 +125,7 @@ def _check_values(table: SampleTable) -> None:
         raise Unreadable(f"the lines are text without columns, such as {example}; export a table, for example as CSV")
 
 
-# Files of Unix without a header, by the pattern of each line.
+# Unix files without a header: their headers, by a pattern for each line.
 _UNIX = {
     r"[^:\s]+:[^:]*:\d+:\d+:[^:]*:[^:]*:[^:]*": ["Username", "Password", "UID", "GID", "GECOS", "Home", "Shell"],
     r"[^:\s]+:[^:]*:\d+:[^:\s]*": ["Group", "Password", "GID", "Members"],
@@ -134,9 +134,9 @@ _SHADOW = r"[^:\s]+:[^:\s]*:\d*:\d*:\d*:\d*:\d*:\d*:\d*"
 
 
 def _unix_listing(text: str) -> SampleTable | None:
-    """Recognize passwd and group, as `getent` prints them."""
+    """Recognize passwd and group files, as `getent` prints them."""
     written = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
-    # Lines of NIS, such as +::::::, include or exclude the accounts of another server.
+    # Skip NIS lines such as +::::::, which include or exclude the accounts of another server.
     lines = [line for line in written if not line.startswith(("+", "-"))]
     if not lines or ":" not in lines[0]:
         return None
@@ -154,7 +154,7 @@ def _unix_listing(text: str) -> SampleTable | None:
     return None
 
 
-# Formats of one property a line: how each is recognized and read.
+# Formats with one property per line: how to recognize and read each.
 _PROPERTIES = {
     "LDIF": (ldif.is_ldif, ldif.read_ldif),
     "Property list": (property_lists.is_property_list, property_lists.read_property_list),
@@ -162,7 +162,7 @@ _PROPERTIES = {
 
 
 def _records(text: str, sample: Sample) -> SampleTable | None:
-    """Read LDIF and lists of properties; return None for other formats."""
+    """Read LDIF and property lists; return None for other formats."""
     name = next((name for name, (is_format, _) in _PROPERTIES.items() if is_format(text.encode())), None)
     if name is None:
         return None
@@ -176,7 +176,7 @@ def _records(text: str, sample: Sample) -> SampleTable | None:
 
 def _parquet(sample: Sample) -> SampleTable:
     try:
-        # A few kilobytes may hold billions of equal rows.
+        # Limit the rows: a few kilobytes may contain billions of equal rows.
         table = formats.read_parquet(sample.path or sample.head, MOST_ROWS)
     except (BrokenFile, pl.exceptions.PolarsError) as error:
         raise Unreadable(str(error)) from None

@@ -1,4 +1,4 @@
-"""Refuse files that have no data about access: they would become accounts and permissions that do not exist."""
+"""Reject files without data about access, which would create accounts and permissions that do not exist."""
 
 import re
 
@@ -14,7 +14,7 @@ _RESULT = {
     "eventid", "sessionid", "message", "severity", "resultcode", "errorcode", "ergebnis", "target", "resource",
 }  # fmt: skip
 _LEAST_RESULTS = 1
-# Words of columns in lists of invoices, orders and payments.
+# Words in headers of invoices, orders and payments.
 _MONEY = re.compile(
     r"invoice|amount|price|quantity|currency|vendor|supplier|order|sku|payment|balance|rechnung|betrag|preis|menge"
     r"|factura|importe|facture|montant|prix",
@@ -39,16 +39,16 @@ def check_is_about_access(view: View) -> None:
 
 
 def _names_access(view: View) -> bool:
-    """Return whether a header surely names roles or permissions, such as that of a matrix of approvals."""
+    """Return whether a header certainly means roles or permissions, as in a matrix of approval limits."""
     found = view.fields(Content.PERMISSIONS)
     return any(field in found and found[field].score > _SURE for field in ("Username", "Group", "Permission"))
 
 
 def _is_log(view: View) -> bool:
-    """Return whether each row is an event: when, what and with which result; moments have a time of day."""
+    """Return whether each row is an event: it has a time of day, an action and a result."""
     names = {name: each for each in view.profiles for name in names_of(each.header)[:1]}
     when = next((each for name, each in names.items() if name in _WHEN), None)
     if when is None or not names.keys() & _WHAT or len(names.keys() & _RESULT) < _LEAST_RESULTS:
         return False
-    # A snapshot has the same moment in all rows.
+    # In a snapshot the time is the same in all rows; in a log it differs.
     return len(when.distinct) > 1 and all(re.search(r"\d:\d\d|\d{10}", value) for value in when.distinct)

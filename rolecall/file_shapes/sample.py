@@ -1,4 +1,4 @@
-"""Read the head and the tail of a file: enough for a proposal, in the same time for any size."""
+"""Read the head and the tail of a file. They are enough for a proposal, and the time does not depend on the size."""
 
 from pathlib import Path
 from typing import BinaryIO
@@ -9,7 +9,7 @@ from rolecall.core.files import Store
 
 HEAD = 512 * 1024
 TAIL = 32 * 1024
-# Formats without lines are read whole up to this size.
+# Formats that cannot be cut, such as workbooks, are read completely up to this size.
 MOST_WHOLE = 16 * 1024 * 1024
 
 
@@ -26,7 +26,7 @@ class Sample(msgspec.Struct, frozen=True):
         return len(self.head) == self.size
 
     def whole(self) -> bytes:
-        """Return the whole file; only for formats that cannot be cut."""
+        """Return the whole file. Use it only for formats that cannot be cut."""
         return self.head if self.is_whole or self.path is None else self.path.read_bytes()
 
 

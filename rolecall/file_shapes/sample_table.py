@@ -1,4 +1,4 @@
-"""The rows of a sample as text, and how they were found."""
+"""Define the table that a sample is read into, and make it from records."""
 
 import re
 from collections.abc import Sequence
@@ -19,22 +19,22 @@ LONGEST_RAW = 400
 
 
 class Unreadable(Exception):
-    """The file cannot be read in any shape; the message says what was found and what to do."""
+    """Report that a file cannot be read, with what was found and what to do."""
 
 
 class SampleTable(msgspec.Struct):
-    """The rows of a sample as text, and how they were found."""
+    """The rows of a sample as text, with the layout and the evidence for it."""
 
     format: str
     headers: list[str]
     rows: list[list[str]]
     encoding: str | None = None
     delimiter: str | None = None
-    # None: the file has no header.
+    # None if the file has no header.
     header_line: int | None = 1
-    # The lines above the rows that `headers` replaces, because no single line is a whole header.
+    # The number of lines above the rows that `headers` replaces, if no single line is the complete header.
     skip_lines: int = 0
-    # Columns are aligned with spaces, or drawn as a box.
+    # Whether columns are aligned with spaces or drawn as a box.
     is_aligned: bool = False
     # Where the columns of a printed list begin; the first position is 1.
     column_starts: list[int] = []
@@ -47,33 +47,33 @@ class SampleTable(msgspec.Struct):
     evidence: list[str] = []
     # Lines beside `header_line` that could be the header.
     candidates: list[int] = []
-    # No word of the header is known: it could be a row.
+    # Whether no word of the header is known, so that it could be a row.
     is_doubtful: bool = False
     # The first cell of a row of totals.
     totals: list[str] = []
     # Conditions that leave out lines between and below the rows.
     left_out: list[dict[str, Any]] = []
-    # Rows are longer than the header: the last column contains the delimiter.
+    # Whether rows are longer than the header, because the last column contains the delimiter.
     merges: bool = False
     # Columns whose cells are merged over several rows.
     fill_down: list[str] = []
-    # The sheet of a workbook with several, and all that have data.
+    # The sheet that is read, if a workbook has several with data, and the names of all of them.
     sheet: str | None = None
     sheets: list[str] = []
     # The paths of all lists of a JSON file, from which `records` may be chosen.
     choices: list[str] = []
-    # Paths into nested lists, such as emails[type=work].value, with the column that they come from.
+    # Paths into nested lists, such as emails[type=work].value, with the column that contains the list.
     paths: dict[str, str] = {}
-    # What a JSON file says about the list that its records are from.
+    # Signs in a JSON file that its records are one page of a longer list.
     page: PageSigns | None = None
-    # What is between section and name in the headers of a matrix with two lines of them.
+    # The separator between section and name in the headers of a matrix with two header lines.
     section_separator: str = ""
 
 
 class Decided(msgspec.Struct, frozen=True):
-    """What a person decided about how a file is read; the rest is found in the file."""
+    """The decisions of a person about how to read a file; the rest is detected."""
 
-    # 0: the file has no header.
+    # 0 if the file has no header; None if the person did not decide.
     header_line: int | None = None
     delimiter: str | None = None
     encoding: str | None = None
@@ -98,7 +98,7 @@ def from_records(format: str, records: Sequence[dict[str, Any]], evidence: list[
     return SampleTable(format, headers, rows, lists=lists, evidence=evidence, header_line=None, paths=paths, raw=raw)
 
 
-# The members to read in a list of objects: e-mail addresses have a type, memberships a name.
+# The member to read in each object of a list, the best first.
 _LOGINS = ("userprincipalname", "username", "login", "samaccountname", "email", "mail")
 _NAMING = (*_LOGINS, "value", "display", "displayname", "name", "role", "rolename", "groupname", "id")
 _SHOWN = (*_LOGINS, "display", "displayname", "name", "role", "rolename", "groupname", "value")
@@ -106,7 +106,7 @@ _PLAIN = re.compile(r"[\w:-]{1,60}")
 
 
 def _singles(flat: Sequence[dict[str, Any]]) -> set[str]:
-    """Return the columns about a person whose lists have one value each, as directories write all attributes."""
+    """Return attributes of people whose lists have at most one value: directories write every attribute as a list."""
     names = {name for record in flat for name, value in record.items() if isinstance(value, list)}
     lists = {name: [record.get(name) or [] for record in flat] for name in names if is_about_person(name)}
     return {
@@ -117,7 +117,7 @@ def _singles(flat: Sequence[dict[str, Any]]) -> set[str]:
 
 
 def _paths(flat: Sequence[dict[str, Any]]) -> dict[str, str]:
-    """Return paths to the values in lists of objects: the work or first address, and all names of other lists."""
+    """Map paths to values in lists of objects to their column: the work or first address, all names of other lists."""
     paths: dict[str, str] = {}
     singles = _singles(flat)
     for record in flat:
@@ -134,7 +134,7 @@ def _paths(flat: Sequence[dict[str, Any]]) -> dict[str, str]:
 def _paths_into(name: str, entries: list[Any]) -> list[str]:
     members = {key.lower(): key for key in entries[0]}
     if members.keys() == {"name", "value"}:
-        # Attributes of a record, each with its name.
+        # A list of attributes as objects with a name and a value.
         named = [str(each.get(members["name"])) for each in entries if isinstance(each, dict)]
         return [f"{name}[{members['name']}={each}].{members['value']}" for each in named if _PLAIN.fullmatch(each)]
     inner = next((members[key] for key in _NAMING if key in members), None)

@@ -7,19 +7,19 @@ from rolecall.core.checking import Body
 
 
 class ColumnProposal(msgspec.Struct, rename="camel"):
-    """A column, the field that it is read as, and why. Without a field it is kept as metadata, or ignored."""
+    """A column, the field that it is read as, and the evidence. Without a field it is metadata, or ignored."""
 
     header: str
     field: str | None
     confidence: float
     evidence: str
     is_ignored: bool
-    # Different values of the first rows.
+    # Distinct values of the first rows.
     examples: list[str]
 
 
 class ProposedChoice(msgspec.Struct, frozen=True):
-    """An answer; `key` is the path in the shape that gets `value`, or Username for a column."""
+    """An answer: it sets the path `key` of the shape to `value`, or reads the column `value` as the field `key`."""
 
     label: str
     key: str
@@ -27,14 +27,14 @@ class ProposedChoice(msgspec.Struct, frozen=True):
 
 
 class OpenQuestion(msgspec.Struct, frozen=True):
-    """A question that the file does not answer; an import may fail without an answer."""
+    """A question that the file does not answer. Imports are held until it is answered."""
 
     text: str
     choices: list[ProposedChoice]
 
 
 class ContentProposal(msgspec.Struct, rename="camel"):
-    """What a file says about one content, with the first rows as they would be imported."""
+    """The proposal for one content of a file, with the first rows as they would be imported."""
 
     content: Content
     confidence: float
@@ -46,16 +46,16 @@ class ContentProposal(msgspec.Struct, rename="camel"):
 
 
 class FileProposal(msgspec.Struct, rename="camel"):
-    """How a file is read. A `problem` says why it cannot be."""
+    """How a file is read, or the `problem` why it cannot be read."""
 
     name: str
     size: int
     problem: str | None
     format: str | None
     encoding: str | None
-    # Of CSV; null for other formats.
+    # Set for CSV only.
     delimiter: str | None
-    # Null: the file has no header.
+    # Null if the file has no header.
     header_line: int | None
     evidence: list[str]
     file_group: str | None

@@ -1,4 +1,4 @@
-"""Find a header of two lines: sections above, and the names of their columns below, as matrices in workbooks have."""
+"""Find a header of two lines, as in matrices in workbooks: sections, and the names of their columns below."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -6,21 +6,21 @@ from typing import NamedTuple
 
 from rolecall.file_shapes.header_names import is_about_person, is_known_header
 
-# Between a section and a name in the joined header.
+# Separates section and name in the joined header.
 SEPARATOR = " / "
 _MOST_TITLES = 20
 _LEAST_COLUMNS, _LEAST_ROWS = 3, 2
 
 
 class StackedHeader(NamedTuple):
-    """The number of the second line, and the headers that both lines make together."""
+    """The number of the second line, and the headers joined from both lines."""
 
     line: int
     headers: list[str]
 
 
 def stacked_header(numbered: Sequence[tuple[int, list[str]]]) -> StackedHeader | None:
-    """Return the header, if a line of sections is above a line of names that leaves the other columns blank."""
+    """Return the header if a line of sections is directly above a line with the names of their columns."""
     for place, ((line, above), (next_line, below)) in enumerate(pairwise(numbered[:_MOST_TITLES]), 2):
         if next_line == line + 1 and len(numbered) - place >= _LEAST_ROWS and (found := _joined(above, below)):
             return StackedHeader(next_line, found)
@@ -45,12 +45,12 @@ def _joined(above: Sequence[str], below: Sequence[str]) -> list[str] | None:
 
 
 def _without_first_section(headers: list[str]) -> list[str]:
-    """Leave out a section above the columns about the account, such as User above User ID and Name."""
+    """Drop the section above the columns about the account, such as User above User ID and Name."""
     first = headers[0].partition(SEPARATOR)[0]
     own = [header for header in headers if header.startswith(f"{first}{SEPARATOR}")]
     names = [header.partition(SEPARATOR)[2] for header in own]
     others = [header.partition(SEPARATOR)[2] for header in headers if header not in own]
-    # Below a title are the usual headers; below a section are names of permissions.
+    # Usual headers below the other sections mean that the upper line is a title; names of permissions mean sections.
     is_title = any(map(is_about_person, others)) or 3 * sum(map(is_known_header, others)) > len(others)
     if not any(map(is_about_person, names)) or is_title:
         return headers

@@ -1,4 +1,4 @@
-"""Decide which columns say who is active: one status, several that must agree, and dates at which an account ended."""
+"""Decide which columns say who is active: one status, several that must agree, and end dates of accounts."""
 
 import re
 from collections.abc import Sequence
@@ -18,16 +18,16 @@ from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
 _ENDED = re.compile(
     r"(?:deactivat|disabl|delet|revok|lock|suspend|archiv|block)\w*[ _-]*(?:date|on|at|time)\b", re.IGNORECASE
 )
-# A locked account may be unlocked again, so that beside a status the date of a lock says nothing.
+# Dates of removal. Not dates of a lock: a locked account may have been unlocked again.
 _REMOVED = re.compile(r"(?:deactivat|delet|suspend|archiv|disabl)\w*[ _-]*(?:date|on|at|time)\b", re.IGNORECASE)
 _HAS_DIGIT = re.compile(r"\d")
-# The score of a status by its values alone.
+# The score of a status that only its values indicate.
 _WEAK = 0.5
 _MOST_COMBINED = 200
 _YES_AND_NO = 2
-# The key of a choice that reads a column as the opposite of active.
+# The key of an answer that reads a column as the opposite of active.
 OPPOSITE = "invert.Active"
-# Words for yes and no in files whose headers would be known.
+# English words for yes and no. In files with these, a status would have a known header.
 _ENGLISH = {"true", "false", "yes", "no", "y", "n", "t", "f", "1", "0", "on", "off"}
 # Stands for a blank cell among the words of several columns.
 _BLANK = "-"
@@ -36,7 +36,7 @@ _PAIRS = (("true", "false"), ("yes", "no"), ("y", "n"), ("1", "0"), ("t", "f"), 
 
 
 def decide_active(view: View, part: Part) -> None:
-    """Propose how the accounts of a file are read as active or not, with the evidence."""
+    """Propose which accounts of a file are read as active, with evidence."""
     _find_codes(view, part)
     read_statuses(view, part)
     active = part.fields.get("Active")
@@ -53,7 +53,7 @@ def decide_active(view: View, part: Part) -> None:
 
 
 def _ask_for_state(view: View, part: Part) -> None:
-    """Ask whether a column of yes and no in another language, whose header is not known, says who is active."""
+    """Ask whether a column of yes and no in another language says who is active."""
     taken = {meaning.header for meaning in part.fields.values()}
     for column in view.profiles:
         words = [fold(word) for word in column.distinct]
@@ -72,7 +72,7 @@ def _ask_for_state(view: View, part: Part) -> None:
 
 
 def read_statuses(view: View, part: Part) -> None:
-    """Choose among several columns of statuses, and note one that says the opposite."""
+    """Choose among several status columns, and handle one that means the opposite of active."""
     found = [each for each in meanings(Content.USERS, view.profiles) if each.field == "Active" and each.score > _WEAK]
     if len(found) > 1 and "Active" in part.fields:
         _use_several(view, part, found)
@@ -82,7 +82,7 @@ def read_statuses(view: View, part: Part) -> None:
 
 
 def _use_several(view: View, part: Part, found: Sequence[Meaning]) -> None:
-    """Read accounts as active if all columns say so; ask if columns disagree."""
+    """Read accounts as active if all status columns say so; ask a question if they disagree."""
     inactive = {each.header: _inactive_rows(view.by_header[each.header]) for each in found}
     best = max(found, key=lambda each: (len(inactive[each.header]), each is part.fields["Active"]))
     rest = [each.header for each in found if not inactive[each.header] <= inactive[best.header]]
@@ -106,7 +106,7 @@ def _use_several(view: View, part: Part, found: Sequence[Meaning]) -> None:
 
 
 def _ask_for_unread(part: Part, best: str, others: Sequence[Profile]) -> None:
-    """Ask which column says who is active if one that is not read has unknown words among known ones."""
+    """Ask which column says who is active if an unread column has both known and unknown words for a status."""
     unknown = [(each.header, word) for each in others if each.statuses for word in each.unknown_statuses[:1]]
     if unknown:
         header, word = unknown[0]
@@ -116,7 +116,7 @@ def _ask_for_unread(part: Part, best: str, others: Sequence[Profile]) -> None:
 
 
 def _combine(part: Part, columns: Sequence[Profile]) -> bool:
-    """Join the words of several columns, and name what each combination means; False if a word is not known."""
+    """Join several status columns and map each combination of words; return False if a word is unknown."""
     words = [_possible_words(each) for each in columns]
     count = 1
     for each in words:
@@ -140,7 +140,7 @@ def _combine(part: Part, columns: Sequence[Profile]) -> bool:
 
 
 def _end_combined(view: View, part: Part) -> None:
-    """Read accounts as inactive whose last day has passed, beside several columns of statuses."""
+    """Read accounts as inactive after their last day, if several status columns were joined."""
     if (found := last_day_beside(view, part, "the status")) is None:
         return
     column, format = found
@@ -154,7 +154,7 @@ def _end_combined(view: View, part: Part) -> None:
 
 
 def _possible_words(profile: Profile) -> list[str]:
-    """Return the words of a column in small letters, their counterparts, and the blank."""
+    """Return the words of a column in lower case, with their opposites and the blank."""
     words = dict.fromkeys(value.lower() for value in profile.distinct)
     for pair in _PAIRS:
         if words.keys() & set(pair):
@@ -174,7 +174,7 @@ def _inactive_rows(profile: Profile) -> set[int]:
 
 
 def _find_codes(view: View, part: Part) -> None:
-    """In a list without header, ask whether a column of few codes such as A and I says who is active."""
+    """Without a header, ask whether a column with a few codes such as A and I says who is active."""
     if view.table.header_line is not None or view.table.skip_lines or "Active" in part.fields:
         return
     taken = {meaning.header for meaning in part.fields.values()}
@@ -186,10 +186,10 @@ def _find_codes(view: View, part: Part) -> None:
 
 
 def _end_by_date(view: View, part: Part) -> None:
-    """Read accounts with a date of deactivation as inactive, if no other column says who is active."""
+    """Read accounts with a deactivation date as inactive, if no other column says who is active."""
     if (column := _dated(view, _ENDED)) is not None:
         part.fields["Active"] = Meaning(column.header, "Active", 0.6, "it says when an account was deactivated")
-        # A zero is no date.
+        # 0 means no date.
         never = dict.fromkeys(["0", *(word for word in column.distinct if fold(word) in NO_DATE)], "Yes")
         part.shape["values"] = {"Active": {**never, ANY_OTHER: "No"}}
         part.evidence.append(f"{column.header} is filled for accounts that are not active")
@@ -198,7 +198,7 @@ def _end_by_date(view: View, part: Part) -> None:
 
 
 def _end_beside_status(view: View, part: Part, active: Meaning) -> None:
-    """Read accounts as inactive whose last day has passed or which were deleted, although their status is active."""
+    """Read accounts as inactive after their last day or deletion, even if their status is active."""
     column = _dated(view, _REMOVED)
     if column is None or column.header == active.header:
         ended_beside(view, part, "Active", active.header)

@@ -25,7 +25,7 @@ _NOT_SHOWN = {"line", "file", "metadata"}
 def understood_by(
     sample: Sample, format: str, encoding: str | None, content: Content, section: Mapping[str, Any]
 ) -> list[dict[str, str]]:
-    """Return the first rows as an import would store them; nothing if the sample alone cannot be read."""
+    """Return the first rows as an import would store them; an empty list if the sample alone cannot be read."""
     shape = msgspec.convert(section["shape"] or {}, FileShape)
     columns = section["columns"]
     group = InputGroup(UUID(int=0), "", content, columns, None, allow_rejects=True, shape=shape)

@@ -1,4 +1,4 @@
-"""Propose how values are read: formats of dates, and words for statuses and types."""
+"""Propose how to read values: formats of dates, and words for statuses and types."""
 
 import re
 from collections import Counter
@@ -13,7 +13,7 @@ from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.profiles import DATES, EXCEL, Profile, is_serial
 from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
 
-# One-letter and local words for statuses; proposed with little confidence.
+# Abbreviations and informal words for statuses, proposed as guesses.
 _GUESSED = {
     "loa": "Yes", "leaveofabsence": "Yes", "expiredgrace": "Yes", "lockedtimed": "Yes",
     "joined": "Yes", "fulltime": "Yes", "parttime": "Yes", "permanent": "Yes", "regular": "Yes",
@@ -46,7 +46,7 @@ def add_dates(view: View, part: Part) -> None:
             part.evidence.append(f"{meaning.header} has words for no date: {', '.join(words[:3])}")
             _blank_words(view, part, column, words)
         if all("." in value for value in column.values if fold(value) not in NO_DATE):
-            # Dates with dots begin with the day.
+            # In dates with dots the day comes first.
             formats = [each for each in formats if each != "month first"]
         is_open = {"day first", "month first"} <= set(formats) and "iso" not in formats
         if is_open and (like := _same_order(view, column)):
@@ -66,7 +66,7 @@ def add_dates(view: View, part: Part) -> None:
 
 
 def _same_order(view: View, column: Profile) -> tuple[str, str] | None:
-    """Return another column of dates written alike that allows only one order of day and month, and this order."""
+    """Return another column with the same date notation in which only one order of day and month is possible."""
     orders = {"day first", "month first"}
     alike = [each for each in view.profiles if _signs(each) == _signs(column)]
     sure = [(each.header, found.pop()) for each in alike if len(found := orders & set(each.date_formats)) == 1]
@@ -74,7 +74,7 @@ def _same_order(view: View, column: Profile) -> tuple[str, str] | None:
 
 
 def _signs(column: Profile) -> set[str]:
-    """Return how dates are written: their separators, and the signs of their times."""
+    """Return the notation of the dates, with each number replaced by 0."""
     return {re.sub(r"\d+", "0", value) for value in column.distinct[:_MOST_DATES] if fold(value) not in NO_DATE}
 
 
@@ -84,7 +84,7 @@ def _ask_for_order(part: Part, header: str, text: str) -> None:
 
 
 def _mixed_orders(column: Profile) -> str | None:
-    """Return examples of dates that allow only the one and only the other order of day and month."""
+    """Describe two dates with different orders of day and month; None if there are no such dates."""
     dates = [(each, DATES["day first"](each), DATES["month first"](each)) for each in column.distinct[:_MOST_DATES]]
     by_day = next((each for each, day, month in dates if day and not month), None)
     by_month = next((each for each, day, month in dates if month and not day), None)
@@ -92,7 +92,7 @@ def _mixed_orders(column: Profile) -> str | None:
 
 
 def _blank_words(view: View, part: Part, column: Profile, words: list[str]) -> None:
-    """Name words for no date that the format of the column does not cover; `blank` is for all columns."""
+    """Add words for no date to `blank`, unless the column has a format or another column contains them."""
     if column.date_formats:
         return
     others = {fold(value) for each in view.profiles if each is not column for value in each.distinct}
@@ -101,7 +101,7 @@ def _blank_words(view: View, part: Part, column: Profile, words: list[str]) -> N
 
 
 def add_words(view: View, part: Part) -> None:
-    """Propose values for unknown words, and add a question for each."""
+    """Propose the meaning of unknown words, and add a question for each."""
     if kind := part.fields.get("Type"):
         known = {word: _KINDS.get(_letters(word)) for word in view.by_header[kind.header].distinct[:50]}
         if proposed := {word: value for word, value in known.items() if value and fold(word) not in WORDS["Type"]}:
@@ -114,7 +114,7 @@ def add_words(view: View, part: Part) -> None:
 
 
 def _read_rows(view: View, part: Part, header: str) -> Profile:
-    """Return a column without the rows that are left out."""
+    """Return a column without the rows that the shape leaves out."""
     column = view.by_header[header]
     kept = set(range(len(column.cells)))
     for each in part.shape.get("skipRowsWhere", []):
@@ -127,12 +127,12 @@ def _read_rows(view: View, part: Part, header: str) -> Profile:
 
 
 def _add_locks(view: View, part: Part) -> None:
-    """Read numbers of a lock column, and words of a status column such as Locked, as locked accounts."""
+    """Read numbers in a lock column, and words such as Locked in a status column, as locked accounts."""
     values = part.shape.setdefault("values", {})
     if (locked := part.fields.get("Locked")) is not None:
         column = view.by_header[locked.header]
         if column.numbers == 1 and any(fold(word) not in WORDS["Locked"] for word in column.distinct):
-            # SAP writes the reasons of a lock as a number.
+            # SAP writes the reasons for a lock as a number; 0 means not locked.
             values["Locked"] = {"0": "No", ANY_OTHER: "Yes"}
     active = part.source("Active") if part.content == Content.USERS and locked is None else None
     words = [word for word in view.by_header[active].distinct if _LOCKED.search(word)] if active else []
@@ -145,19 +145,19 @@ def _add_locks(view: View, part: Part) -> None:
 
 
 def _ask_for_words(part: Part, field: str, column: Profile) -> None:
-    """Ask for the meaning of each unknown word, with a guess where there is one."""
+    """Ask for the meaning of each unknown word, with a guess if there is one."""
     codes = {fold(word) for word in column.distinct}
     if same_header(column.header).endswith("useraccountcontrol") and column.numbers == 1:
-        # The reader knows the bits of this number.
+        # The reader decodes the bits of userAccountControl.
         return
     doubtful, guessed = _guesses(field, column)
     values = {"Yes": "Yes", "No": "No"} if field == "Active" else _IDENTITY_WORDS
     is_opposite = field in part.shape.get("invert", [])
     if is_opposite:
-        # In a column that says the opposite, Yes means not active.
+        # In a column that means the opposite, Yes means not active.
         values = {"Yes": "No", "No": "Yes"}
     if codes <= _TICKS and not column.is_filled:
-        # A tick means that the header applies, and a blank cell that it does not.
+        # A tick means yes, and a blank cell no.
         given = {**dict.fromkeys(column.distinct, "Yes"), "": "No"}
         part.shape.setdefault("values", {})[field] = given if field == "Active" else {}
         part.evidence.append(f"{column.header} is ticked or blank")
@@ -168,7 +168,7 @@ def _ask_for_words(part: Part, field: str, column: Profile) -> None:
         choices = [ProposedChoice(each, f"values.{field}.", values[each]) for each in ("Yes", "No")]
         part.questions = [*part.questions, OpenQuestion(text, choices)]
     if codes == {"a", "i"} and _STATUS.search(same_header(column.header)):
-        # Together they are only ever active and inactive.
+        # In a status column with no other codes, A and I mean active and inactive.
         known = {word: values[_GUESSED[fold(word)]] for word in column.distinct}
         part.shape.setdefault("values", {}).setdefault(field, {}).update(known)
         part.evidence.append(f"{column.header} has A for active and I for inactive")
@@ -183,15 +183,16 @@ def _ask_for_words(part: Part, field: str, column: Profile) -> None:
 
 
 def _guesses(field: str, column: Profile) -> tuple[set[str], dict[str, str]]:
-    """Return known words that are not sure in this column, and what words probably mean."""
+    """Return the known words that are doubtful in this column, and the probable meanings of words."""
     codes = {fold(word) for word in column.distinct}
-    # T beside other codes is terminated rather than true.
+    # Beside other codes, T means terminated rather than true.
     doubtful = {"t"} if "t" in codes and "f" not in codes and len(codes) > 1 else set()
     if column.numbers == 1 and "0" not in codes and not codes <= WORDS[field].keys():
-        # Among codes such as 1, 2 and 3 not even 1 is sure.
+        # Among codes such as 1, 2 and 3, the meaning of 1 is doubtful too.
         doubtful = codes
     if codes and codes <= {"0", "1"} and _NUMBERED.search(same_header(column.header)):
-        # A status of 0 means active in some systems and not in others; most accounts are active.
+        # A status of 0 means active in some systems and inactive in others. Guess that the most frequent value is
+        # active.
         often = Counter(map(fold, column.values)).most_common(1)[0][0]
         return codes, {**_GUESSED, **{code: "Yes" if often == code else "No" for code in ("0", "1")}}
     return doubtful, _GUESSED

@@ -1,4 +1,4 @@
-"""Read a payload of Veza OAA: accounts, groups and permissions are lists of their own in one document."""
+"""Read a Veza OAA payload: one JSON document with lists of accounts, groups and permissions."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from rolecall.applications.model import Content
 from rolecall.file_shapes.meanings import Meaning
 from rolecall.file_shapes.parts import Part, View
 
-# The accounts; other lists name some of them only.
+# The path of the accounts. Other lists refer only to some of them.
 ACCOUNTS = "applications[].local_users[]"
 _GROUPS = "applications[].local_groups[]"
 _HELD = "identity_to_permissions[].application_permissions[]"
@@ -16,7 +16,7 @@ _FIELDS = {"Username": "local_users.name", "Active": "local_users.is_active", "L
 
 
 def find_payload(view: View) -> list[Part]:
-    """Recognize a payload by the path of its accounts."""
+    """Recognize a Veza payload by the path of its accounts."""
     if view.table.records != ACCOUNTS or _FIELDS["Username"] not in view.by_header:
         return []
     why = "the document is a payload of Veza OAA"

@@ -15,7 +15,7 @@ _MOST_SHEETS = 8
 
 
 def read_workbook(sample: Sample, decided: Decided) -> list[SampleTable]:
-    """Read the sheet that was chosen, or the one with most known headers; then the other sheets with tables."""
+    """Return the chosen sheet, or else the one with most known headers; then the other sheets with tables."""
     if sample.size > MOST_WHOLE:
         raise Unreadable(f"the archive has more than {MOST_WHOLE // 1024**2} MiB; export the data as CSV")
     content = sample.whole()
@@ -37,14 +37,14 @@ def read_workbook(sample: Sample, decided: Decided) -> list[SampleTable]:
     if not found or (decided.sheet and found[0].sheet != decided.sheet):
         raise Unreadable(problems[0])
     if not decided.sheet:
-        # A sheet of titles or instructions has no known headers.
+        # Sheets with titles or instructions have no known headers.
         best = max(found, key=lambda each: (_known(each), len(each.rows) > 0))
         found = [best, *(each for each in found if each is not best)]
     return _named(found, names)
 
 
 def _named(found: list[SampleTable], names: list[str]) -> list[SampleTable]:
-    """Name the sheets; one alone needs no name in the shape."""
+    """Set the name of each sheet; a single sheet needs no name in the shape."""
     for each in found:
         each.evidence = [f"The sheet {each.sheet} of an XLSX file", *each.evidence]
         each.sheets = names
