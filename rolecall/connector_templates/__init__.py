@@ -1,1 +1,1 @@
-"""Connector templates: complete connectors for exports of well-known products, and those that people saved."""
+"""Manage connector templates: connectors for exports of well-known products, and connectors that people saved."""

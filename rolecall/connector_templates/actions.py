@@ -13,7 +13,7 @@ from rolecall.core.ids import new_id
 
 
 async def save_template(db: Db, caller: Caller, raw: Json, facts: Facts) -> UUID:
-    """Save the connector of an application as a template; refuse a name that a template has already."""
+    """Save the connector of an application as a template; reject a name that another template has."""
     body = check(NewConnectorTemplate, raw, await with_mentioned_applications(db, facts, raw))
     if await queries.named(db, body.name):
         raise _taken(body.name)

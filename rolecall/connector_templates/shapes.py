@@ -20,13 +20,13 @@ class ConnectorTemplateDetail(msgspec.Struct, rename="camel"):
 
 
 class ConnectorTemplateList(msgspec.Struct):
-    """The templates that people saved and those that ship with the service, each by name."""
+    """The templates that people saved, then those that ship with the service, both sorted by name."""
 
     templates: list[ConnectorTemplateDetail]
 
 
 class NewConnectorTemplate(Body):
-    """The application whose connector is saved, and a name for it."""
+    """The application whose connector to save, and a name for the template."""
 
     application_id: ApplicationId
     name: Name256

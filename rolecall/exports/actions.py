@@ -10,7 +10,7 @@ from rolecall.core.db import Db, execute
 from rolecall.core.exporting import Outcome, Plan
 from rolecall.exports.model import ExportStatus
 
-# Longer than any export can take: one that is still Running was interrupted with its process.
+# Longer than any export can take: if one is still Running after this time, its process died.
 _LOST_AFTER = timedelta(hours=6)
 
 
@@ -37,7 +37,7 @@ async def start_export(db: Db, plan: Plan, author: Author) -> None:
 
 
 async def finish_export(db: Db, id: UUID, outcome: Outcome, now: datetime) -> None:
-    """Record how an export ended; only a complete one has a digest."""
+    """Record how an export ended, with a digest only if it is complete."""
     is_whole = outcome.status == ExportStatus.FINISHED
     await execute(
         db,
@@ -57,7 +57,7 @@ async def finish_export(db: Db, id: UUID, outcome: Outcome, now: datetime) -> No
 
 
 async def close_lost_exports(db: Db, now: datetime) -> None:
-    """Close exports whose process died. Workers resume those that a schedule writes."""
+    """Mark exports whose process died as failed; not those of schedules, which a worker writes again."""
     await execute(
         db,
         """UPDATE exports SET status = 'Failed', reason = 'The service stopped', finished_on = %(now)s

@@ -27,7 +27,7 @@ EXPORTS = Listing(table="exports", row="e", columns=_COLUMNS, make=_item, newest
 
 
 def _own(caller: Caller) -> UUID | None:
-    """Restrict a caller who may not read the audit to their own exports."""
+    """Return the id of a caller who may see only their own exports; None for a caller who may read the audit."""
     return None if Scope.AUDIT_READ in caller.scopes else caller.id
 
 
@@ -53,7 +53,7 @@ async def last_of_reports(db: Db, report_ids: Sequence[UUID]) -> dict[UUID, Expo
 
 
 async def get(db: Db, id: str, caller: Caller | None = None) -> ExportItem:
-    """Get one export; with a caller only if they may see it."""
+    """Get one export. If `caller` is set, they must be allowed to see it."""
     rows = await fetch_rows(
         db,
         f"""SELECT {_COLUMNS} FROM exports e

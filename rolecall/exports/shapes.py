@@ -19,7 +19,7 @@ class ExportCaller(msgspec.Struct):
 class ExportItem(msgspec.Struct, rename="camel"):
     """The manifest of an export. Count and digests are null until it has finished.
 
-    `noDataBefore` names the applications that had no import yet at the moment for which the list was exported.
+    `noDataBefore` names the applications that had no import yet at the requested time.
     `reportId` is the report that was run, and `location` is the file that a schedule writes.
     """
 

@@ -1,1 +1,1 @@
-"""The lake: copy what Rolecall knows into Delta Lake tables, for questions that other engines answer."""
+"""Copy the data of Rolecall to Delta Lake tables, so that other query engines can analyze it."""

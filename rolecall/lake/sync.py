@@ -1,8 +1,8 @@
-"""Bring the lake up to date: every table from one snapshot of the database, and only what changed since the last time.
+"""Synchronize the lake: copy the rows that changed since the last sync, from one snapshot of the database.
 
-A commit of a Delta table records the snapshot that it contains: the oldest transaction that was still running then.
-Rows of that and of later transactions are read again and replace what the lake has of them, so a sync that was killed
-is simply run again. A table whose last snapshot is of another database, or of a later moment of this one, is replaced.
+Each commit of a Delta table records the position of its snapshot: the oldest transaction that was still running. The
+next sync merges the rows of that transaction and of later ones. Merging is idempotent, so a sync that was killed can
+simply be repeated. A table is replaced if it came from another database, or from a later state of this one.
 """
 
 from collections.abc import Iterator
@@ -24,9 +24,9 @@ from rolecall.lake.tables import TABLES, LakeTable
 
 SYNCS = "syncs"
 _BATCH_BYTES = 16 * 1024 * 1024
-# Small enough that a few changed rows do not rewrite a whole application.
+# Small, because a changed row rewrites the whole file that contains it.
 _FILE_BYTES = 32 * 1024 * 1024
-# JSON has no control characters, so that with these marks nothing is quoted: a line is a row.
+# JSON contains no control characters, so with these delimiters nothing is quoted and each line is a row.
 _LINES = r"(FORMAT csv, DELIMITER E'\x01', QUOTE E'\x02')"
 _LOCK = "hashtext('lake'), 0"
 _SNAPSHOT = """
@@ -37,14 +37,14 @@ SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS position,
 
 
 class LakeSnapshot(msgspec.Struct, frozen=True):
-    """A moment of a database; two positions compare only if `database` is the same."""
+    """A state of a database. Positions can be compared only within the same `database`."""
 
     position: int
     database: str
 
 
 class Synced(msgspec.Struct, frozen=True):
-    """What a sync did to a table: rows in the lake, rows written and rows removed."""
+    """The result of a sync for one table: rows in the lake, rows written and rows removed."""
 
     name: str
     version: int
@@ -54,7 +54,7 @@ class Synced(msgspec.Struct, frozen=True):
 
 
 def sync(database_url: str, lake: str, *, full: bool = False) -> Iterator[Synced]:
-    """Bring each table up to date, and record at the end which versions belong together."""
+    """Synchronize each table, then record which versions of the tables belong together."""
     with _written(lake), _snapshot(database_url) as (db, snapshot):
         done = []
         for table in TABLES:
@@ -66,7 +66,7 @@ def sync(database_url: str, lake: str, *, full: bool = False) -> Iterator[Synced
 
 
 def compact(lake: str) -> None:
-    """Rewrite small files as large ones, and remove files that no version of the last week uses."""
+    """Merge small files into large ones, and remove files that no version of the last week uses."""
     with _written(lake):
         for name in (*(table.name for table in TABLES), SYNCS):
             if table := _opened(location(lake, name)):
@@ -81,7 +81,7 @@ def location(lake: str, name: str) -> str:
 
 @contextmanager
 def _written(lake: str) -> Iterator[None]:
-    """Name the place that the library cannot write to."""
+    """Name the lake in errors of the library that writes it."""
     try:
         yield
     except (OSError, DeltaError) as error:
@@ -103,7 +103,7 @@ def _snapshot(database_url: str) -> Iterator[tuple[psycopg.Connection[Any], Lake
 
 
 class _LakeCopy:
-    """One table of the lake, and the table of the database that it copies."""
+    """One table of the lake and the database table that it copies."""
 
     def __init__(self, db: psycopg.Connection[Any], snapshot: LakeSnapshot, table: LakeTable, place: str) -> None:
         self.db = db
@@ -120,7 +120,7 @@ class _LakeCopy:
         self._merge(target, since)
         count = self._count()
         removed = self._remove_missing(target) if target.count() > count else 0
-        # Something else wrote to the table.
+        # If the counts still differ, something else wrote to the table: replace it.
         return self._replace() if target.count() != count else self._synced(target, removed)
 
     def _fits(self, target: DeltaTable) -> bool:
@@ -128,7 +128,6 @@ class _LakeCopy:
         return names == list(self.table.columns)
 
     def _replace(self) -> Synced:
-
         self.written = 0
         write_deltalake(
             _made(self.place),
@@ -142,7 +141,7 @@ class _LakeCopy:
         return self._synced(DeltaTable(self.place), 0)
 
     def _merge(self, target: DeltaTable, since: int) -> None:
-        """Insert or replace the rows of transactions that the last snapshot may lack."""
+        """Insert or update the rows of transactions that the last snapshot may not contain."""
         frames = self._frames(self.table.statement(f"age(t.xmin) <= age('{since:d}'::xid8::xid)"))
         first = next(frames, None)
         if first is None:
@@ -174,7 +173,6 @@ class _LakeCopy:
         return " AND ".join(f'kept."{name}" = changed."{name}"' for name in columns)
 
     def _commit(self) -> CommitProperties:
-
         return CommitProperties(app_transactions=[Transaction(self.snapshot.database, self.snapshot.position)])
 
     def _count(self) -> int:
@@ -201,7 +199,7 @@ class _LakeCopy:
         return pl.read_ndjson(lines, schema=read).cast(self.table.schema)
 
     def _stream(self, frames: Iterator[pl.DataFrame]) -> RecordBatchReader:
-        """Give the rows to the library batch by batch, and count them."""
+        """Pass the rows to the library in batches, and count them."""
 
         def batches() -> Iterator[Any]:
             for frame in frames:
@@ -214,8 +212,7 @@ class _LakeCopy:
 
 
 def _record(lake: str, snapshot: LakeSnapshot, done: list[Synced]) -> None:
-    """Append the versions of the tables that show the same moment."""
-
+    """Append a row with the versions of all tables that come from this snapshot."""
     row = {
         "synced_on": [datetime.now(UTC)],
         "database": [snapshot.database],
@@ -228,12 +225,11 @@ def _record(lake: str, snapshot: LakeSnapshot, done: list[Synced]) -> None:
 
 
 def _opened(place: str) -> DeltaTable | None:
-
     return DeltaTable(place) if DeltaTable.is_deltatable(place) else None
 
 
 def _made(place: str) -> str:
-    """Create the folder of a table that lies in a folder, readable for its owner only."""
+    """Create the local folder of a table, readable only by its owner; URLs need no folder."""
     if "://" not in place:
         Path(place).mkdir(mode=0o700, parents=True, exist_ok=True)
     return place

@@ -1,7 +1,7 @@
-"""The tables of the lake as data.
+"""Define the tables of the lake.
 
-Each is read from one table of the database, so that the transaction that wrote a row tells whether the lake has it.
-What is joined to it never changes: the ids behind the numbers that imports write.
+Each copies one table of the database: the transaction that wrote a row shows whether the lake has the row already.
+Joined tables only add ids to numbers, which never change.
 """
 
 from collections.abc import Mapping
@@ -15,9 +15,9 @@ _EPOCH = "(extract(epoch FROM {}) * 1000000)::bigint"
 
 
 class LakeTable(msgspec.Struct, frozen=True, kw_only=True):
-    """A table of the lake: where its rows come from, and what identifies one.
+    """A table of the lake: its source, its key and its columns.
 
-    `columns` gives each column its type and the SQL that computes it; in `source` the table itself is `t`.
+    `columns` has the type and the SQL expression of each column. In `source`, `t` is the table that is copied.
     """
 
     name: str
@@ -28,7 +28,7 @@ class LakeTable(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def base(self) -> str:
-        """The table whose rows are copied."""
+        """Return the name of the table that is copied."""
         return self.source.split()[0]
 
     @property
@@ -36,7 +36,7 @@ class LakeTable(msgspec.Struct, frozen=True, kw_only=True):
         return pl.Schema({name: type for name, (type, _) in self.columns.items()})
 
     def statement(self, where: str = "true") -> str:
-        """Select the rows as JSON, with times in microseconds."""
+        """Return the SQL that selects the rows as JSON, with times in microseconds."""
         selected = ", ".join(
             f'{_EPOCH.format(sql) if type == TIME else sql} AS "{name}"' for name, (type, sql) in self.columns.items()
         )
@@ -44,7 +44,7 @@ class LakeTable(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _own(type: pl.DataType, names: str) -> dict[str, tuple[pl.DataType, str]]:
-    """Columns that the lake names as the table does."""
+    """Return columns that have the same names in the lake as in the table."""
     return {name: (type, f't."{name}"') for name in names.split()}
 
 

@@ -1,1 +1,1 @@
-"""Reports: saved exports of lists. `planning.py` turns one into an export, `running.py` runs the schedules."""
+"""Save exports of lists as reports. `planning.py` turns a report into an export, `running.py` runs schedules."""

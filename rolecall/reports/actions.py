@@ -47,7 +47,7 @@ async def create_report(db: Db, caller: Caller, raw: Json, facts: Facts, config:
 
 
 async def change_report(db: Db, caller: Caller, id: UUID, raw: Json, facts: Facts, config: Config) -> None:
-    """Change the given fields; null removes the schedule or the owner."""
+    """Change the fields in the body; null removes the schedule or the owner."""
     await _lock(db, id)
     facts = await with_mentioned_identities(db, facts, raw)
     body = check(ReportChanges, raw, facts)
@@ -65,7 +65,7 @@ async def change_report(db: Db, caller: Caller, id: UUID, raw: Json, facts: Fact
 
 
 async def delete_report(db: Db, id: UUID, now: datetime) -> None:
-    """Delete a report; its runs can still be read."""
+    """Mark a report as deleted; its runs can still be read."""
     await _lock(db, id)
     await execute(
         db,
@@ -80,7 +80,7 @@ def _each_once(ids: Sequence[UUID]) -> list[UUID]:
 
 
 def _columns(body: ReportFields) -> dict[str, Any]:
-    """Return the values of the given optional fields, by column."""
+    """Map the fields in the body to columns of the table."""
     values = body.model_dump(include={"description", "columns", "period", "format"}, exclude_none=True)
     if body.filters is not None:
         values["filters"] = Jsonb(body.filters)
@@ -102,10 +102,10 @@ async def _write(db: Db, sql: str, **values: Any) -> None:
 
 
 async def _check(db: Db, caller: Caller, id: UUID, facts: Facts, config: Config) -> None:
-    """Check the report as a whole, as it was written; an error rolls it back."""
+    """Check the whole report after it was written; an error rolls the transaction back."""
     report = await queries.get(db, id)
     scope = list_named(report.list).scope
-    # A schedule would otherwise show its author a list that they may not read.
+    # Otherwise a schedule would write a list for an author who may not read it.
     if scope not in caller.scopes:
         raise Forbidden(scope)
     problems = [*_problems(report, facts, config)]
@@ -116,7 +116,7 @@ async def _check(db: Db, caller: Caller, id: UUID, facts: Facts, config: Config)
 async def _unreadable(
     db: Db, caller: Caller, report: ReportDetail, facts: Facts, config: Config
 ) -> AsyncGenerator[Problem]:
-    """Open the list without reading rows, to find filters that name a missing record or a time in the future."""
+    """Open the list without reading rows, to report filters with an unknown record or a time in the future."""
     if not report.filters.keys() & {AS_OF, RECORD}:
         return
     # Plan without the period, which may have no data yet when the report is saved.

@@ -1,4 +1,4 @@
-"""Decide with whose authority a schedule runs: that of the report's owner, or else of its last author.
+"""Decide on whose authority a schedule runs: the owner of the report, or else its last author.
 
 The last author is the person or token that last saved the report. The authority is read at each run, so a schedule
 stops when that person leaves or the token is revoked, until another person takes over the report.
@@ -23,7 +23,7 @@ ScopesOf = Callable[[Db, UUID], Awaitable[frozenset[str]]]
 
 
 class ScheduleAuthority(msgspec.Struct, frozen=True):
-    """The caller as whom a schedule reads its list; `refusal` says why the caller may not, or is None."""
+    """The caller on whose behalf a schedule reads its list. `refusal` says why the caller may not; None if they may."""
 
     caller: Caller
     refusal: str | None
@@ -43,7 +43,7 @@ async def authority_of(
 
 
 async def _who_saved(db: Db, id: UUID, scope: str, scopes_of: ScopesOf, now: datetime) -> Caller:
-    """Return who last changed the report according to the audit, with the scopes that they have now."""
+    """Return the last author of the report according to the audit, with their current scopes."""
     newest = (await audit.newest_first(db, 1, audit.Filter(entity_id=id))).items
     if not newest:
         return Caller(SYSTEM.id, "", frozenset())
@@ -52,7 +52,7 @@ async def _who_saved(db: Db, id: UUID, scope: str, scopes_of: ScopesOf, now: dat
         return Caller(who.id, who.name, await scopes_of(db, who.id))
     if who.kind == AuthorKind.TOKEN and who.id:
         return Caller(who.id, who.name, await _scopes_of_token(db, who.id, now))
-    # The operator of the machine or the database has no identity, and so cannot leave.
+    # The operator of the machine or the database has no identity, so their authority does not end.
     return Caller(SYSTEM.id, SYSTEM.name, frozenset([scope]))
 
 

@@ -34,7 +34,7 @@ def problem_of(roots: Sequence[str], location: str) -> str | None:
 def missing_folder(roots: Sequence[str], location: str) -> str | None:
     """Return the problem of a missing local folder, or None.
 
-    A root that is missing too may exist on the worker's host.
+    If the root is missing too, report none: it may exist on the host of the worker.
     """
     files, path = fsspec.core.url_to_fs(location) if "://" in location else _local(location)
     is_local = isinstance(files, LocalFileSystem)
@@ -63,7 +63,7 @@ class Destination:
         self._files, folder = fsspec.core.url_to_fs(location) if "://" in location else _local(location)
         self._is_local = isinstance(self._files, LocalFileSystem)
         if self._is_local:
-            # Resolve once and check again, so that a link that is changed later cannot redirect the file.
+            # Resolve links once and check the result, so that a link that changes later cannot redirect the file.
             folder = str(Path(folder).resolve())
             if not is_below(_local_roots(roots), Path(folder)):
                 raise PermissionError(OUTSIDE)
@@ -81,14 +81,14 @@ def _local(location: str) -> tuple[Any, str]:
 
 
 def _local_roots(roots: Sequence[str]) -> list[Path]:
-    """Return the roots on local file systems, resolved."""
+    """Return the local roots with resolved links."""
     plain = [root for root in roots if "://" not in root]
     urls = [root for root in roots if root.startswith(_LOCAL_URLS)]
     return [Path(root).resolve() for root in (*plain, *(LocalFileSystem._strip_protocol(url) for url in urls))]
 
 
 def _open_local(path: str) -> BinaryIO:
-    """Create a new file; another user of the folder could have put a link in its place."""
+    """Create a new file. Remove what is there first: another user of the folder could have put a link in its place."""
     Path(path).unlink(missing_ok=True)
     return cast(BinaryIO, Path(path).open("xb"))
 
@@ -119,7 +119,7 @@ class FileBeingWritten:
         fault("report.after-rename")
 
     def discard(self) -> None:
-        """Remove what was written, as far as the location still allows it."""
+        """Delete the temporary file, if the location still allows it."""
         with suppress(*source_errors()):
             self._file.close()
         with suppress(*source_errors()):

@@ -19,10 +19,10 @@ from rolecall.web.periods import end_of, start_of
 _IDENTITY = "i.id, i.first_name || ' ' || i.last_name, i.title, i.department, i.status"
 _ACCOUNT = "x.id, x.username, coalesce(v.is_active, false), coalesce(v.is_locked, false)"
 _ENTITLEMENT = "e.id, e.kind, e.header, e.section, e.name, e.display_name, e.risk_rating, e.is_privileged"
-# The version `v` of an account `x` that an import showed.
+# The version `v` of an account `x` as of an import.
 _VERSION = """LEFT JOIN account_versions v ON v.account_number = x.number AND v.from_import <= {number}
     AND (v.until_import IS NULL OR v.until_import > {number})"""
-# Holdings of the entitlements `e` of an application `a`: computed one by one for few, or all at once for many.
+# Who holds the entitlements `e` of an application `a`: computed for each of a few entitlements, or for all at once.
 _OF_EACH = """{entitlements} e JOIN applications a ON a.id = e.application_id {joins}
     CROSS JOIN LATERAL holdings_of(e.id, {as_of}) AS h
     -- Exclude the holdings under a former name, which has rows of its own.
@@ -30,7 +30,7 @@ _OF_EACH = """{entitlements} e JOIN applications a ON a.id = e.application_id {j
 _OF_ALL = """applications a {joins}
     CROSS JOIN LATERAL holdings_within(a.id, {as_of}) AS h JOIN {entitlements} e ON e.id = h.id WHERE true"""
 _FEW = ("privileged",)
-# The names of the groups on each path, found once for all holders.
+# The names of the groups on each path, computed once for all holders.
 _WAYS = """ways AS MATERIALIZED (
         SELECT DISTINCT w.path, array_to_string(group_names(w.path), ' > ') AS names FROM applications a {joins}
         CROSS JOIN LATERAL groups_above(
@@ -48,8 +48,8 @@ _FILTERS_OF_PEOPLE = {
     "identityId": "i.id = %(identityId)s",
     "explained": "(coalesce(any_account.said, own_account.said, models.said) IS NOT NULL) = %(explained)s",
 }
-# Requests and models name access by the group that the account is a direct member of, without a header. One key of all
-# parts, because the planner would join by some of them only.
+# The key by which requests and access models match held access: they name the group of which the account is a direct
+# member, without a header. The parts are one array, because the planner would join by only some of them.
 _GIVEN = """ARRAY[i.id::text, e.application_id::text, (e.kind = 'Group' OR h.path <> '{}')::text,
         CASE WHEN e.kind = 'Group' OR h.path <> '{}' THEN '' ELSE e.header END,
         CASE WHEN e.kind = 'Group' OR h.path <> '{}' THEN '' ELSE e.section END,
@@ -106,12 +106,12 @@ def _live(query: dict[str, Any]) -> str:
     return "" if query.get("applicationId") else " AND NOT a.is_archived"
 
 
-# The entitlements as imports showed them at a past moment, read once.
+# The entitlements as of a past time, computed once.
 _THEN = f"shown AS MATERIALIZED (SELECT e.* FROM {ENTITLEMENTS_AT} AS e), "
 
 
 async def everyones_access(db: Db, query: dict[str, Any], config: Config, now: datetime) -> PastPage[AccessRow]:
-    """List the access of all accounts with the reasons, now or at a past moment."""
+    """List the access of all accounts with the reasons, now or at a past time."""
     as_of = await moment_of(db, query.get("asOf"), config, now)
     shown = "shown" if as_of else "entitlements"
     sql = _filled(
@@ -129,7 +129,7 @@ async def everyones_access(db: Db, query: dict[str, Any], config: Config, now: d
 
 
 def _filled(sql: str, **parts: str) -> str:
-    """Replace the named parts; the SQL itself contains braces."""
+    """Replace the named parts; `str.format` cannot, because the SQL contains braces."""
     for name, part in parts.items():
         sql = sql.replace(f"{{{name}}}", part)
     return sql

@@ -1,4 +1,4 @@
-"""The lists that a report can contain: every list of the API, and three that exist only as files."""
+"""Define the lists that a report can contain: every list of the API, and three that only reports have."""
 
 from typing import Any
 
@@ -40,7 +40,7 @@ _OF_ENTITLEMENTS = {
     "riskRating": a_word_of(Level),
     "privileged": a_flag,
 }
-# Without a start, the whole history of all applications would be read.
+# The start is required: without it, the whole history of all applications would be read.
 _PERIOD = {**A_PERIOD, "from": msgspec.structs.replace(A_PERIOD["from"], required=True)}
 
 

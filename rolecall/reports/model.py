@@ -3,7 +3,7 @@ from datetime import date, datetime, time, timedelta
 from enum import StrEnum
 from zoneinfo import ZoneInfo
 
-# Notified when a schedule should run now.
+# The NOTIFY channel that wakes the worker to write a report.
 CHANNEL = "reports"
 MOST_ATTEMPTS = 3
 # The filters that a period sets.
@@ -47,7 +47,7 @@ def _months_before(first: date, months: int) -> date:
 
 
 def filters_of(period: ReportPeriod, known: Set[str], now: datetime, zone: ZoneInfo) -> Mapping[str, str]:
-    """Return what the period means for a list with these filters: from and until, or its last day as `asOf`."""
+    """Return the filters of a period: `from` and `until`, or its last day as `asOf` if the list has no period."""
     if period == ReportPeriod.NOW:
         return {}
     first, end = _bounds(period, now.astimezone(zone).date())

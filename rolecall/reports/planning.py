@@ -1,4 +1,4 @@
-"""Turn a report into an export: its list, filters, columns and format at a moment."""
+"""Turn a report into an export plan: its list, filters, columns and format at a given time."""
 
 import re
 from collections.abc import Mapping
@@ -41,13 +41,13 @@ def plan(
     filters: Mapping[str, str] = {},
     format: Format | None = None,
 ) -> PlannedRun:
-    """Plan a run at a moment; `filters` and `format` override those of the report."""
+    """Plan a run at a given time; `filters` and `format` override those of the report."""
     source, problems = list_named(report.list), list[Problem]()
     known = source.filters.keys()
     if report.period != ReportPeriod.NOW and not has_past(known):
         problems.append(Problem("period", f"The list {source.name} has no history; set the period to Now"))
     given = {name: text for name, text in {**report.filters, **filters}.items() if text}
-    # A given time replaces the rule.
+    # A time in the given filters replaces the period of the report.
     rule = {} if given.keys() & {AS_OF, FROM, UNTIL} else filters_of(report.period, known, now, config.timezone)
     columns, query = source.columns, dict[str, Any]()
     try:
@@ -84,12 +84,12 @@ def _backwards(query: dict[str, Any], config: Config) -> list[Problem]:
     return [Problem(f"filters.{UNTIL}", "Until must be after from")] if is_backwards else []
 
 
-# File systems allow 255 bytes for a name, which also has a time, the run and the endings of partial files.
+# File systems allow 255 bytes. The name also contains a time, the id of the run and the suffix of partial files.
 MOST_BYTES = 120
 
 
 def file_stem(name: str) -> str:
-    """Return a name for files: letters, digits and dashes, without special characters for shells and file systems."""
+    """Return a name for files of letters, digits and dashes, which is safe in shells and file systems."""
     stem = re.sub(r"[^\w]+", "-", name.replace("'", "").lower()).strip("-_") or "report"
     return stem.encode()[:MOST_BYTES].decode(errors="ignore")
 

@@ -43,7 +43,7 @@ async def by_name(db: Db, page: int) -> Page[ReportDetail]:
 
 
 async def named(db: Db, name: str | None = None) -> list[ReportDetail]:
-    """Return the report with this name, or all by name, without their runs."""
+    """Return the report with this name, or all reports sorted by name, without their runs."""
     condition = "" if name is None else " AND r.name = %(name)s"
     rows = await fetch_rows(db, f"SELECT {_COLUMNS} {_REPORTS}{condition} ORDER BY lower(r.name), r.id", name=name)
     return [_detail(row) for row in rows]

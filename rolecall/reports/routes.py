@@ -57,7 +57,7 @@ async def run_report(
 ) -> ASGIResponse:
     """Run a report and return the file. `filters` replace those of the report. Needs the scope of its list too.
 
-    `X-Export-Id` names the run; `GET /api/exports/{id}` has its row count and SHA-256.
+    The header `X-Export-Id` contains the id of the run; `GET /api/exports/{id}` has its row count and SHA-256.
     """
     body = check(RunBody, raw, facts)
     async with pool.connection() as db:
@@ -77,7 +77,7 @@ async def run_report(
 
 @operation("POST", "/{id:str}/write", scope=Scope.CONFIG_MANAGE)
 async def write_report(db: Db, id: str, config: Config, now: datetime) -> ExportItem:
-    """Write a scheduled report to its location now. The response is the run, which a worker carries out."""
+    """Write a scheduled report to its location now. A worker writes it; the response describes the run."""
     run = await running.fire_now(db, known_guid("Report", id), config, now)
     return await exports.get(db, str(run))
 

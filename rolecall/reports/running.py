@@ -1,7 +1,7 @@
-"""Run scheduled reports: fire what is due, and write each file, in the worker.
+"""Run scheduled reports in the worker: fire due schedules, and write the file of each run.
 
-A run is a row of `exports` from the moment its schedule fires; `report_firings` names the unfinished one. The
-process that writes it holds an advisory lock. If it dies, another worker writes the file from the beginning.
+When a schedule fires, its run is inserted into `exports`; `report_firings` refers to the run until it is finished. The
+process that writes the file holds an advisory lock. If it dies, another worker writes the file from the beginning.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ from rolecall.reports.shapes import ReportDetail
 
 log = structlog.get_logger("rolecall.reports")
 
-# A snapshot holds back VACUUM.
+# The time limit of a run: its database snapshot prevents VACUUM from removing dead rows.
 LONGEST_SECONDS = 7200.0
 
 
@@ -52,11 +52,11 @@ class ScheduledRun(msgspec.Struct, frozen=True):
 
 
 class RunFailed(Exception):
-    """The run cannot succeed now; the message is the reason shown to people."""
+    """Report why a run failed. The message is shown to people."""
 
 
 async def run_reports(pool: Pool, config: Config, now: datetime, scopes_of: ScopesOf) -> bool:
-    """Fire the schedules that are due, then write their files, one after the other."""
+    """Fire due schedules, then write the files of all unfinished runs, one after the other."""
     async with pool.connection() as db:
         await _fire_schedules(db, config, now)
         runs = await fetch_all(
@@ -85,7 +85,10 @@ async def _fire_schedules(db: Db, config: Config, now: datetime) -> None:
 
 
 async def _fire(db: Db, id: UUID, fired_at: datetime | None, config: Config, now: datetime) -> None:
-    """Fire once, even if several workers try. A new schedule counts from now on; several missed times count as one."""
+    """Fire a schedule once, even if several workers try or several times were missed.
+
+    The first call for a new schedule only records the time from which it counts.
+    """
     fired = await execute(
         db,
         """INSERT INTO report_firings AS f (report_id, fired_at) VALUES (%(id)s, %(now)s)
@@ -100,7 +103,7 @@ async def _fire(db: Db, id: UUID, fired_at: datetime | None, config: Config, now
 
 
 async def fire_now(db: Db, id: UUID, config: Config, now: datetime) -> UUID:
-    """Make the worker write a scheduled report now."""
+    """Start a run of a scheduled report now; return its id. The worker writes the file."""
     report = await queries.get(db, id)
     if report.schedule is None:
         raise Conflict("The report has no schedule, so there is no location to write to")
@@ -126,7 +129,7 @@ async def _begin(db: Db, report: ReportDetail, config: Config, now: datetime) ->
         plan = planning.unplanned(report)
         reason = ". ".join(problem.message for problem in error.problems)
     assert report.schedule
-    # The run is part of the name: reports with similar names may be written in the same second.
+    # The name contains the id of the run, because reports with similar names may be written in the same second.
     name = f"{plan.name}-{now.astimezone(UTC):%Y%m%dT%H%M%SZ}-{plan.id.hex[-8:]}.{plan.format}"
     plan = msgspec.structs.replace(plan, location=f"{report.schedule.location.rstrip('/')}/{name}")
     await start_export(db, plan, by_system("fire_report", now))
@@ -155,7 +158,7 @@ async def _finish(db: Db, report_id: UUID, run_id: UUID, outcome: Outcome, now: 
 
 @asynccontextmanager
 async def _claimed(pool: Pool, run: ScheduledRun) -> AsyncGenerator[bool]:
-    """Claim a run for this process; another one may have finished it since it was found."""
+    """Claim a run for this process; yield False if another process has it or has finished it."""
     async with pool.connection() as db:
         lock = "hashtextextended(%(id)s, 163)"
         if not await fetch_value(db, f"SELECT pg_try_advisory_lock({lock})", id=str(run.id)):
@@ -190,7 +193,7 @@ async def _run(pool: Pool, config: Config, run: ScheduledRun, scopes_of: ScopesO
 
 
 def _failures() -> tuple[type[Exception], ...]:
-    """Return the errors that fail a run; any other interrupts it, and a worker retries it."""
+    """Return the exceptions that mark a run as failed; after any other exception, a worker retries the run."""
     return (RunFailed, RolecallError, *source_errors())
 
 
@@ -206,7 +209,7 @@ def _said(error: Exception) -> str:
 
 
 async def _authorized(db: Db, config: Config, run: ScheduledRun, scopes_of: ScopesOf) -> tuple[PlannedRun, Caller]:
-    """Plan the run with the authority that the report has now."""
+    """Plan the run with the current authority of the report; raise RunFailed if there is none."""
     try:
         report = await queries.get(db, run.report_id)
     except NotFound:
@@ -253,7 +256,7 @@ async def _write_file(config: Config, planned: PlannedRun, caller: Caller, run: 
 
 
 class FileManifest(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """The manifest next to a file: what the file contains, and the digest to compare it with."""
+    """The manifest beside a file: a description of its content, and its digest."""
 
     id: UUID
     report_id: UUID

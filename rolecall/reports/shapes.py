@@ -42,9 +42,8 @@ class ReportSchedule(msgspec.Struct):
 class ReportDetail(msgspec.Struct, rename="camel"):
     """A saved export of a list.
 
-    Empty `columns` mean all columns; `owner` is the person whose authority its schedule has.
-
-    `recipients` are notified of each scheduled file.
+    If `columns` is empty, the report has all columns. The schedule runs on the authority of `owner`. `recipients` are
+    notified of each scheduled file.
     """
 
     id: UUID
@@ -64,13 +63,13 @@ class ReportDetail(msgspec.Struct, rename="camel"):
 
 
 def _as_text(value: object) -> object:
-    """Accept true and 90 in a filter as well as their text."""
+    """Convert a boolean or a number in a filter to text."""
     if isinstance(value, bool):
         return str(value).lower()
     return str(value) if isinstance(value, int) else value
 
 
-# A description of the values for the OpenAPI document.
+# The accepted types, for the OpenAPI document.
 _ANY_VALUE: Any = str | bool | int
 Filters = Annotated[
     dict[
@@ -134,7 +133,7 @@ class HeldEntitlement(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class AccessRow(msgspec.Struct, rename="camel"):
-    """Access of one account, on one path. `requests` and `models` say why; both are empty if nothing explains it."""
+    """Access of one account on one path. `requests` and `models` explain it; both are empty if nothing does."""
 
     application: str
     identity: HolderIdentity | None
