@@ -1,4 +1,4 @@
-"""The `rolecall` command: one file per noun, imported lazily to keep start-up fast."""
+"""Define the `rolecall` command. Each noun has its own file, imported lazily to keep start-up fast."""
 
 import signal
 import sys

@@ -23,7 +23,7 @@ EXIT_CODES = {errors.NotFound: 3, errors.NotAllowed: 4, errors.Invalid: 5}
 
 @contextmanager
 def connected(profile: str | None) -> Iterator["Client"]:
-    """Yield a client; report errors on stderr and by the exit code."""
+    """Yield a client; report its errors on stderr and by the exit code."""
     from rolecall.client import Client
 
     where = access(profile)
@@ -44,7 +44,7 @@ def report(error: errors.Failed) -> None:
 
 
 def write_file(pieces: Iterator[bytes], output: Path | None) -> None:
-    # Nothing is written when the service refuses.
+    # Read the first piece before opening the file, so that no file is written if the service refuses.
     first = next(pieces, b"")
     with output.open("wb") if output else nullcontext(sys.stdout.buffer) as file:
         file.write(first)

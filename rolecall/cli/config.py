@@ -1,4 +1,4 @@
-"""Configuration as code: export it, plan a change, apply it."""
+"""Export the configuration, plan a change and apply it (configuration as code)."""
 
 import sys
 from collections.abc import Callable, Iterator

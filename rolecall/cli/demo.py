@@ -31,7 +31,7 @@ Everyone in the company can sign in. As an accountant's supervisor, for example:
 
   rolecall demo sign-in {supervisor} --data-dir {folder}
 
-Approve the request for Team Chat there: the carrier creates the account and an import proves it, within seconds.
+Approve the request for Team Chat there: the carrier creates the account and an import verifies it within seconds.
 
 Try:
 

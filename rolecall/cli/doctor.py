@@ -1,4 +1,4 @@
-"""The `doctor` command: print the results of all checks."""
+"""Run the checks of the service and print their results."""
 
 import sys
 from pathlib import Path

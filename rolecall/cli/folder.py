@@ -23,7 +23,7 @@ data_dir_option = click.option(
 
 @contextmanager
 def occupied(data_dir: Path, url: str) -> Iterator[None]:
-    """Lock the data folder for one server; two servers on one folder would do each other's work."""
+    """Lock the data folder for one server, because two servers must not share one."""
     import fcntl
     import os
 
@@ -48,7 +48,7 @@ def occupied(data_dir: Path, url: str) -> Iterator[None]:
 
 
 def service_url(config: "Config") -> str:
-    """Return the URL of the folder's running service, or the configured one."""
+    """Return the URL of the service that runs on the folder, or else the configured one."""
     _, url = _occupant(config.data_dir)
     return url or config.base_url
 
@@ -75,7 +75,7 @@ def database(config: "Config") -> Iterator["Config"]:
 
 @contextmanager
 def found_database(data_dir: Path | None) -> Iterator["Config"]:
-    """Open an existing database only: a mistyped folder must not become a new, empty service."""
+    """Open an existing database; never create one, because the folder may be mistyped."""
     from rolecall.core import config as configuration
     from rolecall.core.errors import CannotRun
     from rolecall.core.postgres import is_made

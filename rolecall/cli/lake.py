@@ -9,19 +9,19 @@ from rolecall.cli.folder import clear_refusals, current_database, data_dir_optio
 
 @click.group
 def lake() -> None:
-    """Copy what Rolecall knows into Delta Lake tables, which DuckDB, Spark, Trino and others read."""
+    """Copy the data of Rolecall to Delta Lake tables, which DuckDB, Spark, Trino and others can read."""
 
 
 @lake.command
 @click.argument("url")
-@click.option("--full", is_flag=True, help="Replace every table, instead of writing what changed.")
+@click.option("--full", is_flag=True, help="Replace every table, instead of writing only changes.")
 @click.option("--compact", is_flag=True, help="Then rewrite small files, and remove files unused for a week.")
 @data_dir_option
 def sync(url: str, full: bool, compact: bool, data_dir: Path | None) -> None:
-    """Bring the tables below URL up to date: all of them as of one moment.
+    """Synchronize the tables below URL with one snapshot of the database.
 
     URL is a folder, or a place such as `s3://bucket/rolecall` whose credentials are in the environment (`AWS_…`).
-    Only what changed since the last sync is written. If a sync is interrupted, run it again.
+    Only changes since the last sync are written. If a sync is interrupted, run it again.
 
     Example: `rolecall lake sync /srv/lake/rolecall`
     """

@@ -1,4 +1,4 @@
-"""Client commands, generated from the table of verbs and the signatures of calls."""
+"""Generate client commands from the table of verbs and the signatures of calls."""
 
 import inspect
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Parameters of client commands as data: which of them accept names, their values for completion, and their help."""
+"""Describe parameters of client commands: which accept names, their values for shell completion, and their help."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Commands that need several calls or read files."""
+"""Define commands that need several calls of the API, or read files."""
 
 import sys
 from collections.abc import Sequence
@@ -159,7 +159,7 @@ def _follow(client: "Client", import_id: str, form: Form) -> None:
             click.echo(line, err=True)
         printed = len(lines)
     if form == Form():
-        run.log = None  # It was printed already.
+        run.log = None  # The log was printed already.
     form.show(run)
     if run.status != "Finished":
         sys.exit(1)

@@ -132,7 +132,7 @@ async def _keep_database(data_dir: Path, stop: asyncio.Event) -> None:
     while not stop.is_set():
         try:
             if await asyncio.to_thread(revive, data_dir):
-                log.error("the database had died and was restarted")
+                log.error("the database died and was restarted")
         except (CannotRun, OSError) as error:
             log.error("the database does not start", reason=str(error))
         await _sleep(stop, _DATABASE_CHECK_SECONDS)
@@ -159,7 +159,7 @@ def _is_ready(plan: ProcessPlan) -> bool:
 
 
 async def _first(stop: asyncio.Event, other: Awaitable[object]) -> bool:
-    """Wait for either; return whether the stop came first."""
+    """Wait for `stop` or `other`; return whether `stop` came first."""
     waits = {asyncio.ensure_future(other), asyncio.ensure_future(stop.wait())}
     _, pending = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
     for wait in pending:

@@ -51,7 +51,7 @@ def _step(node: yaml.Node, path: str) -> tuple[int, yaml.Node, str] | None:
 
 
 def _repeated(node: yaml.Node | None, path: str = "") -> Iterator[tuple[int, Problem]]:
-    """Return a duplicate key, of which YAML would silently take the last."""
+    """Yield duplicate keys, because YAML would silently use the last one."""
     if isinstance(node, yaml.SequenceNode):
         for number, entry in enumerate(node.value):
             yield from _repeated(entry, f"{path}{number}.")

@@ -1,4 +1,4 @@
-"""Commands for reports, webhooks and notifications."""
+"""List the commands for reports, webhooks and notifications."""
 
 from rolecall.cli.verbs.model import EXAMPLE_ID, Noun, Verb
 from rolecall.client import calls

@@ -1,4 +1,4 @@
-"""Commands for applications, their sources and imports."""
+"""List the commands for applications, their sources and imports."""
 
 from rolecall.cli.verbs.model import EXAMPLE_ID, Noun, Verb
 from rolecall.client import calls

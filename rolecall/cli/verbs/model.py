@@ -1,4 +1,4 @@
-"""The type of a client command: its call, an example and the columns of its table."""
+"""Define the type of a client command: its call, an example and the columns of its table."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +12,7 @@ PEOPLE = ("id", "last_name", "first_name", "email_address", "type", "department"
 
 
 class Verb(msgspec.Struct, frozen=True):
-    """A verb; `columns` are paths into the items of a list."""
+    """A command of a noun. `columns` are paths into the items of a list."""
 
     call: Callable[..., calls.Call[Any]]
     example: str

@@ -1,4 +1,4 @@
-"""Commands for access reviews."""
+"""List the commands for access reviews."""
 
 from rolecall.cli.verbs.model import EXAMPLE_ID, Noun, Verb
 from rolecall.client import calls
