@@ -1,4 +1,4 @@
-"""A client of the HTTP API, for programs and for the command line.
+"""Call the HTTP API, from programs and from the command line.
 
 with Client("https://rolecall.example", token) as rolecall:
     for person in rolecall.each(calls.list_identities()):

@@ -1,4 +1,4 @@
-"""Errors of a call. Each carries the correlation id under which the service logged the call."""
+"""Define the errors of calls. Each has the correlation id that the log of the service contains."""
 
 import msgspec
 
@@ -25,7 +25,7 @@ class NotAllowed(Failed):
 
 
 class Invalid(Failed):
-    """The request breaks validation rules; `problems` lists them all."""
+    """The request is invalid; `problems` lists all reasons."""
 
     def __init__(self, message: str, correlation_id: str = "", problems: tuple[Problem, ...] = ()) -> None:
         super().__init__(message, correlation_id)
@@ -33,7 +33,7 @@ class Invalid(Failed):
 
 
 class Conflict(Failed):
-    """The record is in a state that does not allow the call."""
+    """The state of the record does not allow the call."""
 
 
 class TooMany(Failed):

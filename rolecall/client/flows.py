@@ -1,4 +1,4 @@
-"""The logic of calls without I/O (sans-I/O): each flow is a generator that yields steps and receives their results.
+"""Implement the logic of calls without I/O (sans-I/O): a flow is a generator that yields steps and receives results.
 
 `http.py` performs the steps, blocking or async.
 """
@@ -73,7 +73,7 @@ Files = Mapping[str, str | Path | Sequence[str | Path]]
 
 
 def advance(flow: Generator[Step, Outcome, T], outcome: Outcome = None) -> Step | Done[T]:
-    """Give a flow the outcome of its last step and return its next step, or its end."""
+    """Send the outcome of the last step to a flow; return its next step, or its end."""
     try:
         return flow.send(outcome)
     except StopIteration as end:

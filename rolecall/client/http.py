@@ -67,7 +67,10 @@ class Client:
         return self._run(flows.upload(application_id, files, self._patience), progress)
 
     def dry_run(self, application_id: Id, files: Files, *, connector: Json | None = None) -> answers.DryRun:
-        """Dry-run an import of `files`, keyed by file group name, and return the result. `connector` is a draft."""
+        """Dry-run an import of `files`, keyed by file group name, and return the result.
+
+        `connector` replaces the saved connector.
+        """
         return self._run(flows.dry_run(application_id, files, connector, self._patience))
 
     def watch(self, import_id: Id) -> Iterator[answers.Import]:
@@ -193,7 +196,7 @@ def _as_file(call: Call[Page[T]], format: str) -> Call[bytes]:
 
 def _options(url: str, token: str) -> dict[str, Any]:
     headers = {"Authorization": f"Bearer {token}", "User-Agent": f"rolecall-client/{__version__}"}
-    # Loading the system's certificates takes 0.1 s, so skip it without TLS.
+    # Loading the certificates of the system takes 0.1 s, so skip it without TLS.
     secure = not url.startswith("http://")
     try:
         return {"base_url": httpx2.URL(url), "headers": headers, "timeout": _TIMEOUT, "verify": secure}
@@ -202,7 +205,7 @@ def _options(url: str, token: str) -> dict[str, Any]:
 
 
 def _parts(step: Request, stack: ExitStack, progress: Progress | None) -> dict[str, Any]:
-    """Open the files again for each attempt, and stream them."""
+    """Return the parts of a form. Files are opened again for each attempt, and streamed."""
     parts: dict[str, Any] = {
         "method": step.method,
         "url": step.path,

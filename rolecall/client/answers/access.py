@@ -1,4 +1,4 @@
-"""Responses about accounts, entitlements and separation of duties."""
+"""Define the responses about accounts, entitlements and separation of duties."""
 
 from datetime import datetime
 from uuid import UUID
@@ -171,7 +171,7 @@ class HolderAccount(Answer):
 
 
 class Holding(Answer):
-    """An account that holds an entitlement; `path` names the groups it comes through, empty when direct."""
+    """An account that holds an entitlement. `path` names the groups that give it; it is empty for a direct holding."""
 
     identity: HolderIdentity | None
     account: HolderAccount

@@ -1,4 +1,4 @@
-"""Responses about webhooks, notifications, tokens, configuration, audit, exports and reports."""
+"""Define the responses about webhooks, notifications, tokens, configuration, audit, exports and reports."""
 
 from collections.abc import Sequence
 from datetime import date, datetime

@@ -1,4 +1,4 @@
-"""Responses about applications, their imports and dry runs."""
+"""Define the responses about applications, their imports and dry runs."""
 
 from datetime import datetime
 from uuid import UUID
@@ -57,7 +57,7 @@ class ImportItem(Answer):
 
 
 class NewImport(Answer):
-    """An import without its application, as creation returns it and as `lastImport` shows it."""
+    """An import without its application: a new one, or `lastImport` of an application."""
 
     id: UUID
     kind: str

@@ -1,4 +1,4 @@
-"""Responses about carriers."""
+"""Define the responses about carriers."""
 
 from datetime import datetime
 from uuid import UUID
@@ -34,7 +34,7 @@ class CarrierBrake(Answer):
 
 
 class Carrier(Answer):
-    """The carrier of an application, what it did last and what its brake holds."""
+    """The carrier of an application, its last steps and the requests that its brake holds."""
 
     kind: str
     url: str

@@ -1,4 +1,4 @@
-"""Response types that others share."""
+"""Define response types that several modules share."""
 
 from datetime import datetime
 from typing import Any, Generic, TypeVar

@@ -1,4 +1,4 @@
-"""Responses about access requests, personnel events, access models and stand-ins."""
+"""Define the responses about access requests, personnel events, access models and stand-ins."""
 
 from datetime import datetime
 from uuid import UUID

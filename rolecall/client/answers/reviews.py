@@ -1,4 +1,4 @@
-"""Responses about access reviews."""
+"""Define the responses about access reviews."""
 
 from datetime import datetime
 from uuid import UUID

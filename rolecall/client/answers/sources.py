@@ -1,4 +1,4 @@
-"""Responses about live sources."""
+"""Define the responses about live sources."""
 
 from datetime import datetime
 from uuid import UUID
@@ -7,7 +7,7 @@ from rolecall.client.answers.common import Answer, Json
 
 
 class Source(Answer):
-    """The live source of an application; `contents` by file group has the keys that are set."""
+    """The live source of an application. `contents` has the settings of each file group."""
 
     kind: str
     url: str

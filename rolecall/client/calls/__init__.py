@@ -1,6 +1,6 @@
-"""Every operation of the service as a function that describes a call; `Client` and `AsyncClient` perform it.
+"""Define a function for every operation of the service. It describes a call, which `Client` or `AsyncClient` performs.
 
-The positional parameters name the record. In a change, an omitted field keeps its value and None clears it.
+Positional parameters identify the record. In a change, an omitted field keeps its value and None clears it.
 """
 
 from rolecall.client.calls.access import *  # noqa: F403

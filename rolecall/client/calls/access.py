@@ -1,4 +1,4 @@
-"""Calls about identities, entitlements and separation of duties."""
+"""Describe the calls about identities, entitlements and separation of duties."""
 
 from collections.abc import Sequence
 from typing import TypedDict, Unpack
@@ -36,7 +36,7 @@ def get_identity(identity_id: Id) -> Call[answers.Identity]:
 
 
 def get_access(identity_id: Id, *, as_of: When | int | None = None) -> Call[answers.EffectiveAccess]:
-    """Show what an identity can do, now or as of a time or an import, and why."""
+    """Show the access of an identity and the reasons, now or as of a time or an import."""
     return describe.get(answers.EffectiveAccess, "/api/identities/{}/access", identity_id, as_of=as_of)
 
 
@@ -125,7 +125,7 @@ def list_duties() -> Call[Page[answers.DutyItem]]:
 
 
 def get_duty(duty_id: Id) -> Call[answers.Duty]:
-    """Show a duty, what its patterns match, and the rules that name it."""
+    """Show a duty, the entitlements that its patterns match, and the rules that use it."""
     return describe.get(answers.Duty, "/api/duties/{}", duty_id)
 
 
@@ -135,7 +135,7 @@ def create_duty(name: str, **fields: Unpack[DutyFields]) -> Call[answers.Duty]:
 
 
 def change_duty(duty_id: Id, **fields: Unpack[DutyChanges]) -> Call[answers.Duty]:
-    """Change the given fields of a duty; conflicts follow at once."""
+    """Change the given fields of a duty; its conflicts are updated at once."""
     return describe.call("PATCH", answers.Duty, "/api/duties/{}", duty_id, body=fields)
 
 
@@ -145,17 +145,17 @@ def simulate_duty(duty_id: Id, **fields: Unpack[DutyChanges]) -> Call[answers.Du
 
 
 def delete_duty(duty_id: Id) -> Call[None]:
-    """Delete a duty that no rule and no past conflict names."""
+    """Delete a duty that no rule and no past conflict refers to."""
     return describe.call("DELETE", type(None), "/api/duties/{}", duty_id)
 
 
 def list_duty_holders(duty_id: Id, *, as_of: When | int | None = None) -> Call[Page[answers.DutyHolder]]:
-    """List who holds a duty and by which access; now or as of a time or an import."""
+    """List the holders of a duty and the access that gives it, now or as of a time or an import."""
     return describe.get(Page[answers.DutyHolder], "/api/duties/{}/holders", duty_id, as_of=as_of)
 
 
 def list_duty_rules() -> Call[Page[answers.DutyRuleItem]]:
-    """List rules by name, with their numbers of conflicts."""
+    """List rules by name, each with its number of conflicts."""
     return describe.get(Page[answers.DutyRuleItem], "/api/duty-rules")
 
 
@@ -177,7 +177,7 @@ def change_duty_rule(rule_id: Id, **fields: Unpack[DutyRuleChanges]) -> Call[ans
 
 
 def simulate_duty_rule(rule_id: Id, *, page: int = 1) -> Call[answers.RuleSimulation]:
-    """Simulate committing the draft: who would be in conflict, since when and by what."""
+    """Simulate committing the draft: who would be in conflict, since when and by which access."""
     return describe.post(answers.RuleSimulation, "/api/duty-rules/{}/simulate", rule_id, page=page)
 
 
@@ -217,7 +217,7 @@ def list_conflict_exceptions(*, status: str | None = None) -> Call[Page[answers.
 def request_exception(
     conflict_id: Id, *, reason: str, control: str, control_owner_id: Id, until: When
 ) -> Call[answers.ConflictDetail]:
-    """Request an exception for a conflict, under a control and with an end."""
+    """Request an exception for a conflict until a date, under a compensating control."""
     return describe.post(
         answers.ConflictDetail,
         "/api/conflicts/{}/except",

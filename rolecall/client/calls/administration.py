@@ -1,4 +1,4 @@
-"""Calls about webhooks, notifications, tokens, settings, audit, exports and reports."""
+"""Describe the calls about webhooks, notifications, tokens, settings, audit, exports and reports."""
 
 from collections.abc import Sequence
 from typing import Any, TypedDict, Unpack
@@ -58,7 +58,7 @@ def test_webhook(webhook_id: Id) -> Call[answers.WebhookDelivery]:
 
 
 def rotate_secret(webhook_id: Id) -> Call[answers.WebhookWithSecret]:
-    """Replace the secret; the old one also signs for 24 hours."""
+    """Replace the secret. For 24 hours deliveries are signed with both secrets."""
     return describe.post(answers.WebhookWithSecret, "/api/webhooks/{}/rotate-secret", webhook_id)
 
 
@@ -127,7 +127,7 @@ def get_notification_preferences() -> Call[answers.NotificationPreferences]:
 def change_notification_preferences(
     **fields: Unpack[NotificationPreferenceChanges],
 ) -> Call[answers.NotificationPreferences]:
-    """Change your channels and rhythms; a kind without channel and rhythm follows the default again."""
+    """Change your channels and rhythms; a kind without channel and rhythm uses the default again."""
     return describe.call("PATCH", answers.NotificationPreferences, "/api/notification-preferences", body=fields)
 
 
@@ -144,7 +144,7 @@ def change_notification_settings(
 
 
 def preview_notification_template(kind: str, *, subject: str, body: str) -> Call[answers.NotificationPreview]:
-    """Show a template with example facts, or what is wrong with it."""
+    """Show a template filled with examples, or why it is invalid."""
     return describe.post(
         answers.NotificationPreview, "/api/notification-settings/preview", kind=kind, subject=subject, body=body
     )
@@ -211,7 +211,7 @@ def change_settings(**fields: Unpack[SettingsChanges]) -> Call[Json]:
 
 
 def get_configuration() -> Call[Json]:
-    """Show the configuration of the service, as a configuration file holds it."""
+    """Show the configuration of the service in the format of a configuration file."""
     return describe.get(dict[str, Any], "/api/configuration")
 
 
@@ -301,7 +301,7 @@ def run_report(report_id: Id, *, format: str | None = None, filters: Json | None
 
 
 def write_report(report_id: Id) -> Call[answers.Export]:
-    """Write a scheduled report to its location now; a worker carries it out."""
+    """Write a scheduled report to its location now; a worker writes the file."""
     return describe.post(answers.Export, "/api/reports/{}/write", report_id)
 
 

@@ -1,4 +1,4 @@
-"""Calls about applications, their imports and dry runs."""
+"""Describe the calls about applications, their imports and dry runs."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -120,12 +120,12 @@ def list_all_accounts(
 
 
 def get_account(account_id: Id) -> Call[answers.AccountDetail]:
-    """Show an account as it is now, or as it last was."""
+    """Show an account as it is now, or as it was before it was removed."""
     return describe.get(answers.AccountDetail, "/api/accounts/{}", account_id)
 
 
 def get_account_access(account_id: Id, *, as_of: When | int | None = None) -> Call[answers.AccessOfAccount]:
-    """Show what an account can do, matched or not, now or as of a time or an import, and why."""
+    """Show the access of an account, matched or not, and the reasons, now or as of a time or an import."""
     return describe.get(answers.AccessOfAccount, "/api/accounts/{}/access", account_id, as_of=as_of)
 
 
@@ -140,7 +140,7 @@ def get_import(import_id: Id) -> Call[answers.Import]:
 
 
 def upload_import(application_id: Id, files: Sequence[tuple[Id, Path]]) -> Call[answers.NewImport]:
-    """Upload files by the id of their file group; `Client.upload` does it by name."""
+    """Upload files by the ids of their file groups; `Client.upload` takes names."""
     return Call(
         method="POST",
         path="/api/application-imports/upload",
@@ -153,7 +153,7 @@ def upload_import(application_id: Id, files: Sequence[tuple[Id, Path]]) -> Call[
 def start_dry_run(
     application_id: Id, files: Sequence[tuple[str, Path]], *, connector: Json | None = None
 ) -> Call[answers.DryRun]:
-    """Start a dry run of files by file group name; `Client.dry_run` waits for the result. `connector` is a draft."""
+    """Start a dry run of files by file group name; `Client.dry_run` waits for it. `connector` replaces the saved one."""
     return Call(
         method="POST",
         path=describe.filled("/api/applications/{}/dry-run", [application_id]),
@@ -209,7 +209,7 @@ def delete_connector_template(template_id: Id) -> Call[None]:
 
 
 def stage_import(application_id: Id) -> Call[answers.NewImport]:
-    """Run an application's import schedule once, now."""
+    """Stage an import with the scheduled files or the live source of an application."""
     return describe.post(answers.NewImport, "/api/application-imports/stage", application_id=application_id)
 
 
@@ -219,7 +219,7 @@ def cancel_import(import_id: Id) -> Call[answers.Import]:
 
 
 def continue_import(import_id: Id) -> Call[answers.Import]:
-    """Continue an import that its guard holds."""
+    """Continue an import that the guard holds."""
     return describe.post(answers.Import, "/api/application-imports/{}/continue", import_id)
 
 

@@ -1,4 +1,4 @@
-"""Calls about carriers."""
+"""Describe the calls about carriers."""
 
 from collections.abc import Mapping, Sequence
 from typing import Unpack
@@ -34,7 +34,7 @@ class CarrierFields(SourceFields, total=False):
 
 
 def get_carrier(application_id: Id) -> Call[answers.Carrier]:
-    """Show the carrier of an application, what it did last and what its brake holds."""
+    """Show the carrier of an application, its last steps and the requests that its brake holds."""
     return describe.get(answers.Carrier, _PATH, application_id)
 
 
@@ -50,14 +50,14 @@ def delete_carrier(application_id: Id) -> Call[None]:
 
 
 def preview_carrier(application_id: Id, access_request_id: Id) -> Call[answers.CarrierPreview]:
-    """Show what the carrier would do for a request; nothing is sent."""
+    """Show the steps that the carrier would send for a request; nothing is sent."""
     return describe.post(
         answers.CarrierPreview, f"{_PATH}/preview", application_id, access_request_id=str(access_request_id)
     )
 
 
 def release_carrier(application_id: Id, *, access_request_ids: Sequence[str] | None = None) -> Call[answers.Carrier]:
-    """Release the requests that the brake holds: those named, or all."""
+    """Release requests that the brake holds: the given ones, or all."""
     return describe.post(answers.Carrier, f"{_PATH}/release", application_id, access_request_ids=access_request_ids)
 
 

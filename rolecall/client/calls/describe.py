@@ -1,4 +1,4 @@
-"""A call as data, and functions that describe calls by method, path, query and body."""
+"""Define the description of a call, and functions that create one from method, path, query and body."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ When = date | datetime | str
 
 
 class Call(msgspec.Struct, Generic[T_co], frozen=True, kw_only=True):
-    """A call as data. `files` and `form` are the fields of a form. `key`: send an idempotency key with it."""
+    """The description of a call. `files` and `form` are the fields of a form; `key` asks for an idempotency key."""
 
     method: str
     path: str

@@ -1,4 +1,4 @@
-"""Calls about access requests, personnel events, access models and stand-ins."""
+"""Describe the calls about access requests, personnel events, access models and stand-ins."""
 
 from collections.abc import Mapping, Sequence
 from typing import TypedDict, Unpack
@@ -10,7 +10,7 @@ from rolecall.client.calls.describe import Call, Id, When
 
 
 class Access(TypedDict, total=False):
-    """A permission by its names, and the level of access."""
+    """A permission and the level of access to it."""
 
     header: str
     section: str
@@ -86,7 +86,7 @@ def preview_request(
     target_name: str | None = None,
     privileges: Sequence[Access] | None = None,
 ) -> Call[answers.RequestConflicts]:
-    """Show the conflicts of duties that a request would create, without making it."""
+    """Show the conflicts of duties that a request would cause, without creating the request."""
     return describe.post(
         answers.RequestConflicts,
         "/api/access-requests/preview",
@@ -100,7 +100,7 @@ def preview_request(
 
 
 def get_request_conflicts(request_id: Id) -> Call[answers.RequestConflicts]:
-    """Show the conflicts of duties that an access request would create."""
+    """Show the conflicts of duties that an access request would cause."""
     return describe.get(answers.RequestConflicts, "/api/access-requests/{}/conflicts", request_id)
 
 
@@ -239,7 +239,7 @@ def transition_role(
     comment: str | None = None,
     **identity: Unpack[IdentityFields],
 ) -> Call[answers.Event]:
-    """Move a person to another role; with an end date they keep the old role's access until then."""
+    """Move a person to another role. They keep the access of the old role until the end date, if there is one."""
     return describe.post(
         answers.Event,
         "/api/personnel-events/role-transition",
@@ -328,7 +328,7 @@ def list_models() -> Call[Page[answers.AccessModelItem]]:
 
 
 def get_model(model_id: Id) -> Call[answers.AccessModel]:
-    """Show an access model: its committed version and its draft."""
+    """Show the committed version and the draft of an access model."""
     return describe.get(answers.AccessModel, "/api/access-models/{}", model_id)
 
 

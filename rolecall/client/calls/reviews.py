@@ -1,4 +1,4 @@
-"""Calls about access reviews."""
+"""Describe the calls about access reviews."""
 
 from collections.abc import Sequence
 from typing import TypedDict, Unpack
@@ -42,7 +42,7 @@ def get_review(review_id: Id) -> Call[answers.Review]:
 
 
 def create_review(name: str, type: str, *, due_on: When, **fields: Unpack[ReviewSettings]) -> Call[answers.Review]:
-    """Draft a review; it takes its items when it is opened."""
+    """Draft a review; its items are determined when it is opened."""
     body = {"name": name, "type": type, "due_on": due_on, **fields}
     return describe.call("POST", answers.Review, "/api/reviews", body=body)
 
@@ -58,17 +58,17 @@ def preview_review(review_id: Id) -> Call[answers.ReviewPreview]:
 
 
 def open_review(review_id: Id) -> Call[answers.Review]:
-    """Open a draft: take its items from the last finished imports."""
+    """Open a draft, with items from the last finished imports."""
     return describe.post(answers.Review, "/api/reviews/{}/open", review_id)
 
 
 def check_population(review_id: Id) -> Call[answers.PopulationCheck]:
-    """Take the population again from the pinned imports, and compare the digests."""
+    """Compute the population again from the same imports, and compare the digests."""
     return describe.post(answers.PopulationCheck, "/api/reviews/{}/check", review_id)
 
 
 def close_review(review_id: Id, *, confirm: bool = False) -> Call[answers.Review]:
-    """Close a review after its due date; `confirm` lifts the hold."""
+    """Close a review after its due date; `confirm` a close that would flag many accounts."""
     return describe.post(answers.Review, "/api/reviews/{}/close", review_id, confirm=confirm)
 
 
@@ -78,7 +78,7 @@ def cancel_review(review_id: Id) -> Call[answers.Review]:
 
 
 def remind_reviewers(review_id: Id, *, reviewer_ids: Sequence[Id] | None = None) -> Call[answers.Review]:
-    """Remind reviewers who have items left, or only some of them."""
+    """Remind all reviewers who have items left, or only the given ones."""
     return describe.post(answers.Review, "/api/reviews/{}/remind", review_id, reviewer_ids=reviewer_ids)
 
 

@@ -1,4 +1,4 @@
-"""Calls about live sources."""
+"""Describe the calls about live sources."""
 
 from collections.abc import Mapping
 from typing import TypedDict, Unpack
@@ -41,7 +41,7 @@ def delete_source(application_id: Id) -> Call[None]:
 
 
 def test_source(application_id: Id, *, source: Json | None = None) -> Call[answers.SourceTest]:  # noqa: PT028
-    """Connect to the live source, or to a draft of one, and show its first records as understood."""
+    """Connect to the saved or the given live source, and show its first records as an import would read them."""
     return describe.post(answers.SourceTest, f"{_PATH}/test", application_id, source=source)
 
 
