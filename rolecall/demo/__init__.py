@@ -1,1 +1,1 @@
-"""The sample company: a year of history, created through the service's own actions, identical in every run."""
+"""Create the sample company with a year of history, through the actions of the service. Every run is identical."""

@@ -1,4 +1,4 @@
-"""The applications of the sample company and the files they export for import."""
+"""Define the applications of the sample company, and make the files that they export."""
 
 import csv
 import io
@@ -30,11 +30,11 @@ class OtherAccount(NamedTuple):
 
 
 class Application(NamedTuple):
-    """An application; `groups` maps names to description and member departments, `grants` groups to permissions.
+    """An application of the sample company.
 
-    `parents` maps groups to the group above. The members of a group in `leads` are the heads of its departments, who
-    are not in the group above themselves. `renamed` maps groups to their former name and the number of days since the
-    rename.
+    `groups` maps names to a description and member departments, `grants` maps groups to permissions, and `parents` maps
+    groups to their parent group. The members of a group in `leads` are the heads of its departments; they are not
+    direct members of the parent group. `renamed` maps groups to their former name and the days since the rename.
     """
 
     name: str
@@ -192,7 +192,7 @@ def identities_file(people: Iterable[Employee]) -> bytes:
 def files_of(
     application: Application, people: Sequence[Employee], today: date, grants: Iterable[DirectGrant] = (), day: int = 0
 ) -> dict[str, bytes]:
-    """Return the content of the exported files by file group, as of `today`, which is `day` days from now."""
+    """Map file groups to exported files as of `today`, which is `day` days from now."""
     kept = [p for p in people if p.is_here(today) or (application.keeps_leavers and p.joined <= today)]
     users = [person for person in kept if _works_in(person, application.departments)]
     names = {
@@ -230,7 +230,7 @@ def _permission(p: DemoPermission) -> tuple[str, ...]:
 
 
 def _members(application: Application, group: str, users: Iterable[Employee]) -> list[str]:
-    """Return the usernames in a group: heads are in the groups of leads, and not in the groups above those."""
+    """Return the usernames in a group. Heads are in groups of leads, and not in their parent groups."""
     departments = application.groups[group][1]
     above = {application.parents[lead] for lead in application.leads}
     members = [
@@ -255,7 +255,7 @@ def _users(application: Application, users: Iterable[Employee], today: date, day
 
 
 def _last_login(person: Employee, today: date, day: int) -> str:
-    """Return the last login: four months before the file for every twentieth person, else the day of the file."""
+    """Return the last login: four months before the export for every twentieth person, otherwise its day."""
     now = today - timedelta(days=day)
     is_away = int(person.employee_id[1:]) % 20 == 7
     last = min(today, now - timedelta(days=125)) if is_away else today

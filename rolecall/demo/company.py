@@ -115,7 +115,7 @@ class _Company:
         return await reviewers.play(review, self.application_ids, owner, self.midnight)
 
     async def _require_reviews(self) -> None:
-        """Set how often the applications must be reviewed."""
+        """Set how often applications must be reviewed."""
         for name, months in reviewing.EVERY_MONTHS.items():
             async with self._by_clerk("change_application") as db:
                 await applications.change_application(
@@ -123,7 +123,7 @@ class _Company:
                 )
 
     async def _complete_a_review(self) -> None:
-        """Review the ledger and carry out what was revoked, before the export that shows it."""
+        """Review the ledger and carry out the revocations, before the export that shows them."""
         id = await self._review(reviewing.COMPLETED)
         engineer = await self.requesting.person(Who("IT Operations", 1))
         reviewers = reviewing.Reviewing(self.pool, self.config, self.clerk, self._by_clerk, self._travel)
@@ -145,7 +145,7 @@ class _Company:
         await self.requesting.ask_for(id, live.ASKER, live.GROUP, "I need to reach my team")
 
     async def _let_in(self, administrator: str) -> None:
-        """Assign roles last, so that requests that only an administrator can decide are still waiting."""
+        """Assign roles at the end, so that requests for administrators are still waiting."""
         async with self._by_clerk("set_role") as db:
             await console.create_administrator(db, administrator, self._facts())
             for who, role in story.ROLES.items():
@@ -163,7 +163,7 @@ class _Company:
             await stand_ins.create_stand_in(db, self.clerk, raw | more, self._facts())
 
     def _travel(self, day: int, hour: int) -> None:
-        """Set the clock, never past the real time: the last day ends now, so that no record is in the future."""
+        """Set the clock, at most to the real time, so that no record is in the future."""
         clock.travel_to(min(self.midnight + timedelta(days=day, hours=hour), self.began))
 
     def _date(self, day: int) -> str:
@@ -178,7 +178,7 @@ class _Company:
     async def _token(self, name: str) -> tuple[str, Caller]:
         author = by_command_line("token create", clock.now())
         async with self.pool.connection() as db, written_by(db, "company", author):
-            # The token is a year old when the story ends, and valid for as long as a new one.
+            # The token is a year old at the end of the story; let it be valid as long as a new one from then.
             raw = {"name": name, "scopes": list(Scope), "expiresInDays": DEFAULT_DAYS - story.FIRST_DAY}
             made = await tokens.create_token(db, None, raw, self._facts())
         return made.secret, Caller(made.id, display_name(name), _ALL_SCOPES)
@@ -196,7 +196,7 @@ class _Company:
         return [person for person in self.people if person.is_here(today)]
 
     async def _export(self, day: int) -> None:
-        """Import the files of one of the days before the last month; they show what was requested for that day."""
+        """Import the files of a day before the last month. They show the results of the requests for that day."""
         self._travel(day, 9)
         if day in story.PEOPLE_DAYS:
             await self._upload(self.records_id, {"Identities": identities_file(self._here())})
@@ -295,7 +295,7 @@ class _Company:
         await send_mail(self.pool, self.config)
 
     async def _work(self) -> None:
-        """Run the worker's loops: imports concurrently, the others in order, to get the same numbers in each run."""
+        """Run the loops of the worker: imports concurrently, the others in order, so that every run is identical."""
         importing = [loop for loop in LOOPS if loop.run is run_next_import]
         await asyncio.gather(*(self._turn(loop) for loop in importing))
         for _ in range(_ROUNDS):

@@ -1,4 +1,4 @@
-"""Webhook receivers of the sample company, which listen on loopback only while the company is created.
+"""Run webhook receivers of the sample company on loopback while the company is created.
 
 The SSRF guard blocks later deliveries to them, because loopback is not in `ROLECALL_WEBHOOK_ALLOW`.
 """

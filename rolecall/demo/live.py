@@ -1,6 +1,6 @@
-"""The live application of the sample company: fetched from a SCIM server, and changed there by a carrier.
+"""Create an application of the sample company with a live source and a carrier, both on a SCIM server.
 
-An approved request for it is carried out and proven without a person.
+An approved request for it is carried out and verified automatically.
 """
 
 from typing import Any
@@ -22,7 +22,7 @@ from rolecall.sources import actions as sources
 from rolecall.sources import queries as source_queries
 
 NAME = "Team Chat"
-# The person who asks for an account.
+# The person who requests an account.
 ASKER = Who("Accounting", 8)
 GROUP = "Accounting"
 CONNECTOR: Json = {
@@ -64,7 +64,7 @@ _CARRIER: Json = {
 
 
 def fill(peer: ScimPeer, people: list[Employee], without: Employee) -> None:
-    """Give everyone an account in the chat and in the group of their department, except the person who asks for one."""
+    """Create an account in the group of their department for everyone, except the person who requests one."""
     here = [person for person in people if person != without and person.type != "Service Account"]
     groups: dict[str, list[str]] = {}
     for person in here:
@@ -83,7 +83,7 @@ def _user(person: Employee) -> Record:
 
 
 async def create(db: Db, caller: Caller, people: dict[str, Any], peer: ScimPeer, facts: Facts, config: Config) -> UUID:
-    """Create the application with its source and carrier; `people` are its owner and provisioners."""
+    """Create the application with its source and carrier; `people` has its owner and provisioners."""
     raw = {"name": NAME, "priority": "Low", "connector": CONNECTOR, **people}
     id = await applications.create_application(db, raw, facts)
     await sources.put_source(db, caller, id, {**_SOURCE, **_secret(peer)}, facts, config)
@@ -92,7 +92,7 @@ async def create(db: Db, caller: Caller, people: dict[str, Any], peer: ScimPeer,
 
 
 async def reconnect(db: Db, caller: Caller, peer: ScimPeer, facts: Facts, config: Config) -> None:
-    """Point source and carrier to the peer, which listens on another port after each start."""
+    """Set the new URL of source and carrier, because the SCIM server has another port after each start."""
     id = await fetch_value(db, "SELECT id FROM applications WHERE name = %(name)s", name=NAME)
     if id is None:
         return
@@ -103,5 +103,5 @@ async def reconnect(db: Db, caller: Caller, peer: ScimPeer, facts: Facts, config
 
 
 def _secret(peer: ScimPeer) -> Json:
-    """Return the URL of the peer with its token, because a stored secret is bound to the port too."""
+    """Return the URL with the token: a stored secret is bound to host and port, so it must be sent again."""
     return {"url": peer.url, "secret": peer.state.token, "secretRef": None}

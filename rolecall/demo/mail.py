@@ -1,4 +1,4 @@
-"""The mail of the sample company: messages are kept in the outbox, which shows what would have been sent."""
+"""Write messages of the sample company to the outbox, which shows what would have been sent."""
 
 from rolecall.core.checking import Facts
 from rolecall.core.config import Config
@@ -15,6 +15,6 @@ async def keep_mail(db: Db, facts: Facts, config: Config) -> None:
 
 
 async def send_mail(pool: Pool, config: Config) -> None:
-    """Write what is due, as the worker does."""
+    """Write due messages, as the worker does."""
     async with MessageSender(pool, config, lambda: None) as sender:
         await sender.send_due()

@@ -1,4 +1,4 @@
-"""The employees of the sample company, identical in every run."""
+"""Make the employees of the sample company, identical in every run."""
 
 import random
 import unicodedata
@@ -28,13 +28,13 @@ DEPARTMENTS = (
     ("People", "Legal", 5, ("General Counsel", "Counsel", "Paralegal")),
 )
 SERVICE_ACCOUNTS = ("Backup Robot", "Build Robot", "Invoice Robot", "Monitoring Robot")
-# The robots share a mailbox.
+# The mailbox that all robots share.
 ROBOTS = f"robots@{DOMAIN}"
 CONTRACTORS = 5
 # People who left during the year: their department, and how many days ago.
 LEFT = (("Engineering", 210), ("Engineering", 95), ("Sales", 150), ("Accounting", 120))
 _HEADS = {titles[0] for _, _, _, titles in DEPARTMENTS}
-# The first people of a department have been there for more than a year, because the story begins a year ago.
+# This many people of each department joined before the story begins a year ago.
 _OLD_HANDS = 8
 
 _FIRST = """

@@ -1,4 +1,4 @@
-"""People ask for access, and those who are asked respond, through the same actions as in production."""
+"""Let people request access and respond to requests, through the same actions as in production."""
 
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -32,7 +32,7 @@ _AWAITED_TYPE = {status: type for type, status in AWAITED.items()}
 
 
 class Requesting(msgspec.Struct):
-    """The people who ask and respond; the ids of people and applications are filled in while the story is played."""
+    """The people who request access and respond. The story fills in their ids and those of applications."""
 
     pool: Pool
     config: Config

@@ -1,4 +1,4 @@
-"""Reviews of the sample company: one completed, one open and half decided, one overdue."""
+"""Play three reviews of the sample company: one completed, one open and half decided, one overdue."""
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
@@ -24,7 +24,7 @@ from rolecall.settings.policy import RequirementType
 
 
 class ReviewStory(NamedTuple):
-    """A review; the first reviewers submit, the next decides half of their items, the others have not started."""
+    """A review. The first reviewers submit, the next one decides half of their items, the others have not started."""
 
     name: str
     description: str
@@ -119,7 +119,7 @@ class Reviewing:
         return id
 
     async def _decide(self, review_id: UUID, one: ReviewerProgress, story: ReviewStory, n: int) -> None:
-        """Let a reviewer decide: the last one to submit keeps everything at once, the others go item by item."""
+        """Let a reviewer decide: the last one to submit keeps all items at once, the others decide item by item."""
         submits, at_once = n < story.submitters, n == story.submitters - 1
         person = Caller(one.reviewer.id, one.reviewer.name, _SCOPES, is_person=True)
         async with self.pool.connection() as db:
@@ -152,7 +152,7 @@ class Reviewing:
             await deciding.decide_several(db, person, str(review_id), raw, self._facts())
 
     async def carry_out(self, review_id: UUID, engineer: Caller) -> None:
-        """Provision what a review revoked; the next import proves it."""
+        """Carry out the revocations of a review; the next import verifies them."""
         async with self.pool.connection() as db:
             found = await fetch_rows(
                 db,

@@ -1,6 +1,6 @@
-"""A small SCIM server on loopback: the application of the sample company that Rolecall fetches from and changes.
+"""Run a small SCIM server on loopback, from which the sample company fetches accounts and where a carrier changes them.
 
-It keeps its resources in a file, so that the company can be stopped and started again.
+Its resources are in a file, so that the company can be stopped and started again.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ class ScimPeer:
         self.url = ""
 
     def clear(self) -> None:
-        """Delete the remains of an unfinished company."""
+        """Delete all resources that an unfinished set-up left."""
         self.state.resources = {kind: {} for kind in _KINDS}
 
     def fill(self, users: list[Record], groups: dict[str, list[str]]) -> None:
@@ -151,7 +151,7 @@ def _fault(status: int, detail: str) -> web.Response:
 
 @contextmanager
 def serving(peer: ScimPeer) -> Iterator[ScimPeer]:
-    """Serve the peer on loopback, in a thread of its own; `peer.url` is its address."""
+    """Run the server on loopback in its own thread; `peer.url` is its address."""
     loop, ready = asyncio.new_event_loop(), threading.Event()
     runner = web.AppRunner(peer.app(), access_log=None)
 

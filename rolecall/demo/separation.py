@@ -1,4 +1,4 @@
-"""Separation of duties in the sample company: two rules, three conflicts and one exception."""
+"""Set up separation of duties in the sample company: two rules, three conflicts and one exception."""
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager

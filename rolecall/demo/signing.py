@@ -1,4 +1,4 @@
-"""Sign the sample company's transactions, so that the audit names who did what."""
+"""Attribute transactions of the sample company to callers, so that the audit shows who did what."""
 
 import secrets
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""The history of the sample company as data. Days are relative to today: -3 is three days ago."""
+"""Define the history of the sample company. Days are relative to today: -3 is three days ago."""
 
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ from rolecall.demo.applications import (
 )
 
 FIRST_DAY = -365
-# The days of the year on which applications export files, and which ones; from the last month on, each day is played.
+# The days on which applications export files, and which ones. In the last month, every day is played.
 EXPORTS: dict[int, tuple[Application, ...]] = {
     -310: (FINANCE_LEDGER,),
     -255: (FINANCE_LEDGER,),
@@ -23,13 +23,13 @@ EXPORTS: dict[int, tuple[Application, ...]] = {
     -90: (FINANCE_LEDGER, CORPORATE_DIRECTORY),
     -45: (FINANCE_LEDGER, SOURCE_CONTROL),
 }
-# The days among these on which the records of people are exported too.
+# The days on which the records of people are exported too.
 PEOPLE_DAYS = (-195, -45)
 LAST_MONTH = -30
 # The day on which some applications export changed files.
 DRIFT_DAY = -6
 DRIFTING = (CORPORATE_DIRECTORY, CUSTOMER_DESK)
-# The day of a truncated file, which the guard holds.
+# The day and the application of a truncated file, whose import the guard holds.
 SHORT_DAY, SHORT = -1, CORPORATE_DIRECTORY
 
 
@@ -165,7 +165,7 @@ class Description(NamedTuple):
     former: str = ""
 
 
-# The day on which entitlements are described, after the exports of the year.
+# The day on which entitlements get descriptions, after the exports of the year.
 DESCRIBED_DAY = -40
 DESCRIPTIONS = (
     Description(FINANCE_LEDGER, "Release payment run", "Release payments",
@@ -289,6 +289,6 @@ USUAL: tuple[tuple[Application, Privilege], ...] = (
     (SOURCE_CONTROL, ("Team", "", "Release Managers")),
 )
 REQUESTS_A_DAY = 2
-# No requests are created on two days of the week, counted from today so that the company is the same on every day.
+# Days of the week without requests, counted from today, so that the company does not depend on the current weekday.
 DAYS_OFF = (2, 3)
 REMARK = "Waiting for the vendor to confirm the licence"

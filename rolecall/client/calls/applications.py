@@ -153,7 +153,7 @@ def upload_import(application_id: Id, files: Sequence[tuple[Id, Path]]) -> Call[
 def start_dry_run(
     application_id: Id, files: Sequence[tuple[str, Path]], *, connector: Json | None = None
 ) -> Call[answers.DryRun]:
-    """Start a dry run of files by file group name; `Client.dry_run` waits for it. `connector` replaces the saved one."""
+    """Start a dry run of files by file group name; `Client.dry_run` also waits. `connector` replaces the saved one."""
     return Call(
         method="POST",
         path=describe.filled("/api/applications/{}/dry-run", [application_id]),
