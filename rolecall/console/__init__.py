@@ -1,4 +1,4 @@
-"""The console: HTML screens over the same actions as the API.
+"""Serve the console: HTML screens that call the same actions as the API.
 
 `frame.py` serves every screen, `screens/` has one file per area, and `rendering.py` the templates and the navigation.
 """

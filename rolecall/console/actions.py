@@ -53,7 +53,7 @@ T = TypeVar("T")
 
 
 async def create_administrator(db: Db, email: str, facts: Facts) -> str:
-    """Make the identity with this e-mail administrator, or create one; return the secret of a one-time link."""
+    """Make the identity with this e-mail administrator, creating it if needed; return the secret of a one-time link."""
     person = await queries.person_with_email(db, email)
     identity_id = person.id if person else await _identity_with_email(db, email)
     if identity_id is None:
@@ -169,7 +169,7 @@ async def sign_in_by_password(db: Db, email: str, password: str, now: datetime) 
 
 
 async def _is_current_password(db: Db, person: Person, argon2: str) -> bool:
-    """Check again and lock, because hashing took time and the password may have changed meanwhile."""
+    """Lock the password and check that it did not change while it was hashed."""
     return bool(
         await fetch_value(
             db,
@@ -218,9 +218,9 @@ async def _hash_in_thread(hashing: Callable[..., T], *words: str) -> T:
 
 
 async def change_password(db: Db, person: Person, session: Session, current: str, new: str, now: datetime) -> None:
-    """Set a password after proof of identity, because someone else may hold the session.
+    """Set a password after proof of identity, because another person may be using the session.
 
-    The proof is the current password; for a first one, a sign-in by link or provider a few minutes ago.
+    The proof is the current password. For a first password, it is a sign-in by link or provider a few minutes ago.
     """
     argon2 = await queries.password_of(db, person)
     if argon2 and not await _hash_in_thread(is_password, current, argon2):
@@ -250,9 +250,9 @@ async def sign_out(db: Db, session: Session) -> None:
 
 
 async def sign_as_person(db: Db, session: Session, author: Author) -> Person | None:
-    """Authorize the session inside the writing transaction, and lock session and role until it ends.
+    """Check the session inside the writing transaction, and lock session and role until the transaction ends.
 
-    Removing a role or disabling an identity deletes the session, so these two locks are enough.
+    These two locks are enough: removing a role or disabling an identity deletes the session.
     """
     rows = await fetch_rows(
         db,
@@ -304,7 +304,7 @@ async def delete_old_sessions(db: Db, now: datetime) -> None:
 
 async def _open_session(db: Db, identity_id: UUID, now: datetime) -> str | None:
     """Open a session for a person who may sign in, and make that person the author of the audit entry."""
-    # Wait for a change of the role, which ends sessions.
+    # Wait for a concurrent change of the role, which deletes sessions.
     await execute(db, "SELECT FROM console_roles WHERE identity_id = %(id)s FOR SHARE", id=identity_id)
     if not await queries.person_with_id(db, identity_id):
         return None

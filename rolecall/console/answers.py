@@ -1,4 +1,4 @@
-"""The values that a screen returns: a page, a redirect, or the results of a bulk action."""
+"""Define the values that a screen returns: a page, a redirect, or the results of a bulk action."""
 
 from collections.abc import Sequence
 from typing import Any, Literal

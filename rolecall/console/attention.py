@@ -9,13 +9,13 @@ from rolecall.core.db import Db, fetch_rows, fetch_value
 from rolecall.notifications import health
 from rolecall.tokens import queries as tokens
 
-# Counting stops here, so that the home page stays fast.
+# Stop counting here, to keep the home page fast.
 _MOST_COUNTED = 1000
 _DORMANT_DAYS = 90
 
 
 class Attention(msgspec.Struct, frozen=True):
-    """A number of records, its caption, and where they are listed."""
+    """A number of records with its caption and a link to their list."""
 
     count: int
     label: str
@@ -41,7 +41,8 @@ _FOUND = {
 }
 
 
-# The number changes with imports, curations and archived applications only, so it is computed once for each state.
+# Identifies the state that the number depends on: imports, curations and archived applications. The number is cached
+# for each state.
 _STATE = """SELECT concat_ws(' ', (SELECT max(changed_on) FROM curations),
         (SELECT string_agg(t.import_number::text, ' ' ORDER BY p.id) FROM applications p
          JOIN application_totals t ON t.application_id = p.id WHERE NOT p.is_archived))"""
@@ -57,7 +58,7 @@ async def _privileged_accounts(db: Db, now: datetime) -> Attention:
 
 
 async def accounts_to_look_at(db: Db, now: datetime) -> list[Attention]:
-    """Count leavers', unmatched, disputed and dormant accounts, up to a thousand each, and privileged ones."""
+    """Count unmatched, disputed, dormant and privileged accounts and those of leavers, most up to a thousand."""
     counts = ", ".join(
         f"(SELECT count(*) FROM (SELECT FROM {found} LIMIT {_MOST_COUNTED}) AS found)" for found in _FOUND.values()
     )
@@ -68,13 +69,13 @@ async def accounts_to_look_at(db: Db, now: datetime) -> list[Attention]:
 
 
 async def tokens_to_look_at(db: Db, now: datetime) -> list[Attention]:
-    """Count tokens that programs use in vain, because the person who created them lost the rights."""
+    """Count tokens in use whose scopes are refused, because the person who created them lost the rights."""
     count = len(await tokens.with_refused_scopes(db, now))
     return [Attention(count, "API tokens whose owner lacks rights", "/settings/tokens")] if count else []
 
 
 async def notifications_to_look_at(db: Db, now: datetime) -> list[Attention]:
-    """Count what keeps notifications from arriving."""
+    """Count the problems that prevent notifications from arriving."""
     found = await health.problems(db, now)
     counted = [
         Attention(len(found.failing), "Channels that cannot send notifications", "/settings/notifications"),

@@ -51,7 +51,7 @@ def stacked_bars(title: str, unit: str, names: Sequence[str], bars: Sequence[Sta
 
 
 class ChartLevel(msgspec.Struct, frozen=True):
-    """A value from a moment on; `label` says what changed, `who` by whom, `cause` names the record behind it."""
+    """A value from a time on. `label` describes the change, `who` made it, and `cause` names its record."""
 
     since: datetime
     value: int
@@ -63,9 +63,9 @@ class ChartLevel(msgspec.Struct, frozen=True):
 def step_line(
     title: str, unit: str, levels: Sequence[ChartLevel], start: datetime, end: datetime, width: int = _WIDTH
 ) -> Markup:
-    """Draw a value over time as steps between two moments; before the first level nothing is drawn.
+    """Draw a value over time as steps; nothing is drawn before the first level.
 
-    The drawing scales with its box: for a side panel give `NARROW` as width, so that its text stays readable.
+    The drawing scales with its box. For a side panel pass `NARROW` as width, so that the text stays readable.
     """
     top = _round_up(max((level.value for level in levels), default=0))
     span = (end - start).total_seconds() or 1
@@ -93,7 +93,7 @@ def step_line(
 
 
 class Burndown(msgspec.Struct, frozen=True):
-    """How many items were left from each moment on, between the start and the end of the plan."""
+    """The numbers of items left over time, and the dates of the plan."""
 
     left: Sequence[tuple[datetime, int]]
     start: datetime
@@ -106,7 +106,7 @@ class Burndown(msgspec.Struct, frozen=True):
 
 
 def burndown(title: str, drawn_from: Burndown) -> Markup:
-    """Draw the items left as steps until now, beside the straight line of the plan until the due date."""
+    """Draw the items left as steps until now, and the plan as a straight line to the due date."""
     left, start, end = drawn_from.left, drawn_from.start, drawn_from.end
     span = (end - start).total_seconds() or 1
     top = _round_up(max((count for _, count in left), default=0))
@@ -144,7 +144,7 @@ def _day_label(moment: datetime, x: float, anchor: str) -> Markup:
 
 
 def meter(parts: Sequence[tuple[str, int]], total: int, size: str = "") -> Markup:
-    """Draw a bar that parts of a total fill from the left; the text beside it says the numbers."""
+    """Draw a bar that parts of a total fill from the left. The text beside it has the numbers."""
     x, drawn = 0.0, []
     for name, count in parts:
         width = count * 100 / (total or 1)
@@ -170,7 +170,7 @@ class TimeBar(msgspec.Struct, frozen=True):
 
 
 class _BarRows(msgspec.Struct, frozen=True):
-    """Where a chart of bars has its rows: the left end of the bars, the height of a row, and the name and bar in it."""
+    """The layout of bars over time: the left end of the bars, the row height, and where name and bar are in a row."""
 
     width: int
     left: int
@@ -180,12 +180,12 @@ class _BarRows(msgspec.Struct, frozen=True):
 
 
 _TOP = 18
-# Names stand beside the bars or, on a narrow screen, above them.
+# Names are beside the bars or, on a narrow screen, above them.
 _ROWS = {"roomy": _BarRows(_WIDTH, 150, 28, 16, 3), "cramped": _BarRows(NARROW, 0, 42, 14, 20)}
 
 
 def bars_over_time(title: str, bars: Sequence[TimeBar], start: datetime, end: datetime, now: datetime) -> Markup:
-    """Draw intervals as bars, one row for each name, with a line at the present; once for each width of screen."""
+    """Draw intervals as bars, one row for each name, with a line for today. Draw it once for each screen width."""
     drawn = [
         Markup('<div class="{}">{}</div>').format(style, _bars(title, bars, (start, end, now), rows))
         for style, rows in _ROWS.items()
@@ -251,7 +251,7 @@ def day_of(moment: datetime) -> str:
 def _marks(
     levels: Sequence[ChartLevel], places: Sequence[tuple[float, float]], start: float, width: int
 ) -> list[Markup]:
-    """Mark each step, and label those that have room, newest first."""
+    """Mark each step with a dot, and label the steps that have room, newest first."""
     drawn, free, after = [], float(width), float(width)
     befores = [start, *(x for x, _ in places)]
     for level, (x, y), before in reversed(list(zip(levels, places, befores[:-1], strict=True))):
@@ -260,7 +260,7 @@ def _marks(
         drawn.append(Markup('<circle class="dot" cx="{:.1f}" cy="{:.1f}" r="3.5"></circle>').format(x, y))
         is_right = x - before < _LABEL <= min(after, free) - x
         if is_right or (x <= free and x - start >= _LABEL):
-            # Between close steps there is room for the number only; the table below has the names.
+            # Between close steps there is room only for the number; the table below has the names.
             who = level.who if is_right or x - before >= _LABEL else ""
             drawn.append(_step_label(level.label, who, x, y, is_right=is_right))
             free = x - (0 if is_right else _LABEL)
@@ -279,7 +279,7 @@ def _step_label(label: str, who: str, x: float, y: float, *, is_right: bool) -> 
 
 
 def _grid(top: int, unit: str, width: int = _WIDTH) -> Markup:
-    """Draw three lines with their values; the highest one carries the unit."""
+    """Draw three grid lines with their values, the highest one with the unit."""
     lines = []
     for share in (0, 0.5, 1):
         y = _FLOOR - share * (_FLOOR - 10)

@@ -1,4 +1,4 @@
-"""Draw a conflict over time: when each duty was held, when both were, and when an exception covered it."""
+"""Draw a conflict over time: when each duty was held, when the conflict existed, and when an exception applied."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -15,7 +15,7 @@ def conflict_chart(
 ) -> Markup:
     """Draw a row for each duty, one for the conflicts of this rule and person, and one for the exceptions.
 
-    Days are those of the time zone of `now`.
+    Days are in the time zone of `now`.
     """
     bars = [TimeBar(marked(span.name), span.since, span.until, "held") for span in spans]
     bars += [TimeBar("Conflict", span.since, span.until, "failed") for span in others]

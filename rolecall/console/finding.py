@@ -35,12 +35,12 @@ async def label_of(db: Db, id: UUID | None) -> str:
 
 
 async def known_departments(db: Db, caller: Caller) -> list[str]:
-    """Suggest departments; a limited person must not learn of those that none of their people is in."""
+    """Suggest departments; to a limited person, only departments of people whom they may see."""
     return [] if caller.is_limited else await departments(db)
 
 
 async def the_person(db: Db, field: str, words: str, caller: Caller | None = None) -> str:
-    """Return the id of the one person with this label, id, e-mail, employee ID or name, among the visible people."""
+    """Return the id of the only visible person with this label, id, e-mail, employee ID or name."""
     inner = _IN_BRACKETS.search(words)
     said = inner[1].strip() if inner else words.strip()
     within = await visible_people(db, caller, None) if caller else None
@@ -58,7 +58,7 @@ async def the_person(db: Db, field: str, words: str, caller: Caller | None = Non
 
 
 async def the_colleague(db: Db, field: str, words: str, caller: Caller) -> str:
-    """Return the id of a visible person, or of anyone whose whole e-mail is given; other words find visible people."""
+    """Return the id of a person: anyone by complete e-mail, only visible people by other words."""
     inner = _IN_BRACKETS.search(words)
     email = (inner[1] if inner else words).strip()
     bearers = await finding.bearers(db, email) if "@" in email else []
@@ -79,7 +79,7 @@ async def search(db: Db, words: str, caller: Caller) -> list[SearchResult]:
 
 
 class _Sight(msgspec.Struct, frozen=True):
-    """Whose accounts a limited person sees, beside those of the applications that they own or provision."""
+    """The people whose accounts a limited person sees, besides the accounts of their own applications."""
 
     me: UUID
     people: tuple[UUID, ...]
@@ -121,7 +121,7 @@ async def _search(db: Db, words: str, sight: _Sight | None) -> list[SearchResult
 
 
 async def _configured(db: Db, words: str) -> list[SearchResult]:
-    """Find records of which a company has few by any part of their names."""
+    """Find records by any part of their names, for kinds of which a company has few records."""
     if not words:
         return []
     rows = await fetch_rows(
@@ -185,7 +185,7 @@ _MATCHES = f"""SELECT e.id, e.kind, {_SHOWN_NAME} AS name, a.name AS application
 async def entitlements_like(db: Db, words: str, me: UUID | None = None) -> list[EntitlementMatch]:
     """Find entitlements by their label, or by a part of their names; names that begin with the words come first.
 
-    `me` limits them to what this person owns or provisions.
+    `me` limits them to entitlements that this person owns or provisions.
     """
     if not words.strip():
         return []

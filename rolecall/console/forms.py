@@ -18,7 +18,7 @@ from rolecall.core.db import Db, execute
 from rolecall.core.errors import Invalid, Problem
 from rolecall.identities.authority import RecordType
 
-# A field that names a record, and the word of its label in messages of the API. An employee ID is no record.
+# A field with the id of a record. An employee ID is not the id of a record.
 _NAMES_A_RECORD = re.compile(r"(?<!employee)Id$")
 _ID = re.compile(r"^(.+?) ID\b")
 
@@ -33,7 +33,7 @@ def shown(form: Form) -> dict[str, str]:
 
 
 def problems_by_field(error: Invalid) -> dict[str, str]:
-    """Return the problems of each field as one text. A form asks for a person or a record, not for its id."""
+    """Return the problems of each field as one text, without the word id: a form asks for a person or a record."""
     found: dict[str, list[str]] = {}
     for problem in error.problems:
         is_record = _NAMES_A_RECORD.search(problem.field)
@@ -47,7 +47,7 @@ def _sentences(said: list[str]) -> str:
 
 
 def given(form: Form, *names: str) -> Json:
-    """Return the fields that are filled in; a name with a dot becomes a nested object."""
+    """Return the fields that are not empty; a name with a dot becomes a nested object."""
     raw: Json = {}
     for name in names:
         if value := first(form, name):
@@ -56,7 +56,7 @@ def given(form: Form, *names: str) -> Json:
 
 
 def guard_in(form: Form) -> Json:
-    """Return the fields of a guard that are filled in."""
+    """Return the fields of a guard that are not empty."""
     names = ("maxRemovedPercent", "maxNewPercent", "minCount")
     return {name: _number(text) for name in names if (text := first(form, f"guard.{name}"))}
 
@@ -81,7 +81,7 @@ def put(raw: Json, name: str, value: object) -> None:
     raw[last] = value
 
 
-# A slash between spaces; at the start or the end of a line it stands for a part that is empty.
+# A slash between spaces. At the start or the end of a line, the part before or after it is empty.
 _SLASH = re.compile(r"(?:^|(?<=\s))/(?=\s|$)")
 
 
@@ -99,7 +99,7 @@ async def visible_label(db: Db, caller: Caller, id: UUID | None) -> str:
 
 
 async def with_people(db: Db, form: Form, *names: str, caller: Caller | None = None) -> Form:
-    """Replace the names of people in these fields by their ids; a limited caller can name only people they may see."""
+    """Replace the names of people in these fields with ids. A limited caller can name only people they may see."""
     found, problems = dict(form), list[Problem]()
     for name in names:
         try:
@@ -113,12 +113,12 @@ async def with_people(db: Db, form: Form, *names: str, caller: Caller | None = N
 
 
 def filled(form: Form, name: str) -> list[str]:
-    """Return the values of a field that a form repeats, without the empty ones."""
+    """Return the values of a repeated field, without empty ones."""
     return [words for each in form.get(name, []) if (words := each.strip())]
 
 
 async def people_in(db: Db, form: Form, name: str) -> list[str]:
-    """Return the ids of the people that a repeated field names."""
+    """Return the ids of the people who are named in a repeated field."""
     return [await finding.the_person(db, name, words) for words in filled(form, name)]
 
 
@@ -131,13 +131,13 @@ class EditConflict(NamedTuple):
 
 
 def version_of(shown: object) -> str:
-    """Return a checksum of what a form shows; the form sends it back to detect concurrent edits."""
+    """Return a checksum of the values in a form. The form sends it back, to detect concurrent edits."""
     return hashlib.sha256(msgspec.json.encode(shown)).hexdigest()[:16]
 
 
 async def edit_conflict(db: Db, version: str, record: UUID, current: Awaitable[object]) -> EditConflict | None:
     """Return the conflict if the form is older than its record; a form without a version is not checked."""
-    # Serialize concurrent saves, so that the second one sees what the first has written.
+    # Serialize concurrent saves, so that the second one sees the changes of the first.
     await execute(db, "SELECT pg_advisory_xact_lock(hashtextextended(%(id)s, 162))", id=str(record))
     now = version_of(await current)
     if version in ("", now):
@@ -158,7 +158,7 @@ _NO_PERSON = UUID(int=0)
 
 
 async def person_filter(db: Db, query: dict[str, Any], caller: Caller) -> PersonFilter:
-    """Read the filter from the id in a link or the text in a form; a text without a match selects no records."""
+    """Read the filter from the id in a link or the text in a form. A text that matches nobody selects no records."""
     id, words = query.get("identityId"), query.get("person", "")
     if not words:
         return PersonFilter(id, await visible_label(db, caller, id), {})

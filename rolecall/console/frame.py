@@ -62,10 +62,10 @@ class Visit(msgspec.Struct):
     addresses: Addresses = {}
     # The number of requests that wait for this person, shown in the navigation.
     waits: dict[RequirementType, int] = {}
-    # The number of open reviews that wait for this person, shown there too.
+    # The number of open reviews that wait for this person, shown in the navigation.
     reviews_waiting: int = 0
     unread: int = 0
-    # The role does not allow this screen, but everyone may use it for records that concern them.
+    # Whether the screen is open only because of the relation to the record: the role does not allow it.
     acts_by_relation: bool = False
 
     @property
@@ -80,7 +80,7 @@ class Visit(msgspec.Struct):
 
     @property
     def is_prefetch(self) -> bool:
-        """Return whether the script fetches what the person may open next."""
+        """Return whether the script prefetches what the person may open next."""
         return self.request.headers.get("purpose") == "prefetch"
 
     @property
@@ -107,14 +107,14 @@ class Visit(msgspec.Struct):
 Function = Callable[..., Awaitable[Answer]]
 
 
-# A screen for everyone that shows a limited person only what concerns them.
+# The value of `limits` for a screen that itself shows a limited person only records that concern them.
 OWN: Literal["own"] = "own"
 Limits = RecordType | Literal["own"] | None
 
 
 class Screen(msgspec.Struct, frozen=True):
     scope: Scope | None
-    # How the screen serves limited people: not at all, by itself, or if the record in its path concerns them.
+    # Access of limited people: none, checked by the screen itself, or if the record in the path concerns them.
     limits: Limits
     needs: str | None
     is_open: bool
@@ -144,9 +144,9 @@ def screen(
 ) -> Callable[[Function], HTTPRouteHandler]:
     """Register a screen. Without a scope every role may open it; `open` screens need no sign-in.
 
-    `limits` says how the screen serves limited people; without it the screen is closed to them. `needs` is the verb
-    that they must be allowed on the record, if it is not the verb in the path.
-    `delay_seconds` postpones the response after the commit; `revokes` waits for running writes, as for an operation.
+    `limits` says which limited people may open the screen; None means no one. `needs` is the verb that they must be
+    allowed on the record, if it is not the verb in the path. `delay_seconds` delays the response after the commit;
+    `revokes` waits for running writes, as in operations of the API.
     """
 
     def decorate(function: Function) -> HTTPRouteHandler:
@@ -233,7 +233,7 @@ async def _visit(services: Services, request: AnyRequest, db: Db, now: datetime)
 
 
 async def _sign(spec: Screen, visit: Visit) -> None:
-    """Authorize the person again inside the writing transaction, because the form may have taken minutes to arrive."""
+    """Check the person again inside the writing transaction, because the form may have taken minutes to arrive."""
     if spec.revokes:
         await wait_to_revoke(visit.db)
     visit.now = clock.now()
@@ -266,7 +266,7 @@ def _permit(spec: Screen, visit: Visit) -> None:
 
 
 async def _permit_record(spec: Screen, visit: Visit) -> None:
-    """Check the record in the path. The verbs of requests are checked by their actions, with separation of duties."""
+    """Check that the person may use the record in the path. Verbs of requests are checked by their actions."""
     if isinstance(spec.limits, RecordType) and visit.person:
         named = visit.request.path_params.get("verb", SEE) if spec.limits is RecordType.EVENT else SEE
         await record_access.require(visit.db, visit.caller, spec.limits, visit.id, spec.needs or named)

@@ -29,7 +29,7 @@ async def holders_chart(
         return None
     start = max(first, now - timedelta(days=_DAYS[period])) if period in _DAYS else first
     before = [step for step in steps if step.moment <= start]
-    # The chart begins with what was held at its start.
+    # Begin with the number of holders at the start of the period.
     levels = [ChartLevel(start, before[-1].accounts, "", "", f"#{before[-1].number}")] if before else []
     levels += [_level(step) for step in steps if step.moment > start]
     counts = [level.value for level in levels]

@@ -1,4 +1,4 @@
-"""Query what explains the rows of a person's home page: deadlines, who is waited for, and what a move changes."""
+"""Query details for the home page of a person: deadlines, pending reviewers, and the effects of a role change."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -38,7 +38,7 @@ _NO_ACCESS = (Access.NONE, Access.DENY)
 
 
 class ResponseDeadline(msgspec.Struct, frozen=True):
-    """Until when a response is expected, and what happens then."""
+    """When a response is due, and what happens afterwards."""
 
     on: datetime
     then: str
@@ -57,7 +57,7 @@ async def deadlines(db: Db, ids: Sequence[UUID], zone: ZoneInfo) -> dict[UUID, R
 
 
 async def waits_of(db: Db, items: Sequence[AccessRequestItem]) -> dict[UUID, str]:
-    """Say for whom each request waits."""
+    """Describe for whom each request waits."""
     found = {one.id: _waits(one) for one in await requests.details(db, [item.id for item in items])}
     return {id: said for id, said in found.items() if said}
 
@@ -76,7 +76,7 @@ def _waits(request: AccessRequestDetail) -> str:
 
 
 def reasons(waiting: Sequence[tuple[RequirementType, AccessRequestDetail]], person: Person) -> dict[UUID, str]:
-    """Say why each request waits for this person: the reason of the first rule that needs their response."""
+    """Return why each request waits for this person: the reason of the first rule that needs their response."""
     return {request.id: _reason(type, request, person) for type, request in waiting}
 
 
@@ -117,7 +117,7 @@ async def open_conflicts(db: Db, ids: Sequence[UUID]) -> dict[UUID, int]:
 
 
 async def described(db: Db, held: Sequence[ApplicationAccess]) -> dict[entitlements.Named, EntitlementItem]:
-    """Return what people and imports say about the entitlements that a person holds."""
+    """Return the catalogue entries of the entitlements that a person holds."""
     named = [
         (there.application.id, entry.header, entry.section, entry.permission)
         for there in held
@@ -129,12 +129,12 @@ async def described(db: Db, held: Sequence[ApplicationAccess]) -> dict[entitleme
     return {name: found[id] for name, id in ids.items() if id in found}
 
 
-# An entitlement as its name and its application.
+# The names of an entitlement and of its application.
 _Named = tuple[str, str]
 
 
 class MoveChanges(msgspec.Struct, frozen=True):
-    """What a change of role gives and takes; `is_planned` if its requests are not created yet."""
+    """The access that a change of role adds and removes. `is_planned`: its requests are not created yet."""
 
     gets: list[_Named]
     loses: list[_Named]
@@ -142,7 +142,7 @@ class MoveChanges(msgspec.Struct, frozen=True):
 
 
 class OwnMove(msgspec.Struct, frozen=True):
-    """A coming change of role, and what the person keeps."""
+    """An upcoming change of role, with the access that the person keeps."""
 
     id: UUID
     number: int
@@ -153,7 +153,7 @@ class OwnMove(msgspec.Struct, frozen=True):
 
 
 async def own_move(db: Db, person_id: UUID, held: Sequence[ApplicationAccess], now: datetime) -> OwnMove | None:
-    """Return the person's next change of role with what it changes."""
+    """Return the next change of role of a person, with its effects."""
     found = await fetch_rows(
         db,
         """SELECT e.id, e.number, e.needed_on, coalesce(e.changes ->> 'department', '') AS department
@@ -167,7 +167,7 @@ async def own_move(db: Db, person_id: UUID, held: Sequence[ApplicationAccess], n
         return None
     id, number, needed_on, department = found[0]
     changes = await move_changes(db, id, person_id, needed_on)
-    # Access through a group ends with the membership.
+    # Access through a group is lost with the membership.
     keeps = {
         (entry.permission or entry.section, there.application.name)
         for there in held
@@ -179,7 +179,7 @@ async def own_move(db: Db, person_id: UUID, held: Sequence[ApplicationAccess], n
 
 
 async def move_changes(db: Db, event_id: UUID, person_id: UUID, needed_on: datetime) -> MoveChanges:
-    """Return what a change of role gives and takes: its requests, or those that it would create now."""
+    """Return the access that a change of role adds and removes, by its existing or its planned requests."""
     rows = await fetch_rows(
         db,
         """SELECT DISTINCT r.action IN ('Remove', 'Suspend') OR p.requested_access IN ('None', 'Deny'),
@@ -196,7 +196,7 @@ async def move_changes(db: Db, event_id: UUID, person_id: UUID, needed_on: datet
 
 
 async def _planned(db: Db, event_id: UUID, person_id: UUID, needed_on: datetime) -> list[tuple[bool, _Named]]:
-    """Plan the requests of a change of role without creating them; return what each privilege gives or takes."""
+    """Plan the requests of a change of role without creating them; return each privilege, and whether it is removed."""
     type = EventType.ROLE_TRANSITION
     situation = await situation_of(db, type, person_id, *await events.changes_of(db, event_id))
     planned = planned_requests(type, person_id, EventDates(needed_on, None), situation)
@@ -213,7 +213,7 @@ async def _planned(db: Db, event_id: UUID, person_id: UUID, needed_on: datetime)
 
 
 async def moves_of(db: Db, coming: Sequence[EventOfDay]) -> dict[UUID, str]:
-    """Say for each coming change of role what it takes and gives."""
+    """Describe which access each upcoming change of role adds and removes."""
     return {
         event.id: _said(await move_changes(db, event.id, event.identity_id, event.needed_on))
         for event in coming

@@ -1,4 +1,4 @@
-"""Read what a browser sends: forms, and the parameters of a query."""
+"""Parse the input of browsers: forms, and query parameters."""
 
 from datetime import date
 from urllib.parse import parse_qs
@@ -15,7 +15,7 @@ Form = dict[str, list[str]]
 
 
 class BrokenForm(RolecallError):
-    """A malformed form, which our pages never send; it gets an error page instead of the form."""
+    """A malformed form, which our pages never send. The response is an error page instead of the form."""
 
 
 async def plain_form(request: AnyRequest, config: Config) -> Carried:
@@ -60,5 +60,5 @@ a_day = Reader(_day, {"type": "string", "format": "date"})
 
 
 def one_among(*words: str) -> Reader:
-    """Read one of these words; any other value means the first."""
+    """Return a reader for one of these words; any other value means the first word."""
     return Reader(lambda text: text if text in words else words[0], {"type": "string", "enum": list(words)})

@@ -1,4 +1,4 @@
-"""Lists that only the console has, so that they can be exported like the lists of the API."""
+"""Define lists that only the console has, so that they can be exported like the lists of the API."""
 
 from collections.abc import Awaitable, Callable
 from datetime import datetime
@@ -111,7 +111,7 @@ async def accounts_found(db: Db, query: dict[str, Any], id: str) -> Page[Account
 
 
 class AccessLine(msgspec.Struct, rename="camel"):
-    """Access of an account; for an application without data from that time, only when its data begins."""
+    """Access of an account. If the application has no data from that time, only when its data begins."""
 
     application: str
     username: str | None = None
@@ -162,7 +162,7 @@ _OF_REVIEWER = {"reviewerId": a_guid, "applicationId": a_guid}
 
 
 async def _reviewer(db: Db, query: dict[str, Any], caller: Caller, now: datetime) -> UUID:
-    """Return whose items are exported; a limited person exports only those that they can decide."""
+    """Return the reviewer whose items are exported; a limited person exports only items that they can decide."""
     person = await queries.person_of(db, caller.id, now)
     assert person
     asked: UUID = query.get("reviewerId") or person.id
@@ -199,13 +199,13 @@ async def review_quality(db: Db, id: str) -> Page[ReviewerQuality]:
     return read_already(await quality_of_reviewers(db, known_guid("Review", id)))
 
 
-# What a limited person may export: lists that contain only what concerns them, and lists of a record that does, with
-# the filter that names the record.
+# The lists that a limited person may export. OWN_LISTS contain only records that concern them. OWN_RECORDS are lists of
+# one record, by its type and the filter with its id; the record must concern them.
 OWN_LISTS = frozenset(
     {"access-requests", "applications", "events", "identities", "notifications", "requests-to-answer"}
     | {"search-identities", "stand-ins"}
 )
-# Lists of which only this scope shows those of other people: the filter that names the person, and the scope.
+# Lists that show records of other people only with this scope: the filter with the id of the person, and the scope.
 ONE_PERSON: dict[str, tuple[str, Scope]] = {"stand-ins": ("identityId", Scope.CONFIG_MANAGE)}
 OWN_RECORDS: dict[str, tuple[RecordType, str]] = {
     "access-model-members": (RecordType.MODEL, RECORD),
@@ -228,7 +228,7 @@ OWN_RECORDS: dict[str, tuple[RecordType, str]] = {
 
 
 def record_in(name: str, given: dict[str, str]) -> tuple[RecordType, UUID] | None:
-    """Return the record that an export of this list is about, if a limited person may export it for a record."""
+    """Return the record whose list is exported; None if limited people may not export this list for a record."""
     if name not in OWN_RECORDS:
         return None
     type, filter = OWN_RECORDS[name]

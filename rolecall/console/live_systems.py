@@ -1,6 +1,6 @@
-"""Systems that can be connected live: the connector of a new application, and the contents that its source form shows.
+"""Define the systems that the console can connect live: the connector of the new application, and the source settings.
 
-The columns are those that the records of each kind of source have; `docs/sources.md` describes the contents.
+The columns are the fields of the records of each kind of source; `docs/sources.md` describes the contents.
 """
 
 import msgspec
@@ -11,7 +11,7 @@ from rolecall.sources.model import SourceKind
 
 
 class LiveSystem(msgspec.Struct, frozen=True):
-    """A choice of *Connect a live system*; `files` are file groups, or the name of a template that has them."""
+    """A choice of *Connect a live system*. `files` are file groups, or the name of a template with file groups."""
 
     name: str
     kind: SourceKind
@@ -41,7 +41,7 @@ _SCIM_USERS = {
     },
     "shape": _IGNORED,
 }
-# Pushed users have the names of their groups.
+# Pushed users contain the names of their groups.
 _PUSHED_USERS = {
     **_SCIM_USERS,
     "shape": {
@@ -73,7 +73,7 @@ _SQL_PEOPLE = (
     'SELECT employee_id AS "Employee ID", first_name AS "First Name", last_name AS "Last Name", mail AS "Email"'
     " FROM staff"
 )
-# What a source of people is proposed to read.
+# Proposed contents for an identity source.
 PEOPLE: dict[SourceKind, Json] = {
     SourceKind.SCIM: {"path": "Users"},
     SourceKind.SCIM_PUSH: {"path": "Users"},
@@ -83,7 +83,7 @@ PEOPLE: dict[SourceKind, Json] = {
 }
 
 
-# What the address of each kind of source looks like.
+# An example URL for each kind of source.
 URL_EXAMPLES: dict[SourceKind, str] = {
     SourceKind.SCIM: "https://idp.example.com/scim/v2",
     SourceKind.REST: "https://api.example.com/v1",
@@ -145,7 +145,7 @@ LIVE_SYSTEMS = (
 
 
 def proposed_contents(kind: SourceKind, groups: dict[str, bool]) -> Json:
-    """Propose where the file groups of an application come from; `groups` says which are optional."""
+    """Propose the source contents of the file groups of an application; `groups` says which are optional."""
     if list(groups) == [IDENTITIES["name"]]:
         return {str(IDENTITIES["name"]): PEOPLE[kind]}
     of_kind = [system.contents for system in LIVE_SYSTEMS if system.kind is kind]

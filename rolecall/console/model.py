@@ -1,4 +1,4 @@
-"""People who use the console: the scopes of their roles, and how they sign in."""
+"""Define people who use the console, the scopes of their roles, and the limits of sign-ins."""
 
 import hashlib
 import os
@@ -15,7 +15,7 @@ from rolecall.core.caller import Caller, Scope
 from rolecall.core.roles import LIMITED, SCOPES, Role
 from rolecall.settings.policy import RequirementType
 
-# What everyone may do with records that concern them, and what supervisors and owners may do in addition.
+# Scopes that everyone has on records that concern them, and additional ones of supervisors and owners.
 OWN_SCOPES = frozenset(
     {Scope.IDENTITIES_READ, Scope.PERSONNEL_EVENTS_READ, Scope.ACCESS_REQUESTS_READ, Scope.ACCESS_REQUESTS_WRITE}
     | {Scope.REVIEWS_READ}
@@ -26,7 +26,7 @@ OWNER_SCOPES = frozenset({Scope.APPLICATIONS_READ, Scope.IMPORTS_READ})
 SESSION_RESTS = timedelta(hours=12)
 SESSION_LASTS = timedelta(days=7)
 LINK_LASTS = timedelta(hours=24)
-# A link that a person asked for on the sign-in page.
+# For a link that a person requested on the sign-in page.
 MAILED_LINK_LASTS = timedelta(minutes=15)
 # A first password must be set within this time after signing in by link or provider.
 FIRST_PASSWORD_WITHIN = timedelta(minutes=10)
@@ -36,7 +36,7 @@ LONGEST_EMAIL = 256
 
 
 class Person(msgspec.Struct, frozen=True):
-    """The signed-in person, with the assigned role if any, and what they are responsible for."""
+    """The signed-in person: their role, if any, and whether they supervise people or own applications."""
 
     id: UUID
     name: str
@@ -55,7 +55,7 @@ class Person(msgspec.Struct, frozen=True):
         return [(UUID(id), type) for type, id in pairs]
 
     def answers_as(self, type: RequirementType) -> list[UUID]:
-        """Return the reviewers for whom this person responds, first as themselves.
+        """Return the reviewers for whom this person can respond, themselves first.
 
         Administrators also respond for the reviewer `Administrators`.
         """
@@ -63,11 +63,11 @@ class Person(msgspec.Struct, frozen=True):
         return own + [id for id, answered in self.represented if answered == type]
 
     def reviews_as(self) -> list[UUID]:
-        """Return the reviewers for whom this person decides items of reviews; stand-ins who approve decide too."""
+        """Return the reviewers for whom this person decides review items: those for whom they approve requests."""
         return self.answers_as(RequirementType.APPROVE)
 
     def reviewers(self) -> tuple[list[UUID], list[str]]:
-        """Return the reviewers for whom this person responds and the type of each, as two columns."""
+        """Return two columns: the reviewers for whom this person responds, and the type of response of each."""
         pairs = [(id, str(type)) for type in RequirementType for id in self.answers_as(type)]
         return [id for id, _ in pairs], [type for _, type in pairs]
 
@@ -137,5 +137,5 @@ def is_password(password: str, argon2: str) -> bool:
     return True
 
 
-# Checked for an unknown e-mail, so that the response takes as long as for a wrong password.
+# Hashed for an unknown e-mail, so that timing does not show whether the e-mail exists.
 NO_PASSWORD = "$argon2id$v=19$m=65536,t=3,p=1$bJrw6rdUNbtM0opJUXr8Hw$L4dXIFjJmZGvyeNvWWZUd8BxP4E7dwcuYgyBTAAUyxg"  # noqa: S105

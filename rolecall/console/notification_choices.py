@@ -1,4 +1,4 @@
-"""Offer the channel and the rhythm of a kind of notification as one choice of a form."""
+"""Combine the channel and the rhythm of a kind of notification into one choice of a form."""
 
 from collections.abc import Collection
 

@@ -30,16 +30,16 @@ _TIMEOUT = aiohttp.ClientTimeout(total=8)
 _MOST_BYTES = 1024 * 1024
 # Asymmetric algorithms only: with HS256 the published key would be enough to forge a token.
 _ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
-# A request holds its database connection while it waits for the provider, so limit how many wait.
+# Limit how many requests wait for the provider, because each of them holds a database connection.
 _WAITING = asyncio.Semaphore(4)
 
 
 class Unreachable(Exception):
-    """The provider does not answer, or its answer is invalid."""
+    """Report that the provider does not respond, or that its response is invalid."""
 
 
 class SignInRefused(Exception):
-    """The provider rejected the sign-in, or its token is not valid."""
+    """Report that the provider rejected the sign-in, or that its token is invalid."""
 
 
 class Published(msgspec.Struct):

@@ -21,8 +21,9 @@ OVERDUE = timedelta(days=7)
 TROUBLE_LASTS = timedelta(days=7)
 CHART_DAYS = 30
 
-# Pending responses of a person, and of those for whom they stand in. Requests about the person or made by them are left
-# out, for verification also those that either of the two provisioned, and those to which the person responds otherwise.
+# Pending responses of a person and of the reviewers for whom they stand in. Left out are requests about the person or
+# made by them, verifications of what the person or the reviewer provisioned, and, for stand-ins, requests to which the
+# person responds as another reviewer.
 _ASKED = f"""
     FROM responses p JOIN access_requests r ON r.id = p.request_id
     WHERE p.reviewer_id = ANY(%(me)s) AND p.response = 'Pending' AND p.asked AND p.type = %(type)s
@@ -36,14 +37,14 @@ _ASKED = f"""
                                                   AND met.rule = p.rule AND met.response = 'Approved')"""
 
 
-# The navigation shows 99+ from here on.
+# The navigation shows 99+ for this number or more.
 _MOST_COUNTED = 100
 
 
 async def waiting(db: Db, person: Person) -> dict[RequirementType, int]:
-    """Count the requests that wait for this person's response, up to a limit that keeps every page fast."""
+    """Count the requests that wait for this person's response, up to a limit to keep pages fast."""
     asked = _ASKED.replace("%(type)s", "each.type").replace("%(status)s", "each.status")
-    # One parameter for each type, because a person may stand in for one type of response only.
+    # Use the reviewers of each type, because a person may stand in for one type of response only.
     asked = asked.replace("%(me)s", "ARRAY(SELECT m.id FROM reviewers m WHERE m.type = each.type)")
     reviewers, answered = person.reviewers()
     rows = await fetch_rows(
@@ -60,7 +61,7 @@ async def waiting(db: Db, person: Person) -> dict[RequirementType, int]:
         types=list(AWAITED.keys()),
         statuses=list(AWAITED.values()),
     )
-    # At the limit, show the number of rows: there may be more requests, even if some rows repeat a request.
+    # At the limit, return the limit: some rows may repeat a request, but there may be more requests.
     return {RequirementType(type): found if count < _MOST_COUNTED else count for type, count, found in rows}
 
 
@@ -95,7 +96,7 @@ async def tiles(db: Db, person: Person, now: datetime) -> Tiles:
 
 
 def _reviewer(person: Person, type: RequirementType) -> dict[str, Any]:
-    """Return the values of `_ASKED`."""
+    """Return the SQL parameters of `_ASKED`."""
     return {"own": person.id, "me": person.answers_as(type), "type": type, "status": AWAITED[type]}
 
 
@@ -143,8 +144,8 @@ def all_asking(person: Person, type: RequirementType) -> Whole[AccessRequestItem
     )
 
 
-# A failed import counts until the next successful one of the application. Both bounds are given, because for one bound
-# the planner estimates a third of the table.
+# A failed import counts until a later import of the application succeeds. Compare with both bounds: with one bound, the
+# planner would estimate a third of the table.
 _TROUBLED = f"""
     FROM (SELECT f.id FROM application_imports f
           WHERE f.status = 'Failed' AND f.list_key >= time_key(%(since)s, 0) AND f.list_key < {LAST_KEY}

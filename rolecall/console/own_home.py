@@ -1,4 +1,4 @@
-"""Query what the home page shows to a person without a role: their team, applications and requests."""
+"""Query the home page of a person without a role: their team, applications and requests."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -21,9 +21,9 @@ from rolecall.identities.shapes import IdentityDetail
 from rolecall.settings.policy import EventType
 from rolecall.work_items.model import WorkStatus
 
-# The home page names this many people, those with something to note first; the list of people shows the rest.
+# The number of people that the home page names, those with notes first. The list of people has the rest.
 _MOST_NAMED = 10
-# Counting access takes time in proportion to the people: 200 take some 0.3 s.
+# The most people whose access is counted: 200 take about 0.3 s.
 MOST_COUNTED = 200
 _UNUSED_AFTER = timedelta(days=90)
 OVER = (WorkStatus.COMPLETED, WorkStatus.CANCELED)
@@ -36,7 +36,7 @@ class NextEvent(msgspec.Struct, frozen=True):
 
 
 class Member(msgspec.Struct, frozen=True):
-    """A person of a team: what they hold, how much of it has no reason on record, and their next event."""
+    """A person of a team, with numbers about their access and work, and their next event."""
 
     person: IdentityDetail
     access: AccessCounts
@@ -47,15 +47,15 @@ class Member(msgspec.Struct, frozen=True):
 
     @property
     def notes(self) -> tuple[bool, ...]:
-        """Return which notes the person has, the most important first."""
+        """Return whether the person has each kind of note, the most important first. People are sorted by it."""
         found = (self.next_event, self.conflicts, self.open_requests, self.access.unexplained, self.unused)
         return tuple(bool(each) for each in found)
 
 
 class Team(msgspec.Struct, frozen=True):
-    """The people below a supervisor, up to a limit: those with notes by name, and how many there are in all.
+    """The people below a supervisor. `members` are some of them, those with notes first; `count` is the number of all.
 
-    People whose access is not counted come after all others, so they are never named.
+    People whose access is not counted come last, so they are never in `members`.
     """
 
     members: list[Member]
@@ -68,7 +68,7 @@ class Team(msgspec.Struct, frozen=True):
 
     @property
     def most_counted(self) -> int | None:
-        """Return for how many people access was counted, if not for all."""
+        """Return for how many people access was counted; None if for all."""
         return MOST_COUNTED if self.count > MOST_COUNTED else None
 
 
@@ -140,14 +140,14 @@ async def _next_events(db: Db, ids: Sequence[UUID], now: datetime) -> dict[UUID,
 
 
 async def open_requests_of(db: Db, person: Person) -> int:
-    """Count the requests about the person that are not over, without those of their own planned offboarding."""
+    """Count the open requests about the person, without those of their own planned offboarding."""
     sql = f"""SELECT count(*) FROM access_requests r
               WHERE r.identity_id = %(me)s AND NOT r.status = ANY(%(over)s) AND {NOT_OWN_OFFBOARDING}"""
     return int(await fetch_value(db, sql, me=person.id, over=list(OVER)))
 
 
 async def people_source(db: Db) -> str:
-    """Return the name of the application that supplies the people; empty if there is none, or more than one."""
+    """Return the name of the identity source; empty if there is none, or more than one."""
     rows = await fetch_rows(db, "SELECT name FROM applications WHERE is_identity_source AND NOT is_archived LIMIT 2")
     return str(rows[0][0]) if len(rows) == 1 else ""
 

@@ -1,4 +1,4 @@
-"""Write the patterns of a duty as lines of a form, and read them again without loss.
+"""Convert the patterns of a duty to lines of a form and back, without loss.
 
 `Application: group Name` or `Application: permission Header / Section / Permission = Access`. A name that contains one
 of the separators is written in quotation marks, as JSON.
@@ -35,7 +35,7 @@ def _quoted(name: str) -> str:
 
 
 def pattern_in(line: str) -> Json:
-    """Read a line. Without `group` or `permission` it names a permission, without an application it means all."""
+    """Parse a line. Without `group` or `permission` it is a permission; without an application it applies to all."""
     names: list[str] = []
 
     def put_aside(quoted: re.Match[str]) -> str:

@@ -1,4 +1,4 @@
-"""Forms of sources and carriers: how to connect to the system of an application, and fields of JSON."""
+"""Convert forms of sources and carriers: connection settings, and fields with JSON."""
 
 import re
 
@@ -11,13 +11,13 @@ from rolecall.core.errors import Invalid
 from rolecall.sources.shapes import SourceDetail
 
 _BYTE = re.compile(r"byte (\d+)")
-# How much of the text before a mistake is named.
+# How many characters before a JSON error are quoted.
 _NAMED = 20
 _TEXTS = ("kind", "url", "username", "authentication", "header", "secretRef", "secret")
 
 
 def current_peer(detail: SourceDetail | msgspec.Struct) -> dict[str, str]:
-    """Return the fields that say how to connect, as the form shows them."""
+    """Return the connection settings as fields of the form."""
     stored = msgspec.to_builtins(detail)
     texts = {name: stored[name] for name in _TEXTS if name in stored}
     return texts | {
@@ -28,12 +28,12 @@ def current_peer(detail: SourceDetail | msgspec.Struct) -> dict[str, str]:
 
 
 def peer_body(form: Form) -> Json:
-    """Convert the fields that say how to connect to those of the API."""
+    """Convert the connection settings of the form to the body of the API."""
     body: Json = {name: first(form, name) or None for name in _TEXTS}
     body["timeoutSeconds"] = integer(first(form, "timeoutSeconds")) or None
     body["startTls"] = first(form, "startTls") == "yes"
     body["headers"] = json_object("headers", first(form, "headers"))
-    # A new secret replaces the one that the reference names.
+    # A new secret replaces the reference to a secret.
     return body | ({"secretRef": None} if body["secret"] else {})
 
 
@@ -51,7 +51,7 @@ def json_object(name: str, text: str) -> Json | None:
 
 
 def _place(text: str, said: str) -> str:
-    """Return where a text stops being JSON, from the byte that the decoder names."""
+    """Describe where a text stops being valid JSON, from the byte position in the error."""
     found = _BYTE.search(said)
     if not found:
         return ""
@@ -60,7 +60,7 @@ def _place(text: str, said: str) -> str:
 
 
 def problems_by_part(error: Invalid) -> dict[str, str]:
-    """Show problems inside of a JSON field beside that field, with their place."""
+    """Return problems by form field; problems inside a JSON field are added to that field, with their path."""
     found: dict[str, str] = {}
     for field, message in problems_by_field(error).items():
         name, _, place = field.partition(".")

@@ -1,4 +1,4 @@
-"""Read what only the console needs: who is signed in, names for ids, and additional columns."""
+"""Read data that only the console needs: the signed-in person, names for ids, and additional columns."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -17,7 +17,7 @@ from rolecall.identities.model import NOT_PEOPLE
 from rolecall.personnel_events.queries import NOT_OWN_OFFBOARDING
 from rolecall.webhooks.model import DeliveryStatus
 
-# A person `i` with the assigned role `r`, in the order of Person.
+# The columns of a person `i` with the assigned role `r`, in the order of Person.
 SIGN_IN_EMAIL = """coalesce((SELECT u.sign_in_email FROM unconfirmed_emails u WHERE u.identity_id = i.id),
                             i.email_address)"""
 PERSON_COLUMNS = f"""
@@ -66,24 +66,24 @@ async def person_with_id(db: Db, id: UUID) -> Person | None:
 
 
 async def scopes_of(db: Db, identity_id: UUID) -> frozenset[str]:
-    """Return what a person may do with every record; nothing if they left, or if their role is limited or gone."""
+    """Return the scopes of a person on all records; none if they left, or if their role is limited or was removed."""
     person = await fetch_one(db, Person, f"{_PERSON} WHERE i.id = %(id)s AND i.status = 'Active'", id=identity_id)
     return person.caller().scopes if person and not person.is_limited else frozenset()
 
 
 def same_email(column: str) -> str:
-    """Compare with the parameter `email`, ignoring the case of ASCII letters: some locales equate K with a Kelvin sign.
+    """Return SQL that compares a column with the parameter `email`, ignoring the case of ASCII letters.
 
-    The first condition uses the index.
+    The first condition uses the index. The second excludes other matches: some locales equate K with the Kelvin sign.
     """
     return f'lower({column}) = lower(%(email)s) AND lower({column} COLLATE "C") = lower(%(email)s::text COLLATE "C")'
 
 
 async def person_with_email(db: Db, email: str) -> Person | None:
-    """Find the one person who signs in with this e-mail: that of a role, or else of an identity without a role.
+    """Find the person who signs in with this e-mail: the holder of a role with it, or else an identity without a role.
 
-    E-mails of identities can be reassigned, so an e-mail of a role belongs to its holder alone, and an e-mail of
-    several active identities, or one that is not confirmed, cannot be used to sign in.
+    E-mails of identities can be reassigned. So the e-mail of a role is valid only for its holder, and an e-mail that
+    several active identities have, or that is not confirmed, cannot be used to sign in.
     """
     return await fetch_one(
         db,
@@ -129,7 +129,7 @@ async def people_names(db: Db, ids: Sequence[UUID]) -> dict[UUID, str]:
 
 
 async def record_names(db: Db, ids: Sequence[UUID]) -> dict[str, str]:
-    """Name the people, applications, models and webhooks among these ids, so that no page shows a bare GUID."""
+    """Return the names of people, applications, models and webhooks by id, so that no page shows a bare GUID."""
     rows = await fetch_rows(
         db,
         """SELECT id::text, first_name || ' ' || last_name FROM identities WHERE id = ANY(%(ids)s)
@@ -311,7 +311,7 @@ class EventOfDay(msgspec.Struct, frozen=True):
 
 
 async def events_between(db: Db, first: datetime, end: datetime, caller: Caller) -> list[EventOfDay]:
-    """List the events that take effect between two moments; for a limited caller, those of their people."""
+    """List the events that take effect between two times; for a limited caller, only events of their people."""
     within = await visible_people(db, caller)
     limited = "" if within is None else f"AND e.identity_id = ANY(%(within)s) AND {NOT_OWN_OFFBOARDING}"
     return await fetch_all(

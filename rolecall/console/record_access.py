@@ -1,4 +1,4 @@
-"""Read the relations of a person to any record, and check them with `may`."""
+"""Read the relations of a person to a record, and check by them what the person may do."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from uuid import UUID
@@ -30,7 +30,7 @@ _READ: Mapping[RecordType, Callable[[Db, UUID, UUID], _Relations]] = {
     RecordType.ENTITLEMENT: entitlements.relations_to,
     RecordType.MODEL: models.relations_to,
 }
-# Records on which people decide for others.
+# Types of records for which stand-ins can decide.
 _READ_WITH_STAND_INS: Mapping[RecordType, Callable[[Db, Caller, UUID], _Relations]] = {
     RecordType.REQUEST: requests.relations_to,
     RecordType.CONFLICT: conflicts.relations_to,
@@ -39,7 +39,7 @@ _READ_WITH_STAND_INS: Mapping[RecordType, Callable[[Db, Caller, UUID], _Relation
 }
 NOT_ALLOWED = "You can see this record, but you may not do this. Ask an administrator or the person responsible for it"
 
-# The scope of a form on the page of a record, and the verb that a relation must allow for it.
+# The scopes of the forms on the page of a record, and the verb that a relation must allow for each.
 _FORMS = {
     RecordType.PERSON: {Scope.ACCESS_REQUESTS_WRITE: REQUEST, Scope.PERSONNEL_EVENTS_WRITE: EVENT},
     RecordType.REQUEST: {Scope.ACCESS_REQUESTS_WRITE: COMMENT},
@@ -48,7 +48,7 @@ _FORMS = {
 
 
 async def scopes_on(db: Db, caller: Caller, type: RecordType, id: UUID) -> frozenset[str]:
-    """Return the scopes of a caller on one record: those of the role, and what everyone may do by relation."""
+    """Return the scopes of a caller on one record: those of the role, and those by the relation to the record."""
     forms = {scope: verb for scope, verb in _FORMS[type].items() if scope in caller.own_scopes}
     if not forms:
         return caller.scopes
@@ -71,7 +71,7 @@ async def sees(db: Db, caller: Caller, type: RecordType, id: UUID) -> bool:
 
 
 async def require(db: Db, caller: Caller, type: RecordType, id: str, verb: str = SEE) -> None:
-    """Refuse a verb; a record that the caller may not see is reported as missing, so that ids cannot be guessed."""
+    """Require that the caller may use a verb; report a record that they may not see as missing."""
     if not caller.is_limited:
         return
     record = await record_for(db, caller, type, known_guid(type, id))

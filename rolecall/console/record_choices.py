@@ -1,4 +1,4 @@
-"""Records of which a company has few, for select fields."""
+"""List records for select fields, of kinds of which a company has few."""
 
 from enum import StrEnum
 

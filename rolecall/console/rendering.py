@@ -33,7 +33,7 @@ def render(template: str, **values: Any) -> str:
 
 
 def _when(moment: datetime | None) -> Markup:
-    """Show a moment in UTC; the page's script converts it to the reader's zone."""
+    """Show a time in UTC; the script of the page converts it to the zone of the reader."""
     if moment is None:
         return Markup("—")
     exact = f"{moment:%Y-%m-%dT%H:%M:%SZ}"
@@ -57,7 +57,7 @@ def _date(moment: datetime | None, zone: ZoneInfo) -> Markup:
 
 
 def _distance(moment: datetime, now: datetime, zone: ZoneInfo) -> str:
-    """Write how many calendar days remain; empty for days in the past."""
+    """Describe how many calendar days remain; return an empty text for days in the past."""
     days = (clock.local(moment, zone).date() - now.astimezone(zone).date()).days
     return "today" if days == 0 else "tomorrow" if days == 1 else f"in {days} days" if days > 1 else ""
 
@@ -66,7 +66,7 @@ _UNITS = ((86400, "day"), (3600, "hour"), (60, "minute"))
 
 
 def _age(moment: datetime, now: datetime) -> Markup:
-    """Show how long ago a moment was, in whole units."""
+    """Show how long ago a time was, in whole units."""
     seconds = max(0, int((now - moment) / timedelta(seconds=1)))
     age = next((_count(seconds // size, unit) for size, unit in _UNITS if seconds >= size), "just now")
     exact = f"{moment:%Y-%m-%dT%H:%M:%SZ}"
@@ -135,7 +135,7 @@ def _initials(name: str) -> str:
 
 
 def _first_last(name: str) -> str:
-    """Turn `Nair, Emre`, as lists are sorted by it, into `Emre Nair`."""
+    """Turn a name as in sorted lists, `Nair, Emre`, into `Emre Nair`."""
     last, comma, first = name.partition(", ")
     return f"{first} {last}" if comma and ", " not in first else name
 
@@ -145,7 +145,7 @@ def _tint(name: str) -> str:
     return "abcdef"[sum(map(ord, name)) % 6]
 
 
-# Parts of field names that people write differently.
+# How people spell these parts of field names.
 _SPELLED = {"id": "ID", "url": "URL", "api": "API", "email": "E-mail", "utc": "UTC"}
 
 
@@ -157,7 +157,7 @@ def _field(name: str) -> str:
 
 
 def _audit_field(name: str) -> str:
-    """Write the name of an audited field in words, without the positions in it: `responses.Approve.0.0`."""
+    """Write the name of an audited field in words, without positions as in `responses.Approve.0.0`."""
     return ", ".join(_field(part) for part in name.split(".") if not part.isdecimal())
 
 
@@ -185,7 +185,7 @@ _PLURALS = {"Identity": "identities"}
 
 
 def _change_counts(tallies: Mapping[str, Any]) -> str:
-    """Write how many records of each kind change: `accounts 2 new, 1 altered; memberships 3 removed`."""
+    """Describe how many records of each kind change: `accounts 2 new, 1 altered; memberships 3 removed`."""
     parts = []
     for kind, tally in tallies.items():
         words = {"new": tally.new, "altered": tally.altered, "removed": tally.removed}
@@ -213,7 +213,7 @@ def _with(query: dict[str, Any], **changes: Any) -> str:
 
 @cache
 def _asset(name: str) -> str:
-    """Address a file in `static`, with its checksum so that browsers fetch a changed file."""
+    """Return the URL of a file in `static`, with its checksum, so that browsers fetch a changed file."""
     digest = hashlib.sha256((STATIC / name).read_bytes()).hexdigest()
     return f"/static/{name}?v={digest[:12]}"
 
@@ -241,7 +241,7 @@ _environment.filters |= {
     "readable": _readable,
     "change_counts": _change_counts,
 }
-# The groups of the main navigation: each screen's name, address, icon and the scope it needs.
+# The groups of the main navigation: the name, path, icon and required scope of each screen.
 NAVIGATION: dict[str, list[tuple[str, str, str, Scope | None]]] = {
     "My work": [
         ("Home", "/", "house", None),
@@ -265,7 +265,7 @@ NAVIGATION: dict[str, list[tuple[str, str, str, Scope | None]]] = {
         ("Settings", "/settings", "settings", Scope.CONFIG_MANAGE),
     ],
 }
-# The same for limited people: the screens of what is theirs.
+# The navigation of limited people, with screens about records that concern them.
 _OWN_NAVIGATION: dict[str, list[tuple[str, str, str, Scope | None]]] = {
     "My work": [
         ("Home", "/", "house", None),
@@ -282,7 +282,7 @@ _OWN_NAVIGATION: dict[str, list[tuple[str, str, str, Scope | None]]] = {
 
 
 def navigation(person: Person | None) -> dict[str, list[tuple[str, str, str]]]:
-    """Return the groups of screens that a person may open: name, address and icon of each."""
+    """Return the groups of screens that a person may open: the name, path and icon of each."""
     if person is None:
         return {}
     scopes = person.caller().scopes
@@ -297,7 +297,7 @@ def navigation(person: Person | None) -> dict[str, list[tuple[str, str, str]]]:
     return {group: screens for group, screens in groups.items() if screens}
 
 
-# Screens that belong to a part of the navigation although their address is elsewhere.
+# The navigation entry of screens whose path begins differently.
 _PART_OF = {
     **dict.fromkeys(("/imports", "/drafts", "/connector-templates"), "/applications"),
     **dict.fromkeys(("/rules", "/conflicts"), "/duties"),
@@ -308,7 +308,7 @@ _PART_OF = {
 
 
 def _is_at(path: str, href: str) -> bool:
-    """Return whether the path is a screen of this part of the console."""
+    """Return whether the path belongs to this entry of the navigation."""
     if path == href:
         return True
     first = "/" + path.split("/")[1] if path else ""

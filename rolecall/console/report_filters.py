@@ -1,4 +1,4 @@
-"""The filters of a report as fields of a form: people, departments and records are chosen by name, not by id."""
+"""Show the filters of a report as fields of a form, with people, departments and records by name instead of id."""
 
 import msgspec
 
@@ -15,7 +15,7 @@ from rolecall.reports.model import has_past
 from rolecall.reports.shapes import ReportDetail
 from rolecall.web.lists import RECORD, ListSource
 
-# The names of filter fields in a form begin with this, because a filter may be called `name`.
+# The prefix of filter fields in a form, because a filter may be called `name`.
 FILTER = "filters."
 _PEOPLE = ("identityId", "ownerId", "reviewerId", "standInId", "callerId")
 _RECORDS = {
@@ -23,7 +23,7 @@ _RECORDS = {
     "ruleId": NamedRecord.RULE,
     "webhookId": NamedRecord.WEBHOOK,
 }
-# The kind of record that these lists belong to.
+# The kind of record that each of these lists belongs to.
 _BELOW = {
     "accounts": NamedRecord.APPLICATION,
     "groups": NamedRecord.APPLICATION,
@@ -38,7 +38,7 @@ _BELOW_ENTITLEMENTS = ("holders", "holder-history")
 
 
 class FilterField(msgspec.Struct, frozen=True, kw_only=True):
-    """A filter as a field: `options` are its values, `records` what it may name, `known` the suggested values."""
+    """A filter as a field. `options` are its allowed values, `records` the records to choose, `known` suggestions."""
 
     name: str
     label: str = ""
@@ -76,7 +76,7 @@ async def _field(db: Db, source: ListSource, name: str) -> FilterField:
 
 
 async def with_ids(db: Db, source: ListSource, entered: Form) -> Form:
-    """Replace the names of people and entitlements in the filters by their ids."""
+    """Replace the names of people and entitlements in the filters with ids."""
     form = await with_people(db, entered, "ownerId", *(f"{FILTER}{name}" for name in _PEOPLE))
     place = f"{FILTER}{RECORD}"
     if source.name in _BELOW_ENTITLEMENTS and (words := first(form, place)):
@@ -85,7 +85,7 @@ async def with_ids(db: Db, source: ListSource, entered: Form) -> Form:
 
 
 async def _the_entitlement(db: Db, field: str, words: str) -> str:
-    """Return the id of the one entitlement with this id, label or name."""
+    """Return the id of the only entitlement with this id, label or name."""
     if known := guid(words):
         return str(known)
     found = await finding.entitlements_like(db, words)
@@ -100,7 +100,7 @@ async def _the_entitlement(db: Db, field: str, words: str) -> str:
 
 
 async def current_filters(db: Db, report: ReportDetail) -> Form:
-    """Return the filters of a report as fields."""
+    """Return the filters of a report as fields of the form."""
     return {f"{FILTER}{name}": [await _shown(db, report, name, text)] for name, text in report.filters.items()}
 
 

@@ -1,4 +1,4 @@
-"""What the page of a request shows: its steps, who is asked, and what the signed-in person may do."""
+"""Compute the page of a request: its steps, its pending reviewers, and what the signed-in person may do."""
 
 from datetime import datetime
 from typing import Any
@@ -33,7 +33,7 @@ DONE_BY = {
 BY_CARRIER, HELD_BY_BRAKE = "the carrier", "a person who releases it from the brake, and the carrier"
 PROVING = "an import of the live source"
 _WITHOUT_PEOPLE = (RequirementType.RESOLVE, RequirementType.VERIFY)
-# The verbs of a request without fields: the action and the move of each.
+# The verbs of a request that need no fields: the action and the move of each.
 VERBS = {
     "resolve": (actions.resolve, model.RESOLVE),
     "verify": (actions.verify, model.VERIFY),
@@ -83,14 +83,14 @@ async def shown_request(db: Db, request: AccessRequestDetail, person: Person) ->
 
 
 def may_take(standing: permitted.Standing) -> bool:
-    """Return whether the person could carry out the request, so that it can be assigned to them."""
+    """Return whether the request can be assigned to the person: they did not make it, and it is not about them."""
     return standing.is_alone or not (standing.is_reporter or standing.is_affected)
 
 
 def reviewer_for(
     person: Person, awaited: RequirementType | None, asked: dict[UUID, str], standing: permitted.Standing
 ) -> UUID | None:
-    """Return the reviewer for whom the person responds: themselves if they are asked, else the first who allows it."""
+    """Return the reviewer for whom the person responds: preferably themselves, and preferably one that is allowed."""
     if awaited is None:
         return None
     mine = [id for id in person.answers_as(awaited) if id in asked]
@@ -101,7 +101,7 @@ def reviewer_for(
 def _waits_for(
     request: AccessRequestDetail, type: RequirementType | None, carrying: CarrierProgress | None
 ) -> list[str]:
-    """Name who responds next: people, the carrier of the application, or an import that proves what it did."""
+    """Return who is next: people, the carrier of the application, or the import that verifies the change."""
     if type is RequirementType.RESOLVE and carrying and carrying.is_expected:
         return [HELD_BY_BRAKE if carrying.state is CarriedState.HELD else BY_CARRIER]
     reviewers = pending_reviewers(request, type)
@@ -111,7 +111,7 @@ def _waits_for(
 async def _followed(
     db: Db, request: AccessRequestDetail, carrying: CarrierProgress | None, awaited: RequirementType | None
 ) -> str | None:
-    """Return the state that the page shows while the carrier works or an import is to prove what it did, else None."""
+    """Return the state to follow while a carrier or a verifying import is next; None if the page need not follow it."""
     if carrying is None or carrying.state is CarriedState.HELD or awaited not in _WITHOUT_PEOPLE:
         return None
     waits_for = _waits_for(request, awaited, carrying)
@@ -119,7 +119,7 @@ async def _followed(
 
 
 def _proof(request: AccessRequestDetail) -> str | None:
-    """Return what the import said that verified the request."""
+    """Return the activity text of the import that verified the request."""
     entries = (entry for entry in request.activity if entry.author == SYSTEM.name and entry.action == model.VERIFY.name)
     return next((entry.content for entry in entries), None)
 
@@ -127,7 +127,7 @@ def _proof(request: AccessRequestDetail) -> str | None:
 def _milestones(
     request: AccessRequestDetail, awaited: RequirementType | None, carrying: CarrierProgress | None
 ) -> list[tuple[str, datetime | None, str, bool]]:
-    """List the steps of a request: its name, when it was reached, who is next, and whether it is the current one."""
+    """List the steps of a request, each with its name, when it was reached, who is next, and whether it is current."""
     is_over = request.canceled_on is not None
     steps = {
         RequirementType.APPROVE: ("Approved", request.approved_on),

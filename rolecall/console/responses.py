@@ -21,7 +21,7 @@ from rolecall.web.correlation import correlation_id
 from rolecall.web.errors import ErrorBody
 
 SESSION_COOKIE = "rolecall"
-# The style of messages applies in their preview, a frame that inherits this policy.
+# The hash allows the style of messages: the frame with their preview inherits this policy.
 CSP = (
     "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'; object-src 'none';"
     f" style-src 'self' 'sha256-{STYLE_SHA256}'"
@@ -39,7 +39,7 @@ def page_of_error(error: RolecallError) -> HtmlPage:
     return _problem(400, str(error))
 
 
-# What the reader can do about an error.
+# Advice for the reader, by status.
 _ADVICE = {
     403: "Ask an administrator for a role that includes it.",
     404: "It may have been removed, or the address is incomplete.",
@@ -57,7 +57,7 @@ def _in_words(name: str) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()
 
 
-# The values of a page that is shown without a signed-in person.
+# Template values of a page without a signed-in person.
 _SIGNED_OUT: dict[str, Any] = {
     "person": None,
     "may": frozenset(),
@@ -102,7 +102,7 @@ def for_browsers(answer: ErrorHandler) -> Callable[[AnyRequest, Any], Response[A
 
 
 def _page_of_form(request: AnyRequest) -> Response[None]:
-    """Redirect from the address of a form to the page above it, such as when the answer to the form is reloaded."""
+    """Redirect a GET of a form's address to its page, such as when the response to the form is reloaded."""
     above = str(request.scope["path"]).rstrip("/").rpartition("/")[0] or "/"
     return Response(None, status_code=303, headers={"Location": quote(above)})
 
@@ -115,7 +115,7 @@ def html_response(status: int, text: str) -> ASGIResponse:
         body=text.encode(),
         status_code=status,
         media_type="text/html; charset=utf-8",
-        # A rejected form redirects back to its page, which is known only from the referrer.
+        # Send the referrer within the site, because a rejected form redirects back to its page.
         headers={"Content-Security-Policy": CSP, "Referrer-Policy": "same-origin"},
     )
 
@@ -136,7 +136,7 @@ def a_cookie(config: Config, name: str, value: str, lasts: timedelta) -> str:
     return f"{cookie_name(config, name)}={value}; Path=/; {secure}HttpOnly; SameSite=Lax; Max-Age={life}"
 
 
-# A path of this site. Browsers read `//` and `/\\` as the start of another host: an open redirect.
+# A path of this site. Reject `//` and `/\\`, which browsers read as another host (open redirect).
 _LOCAL = re.compile(r"/(?![/\\])[!-~]*")
 
 

@@ -1,4 +1,4 @@
-"""What the owner of a review should look at: late or hasty reviewers, access that came back."""
+"""Find problems of a review for its owner: late or hasty reviewers, and removed access that came back."""
 
 from datetime import datetime
 
@@ -11,7 +11,7 @@ from rolecall.reviews.quality import ReviewerQuality
 from rolecall.reviews.shapes import ReviewDetail
 from rolecall.reviews.workspace import ReturnedAccess, returned_access
 
-# Reviewers who have not started are named in the second half of the time.
+# Name reviewers who have not started in the second half of the time until the due date.
 _HALF = 0.5
 
 
@@ -25,7 +25,7 @@ class ReviewAttention(msgspec.Struct, frozen=True):
 async def attention_of(
     db: Db, review: ReviewDetail, reviewers: list[ReviewerQuality], now: datetime
 ) -> list[ReviewAttention]:
-    """List what stands out in a review, in the order of its gravity."""
+    """List the problems of a review, the most serious first."""
     found = [_returned(one) for one in await returned_access(db, review.id)]
     found += [_wrong(review, one) for one in reviewers if one.known_wrong_kept]
     found += [_hasty(review, one) for one in reviewers if one.is_hasty or one.is_bulky]
@@ -35,7 +35,7 @@ async def attention_of(
 
 
 def _share_of_time(review: ReviewDetail, now: datetime) -> float:
-    """Return which part of the time until the due date has passed."""
+    """Return the share of the time until the due date that has passed."""
     assert review.opened_on
     whole = (review.due_on - review.opened_on).total_seconds()
     return (now - review.opened_on).total_seconds() / max(whole, 1)
@@ -67,7 +67,7 @@ def _hasty(review: ReviewDetail, one: ReviewerQuality) -> ReviewAttention:
     if one.is_hasty and one.median_seconds is not None:
         parts.append(f"{one.median_seconds:.0f} seconds for each decision")
     parts.append(f"details opened for {one.opened_share or 0:.0%}")
-    text = f"{', '.join(parts).capitalize()}; the longest run of one answer is {one.longest_run}."
+    text = f"{', '.join(parts).capitalize()}; the longest series of equal decisions is {one.longest_run}."
     return _about(review, one, f"decided {one.decided} items quickly", text)
 
 

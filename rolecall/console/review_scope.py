@@ -1,4 +1,4 @@
-"""The scope of a review in a form: what it covers, with records chosen by name, and the body that it becomes."""
+"""Convert the scope of a review to fields of a form, with records by name, and back to the body of the API."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -20,17 +20,17 @@ from rolecall.identities.queries import departments
 from rolecall.reviews.model import ReviewScope
 from rolecall.settings.policy import Level
 
-# The lists of a scope. The form shows no fields for the last two, and keeps what the API has set.
+# The lists of a scope. The form does not show the last two; it keeps the values that were set by the API.
 _LISTS = (
     *("applicationIds", "departments", "identityTypes", "entitlementIds", "modelIds"),
     *("identityIds", "entitlementOwnerIds"),
 )
-# Where the form shows the problems of these parts.
+# The form fields that show the problems of these parts.
 PLACES = {f"scope.{name}": name for name in (*_LISTS, "minRisk")}
 
 
 class FoundEntitlements(msgspec.Struct, frozen=True):
-    """What a search for `words` found; `message` says what to do if it found nothing."""
+    """The results of a search for `words`; `message` is advice if there are none."""
 
     words: str
     choices: list[EntitlementItem]
@@ -45,17 +45,17 @@ def fields_of_scope(scope: ReviewScope | Mapping[str, Any]) -> Form:
 
 
 def scope_of(form: Form) -> Json:
-    """Return the scope as the API reads it."""
+    """Return the scope in the format of the API."""
     return {**{name: list(dict.fromkeys(filled(form, name))) for name in _LISTS}, **given(form, "minRisk")}
 
 
 def is_search(form: Form) -> bool:
-    """Return whether the form asks for groups and permissions by name, and is to be shown again with them."""
+    """Return whether the form asks for a search of groups and permissions, whose results are then shown in it."""
     return bool(first(form, "search")) or is_searched(form)
 
 
 async def scope_choices(db: Db, form: Form) -> dict[str, Any]:
-    """Return what the fields of a scope show and offer."""
+    """Return the values and the choices of the scope fields."""
     chosen = [id for text in form.get("entitlementIds", []) if (id := guid(text))]
     return {
         "applications": await console.live_applications(db),

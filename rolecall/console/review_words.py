@@ -1,4 +1,4 @@
-"""Write the facts of review items in words: why the access exists, what argues for and against it, what changed."""
+"""Describe review items in words: the reasons of the access, arguments for and against it, and changes."""
 
 from collections.abc import Mapping
 from typing import Literal
@@ -43,7 +43,7 @@ SILENCES: Mapping[OnSilence, str] = {
     OnSilence.FLAG: "Flag the access for removal",
     OnSilence.APPROVE: "Approve the access",
 }
-# The key that chooses each decision in the workspace.
+# The keyboard shortcut of each decision in the workspace.
 KEYS: Mapping[Decision, str] = {
     Decision.KEEP: "a",
     Decision.KEEP_UNTIL: "u",
@@ -52,7 +52,7 @@ KEYS: Mapping[Decision, str] = {
     Decision.NOT_MINE: "n",
     Decision.UNSURE: "s",
 }
-# Facts whose words do not depend on the item, with the tone of their chip.
+# Texts of facts that do not depend on the item, with the colour of their chip.
 _WORDS: Mapping[ItemFact, tuple[str, Tone]] = {
     ItemFact.NO_RECORD: ("No request or model on record", "warn"),
     ItemFact.CONFLICT: ("Part of an open conflict of duties", "bad"),
@@ -72,7 +72,7 @@ class FactInWords(msgspec.Struct, frozen=True):
 
 
 def name_of(item: Item) -> str:
-    """Name what is decided: the entitlement, the account as a whole, or the model."""
+    """Return the name of the item: the entitlement, the account, or the model."""
     if item.model:
         return item.model.name
     if item.entitlement:
@@ -81,7 +81,7 @@ def name_of(item: Item) -> str:
 
 
 def holder_of(item: Item) -> str:
-    """Name who holds it: the person, the group, or the account."""
+    """Return the name of the holder: the person, the group, or the account."""
     if item.identity:
         return item.identity.name
     if item.group:
@@ -90,7 +90,7 @@ def holder_of(item: Item) -> str:
 
 
 def facts_of(item: Item) -> list[FactInWords]:
-    """Return the reasons of an item in words, the gravest first."""
+    """Return the facts about an item in words, the most serious first."""
     words = [FactInWords(*_WORDS[fact]) for fact in item.reasons if fact in _WORDS]
     words += explanations(item)
     if item.peers:
@@ -113,7 +113,7 @@ def explanations(item: Item) -> list[FactInWords]:
 
 
 def because(item: Item) -> list[FactInWords]:
-    """Return the facts that the recommendation follows from."""
+    """Return the facts that the recommendation is based on."""
     facts = [FactInWords(*_WORDS[fact]) for fact in item.recommendation.facts if fact in _WORDS]
     if {ItemFact.RARE, ItemFact.COMMON} & {*item.recommendation.facts} and item.peers:
         facts.append(FactInWords(f"{item.peers.holding} of {item.peers.total} peers hold it"))
@@ -122,7 +122,7 @@ def because(item: Item) -> list[FactInWords]:
 
 
 def drift_of(item: Item) -> str:
-    """Say what imports showed since the review was opened."""
+    """Describe the drift: what imports showed since the review was opened."""
     drift = item.drift
     number = f" by import #{drift.application_import}" if drift.application_import else ""
     match drift.state:
@@ -135,7 +135,7 @@ def drift_of(item: Item) -> str:
 
 
 def lower_accesses(item: Item) -> list[Access]:
-    """Return the access that an item can be changed to: only a permission has lower access."""
+    """Return the lower access that an item can be changed to; only permissions have lower access."""
     if item.entitlement is None or item.entitlement.kind != EntitlementKind.PERMISSION:
         return []
     return [access for access in Access if 0 < RANK[access] < RANK[item.access]]
@@ -147,7 +147,7 @@ def decisions_of(item: Item) -> Mapping[Decision, str]:
 
 
 def needs_comment(item: Item) -> str:
-    """Name the decision that needs a comment because it goes against the recommendation; empty if none does."""
+    """Return the decision that needs a comment, because it contradicts the recommendation; empty if none does."""
     opposite = {Decision.KEEP: Decision.REVOKE, Decision.REVOKE: Decision.KEEP}
     verdict = item.recommendation.verdict
     return opposite.get(verdict, "") if verdict else ""

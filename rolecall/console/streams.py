@@ -1,4 +1,4 @@
-"""Server-sent events for pages that follow a record while a worker changes it."""
+"""Send server-sent events to pages that follow a record while a worker changes it."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
@@ -12,7 +12,7 @@ LOOK_EVERY = 0.5
 # End the stream after 20 s; the browser reconnects, which checks the session again and lets the process shut down.
 STREAM_LOOKS = 40
 RETRY = b"retry: 500\n\n"
-# The page is out of date and loads itself again.
+# Tells the page that it is out of date, so that it reloads itself.
 LOOK = b"event: look\ndata: \n\n"
 
 

@@ -199,7 +199,7 @@ def _offered(proposal: ProposalDetail) -> dict[str, tuple[Place, ProposedChoice]
 
 def _choices(question: OpenQuestion) -> list[ProposedChoice]:
     """Return the answers to a question, including to keep the proposal."""
-    return [*question.choices, ProposedChoice("Keep what is set", KEEP, question.text)]
+    return [*question.choices, ProposedChoice("Keep the proposal", KEEP, question.text)]
 
 
 async def _show_again(db: Db, id: UUID, body: Json, proposal: ProposalDetail, store: Store) -> None:

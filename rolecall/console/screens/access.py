@@ -1,4 +1,4 @@
-"""The catalogue in the console: entitlements, their holders and their curated fields."""
+"""Show the catalogue: entitlements, their holders and their curated fields."""
 
 from collections.abc import Sequence
 from datetime import date, datetime
@@ -78,7 +78,7 @@ def end_of(day: date | None, config: Config) -> datetime | None:
     return end_of_day(day, config.timezone) if day else None
 
 
-# How many conflicts the page of an entitlement names.
+# The number of conflicts that the page of an entitlement lists.
 _MOST_CONFLICTS = 10
 _PAGE = {"asOf": a_day, "history": a_flag, "period": a_word_of(ChartPeriod)}
 
@@ -122,12 +122,12 @@ async def show_entitlement(
 
 
 async def _groups(db: Db, entitlement: EntitlementDetail, holdings: Sequence[Holding]) -> dict[str, UUID]:
-    """Find the groups that are named on the way to these holdings."""
+    """Return the ids of the groups on the paths of these holdings, by name."""
     return await queries.groups_named(db, entitlement.application.id, {name for one in holdings for name in one.path})
 
 
 async def _beside(db: Db, entitlement: EntitlementDetail, caller: Caller) -> dict[str, Any]:
-    """Collect what the page shows beside the holders."""
+    """Collect the data that the page shows besides the holders."""
     giving = await queries.groups_that_give(db, entitlement.id)
     return {
         "giving": giving,

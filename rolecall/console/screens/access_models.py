@@ -32,7 +32,7 @@ from rolecall.identities.authority import RecordType
 
 _READ, _WRITE = Scope.ACCESS_REQUESTS_READ, Scope.CONFIG_MANAGE
 TABS = ("contents", "members", "simulation")
-# Empty lines that a form offers for additions; saving adds more.
+# The number of empty lines for additions in a form; saving adds more.
 _SPARE_CONDITIONS, _SPARE_GROUPS = 2, 1
 
 
@@ -107,11 +107,11 @@ def _access(form: Form, n: int) -> Json | None:
 
 
 async def _picks(db: Db, form: Form) -> dict[int, FoundAccess] | None:
-    """Return what was searched for in each application of the form, or None if nothing was."""
+    """Return the search results for each application of the form; None if the form asks for no search."""
     searched = {n: words for n in range(1001) if (words := first(form, f"find.{n}"))}
     if not first(form, "search") and not any(is_searched(form, f".{n}") for n in searched):
         return None
-    # The form that is shown again leaves out entries without an application.
+    # Skip entries without an application, as the form does that is shown again.
     chosen = [n for n in range(1001) if first(form, f"applicationId.{n}")]
     return {
         chosen.index(n) if n in chosen else len(chosen): await access_like(

@@ -1,4 +1,4 @@
-"""Accounts across applications."""
+"""Show accounts across applications."""
 
 from typing import Any
 

@@ -48,7 +48,7 @@ from rolecall.settings.policy import Level
 from rolecall.sources import queries as sources
 from rolecall.web.bodies import a_word_of
 
-# File groups of a new application; other file groups can be defined through the API.
+# The file groups of a new application; other ones can be defined through the API.
 STANDARD_FILES = [
     {"name": "Users", "content": "users"},
     {"name": "Groups", "content": "groups", "isOptional": True},

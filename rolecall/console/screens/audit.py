@@ -22,7 +22,7 @@ from rolecall.web.bodies import Reader, a_guid
 
 
 def _zone(text: str) -> ZoneInfo | None:
-    """Return the reader's time zone if it is known here."""
+    """Return the time zone of the reader; None if it is unknown."""
     try:
         return ZoneInfo(text)
     except (ValueError, OSError, ZoneInfoNotFoundError):
@@ -37,7 +37,7 @@ _FILTERS = {
     "until": a_day,
     "zone": Reader(_zone, {"type": "string"}),
 }
-# The address of the screen that shows a record.
+# The path of the screen of a record, by its type.
 _PLACES = {
     "Access Model": "/access-models",
     "Access Request": "/requests",
@@ -64,14 +64,14 @@ async def show_entries(db: Db, query: dict[str, Any], config: Config) -> HtmlPag
 
 
 def _exported(which: queries.Filter) -> dict[str, str]:
-    """Return the filters as the API has them, with moments for days of the reader's zone."""
+    """Return the filters for an export, in the format of the API."""
     times = {"from": which.since and which.since.isoformat(), "until": which.until and which.until.isoformat()}
     ids = {"entityId": which.entity_id, "callerId": which.caller_id, "action": which.action}
     return {name: str(value) for name, value in (ids | times).items() if value}
 
 
 def _which(query: dict[str, Any], config: Config) -> queries.Filter:
-    """Count days from midnight to midnight in the reader's zone; without a script, in the zone of the service."""
+    """Return the filter; its days begin at midnight in the zone of the reader, or without a script of the service."""
     zone = query.get("zone") or config.timezone
     first, last = query.get("from"), query.get("until")
     return queries.Filter(
@@ -99,7 +99,7 @@ def _fields(entry: AuditEventItem) -> list[tuple[str, Any, Any]]:
 
 
 def _ids_in(value: Any) -> Iterator[UUID]:
-    """Find the GUIDs among the values of an entry, however deep."""
+    """Yield the GUIDs among the values of an entry, at any depth."""
     match value:
         case dict():
             yield from _ids_in(list(value.values()))

@@ -1,4 +1,4 @@
-"""The carrier of an application: its settings, what it would do, what it did, and what its brake holds."""
+"""Show the carrier of an application: its settings, planned and sent steps, and the requests that its brake holds."""
 
 from datetime import datetime
 from uuid import UUID
@@ -45,7 +45,7 @@ _NEW = {"mode": CarrierMode.DRY_RUN, "accountName": "{email}", "stepsPerMinute":
 
 
 class OpenRequest(msgspec.Struct, frozen=True):
-    """An open request, with what the carrier would do; `can_be_given`: a person may give it to the carrier."""
+    """An open request with its planned steps. `can_be_given`: a person may give it to the carrier."""
 
     id: UUID
     number: int
@@ -92,7 +92,7 @@ async def carry_out(db: Db, caller: Caller, id: str, form: Form, facts: Facts) -
 
 
 def _after(form: Form, id: str) -> str:
-    """Return to the page of the request if the form is on it."""
+    """Return the next page: the request if the form is on its page, otherwise the carrier."""
     back = first(form, "back")
     return back if back.startswith("/requests") else f"/applications/{id}/carrier"
 

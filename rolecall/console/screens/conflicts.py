@@ -1,4 +1,4 @@
-"""Screens of conflicts and their exceptions."""
+"""Show conflicts and their exceptions."""
 
 from datetime import datetime
 from typing import Any
@@ -92,7 +92,7 @@ async def _page(
         "owners": await console.people_names(db, [rule.committed.owner_id] if rule.committed.owner_id else []),
         "responses": RESPONSES,
         "approver": approver,
-        # The person who approves rejects the exception there.
+        # A person who can approve the exception rejects it with the form for the approval.
         "withdrawable": withdrawable if may_withdraw and not approver else None,
         "may_request": is_current and not pending and approving.may_request(caller, conflict, people),
         "form": form,

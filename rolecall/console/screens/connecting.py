@@ -56,7 +56,7 @@ async def connect_system(db: Db, caller: Caller, form: Form, facts: Facts) -> Ht
 
 
 class ColumnsOfContent(msgspec.Struct, frozen=True):
-    """The columns of one content of a file group; `key` names its fields in the form."""
+    """The columns of one content of a file group. `key` is part of the names of its form fields."""
 
     key: str
     file_group: str
@@ -90,7 +90,7 @@ def _mapped(at: int, file: FileGroupConfiguration, form: Form | None) -> list[Co
 
 
 def _sent(form: Form, key: str) -> dict[str, str]:
-    """Return the columns that the form has as `column.KEY.ROW` with `field.KEY.ROW`."""
+    """Return the mapping of columns to fields, which the form sends as `column.KEY.ROW` and `field.KEY.ROW`."""
     start = f"column.{key}."
     rows = {name.removeprefix(start): first(form, name).strip() for name in form if name.startswith(start)}
     fields = {column: first(form, f"field.{key}.{row}") for row, column in rows.items()}

@@ -1,4 +1,4 @@
-"""The wizard: files, how they are read, a dry run, save and import. For a new application, or files that changed."""
+"""Show the wizard for a new application or changed files: upload, proposal, dry run, save and import."""
 
 import re
 from datetime import datetime
@@ -34,7 +34,7 @@ from rolecall.file_shapes.drafts import DraftChanges, Place
 from rolecall.web.bodies import a_word_of
 from rolecall.web.uploads import read_upload
 
-# What a person may choose where the proposal is wrong; the names of delimiters survive a form.
+# The choices of a person if the proposal is wrong. Delimiters have names, because forms change some characters.
 DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "bar": "|", "colon": ":", "caret": "^", "tilde": "~"}
 ENCODINGS = (
     "utf-8",
@@ -181,7 +181,7 @@ _LINE = re.compile(r"[0-9]{1,4}")
 
 
 def _fields(form: Form) -> dict[Place, dict[str, str]]:
-    """Return the chosen fields: the form has `field.FILE.CONTENT.HEADER`."""
+    """Return the chosen fields, which the form sends as `field.FILE.CONTENT.HEADER`."""
     found: dict[Place, dict[str, str]] = {}
     for name, values in form.items():
         if place := _FIELD.fullmatch(name):
@@ -190,7 +190,7 @@ def _fields(form: Form) -> dict[Place, dict[str, str]]:
 
 
 def _splits(form: Form) -> dict[Place, tuple[str, str]]:
-    """Return the columns that are split: the form has `split.FILE.CONTENT` and `separator.FILE.CONTENT`."""
+    """Return the columns to split, which the form sends as `split.FILE.CONTENT` and `separator.FILE.CONTENT`."""
     return {
         Place(int(place[1]), int(place[2])): (values[0], first(form, f"separator.{place[1]}.{place[2]}"))
         for name, values in form.items()
@@ -199,7 +199,7 @@ def _splits(form: Form) -> dict[Place, tuple[str, str]]:
 
 
 def _chosen(form: Form) -> dict[str, Json]:
-    """Return what a person decided about files: the form has `header.NAME`, `content.NAME` and so on."""
+    """Return the decisions about files, which the form sends as `header.NAME`, `content.NAME` and so on."""
     found: dict[str, Json] = {}
     for name in form:
         kind, _, file = name.partition(".")

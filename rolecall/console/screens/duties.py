@@ -1,4 +1,4 @@
-"""Screens of separation of duties: the overview with its matrix, duties and rules."""
+"""Show separation of duties: the overview with its matrix, duties and rules."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -37,7 +37,7 @@ from rolecall.settings.policy import Level
 _READ, _WRITE = Scope.DUTIES_READ, Scope.DUTIES_WRITE
 _TREND_DAYS = 365
 _MOST_SHOWN = 10
-# The place of the picker in the form of a duty: with one, groups and permissions are ticked under different names.
+# The suffix of the picker's fields. With a suffix, the fields for groups and for permissions have different names.
 _PICKER = ".1"
 TABS = ("contents", "simulation")
 # What a rule does with a request that would create a conflict.
@@ -73,14 +73,14 @@ async def show_duties(db: Db, query: dict[str, Any], facts: Facts, config: Confi
 
 
 async def _exceptions(db: Db, moment: datetime | None) -> Page[ConflictException]:
-    """List the exceptions in force, and without a moment also those that wait for approval."""
+    """List the exceptions in force at a time; if it is None, also those that wait for approval."""
     if moment:
         return await conflicts.exceptions_at(db, moment, 1)
     return await conflicts.exceptions(db, 1, (ExceptionStatus.PENDING, ExceptionStatus.APPROVED))
 
 
 async def _trend(db: Db, now: datetime) -> Markup | None:
-    """Draw the number of conflicts, excepted ones included, over a year."""
+    """Draw the number of conflicts over a year, including those with an exception."""
     start = now - timedelta(days=_TREND_DAYS)
     steps = await overview.counts_over_time(db, start, now)
     if not steps:
@@ -120,7 +120,7 @@ async def _duty_form(
 
 
 async def _picks(db: Db, form: Form) -> FoundAccess | None:
-    """Return the access that the form searches for, or None if it does not search."""
+    """Return the results of the search in the form; None if it asks for no search."""
     if not first(form, "search") and not is_searched(form, _PICKER):
         return None
     return await access_like(db, guid(first(form, f"applicationId{_PICKER}")), first(form, f"find{_PICKER}"))

@@ -87,7 +87,7 @@ async def show_events(db: Db, caller: Caller, query: dict[str, Any]) -> HtmlPage
 
 
 def _month(text: str) -> date:
-    """Read a month of a supported year, so that the months before and after it are valid in every time zone."""
+    """Parse a month. Limit the year, so that the months before and after are valid in every time zone."""
     try:
         month = date.fromisoformat(f"{text}-01")
     except ValueError:

@@ -25,7 +25,7 @@ from rolecall.web.lists import RECORD, ListSource, find_all, read_filters
 
 
 def sign_as(session: Session, caller: Caller, scope: str, action: str) -> Sign:
-    """Authorize the person again in the transaction that records the export."""
+    """Return a function that checks the person again in the transaction that records the export."""
 
     async def sign(db: Db) -> Author:
         author = by(AuthorKind.PERSON, caller, action, clock.now(), correlation_id.get())
@@ -46,7 +46,7 @@ def is_from_here(request: AnyRequest) -> bool:
 
 
 async def require_list(db: Db, caller: Caller, source: ListSource, given: dict[str, str]) -> None:
-    """Refuse a list that the person may not read; everyone who signs in may read their own notifications."""
+    """Require that the person may read the list; everyone may read their own notifications."""
     if source.scope not in {*caller.scopes, Scope.NOTIFICATIONS_OWN}:
         raise Forbidden(source.scope)
     filter, wider = ONE_PERSON.get(source.name, ("", source.scope))
@@ -71,7 +71,7 @@ async def export_list(
     config: Config,
     now: datetime,
 ) -> ASGIResponse:
-    """Download a whole list under its filters."""
+    """Download a whole list with its filters."""
     source = list_named(id) if is_from_here(request) else None
     if source is None:
         raise NotFound("List", id)

@@ -29,9 +29,9 @@ from rolecall.work_items.model import WorkStatus
 _CHART_TITLE = "Requests created per day in the last 30 days, by status"
 # The number of waiting requests and upcoming events that the home page lists.
 _MOST_NAMED = 6
-# How far ahead the home page of a supervisor or employee looks.
+# How far ahead the home page of a limited person shows events.
 _COMING = timedelta(days=30)
-# How many of the three steps (approve, provision, verify) a request that is not over has passed.
+# How many of the three steps (approve, provision, verify) an open request has passed, by status.
 _STEPS = {WorkStatus.PENDING: 0, WorkStatus.OPEN: 1, WorkStatus.RESOLVED: 2}
 _VERBS = {RequirementType.APPROVE: "Decide", RequirementType.RESOLVE: "Provision", RequirementType.VERIFY: "Verify"}
 

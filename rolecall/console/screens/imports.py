@@ -88,7 +88,7 @@ def _why_not_continued(hold: queries.Hold, caller: Caller) -> str | None:
 
 @screen("GET", "/imports/{id:str}/log", scope=Scope.IMPORTS_READ, limits=RecordType.IMPORT)
 async def stream_log(db: Db, id: str, pool: Pool, request: AnyRequest) -> ASGIResponse:
-    """Stream the log as server-sent events from the database, so that any process can continue a stream."""
+    """Stream the log from the database as server-sent events; any process can continue a stream."""
     run = await queries.get(db, known_guid("ApplicationImport", id))
     last = request.headers.get("last-event-id", request.query_params.get("after", ""))
     known = int(last[:18]) if last.isascii() and last.isdecimal() else 0
@@ -100,7 +100,7 @@ async def stream_log(db: Db, id: str, pool: Pool, request: AnyRequest) -> ASGIRe
 async def _log_events(
     pool: Pool, id: UUID, shown: str, known: int, progress: ReadProgress | None
 ) -> AsyncGenerator[bytes]:
-    """Send each line with its number as id, and the event `look` when the status or progress differ from the shown."""
+    """Send each line with its number as id, and the event `look` when the status or the progress changes."""
     yield RETRY
     for _ in range(STREAM_LOOKS):
         async with pool.connection() as db:

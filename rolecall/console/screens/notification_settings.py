@@ -38,7 +38,7 @@ _SETTINGS = UUID(int=0)
 _TEXTS = ("transport", "host", "port", "security", "username", "sender")
 _SECRETS = ("password", "slackUrl", "teamsUrl")
 _KINDS = {slug(kind): kind for kind in NotificationKind}
-# Messages about a failing channel leave no choice.
+# Kinds whose rule can be chosen; notices about a failing channel always appear in the console.
 _CHOSEN = [name for name, kind in _KINDS.items() if kind not in ALWAYS_CONSOLE]
 
 
@@ -105,7 +105,7 @@ async def change_notification_settings(
 
 
 def _body(form: Form) -> Json:
-    """Convert the form to a body; an empty secret keeps the stored one, and a tick removes it."""
+    """Convert the form to a body. An empty secret keeps the stored one; a checkbox removes it."""
     email: Json = {name: integer(first(form, name)) if name == "port" else first(form, name) for name in _TEXTS}
     secrets = {name: "" if first(form, f"remove.{name}") else first(form, name) or None for name in _SECRETS}
     email["password"] = secrets.pop("password")
@@ -121,7 +121,7 @@ def _kind(form: Form, name: str) -> Json:
 
 
 def _place(field: str) -> str:
-    """Return the field of the form for a field of the body."""
+    """Return the form field that shows problems of a body field."""
     part, _, rest = field.partition(".")
     if part == "kinds":
         return f"choice.{_CHOSEN[int(rest.partition('.')[0])]}"

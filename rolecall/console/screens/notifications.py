@@ -69,7 +69,7 @@ async def change_notification_preferences(
     for kind in (await queries.preferences(db, person.id, config.timezone)).kinds:
         choice = first(form, f"choice.{slug(kind.kind)}")
         if choice and not kind.is_locked and kind.kind not in ALWAYS_CONSOLE:
-            # The default is not stored, so that the choice follows it when it changes.
+            # Do not store the default, so that a later change of the default applies.
             is_default = choice == choice_of(policy.rule_of(kind.kind))
             kinds.append({"kind": kind.kind} if is_default else {"kind": kind.kind, **fields_of(choice)})
     raw: Json = {"kinds": kinds, "zone": first(form, "zone") or None}
@@ -83,7 +83,7 @@ async def change_notification_preferences(
 
 
 def _place(kinds: list[Json], field: str) -> str:
-    """Return the field of the form for a field of the body."""
+    """Return the form field that shows problems of a body field."""
     part, _, rest = field.partition(".")
     number = rest.partition(".")[0]
     return f"choice.{slug(kinds[int(number)]['kind'])}" if part == "kinds" and number.isdecimal() else field

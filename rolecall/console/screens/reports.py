@@ -53,13 +53,13 @@ async def show_reports(db: Db, query: dict[str, Any], caller: Caller) -> HtmlPag
 
 
 def _readable(caller: Caller) -> set[str]:
-    """Return the lists that a person may read, and so the reports that they may run."""
+    """Return the lists that a person may read; they may run the reports with these lists."""
     return {name for name, source in known_lists().items() if source.scope in caller.scopes}
 
 
 @screen("GET", "/reports/new", scope=_CHANGE, query={"list": some_words})
 async def show_new_report(db: Db, query: dict[str, Any], caller: Caller, person: Person) -> HtmlPage:
-    """Choose a list first; its filters and columns make the rest of the form."""
+    """Ask for the list first; the rest of the form depends on its filters and columns."""
     chosen = known_lists().get(query.get("list") or "")
     if chosen is None or chosen.scope not in caller.scopes:
         return HtmlPage("report_list.html", {"lists": sorted(_readable(caller))})

@@ -1,4 +1,4 @@
-"""The forms on the page of a request: respond, provision, assign, snooze, comment."""
+"""Handle the forms on the page of a request: respond, provision, assign, snooze, comment."""
 
 from litestar.handlers import HTTPRouteHandler
 
@@ -28,7 +28,7 @@ async def respond(db: Db, person: Person, id: str, form: Form, facts: Facts) -> 
 
 
 def _said(request: AccessRequestDetail, form: Form) -> str:
-    """Say what the response did; a request may still wait for other reviewers."""
+    """Describe the effect of the response; the request may still wait for other reviewers."""
     type = RequirementType(first(form, "type"))
     verb = model.RESPONSE_VERBS[type, model.Response(first(form, "response"))]
     others = pending_reviewers(request, type).values() if request.status == model.AWAITED[type] else []

@@ -112,13 +112,13 @@ async def _answerable(db: Db, person: Person, type: RequirementType | None, ids:
 
 
 async def _statuses(db: Db) -> list[tuple[str, str]]:
-    """Offer each status with the number of requests that have it."""
+    """Return the statuses with their numbers of requests, as choices."""
     counts = await totals_by(db, "access_requests", "status", list(WorkStatus))
     return [(status, f"{status} ({counts[status]:,})") for status in WorkStatus]
 
 
 def _next(ids: list[UUID], chosen: UUID | None) -> UUID | None:
-    """Return the request to show once the chosen one is answered."""
+    """Return the request to show after a response to the chosen one."""
     after = ids[ids.index(chosen) + 1 :] if chosen in ids else ids
     return next(iter(after), None)
 
@@ -196,12 +196,12 @@ async def create_access_request(db: Db, caller: Caller, form: Form, facts: Facts
 
 
 def _is_confirmed(form: Form, conflicts: Sequence[RequestConflict]) -> bool:
-    """Return whether this request was shown with all these conflicts before it was sent."""
+    """Return whether the person confirmed all these conflicts of the request."""
     return _confirmations(form, conflicts) <= set(form.get("confirmed", []))
 
 
 def _confirmations(form: Form, conflicts: Sequence[RequestConflict]) -> set[str]:
-    """Return what to confirm: the same access of the same person, and the duties of each rule."""
+    """Return a text for each conflict, with the rule, the duties, the person and the access that are confirmed."""
     asked = [first(form, name) for name in ("identityId", "action", "applicationId", "privileges")]
     return {" ".join(" ".join([str(each.rule_id), *each.duties, *asked]).split()) for each in conflicts}
 
@@ -215,7 +215,7 @@ async def show_request(db: Db, person: Person, id: str) -> HtmlPage:
 
 @screen("GET", "/requests/{id:str}/log", scope=Scope.ACCESS_REQUESTS_READ, limits=RecordType.REQUEST)
 async def follow_request(id: str, pool: Pool, request: AnyRequest) -> ASGIResponse:
-    """Report that the shown state of a request has changed, while a carrier or an import works on it."""
+    """Send an event when the state of a request changes, while a carrier or an import works on it."""
     current = partial(carriers.progress_mark, request_id=known_guid("AccessRequest", id))
     return stream_response(changes(pool, request.query_params.get("shown", ""), current))
 

@@ -1,4 +1,4 @@
-"""The coverage map: which application was reviewed in which quarter, and where a review is due."""
+"""Show the coverage map: the quarters in which applications were reviewed, and due reviews."""
 
 from datetime import datetime
 from typing import Any
@@ -16,7 +16,7 @@ from rolecall.reviews.coverage import ApplicationCoverage, coverage
 from rolecall.reviews.model import ReviewStatus
 from rolecall.reviews.workspace import ReviewInMap, covering_reviews
 
-# Quarters before the current one, and after it.
+# How many quarters before and after the current one are shown.
 _BEFORE, _AFTER = 3, 2
 
 
@@ -61,7 +61,7 @@ def _mark(review: ReviewInMap, now: datetime) -> tuple[datetime, CoverageMark]:
 def cells_of(
     found: ApplicationCoverage, reviews: list[ReviewInMap], quarters: list[Quarter], now: datetime
 ) -> list[list[CoverageMark]]:
-    """Sort the marks of an application into quarters; older and later ones go to the first and the last."""
+    """Sort the marks of an application into quarters; put older ones into the first and later ones into the last."""
     marks = [_mark(review, now) for review in reviews]
     if found.due_on and not found.open_review:
         words = f"Overdue since {_day(found.due_on)}" if found.is_overdue else f"Due {_day(found.due_on)}"

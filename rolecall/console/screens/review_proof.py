@@ -1,4 +1,4 @@
-"""The evidence of a review: the bundle as a download, and the report to print."""
+"""Serve the evidence of a review: the bundle as a download, and the report for printing."""
 
 from datetime import datetime
 from tempfile import TemporaryFile
@@ -21,7 +21,7 @@ from rolecall.reviews import queries
 from rolecall.web.bodies import AnyRequest
 from rolecall.web.downloads import attachment
 
-# The report brings its own style; it has no script and loads nothing.
+# The report has an inline style, no script, and loads nothing.
 _CSP = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'"
 
 

@@ -1,4 +1,4 @@
-"""Screens of reviews that repeat: the list of templates, and their form."""
+"""Show templates of repeated reviews: their list and their form."""
 
 from datetime import datetime
 from typing import Any
@@ -53,9 +53,9 @@ async def _form(db: Db, form: Form, problems: dict[str, str], found: ReviewTempl
 
 
 async def _body(db: Db, form: Form, before: Json | None = None) -> Json:
-    """Convert the form to the body of the API; numbers that cannot be read are reported by its checks.
+    """Convert the form to the body of the API, which reports invalid numbers.
 
-    `before` is the review of the template so far: what the form does not show, such as the fallback, stays.
+    `before` is the stored review of the template: parts that the form does not show, such as the fallback, are kept.
     """
     before = before or {}
     review = {**before, **body_of(await with_people(db, form, *PEOPLE), before.get("stages", ()))}
@@ -80,7 +80,7 @@ async def create_review_template(db: Db, form: Form, facts: Facts) -> HtmlPage |
 
 
 def _saved(template: ReviewTemplate, facts: Facts) -> str:
-    """Say what happens next: a review that is opened at once asks its reviewers without a further step."""
+    """Describe what happens next: the review is opened automatically, or only drafted."""
     day = template.next_on.astimezone(facts.zone).date()
     when = "in a moment" if day <= facts.today else f"on {day:%-d %B %Y}"
     effect = "opened and its reviewers are asked" if template.opens else "drafted"

@@ -1,4 +1,4 @@
-"""Screens of a reviewer: the workspace by person or by access, one item, decisions, the signed statement."""
+"""Show the workspace of a reviewer by person or by access; handle decisions and the signed statement."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -29,7 +29,7 @@ from rolecall.reviews.shapes import BulkDecision, ReviewDetail, ReviewItem, Revi
 from rolecall.web.bodies import a_guid, a_word_of
 
 _REVIEW, _ITEM = RecordType.REVIEW, RecordType.REVIEW_ITEM
-# The tabs of the workspace: name, value in the address, and the status of its items.
+# The tabs of the workspace: the value in the URL, the name, and the status of the items.
 TABS: dict[str, tuple[str, ReviewItemStatus | None]] = {
     "todo": ("To decide", ReviewItemStatus.PENDING),
     "kept": ("Kept", ReviewItemStatus.APPROVED),
@@ -46,7 +46,7 @@ _WORK = {
     "selected": a_guid,
     "decide": one_among(*review_words.KEYS),
 }
-# The end of a notice about decisions, after which the page offers to undo them.
+# The end of a notice about decisions. The page offers to undo them if a notice ends so.
 _UNTIL_SUBMITTED = "until you submit."
 _CAN_UNDO = f"You can undo it {_UNTIL_SUBMITTED}"
 _PASSED_ON = ("Not Mine", "Unsure")
@@ -54,7 +54,7 @@ _UNDECIDED = (ReviewItemStatus.PENDING, ReviewItemStatus.APPROVED, ReviewItemSta
 
 
 def reviewer_of(person: Person, review: ReviewDetail, query: dict[str, Any]) -> UUID:
-    """Return whose items the workspace shows; a limited person sees their own, or all if they own the review."""
+    """Return the reviewer whose items are shown; a limited person sees their own, or any if they own the review."""
     asked: UUID = query.get("reviewerId") or person.id
     is_owner = review.owner is not None and review.owner.id == person.id
     if person.is_limited and asked not in person.reviews_as() and not is_owner:
@@ -63,7 +63,7 @@ def reviewer_of(person: Person, review: ReviewDetail, query: dict[str, Any]) -> 
 
 
 def is_open_for(person: Person, review: ReviewDetail, item: ReviewItem | ReviewItemDetail) -> bool:
-    """Return whether the person can decide the item now, or decide it again."""
+    """Return whether the person can decide the item now, for the first time or again."""
     is_theirs = item.reviewer.id in person.reviews_as() and review.status is ReviewStatus.OPEN
     return is_theirs and item.status in _UNDECIDED and not item.is_submitted
 
@@ -81,7 +81,7 @@ async def show_work(
         "tab": tab,
         "tab_name": TABS[tab][0],
         "status_of_tab": TABS[tab][1],
-        # Only what is left to decide is grouped by access.
+        # Only undecided items can be grouped by access.
         "by": query.get("by") or "person" if tab == "todo" else "person",
         "reviewer_id": query.get("reviewerId"),
         "is_own": reviewer in person.reviews_as(),
@@ -98,7 +98,7 @@ async def show_work(
 
 
 async def _around(db: Db, review: ReviewDetail, reviewer: UUID, person: Person) -> dict[str, Any]:
-    """Return what surrounds the items: progress, the last decision, items passed on, tabs with counts, filters."""
+    """Return the data around the items: progress, the last decision, items passed on, tabs with counts, filters."""
     is_open = review.status is ReviewStatus.OPEN
     mine = await workspace.progress_of(db, review.id, [reviewer])
     counts = {"todo": mine.left, "kept": mine.kept, "flagged": mine.flagged, "all": mine.total}
@@ -194,7 +194,7 @@ def _decision_body(form: Form) -> Json:
 @screen("POST", "/review-items/{id:str}/decide", limits=_ITEM)
 async def decide_review_item(db: Db, id: str, form: Form, person: Person, caller: Caller, facts: Facts) -> SeeOther:
     raw = _decision_body(form)
-    # The form beside the details says so; the buttons of a row do not.
+    # Only the form beside the details sends `opened`; the buttons of a row do not.
     if first(form, "opened"):
         item = await item_queries.get_item(db, id)
         if item.reviewer.id in person.reviews_as():
@@ -215,7 +215,7 @@ async def decide_review_item(db: Db, id: str, form: Form, person: Person, caller
 
 
 def _refused(form: Form, error: Invalid | Conflict) -> SeeOther:
-    """Show the item again with the decision that was chosen; the script fills in what was typed."""
+    """Show the item again with the chosen decision; the script restores the input."""
     here = first(form, "here")
     if not here.startswith(("/reviews/", "/review-items/")):
         raise error
@@ -253,7 +253,7 @@ async def reassign_review_item(db: Db, id: str, form: Form, caller: Caller, fact
 
 @screen("POST", "/reviews/{id:str}/reassign", scope=Scope.REVIEWS_WRITE)
 async def reassign_review_items(db: Db, id: str, form: Form, caller: Caller, facts: Facts) -> SeeOther:
-    """Give all undecided items of one reviewer to another person; those that cannot be given are left, with why."""
+    """Give all undecided items of one reviewer to another person; report the items that cannot be reassigned."""
     review = await queries.plan_of(db, id)
     raw = given(form, "comment")
     if words := first(form, "identityId"):
@@ -302,7 +302,7 @@ _MOST_NAMED = 5
 
 
 async def _results(db: Db, decision: str, ids: Sequence[str], result: BulkDecision) -> list[ItemResult]:
-    """Say how many items were decided, and which ones need a comment."""
+    """Describe how many items were decided, and which ones need a comment."""
     results = []
     if result.decided:
         counted = "1 item was" if result.decided == 1 else f"{result.decided:,} items were"

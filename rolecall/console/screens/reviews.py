@@ -1,4 +1,4 @@
-"""Screens of running a review: the list, the draft with its preview, the review's page, coverage."""
+"""Show reviews to people who run them: the list, the draft with its preview, and the page of a review."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -85,12 +85,12 @@ async def _form(db: Db, form: Form, problems: dict[str, str], found: ReviewDetai
     return HtmlPage("review_form.html", values, 400 if problems else 200)
 
 
-# The fields of the form that name a person.
+# The fields of the form with a person.
 PEOPLE = ("stagePerson", "fallbackPerson", "ownerId")
 
 
 async def form_choices(db: Db, form: Form) -> dict[str, Any]:
-    """Return what the form of a review or a template shows and offers."""
+    """Return the values and choices of the form of a review or a template."""
     people = {name: await label_of(db, named) for name in PEOPLE if (named := guid(first(form, name)))}
     return {
         "form": {name: texts[0] for name, texts in form.items() if texts} | people,
@@ -103,9 +103,9 @@ async def form_choices(db: Db, form: Form) -> dict[str, Any]:
 
 
 def body_of(form: Form, before: Sequence[Json] = ()) -> Json:
-    """Convert the form to the body of the API; a stage named Identity takes the person of the form.
+    """Convert the form to the body of the API; a stage with the reviewer Identity uses the person of the form.
 
-    `before` are the stages so far. The form shows two of them and one person; if these are as before, all stay.
+    `before` are the stored stages. The form shows only two stages and one person: if these are unchanged, keep all.
     """
     stages = [_stage(words, first(form, "stagePerson")) for n in (1, 2) if (words := first(form, f"stage{n}"))]
     if [each["reviewer"] for each in stages] == [each["reviewer"] for each in before[:2]]:
@@ -236,7 +236,7 @@ def _follows(person: Person, review: ReviewDetail) -> bool:
 
 
 async def _progress(db: Db, review: ReviewDetail, person: Person, now: datetime, config: Config) -> dict[str, Any]:
-    """Return what happened so far; a limited person who does not own the review sees their own figures only."""
+    """Return the progress; a limited person who does not own the review sees only their own figures."""
     reviewers = await quality_of_reviewers(db, review.id)
     is_followed = _follows(person, review)
     if not is_followed:
@@ -262,7 +262,7 @@ async def _progress(db: Db, review: ReviewDetail, person: Person, now: datetime,
 
 
 async def _burndown(db: Db, review: ReviewDetail, now: datetime, config: Config) -> dict[str, Any]:
-    """Draw the items left, and say when they will be decided at the pace so far."""
+    """Draw the items left, and estimate when they will be decided at the current pace."""
     assert review.opened_on
     left = await workspace.items_left(db, review.id, review.opened_on, str(config.timezone))
     end = review.closed_on or review.canceled_on or now

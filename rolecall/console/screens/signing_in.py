@@ -76,7 +76,7 @@ async def show_sign_in(db: Db, request: AnyRequest, config: Config) -> HtmlPage:
 
 @screen("POST", "/sign-in/email", open=True)
 async def ask_for_link(db: Db, form: Form, now: datetime, request: AnyRequest, config: Config) -> HtmlPage:
-    """Ask for a one-time link by e-mail. The answer does not say whether a person has the address."""
+    """Request a one-time link by e-mail. The response does not reveal whether a person has the address."""
     email = form.get("email", [""])[0].strip()
     services: Services = request.app.state.services
     if not await sign_in_mail.is_possible(db, config):
@@ -89,7 +89,7 @@ async def ask_for_link(db: Db, form: Form, now: datetime, request: AnyRequest, c
     return _sign_in_page(config, None, email=email, mails_links=True, said=_MAILED)
 
 
-# Keys name their kind: an e-mail that is entered may look like a network address.
+# Prefix keys with their kind, because an entered e-mail may look like a network address.
 def _count_address(services: Services, request: AnyRequest, now: datetime) -> None:
     host = request.client and request.client.host
     services.sign_ins.count(("address", host), limits.SIGN_INS_FROM_AN_ADDRESS, now)
@@ -107,7 +107,7 @@ async def sign_in(db: Db, form: Form, now: datetime, request: AnyRequest, config
     services: Services = request.app.state.services
     mails_links = await sign_in_mail.is_possible(db, config)
     try:
-        # Count before checking the password, so that the right password is refused too once the limit is reached.
+        # Count before checking the password, so that above the limit even the right password is refused.
         _count_address(services, request, now)
         _count_person(services, email, now)
         session = await actions.sign_in_by_password(db, email, password, now)

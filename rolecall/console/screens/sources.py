@@ -1,4 +1,4 @@
-"""The live source of an application: its settings, a test of the connection, and what the last import said."""
+"""Show the live source of an application: its settings, a test of the connection, and the last failure."""
 
 from datetime import datetime
 from typing import Any
@@ -65,7 +65,7 @@ TestResult = SourceTest | NotFound | Invalid
 
 
 class TestedForm(msgspec.Struct, frozen=True):
-    """A form that was tested without saving it, None for the saved source, and the result."""
+    """The form that was tested without saving it, or None for the saved source, and the result."""
 
     form: Form | None
     result: TestResult
@@ -79,7 +79,7 @@ async def _is_without_secret(db: Db, id: UUID) -> bool:
 
 
 async def _test(request: AnyRequest, config: Config) -> Carried:
-    """Test the source in the form, or the saved one, before the transaction, because it may be slow."""
+    """Test the source in the form, or the saved one, before the transaction, because the source may be slow."""
     carried = await plain_form(request, config)
     services: Services = request.app.state.services
     id = known_guid("Application", request.path_params["id"])
@@ -132,7 +132,7 @@ async def revoke_push_token(db: Db, caller: Caller, id: str, now: datetime) -> S
 
 
 class SourceView(msgspec.Struct, frozen=True):
-    """What the page shows beside the saved source: a form as it was sent, its problems, and the result of a test."""
+    """The data that the page shows besides the saved source: the submitted form, its problems and the test result."""
 
     form: Form | None = None
     problems: dict[str, str] = {}
@@ -172,13 +172,13 @@ async def _page(db: Db, id: UUID, config: Config, now: datetime, view: SourceVie
 
 
 def _is_changed(form: Form, current: dict[str, str]) -> bool:
-    """Return whether the form differs from what is saved; line ends of a browser do not count."""
+    """Return whether the form differs from the saved source, ignoring the line ends of browsers."""
     sent = {name: text.replace("\r\n", "\n") for name, text in shown(form).items()}
     return any(text != current.get(name, "") for name, text in sent.items())
 
 
 def _failures(result: SourceTest) -> dict[str, str]:
-    """Return the problem of each file group; one that others have as well is returned for the first of them."""
+    """Return the problem of each file group; a problem of several groups only for the first."""
     found: dict[str, str] = {}
     for tested in result.contents:
         if tested.problem and _said(tested.problem) not in map(_said, found.values()):
@@ -187,7 +187,7 @@ def _failures(result: SourceTest) -> dict[str, str]:
 
 
 def _said(problem: str) -> str:
-    """Return a problem without the path that it begins with."""
+    """Return a problem without the URL path at its start."""
     return problem.partition(": ")[2] if problem.startswith("/") else problem
 
 

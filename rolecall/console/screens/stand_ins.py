@@ -16,7 +16,7 @@ from rolecall.core.errors import Invalid
 from rolecall.settings.policy import RequirementType
 from rolecall.stand_ins import actions, queries
 
-# What a stand-in does, by type of response.
+# Labels for the types of response that a stand-in takes over.
 DUTIES = {
     RequirementType.APPROVE: "Approve requests",
     RequirementType.RESOLVE: "Provision requests",
@@ -58,7 +58,7 @@ async def create_stand_in(db: Db, person: Person, form: Form, facts: Facts) -> H
 
 
 async def _people(db: Db, caller: Caller, form: Form) -> Json:
-    """Find the people in the form. Everyone may name any colleague by e-mail; a name must be of a visible person."""
+    """Find the people in the form: any colleague by e-mail, only visible people by name."""
     return {
         name: await finding.the_colleague(db, name, words, caller)
         for name in ("identityId", "standInId")

@@ -101,7 +101,7 @@ function missing(form) {
   return [...form.querySelectorAll("[data-needed]")].find((field) => field.dataset.needed.split(",").includes(chosen) && !field.value.trim());
 }
 
-// Say beside a field why the decision was not stored.
+// Show beside a field why the decision was not sent.
 function complain(field, text) {
   document.getElementById("refusal")?.remove();
   const place = made("p", text);
@@ -124,7 +124,7 @@ document.addEventListener(
   true,
 );
 
-// The page after an action replaces this one: keep the ticks of the items, and what was typed for a refused decision.
+// An action replaces the page: keep the selection, and the input of a refused decision.
 let ticked = [];
 let typed;
 document.addEventListener("htmx:beforeRequest", (event) => {
@@ -167,7 +167,7 @@ function showKind() {
   }
 }
 
-// Show that a slow action is at work, and prevent a second press.
+// Show that a slow action is running, and prevent a second click.
 document.addEventListener("submit", (event) => {
   const button = event.submitter;
   if (!button?.dataset.busy) return;
@@ -176,7 +176,7 @@ document.addEventListener("submit", (event) => {
   requestAnimationFrame(() => (button.disabled = true));
 });
 
-// Select the rows that a link names, such as those recommended to keep.
+// Select the rows that a button refers to, such as those recommended to keep.
 document.addEventListener("click", (event) => {
   const link = event.target.closest("[data-pick]");
   if (!link) return;
@@ -191,7 +191,7 @@ const chosen = () => document.querySelector("[data-rows] tr.chosen");
 const split = () => document.querySelector("[data-split]");
 const link = (row) => row?.querySelector("a");
 
-// Debounce: while a key is held down only the selection moves, and the detail is fetched when it stops.
+// Debounce: while a key is held down, move only the selection; fetch the detail after a short pause.
 const RESTS = 120;
 let resting;
 
@@ -249,7 +249,7 @@ async function fetchAhead() {
   if (answer?.ok && !answer.redirected) ahead = { id: next.dataset.id, html: await answer.text() };
 }
 
-// Show the next item while the service stores a decision; its answer replaces the page.
+// Show the next item while the service stores a decision. The response then replaces the page.
 function showAhead(detail) {
   const row = chosen();
   const next = row?.dataset.id === detail.dataset.id && rows()[rows().indexOf(row) + 1];
@@ -325,7 +325,7 @@ function undo() {
   return true;
 }
 
-// A key that is pressed while a decision is stored is meant for the item that is shown, and waits for the answer.
+// Defer a key that is pressed while a decision is being stored, and apply it to the item that is shown now.
 let kept;
 const perform = (key) => (key === "z" ? undo() : decideSelected(key)) || decide(key) || (key === "r" ? reject() : document.querySelector(`[data-key=${key}]`)?.click());
 const press = (key) => {
@@ -442,7 +442,7 @@ document.addEventListener("click", (event) => {
   }
 });
 
-// A download does not change the page, so read the list of runs again once the file is under way and when it is written.
+// A download does not change the page: reload the list of runs a moment later, and again when it is probably complete.
 document.addEventListener("submit", (event) => {
   const place = event.target.dataset.reads;
   if (!place) return;
@@ -452,7 +452,7 @@ document.addEventListener("submit", (event) => {
   }
 });
 
-// A download leaves a notice for the next page, such as the seal of evidence: show it here once the file is written.
+// A download stores a notice for the next page, such as the seal of evidence: poll for it and show it on this page.
 async function showNotice() {
   if (document.querySelector("main > .notice")) return;
   const answer = await fetch(location.href).catch(() => null);
@@ -520,7 +520,7 @@ document.addEventListener("htmx:xhr:progress", (event) => {
   bar.value = (100 * event.detail.loaded) / event.detail.total;
 });
 
-// Follow the log of an import, or a request that a carrier works on. A broken stream resumes on any process.
+// Follow the log of an import, or a request that a carrier works on. Any server process can resume a broken stream.
 let stream;
 const isTyped = () => [...document.querySelectorAll("main textarea, main input[type=text]")].some((field) => field.value !== field.defaultValue);
 // Keep what was typed, and offer to load the page again.
