@@ -1,11 +1,11 @@
-"""Measure the catalogue: holders of an entitlement, a person's access, both a year back, and an export of everything.
+"""Measure the catalogue: holders of an entitlement, access of a person, both now and a year ago, and a full export.
 
     python -m bench.catalogue [--rows 10000000]
 
 `--rows` is the number of assignments; accounts, groups and permissions are in proportion, with 500 imports over one
 year. Requests go to the application in this process, as in `bench.lists`. Calls are measured in CPU time of the
-service and its database, which work in turn: other programs disturb it less. Exports run in a process of their own, for
-its memory.
+service and its database, because other programs affect it less. Exports run in their own process, to measure its
+memory.
 """
 
 import argparse
@@ -42,8 +42,8 @@ ROUNDS = 30
 APPLICATION = id_of("application", 1)
 PLACES = ("first", "middle", "3/4", "last")
 
-# Accounts have the numbers 1 to {accounts}; the groups follow: tops, then the groups in them, then those in these.
-# Each account is in four of the lowest groups, one of each quarter of the tops.
+# Accounts have the numbers 1 to {accounts}. Groups have the following numbers: the top level, then the second, then the
+# lowest. Each account is in four groups of the lowest level, one below each quarter of the top level.
 _GROUPS = """
     INSERT INTO groups (number, application_id, name)
     SELECT {accounts} + 1 + n, pg_temp.id_of('application', 1), 'Group ' || n FROM generate_series(0, {groups} - 1) AS n
@@ -51,7 +51,7 @@ _GROUPS = """
 _PARENT = """CASE WHEN n < {tops} THEN ''
                   WHEN n < {tops} * 10 THEN 'Group ' || n % {tops}
                   ELSE 'Group ' || {tops} + (n - {tops} * 10) % ({tops} * 9) END"""
-# Every tenth group of the lowest has changed its description since.
+# The description of every tenth lowest group has changed since.
 _GROUP_VERSIONS = f"""
     INSERT INTO group_versions (group_number, from_import, until_import, description, nomenclature, parent, metadata)
     SELECT {{accounts}} + 1 + n, v.since, v.until, 'Described in ' || v.since, 'Role', {_PARENT}, '{{{{}}}}'
@@ -60,7 +60,7 @@ _GROUP_VERSIONS = f"""
     CROSS JOIN LATERAL (SELECT 1 AS since, CASE WHEN n % 10 = 9 THEN changed END AS until
                         UNION ALL SELECT changed, NULL WHERE n % 10 = 9) AS v
 """
-# Every twentieth membership began later and replaced another one in the same quarter.
+# Every twentieth membership began later and replaced another one below the same quarter of the top level.
 _MEMBERSHIPS = f"""
     INSERT INTO memberships (account_number, group_number, from_import, until_import)
     SELECT n, {{accounts}} + 1 + {{tops}} * 10 + {{tops}} * ((pick + v.was) % {{span}}) + {{tops}} / 4 * slot
@@ -81,8 +81,8 @@ _PERMISSION_VERSIONS = """
     SELECT n, 1, NULL, 'Does something', (ARRAY['Low', 'Moderate', 'High', 'Critical'])[1 + n % 4]
     FROM generate_series(1, {permissions}) AS n
 """
-# All accounts hold the first permission themselves, and the second through the first quarter of the tops. An account
-# holds 98 others, a group 20. Every twentieth had a different access before.
+# All accounts hold the first permission directly, and the second through the first quarter of the top level. An account
+# holds 98 others, a group 20. Every twentieth assignment had a different access before.
 _ASSIGNMENTS = f"""
     INSERT INTO assignments (holder_number, permission_number, access, from_import, until_import, value)
     SELECT n, p, v.access::access, v.since, v.until, ''
@@ -101,7 +101,7 @@ _ASSIGNMENTS = f"""
                                NULL::int AS until
                         UNION ALL SELECT 'Modify', 1, changed WHERE changed % 20 = 0) AS v
 """
-# The rows that the triggers on assignments would write for an import.
+# The rows that the triggers on assignments would write during an import.
 _PERMISSION_HOLDERS = """
     INSERT INTO permission_holders (permission_number, from_import, access, holders)
     SELECT permission_number, from_import, access, array_agg(holder_number) FROM assignments GROUP BY 1, 2, 3;
@@ -158,21 +158,21 @@ TABLES = {
 
 
 def sizes_of(rows: int) -> dict[str, int]:
-    """Return the sizes of a company with this many assignments: a hundred for each account, 2,000 for each group."""
+    """Return the sizes of a company with this many assignments: 100 for each account, 2,000 for each group."""
     groups = rows // 2000
     tops = max(4, groups // 400 * 4)
     return {
         "accounts": rows // 100,
         "groups": groups,
         "tops": tops,
-        # The number of lowest groups below one top.
+        # The number of lowest groups below one group of the top level.
         "span": (groups - tops * 10) // tops,
         "permissions": max(200, rows // 5000),
     }
 
 
 def furnish(url: str, sizes: dict[str, int]) -> None:
-    """Add imports, groups, permissions and who holds them to the accounts of the first application."""
+    """Add imports, groups, permissions and their holders to the first application."""
     started = time.perf_counter()
     seconds = fill(url, TABLES, sizes)
     count(url, TABLES)
@@ -184,7 +184,7 @@ def furnish(url: str, sizes: dict[str, int]) -> None:
 
 
 class Timed(msgspec.Struct):
-    """The milliseconds that each call of a kind took: elapsed, and of CPU time in the service and its database."""
+    """The milliseconds of each call: elapsed time, and CPU time of the service and its database."""
 
     wall: list[float] = []
     cpu: list[float] = []
@@ -255,7 +255,7 @@ async def measure_people(reader: Reader, people: list[str]) -> bool:
 
 
 async def measure_list(reader: Reader) -> bool:
-    """Compare the catalogue a year back with the catalogue now, both after a first look."""
+    """Compare the catalogue a year ago with the catalogue now, both after a first request."""
     now, then = Timed(), Timed()
     for n in range(ROUNDS + 3):
         await timed(reader, "/api/entitlements", now if n >= 3 else Timed())
@@ -266,7 +266,7 @@ async def measure_list(reader: Reader) -> bool:
 
 
 class ExportedHolding(msgspec.Struct):
-    """A row of the export: an account and a permission that it holds itself."""
+    """A row of the export: an account and a permission that it holds directly."""
 
     account_id: UUID
     username: str
@@ -288,7 +288,7 @@ _EVERYTHING = """SELECT a.id, a.username, a.identity_id, p.header, p.section, p.
 
 
 async def _export(url: str, format: str | None) -> tuple[int, float]:
-    """Export every assignment of an account, or copy the same query without a format; return rows and seconds."""
+    """Export every direct assignment, or without a format run `COPY TO` on the same query; return rows and seconds."""
     everything = whole(lambda row: ExportedHolding(*row), _EVERYTHING)
     async with snapshot(Config(database_url=url)) as db:
         if format is None:
@@ -301,8 +301,8 @@ async def _export(url: str, format: str | None) -> tuple[int, float]:
 
 
 def export_alone(url: str, format: str | None) -> tuple[int, float, float]:
-    """Run an export in this process; return its rows, its seconds and the most memory of the process in MiB."""
-    # The server and the worker do the same when they start.
+    """Run an export in this process; return its rows, its seconds and the peak memory of the process in MiB."""
+    # Freeze start-up objects, as the server and the worker do.
     gc.freeze()
     count, seconds = uvloop.run(_export(url, format))
     return count, seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

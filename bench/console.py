@@ -1,4 +1,4 @@
-"""Time from a key press to the painted detail in a real browser, with 10,000 requests and 100,000 identities.
+"""Measure the time from a key press to the painted detail in a browser, with 10,000 requests and 100,000 identities.
 
     python -m bench.console
 
@@ -53,7 +53,7 @@ _DETAILS = """
     SELECT id, created_at, 'Bench Administrator', 'As agreed' FROM access_requests;
     ANALYZE;
 """
-# A promise of the milliseconds from a key press until a frame with another heading is painted.
+# Sets a promise of the milliseconds from a key press until a frame with another heading is painted.
 _WATCH = """heading => {
     const text = () => document.querySelector(heading)?.textContent ?? "";
     window.painted = new Promise(resolve => addEventListener("keydown", event => {

@@ -3,7 +3,8 @@
     python -m bench.duties [--rows 100000]
 
 `--rows` is the number of people; each has an account with ten permissions. 500 rules keep apart pairs of 250 duties.
-The hand-written join finds the same conflicts in one statement, without keeping anything. The database is embedded.
+The baseline is a hand-written join that finds the same conflicts in one statement, without storing them. The database
+is embedded.
 """
 
 import time
@@ -40,7 +41,7 @@ _SEED = [
         SELECT %(there)s, 'Area', '', 'Permission ' || n FROM generate_series(1, {PERMISSIONS}) AS n""",
     """INSERT INTO permission_versions
        SELECT number, %(run)s, NULL, '', 'Low' FROM permissions WHERE application_id = %(there)s""",
-    # The first of an account's permissions is among those of duties; pairs of them are in conflict for one in fifty.
+    # The first permission of each account belongs to a duty; one account in fifty holds a pair that is in conflict.
     f"""INSERT INTO assignments (holder_number, permission_number, access, from_import, until_import, value)
         SELECT DISTINCT ON (a.number, p.number) a.number, p.number, 'Grant'::access, %(run)s, NULL::int, ''
         FROM (SELECT number, row_number() OVER (ORDER BY number) AS n FROM accounts
@@ -58,7 +59,7 @@ _SEED = [
                    'response', 'Warn', 'conflicts', jsonb_build_array(md5('duty ' || 1 + n %% {DUTIES})::uuid,
                    md5('duty ' || 1 + (n + 1 + n / {DUTIES}) %% {DUTIES})::uuid)), 'rule ' || n, now(), now()
         FROM generate_series(1, {RULES}) AS n""",
-    # BRIN indexes have no ranges for new pages until then; an import summarizes them itself.
+    # VACUUM summarizes the new pages in BRIN indexes, which an import does itself.
     "VACUUM ANALYZE",
 ]
 _JOIN = """
@@ -97,7 +98,7 @@ async def timed(work: Callable[[], Awaitable[Any]]) -> tuple[float, Any]:
 
 
 async def an_import(db: Db, there: UUID) -> float:
-    """Return the seconds that the end of an import with 1 % changed takes with duties."""
+    """Return the seconds that duties take at the end of an import with 1 % changes."""
     run = await fetch_value(
         db,
         """INSERT INTO application_imports (id, application_id, type, status, created_by, created_at, build_start)
@@ -125,10 +126,10 @@ async def a_request(db: Db, there: UUID, place: int) -> float:
 
 
 async def requests(db: Db, there: UUID) -> float:
-    """Return by how many percent the check makes requests slower: the medians of turns with and without rules."""
+    """Return by how many percent the check slows requests down: medians of alternating runs with and without rules."""
     took: dict[bool, list[float]] = {True: [], False: []}
     for n in range(ROUNDS):
-        # Take turns, because the second request for a person finds warm caches.
+        # Alternate the order, because the second request for a person finds warm caches.
         for checked in (n % 2 == 0, n % 2 == 1):
             async with db.transaction(force_rollback=True):
                 if not checked:

@@ -1,4 +1,4 @@
-"""Results of benchmarks and the bars they must meet; `python -m bench` collects all results in one table."""
+"""Record results of benchmarks and the bars that they must meet; `python -m bench` prints them in one table."""
 
 import os
 from pathlib import Path

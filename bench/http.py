@@ -3,8 +3,8 @@
     [ROLECALL_BENCH_ROWS=1000000] python -m bench.http [--seconds 1] [--connections 16]
 
 Every program is one process in the same server (granian) on the same PostgreSQL (embedded, fsync on). They are loaded
-in turn, one at a time, for a second each; a ratio is the median over the rounds. The conventional program comes last,
-because the queries it has not finished when its time is up would slow down the others. The service is `rolecall api` as
+one at a time, for a second each, in several rounds; a ratio is the median of the rounds. The conventional program is
+last, because its unfinished queries would slow down the others. The service is `rolecall api` as
 deployed: token check, correlation id, security headers and a log line for each request.
 "Page 1 while others write" is the service with one concurrent transaction per millisecond.
 """
@@ -37,7 +37,7 @@ from bench.figures import MISSED, Found, tell
 from bench.seeding import ROWS, company
 from rolecall.tokens.model import new_secret, public_id, sha256
 
-# Least ratios of request rates: to the bare program, and to the conventional one on page 1 and page 10,000.
+# Bars for the ratio of request rates: to the bare program, and to the conventional one on page 1 and page 10,000.
 BAR_BARE, BAR_PAGE, BAR_DEEP = 0.7, 8, 500
 ROUNDS = 7
 # Seconds to load the conventional program, because its page 10,000 is slow.
@@ -61,7 +61,7 @@ class Figure(msgspec.Struct):
 
 
 class Connection(asyncio.Protocol):
-    """Repeat a request; compare only the length of responses with the first, because parsing would take CPU time."""
+    """Repeat a request. Compare only the lengths of responses, because parsing them would take CPU time."""
 
     def __init__(self, request: bytes) -> None:
         self.request, self.count, self.expected, self.received = request, 0, 0, 0

@@ -1,4 +1,4 @@
-"""Time imports uploaded to a real service against a raw COPY of the same bytes and a conventional importer.
+"""Compare imports of a running service with a raw COPY of the same bytes and with a conventional importer.
 
 python -m bench.imports [--accounts 100000] [--assignments 1000000] [--convention none|first|all] [--people] [--shapes]
 

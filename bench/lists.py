@@ -1,4 +1,4 @@
-"""Compare the cost of any page under any filter with page 1, and measure what maintaining lists costs writers.
+"""Compare the cost of any page with any filter with that of page 1, and measure what lists cost writers.
 
     [ROLECALL_BENCH_ROWS=1000000] python -m bench.lists
 
@@ -192,7 +192,7 @@ async def time_pages(writer: psycopg.AsyncConnection, big: tuple[Reader, Case], 
 
 
 async def look_at(reader: Reader, case: Case) -> None:
-    """Find out the length of the list, and choose the pages to measure."""
+    """Determine the length of the list, and choose the pages to measure."""
     first = msgspec.json.decode(await reader.api.ask("GET", case.path, case.query))
     case.total, last = first["totalCount"], max(1, first["totalPages"])
     case.pages = dict(zip(PAGES, (1, (last + 1) // 2, max(1, last * 3 // 4), last, last + 10**6), strict=True))
@@ -241,7 +241,7 @@ async def time_writes(api: Api, count: int) -> float:
 
 
 async def time_upkeep(api: Api, url: str, count: int) -> tuple[float, float]:
-    """Return the best write rate with list triggers, and their overhead, measured by turning them off and on."""
+    """Return the best write rate with list triggers, and their overhead, by disabling and enabling them in turn."""
     on, off = [], []
     async with await psycopg.AsyncConnection.connect(url, autocommit=True) as db:
         await time_writes(api, count // 4)

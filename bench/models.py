@@ -1,4 +1,4 @@
-"""Time access models over a whole company: simulate, commit, and update members when identities change.
+"""Measure access models in a whole company: simulate, commit, and update members when identities change.
 
     python -m bench.models [--rows 100000]
 

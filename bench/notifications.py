@@ -52,7 +52,7 @@ class _Accept:
 
 
 def receive(told: Connection) -> None:
-    """Serve SMTP; send the port, then at each request the number of messages and the last one."""
+    """Serve SMTP. Send the port over the connection, then for each request the number of messages and the last one."""
 
     async def serve() -> None:
         accept, loop = _Accept(), asyncio.get_running_loop()

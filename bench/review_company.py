@@ -1,4 +1,4 @@
-"""Seed the data that reviews read: an application with ten groups for every tenth person, and reasons for them.
+"""Seed data for reviews: an application in which every tenth person has ten groups, and reasons for this access.
 
 A model, requests and a closed review explain part of the access, so that every kind of reason is computed.
 """
@@ -80,7 +80,7 @@ async def _commit_model(db: Db, there: UUID) -> None:
 
 
 async def close_as_decided(db: Db, review_id: UUID) -> None:
-    """Turn a review into an earlier one: every item was kept, except every twentieth, which was revoked."""
+    """Turn a review into a closed one: every item was kept, except every twentieth, which was revoked."""
     await execute(
         db,
         """UPDATE review_items SET decision = CASE WHEN number %% 20 = 0 THEN 'Revoke' ELSE 'Keep' END,

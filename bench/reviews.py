@@ -1,4 +1,4 @@
-"""Measure access reviews: open them, list their items under every filter, decide one or many, and prove them.
+"""Measure access reviews: open them, list their items with every filter, decide one or many, and write evidence.
 
     python -m bench.reviews [--rows 100000]
 
@@ -73,7 +73,7 @@ async def copied(db: Db, review_id: UUID) -> float:
 
 
 async def medians(*works: Callable[[], Awaitable[Any]]) -> list[float]:
-    """Return the median seconds of each; they run in turns, so that other programs slow down both."""
+    """Return the median seconds of each function; they run in turns, so that other programs slow down all equally."""
     took: list[list[float]] = [[] for _ in works]
     for _ in range(ROUNDS):
         for times, work in zip(took, works, strict=True):
@@ -84,7 +84,7 @@ async def medians(*works: Callable[[], Awaitable[Any]]) -> list[float]:
 
 
 async def filters_of(db: Db, review: ReviewDetail) -> dict[str, ItemFilters]:
-    """Return every combination of filters, with the values of most items."""
+    """Return every combination of filters, with their most frequent values."""
     common: dict[str, Any] = {
         "status": ReviewItemStatus.PENDING,
         "reviewer_id": max(review.progress.reviewers, key=lambda each: each.items.pending).reviewer.id,
@@ -103,7 +103,7 @@ async def filters_of(db: Db, review: ReviewDetail) -> dict[str, ItemFilters]:
 
 
 async def pages(db: Db, review: ReviewDetail, small: ReviewDetail) -> list[Figure]:
-    """Compare the last page with the first, and the first with that of a small review, under every filter."""
+    """Compare the last page with the first, and the first with that of a small review, for every filter."""
     far, wide = dict[str, float](), dict[str, float]()
     own, others = await filters_of(db, review), await filters_of(db, small)
     for name, filters in own.items():
@@ -150,7 +150,7 @@ async def decided(db: Db, review: ReviewDetail, raw: Any) -> int:
 
 
 async def decide_most(db: Db, review: ReviewDetail) -> None:
-    """Decide the items of every second reviewer, each reviewer's at once."""
+    """Decide the items of every second reviewer, all items of a reviewer at once."""
     for each in review.progress.reviewers[::2]:
         raw = {"decision": "Keep", "filters": {}, "reviewerId": str(each.reviewer.id), "comment": "as agreed"}
         await decided(db, review, raw)
@@ -185,8 +185,9 @@ async def prepare(db: Db, review: ReviewDetail) -> str:
 
 
 async def decide_in_browser(url: str, link: str, review_id: UUID) -> tuple[list[float], list[float]]:
-    """Decide items by key as recommended; return the milliseconds from each key to the next painted item, and to the
-    service's answer. A reviewer reads an item for a second before the next key.
+    """Decide items by key as recommended, one each second.
+
+    Return the milliseconds from each key to the next painted item, and to the response of the service.
     """
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=find_browser(), args=ARGUMENTS)

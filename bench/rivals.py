@@ -1,4 +1,4 @@
-"""Programs to compare the service with, each the shortest fair implementation of its kind.
+"""Run the programs that the service is compared with, each a short but fair implementation of its kind.
 
 python -m bench.rivals NAME PORT ANSWERS
 """

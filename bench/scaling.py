@@ -52,7 +52,7 @@ def processes(count: int, url: str) -> Iterator[tuple[list[int], list[int]]]:
 
 @contextmanager
 def busy_cores() -> Iterator[list[float]]:
-    """Measure how many cores the whole machine uses in the block; only idle cores let more processes help."""
+    """Measure how many cores the machine uses in the block; more processes can use only idle cores."""
     found: list[float] = []
     started, before = time.perf_counter(), busy_seconds()
     yield found
@@ -60,7 +60,7 @@ def busy_cores() -> Iterator[list[float]]:
 
 
 def more_processes(url: str, paths: list[str], secret: str) -> bool:
-    """Start all processes, then load one, two others and four of them in turn."""
+    """Start all processes, then load one, two others and all four in turn."""
     rates: dict[int, list[float]] = {count: [] for count in PROCESSES}
     busy: list[float] = []
     with processes(1 + PROCESSES[-1], url) as (_, [first, *others]):
@@ -119,7 +119,7 @@ def two_workers() -> bool:
 
 
 async def _side_by_side(address: str, token: str, files: Any, url: str) -> tuple[float, float]:
-    """Return how much longer two take than one, for imports and for bare COPYs of the same bytes (medians)."""
+    """Return how much longer two concurrent ones take than one, for imports and for bare COPYs (medians)."""
 
     async def imported() -> float:
         results = await import_service.run_imports(address, token, files, {"first": "first"})

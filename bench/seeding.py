@@ -189,7 +189,7 @@ def company_of(**sizes: int) -> Iterator[str]:
 
 
 def measure(run: Callable[[str, int], Coroutine[Any, Any, bool]], about: str | None) -> NoReturn:
-    """Run a benchmark on a company of `--rows` identities; the exit code tells whether it met its bars."""
+    """Run a benchmark on a company of `--rows` identities; the exit code says whether it met its bars."""
     options = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--rows", type=int, default=100_000)
     rows = options.parse_args().rows
@@ -208,7 +208,7 @@ def _made(server: str, name: str, sizes: dict[str, int]) -> str:
     with psycopg.connect(server, autocommit=True) as db:
         if db.execute("SELECT 1 FROM pg_database WHERE datname = %s", (name,)).fetchone():
             return url
-        # Left over from an interrupted run.
+        # An interrupted run may have left this database.
         db.execute(f"DROP DATABASE IF EXISTS {name}_new")
         db.execute(f"CREATE DATABASE {name}_new")
     fresh = _named(server, f"{name}_new")
@@ -231,7 +231,7 @@ def seed(url: str, sizes: dict[str, int]) -> dict[str, float]:
     """Fill an empty database and count its lists; return the seconds that each table took."""
     with ThreadPoolExecutor(len(TABLES)) as pool:
         filled = list(pool.map(lambda tables: fill(url, tables, sizes), TABLES))
-        # Start only when all tables are filled: an open transaction keeps VACUUM from marking rows all-visible.
+        # Start when all tables are filled: an open transaction would prevent VACUUM from marking pages all-visible.
         counted = list(pool.map(lambda tables: count(url, tables), TABLES))
     return {
         table: seconds + after[table]
@@ -241,7 +241,7 @@ def seed(url: str, sizes: dict[str, int]) -> dict[str, float]:
 
 
 def fill(url: str, tables: dict[str, str], sizes: dict[str, int]) -> dict[str, float]:
-    """Insert into these tables in order; a statement may name any size, and the size of its own table as `rows`."""
+    """Insert into these tables in order. Statements can use all sizes; `rows` is the size of their own table."""
     seconds = {}
     with _connection(url) as db:
         db.execute(_FUNCTIONS)
@@ -272,7 +272,7 @@ def _connection(url: str) -> psycopg.Connection:
 
 @contextmanager
 def _nothing_but_rows(db: psycopg.Connection, table: str) -> Iterator[None]:
-    """Speed up bulk inserts: disable triggers and foreign keys, and create the indexes at the end."""
+    """Disable triggers and foreign keys during bulk inserts, and create the indexes at the end, to save time."""
     indexes = db.execute(
         """SELECT indexname, indexdef FROM pg_indexes WHERE tablename = %s
            AND indexname NOT IN (SELECT conname FROM pg_constraint WHERE conrelid = %s::regclass)""",

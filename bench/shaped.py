@@ -41,7 +41,7 @@ SHAPED: dict[str, Any] = {
 
 
 def write_both(folder: Path, header: Sequence[str], users: Sequence[str]) -> tuple[dict[str, Path], dict[str, Path]]:
-    """Write the same users and memberships in standard form, and as one export with its own title and vocabulary."""
+    """Write the same users and memberships in standard form, and as one export with a title and other headers."""
     folder.mkdir()
     teams = [[f"team{(i * 7 + k * 31) % TEAMS}" for k in range(TEAMS_EACH)] for i in range(len(users))]
     rows = [line.split(",") for line in users]

@@ -34,7 +34,7 @@ class Comparison(msgspec.Struct):
 
 
 class Work(msgspec.Struct, frozen=True):
-    """The work to compare: `bare` sends a number of messages, `ask` creates the work for as many, `send` does it."""
+    """The work to compare: `bare` sends messages directly; `ask` creates work for messages, and `send` sends them."""
 
     bytes_each: int
     bare: Callable[[int], Awaitable[None]]

@@ -1,8 +1,8 @@
 """Compare a fetch of live sources with the bare library or server, and the import of a snapshot with a raw COPY.
 
-LDAP: users and groups of a slapd on loopback, by bonsai alone and as a fetch that writes JSON lines. SCIM: the pages of
-a server on loopback with prepared responses, read with decoding only and as a fetch. The import: a snapshot of which 1
-% changed, and a raw COPY of the same bytes. `make bench-sources ARGS=20000` for fewer users.
+LDAP: read users and groups of a slapd on loopback with bonsai alone, and as a fetch that writes JSON lines. SCIM: read
+the prepared pages of a server on loopback with decoding only, and as a fetch. Import: a snapshot with 1 % changes, and
+a raw COPY of the same bytes. `make bench-sources ARGS=20000` uses fewer users.
 """
 
 import asyncio
@@ -83,7 +83,7 @@ async def fetched(config: Config, source: Source, content: SourceContent) -> int
 
 
 async def timed(work: Callable[[], Awaitable[int]]) -> tuple[float, int]:
-    """Return the best of two runs, in seconds, and the records."""
+    """Return the seconds of the better of two runs, and the number of records."""
     best, count = float("inf"), 0
     for _ in range(2):
         started = time.perf_counter()
@@ -166,7 +166,7 @@ def scim_app() -> web.Application:
 
 
 async def read_only(url: str) -> int:
-    """Read all pages and decode them, without any check or file."""
+    """Read and decode all pages, without checks and without writing a file."""
     count = 0
     async with aiohttp.ClientSession() as session:
         while count < USERS:
@@ -177,7 +177,7 @@ async def read_only(url: str) -> int:
 
 @contextmanager
 def a_scim_server() -> Iterator[str]:
-    """Serve in a process of its own, as a real server does; yield the URL."""
+    """Run the server in its own process; yield its URL."""
     context = multiprocessing.get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
     server = context.Process(target=serve_scim, args=(sender,), daemon=True)

@@ -42,7 +42,7 @@ CONNECTIONS = 16
 SECONDS = 3.0
 ROUNDS = 4
 ASKED = ("service", "select", "bytes")
-# A probe that takes SLOW times the median marks a pause; requests due within SOON_SECONDS of it wait in the backlog.
+# A probe that takes SLOW times the median marks a pause; requests due within SOON_SECONDS after it wait in a backlog.
 SLOW, SOON_SECONDS = 4, 0.3
 PIECE_EVERY = 0.001
 
@@ -144,7 +144,7 @@ async def ask_evenly(port: int, paths: list[str], secret: str, rate: float) -> R
     over = time.perf_counter()
     for transport, connection in made:
         transport.abort()
-        # Requests that were never answered count with the time they waited.
+        # Requests without a response count with the time they waited.
         connection.answered += [Answered(due, over - due) for due in connection.due]
     # Skip the warm-up: the first responses of each program find cold caches.
     answered = [one for _, connection in made for one in connection.answered if one.due > started + 0.2]

@@ -59,7 +59,7 @@ async def drain(pool: Pool, config: Config) -> None:
 
 
 async def make_accounts(db: Db, identity_id: str, count: int) -> None:
-    """Create accounts as imports would, spread over the applications, each in two groups."""
+    """Create accounts as imports would, in several applications, each in two groups."""
     await execute(
         db,
         """WITH made AS (
