@@ -1,8 +1,8 @@
-"""`make battery`: run every row of the table, or the named ones; `ROLECALL_BATTERY=ci` runs the short form.
+"""Run every row of the battery, or the named ones (`make battery`); `ROLECALL_BATTERY=ci` runs the short form.
 
-A setting in the environment overrides the row's own, so that a long row can be shortened.
-The short form starts with another row at each commit and skips rows that exceed `ROLECALL_BATTERY_SECONDS`: a row that
-a slow machine skips now runs at a later commit.
+A setting in the environment overrides that of the row, so that a long row can be shortened.
+The short form starts with another row at each commit and skips rows that would exceed `ROLECALL_BATTERY_SECONDS`, so
+that a row that a slow machine skips runs at a later commit.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Clients that work on a failing service and record which writes were acknowledged and which are uncertain."""
+"""Run clients against a failing service, and record which writes were acknowledged and which are uncertain."""
 
 import asyncio
 import hashlib
@@ -26,7 +26,7 @@ from tests.webhooks.receivers import Receiver, receiving
 from tests.webhooks.sending import a_hook
 
 REQUESTS = "/api/access-requests"
-# Not while this runs.
+# A time of day that is not reached during the run.
 NOT_SOON = f"0 {(datetime.now(UTC).hour + 12) % 24} * * *"
 NEXT = {"Pending": "approve", "Open": "resolve", "Resolved": "verify"}
 # The number of clients of each kind, and their pause between two actions.
@@ -171,7 +171,7 @@ class Crew:
             await asyncio.sleep(0.1)
 
     async def finished(self, db: Db) -> None:
-        """Wait until no import and no delivery is under way; fail with those that are. Retries are due at once."""
+        """Wait until all imports and deliveries have ended, with immediate retries; fail with those that have not."""
         await execute(
             db, "UPDATE webhook_deliveries SET next_attempt_on = now() WHERE status = 'Pending' AND lease IS NULL"
         )

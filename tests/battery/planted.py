@@ -1,6 +1,6 @@
-"""`make battery-planted`: plant each bug in a copy of the tree and check that its row fails.
+"""Plant each bug in a copy of the tree and check that its row of the battery fails (`make battery-planted`).
 
-A row that passes with its bug proves nothing when it passes without it.
+A row that passes in spite of its bug proves nothing.
 """
 
 import shutil
@@ -30,7 +30,7 @@ class Bug(msgspec.Struct, frozen=True):
 BUGS = [
     Bug(
         "kill",
-        "a commit is acknowledged before it is on the disk",
+        "a commit is acknowledged before it is on disk",
         "core/db.py",
         '"synchronous_commit": "on"',
         '"synchronous_commit": "off"',
@@ -38,7 +38,7 @@ BUGS = [
     ),
     Bug(
         "faults",
-        "the answer leaves before the commit",
+        "the response is sent before the commit",
         "web/operations.py",
         """                await idempotency.keep_answer(db, key, spec.status, None if spec.secret else answer)
     if spec.delay_seconds:
@@ -54,14 +54,14 @@ BUGS = [
     ),
     Bug(
         "documents",
-        "an option was renamed, and a page was not",
+        "a page uses the old name of an option",
         "cli/evidence.py",
         '@click.option("--as-of"',
         '@click.option("--at", "as_of"',
     ),
     Bug(
         "screens",
-        "what is quiet is too faint to read in the dark",
+        "text has too little contrast in dark mode",
         "console/static/console.css",
         "--quiet: light-dark(#566072, #9aa5b6)",
         "--quiet: light-dark(#566072, #4a5466)",
@@ -75,7 +75,7 @@ BUGS = [
     ),
     Bug(
         "imports",
-        "what changed counts as removed too",
+        "changed rows also count as removed",
         "application_imports/changes.py",
         '"r.until_import = {n:d} AND coalesce(o.from_import, 0) < 1"',
         '"r.until_import = {n:d}"',
@@ -89,7 +89,7 @@ BUGS = [
     ),
     Bug(
         "model",
-        "what is done can be assigned",
+        "a completed request can be assigned",
         "access_requests/model.py",
         'ASSIGN = Move("Assigned", "The request was assigned", _NOT_DONE, None',
         'ASSIGN = Move("Assigned", "The request was assigned", frozenset(WorkStatus), None',
@@ -97,7 +97,7 @@ BUGS = [
     ),
     Bug(
         "schemathesis",
-        "JSON that is no object is a crash",
+        "JSON that is not an object causes a crash",
         "web/bodies.py",
         "    if not isinstance(raw, dict):\n",
         "    if raw is None:\n",
@@ -105,7 +105,7 @@ BUGS = [
     ),
     Bug(
         "fuzz",
-        "a form that cannot be parsed is a crash",
+        "a form that cannot be parsed causes a crash",
         "web/uploads.py",
         "except MultipartError:",
         "except ZeroDivisionError:",
@@ -113,21 +113,21 @@ BUGS = [
     ),
     Bug(
         "deliveries",
-        "a receiver that fails counts as one that received",
+        "a failed delivery counts as delivered",
         "webhooks/outgoing.py",
         "delivered = 200 <= answer.status < 300",
         "delivered = 200 <= answer.status < 600",
     ),
     Bug(
         "notifications",
-        "work that is done is notified",
+        "people are notified of finished work",
         "notifications/outbox.py",
         "each.id in about and about[each.id].is_current and",
         "each.id in about and",
     ),
     Bug(
         "carriers",
-        "a step whose answer was lost is refused when it is sent again",
+        "a step whose response was lost is refused when it is repeated",
         "carriers/ldap.py",
         '            return "it was a member already"\n',
         '            raise CannotCarryOut("it was a member already") from None\n',
@@ -151,14 +151,14 @@ BUGS = [
     ),
     Bug(
         "tampering",
-        "an entry after the head of its chain counts as one that was written meanwhile",
+        "an entry after the head of its chain counts as written later",
         "audit/model.py",
         "elif row.number > self._ends[row.chain]:",
         "elif row.number > 2**62:",
     ),
     Bug(
         "tampering",
-        "a kept head that is never met is forgotten",
+        "a stored head that no entry reaches is ignored",
         "evidence/verify.py",
         "    for missed in sorted(ends):\n",
         "    for missed in sorted(set(ends) - set(ends)):\n",
@@ -172,35 +172,35 @@ BUGS = [
     ),
     Bug(
         "sources",
-        "only some errors are a source's own",
+        "only some errors of a source are reported as its failures",
         "application_imports/run/fetching.py",
         "    except source_errors() as error:\n        after =",
         "    except OSError as error:\n        after =",
     ),
     Bug(
         "hostile",
-        "a path with a NUL goes to the routes",
+        "a path with NUL is passed to the routes",
         "web/edge.py",
         "    return is_storable(path) and all(",
         "    return all(",
     ),
     Bug(
         "hostile",
-        "Via is no header of a proxy",
+        "the header Via does not indicate a proxy",
         "operate/routes.py",
         '    "via",\n',
         "",
     ),
     Bug(
         "addresses",
-        "the standard library says which addresses are public",
+        "the standard library decides which addresses are public",
         "core/guard.py",
         "    if isinstance(plain, IPv4Address):\n        return any(plain in network for network in _DENIED_4)\n",
         "    if isinstance(plain, IPv4Address):\n        return not plain.is_global\n",
     ),
     Bug(
         "decisions",
-        "two decide on one request at once",
+        "two people can decide one request at once",
         "access_requests/actions.py",
         "SELECT status FROM access_requests WHERE id = %(id)s FOR UPDATE",
         "SELECT status FROM access_requests WHERE id = %(id)s",
@@ -214,7 +214,7 @@ BUGS = [
     ),
     Bug(
         "soak",
-        "something of every request is kept",
+        "every request leaks memory",
         "web/edge.py",
         "        started = time.perf_counter()\n",
         "        started = time.perf_counter()\n        self.__dict__[started] = str(started) * 200\n",
@@ -222,7 +222,7 @@ BUGS = [
     ),
     Bug(
         "scopes",
-        "any scope opens every route",
+        "any scope allows every route",
         "web/operations.py",
         'token.strip().decode("latin-1"), now)\n    caller.require(spec.scope)',
         'token.strip().decode("latin-1"), now)\n    caller.require(min(caller.scopes, default=""))',

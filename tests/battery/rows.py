@@ -1,4 +1,4 @@
-"""The battery as data: what each row runs, with which settings, and what it must show."""
+"""Define the rows of the battery: what each one runs, with which settings, and its goal."""
 
 import msgspec
 
@@ -13,25 +13,25 @@ class Row(msgspec.Struct, frozen=True):
     full: Settings = {}
     # None if the ordinary suite runs the short form.
     ci: Settings | None = None
-    # Seconds of the short form on two cores; estimated from the long form until measured.
+    # Seconds of the short form on two cores, measured or estimated.
     ci_seconds: float = 0
 
 
-# On a shared machine durations mean little; lost data is a failure anywhere.
+# On a shared machine durations mean little, so allow more time. Lost data is still a failure.
 SHARED_MACHINE = {"ROLECALL_BACK_WITHIN_SECONDS": "30"}
 ROWS = [
     Row(
         "documents",
-        "every command of the documents typed, the sample company made",
-        "all of it works as written",
+        "run every command of the documentation, and create the sample company",
+        "every command works as documented",
         ("tests/cli/test_pages.py", "tests/cli/test_demo.py"),
         ci={},
         ci_seconds=60,
     ),
     Row(
         "screens",
-        "every screen in a browser, by axe, light and dark; every walk, with and without scripts",
-        "0 rules of accessibility broken, nothing wider than a telephone; each gets where it leads",
+        "every screen in a browser with axe, light and dark; every walk, with and without scripts",
+        "0 violations of accessibility rules, every page fits a phone, every walk reaches its end",
         (
             "tests/console/browser/test_every_screen.py",
             "tests/console/browser/test_flows.py",
@@ -47,7 +47,7 @@ ROWS = [
     Row(
         "imports",
         "kill -9 of the worker during imports; random files against a naive model; broken files",
-        "all or nothing of each import, taken up again; equal; failed with a reason",
+        "each import is atomic and resumed; results equal the model; broken files fail with a reason",
         (
             "tests/application_imports/run/test_interrupted.py",
             "tests/application_imports/compare/test_random_files.py",
@@ -59,8 +59,8 @@ ROWS = [
     ),
     Row(
         "decisions",
-        "concurrent approvals, cancels and claims",
-        "each record's history is one legal path",
+        "concurrent approvals, cancellations and claims",
+        "the history of each record is one legal path",
         ("tests/access_requests/test_concurrency.py", "tests/webhooks/test_claim.py"),
         full={"ROLECALL_DECISIONS": "20000"},
         ci={},
@@ -68,16 +68,16 @@ ROWS = [
     ),
     Row(
         "upkeep",
-        "a whole service started, killed in parts, stopped, backed up and restored elsewhere, upgraded while it runs",
-        "recovers by itself, same content, no interruption",
+        "start a whole service, kill its processes, stop it, restore a backup elsewhere, upgrade it while it runs",
+        "it recovers by itself, has the same content, and is not interrupted",
         ("tests/cli/test_serve.py", "tests/operate/test_backup.py", "tests/cli/test_upgrade.py"),
         ci={},
         ci_seconds=60,
     ),
     Row(
         "schemathesis",
-        "Schemathesis, all checks, on the whole document",
-        "0 failures, 0 answers of 500",
+        "all checks of Schemathesis on the whole OpenAPI document",
+        "0 failures, 0 responses with status 500",
         ("tests/contract/test_schemathesis.py",),
         full={"ROLECALL_SCHEMATHESIS": "full"},
         ci={"ROLECALL_SCHEMATHESIS": "ci"},
@@ -94,8 +94,8 @@ ROWS = [
     ),
     Row(
         "deliveries",
-        "deliveries, 30 % of receivers at fault, workers killed",
-        "100 % delivered once healed, healthy p99 lag under 3 s",
+        "deliveries with 30 % failing receivers, workers killed",
+        "100 % delivered after receivers recover; p99 lag of healthy receivers under 3 s",
         ("tests/webhooks/test_endure.py",),
         full={"ROLECALL_DELIVERIES": "20000", "ROLECALL_WORKER_KILLS": "10"},
         ci={"ROLECALL_DELIVERIES": "500", "ROLECALL_WORKER_KILLS": "3"},
@@ -112,8 +112,8 @@ ROWS = [
     ),
     Row(
         "carriers",
-        "kill -9 at every named point of a carrier, against slapd",
-        "nothing twice, nothing lost, the directory equals the approved access",
+        "kill -9 at every fault point of a carrier, against slapd",
+        "no change is lost or made twice; the directory equals the approved access",
         ("tests/carriers/test_endure.py",),
         full={"ROLECALL_CARRIER_KILLS": "224"},
         ci={"ROLECALL_CARRIER_KILLS": "28"},
@@ -122,21 +122,21 @@ ROWS = [
     Row(
         "reviews",
         "kill -9 while a review is opened, decided in bulk and closed",
-        "each is done or not at all; the digest, every decision and the evidence are whole",
+        "each is atomic; the digest, every decision and the evidence are complete",
         ("tests/reviews/test_endure.py",),
         full={"ROLECALL_REVIEW_KILLS": "60"},
     ),
     Row(
         "lake",
-        "kill -9 while the lake is brought up to date",
-        "it equals the database at every moment",
+        "kill -9 during a sync of the lake",
+        "after the next sync it equals the database",
         ("tests/lake/test_sync.py",),
         full={"ROLECALL_LAKE_MOMENTS": "50"},
     ),
     Row(
         "kill",
         "kill -9 of API, worker and database under load",
-        "0 acknowledged writes lost, 0 moves doubled, ready again in under 3 s",
+        "0 acknowledged writes lost, 0 moves repeated, ready again in under 3 s",
         ("tests/battery/test_kill.py",),
         full={"ROLECALL_KILL_CYCLES": "500"},
         ci={"ROLECALL_KILL_CYCLES": "20", **SHARED_MACHINE},
@@ -145,7 +145,7 @@ ROWS = [
     Row(
         "fuzz",
         "raw HTTP, multipart, CSV and XLSX fuzz; hostile values in every form, query and path of the console",
-        "0 answers of 500, under 1 s CPU each",
+        "0 responses with status 500, under 1 s CPU each",
         ("tests/battery/test_fuzz.py", "tests/battery/test_fuzz_console.py"),
         full={"ROLECALL_FUZZ_CASES": "100000"},
         ci={"ROLECALL_FUZZ_CASES": "5000"},
@@ -153,8 +153,8 @@ ROWS = [
     ),
     Row(
         "faults",
-        "faults at named points, around each commit, send and sync",
-        "0 acknowledged writes lost, 0 moves doubled, ready again in under 3 s",
+        "crashes at fault points around each commit, send and sync",
+        "0 acknowledged writes lost, 0 moves repeated, ready again in under 3 s",
         ("tests/battery/test_faults.py",),
         full={"ROLECALL_FAULT_TIMES": "10"},
         ci={"ROLECALL_FAULT_TIMES": "1", **SHARED_MACHINE},
@@ -163,7 +163,7 @@ ROWS = [
     Row(
         "soak",
         "soak, 200 connections",
-        "0 answers of 500, memory flat within 1 % per 5 min",
+        "0 responses with status 500, memory grows less than 1 % per 5 min",
         ("tests/battery/test_soak.py",),
         full={"ROLECALL_SOAK_SECONDS": "720"},
         ci={"ROLECALL_SOAK_SECONDS": "60"},
@@ -171,14 +171,14 @@ ROWS = [
     ),
     Row(
         "tampering",
-        "audit chains, heads, checkpoints and evidence bundles changed by hand in every way known",
-        "each change is noticed, with a kept head where only that can show it",
+        "manipulated audit chains, heads, checkpoints and evidence bundles",
+        "each manipulation is detected, if necessary with a stored head",
         ("tests/audit/test_tampering.py", "tests/evidence/test_forged.py"),
     ),
     Row(
         "sources",
-        "redirects, links and spellings that lead out of an import root; sources that hang up, hang or lie",
-        "0 files read outside, one answer for all of them, each failure with its reason",
+        "redirects, links and spellings that lead out of an import root; sources that disconnect, hang or lie",
+        "0 files read outside, the same response for all attempts, each failure with its reason",
         (
             "tests/application_imports/run/test_locations.py",
             "tests/application_imports/run/test_schedule.py",
@@ -188,7 +188,7 @@ ROWS = [
     Row(
         "hostile",
         "NUL, impossible paths and dates in the console; metrics through proxies; locks held by other users",
-        "0 answers of 500, 0 numbers told, 0 locks opened",
+        "0 responses with status 500, 0 metrics disclosed, 0 locks taken over",
         ("tests/console/test_hostile_input.py", "tests/operate/test_metrics.py", "tests/core/test_postgres.py"),
     ),
     Row(

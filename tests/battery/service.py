@@ -1,4 +1,4 @@
-"""A complete service whose processes are killed and must restart quickly."""
+"""Run a complete service, kill its processes and measure how quickly they restart."""
 
 import asyncio
 import os
@@ -88,7 +88,7 @@ class Whole:
 
 @asynccontextmanager
 async def off_the_loop(service: AbstractContextManager[Whole]) -> AsyncIterator[Whole]:
-    """Start and stop the service in a thread, so that receivers on this event loop keep answering its worker."""
+    """Start and stop the service in a thread, so that receivers on this event loop can respond to its worker."""
     entered = await asyncio.to_thread(service.__enter__)
     try:
         yield entered

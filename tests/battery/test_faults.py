@@ -1,4 +1,4 @@
-"""Kill a process at each fault point during work. The points are read from the code, so none can be forgotten."""
+"""Kill a process at each fault point during work. The points are read from the code, so that none is missing."""
 
 import asyncio
 import os
@@ -26,7 +26,7 @@ AT_THE_START = {*MIGRATING, "key.before-sync", "key.after-sync"}
 OF_A_CHILD = {"import-build.before-commit", "import-build.after-commit"}
 # Reached by `rolecall restore`; tests/operate/test_backup.py covers them.
 OF_A_COMMAND = {f"restore.{step}" for step in ("old-set-aside", "database-in-place", "before-commit", "after-commit")}
-# Reached by a download, which the clients at work do not make.
+# Reached by a download, which the clients of this test do not make.
 OF_A_DOWNLOAD = {"export.before-commit", "export.after-commit"}
 # Reached by a scheduled report; tests/reports/test_kill.py covers them.
 OF_A_REPORT = {"report.before-rename", "report.after-rename", "report.before-commit", "report.after-commit"}
@@ -50,7 +50,7 @@ def points() -> set[str]:
 
 
 async def die_at(service: Whole, folder: Path, point: str) -> float:
-    """Die at the point; return the seconds until the service has recovered."""
+    """Let a process die at the fault point; return the seconds until the service has recovered."""
     before, known = await asyncio.to_thread(service.processes), await service.workers()
     armed = folder / point
     armed.touch()

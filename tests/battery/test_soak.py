@@ -1,4 +1,4 @@
-"""Two hundred connections for a long time: no response is 500, and memory does not grow."""
+"""Run two hundred connections for a long time: no response is 500, and memory does not grow."""
 
 import asyncio
 import itertools
@@ -33,7 +33,7 @@ READS = [
 # The time until caches, pools and prepared statements are warm.
 WARM_SECONDS = min(120.0, SECONDS / 2)
 WINDOW_SECONDS = 300.0
-# Over the hours of the goal; a short run mostly sees the warm-up.
+# The limit for long runs; a short run mostly measures the warm-up.
 MOST_GROWTH_PERCENT = 1.0 if SECONDS - WARM_SECONDS >= WINDOW_SECONDS else 5.0
 
 
@@ -44,7 +44,7 @@ def memory(pid: int) -> int:
 
 
 def growth_percent(samples: list[tuple[float, int]]) -> float:
-    """Return the growth by linear regression, over the time of the goal or of the run."""
+    """Return the growth of memory by linear regression, for the window of the goal or the whole run."""
     times, sizes = [time for time, _ in samples], [size for _, size in samples]
     slope = statistics.linear_regression(times, sizes).slope
     return slope * min(WINDOW_SECONDS, times[-1] - times[0]) / statistics.mean(sizes) * 100

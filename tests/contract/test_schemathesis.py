@@ -118,6 +118,6 @@ async def hold_to_the_document(api: Api, token: str, records: dict[str, list[str
     assert process.returncode == 0, said
     generated = re.search(r"(\d+) generated", said)
     assert generated
-    measured(f"{int(generated[1]):,} cases, 0 failures, 0 answers of 500")
+    measured(f"{int(generated[1]):,} cases, 0 failures, 0 responses with status 500")
     assert int(generated[1]) >= cases
     assert not api.crashes()
