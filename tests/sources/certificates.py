@@ -1,4 +1,4 @@
-"""A certificate authority and certificates that it signs, for servers on loopback."""
+"""Create a certificate authority and certificates signed by it, for servers on loopback."""
 
 import datetime as dt
 from ipaddress import ip_address

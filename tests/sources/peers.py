@@ -1,7 +1,7 @@
-"""Real servers to fetch from: slapd and scim2-server, started for the tests and stopped by them.
+"""Start and stop real servers to fetch from: slapd and scim2-server.
 
-A component that is not installed skips its tests and says so; in continuous integration it fails them. `make peers`
-installs all of them.
+If a server is not installed, its tests are skipped with a message; in continuous integration they fail. `make peers`
+installs both.
 """
 
 import importlib.util
@@ -92,7 +92,7 @@ class Directory(msgspec.Struct, frozen=True):
         subprocess.run(command, input=ldif.encode(), check=True, capture_output=True)
 
     def changes(self) -> list[str]:
-        """Return each change that the directory made, as LDIF, oldest first."""
+        """Return each change in the directory as LDIF, oldest first."""
         log = self.folder / "changes.ldif"
         text = log.read_text() if log.exists() else ""
         return [record.strip() for record in text.split("\n\n") if "changetype:" in record]
@@ -114,7 +114,7 @@ class Directory(msgspec.Struct, frozen=True):
 def a_directory(
     folder: Path, ldif: str, certificate: Path | None = None, *, member_of: bool = True
 ) -> Iterator[Directory]:
-    """Start slapd with these entries, and stop it at the end; it logs the changes it makes."""
+    """Start slapd with these entries and a log of changes; stop it at the end."""
     (folder / "data").mkdir()
     tls = _TLS.format(folder=folder, file=certificate) if certificate else ""
     overlay = f"overlay auditlog\nauditlog {folder}/changes.ldif\n" + ("overlay memberof" if member_of else "")

@@ -1,4 +1,4 @@
-"""A JSON API on loopback that pages in every style, and fails in every way that a source may."""
+"""Run a JSON API on loopback with every paging style and every kind of failure."""
 
 import asyncio
 import ssl
@@ -26,7 +26,7 @@ def people(count: int) -> list[Person]:
 
 
 class RestServer(msgspec.Struct):
-    """Serve `records`; `before` may replace the answer to a request or change the records first."""
+    """Serve `records`. `before` may replace the response to a request, or change the records before it."""
 
     records: list[Person]
     page_size: int = 10
@@ -90,7 +90,7 @@ _STYLES: dict[str, Callable[[RestServer, web.Request], web.Response]] = {
     "/next": _next,
     "/link": _link,
 }
-# The content of a source for each style.
+# The content of a source for each paging style.
 CONTENTS: dict[str, dict[str, Any]] = {
     "None": {"path": "all"},
     "Page": {"path": "page", "paging": "Page", "records": "data.users", "total": "meta.total"},

@@ -1,4 +1,4 @@
-"""Applications with a live source, and imports that fetch from it."""
+"""Create applications with a live source, and run imports that fetch from it."""
 
 from ipaddress import ip_network
 from typing import Any

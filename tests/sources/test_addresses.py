@@ -1,4 +1,4 @@
-"""Sources and carriers connect to no special address, in no spelling, unless the operator lists its network."""
+"""Sources and carriers connect to no special address in any spelling, unless the operator lists its network."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -40,7 +40,7 @@ def config(config: Config) -> Config:
 
 
 class Connections:
-    """Count the connections of every library: our sockets, and those that C libraries are asked for."""
+    """Count the connections of every library: sockets of Python, and calls of C libraries."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.made: list[Any] = []
@@ -73,7 +73,7 @@ async def test_forbidden_spellings_cannot_be_saved(client: httpx2.AsyncClient, d
 
 @pytest.mark.usefixtures("names")
 async def test_forbidden_addresses_are_never_contacted(config: Config, connections: Connections) -> None:
-    """List each spelling by name, as if it had been harmless; only networks allow special addresses."""
+    """Allow each spelling as a host name. That is not enough: only a listed network allows special addresses."""
     hosts = frozenset(host.strip("[]").rstrip(".").lower() for host in SPELLINGS)
     listing = msgspec.structs.replace(config, source_hosts=AllowedHosts(hosts))
     refused = 0
@@ -127,7 +127,7 @@ async def test_carriers_never_contact_forbidden_addresses(config: Config, connec
     assert connections.made == []
 
 
-async def test_name_that_resolves_elsewhere_later_is_not_contacted(
+async def test_name_that_later_resolves_to_another_address_is_not_contacted(
     client: httpx2.AsyncClient, db: Db, config: Config, names: dict[str, list[str]], connections: Connections
 ) -> None:
     listed = msgspec.structs.replace(config, source_hosts=AllowedHosts(frozenset({"api.example.com"})))

@@ -1,4 +1,4 @@
-"""The doctor names sources that cannot be fetched, and what to do."""
+"""The doctor reports sources that cannot be fetched, with advice."""
 
 import httpx2
 import msgspec

@@ -1,4 +1,4 @@
-"""Entries of a directory: Debian's slapd, really running."""
+"""Fetch entries from a running directory: slapd of Debian."""
 
 import asyncio
 import base64
@@ -124,14 +124,14 @@ async def test_users_and_members_are_fetched_in_pages(sourcing: Sourcing, direct
 
     assert run["status"] == "Finished", run["log"]
     assert f"Users: fetched {MANY:,} records from 127.0.0.1 by LDAP" in run["log"]
-    # Each of the two small groups contains the other, so that both have two members.
+    # The two small groups contain each other, so both have two members.
     assert f"Members: fetched {MANY + 4:,} records" in run["log"]
     groups = await sourcing.imports.items(f"/api/applications/{sourcing.id}/groups")
     assert sorted(group["name"] for group in groups) == ["Cashiers", "Clerks", "Everyone"]
 
 
 class Turns:
-    """Count the turns of the event loop meanwhile."""
+    """Count the turns of the event loop during the block."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -150,8 +150,8 @@ class Turns:
 
 
 @pytest.mark.parametrize("scheme", ["ldap", "ldaps"])
-async def test_silent_directory_stops_nothing_else(config: Config, scheme: str) -> None:
-    """It accepts connections and answers nothing."""
+async def test_silent_directory_does_not_block_other_work(config: Config, scheme: str) -> None:
+    """The directory accepts connections and never responds."""
     needs_ldap()
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"{scheme}://127.0.0.1:{silent.getsockname()[1]}"
@@ -172,7 +172,7 @@ async def test_canceled_fetch_does_not_wait_for_a_silent_directory(config: Confi
             fetching.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await fetching
-            # It ended before the directory did anything.
+            # The fetch ended before the directory responded.
             assert library.fileno() >= 0
 
 
@@ -222,7 +222,7 @@ async def test_nested_groups_are_resolved(config: Config, directory: Directory) 
         ({"contents": {"Users": {"path": PEOPLE, "filter": "(((broken"}}}, "the directory says: "),
     ],
 )
-async def test_reason_is_told_in_words(
+async def test_failure_is_explained(
     sourcing: Sourcing, directory: Directory, fields: dict[str, Any], reason: str
 ) -> None:
     await put(sourcing, directory.url, **fields)
@@ -257,7 +257,7 @@ async def test_connection_names_the_login(sourcing: Sourcing, directory: Directo
     assert users["understood"][0]["rows"][0]["username"] == "user0"
 
 
-# The library leaves two sockets of a failed connection to the garbage collector.
+# After a failed connection the library leaves two sockets for the garbage collector.
 failing = pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
 
 
@@ -348,7 +348,7 @@ def a_sid(last: int) -> str:
 
 
 async def test_members_by_their_primary_group_are_found(config: Config, tmp_path: Path) -> None:
-    """Active Directory lists them neither in `member` nor in `memberOf`."""
+    """Active Directory does not list such members in `member` or `memberOf`."""
     needs_ldap()
     folders = [f"dn: {folder}\nobjectClass: organizationalUnit\n" for folder in (PEOPLE, GROUPS)]
     people = [
@@ -391,7 +391,7 @@ async def test_groups_may_have_no_members(sourcing: Sourcing, directory: Directo
 
 
 class RangedEntry(dict[str, list[Any]]):
-    """An entry as Active Directory returns it, which cuts long attributes into ranges."""
+    """An entry with an attribute in ranges, as Active Directory returns long attributes."""
 
     dn = "cn=Everyone"
 
@@ -423,9 +423,7 @@ def test_range_without_a_continuation_fails(following: dict[str, list[str]]) -> 
         record_of(RangedEntry({"member;range=0-1": ["a", "b"]}), read)
 
 
-async def test_group_that_is_gone_before_its_other_members_are_read_is_a_change(
-    directory: Directory, config: Config
-) -> None:
+async def test_group_removed_between_two_ranges_counts_as_a_change(directory: Directory, config: Config) -> None:
     source = Source(SourceKind.LDAP, directory.url, username=ADMIN)
     async with connect(SourceAccess(source, PASSWORD, config, 5)) as connection:
         assert isinstance(connection, LdapConnection)
@@ -448,7 +446,7 @@ def test_binary_identifiers_become_text() -> None:
     assert record["photo"] == "ffd8"
 
 
-def test_cycle_of_groups_is_followed_once() -> None:
+def test_cycle_of_groups_ends() -> None:
     groups: list[FetchedRecord] = [
         {"dn": "CN=A,dc=x", "member": ["cn=b, dc=x", "u1"]},
         {"dn": "cn=B,dc=x", "member": "cn=a,dc=x"},

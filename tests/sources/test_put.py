@@ -42,12 +42,12 @@ async def test_source_is_stored_and_shown_without_its_secret(sourcing: Sourcing,
     assert SECRET not in str([put.text, shown.text, everything])
 
 
-async def test_secret_stays_for_the_same_host_and_port_only(sourcing: Sourcing, db: Db) -> None:
+async def test_secret_is_kept_only_for_the_same_host_and_port(sourcing: Sourcing, db: Db) -> None:
     await sourcing.put(URL, CONTENTS["None"], authentication="Bearer", secret=SECRET)
     same = await sourcing.put(f"{URL}/other", CONTENTS["None"], authentication="Bearer", secretRef="sealed")
     assert same.json()["secretDate"] is not None
 
-    # Another port may belong to somebody else.
+    # Another port may belong to another service.
     other = await sourcing.put("http://127.0.0.1:10/", CONTENTS["None"], authentication="Bearer", secretRef="sealed")
 
     assert other.json()["secretDate"] is None
@@ -63,7 +63,7 @@ async def test_secret_stays_for_the_same_host_and_port_only(sourcing: Sourcing, 
         ("SQL", "postgresql://127.0.0.1:9/hr", {"url": "postgresql://127.0.0.1:9/hr?sslmode=disable"}),
     ],
 )
-async def test_secret_stays_for_the_same_encryption_and_login_only(
+async def test_secret_is_kept_only_for_the_same_encryption_and_login(
     sourcing: Sourcing, kind: str, url: str, changed: dict[str, Any]
 ) -> None:
     content = {"path": "dc=example"} if kind == "LDAP" else {"query": "SELECT 1"}
@@ -89,7 +89,7 @@ async def test_secret_is_removed_with_the_source(sourcing: Sourcing, db: Db) -> 
     assert (await sourcing.client.delete(sourcing.path)).status_code == 404
 
 
-async def test_secret_of_the_environment_is_used(
+async def test_secret_from_the_environment_is_used(
     sourcing: Sourcing, server: RestServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reference = "env:ROLECALL_SOURCE_SECRET_HR"
@@ -103,7 +103,7 @@ async def test_secret_of_the_environment_is_used(
     assert server.headers[0]["Authorization"] == "Bearer from the environment"
 
 
-async def test_secret_of_a_file_is_used_with_its_date(sourcing: Sourcing, server: RestServer, config: Config) -> None:
+async def test_secret_from_a_file_is_used_with_its_date(sourcing: Sourcing, server: RestServer, config: Config) -> None:
     assert config.source_secrets
     put = await sourcing.put(server.url, CONTENTS["None"], authentication="Bearer", secretRef="file:hr")
     missing = await sourcing.fetch()
@@ -160,7 +160,7 @@ async def test_body_is_checked(sourcing: Sourcing, body: dict[str, Any], field: 
     assert message in found[field]
 
 
-async def test_parameters_that_are_no_secrets_are_accepted(sourcing: Sourcing) -> None:
+async def test_parameters_that_are_not_secrets_are_accepted(sourcing: Sourcing) -> None:
     names = ["countryCode", "sort_key", "author", "sortBy", "assignment"]
 
     answer = await sourcing.put(URL, {"path": "x", "parameters": dict.fromkeys(names, "x")})

@@ -179,7 +179,7 @@ def _overlapping(server: RestServer, request: web.Request) -> web.Response:
     return web.json_response({"data": {"users": bare}, "meta": {"total": 25}})
 
 
-# A content, an answer in place of the server's, and why the import fails: each would import a part of the records.
+# Contents, a response instead of the server's, and why the import fails: otherwise it would miss some records.
 PARTS: dict[str, tuple[dict[str, Any], Fault | None, str]] = {
     "mistyped cursor": ({**CONTENTS["Cursor"], "next": "meta.nxt"}, None, "by meta.next, but next is meta.nxt"),
     "mistyped next": ({**CONTENTS["Next"], "next": "@odata.nextlink"}, None, "by @odata.nextLink, but next is"),
@@ -198,7 +198,7 @@ PARTS: dict[str, tuple[dict[str, Any], Fault | None, str]] = {
         "a page has an error beside the list",
     ),
 }
-# Members of an answer that say that there are more records, in the ways of well-known services.
+# Members of a response that indicate more records, as well-known services send them.
 SIGNS: list[dict[str, Any]] = [
     {"total": 25},
     {"meta": {"totalCount": 25}},
@@ -228,7 +228,7 @@ async def test_sign_of_more_records_fails_the_import(
     assert "the answer refers to a next page by" in run["log"]
 
 
-async def test_end_of_a_list_is_no_sign_of_more(sourcing: Sourcing, server: RestServer) -> None:
+async def test_end_of_a_list_does_not_indicate_more_records(sourcing: Sourcing, server: RestServer) -> None:
     end = {"total": 25, "offset": 0, "has_more": False, "next": None, "done": True, "cursor": "c", "last": 3}
     server.before = lambda server, _: web.json_response({"users": server.records, **end})
     await sourcing.put(server.url, {"path": "users", "records": "users"})
@@ -238,14 +238,14 @@ async def test_end_of_a_list_is_no_sign_of_more(sourcing: Sourcing, server: Rest
     assert run["status"] == "Finished", run["log"]
 
 
-async def test_named_total_is_the_only_one(sourcing: Sourcing, server: RestServer) -> None:
+async def test_only_the_configured_total_counts(sourcing: Sourcing, server: RestServer) -> None:
     server.before = lambda server, _: web.json_response({"users": server.records, "size": 25, "total": 1000})
     await sourcing.put(server.url, {"path": "users", "records": "users", "total": "size"})
 
     assert (await sourcing.fetch())["status"] == "Finished"
 
 
-async def test_words_of_a_server_are_cut(sourcing: Sourcing, server: RestServer) -> None:
+async def test_long_message_of_a_server_is_cut(sourcing: Sourcing, server: RestServer) -> None:
     server.before = lambda _, __: web.json_response({"x" * 1_000_000: 1})
     await sourcing.put(server.url, CONTENTS["None"])
 
@@ -256,7 +256,7 @@ async def test_words_of_a_server_are_cut(sourcing: Sourcing, server: RestServer)
 
 
 @pytest.mark.parametrize("name", PARTS)
-async def test_part_of_a_list_is_not_imported(sourcing: Sourcing, server: RestServer, name: str) -> None:
+async def test_incomplete_list_is_not_imported(sourcing: Sourcing, server: RestServer, name: str) -> None:
     content, server.before, reason = PARTS[name]
     await sourcing.put(server.url, content)
 
@@ -270,8 +270,8 @@ async def test_part_of_a_list_is_not_imported(sourcing: Sourcing, server: RestSe
 
 
 @pytest.mark.parametrize("beyond", [lambda server, _: web.Response(status=404), lambda server, _: _on_one_page(server)])
-async def test_one_page_is_the_list_if_there_is_no_other(sourcing: Sourcing, server: RestServer, beyond: Fault) -> None:
-    """A server may refuse a page after the last one, or return the same page whatever is asked for."""
+async def test_single_page_is_the_whole_list(sourcing: Sourcing, server: RestServer, beyond: Fault) -> None:
+    """A server may refuse a page after the last one, or ignore paging and return the same page."""
     server.page_size = 25
     server.before = lambda server, request: beyond(server, request) if len(server.asked) > 1 else None
     await sourcing.put(server.url, CONTENTS["Page"])
@@ -286,7 +286,7 @@ def _on_one_page(server: RestServer) -> web.Response:
     return web.json_response({"data": {"users": server.records}, "meta": {"total": 25}})
 
 
-async def test_busy_server_is_waited_for(sourcing: Sourcing, server: RestServer) -> None:
+async def test_fetch_waits_for_a_busy_server(sourcing: Sourcing, server: RestServer) -> None:
     await sourcing.put(server.url, CONTENTS["Cursor"])
     refusals = [web.Response(status=429, headers={"Retry-After": "1"}), web.Response(status=503)]
 
@@ -302,7 +302,7 @@ async def test_busy_server_is_waited_for(sourcing: Sourcing, server: RestServer)
 
 
 async def test_list_that_changes_is_read_again(sourcing: Sourcing, server: RestServer) -> None:
-    """A record that is removed on a page that was read shifts the others, so that one would be missed."""
+    """A record that is removed from a page that was read shifts the following ones, so that one would be missed."""
     await sourcing.put(server.url, CONTENTS["Page"])
 
     def before(server: RestServer, _: web.Request) -> None:
@@ -393,7 +393,7 @@ async def test_credentials_are_sent_as_configured(
 async def test_unencrypted_connection_needs_a_listed_network(
     client: httpx2.AsyncClient, db: Db, config: Config, server: RestServer
 ) -> None:
-    """The source was saved when the network was listed; now only a name is."""
+    """The network was listed when the source was saved; now only the host name is."""
     url = server.url.replace("127.0.0.1", "localhost")
     names = AllowedHosts(frozenset({"localhost"}))
     limited = msgspec.structs.replace(config, source_hosts=names)
@@ -412,7 +412,7 @@ async def test_unencrypted_connection_needs_a_listed_network(
 
 
 @pytest.mark.parametrize(("name", "status"), [("127.0.0.1", "Finished"), ("other.example.com", "Failed")])
-async def test_certificate_must_be_of_the_host(
+async def test_certificate_must_match_the_host(
     client: httpx2.AsyncClient, db: Db, config: Config, tmp_path: Path, name: str, status: str
 ) -> None:
     authority, certificate = a_certificate(tmp_path, name)

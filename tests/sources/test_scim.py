@@ -1,4 +1,4 @@
-"""Users and groups of a SCIM server: scim2-server, really running."""
+"""Fetch users and groups from a running SCIM server: scim2-server."""
 
 import json
 from collections.abc import Iterator
@@ -112,7 +112,7 @@ async def test_filter_and_attributes_are_asked_of_the_server(sourcing: Sourcing,
     assert set(users["fields"]) == {"userName", "emails"}
 
 
-async def test_pages_by_cursor(sourcing: Sourcing, tmp_path: Path) -> None:
+async def test_pages_are_fetched_by_cursor(sourcing: Sourcing, tmp_path: Path) -> None:
     """RFC 9865: scim2-server pages by cursor if its configuration announces it."""
     needs_scim()
     with a_scim_server() as plain:
@@ -130,7 +130,7 @@ async def test_pages_by_cursor(sourcing: Sourcing, tmp_path: Path) -> None:
     assert len(await sourcing.usernames()) == 5
 
 
-async def test_wrong_token_is_told_in_words(sourcing: Sourcing, scim: str) -> None:
+async def test_wrong_token_is_explained(sourcing: Sourcing, scim: str) -> None:
     await put(sourcing, scim, secret="expired")
 
     run = await sourcing.fetch()
@@ -160,7 +160,7 @@ async def test_incomplete_list_fails(
     reason: str,
 ) -> None:
     monkeypatch.setattr(http_client, "RETRY_PAUSES", (0.01,))
-    # Each page but the first is the last one: another may be asked for ahead, before this one is checked.
+    # Every page after the first is the same, because the next page may be requested before this one is checked.
     server.before = lambda server, request: _page(
         server, *pages[0 if request.query["startIndex"] == "1" else len(pages) - 1]
     )
@@ -172,7 +172,7 @@ async def test_incomplete_list_fails(
     assert reason in run["log"]
 
 
-async def test_answer_that_is_no_list_is_named(sourcing: Sourcing, server: RestServer) -> None:
+async def test_response_without_a_list_is_reported(sourcing: Sourcing, server: RestServer) -> None:
     server.before = lambda _, __: web.json_response({"users": []})
     await put(sourcing, server.url, {"Users": {"path": "Users"}})
 
@@ -195,7 +195,7 @@ async def test_pretty_printed_pages_and_other_ids_are_read(sourcing: Sourcing, s
     assert await sourcing.usernames() == ["user0", "user1", "user2"]
 
 
-async def test_record_that_repeats_beside_one_without_an_id_is_noticed(sourcing: Sourcing, server: RestServer) -> None:
+async def test_repeated_record_is_detected_among_records_without_ids(sourcing: Sourcing, server: RestServer) -> None:
     pages = [[{"id": "a", "userName": "a"}, {"userName": "b"}], [{"id": "a", "userName": "a"}, {"userName": "c"}]]
     server.before = lambda server, _: web.json_response(
         {"totalResults": 4, "Resources": pages[(len(server.asked) - 1) % 2]}
@@ -206,10 +206,10 @@ async def test_record_that_repeats_beside_one_without_an_id_is_noticed(sourcing:
 
 
 @pytest.mark.parametrize("content", [{"path": "Users"}, {"path": "Users", "attributes": ["userName", "rank"]}])
-async def test_number_out_of_range_fails_in_words(
+async def test_number_out_of_range_is_explained(
     sourcing: Sourcing, server: RestServer, content: dict[str, Any]
 ) -> None:
-    """The decoder skips values that nothing needs."""
+    """The decoder does not check values that it skips."""
     text = '{"totalResults": 1, "Resources": [{"id": "1", "userName": "ada", "rank": 1e400}]}'
     server.before = lambda _, __: web.Response(text=text, content_type="application/json")
     await sourcing.put(server.url, kind="SCIM", contents={"Users": content})

@@ -1,4 +1,4 @@
-"""Records that come twice are noticed, however long ago the first one came."""
+"""Repeated records are detected at any distance."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from rolecall.sources.snapshot import SeenKeys
 
 
 def added(pages: list[list[str]]) -> SeenKeys:
-    """Add pages of keys of which each occurs once."""
+    """Return SeenKeys with these pages of distinct keys."""
     seen = SeenKeys(most_recent=4)
     for page in pages:
         assert seen.add(page) is None
@@ -15,21 +15,21 @@ def added(pages: list[list[str]]) -> SeenKeys:
 
 
 @pytest.mark.parametrize("page", [["e", "a"], ["e", "e"]])
-def test_key_that_is_recent_or_twice_on_a_page_is_named(page: list[str]) -> None:
+def test_repeated_recent_key_is_returned(page: list[str]) -> None:
     seen = added([["a", "b"]])
 
     assert seen.add(page) == page[1]
 
 
 @pytest.mark.parametrize("old", "abcdefgh")
-def test_key_from_long_ago_is_noticed_at_the_end(old: str) -> None:
+def test_repeated_older_key_is_detected_at_the_end(old: str) -> None:
     seen = added([list("abcd"), list("efgh"), ["i"]])
 
     assert seen.add([old]) is None
     assert seen.repeats_older(at_end=True)
 
 
-def test_key_from_long_ago_is_noticed_when_many_others_are_new() -> None:
+def test_repeated_older_key_is_detected_when_the_set_is_full() -> None:
     seen = added([list("abcd"), list("efgh")])
 
     assert seen.add(["i", "j", "k", "a"]) is None

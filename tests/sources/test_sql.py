@@ -1,4 +1,4 @@
-"""The rows of queries: PostgreSQL by COPY and SQLite, read-only, in one snapshot."""
+"""Fetch rows of queries from PostgreSQL and SQLite, read-only and in one snapshot."""
 
 import sqlite3
 import tempfile
@@ -67,14 +67,14 @@ async def sourcing(client: httpx2.AsyncClient, db: Db, config: Config) -> Sourci
 
 
 async def rows(config: Config, url: str, query: str, user: str = "reader", secret: str = "only reads") -> list[Any]:
-    """Read a query by a connection of its own."""
+    """Return the rows of a query on a new connection."""
     source = Source(SourceKind.SQL, url, {}, username=user if "postgresql" in url else "", timeout_seconds=2)
     async with connect(SourceAccess(source, secret, config, 1)) as connection:
         pages = [page async for page in connection.pages(SourceContent(query=query))]
     return [record for page in pages for record in page.records]
 
 
-async def test_postgres_rows_arrive_as_they_are(config: Config, postgres_url: str) -> None:
+async def test_postgres_rows_are_fetched_unchanged(config: Config, postgres_url: str) -> None:
     assert await rows(config, postgres_url, QUERY) == FOUND
     assert await rows(config, postgres_url, f"{QUERY} -- the last line;") == FOUND
     assert await rows(config, postgres_url, "SELECT n FROM generate_series(1, 2500) AS n;") == [
@@ -82,7 +82,7 @@ async def test_postgres_rows_arrive_as_they_are(config: Config, postgres_url: st
     ]
 
 
-async def test_sqlite_rows_arrive_as_they_are(config: Config, sqlite_url: str) -> None:
+async def test_sqlite_rows_are_fetched_unchanged(config: Config, sqlite_url: str) -> None:
     assert await rows(config, sqlite_url, QUERY) == FOUND
     assert await rows(config, sqlite_url, "SELECT x'00ff' AS photo") == [{"photo": "00ff"}]
 
@@ -95,7 +95,7 @@ async def test_decimals_keep_their_digits(config: Config, postgres_url: str) -> 
     assert found == ["12345678901234567.8", "12345678901234567.9", "1.10", "1.1"]
 
 
-async def test_two_columns_of_one_name_are_refused(config: Config, postgres_url: str, sqlite_url: str) -> None:
+async def test_columns_with_the_same_name_are_refused(config: Config, postgres_url: str, sqlite_url: str) -> None:
     for url in (postgres_url, sqlite_url):
         with pytest.raises(SourceFailed, match="two columns of the name login"):
             await rows(config, url, "SELECT p.*, q.login FROM people p JOIN people q ON q.login = p.login")
@@ -135,7 +135,7 @@ async def test_sqlite_query_can_only_read(config: Config, sqlite_url: str, query
         await rows(config, sqlite_url, query)
 
 
-async def test_query_cannot_lift_the_time_limit_of_the_next(config: Config, postgres_url: str) -> None:
+async def test_query_cannot_change_the_time_limit_of_the_next_query(config: Config, postgres_url: str) -> None:
     source = Source(SourceKind.SQL, postgres_url, {}, username="reader", timeout_seconds=2)
     queries = ["SELECT set_config('statement_timeout', '0', false) AS x", "SELECT pg_sleep(30)"]
     async with connect(SourceAccess(source, "only reads", config, 1)) as connection:

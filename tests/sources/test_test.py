@@ -1,4 +1,4 @@
-"""Test a connection: what was found, how it is understood, and what is wrong in words."""
+"""Test the connection of a source: the first records, the rows read from them, and problems."""
 
 import httpx2
 from aiohttp import web
@@ -9,7 +9,9 @@ from tests.sources.rest_server import CONTENTS, RestServer
 from tests.sources.sourcing import Sourcing, a_sourced_application
 
 
-async def test_saved_source_shows_the_first_records_as_understood(sourcing: Sourcing, server: RestServer) -> None:
+async def test_saved_source_shows_the_first_rows_that_an_import_would_read(
+    sourcing: Sourcing, server: RestServer
+) -> None:
     await sourcing.put(server.url, CONTENTS["Page"])
 
     result = await sourcing.test()
@@ -54,7 +56,7 @@ async def test_invalid_draft_is_refused(sourcing: Sourcing) -> None:
     assert {problem["field"] for problem in answer.json()["errors"]} == {"url", "contents"}
 
 
-async def test_failure_is_told_in_words(sourcing: Sourcing, server: RestServer) -> None:
+async def test_failed_test_is_explained(sourcing: Sourcing, server: RestServer) -> None:
     await sourcing.put(server.url, CONTENTS["Cursor"])
     server.before = lambda server, _: web.Response(status=401) if len(server.asked) > 1 else None
 
@@ -66,7 +68,7 @@ async def test_failure_is_told_in_words(sourcing: Sourcing, server: RestServer) 
     assert "refuses the credentials (401)" in users["problem"]
 
 
-async def test_server_out_of_reach_is_told_in_words(sourcing: Sourcing) -> None:
+async def test_unreachable_server_is_reported(sourcing: Sourcing) -> None:
     await sourcing.put("http://127.0.0.1:9/", CONTENTS["None"])
 
     result = await sourcing.test()
@@ -74,7 +76,7 @@ async def test_server_out_of_reach_is_told_in_words(sourcing: Sourcing) -> None:
     assert "127.0.0.1 cannot be reached" in result["contents"][0]["problem"]
 
 
-async def test_mapping_that_does_not_fit_is_told(
+async def test_wrong_column_mapping_is_reported(
     client: httpx2.AsyncClient, db: Db, config: Config, server: RestServer
 ) -> None:
     connector = {"name": "Live", "files": [{"name": "Users", "content": "users", "columns": {"login": "Username"}}]}
@@ -87,7 +89,7 @@ async def test_mapping_that_does_not_fit_is_told(
     assert "Username" in users["understood"][0]["problem"]
 
 
-async def test_missing_secret_is_told_before_anything_is_asked(sourcing: Sourcing, server: RestServer) -> None:
+async def test_missing_secret_is_reported_without_connecting(sourcing: Sourcing, server: RestServer) -> None:
     await sourcing.put(server.url, CONTENTS["None"], authentication="Bearer", secretRef="sealed")
 
     result = await sourcing.test()
