@@ -1,4 +1,4 @@
-"""An application with a carrier, approved requests for it, and a worker that carries them out."""
+"""Create an application with a carrier and approved requests, and carry them out as a worker does."""
 
 from typing import Any
 from uuid import UUID
@@ -68,7 +68,7 @@ def entries(*usernames: str) -> str:
 
 
 class Carrying:
-    """Ada supervises the people of the requests, and Peter provisions the application."""
+    """An application with a carrier. Ada supervises the people of the requests; Peter provisions the application."""
 
     def __init__(self, client: httpx2.AsyncClient, db: Db, config: Config, id: UUID, cast: Cast) -> None:
         self.client, self.db, self.config, self.id, self.cast = client, db, config, id, cast
@@ -117,7 +117,7 @@ class Carrying:
         return str(id)
 
     async def work(self) -> None:
-        """Carry out what is due, as a worker does."""
+        """Carry out due requests, as a worker does."""
         async with make_pool(self.config) as pool:
             while await carry_out_next(pool, self.config, clock.now()):
                 pass
@@ -129,6 +129,6 @@ class Carrying:
         return await detail_of(self.client, id)
 
     async def said(self, id: object) -> list[tuple[str, str]]:
-        """Return what the carrier wrote into the activity of a request."""
+        """Return the activity of a request that the carrier wrote."""
         activity = (await self.detail(id))["activity"]
         return [(each["action"], each["content"]) for each in activity if each["author"] == "Carrier"]

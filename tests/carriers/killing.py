@@ -1,4 +1,4 @@
-"""A worker in a process of its own, which dies at armed fault points."""
+"""Run a worker in its own process, which dies at armed fault points."""
 
 import asyncio
 import multiprocessing
@@ -13,9 +13,9 @@ _PAUSE = 0.02
 
 
 def carry_out_everything(config: Config) -> int:
-    """Carry out what is due in a child process; return its exit code."""
+    """Carry out due requests in a child process; return its exit code."""
     context = multiprocessing.get_context("forkserver")
-    # Started with the first child, so that it has read the folder of the faults.
+    # The fork server starts with the first child, after the folder of the faults is set.
     context.set_forkserver_preload([__name__])
     child = context.Process(target=_carry_out, args=(config,))
     child.start()
@@ -35,5 +35,5 @@ async def _until_done(config: Config) -> None:
             async with pool.connection() as db:
                 if not await queries.applications_with_work(db, clock.now()):
                     return
-            # The lock of a killed worker is released a moment later.
+            # The database releases the lock of a killed worker a moment later.
             await asyncio.sleep(_PAUSE)

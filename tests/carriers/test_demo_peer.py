@@ -1,4 +1,4 @@
-"""The SCIM server of the sample company: an approved request is carried out there and proven."""
+"""Carry out and verify an approved request on the SCIM server of the sample company."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -37,7 +37,7 @@ async def carrying(client: httpx2.AsyncClient, db: Db, config: Config, peer: Sci
     return Carrying(client, db, config, id, cast)
 
 
-async def test_request_is_done_and_proven(carrying: Carrying, peer: ScimPeer, people: list[Employee]) -> None:
+async def test_request_is_carried_out_and_verified(carrying: Carrying, peer: ScimPeer, people: list[Employee]) -> None:
     asker = people[2]
     person = await carrying.person("asker", email=asker.email)
     id = await carrying.request("Add", person, gives=(live.GROUP,))

@@ -1,4 +1,4 @@
-"""Kill the worker at every named point of a carrier: nothing twice, nothing lost, the directory as approved.
+"""Kill the worker at every fault point of a carrier: no change is lost or repeated, and the directory is as approved.
 
 `ROLECALL_CARRIER_KILLS=224` kills more often.
 """
@@ -34,7 +34,7 @@ POINTS += ["carrier.before-send", "carrier.after-send"]
 NOWHERE = "ldap://127.0.0.1:1"
 
 
-def test_every_point_of_a_carrier_is_known() -> None:
+def test_every_fault_point_of_a_carrier_is_killed() -> None:
     text = Path(code.__file__).read_text()
     acts = {name.strip("_").replace("_", "-") for name in re.findall(r"(?:_write|_close)\(\s*pool,\s*([\w.]+)", text)}
 
@@ -43,7 +43,7 @@ def test_every_point_of_a_carrier_is_known() -> None:
 
 
 class Directories:
-    """Requests of every action, and what the directory must contain when they are done."""
+    """Requests of every action, and the content that the directory must have afterwards."""
 
     def __init__(self, carrying: Carrying, broken: Carrying) -> None:
         self.carrying, self.broken = carrying, broken
@@ -53,7 +53,7 @@ class Directories:
         self.done: list[str] = []
 
     async def ask(self, n: int) -> None:
-        """Ask for one request of each action; one names a group that the directory does not have."""
+        """Create one request of each action; one is for a group that the directory does not have."""
         carrying = self.carrying
         name = f"new{n}"
         await self._ask(name, {"Staff", "Clerks"}, "Add", await carrying.person(name), gives=("Staff", "Clerks"))
@@ -88,7 +88,7 @@ class Directories:
         return f"{len(self.done) + len(self.left)} requests, {len(changes)} changes, none twice"
 
     def _changed(self, record: str) -> str:
-        """Return a change without its time and version."""
+        """Return a change record without its time and version."""
         lines = [line for line in record.splitlines() if not re.match(r"#|entryCSN|modif|create|entryUUID|-", line)]
         return "\n".join(line for line in lines if not re.match(r"replace: (entryCSN|modif)", line))
 
@@ -107,7 +107,7 @@ class Directories:
 
 
 @pytest.mark.timeout(300 + KILLS * 20)
-async def test_kills_repeat_nothing_and_lose_nothing(
+async def test_kills_lose_and_repeat_no_change(
     client: httpx2.AsyncClient, db: Db, config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     needs_ldap()
@@ -138,7 +138,7 @@ async def test_kills_repeat_nothing_and_lose_nothing(
 
 
 async def kill_at_each_point(config: Config, db: Db, work: Directories, faults: Path) -> Counter[str]:
-    """Arm the points in turn; ask for more whenever a worker finds nothing more to do."""
+    """Arm the fault points in turn; create more requests when a worker has nothing left to do."""
     killed, asked = Counter[str](), 0
     while killed.total() < KILLS:
         point = POINTS[killed.total() % len(POINTS)]
@@ -154,5 +154,5 @@ async def kill_at_each_point(config: Config, db: Db, work: Directories, faults: 
 
 
 async def make_due(db: Db) -> None:
-    """End the pauses before another attempt."""
+    """Make all waiting requests due now."""
     await execute(db, "UPDATE carried_requests SET next_on = 'epoch' WHERE state = 'Waiting'")

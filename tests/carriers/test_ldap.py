@@ -1,4 +1,4 @@
-"""Requests carried out in a directory: Debian's slapd, really running."""
+"""Carry out requests in a running directory: slapd of Debian."""
 
 from typing import Any
 
@@ -101,7 +101,7 @@ async def test_remove_of_some_access_keeps_the_account(carrying: Carrying, direc
     assert "leave2" not in members(directory, "Staff")
 
 
-async def test_changes_that_are_so_already_are_not_repeated(carrying: Carrying, directory: Directory) -> None:
+async def test_existing_changes_are_not_repeated(carrying: Carrying, directory: Directory) -> None:
     await carrying.put(directory.url, LDAP, onRemove="Delete", changedAttributes=[])
     person = await carrying.account("change2", groups=())
     added = await carrying.request("Change", person, gives=("Staff",), takes=("Clerks",), target_name="change2")
@@ -115,10 +115,8 @@ async def test_changes_that_are_so_already_are_not_repeated(carrying: Carrying, 
 
 
 @pytest.mark.parametrize("way", ["Delete", "Disable"])
-async def test_account_that_is_elsewhere_is_left_to_a_person(
-    carrying: Carrying, directory: Directory, way: str
-) -> None:
-    """It may have been moved to another folder, where it still works."""
+async def test_account_that_moved_is_left_to_a_person(carrying: Carrying, directory: Directory, way: str) -> None:
+    """It may have moved to another folder, where it can still be used."""
     await carrying.put(directory.url, LDAP, onRemove=way)
     person = await carrying.account("nowhere1")
     id = await carrying.request("Remove", person, target_name="nowhere1", privileges=[])
@@ -129,7 +127,7 @@ async def test_account_that_is_elsewhere_is_left_to_a_person(
     assert "the directory has no account nowhere1" in (await carrying.said(id))[0][1]
 
 
-async def test_group_that_is_elsewhere_is_left_to_a_person(carrying: Carrying, directory: Directory) -> None:
+async def test_group_that_moved_is_left_to_a_person(carrying: Carrying, directory: Directory) -> None:
     await carrying.put(directory.url, LDAP, changedAttributes=[])
     person = await carrying.account("change4", groups=("Renamed",))
     id = await carrying.request("Change", person, takes=("Renamed",), target_name="change4")
@@ -139,7 +137,7 @@ async def test_group_that_is_elsewhere_is_left_to_a_person(carrying: Carrying, d
     assert f"the directory has no group Renamed below {GROUPS}" in (await carrying.said(id))[0][1]
 
 
-async def test_references_to_other_directories_are_no_accounts(carrying: Carrying, directory: Directory) -> None:
+async def test_references_to_other_directories_are_not_accounts(carrying: Carrying, directory: Directory) -> None:
     reference = f"ref: ldap://127.0.0.1:1/ou=else,{SUFFIX}"
     directory.add(
         f"dn: ou=else,{SUFFIX}\nobjectClass: referral\nobjectClass: extensibleObject\nou: else\n{reference}\n"
@@ -167,7 +165,7 @@ async def test_partial_remove_keeps_the_account_of_a_person_who_left(carrying: C
 
 
 async def test_account_of_another_person_is_left_to_a_person(carrying: Carrying, directory: Directory) -> None:
-    """The directory has change3, and Rolecall has not imported it."""
+    """The directory has the account change3, which Rolecall has not imported."""
     await carrying.put(directory.url, LDAP)
     id = await carrying.request("Add", await carrying.person("change3"), gives=("Clerks",))
 
@@ -184,7 +182,7 @@ async def test_account_of_another_person_is_left_to_a_person(carrying: Carrying,
 
 
 async def forget(db: Db, username: str) -> None:
-    """Let the last import no longer show an account."""
+    """Remove an account from the imported data."""
     for table in ("account_versions", "memberships"):
         await execute(
             db,
@@ -194,7 +192,9 @@ async def forget(db: Db, username: str) -> None:
         )
 
 
-async def test_partial_remove_of_an_account_that_imports_do_not_show(carrying: Carrying, directory: Directory) -> None:
+async def test_partial_remove_of_an_unknown_account_is_left_to_a_person(
+    carrying: Carrying, directory: Directory
+) -> None:
     await carrying.put(directory.url, LDAP, onRemove="Delete")
     person = await carrying.account("leave7", groups=("Staff", "Clerks"))
     id = await carrying.request("Remove", person, takes=("Staff",), target_name="leave7")
@@ -210,7 +210,7 @@ async def test_partial_remove_of_an_account_that_imports_do_not_show(carrying: C
 async def test_account_that_imports_do_not_show_is_left_to_a_person(
     carrying: Carrying, directory: Directory, action: str
 ) -> None:
-    """Its name may have been given to somebody else."""
+    """Another person may have this username now."""
     await carrying.put(directory.url, LDAP)
     person = await carrying.account("change1", groups=("Staff",))
     asked: dict[str, Any] = {"gives": ("Clerks",)} if action == "Change" else {"privileges": []}
@@ -224,7 +224,7 @@ async def test_account_that_imports_do_not_show_is_left_to_a_person(
 
 
 async def test_refused_change_is_left_to_a_person(carrying: Carrying, directory: Directory) -> None:
-    """A group must keep one member, and the directory has no group of that name."""
+    """The directory refuses to remove the last member of a group, and does not have the other group."""
     directory.add(f"dn: cn=Lonely,{GROUPS}\nobjectClass: groupOfNames\nmember: uid=leave3,{PEOPLE}\n")
     await carrying.put(directory.url, LDAP)
     person = await carrying.account("leave3", groups=("Lonely", "Staff"))
@@ -246,9 +246,7 @@ NAMES = [
 
 
 @pytest.mark.parametrize("name", [name for name, _ in NAMES], ids=[what for _, what in NAMES])
-async def test_special_characters_of_a_name_stay_part_of_it(
-    carrying: Carrying, directory: Directory, name: str
-) -> None:
+async def test_special_characters_in_a_name_are_escaped(carrying: Carrying, directory: Directory, name: str) -> None:
     before = len(directory.find("(objectClass=inetOrgPerson)"))
     await carrying.put(directory.url, LDAP, accountName="{title}", attributes={**LDAP["attributes"], "cn": "{title}"})
     person = await carrying.person("special", title=name)
@@ -297,7 +295,7 @@ CONNECTOR: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("action", ["Remove", "Suspend", "Change"])
-async def test_account_that_is_another_persons_by_now_is_left_alone(
+async def test_account_that_now_belongs_to_another_person_is_not_changed(
     carrying: Carrying, directory: Directory, action: str
 ) -> None:
     await carrying.put(directory.url, LDAP, onRemove="Delete")

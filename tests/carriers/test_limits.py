@@ -1,4 +1,4 @@
-"""What a carrier does not do: dry runs, the brake, the rate limit, and requests that are not its own."""
+"""A carrier observes its limits: dry run, brake, rate limit, and requests that belong to people."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -41,7 +41,7 @@ async def a_removal(carrying: Carrying, name: str) -> str:
     return await carrying.request("Remove", await carrying.account(name), target_name=name, privileges=[])
 
 
-async def test_dry_run_says_what_it_would_do_and_does_nothing(carrying: Carrying, directory: Directory) -> None:
+async def test_dry_run_records_the_steps_and_sends_nothing(carrying: Carrying, directory: Directory) -> None:
     await carrying.put(directory.url, LDAP, mode="Dry Run")
     id = await carrying.request("Add", await carrying.person("dry1"), gives=("Staff",))
 
@@ -55,7 +55,7 @@ async def test_dry_run_says_what_it_would_do_and_does_nothing(carrying: Carrying
     assert account(directory, "dry1") is None
 
 
-async def test_carrier_that_is_off_or_was_off_then_leaves_requests_alone(
+async def test_requests_opened_while_the_carrier_was_off_are_not_taken_up(
     carrying: Carrying, directory: Directory
 ) -> None:
     await carrying.put(directory.url, LDAP, mode="Off")
@@ -116,7 +116,7 @@ async def test_nothing_to_release_is_a_conflict(carrying: Carrying) -> None:
     assert (await carrying.post("release")).status_code == 409
 
 
-async def test_brake_does_not_hold_what_gives_access(carrying: Carrying, directory: Directory) -> None:
+async def test_brake_does_not_hold_requests_that_add_access(carrying: Carrying, directory: Directory) -> None:
     await carrying.put(directory.url, LDAP, removalsPerHour=0)
     id = await carrying.request("Add", await carrying.person("brake1"), gives=("Staff",))
 
@@ -143,7 +143,7 @@ async def test_rate_limit_pauses_in_the_middle_of_a_request(carrying: Carrying, 
     assert (await carrying.detail(id))["status"] == "Completed"
 
 
-async def test_system_out_of_reach_is_left_to_a_person_after_some_attempts(carrying: Carrying) -> None:
+async def test_request_to_an_unreachable_system_is_left_to_a_person_after_retries(carrying: Carrying) -> None:
     await carrying.put(NOWHERE, LDAP)
     id = await carrying.request("Add", await carrying.person("lost1"), gives=("Staff",))
     states: list[Any] = []
@@ -157,7 +157,7 @@ async def test_system_out_of_reach_is_left_to_a_person_after_some_attempts(carry
     assert "no connection to the directory" in (await carrying.said(id))[0][1]
 
 
-async def test_request_of_a_person_is_left_to_them(carrying: Carrying) -> None:
+async def test_request_assigned_to_a_person_is_not_taken_up(carrying: Carrying) -> None:
     await carrying.put(NOWHERE, LDAP)
     id = await carrying.request("Add", await carrying.person("mine1"), gives=("Staff",))
     await done(carrying.client, id, "assign", assigneeId=carrying.cast.peter)
@@ -192,7 +192,9 @@ async def test_canceled_request_is_not_continued(carrying: Carrying, directory: 
     assert "cancel1" not in members(directory, "Staff")
 
 
-async def test_two_workers_at_once_do_nothing_twice(carrying: Carrying, directory: Directory, config: Config) -> None:
+async def test_two_concurrent_workers_repeat_no_change(
+    carrying: Carrying, directory: Directory, config: Config
+) -> None:
     await carrying.put(directory.url, LDAP)
     ids = [await carrying.request("Add", await carrying.person(f"two{n}"), gives=("Staff",)) for n in range(5)]
 
@@ -206,10 +208,10 @@ async def test_two_workers_at_once_do_nothing_twice(carrying: Carrying, director
     assert await fetch_value(carrying.db, "SELECT count(*) FROM carrier_steps") == 10
 
 
-async def test_step_without_an_answer_is_looked_up_and_not_repeated(
+async def test_step_with_a_lost_response_is_checked_and_not_repeated(
     carrying: Carrying, directory: Directory, db: Db
 ) -> None:
-    """The worker died after it had sent the steps: they are recorded, without an answer."""
+    """The worker died after it sent the steps, so they are recorded without a response."""
     await carrying.put(directory.url, LDAP)
     id = await carrying.request("Add", await carrying.person("died1"), gives=("Staff",))
     await carrying.work()
@@ -257,7 +259,7 @@ async def test_waiting_request_is_left_to_a_person_when_the_carrier_is_switched_
 
 
 async def test_removed_carrier_leaves_its_requests_to_people(carrying: Carrying, directory: Directory) -> None:
-    """One that is set later carries out later requests only."""
+    """A carrier that is set later takes up only later requests."""
     await carrying.put(NOWHERE, LDAP, removalsPerHour=2)
     ids = [await a_removal(carrying, name) for name in ("delete3", "delete4", "delete5")]
     await carrying.work()
@@ -277,7 +279,7 @@ Turning = Callable[[], Awaitable[object]]
 
 @asynccontextmanager
 async def turning(turn: Turning) -> AsyncIterator[tuple[str, list[str]]]:
-    """Serve SCIM without any account, and do something at the first request."""
+    """Serve SCIM without accounts, and call a function at the first request."""
     asked: list[str] = []
 
     async def answer(request: web.Request) -> web.Response:
@@ -297,7 +299,7 @@ async def two_additions(carrying: Carrying, url: str) -> list[str]:
     return [await carrying.request("Add", await carrying.person(f"turn{n}"), gives=("Clerks",)) for n in range(2)]
 
 
-async def test_carrier_that_is_switched_off_in_a_batch_takes_up_no_more(carrying: Carrying) -> None:
+async def test_carrier_switched_off_during_a_batch_takes_up_no_more(carrying: Carrying) -> None:
     async def switch_off() -> None:
         await carrying.put(url, SCIM, mode="Off")
 
@@ -313,7 +315,7 @@ async def test_carrier_that_is_switched_off_in_a_batch_takes_up_no_more(carrying
     assert await carrying.said(ids[1]) == []
 
 
-async def test_application_that_is_archived_in_a_batch_is_not_changed_further(carrying: Carrying) -> None:
+async def test_application_archived_during_a_batch_is_not_changed_further(carrying: Carrying) -> None:
     async def archive() -> None:
         await carrying.client.patch(f"/api/applications/{carrying.id}", json={"isArchived": True})
 
@@ -324,7 +326,7 @@ async def test_application_that_is_archived_in_a_batch_is_not_changed_further(ca
         assert asked.count("POST") == 1
 
 
-async def test_person_whose_duties_are_checked_again_waits_in_a_batch(carrying: Carrying, db: Db) -> None:
+async def test_request_waits_while_conflicts_of_its_person_are_checked(carrying: Carrying, db: Db) -> None:
     async def recheck() -> None:
         await execute(db, "INSERT INTO people_to_recheck (identity_id) SELECT id FROM identities")
 
@@ -338,7 +340,7 @@ async def test_person_whose_duties_are_checked_again_waits_in_a_batch(carrying: 
 
 
 async def test_finished_request_is_resolved_after_a_kill(carrying: Carrying, directory: Directory) -> None:
-    """The worker died between the answer to the last step and the resolution of the request."""
+    """The worker died after the response to the last step, before it resolved the request."""
     await carrying.put(directory.url, LDAP, onRemove="Delete")
     id = await a_removal(carrying, "delete2")
     await carrying.work()
@@ -355,9 +357,7 @@ async def test_finished_request_is_resolved_after_a_kill(carrying: Carrying, dir
     assert [action for action, _ in await carrying.said(id)].count("Carried Out") == 1
 
 
-async def test_deletion_that_was_sent_is_known_when_the_carrier_was_changed(
-    carrying: Carrying, directory: Directory
-) -> None:
+async def test_sent_deletion_is_recognized_after_the_carrier_changed(carrying: Carrying, directory: Directory) -> None:
     await carrying.put(directory.url, LDAP, onRemove="Delete")
     id = await a_removal(carrying, "delete9")
     await carrying.work()
@@ -376,7 +376,9 @@ async def test_deletion_that_was_sent_is_known_when_the_carrier_was_changed(
     assert "Delete the account delete9: the account was gone already" in [text for _, text in await carrying.said(id)]
 
 
-async def test_person_who_takes_over_a_waiting_request_keeps_it(carrying: Carrying, directory: Directory) -> None:
+async def test_waiting_request_that_a_person_takes_over_is_left_to_them(
+    carrying: Carrying, directory: Directory
+) -> None:
     await carrying.put(NOWHERE, LDAP)
     id = await a_removal(carrying, "delete6")
     await carrying.work()

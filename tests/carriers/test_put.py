@@ -1,4 +1,4 @@
-"""The carrier of an application: set, shown, previewed and removed over HTTP."""
+"""Set, show, preview and remove the carrier of an application over HTTP."""
 
 from typing import Any
 
@@ -80,9 +80,7 @@ CASES: list[tuple[str, dict[str, Any], str, str]] = [
 
 
 @pytest.mark.parametrize(("body", "field", "message"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
-async def test_mistake_is_said_with_its_field(
-    carrying: Carrying, body: dict[str, Any], field: str, message: str
-) -> None:
+async def test_invalid_field_is_reported(carrying: Carrying, body: dict[str, Any], field: str, message: str) -> None:
     answer = await carrying.client.put(
         carrying.path, json={"url": DIRECTORY if body["kind"] == "LDAP" else URL, **body}
     )
@@ -123,7 +121,7 @@ async def test_preview_shows_the_steps_and_sends_nothing(carrying: Carrying) -> 
     }
 
 
-async def test_preview_says_why_a_person_must_do_it(carrying: Carrying) -> None:
+async def test_preview_explains_why_a_person_must_act(carrying: Carrying) -> None:
     await carrying.put(URL, SCIM)
     id = await carrying.request("Add", await carrying.person("ada", email=""), gives=("Staff",))
 

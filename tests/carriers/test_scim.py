@@ -1,4 +1,4 @@
-"""Requests carried out on a SCIM server: scim2-server, really running."""
+"""Carry out requests on a running SCIM server: scim2-server."""
 
 from collections.abc import AsyncIterator, Iterator
 from datetime import timedelta
@@ -77,7 +77,7 @@ async def test_add_creates_the_account_and_its_memberships(carrying: Carrying, s
     assert "new1" in server.members("Staff") & server.members("Clerks")
 
 
-async def test_every_other_verb(carrying: Carrying, server: Server) -> None:
+async def test_every_other_verb_is_carried_out(carrying: Carrying, server: Server) -> None:
     await carrying.put(server.url, SCIM, onRemove="Delete")
     a_member(server, "verbs1")
     person = await carrying.account("verbs1", groups=("Staff",))
@@ -106,7 +106,7 @@ async def test_every_other_verb(carrying: Carrying, server: Server) -> None:
     assert "verbs1" not in server.members("Staff")
 
 
-async def test_changes_that_are_so_already_are_not_repeated(carrying: Carrying, server: Server) -> None:
+async def test_existing_changes_are_not_repeated(carrying: Carrying, server: Server) -> None:
     await carrying.put(server.url, SCIM, onRemove="Delete", changedAttributes=[])
     a_member(server, "again1")
     person = await carrying.account("again1")
@@ -134,8 +134,8 @@ async def test_account_of_another_person_is_left_to_a_person(carrying: Carrying,
     assert "taken1" not in server.members("Clerks")
 
 
-async def test_people_of_one_name_do_not_share_an_account(carrying: Carrying, server: Server) -> None:
-    """The account that was made for one of them is not taken for that of the other; a person may have several Adds."""
+async def test_people_with_the_same_name_do_not_share_an_account(carrying: Carrying, server: Server) -> None:
+    """The account of one person is not reused for another; but one person may have several Adds."""
     name = {"accountName": "{firstName|first|lower}{lastName|lower}", "changedAttributes": []}
     await carrying.put(server.url, SCIM, **name, attributes={"displayName": "{firstName} {lastName}"})
     one, other = [await carrying.person("john", email=f"john{n}@example.com") for n in range(2)]
@@ -165,7 +165,7 @@ async def test_account_without_attributes_to_compare_is_not_taken_over(carrying:
 
 
 class Hiding:
-    """A server with one account and one group that does not list members, as that of some cloud services."""
+    """A server with one account and one group that does not list its members, as some cloud services do."""
 
     def __init__(self) -> None:
         self.removed: list[Any] = []
@@ -192,7 +192,7 @@ NO_TARGET = '{"scimType": "noTarget", "detail": "no member"}'
     ],
     ids=["removed", "no target", "refused"],
 )
-async def test_member_that_is_not_listed_is_removed(carrying: Carrying, answer: web.Response, said: str) -> None:
+async def test_unlisted_member_is_removed(carrying: Carrying, answer: web.Response, said: str) -> None:
     hiding, app = Hiding(), web.Application()
     hiding.answer = answer
     app.router.add_route("*", "/{path:.*}", hiding.serve)
@@ -209,12 +209,12 @@ async def test_member_that_is_not_listed_is_removed(carrying: Carrying, answer: 
 
 @pytest.fixture
 def fresh() -> Iterator[Server]:
-    """Start a server whose groups contain no account that another test has deleted."""
+    """Start a new server, whose groups contain no account that another test deleted."""
     with a_scim_server() as url:
         yield with_groups(url)
 
 
-async def test_approved_request_is_done_and_proven_without_a_person(carrying: Carrying, fresh: Server) -> None:
+async def test_approved_request_is_carried_out_and_verified_automatically(carrying: Carrying, fresh: Server) -> None:
     await carrying.client.patch(f"/api/applications/{carrying.id}", json={"connector": CONNECTOR})
     source = {"kind": "SCIM", "authentication": "Bearer", "secret": TOKEN, "contents": CONTENTS}
     answer = await carrying.client.put(carrying.source.path, json={"url": fresh.url, **source})
@@ -241,7 +241,7 @@ async def test_approved_request_is_done_and_proven_without_a_person(carrying: Ca
 
 
 class Liar:
-    """A server that answers what a test says."""
+    """A server whose responses are set by the test."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, str]] = []
@@ -299,7 +299,7 @@ async def test_refusal_is_left_to_a_person_at_once(
 @pytest.mark.parametrize(
     ("status", "reason"), [(500, "answers 500"), (429, "too busy"), (302, "answers 302"), (401, "refuses the cred")]
 )
-async def test_fault_of_the_server_is_repeated_later(
+async def test_step_is_retried_after_a_server_error(
     carrying: Carrying, liar: tuple[Liar, str], status: int, reason: str
 ) -> None:
     server, url = liar
@@ -314,10 +314,10 @@ async def test_fault_of_the_server_is_repeated_later(
 
 
 @pytest.mark.parametrize("action", ["Add", "Remove"])
-async def test_question_that_failed_is_no_sign_that_a_change_was_sent(
+async def test_failed_lookup_does_not_count_as_a_sent_change(
     carrying: Carrying, liar: tuple[Liar, str], action: str
 ) -> None:
-    """The server could not be asked at first: what it shows later is not the result of a step."""
+    """The first lookup fails, so the account that the server shows later is not the result of a step."""
     server, url = liar
     await carrying.put(url, SCIM, onRemove="Delete", attributes={}, changedAttributes=[])
     person = await carrying.person("liar4") if action == "Add" else await carrying.account("liar4")
@@ -335,7 +335,7 @@ async def test_question_that_failed_is_no_sign_that_a_change_was_sent(
     assert {method for method, _ in server.asked} == {"GET"}
 
 
-def test_paths_are_written_as_scim_does() -> None:
+def test_paths_are_converted_to_scim_syntax() -> None:
     record: dict[str, Any] = {"schemas": []}
     for path in ("name.givenName", "emails[type=work].value", "urn:example:2.0:User:department", "title"):
         put_value(record, path, path)
