@@ -1,4 +1,4 @@
-"""An application that an identity provider pushes into, and requests of that provider."""
+"""Create an application with a SCIM push, and send requests of an identity provider."""
 
 from typing import Any
 from uuid import UUID

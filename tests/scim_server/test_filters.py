@@ -1,4 +1,4 @@
-"""The filter language: every operator over stored resources, precedence, value paths, and limits against abuse."""
+"""Filters: every operator on stored resources, precedence, value paths, and limits against abuse."""
 
 import asyncio
 
@@ -74,7 +74,7 @@ async def people(push: Pushing) -> Pushing:
     return push
 
 
-async def test_filters_find_what_they_say(people: Pushing) -> None:
+async def test_filters_find_matching_resources(people: Pushing) -> None:
     found = {filter: await people.names(filter) for filter in FOUND}
 
     assert found == FOUND
@@ -137,8 +137,8 @@ async def test_broken_and_excessive_filters_are_refused(push: Pushing, number: i
 _WAITING = "SELECT count(*) FROM pg_locks WHERE relation = 'scim_resources'::regclass AND NOT granted"
 
 
-async def test_filters_that_read_everything_leave_connections_to_others(push: Pushing, db: Db) -> None:
-    """They wait for a lock here, as slow ones would work."""
+async def test_slow_filters_do_not_take_all_connections(push: Pushing, db: Db) -> None:
+    """The filters wait for a lock here, to simulate slow ones."""
     everything, one = 'Users?filter=title co "x"', 'Users?filter=userName eq "ada" and title pr'
     async with asyncio.TaskGroup() as tasks:
         async with db.transaction():

@@ -1,4 +1,4 @@
-"""PATCH: the operations of the RFC, and what Okta and Entra send."""
+"""PATCH: the operations of the RFC, and requests of Okta and Entra."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ BEFORE: dict[str, Any] = {
     "tags": ["a"],
     ENTERPRISE: {"department": "Analysis"},
 }
-# Operations, and what they change; None removes an attribute.
+# Operations, and the attributes that they change; None means that an attribute is removed.
 CASES: dict[str, tuple[list[dict[str, Any]], dict[str, Any]]] = {
     "replace": ([{"op": "replace", "path": "title", "value": "Lady"}], {"title": "Lady"}),
     "entra's spelling": ([{"op": "Replace", "path": "ACTIVE", "value": "False"}], {"active": False}),
@@ -100,7 +100,7 @@ CASES: dict[str, tuple[list[dict[str, Any]], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("case", CASES)
-async def test_operations_change_what_they_name(push: Pushing, case: str) -> None:
+async def test_operations_change_their_targets(push: Pushing, case: str) -> None:
     operations, changes = CASES[case]
     user = (await push.send("POST", "Users", BEFORE)).json()
 

@@ -41,7 +41,7 @@ async def test_user_is_stored_as_pushed_in_its_declared_spelling(push: Pushing) 
     assert (await push.get(f"Users/{made['id']}")) == {**made, "meta": meta}
 
 
-async def test_attributes_below_the_core_schema_count(push: Pushing) -> None:
+async def test_attributes_below_the_core_schema_are_applied(push: Pushing) -> None:
     """A user who is disabled in this form must not stay active."""
     made = await push.user("ada")
     body = {"schemas": [USER], USER: {"userName": "ada", "active": False}}
@@ -52,7 +52,7 @@ async def test_attributes_below_the_core_schema_count(push: Pushing) -> None:
     assert (replaced.json()["active"], USER in replaced.json()) == (False, False)
 
 
-async def test_passwords_are_never_kept(push: Pushing, db: Db) -> None:
+async def test_passwords_are_never_stored(push: Pushing, db: Db) -> None:
     secret = "correct horse battery"
     extension = {"legacyPassword": secret, "apiKey": secret, "pin": secret, "nested": {"pwd": secret, "kept": "yes"}}
     ada = await push.user("ada", password=secret, **{"urn:example:1.0:User": extension})
@@ -107,7 +107,7 @@ async def test_name_is_unique_within_the_application_ignoring_case(
     assert (await (await a_push(client, db, "Other")).user("ada"))["id"] != ada["id"]
 
 
-async def test_deleted_user_is_gone_also_from_groups(push: Pushing) -> None:
+async def test_deleted_user_is_removed_from_groups(push: Pushing) -> None:
     ada, bob = await push.user("ada"), await push.user("bob")
     group = await push.group("Finance", ada, bob)
 
@@ -248,7 +248,7 @@ async def test_all_resources_can_be_searched_together(push: Pushing) -> None:
     assert [each["displayName"] for each in found["Resources"]] == ["Finance"]
 
 
-async def test_name_that_an_import_would_confuse_with_another_is_taken(push: Pushing) -> None:
+async def test_name_that_an_import_would_confuse_with_another_is_refused(push: Pushing) -> None:
     await push.user("ada")
 
     answers = [await push.send("POST", "Users", {"schemas": [USER], "userName": name}) for name in ("ada ", " ADA")]

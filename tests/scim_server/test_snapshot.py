@@ -1,4 +1,4 @@
-"""What was pushed becomes an import at a quiet moment: a complete file, with guard, change list and history."""
+"""Pushed records are imported after a quiet time, as a complete file with guard, change list and history."""
 
 from datetime import timedelta
 from typing import Any
@@ -22,7 +22,7 @@ class Snapshots:
         self.imports = Imports(client, config)
 
     async def after(self, pause: timedelta) -> list[dict[str, Any]]:
-        """Let the worker look for pushes after a pause; run the imports it makes and return those so far."""
+        """Let the worker look for pushes after a pause; run its imports and return all imports so far."""
         await import_pushes(self.db, self.config, clock.now() + pause)
         await self.imports.work()
         rows = await fetch_rows(self.db, "SELECT id FROM application_imports ORDER BY number")
@@ -38,7 +38,7 @@ async def snapshots(client: httpx2.AsyncClient, db: Db, config: Config, push: Pu
     return Snapshots(client, db, config, push)
 
 
-async def test_push_is_imported_when_it_is_quiet(snapshots: Snapshots) -> None:
+async def test_push_is_imported_after_a_quiet_time(snapshots: Snapshots) -> None:
     push = snapshots.push
     ada, bob = await push.user("ada"), await push.user("bob")
     await push.group("Finance", ada, bob)
@@ -110,7 +110,7 @@ async def test_push_that_never_pauses_is_imported_within_an_hour(snapshots: Snap
     assert len(await snapshots.after(timedelta(minutes=1))) == 1
 
 
-async def test_push_of_nothing_fails_and_keeps_the_accounts(snapshots: Snapshots) -> None:
+async def test_import_without_pushed_users_fails_and_keeps_the_accounts(snapshots: Snapshots) -> None:
     ada = await snapshots.push.user("ada")
     await snapshots.after(QUIET)
     await snapshots.push.send("DELETE", f"Users/{ada['id']}")
@@ -151,7 +151,7 @@ async def test_source_test_shows_what_was_pushed(client: httpx2.AsyncClient, pus
         ({"contents": {"Users": {"path": "Users", "filter": "x"}}}, "contents.Users.filter"),
     ],
 )
-async def test_keys_that_a_push_does_not_have_are_refused(
+async def test_keys_that_a_push_does_not_use_are_refused(
     client: httpx2.AsyncClient, push: Pushing, body: dict[str, Any], field: str
 ) -> None:
     whole = {"kind": "scim push", "contents": {"Users": {"path": "Users"}}, **body}

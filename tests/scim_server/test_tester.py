@@ -1,4 +1,4 @@
-"""scim2-tester, which checks servers against RFC 7643 and RFC 7644, finds nothing wrong with the running service."""
+"""Check the running service with scim2-tester against RFC 7643 and RFC 7644."""
 
 import asyncio
 
@@ -18,7 +18,7 @@ def _checked(url: str, secret: str) -> list[CheckResult]:
         return list(check_server(SyncSCIMClient(http)))
 
 
-async def test_scim2_tester_finds_nothing_wrong(client: httpx2.AsyncClient, db: Db, config: Config) -> None:
+async def test_scim2_tester_finds_no_errors(client: httpx2.AsyncClient, db: Db, config: Config) -> None:
     push = await a_push(client, db)
     async with an_api(config) as api:
         results = await asyncio.to_thread(_checked, api.url, push.secret)

@@ -87,7 +87,7 @@ async def test_archived_application_takes_no_pushes(client: httpx2.AsyncClient, 
     assert (await push.send("POST", "Users", {"userName": "ada"})).status_code == 401
 
 
-async def test_removed_source_revokes_tokens_and_deletes_what_was_pushed(
+async def test_removed_source_revokes_tokens_and_deletes_pushed_records(
     client: httpx2.AsyncClient, db: Db, push: Pushing
 ) -> None:
     await push.group("Finance", await push.user("ada"))
