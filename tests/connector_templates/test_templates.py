@@ -75,7 +75,7 @@ async def test_saved_template_is_deleted_with_an_audit_entry(client: httpx2.Asyn
 
 
 @pytest.mark.parametrize("name", ["acme EXPORT", "Slack"])
-async def test_name_of_a_template_is_taken_once(client: httpx2.AsyncClient, db: Db, name: str) -> None:
+async def test_name_of_a_template_is_unique(client: httpx2.AsyncClient, db: Db, name: str) -> None:
     template = await saved(client, db)
     application = await fetch_value(db, "SELECT id FROM applications")
 
@@ -86,7 +86,7 @@ async def test_name_of_a_template_is_taken_once(client: httpx2.AsyncClient, db: 
     assert (await client.get(PATH)).json()["templates"][0] == template
 
 
-async def test_application_without_files_has_nothing_to_save(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_application_without_files_cannot_be_saved_as_a_template(client: httpx2.AsyncClient, db: Db) -> None:
     application = await an_application(db, connector=None)
 
     answer = await client.post(PATH, json={"applicationId": str(application), "name": "Nothing"})
