@@ -1,4 +1,4 @@
-"""The lake shows what the database has, whatever happened before: changes, removals, kills, other databases."""
+"""After a sync the lake equals the database, whatever happened before: changes, removals, kills, other databases."""
 
 import asyncio
 import os
@@ -24,12 +24,12 @@ from tests.conftest import with_database
 from tests.holdings import an_account, remove_account
 
 PAY = ("Payments", "Pay", "Grant", "High")
-# The battery's number of moments is 50.
+# How often the sync is killed; the battery uses 50.
 MOMENTS = int(os.environ.get("ROLECALL_LAKE_MOMENTS", "3"))
 
 
 def in_lake(lake: Path, table: LakeTable) -> set[tuple[Any, ...]]:
-    """Read a table as any engine does: the Parquet files that the log names."""
+    """Read a table as other engines do: the Parquet files that the Delta log lists."""
     opened = DeltaTable(location(str(lake), table.name))
     if not opened.file_uris():
         return set()
@@ -72,8 +72,8 @@ def lake(tmp_path: Path) -> Path:
     return tmp_path / "lake"
 
 
-async def settle(db: Db) -> None:
-    """Wait until no transaction of any database on the server is older than what was written."""
+async def transactions_ended(db: Db) -> None:
+    """Wait until all transactions on the server that began before the last write have ended."""
     written = await fetch_value(db, "SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint")
     while await fetch_value(db, "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint") < written:  # noqa: ASYNC110
         await asyncio.sleep(0.05)
@@ -98,17 +98,17 @@ async def test_lake_equals_the_database(db: Db, clean_database: str, lake: Path)
 
 async def test_only_changes_are_written(db: Db, clean_database: str, lake: Path) -> None:
     await some_access(db)
-    await settle(db)
+    await transactions_ended(db)
     written(clean_database, lake)
     await an_identity(db, "Grace", "Hopper")
-    await settle(db)
+    await transactions_ended(db)
 
     assert written(clean_database, lake).keys() == {"identities", "audit"}
     assert written(clean_database, lake) == {}
     assert_equal(lake, clean_database)
 
 
-async def test_changed_and_removed_rows_follow(db: Db, clean_database: str, lake: Path) -> None:
+async def test_changed_and_removed_rows_are_synchronized(db: Db, clean_database: str, lake: Path) -> None:
     await some_access(db)
     application = await fetch_value(db, "SELECT id FROM applications")
     written(clean_database, lake)
@@ -125,7 +125,7 @@ async def test_changed_and_removed_rows_follow(db: Db, clean_database: str, lake
 async def test_rows_of_a_transaction_that_was_still_running_are_not_missed(
     db: Db, clean_database: str, lake: Path
 ) -> None:
-    """A savepoint has a transaction id of its own, which no snapshot lists as running."""
+    """A savepoint has its own transaction id, which snapshots do not list as running."""
     async with await psycopg.AsyncConnection.connect(clean_database) as slow:
         await slow.execute("SELECT pg_current_xact_id()")
         async with slow.transaction():
@@ -140,7 +140,7 @@ async def test_rows_of_a_transaction_that_was_still_running_are_not_missed(
     assert_equal(lake, clean_database)
 
 
-async def test_sync_that_is_killed_is_run_again(db: Db, clean_database: str, lake: Path, tmp_path: Path) -> None:
+async def test_killed_sync_can_be_repeated(db: Db, clean_database: str, lake: Path, tmp_path: Path) -> None:
     choose = random.Random(7)
     faults = tmp_path / "faults"
     faults.mkdir()
@@ -175,7 +175,7 @@ async def test_tables_of_another_database_are_replaced(
             server.execute(f"DROP DATABASE {other} WITH (FORCE)")
 
 
-async def test_what_others_wrote_into_a_table_is_replaced(db: Db, clean_database: str, lake: Path) -> None:
+async def test_table_that_another_program_changed_is_replaced(db: Db, clean_database: str, lake: Path) -> None:
     await some_access(db)
     written(clean_database, lake)
     DeltaTable(location(str(lake), "identities")).delete()
@@ -208,7 +208,7 @@ async def test_full_sync_replaces_every_table(db: Db, clean_database: str, lake:
 async def test_compacting_keeps_the_rows(db: Db, clean_database: str, lake: Path) -> None:
     for number in range(4):
         await an_identity(db, f"Ada {number}")
-        await settle(db)
+        await transactions_ended(db)
         written(clean_database, lake)
 
     compact(str(lake))
@@ -218,7 +218,7 @@ async def test_compacting_keeps_the_rows(db: Db, clean_database: str, lake: Path
     assert written(clean_database, lake) == {}
 
 
-async def test_recorded_versions_show_one_moment(db: Db, clean_database: str, lake: Path) -> None:
+async def test_recorded_versions_are_of_one_snapshot(db: Db, clean_database: str, lake: Path) -> None:
     await an_identity(db)
     written(clean_database, lake)
     await an_identity(db, "Grace", "Hopper")
@@ -248,7 +248,7 @@ async def test_second_sync_at_the_same_time_is_refused(db: Db, clean_database: s
     list(running)
 
 
-async def test_command_says_what_it_did(db: Db, clean_database: str, lake: Path) -> None:
+async def test_command_prints_the_numbers_of_rows(db: Db, clean_database: str, lake: Path) -> None:
     await an_identity(db)
 
     done = typed("lake", "sync", lake, "--compact", ROLECALL_DATABASE_URL=clean_database)
@@ -258,7 +258,7 @@ async def test_command_says_what_it_did(db: Db, clean_database: str, lake: Path)
     assert "1 rows   1 written, 0 removed" in done.stdout
 
 
-async def test_place_that_cannot_be_written_is_named(db: Db, clean_database: str, tmp_path: Path) -> None:
+async def test_lake_that_cannot_be_written_is_named(db: Db, clean_database: str, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no folder")
 
     done = typed("lake", "sync", tmp_path / "file", ROLECALL_DATABASE_URL=clean_database)
