@@ -1,4 +1,4 @@
-"""Open exported files as other programs do, and compare them with the list."""
+"""Open exported files with other programs, to compare them with the list."""
 
 import json
 from datetime import UTC, datetime
@@ -30,7 +30,7 @@ async def whole_list(client: httpx2.AsyncClient, path: str, **query: Any) -> lis
 
 
 def as_rows(items: list[Any], columns: tuple[Column, ...]) -> list[Row]:
-    """Return the rows that an export of these items has: JSON as text, times as values."""
+    """Return the rows of an export of these items: JSON as text, times as values."""
     by_column = cells(items, columns)
     rows = [dict(zip(by_column, row, strict=True)) for row in zip(*by_column.values(), strict=True)]
     times = [column.name for column in columns if column.type == ColumnType.TIME]
@@ -48,7 +48,7 @@ def safe(rows: list[Row]) -> list[Row]:
 def from_csv(content: bytes, columns: tuple[Column, ...]) -> list[Row]:
     types = {ColumnType.INTEGER: pl.Int64, ColumnType.NUMBER: pl.Float64, ColumnType.BOOLEAN: pl.Boolean}
     schema = {column.name: types.get(column.type, pl.String) for column in columns}
-    # Empty text is quoted, no value is not.
+    # An empty text is quoted; a missing value is not.
     frame = pl.read_csv(BytesIO(content), schema=schema)
     times = [column.name for column in columns if column.type == ColumnType.TIME]
     return [{**row, **{name: moment(row[name]) for name in times}} for row in frame.to_dicts()]
@@ -62,7 +62,7 @@ def from_duckdb(file: Path) -> list[Row]:
     with duckdb.connect() as db:
         db.execute("SET TimeZone = 'UTC'")
         types = {name: type for name, type, *_ in db.execute(f"DESCRIBE SELECT * FROM '{file}'").fetchall()}
-        # DuckDB needs another package to return times with a zone.
+        # Cast times with a zone to text, because DuckDB needs another package to return them.
         chosen = [f'"{name}"::text' if "TIME ZONE" in type else f'"{name}"' for name, type in types.items()]
         rows = db.execute(f"SELECT {', '.join(chosen)} FROM '{file}'").fetchall()
     times = {name for name, type in types.items() if "TIME ZONE" in type}
@@ -72,7 +72,7 @@ def from_duckdb(file: Path) -> list[Row]:
 
 
 def from_xlsx(content: bytes) -> tuple[list[Row], dict[str, str]]:
-    """Return the rows of the first sheet and the manifest in the last."""
+    """Return the rows of the first sheet, and the manifest in the last sheet."""
     book = openpyxl.load_workbook(BytesIO(content))
     header, *rows = book["List"].iter_rows(values_only=True)
     return [dict(zip(header, row, strict=True)) for row in rows], dict(

@@ -1,4 +1,4 @@
-"""How an export is requested, who may receive it, and what remains when it ends early."""
+"""Request an export: formats, permissions, limits, and downloads that end early."""
 
 import asyncio
 import threading
@@ -24,7 +24,7 @@ from tests.duties.separating import a_company
 from tests.holdings import an_account
 from tests.reviews.reviewing import an_open_review
 
-# A path for every list of the API, with the record that it is about.
+# A path for every list of the API, with the id of its record if it has one.
 PATHS = {
     "access-model-members": "/api/access-models/{model}/members",
     "access-models": "/api/access-models",
@@ -159,7 +159,6 @@ async def test_an_export_has_the_rows_of_its_list(
     answer = await client.get(path, headers={"Accept": "application/jsonl"})
 
     assert answer.status_code == 200, answer.text
-    # The export itself is audited before it is read by the next.
     assert len(answer.content.splitlines()) == total
     assert answer.headers["content-disposition"].startswith(f'attachment; filename="{name}.jsonl"')
 
@@ -203,7 +202,7 @@ async def test_a_manifest_is_for_its_caller_and_for_auditors(client: httpx2.Asyn
     assert (await get("/api/exports", auditor.secret)).json()["totalCount"] == 1
 
 
-async def test_a_list_too_long_for_xlsx_names_other_formats(
+async def test_list_too_long_for_xlsx_is_refused_with_other_formats(
     client: httpx2.AsyncClient, db: Db, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(KINDS, Format.XLSX, replace(KINDS[Format.XLSX], most_rows=1))
@@ -243,7 +242,7 @@ _CURSORS = """SELECT count(*) FROM pg_stat_activity
 
 
 @pytest.mark.parametrize("format", Format)
-async def test_an_abandoned_download_leaves_nothing_behind(
+async def test_abandoned_download_releases_its_connection(
     client: httpx2.AsyncClient, db: Db, monkeypatch: pytest.MonkeyPatch, format: Format
 ) -> None:
     monkeypatch.setattr(core, "_BATCH", 2)
@@ -276,7 +275,7 @@ async def test_an_abandoned_download_leaves_nothing_behind(
         return {"type": "http.disconnect"}
 
     async def send(message: dict[str, Any]) -> None:
-        # The client reads the headers, goes away, and takes no byte more.
+        # The client reads the headers and disconnects.
         if message["type"] == "http.response.start":
             left.set()
         else:
@@ -289,7 +288,7 @@ async def test_an_abandoned_download_leaves_nothing_behind(
     ended = ("Finished", None) if format is Format.PARQUET else ("Abandoned", "The client disconnected")
     assert await fetch_rows(db, "SELECT status, reason FROM exports") == [ended]
     await _wait_for(db, _CURSORS, 0)
-    # One more than before: the export's own connection is gone, the pool's stays.
+    # One more than before: the connection of the export is closed, that of the pool is open.
     after = await fetch_value(db, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()")
     assert after <= before + 1
     async with asyncio.timeout(20):
@@ -297,11 +296,11 @@ async def test_an_abandoned_download_leaves_nothing_behind(
             await asyncio.sleep(0.02)
 
 
-async def test_an_export_shows_one_moment(client: httpx2.AsyncClient, db: Db, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_export_reads_one_snapshot(client: httpx2.AsyncClient, db: Db, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(core, "_BATCH", 1)
     await an_identity(db, "Ada", "Lovelace")
     await an_identity(db, "Grace", "Hopper")
-    # The list is opened, then everyone is renamed, and only then it is read.
+    # Open the list, rename everyone, and only then read the list.
     begin = core.check_size
 
     async def rename_first(snapshot: Db, *rest: Any) -> None:

@@ -1,4 +1,4 @@
-"""Lists whose rows are computed: entitlements, their holders and history, accounts of all applications."""
+"""Export computed lists: entitlements, their holders and history, accounts of all applications."""
 
 import hashlib
 from collections.abc import Callable
@@ -25,7 +25,7 @@ _STAFF = 60
 
 
 async def a_bank(db: Db) -> dict[str, Any]:
-    """Sixty accounts hold Approve through nested groups; the even ones left with the second import and some returned.
+    """Create sixty accounts that hold Approve through nested groups; some lose it in the second import and regain it.
 
     The first import finished in January, the second in June, the third now.
     """
@@ -63,7 +63,7 @@ async def a_bank(db: Db) -> dict[str, Any]:
 
 
 async def _a_request(db: Db, bank: UUID) -> None:
-    """A completed request gave one of the clerks the group."""
+    """Create a completed request that gave one of the clerks the group."""
     person = await fetch_value(db, "SELECT identity_id FROM accounts WHERE username = 'user01'")
     asked = NewPrivilege(header="Group", permission="Clerks")
     await an_access_request(db, application_id=bank, identity_id=person, privileges=[asked])
@@ -74,7 +74,7 @@ async def _a_request(db: Db, bank: UUID) -> None:
     await execute(db, "UPDATE privileges SET approved_access = 'Grant'")
 
 
-# The list, its path, and its filters: each with rows, most with more than a page.
+# The list, its path, and its filters. Each has rows, most have more than one page.
 CASES = [
     ("entitlements", "/api/entitlements", {}),
     ("entitlements", "/api/entitlements", {"kind": "Permission", "riskRating": "Low"}),
@@ -102,7 +102,7 @@ def _filled(case: Any, ids: dict[str, Any]) -> tuple[str, str, dict[str, str]]:
 async def test_every_format_equals_the_list(
     client: httpx2.AsyncClient, db: Db, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, case: Any
 ) -> None:
-    # Batches that neither pages nor accounts fit into.
+    # A batch size that divides neither a page nor the accounts.
     monkeypatch.setattr(core, "_BATCH", 7)
     name, path, query = _filled(case, await a_bank(db))
     columns = LISTS[name].columns
@@ -134,7 +134,7 @@ async def test_every_format_equals_the_list(
 
 
 def _texts(rows: list[opening.Row], like: list[opening.Row]) -> list[opening.Row]:
-    """Return the columns of text; openpyxl returns no zone of a time, and nothing for empty text."""
+    """Return only columns of text, because openpyxl returns times without a zone and no empty texts."""
     names = [name for name in like[0] if all(isinstance(row[name], str | None) for row in like)]
     return [{name: row[name] or None for name in names} for row in rows]
 
@@ -151,7 +151,7 @@ async def test_holdings_are_explained_in_an_export(client: httpx2.AsyncClient, d
     assert by_name["user03"]["identity"] is None
 
 
-async def test_history_says_until_when_each_account_held_it(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_history_has_the_end_of_each_holding(client: httpx2.AsyncClient, db: Db) -> None:
     ids = await a_bank(db)
 
     answer = await client.get(f"/api/entitlements/{ids['approve']}/history?format=jsonl")
@@ -185,7 +185,7 @@ _CHANGES = {
 async def test_all_queries_of_an_export_read_one_snapshot(
     client: httpx2.AsyncClient, db: Db, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    """The records change after the export was opened and before its first row is read."""
+    """Change the records after the export was opened, before its first row is read."""
     path = next(path for list, path, _ in CASES if list == name).format(**await a_bank(db))
     check: Callable[..., Any] = core.check_size
 

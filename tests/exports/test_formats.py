@@ -1,4 +1,4 @@
-"""Every list in every format, opened by other programs and equal to the list."""
+"""Export lists in every format, open the files with other programs, and compare them with the list."""
 
 import hashlib
 from datetime import UTC, datetime, timedelta
@@ -21,7 +21,7 @@ from tests.builders import an_access_request, an_application, an_identity, an_im
 from tests.exports import opening
 
 FORMATS = ["csv", "xlsx", "jsonl", "parquet"]
-# Text that spreadsheets run, and text that formats escape.
+# Text that spreadsheets would execute, and text that formats must escape.
 HOSTILE = [
     "=1+1",
     "+1",
@@ -106,7 +106,7 @@ async def test_xlsx_equals_the_list_and_ends_with_its_manifest(client: httpx2.As
     rows, manifest = opening.from_xlsx(answer.content)
     assert len(rows) == len(listed) == 60
     for found, expected in zip(rows, listed, strict=True):
-        # openpyxl shows an escaped character as it is written, and neither zone nor microseconds of a time.
+        # openpyxl does not unescape characters, and returns times without zone and microseconds.
         assert found["title"].replace("_x005F_", "_").replace("_x000D_", "\r") == expected["title"]
         assert found["createdDate"].replace(tzinfo=UTC) - expected["createdDate"] < timedelta(milliseconds=1)
         plain = {name for name in expected if isinstance(expected[name], str) and expected[name] and name != "title"}
@@ -131,7 +131,7 @@ async def test_an_empty_list_is_an_empty_file(client: httpx2.AsyncClient, format
     assert readers[format](answer.content) == []
 
 
-async def test_an_export_obeys_the_filters_of_the_list(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_export_applies_the_filters_of_the_list(client: httpx2.AsyncClient, db: Db) -> None:
     payroll, ledger = await an_application(db, "Payroll"), await an_application(db, "Ledger")
     for application in (payroll, ledger, payroll):
         await an_access_request(db, application_id=application)
