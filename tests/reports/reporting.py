@@ -24,7 +24,7 @@ async def a_report(client: httpx2.AsyncClient, list: str = "identities", name: s
 
 
 async def rows_of(client: httpx2.AsyncClient, id: str, **filters: Any) -> list[Any]:
-    """Run a report as JSON lines."""
+    """Run a report as JSON lines and return its rows."""
     answer = await client.post(f"/api/reports/{id}/run", json={"format": "jsonl", "filters": filters})
     assert answer.status_code == 200, answer.text
     return [json.loads(line) for line in answer.text.splitlines()]

@@ -72,7 +72,7 @@ async def test_a_killed_worker_leaves_no_partial_file_and_another_finishes_it(
 
 
 def _whole_or_absent(folder: Path) -> str | None:
-    """Check that a file that can be seen is whole and has its manifest; return its digest."""
+    """Check that a visible file is complete and has its manifest; return its digest, or None without a file."""
     for file in folder.glob("people-*.csv"):
         digest = hashlib.sha256(file.read_bytes()).hexdigest()
         assert json.loads(file.with_name(f"{file.name}.manifest.json").read_text())["sha256"] == digest

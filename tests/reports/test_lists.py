@@ -1,4 +1,4 @@
-"""What the shipped reports contain, compared with the lists and operations that show the same."""
+"""Compare the shipped reports with lists and operations that show the same data."""
 
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -33,7 +33,7 @@ async def access(client: httpx2.AsyncClient, **filters: Any) -> list[Any]:
 
 
 async def a_bank(db: Db) -> tuple[UUID, UUID]:
-    """Ada approves wires as a clerk. Bo approves them directly; the account bo matches no identity."""
+    """Create an application in which Ada can approve wires as a clerk and Bo directly; bo has no identity."""
     ada = await an_identity(db, "Ada", "Lovelace", department="Finance")
     bank = await an_application(db, "CoreBank")
     run = await some_groups(db, bank, {"Wire approvers": "", "Clerks": "Wire approvers"})
@@ -62,7 +62,7 @@ async def a_fulfilled_request(db: Db, bank: UUID, ada: UUID) -> UUID:
     return request
 
 
-async def test_everyones_access_has_a_row_for_each_way(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_everyones_access_has_a_row_for_each_path(client: httpx2.AsyncClient, db: Db) -> None:
     ada, _ = await a_bank(db)
 
     rows = await access(client)
@@ -94,7 +94,9 @@ async def test_everyones_access_equals_the_holders_of_each_entitlement(client: h
     )
 
 
-async def test_requests_and_models_explain_access_on_the_way_they_gave_it(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_requests_and_models_explain_access_on_the_path_that_they_gave(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
     ada, bank = await a_bank(db)
     await an_access_model(db, "Clerks", access=[{"applicationId": str(bank), "groups": ["Clerks"]}])
     await a_fulfilled_request(db, bank, ada)
@@ -139,7 +141,7 @@ async def test_access_is_filtered(client: httpx2.AsyncClient, db: Db) -> None:
     assert len(await access(client, applicationId=str(bank))) == 5
 
 
-async def test_access_of_a_past_day_is_what_it_was(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_access_of_a_past_day_is_reported_as_of_that_day(client: httpx2.AsyncClient, db: Db) -> None:
     _, bank = await a_bank(db)
     await execute(db, "UPDATE application_imports SET build_end = now() - interval '35 days'")
     left = await a_finished_import(db, bank)
@@ -235,7 +237,7 @@ def test_a_period_is_the_last_whole_one_in_the_zone(period: ReportPeriod, start:
 
 
 async def a_renamed_group(client: httpx2.AsyncClient, db: Db) -> tuple[str, str]:
-    """Wire approvers of the first import are Payment approvers of the second, and privileged."""
+    """Create a privileged group that the second import calls Payment approvers instead of Wire approvers."""
     old, new = await a_rename(client, db)
     await curate(client, new, sameAs=old, isPrivileged=True)
     await execute(

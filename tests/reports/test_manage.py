@@ -41,7 +41,7 @@ async def test_reports_are_shipped_and_run(client: httpx2.AsyncClient, db: Db) -
         assert await rows_of(client, report["id"]) == []
 
 
-async def test_shipping_again_restores_nothing_that_people_deleted(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_shipping_again_does_not_restore_deleted_reports(client: httpx2.AsyncClient, db: Db) -> None:
     found = await shipped(client, db)
     await client.delete(f"/api/reports/{found['Dormant accounts']['id']}")
 
@@ -105,7 +105,7 @@ async def test_a_report_that_cannot_run_is_refused(
     assert await fetch_value(db, "SELECT count(*) FROM reports") == 0
 
 
-async def test_names_are_unique_in_any_case(client: httpx2.AsyncClient) -> None:
+async def test_names_are_unique_ignoring_case(client: httpx2.AsyncClient) -> None:
     first = await a_report(client)
     answer = await client.post("/api/reports", json={"name": "PEOPLE", "list": "identities"})
 
@@ -114,7 +114,7 @@ async def test_names_are_unique_in_any_case(client: httpx2.AsyncClient) -> None:
     await a_report(client)
 
 
-async def test_a_change_keeps_what_it_does_not_name(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_change_keeps_omitted_fields(client: httpx2.AsyncClient, db: Db) -> None:
     ada = await an_identity(db)
     report = await a_report(client, "search-identities", filters={"q": "Ada"}, ownerId=str(ada), description="All")
     path = f"/api/reports/{report['id']}"
@@ -126,7 +126,7 @@ async def test_a_change_keeps_what_it_does_not_name(client: httpx2.AsyncClient, 
     assert (await client.patch(path, json={"ownerId": None})).json()["owner"] is None
 
 
-async def test_a_deleted_report_is_gone_and_its_runs_stay(client: httpx2.AsyncClient) -> None:
+async def test_deleted_report_is_gone_and_its_runs_remain(client: httpx2.AsyncClient) -> None:
     report = await a_report(client)
     path = f"/api/reports/{report['id']}"
     run = (await client.post(f"{path}/run")).headers["x-export-id"]
@@ -171,7 +171,9 @@ async def test_a_revoked_token_runs_nothing(client: httpx2.AsyncClient, db: Db) 
 
 
 @pytest.mark.parametrize("name", known_lists())
-async def test_every_list_can_be_saved_or_says_what_it_needs(client: httpx2.AsyncClient, name: str) -> None:
+async def test_every_list_can_be_saved_as_a_report_or_names_its_required_filters(
+    client: httpx2.AsyncClient, name: str
+) -> None:
     answer = await client.post("/api/reports", json={"name": name, "list": name})
 
     if answer.status_code != 201:

@@ -42,7 +42,7 @@ async def test_a_schedule_writes_the_file_with_its_manifest(
     assert (run["createdBy"]["kind"], run["id"]) == ("System", manifest["id"])
 
 
-async def test_reports_with_similar_names_write_files_of_their_own(
+async def test_reports_with_similar_names_write_different_files(
     service: httpx2.AsyncClient, scheduled: Config, folder: Path
 ) -> None:
     names = ["Wires!", "Wires?", "\u9280\u884c" * 50]
@@ -66,7 +66,7 @@ async def test_missed_times_count_as_one(service: httpx2.AsyncClient, scheduled:
     assert len(await runs_of(service, report)) == 1
 
 
-async def test_a_location_that_is_gone_fails_the_run_and_is_tried_next_time(
+async def test_missing_location_fails_the_run_and_is_retried_at_the_next_time(
     service: httpx2.AsyncClient, db: Db, scheduled: Config, folder: Path
 ) -> None:
     report = await daily(service, folder)
@@ -227,7 +227,7 @@ async def test_an_owner_without_the_scope_of_the_list_gets_no_file(
     assert os.listdir(folder) == []
 
 
-async def test_a_record_that_is_gone_fails_the_run_with_its_name(
+async def test_missing_record_fails_the_run_and_is_named(
     service: httpx2.AsyncClient, db: Db, scheduled: Config, folder: Path
 ) -> None:
     application = await an_application(db)
@@ -284,7 +284,7 @@ async def test_an_interrupted_run_is_retried_and_fails_after_three_attempts(
     assert (failed["status"], failed["reason"]) == ("Failed", "The worker stopped 3 times while it wrote the file")
 
 
-async def test_a_report_is_written_at_once_when_asked(
+async def test_report_can_be_written_at_once(
     service: httpx2.AsyncClient, db: Db, scheduled: Config, folder: Path
 ) -> None:
     report = await daily(service, folder)

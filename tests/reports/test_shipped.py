@@ -1,4 +1,4 @@
-"""Databases from before the reports of conflicts get them by a migration."""
+"""A migration adds the reports of conflicts to older databases."""
 
 from importlib.resources import files
 
