@@ -83,7 +83,7 @@ def a_folder(data_dir: Path) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not made.exists():
             assert rolecall("migrate", "--data-dir", made).returncode == 0
-    subprocess.run(["cp", "-a", made, data_dir], check=True)  # The database user must own its files.
+    subprocess.run(["cp", "-a", made, data_dir], check=True)  # Keep the owner: the database user must own its files.
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from tests.cli.commands import Caller, Running, a_service, rolecall
 
 @pytest.fixture(scope="session")
 def called_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """A service shared by the tests of client commands; each test uses its own records."""
+    """Run a service for all tests of client commands; each test uses its own records."""
     with a_service(tmp_path_factory.mktemp("called") / "here", "--workers", "1") as running:
         yield running
 

@@ -1,4 +1,4 @@
-"""The sample company as a new user sees it: start it, paste the printed calls, look around."""
+"""Use the sample company as a new user does: start it, paste the printed calls, look around."""
 
 import json
 import re
@@ -50,7 +50,7 @@ def all_of(client: httpx2.Client, path: str) -> list[dict[str, Any]]:
     return [item for page in (first, *pages) for item in page["items"]]
 
 
-def test_approved_request_of_the_live_application_is_done_and_proven(client: httpx2.Client) -> None:
+def test_approved_request_of_the_live_application_is_carried_out_and_verified(client: httpx2.Client) -> None:
     (chat,) = [each for each in all_of(client, "/api/applications") if each["name"] == "Team Chat"]
     (asked,) = all_of(client, f"/api/access-requests?applicationId={chat['id']}")
     path = f"/api/access-requests/{asked['id']}"
@@ -107,7 +107,7 @@ def test_sample_catalogue_has_nested_described_and_renamed_entitlements(client: 
     assert any(one["why"]["accessRequests"] for one in history)
 
 
-def test_sample_company_keeps_duties_apart(client: httpx2.Client) -> None:
+def test_sample_company_has_rules_and_conflicts_of_duties(client: httpx2.Client) -> None:
     conflicts = all_of(client, "/api/conflicts")
     [excepted] = [conflict for conflict in conflicts if conflict["status"] == "Excepted"]
     detail = client.get(f"/api/conflicts/{excepted['id']}").json()

@@ -1,4 +1,4 @@
-"""A mistyped folder does not become a new, empty service."""
+"""Commands on a mistyped folder do not create a new, empty database."""
 
 from pathlib import Path
 

@@ -31,7 +31,7 @@ TABLES += ["request stalled", "request leftovers", "hook list", "delivery list",
 
 @pytest.fixture(scope="module")
 def payroll(call: Caller) -> str:
-    """An application with the standard file groups."""
+    """Create an application with the standard file groups."""
     code, _, said = call("app", "create", "Payroll", "--connector", json.dumps(CONNECTOR), "--priority", "high")
     assert code == 0, said
     return "Payroll"
@@ -113,7 +113,7 @@ def test_connector_templates_are_listed_saved_and_deleted(call: Caller, payroll:
     assert "Payroll files" not in call("app", "templates")[1]
 
 
-def test_an_upload_is_followed_to_its_end(call: Caller, payroll: str, tmp_path: Path) -> None:
+def test_upload_waits_for_the_import(call: Caller, payroll: str, tmp_path: Path) -> None:
     users = tmp_path / "users.csv"
     users.write_text("Username,Name\nada,Ada Byron\nbob,Bob\n")
 
@@ -276,7 +276,7 @@ def test_a_report_is_created_run_and_deleted(call: Caller, payroll: str, tmp_pat
     assert call("reports", "show", "Everybody")[0] == 3
 
 
-def test_mail_that_is_not_a_report_is_read_and_changes_nothing(call: Caller, tmp_path: Path) -> None:
+def test_mail_that_is_not_a_delivery_report_changes_nothing(call: Caller, tmp_path: Path) -> None:
     (tmp_path / "away.eml").write_bytes(b"Subject: Away\r\n\r\nBack on Monday, \xfcbrigens.\x00")
 
     code, printed, _ = call("notify", "bounce", tmp_path / "away.eml", "--json")

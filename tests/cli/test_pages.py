@@ -1,4 +1,4 @@
-"""Run every command of the documents, page by page, against one running service."""
+"""Run every command of the documentation, page by page, against one running service."""
 
 import os
 import re
@@ -25,7 +25,7 @@ def pages() -> list[Path]:
 
 
 def blocks(page: Path) -> list[tuple[str, str]]:
-    """Yield kind and text of each block to run."""
+    """Return the kind and the text of each block to run."""
     found = BLOCK.finditer(page.read_text())
     return [(block["kind"], block["text"]) for block in found if not block["why"]]
 
@@ -53,7 +53,7 @@ def variables(service: Running, tmp_path_factory: pytest.TempPathFactory) -> dic
 
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The working folder of the commands."""
+    """Create the working folder of the commands."""
     return tmp_path_factory.mktemp("desk")
 
 

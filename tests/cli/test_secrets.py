@@ -61,7 +61,7 @@ def written(service: Running) -> bytes:
 
 
 def forms(secret: str) -> Iterator[bytes]:
-    """Return the secret as it is, and as a database or a log might encode it."""
+    """Yield the secret as it is, and as a database or a log might encode it."""
     plain = secret.removeprefix("whsec_").encode()
     yield from (plain, plain.hex().encode(), base64.b64encode(plain))
     if secret.startswith("whsec_"):

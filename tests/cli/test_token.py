@@ -71,7 +71,7 @@ def test_a_token_is_revoked_by_name_or_id(folder: Path) -> None:
     assert listed["second"]["revokedOn"]
 
 
-def test_a_name_wins_over_an_id_and_no_other_token_is_revoked(folder: Path) -> None:
+def test_name_takes_precedence_over_an_id_when_a_token_is_revoked(folder: Path) -> None:
     token(folder, "create", "bystander")
     id = json.loads(token(folder, "create", "by its id", "--json").stdout)["id"]
     token(folder, "create", id)

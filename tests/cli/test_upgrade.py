@@ -197,7 +197,7 @@ def contents(db: psycopg.Connection) -> dict[str, list[dict[str, object]]]:
     }
 
 
-# A cache that no released version has.
+# The only table that was dropped; it was a cache.
 DROPPED = {("0040_stored_pages.sql", "DROP TABLE")}
 
 

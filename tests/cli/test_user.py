@@ -27,7 +27,7 @@ def can_become_ordinary() -> bool:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder that the ordinary user owns and can reach; pytest's folders belong to root."""
+    """Create a folder that the ordinary user owns and can reach; the folders of pytest belong to root."""
     nobody = pwd.getpwnam("nobody")
     for parent in (tmp_path, *tmp_path.parents):
         if parent.stat().st_mode & 0o001 == 0:
