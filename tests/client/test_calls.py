@@ -55,7 +55,7 @@ def test_every_call_has_an_operation_with_the_same_response(function: Any) -> No
 def test_every_operation_has_a_call() -> None:
     called = {(route.method, route.path) for route in map(route_of, map(described, FUNCTIONS))}
 
-    # The callback is for webhook receivers, who have its URL.
+    # The callback has no call: only webhook receivers use it, by its URL.
     assert {(route.method, route.path) for route in ROUTES} - called == {("POST", "/webhooks/callback/{id}")}
 
 
@@ -70,7 +70,7 @@ def differences(ours: Any, theirs: Any, where: str = "") -> Iterator[str]:
         return
     mine = {field.encode_name: field.type for field in msgspec.structs.fields(ours)}
     yours = {field.encode_name: field.type for field in msgspec.structs.fields(theirs)}
-    lenient = {"nomenclature"}  # omitted in a stage
+    lenient = {"nomenclature"}  # Omitted in requests of a stage.
     yield from (f"{where}{name}" for name in (mine.keys() ^ yours.keys()) - lenient)
     for name in mine.keys() & yours.keys():
         yield from differences(mine[name], yours[name], f"{where}{name}.")

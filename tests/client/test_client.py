@@ -1,4 +1,4 @@
-"""The client against a service with two API processes that restart."""
+"""Use the client against a service with two API processes that restart."""
 
 import os
 import signal
@@ -85,7 +85,7 @@ def test_upload_maps_files_by_group_name_and_waits_for_the_import(client: Client
 
 
 def restarting(service: Running, killed: list[int], stop: threading.Event) -> None:
-    """Kill one of the two API processes again each time it serves."""
+    """Kill one of the two API processes each time it is ready again."""
     while not stop.wait(1):
         _, *dies = sorted(service.children("rolecall api"))
         for process in dies:

@@ -1,4 +1,4 @@
-"""Retries of a call, step by step, without a network."""
+"""Follow the retries of a call step by step, without a network."""
 
 from typing import Any
 
