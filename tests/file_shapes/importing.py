@@ -1,4 +1,4 @@
-"""Import files as a person without changes would: propose over HTTP, create the application, upload, import."""
+"""Import files as proposed: propose over HTTP, create the application, upload and import."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ Permission = tuple[str, str, str, str, str]
 
 
 class Imported(NamedTuple):
-    """What is stored after an import: permissions have a username or group, header, section, name and access."""
+    """The stored data after an import. Permissions have a username or group, header, section, name and access."""
 
     log: str
     active: set[str]
@@ -33,14 +33,14 @@ async def propose(client: httpx2.AsyncClient, files: Mapping[str, bytes]) -> dic
 
 
 async def import_proposed(client: httpx2.AsyncClient, config: Config, db: Db, files: Mapping[str, bytes]) -> Imported:
-    """Import files as their proposal says, without a change; a problem or an open rejection fails the test."""
+    """Import files as proposed, without changes; fail on a problem or a rejected row."""
     proposal = await propose(client, files)
     assert [file["problem"] for file in proposal["files"]] == [None] * len(files)
     groups: dict[str, list[bytes]] = {}
     for file in proposal["files"]:
         groups.setdefault(file["fileGroup"], []).append(files[file["name"]])
     for shape in [group["shape"] or {} for group in proposal["connector"]["files"]]:
-        # A person accepts what is proposed.
+        # Accept all open questions as proposed.
         for each in (shape, *(content["shape"] for content in shape.get("contents", []))):
             each.pop("openQuestions", None)
     is_source = proposal["isIdentitySource"]

@@ -1,4 +1,4 @@
-"""Exports of roles, grants and bindings: users and groups are read as what they are, under their own names."""
+"""Read exports of roles, grants and bindings: users and groups are distinguished and keep their names."""
 
 import json
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Any
 from tests.file_shapes.test_exports import contents, imported, proposed
 
 
-def test_role_bindings_of_kubernetes(tmp_path: Path) -> None:
+def test_role_bindings_of_kubernetes_are_read(tmp_path: Path) -> None:
     def binding(namespace: str, role: str, *subjects: tuple[str, str]) -> dict[str, Any]:
         named = [{"kind": kind, "name": name, "apiGroup": "x"} for kind, name in subjects]
         about = {"metadata": {"name": f"{namespace}-1", "namespace": namespace}, "kind": "RoleBinding"}
@@ -26,7 +26,7 @@ def test_role_bindings_of_kubernetes(tmp_path: Path) -> None:
     assert found.active == {"ada", "job"}
 
 
-def test_policy_of_google_cloud(tmp_path: Path) -> None:
+def test_policy_of_google_cloud_is_read(tmp_path: Path) -> None:
     bindings = [
         {"role": "roles/owner", "members": ["user:ada@x.com", "group:ops@x.com"]},
         {"role": "roles/viewer", "members": ["user:bob@x.com", "serviceAccount:job@p.com", "domain:x.com", "allUsers"]},
@@ -41,7 +41,7 @@ def test_policy_of_google_cloud(tmp_path: Path) -> None:
     assert found.active == {"ada@x.com", "bob@x.com", "job@p.com"}
 
 
-def test_role_assignments_of_azure(tmp_path: Path) -> None:
+def test_role_assignments_of_azure_are_read(tmp_path: Path) -> None:
     rows = [("ada@x.com", "User", "Owner"), ("Ops", "Group", "Reader"), ("job", "ServicePrincipal", "Reader")]
     records = [
         {"principalName": name, "principalType": kind, "roleDefinitionName": role, "scope": "/s/1", "id": f"/a/{n}"}
@@ -55,7 +55,7 @@ def test_role_assignments_of_azure(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
-def test_safe_members_of_cyberark(tmp_path: Path) -> None:
+def test_safe_members_of_cyberark_are_read(tmp_path: Path) -> None:
     found = imported(
         tmp_path,
         safes="SafeName,MemberName,MemberType,UseAccounts,RetrieveAccounts,ListAccounts,ManageSafe\n"
@@ -69,7 +69,7 @@ def test_safe_members_of_cyberark(tmp_path: Path) -> None:
     assert found.active == {"ada", "bob"}
 
 
-def test_grants_of_snowflake(tmp_path: Path) -> None:
+def test_grants_of_snowflake_are_read(tmp_path: Path) -> None:
     grants = (
         "created_on,privilege,granted_on,name,granted_to,grantee_name,grant_option,granted_by\n"
         "2026-01-02,USAGE,DATABASE,SALES_DB,ROLE,ANALYST,false,SYSADMIN\n"
@@ -89,7 +89,7 @@ def test_grants_of_snowflake(tmp_path: Path) -> None:
     assert "Rows whose granted_to is ROLE name no users" in str(proposed(tmp_path, roles=roles).files[0].contents)
 
 
-def test_permissions_of_confluence_spaces(tmp_path: Path) -> None:
+def test_permissions_of_confluence_spaces_are_read(tmp_path: Path) -> None:
     found = imported(
         tmp_path,
         spaces="Space Key,Space Name,Subject Type,Subject,Permission\nHR,Human Resources,user,ada,VIEWSPACE\n"
@@ -101,14 +101,14 @@ def test_permissions_of_confluence_spaces(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
-def test_groups_of_jira_with_their_members(tmp_path: Path) -> None:
+def test_groups_of_jira_with_their_members_are_read(tmp_path: Path) -> None:
     found = imported(tmp_path, groups='group_name,member_count,members\nusers,3,"ada,bob,cy"\nadmins,1,ada\nnone,0,\n')
 
     assert found.groups == {"users", "admins", "none"}
     assert found.memberships == {("ada", "users"), ("bob", "users"), ("cy", "users"), ("ada", "admins")}
 
 
-def test_group_members_of_servicenow(tmp_path: Path) -> None:
+def test_group_members_of_servicenow_are_read(tmp_path: Path) -> None:
     found = imported(
         tmp_path,
         members='"group","user","user.email","user.active","sys_created_on"\n'
@@ -121,7 +121,7 @@ def test_group_members_of_servicenow(tmp_path: Path) -> None:
     assert found.memberships == {("ada@x.com", "Network"), ("bob@x.com", "Network"), ("ada@x.com", "Database")}
 
 
-def test_privileges_and_locks_of_mysql(tmp_path: Path) -> None:
+def test_privileges_and_locks_of_mysql_are_read(tmp_path: Path) -> None:
     text = (
         "Host,User,Select_priv,Insert_priv,Update_priv,Delete_priv,account_locked,password_expired\n"
         "%,ada,Y,Y,N,N,N,N\nlocalhost,bob,Y,N,N,N,Y,N\n%,root,Y,Y,Y,Y,N,N\n"
@@ -134,7 +134,7 @@ def test_privileges_and_locks_of_mysql(tmp_path: Path) -> None:
     assert found.rows("users", "username", "is_locked") == [("ada", False), ("bob", True), ("root", False)]
 
 
-def test_column_for_each_group(tmp_path: Path) -> None:
+def test_columns_with_the_members_of_each_group_are_read(tmp_path: Path) -> None:
     found = imported(tmp_path, groups="Sales,Ops,Admins\nada,bob,cy\nbob,cy,\ncy,,\n")
 
     assert found.memberships == {
@@ -142,7 +142,7 @@ def test_column_for_each_group(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
-def test_people_across_a_matrix_become_a_question(tmp_path: Path) -> None:
+def test_people_in_the_headers_of_a_matrix_become_a_question(tmp_path: Path) -> None:
     (file,) = proposed(tmp_path, matrix="Role,Ada Byron,Bob Kahn,Cy Dee\nTeller,Yes,Yes,No\nManager,No,No,Yes\n").files
 
     (question,) = file.contents[0].questions
@@ -150,7 +150,7 @@ def test_people_across_a_matrix_become_a_question(tmp_path: Path) -> None:
     assert contents(tmp_path, matrix="User,Read ledger,Post,Approve\nada,X,X,\nbob,X,,X\n") == ["permissions", "users"]
 
 
-def test_permission_sets_of_salesforce(tmp_path: Path) -> None:
+def test_permission_sets_of_salesforce_are_read(tmp_path: Path) -> None:
     found = imported(
         tmp_path,
         sets="Assignee.Username,Assignee.IsActive,PermissionSet.Label\nada@x.com,true,Modify All\n"

@@ -1,4 +1,4 @@
-"""Exports of accounts: who is active, which column is the login, and which rows are no accounts."""
+"""Read exports of accounts: who is active, which column is the login, and which rows are not accounts."""
 
 from pathlib import Path
 
@@ -31,7 +31,7 @@ def test_states_that_disagree_become_a_question(tmp_path: Path) -> None:
     assert imported(tmp_path, users=text).active == {"ada"}
 
 
-def test_logins_of_sql_server(tmp_path: Path) -> None:
+def test_logins_of_sql_server_are_read(tmp_path: Path) -> None:
     text = (
         "name,principal_id,type_desc,is_disabled,default_database_name\nsa,1,SQL_LOGIN,1,master\n"
         "CORP\\ada,260,WINDOWS_LOGIN,0,master\nCORP\\DBAs,261,WINDOWS_GROUP,0,master\n"
@@ -43,7 +43,7 @@ def test_logins_of_sql_server(tmp_path: Path) -> None:
     assert "type_desc is WINDOWS_GROUP name no users" in str(proposed(tmp_path, logins=text).files[0].contents)
 
 
-def test_user_profiles_of_ibm_i(tmp_path: Path) -> None:
+def test_user_profiles_of_ibm_i_are_read(tmp_path: Path) -> None:
     text = (
         '"UPUPRF","UPTEXT","UPSTAT","UPUSCL","UPGRPF"\n"ADAB","Ada Byron","*ENABLED","*USER","GRPPAY"\n'
         '"BOBK","Bob Kahn","*DISABLED","*SECOFR","*NONE"\n"CYD","Cy Dee","*ENABLED","*USER","GRPPAY"\n'
@@ -55,7 +55,7 @@ def test_user_profiles_of_ibm_i(tmp_path: Path) -> None:
     assert found.rows("users", "name") == ["Ada Byron", "Bob Kahn", "Cy Dee"]
 
 
-def test_users_of_pingone(tmp_path: Path) -> None:
+def test_users_of_pingone_are_read(tmp_path: Path) -> None:
     text = (
         '{"_links": {"self": {"href": "x"}}, "_embedded": {"users": [{"id": "1", "username": "ada", "enabled": true, '
         '"name": {"given": "Ada", "family": "Byron"}, "email": "ada@x.com", "lifecycle": {"status": "ACCOUNT_OK"}}, '
@@ -69,7 +69,7 @@ def test_users_of_pingone(tmp_path: Path) -> None:
     assert found.rows("users", "name") == ["Ada Byron", "Bob Kahn"]
 
 
-def test_users_of_duo(tmp_path: Path) -> None:
+def test_users_of_duo_are_read(tmp_path: Path) -> None:
     text = (
         "username,alias1,email,realname,status,is_enrolled,last_login,groups\n"
         'ada,,ada@x.com,Ada Byron,active,True,2026-11-01T10:00:00+00:00,"VPN,Admins"\n'
@@ -82,7 +82,7 @@ def test_users_of_duo(tmp_path: Path) -> None:
     assert memberships.shape["split"] == {"groups": ","}
 
 
-def test_employees_of_netsuite(tmp_path: Path) -> None:
+def test_employees_of_netsuite_are_read(tmp_path: Path) -> None:
     text = (
         "Internal ID,Name,Email,Role,Give Access,Inactive,Last Login Date\n"
         '5,Ada Byron,ada@x.com,"Administrator, A/P Clerk",Yes,No,11/1/2026 9:00 am\n'
@@ -96,7 +96,7 @@ def test_employees_of_netsuite(tmp_path: Path) -> None:
     assert ("ada@x.com", "A/P Clerk") in found.memberships
 
 
-def test_users_of_zendesk(tmp_path: Path) -> None:
+def test_users_of_zendesk_are_read(tmp_path: Path) -> None:
     text = (
         '{"users": [{"id": 1, "name": "Ada Byron", "email": "ada@x.com", "role": "admin", "active": true, '
         '"suspended": false}, {"id": 2, "name": "Bob Kahn", "email": "bob@x.com", "role": "agent", "active": true, '
@@ -109,7 +109,7 @@ def test_users_of_zendesk(tmp_path: Path) -> None:
     assert (found.active, found.inactive) == ({"ada@x.com", "cy@x.com"}, {"bob@x.com"})
 
 
-def test_locked_accounts_in_other_encodings(tmp_path: Path) -> None:
+def test_locked_accounts_in_other_encodings_are_read(tmp_path: Path) -> None:
     tabs = "User ID\tFull name\tLocked\nada\tAda Byron\tNo\nbob\tBob Kähn\tYes\n".encode("utf-16")
     semicolons = (
         "sep=;\r\nBenutzer;Name;Kreditlimit;Gesperrt\r\nada;Ada Byron;1.234,50;nein\r\nbob;Bob Kähn;99,00;ja\r\n"

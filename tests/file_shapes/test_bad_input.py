@@ -1,4 +1,4 @@
-"""A file that cannot be read, or that leaves something open, is answered with a sentence that says what to do."""
+"""Unreadable and ambiguous files get a message that says what to do."""
 
 import io
 import zipfile
@@ -78,14 +78,14 @@ def test_unreadable_file_says_what_was_found(tmp_path: Path, content: bytes, pro
         "columns",
     ],
 )
-def test_hostile_file_is_answered(tmp_path: Path, content: bytes) -> None:
+def test_hostile_file_is_refused_or_read(tmp_path: Path, content: bytes) -> None:
     (file,) = proposed(tmp_path, file=content).files
 
     assert file.contents or file.problem
 
 
 def test_only_the_first_rows_of_a_parquet_file_are_read(tmp_path: Path) -> None:
-    # The reader of whole files refuses the last row.
+    # The last row cannot be read, so reading the whole file would fail.
     rows = pl.DataFrame({"Username": [*["ada"] * 10_000, "\x00"]})
     rows.write_parquet(tmp_path / "bomb.parquet")
 

@@ -1,4 +1,4 @@
-"""Exports that say what is denied or not granted: none of it is read as granted."""
+"""Read exports with denials: a denial is never read as a grant."""
 
 from pathlib import Path
 
@@ -22,7 +22,7 @@ def accesses(found: Outcome) -> list[tuple[str, ...]]:
         ("Decision", ("Permitted", "Prohibited", "Revoked")),
     ],
 )
-def test_words_for_denied(tmp_path: Path, header: str, words: tuple[str, str, str]) -> None:
+def test_words_for_a_denial_grant_nothing(tmp_path: Path, header: str, words: tuple[str, str, str]) -> None:
     granted, denied, revoked = words
     text = f"User,Permission,{header}\nada,Read,{granted}\nbob,Write,{denied}\ncy,Read,{revoked}\n"
 
@@ -31,7 +31,7 @@ def test_words_for_denied(tmp_path: Path, header: str, words: tuple[str, str, st
     assert accesses(found) == [("ada", "Read", "Grant"), ("bob", "Write", "Deny"), ("cy", "Read", "None")]
 
 
-def test_column_that_says_denied(tmp_path: Path) -> None:
+def test_rows_that_a_column_denies_grant_nothing(tmp_path: Path) -> None:
     text = (
         "Identity,User,AccessRights,Deny,IsInherited\n"
         '"x/Ada","X\\bob","{FullAccess}",False,False\n"x/Ada","X\\cy","{FullAccess}",True,False\n'
@@ -42,7 +42,7 @@ def test_column_that_says_denied(tmp_path: Path) -> None:
     assert accesses(found) == [("X\\bob", "FullAccess", "Grant"), ("X\\cy", "FullAccess", "Deny")]
 
 
-def test_level_none_or_denied_among_other_levels(tmp_path: Path) -> None:
+def test_none_and_denied_among_levels_grant_nothing(tmp_path: Path) -> None:
     text = "User,Permission,Access Level\nada,Ledger,Full\nbob,Ledger,None\ncy,Ledger,Deny\ndee,Ledger,Read\n"
 
     found = imported(tmp_path, rights=text)
@@ -54,7 +54,7 @@ def test_level_none_or_denied_among_other_levels(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("header", "yes", "no"), [("Granted", "Yes", "No"), ("Type", "Allow", "Deny"), ("Denied", "false", "true")]
 )
-def test_roles_that_are_not_granted(tmp_path: Path, header: str, yes: str, no: str) -> None:
+def test_roles_that_are_not_granted_are_left_out(tmp_path: Path, header: str, yes: str, no: str) -> None:
     text = f"User,Role,{header}\nada,Admin,{yes}\nada,Reader,{no}\nbob,Reader,{yes}\n"
 
     found = imported(tmp_path, roles=text)
@@ -62,7 +62,7 @@ def test_roles_that_are_not_granted(tmp_path: Path, header: str, yes: str, no: s
     assert found.memberships == {("ada", "Admin"), ("bob", "Reader")}
 
 
-def test_roles_in_applications_that_are_denied(tmp_path: Path) -> None:
+def test_denied_roles_in_applications_are_left_out(tmp_path: Path) -> None:
     text = "User,Role,Application,Effect\nada,Admin,Ledger,Allow\nada,Admin,Payroll,Deny\nbob,Reader,Ledger,Allow\n"
 
     found = imported(tmp_path, roles=text)

@@ -1,8 +1,7 @@
-"""The files in `exports`: realistic exports of many systems, each read as its proposal says, without a change.
+"""Read the realistic exports in `exports` as proposed, without changes.
 
-`expected.yaml` says what must come out of each: accounts, memberships, permissions as holder, kind, place, name and
-access, people, and the questions that a person is asked. A file with questions alone cannot be imported before they
-are answered.
+`expected.yaml` has the expected result of each: accounts, memberships, permissions (holder, kind, place, name and
+access), people, and open questions. A file with only questions cannot be imported before they are answered.
 """
 
 from pathlib import Path
@@ -33,7 +32,7 @@ def test_export_is_read_as_proposed(tmp_path: Path, name: str) -> None:
 
 
 def outcome(found: Outcome) -> dict[str, Any]:
-    """Return what was read, in the form of `expected.yaml`."""
+    """Return the result in the format of `expected.yaml`."""
     outcome: dict[str, Any] = {}
     if "users" in found.deltas:
         outcome |= {"active": sorted(found.active), "inactive": sorted(found.inactive)}
@@ -109,7 +108,7 @@ def _permission(row: tuple[str, ...]) -> list[str]:
         "two tables",
     ],
 )
-def test_text_that_is_no_table_is_refused(tmp_path: Path, text: str, problem: str) -> None:
+def test_text_that_is_not_a_table_is_refused(tmp_path: Path, text: str, problem: str) -> None:
     (file,) = proposed(tmp_path, export=text).files
 
     assert problem in str(file.problem)
@@ -117,7 +116,7 @@ def test_text_that_is_no_table_is_refused(tmp_path: Path, text: str, problem: st
 
 
 @pytest.mark.parametrize("status", ["Pending", "2", "Q"])
-def test_unknown_status_is_asked_for_and_never_guessed(tmp_path: Path, status: str) -> None:
+def test_unknown_status_is_not_guessed(tmp_path: Path, status: str) -> None:
     text = f"login,name,status\nada,Ada Byron,1\nbob,Bob Kahn,0\ncy,Cy Dee,{status}\n"
 
     with pytest.raises(Exception, match=f"Active is {status}: expected"):
@@ -126,7 +125,7 @@ def test_unknown_status_is_asked_for_and_never_guessed(tmp_path: Path, status: s
     assert question.text == f"status: what does {status} mean?"
 
 
-def test_names_are_usernames_only_with_a_question(tmp_path: Path) -> None:
+def test_names_become_usernames_only_after_a_question(tmp_path: Path) -> None:
     text = "Employee,Branch\nAda Byron,Main\nBob Kahn,Main\n"
 
     (question,) = proposed(tmp_path, users=text).files[0].contents[0].questions

@@ -1,6 +1,6 @@
-"""Exports of other products: the proposal alone, without a change, reads each of them rightly.
+"""Read exports of other products correctly as proposed, without changes.
 
-The files have the headers, words and oddities of public exports, with other people in them.
+The files have the headers, words and peculiarities of public exports, with invented people.
 """
 
 from pathlib import Path
@@ -22,7 +22,7 @@ def proposed(folder: Path, **files: Text) -> ProposalDetail:
 
 
 def imported(folder: Path, **files: Text) -> Outcome:
-    """Read files as their proposal says."""
+    """Read files as proposed."""
     proposal = proposed(folder, **files)
     assert [file.problem for file in proposal.files] == [None] * len(files)
     by_group: dict[str, Any] = {}
@@ -37,7 +37,7 @@ def contents(folder: Path, **files: Text) -> list[str]:
     return [str(part.content) for file in proposed(folder, **files).files for part in file.contents]
 
 
-def test_title_row_status_words_and_a_semicolon_list(tmp_path: Path) -> None:
+def test_title_row_status_words_and_a_semicolon_list_are_read(tmp_path: Path) -> None:
     text = (
         "Operators of CoreBank, exported 2026-11-02\n\nOpr ID,Opr Name,Emp No,Sts,Branch,Pwd,Roles,Last On\n"
         'kowalr1,"KOWALSKI, Ravi",E1061,Active,MAIN,secret1,Teller;Wire,31/12/2025 08:00\n'
@@ -54,7 +54,7 @@ def test_title_row_status_words_and_a_semicolon_list(tmp_path: Path) -> None:
     assert "secret" not in str(found.rows("users", "metadata"))
 
 
-def test_get_aduser(tmp_path: Path) -> None:
+def test_get_aduser_is_read(tmp_path: Path) -> None:
     text = (
         '"AccountExpirationDate","CN","Created","EmailAddress","EmployeeID","Enabled","GivenName","LastLogonDate",'
         '"LockedOut","MemberOf","Name","PasswordLastSet","SamAccountName","Surname","userAccountControl"\n'
@@ -71,7 +71,7 @@ def test_get_aduser(tmp_path: Path) -> None:
     assert "ADPropertyValueCollection" not in str(found.rows("users", "metadata"))
 
 
-def test_okta_users_with_their_applications(tmp_path: Path) -> None:
+def test_okta_users_with_their_applications_are_read(tmp_path: Path) -> None:
     found = imported(
         tmp_path,
         users=(
@@ -96,7 +96,7 @@ def test_sap_roles_give_users_memberships_and_authorizations(tmp_path: Path) -> 
     assert found.permissions == {("", "Z_DISPLAY", "S_TCODE", "ME23N"), ("", "Z_INPUT", "S_TCODE", "FB01")}
 
 
-def test_entra_bulk_form(tmp_path: Path) -> None:
+def test_entra_bulk_form_is_read(tmp_path: Path) -> None:
     text = (
         "\ufeffversion:v1.0,,,,\nName [displayName] Required,User name [userPrincipalName] Required,"
         "Initial password [passwordProfile] Required,Block sign in (Yes/No) [accountEnabled] Required,State [state]\n"
@@ -109,7 +109,7 @@ def test_entra_bulk_form(tmp_path: Path) -> None:
     assert "hidden" not in str(found.rows("users", "metadata"))
 
 
-def test_ad_users_and_memberships_together(tmp_path: Path) -> None:
+def test_ad_users_and_memberships_together_are_read(tmp_path: Path) -> None:
     users = "DisplayName,GivenName,Surname,SamAccountName,UserPrincipalName,Enabled\nAda B,Ada,B,ab,ab@x.com,TRUE\n"
     members = '"SamAccountName","GroupName","GroupDN"\n"ab","Admins","CN=Admins,DC=x"\n"ab","Staff","CN=Staff,DC=x"\n'
 
@@ -145,7 +145,7 @@ def test_employee_ids_serve_as_usernames(tmp_path: Path) -> None:
     assert (found.active, found.inactive) == ({"101"}, {"102"})
 
 
-def test_semicolon_file_with_a_hash_list_and_a_password(tmp_path: Path) -> None:
+def test_semicolon_file_with_a_hash_list_and_a_password_is_read(tmp_path: Path) -> None:
     found = imported(
         tmp_path, users="userid;name;password;organization\n001;ada;hidden;org1#org2\n002;bob;;org1\n003;cy;;\n"
     )
@@ -155,7 +155,7 @@ def test_semicolon_file_with_a_hash_list_and_a_password(tmp_path: Path) -> None:
     assert "hidden" not in str(found.rows("users", "metadata"))
 
 
-def test_ldif_of_people_and_groups(tmp_path: Path) -> None:
+def test_ldif_of_people_and_groups_is_read(tmp_path: Path) -> None:
     people = (
         "# a comment\ndn: uid=ada,ou=u,dc=x\ncn: Ada Byron\ndisplayname: Ada Byron\nemployeenumber: 1\n"
         "objectclass: inetOrgPerson\nuid: ada\nuserpassword: hidden\n\ndn: uid=bob,ou=u,dc=x\ncn: Bob Kahn\nuid: bob\n"
@@ -194,7 +194,7 @@ def test_oaa_files_agree_on_usernames(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_users_and_groups_in_one_column(tmp_path: Path) -> None:
+def test_users_and_groups_in_one_column_are_read(tmp_path: Path) -> None:
     found = imported(
         tmp_path,
         grants="identity,identity_type,permission,resource_name\nada,local_user,View,HR\nstaff,local_group,View,HR\n",
@@ -219,7 +219,7 @@ def test_prefixed_principals_are_matched_with_users(tmp_path: Path) -> None:
     assert found.permissions == {("ada", "", "", "View"), ("bob", "", "", "Edit")}
 
 
-def test_matrices_in_both_directions(tmp_path: Path) -> None:
+def test_matrices_in_both_directions_are_read(tmp_path: Path) -> None:
     roles = "Permission,Category,admin,editor,viewer\npost.create,post,Y,Y,\npost.read,post,Y,Y,Y\npost.drop,post,Y,,\n"
     people = "user,Read,Write,Delete,Admin\nada,x,,x,\nbob,x,x,,x\n"
 
@@ -232,7 +232,7 @@ def test_matrices_in_both_directions(tmp_path: Path) -> None:
     assert len(other.permissions) == 5
 
 
-def test_json_array_with_roles(tmp_path: Path) -> None:
+def test_json_array_with_roles_is_read(tmp_path: Path) -> None:
     text = (
         '[\n {"user_id": "U1", "name": "Ada Byron", "email": "a@x.com", "status": "active", "role": "Admin",'
         ' "last_login": "2026-05-24T19:00:00", "mfa_enabled": true},\n'
@@ -249,7 +249,7 @@ def test_json_array_with_roles(tmp_path: Path) -> None:
     assert found.rows("users", "last_login") == ["2026-05-24T19:00:00Z", "", "2026-05-24T19:00:00Z"]
 
 
-def test_google_workspace_download(tmp_path: Path) -> None:
+def test_google_workspace_download_is_read(tmp_path: Path) -> None:
     text = (
         "First Name [Required],Last Name [Required],Email Address [Required],Status [READ ONLY],"
         "Last Sign In [READ ONLY]\n"
@@ -262,7 +262,7 @@ def test_google_workspace_download(tmp_path: Path) -> None:
     assert found.rows("users", "first_name", "last_login") == [("Ada", "2023-09-03T20:23:16Z"), ("Bob", "")]
 
 
-def test_scim_response(tmp_path: Path) -> None:
+def test_scim_response_is_read(tmp_path: Path) -> None:
     text = """{"schemas": ["urn:x"], "totalResults": 1, "Resources": [
         {"displayName": "Ada B", "name": {"familyName": "Byron", "givenName": "Ada"}, "active": false,
          "emails": [{"type": "home", "value": "no"}, {"type": "work", "value": "ada@x.com"}], "userName": "ada",
@@ -274,7 +274,7 @@ def test_scim_response(tmp_path: Path) -> None:
     assert found.rows("users", "email", "employee_id", "last_name") == [("ada@x.com", "7", "Byron")]
 
 
-def test_aws_credential_report(tmp_path: Path) -> None:
+def test_aws_credential_report_is_read(tmp_path: Path) -> None:
     text = (
         "user,arn,user_creation_time,password_enabled,password_last_used,password_last_changed,mfa_active\n"
         "<root_account>,arn:aws:iam::1:root,2020-01-01T00:00:00+00:00,not_supported,2026-01-01T00:00:00+00:00,"
@@ -288,7 +288,7 @@ def test_aws_credential_report(tmp_path: Path) -> None:
     assert found.rows("users", "last_login") == ["2026-01-01T00:00:00Z", "", ""]
 
 
-def test_slack_members(tmp_path: Path) -> None:
+def test_slack_members_are_read(tmp_path: Path) -> None:
     text = (
         "username,email,status,billing-active,has-2fa,userid,fullname,displayname\n"
         "ada,ada@x.com,Admin,1,1,U1,Ada Byron,ada\nbob,bob@x.com,Deactivated,0,0,U2,Bob Kahn,\n"
@@ -300,7 +300,7 @@ def test_slack_members(tmp_path: Path) -> None:
     assert found.rows("users", "name") == ["Ada Byron", "Bob Kahn"]
 
 
-def test_file_without_a_header(tmp_path: Path) -> None:
+def test_file_without_a_header_is_read(tmp_path: Path) -> None:
     found = imported(tmp_path, users="ada@x.org,Ada Byron,Active\nbob@x.org,Bob Kahn,Suspended\n")
 
     assert (found.active, found.inactive) == ({"ada@x.org"}, {"bob@x.org"})

@@ -1,4 +1,4 @@
-"""Reports in workbooks: merged cells, sections above columns, counts and lines to sign on below the rows."""
+"""Read reports in workbooks: merged cells, sections above columns, counts and signature lines below the rows."""
 
 from pathlib import Path
 
@@ -38,7 +38,7 @@ def test_account_is_merged_over_the_rows_of_its_roles(tmp_path: Path) -> None:
     assert ("cdee", "") in found.rows("users", "username", "last_login")
 
 
-def test_row_without_a_login_is_no_part_of_the_account_above(tmp_path: Path) -> None:
+def test_row_without_a_login_is_not_part_of_the_account_above(tmp_path: Path) -> None:
     text = "Username,Email,Role\nada,ada@x.com,Teller\n,bob@x.com,Wire\ncy,cy@x.com,Teller\n"
 
     (file,) = proposed(tmp_path, users=text).files
@@ -57,7 +57,7 @@ def test_sections_are_above_the_columns_of_accounts_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("title", ["Operators;Printed 2026-11-03;;;", "Operators;;Printed 2026-11-03;;"])
-def test_title_of_two_cells_is_no_line_of_sections(tmp_path: Path, title: str) -> None:
+def test_title_of_two_cells_is_not_a_line_of_sections(tmp_path: Path, title: str) -> None:
     text = "{}\nLogin;State;Role;Team;Notes\nada;Active;Teller;North;a\nbob;Disabled;Wire;South;b\n"
 
     (file,) = proposed(tmp_path, users=text.format(title)).files

@@ -1,4 +1,4 @@
-"""Further classes of exports: the proposal alone reads each of them rightly, or says why it cannot."""
+"""Read further kinds of exports correctly as proposed, or explain why they cannot be read."""
 
 import io
 from pathlib import Path
@@ -21,8 +21,8 @@ def workbook(*sheets: list[list[object]]) -> bytes:
     return made.getvalue()
 
 
-def test_unicode_text_of_a_spreadsheet(tmp_path: Path) -> None:
-    """Excel writes `Unicode text` as UTF-16 with tabs."""
+def test_unicode_text_of_a_spreadsheet_is_read(tmp_path: Path) -> None:
+    """Excel saves `Unicode text` as UTF-16 with tabs."""
     text = "Login\tFull name\tStatus\nada\tAda Ångström\tActive\nbob\tBob Kahn\tDisabled\n"
 
     for encoding in ("utf-16", "utf-16-le"):
@@ -32,13 +32,13 @@ def test_unicode_text_of_a_spreadsheet(tmp_path: Path) -> None:
         assert len(proposed(tmp_path, users=text.encode(encoding)).files[0].contents[0].understood) == 2
 
 
-def test_separator_line_and_a_title(tmp_path: Path) -> None:
+def test_separator_line_and_a_title_are_read(tmp_path: Path) -> None:
     found = imported(tmp_path, users="sep=|\nUser Name|E-Mail|Enabled\nada|a@x.com|WAHR\nbob|b@x.com|FALSCH\n")
 
     assert (found.active, found.inactive) == ({"ada"}, {"bob"})
 
 
-def test_german_headers_and_words(tmp_path: Path) -> None:
+def test_german_headers_and_words_are_read(tmp_path: Path) -> None:
     text = (
         "Benutzerliste vom 02.11.2026;;;;;;\n"
         "Benutzername;Name;Vorname;E-Mail-Adresse;Status;Letzte Anmeldung;Gruppen\n"
@@ -54,7 +54,7 @@ def test_german_headers_and_words(tmp_path: Path) -> None:
     assert found.memberships == {("abyron", "Vertrieb"), ("abyron", "Einkauf"), ("bkahn", "Vertrieb")}
 
 
-def test_french_headers_and_words(tmp_path: Path) -> None:
+def test_french_headers_and_words_are_read(tmp_path: Path) -> None:
     text = (
         "Identifiant;Nom;Prénom;Courriel;Statut;Groupes\nadab;Byron;Ada;ada@x.fr;Actif;Ventes|Achats\n"
         "bobk;Kahn;Bob;bob@x.fr;Désactivé;\n"
@@ -67,7 +67,7 @@ def test_french_headers_and_words(tmp_path: Path) -> None:
     assert found.memberships == {("adab", "Ventes"), ("adab", "Achats")}
 
 
-def test_cells_of_several_lines(tmp_path: Path) -> None:
+def test_cells_of_several_lines_are_read(tmp_path: Path) -> None:
     text = 'login,email,notes,groups\nada,a@x.com,"first line\nsecond line","Sales\nOps"\nbob,b@x.com,,Sales\n'
 
     found = imported(tmp_path, users=text)
@@ -76,7 +76,7 @@ def test_cells_of_several_lines(tmp_path: Path) -> None:
     assert found.memberships == {("ada", "Sales"), ("ada", "Ops"), ("bob", "Sales")}
 
 
-def test_json_with_nested_groups(tmp_path: Path) -> None:
+def test_json_with_nested_groups_is_read(tmp_path: Path) -> None:
     text = (
         '{"page": 1, "audit": [{"id": 1}, {"id": 2}, {"id": 3}], "users": [{"login": "ada", "enabled": true, '
         '"groups": [{"id": 1, "name": "Sales"}, {"id": 2, "name": "Ops"}]}, {"login": "bob", "enabled": false, '
@@ -90,7 +90,7 @@ def test_json_with_nested_groups(tmp_path: Path) -> None:
     assert "Not read: list audit (3)" in " ".join(proposed(tmp_path, users=text).files[0].evidence)
 
 
-def test_scim_groups_with_members(tmp_path: Path) -> None:
+def test_scim_groups_with_members_are_read(tmp_path: Path) -> None:
     text = (
         '{"totalResults": 2, "Resources": [{"id": "g1", "displayName": "Sales", "members": [{"value": "u1", '
         '"display": "ada"}, {"value": "u2", "display": "bob"}]}, {"id": "g2", "displayName": "Ops", "members": '
@@ -103,7 +103,7 @@ def test_scim_groups_with_members(tmp_path: Path) -> None:
     assert found.memberships == {("ada", "Sales"), ("bob", "Sales"), ("ada", "Ops")}
 
 
-def test_slack_members_of_the_api(tmp_path: Path) -> None:
+def test_slack_members_of_the_api_are_read(tmp_path: Path) -> None:
     text = (
         '{"ok": true, "members": [{"id": "U1", "name": "ada", "deleted": false, "real_name": "Ada Byron", "profile": '
         '{"email": "a@x.com"}}, {"id": "U2", "name": "bob", "deleted": true, "real_name": "Bob Kahn", "profile": '
@@ -116,7 +116,7 @@ def test_slack_members_of_the_api(tmp_path: Path) -> None:
     assert found.rows("users", "email") == ["a@x.com", "b@x.com"]
 
 
-def test_github_members(tmp_path: Path) -> None:
+def test_github_members_are_read(tmp_path: Path) -> None:
     text = "login,name,tfa_enabled,is_public,updated_at,last_active,role,saml_name_id\n"
     text += "octo,Octo Cat,true,false,2026-01-01 10:00:00 UTC,2026-02-01 10:00:00 UTC,Admin,o@x.com\n"
     text += "bobk,Bob Kahn,false,true,2026-01-01 10:00:00 UTC,2026-02-02 10:00:00 UTC,Read,b@x.com\n"
@@ -128,7 +128,7 @@ def test_github_members(tmp_path: Path) -> None:
     assert found.memberships == {("octo", "Admin"), ("bobk", "Read"), ("cyd", "Read")}
 
 
-def test_entra_users(tmp_path: Path) -> None:
+def test_entra_users_are_read(tmp_path: Path) -> None:
     text = (
         "userPrincipalName,displayName,surname,mail,givenName,id,userType,jobTitle,department,accountEnabled,state\n"
         "ada@x.com,Ada Byron,Byron,ada@x.com,Ada,6f1,Member,Clerk,Sales,True,CA\n"
@@ -141,7 +141,7 @@ def test_entra_users(tmp_path: Path) -> None:
     assert found.rows("users", "email") == ["ada@x.com", "bob@y.com"]
 
 
-def test_atlassian_users(tmp_path: Path) -> None:
+def test_atlassian_users_are_read(tmp_path: Path) -> None:
     text = (
         "User id,User name,email,User status,Added to org,Org role,Last seen in Jira - x\n"
         "712020:a1,Ada Byron,ada@x.com,Active,05 Jan 2025,Org Admin,02 Nov 2026\n"
@@ -156,7 +156,7 @@ def test_atlassian_users(tmp_path: Path) -> None:
     assert found.rows("users", "last_login") == ["2026-11-02T00:00:00Z", "", "2026-11-03T00:00:00Z"]
 
 
-def test_servicenow_roles_of_users(tmp_path: Path) -> None:
+def test_servicenow_roles_of_users_are_read(tmp_path: Path) -> None:
     found = imported(
         tmp_path,
         roles="user.user_name,role.name,inherited,state\nada,admin,false,active\nada,itil,true,active\nbob,itil,true,\n",
@@ -166,7 +166,7 @@ def test_servicenow_roles_of_users(tmp_path: Path) -> None:
     assert found.memberships == {("ada", "admin"), ("ada", "itil"), ("bob", "itil")}
 
 
-def test_workday_report(tmp_path: Path) -> None:
+def test_workday_report_is_read(tmp_path: Path) -> None:
     text = (
         "Active Workers\n\nEmployee_ID,Legal_Name_-_First_Name,Legal_Name_-_Last_Name,Primary_Work_Email,"
         "Business_Title,Worker_Type,Worker_Status,Hire_Date,Manager_ID\n"
@@ -183,7 +183,7 @@ def test_workday_report(tmp_path: Path) -> None:
     assert found.rows("identities", "supervisor_id") == ["1003", "1001", ""]
 
 
-def test_oracle_roles_are_no_matrix(tmp_path: Path) -> None:
+def test_oracle_roles_are_not_a_matrix(tmp_path: Path) -> None:
     found = imported(
         tmp_path,
         roles=(
@@ -196,7 +196,7 @@ def test_oracle_roles_are_no_matrix(tmp_path: Path) -> None:
     assert found.memberships == {("SCOTT", "CONNECT"), ("SCOTT", "RESOURCE"), ("ADA", "DBA")}
 
 
-def test_oracle_privileges_and_users(tmp_path: Path) -> None:
+def test_oracle_privileges_and_users_are_read(tmp_path: Path) -> None:
     privileges = imported(
         tmp_path,
         grants=(
@@ -219,7 +219,7 @@ def test_oracle_privileges_and_users(tmp_path: Path) -> None:
     assert (users.active, users.inactive) == ({"ADA"}, {"BOB"})
 
 
-def test_passwd_and_group_of_unix(tmp_path: Path) -> None:
+def test_passwd_and_group_of_unix_are_read(tmp_path: Path) -> None:
     passwd = "root:x:0:0:root:/root:/bin/bash\nada:x:1001:1001:Ada Byron,,,:/home/ada:/bin/bash\n"
     group = "root:x:0:\nwheel:x:10:ada\nstaff:x:50:ada,root\n"
 
@@ -237,8 +237,8 @@ def test_shadow_file_is_refused(tmp_path: Path) -> None:
     assert file.problem == "the file is /etc/shadow, which holds password hashes; use the output of getent passwd"
 
 
-def test_row_for_each_group_of_a_user(tmp_path: Path) -> None:
-    """SailPoint aggregates accounts from files that repeat them."""
+def test_row_for_each_group_of_a_user_is_read(tmp_path: Path) -> None:
+    """SailPoint exports repeat an account for each of its groups."""
     text = (
         "id,givenName,familyName,e-mail,status,groups\nada,Ada,Byron,a@x.com,active,Sales\n"
         "ada,Ada,Byron,a@x.com,active,Ops\nbob,Bob,Kahn,b@x.com,inactive,Sales\n"
@@ -263,14 +263,14 @@ def test_footer_below_the_rows_is_left_out(tmp_path: Path) -> None:
     assert (found.active, found.inactive) == ({"ada"}, {"bob"})
 
 
-def test_row_that_was_cut_off_is_no_footer(tmp_path: Path) -> None:
+def test_truncated_row_is_not_a_footer(tmp_path: Path) -> None:
     text = "Username,Full Name,Active\nada,Ada Byron,1\nbob,Bob Kahn,0\ncy"
 
     with pytest.raises(Exception, match="there are 1 fields, the header has 3"):
         imported(tmp_path, users=text)
 
 
-def test_workbook_with_a_title_and_a_second_sheet(tmp_path: Path) -> None:
+def test_workbook_with_a_title_and_a_second_sheet_is_read(tmp_path: Path) -> None:
     rows: list[list[object]] = [
         ["User report"], [], ["Login", "Full name", "Status"], ["ada", "Ada Byron", "Active"],
         ["bob", "Bob Kahn", "Left"], ["Total: 2 records"],
@@ -285,13 +285,13 @@ def test_workbook_with_a_title_and_a_second_sheet(tmp_path: Path) -> None:
     assert "Not read: sheet Sheet 2. Choose another one" in " ".join(file.evidence)
 
 
-def test_index_column_without_a_header(tmp_path: Path) -> None:
+def test_index_column_without_a_header_is_read(tmp_path: Path) -> None:
     found = imported(tmp_path, users=",login,email,status\n0,ada,a@x.com,active\n1,bob,b@x.com,disabled\n")
 
     assert (found.active, found.inactive) == ({"ada"}, {"bob"})
 
 
-def test_flags_of_accounts_are_no_matrix(tmp_path: Path) -> None:
+def test_flags_of_accounts_are_not_a_matrix(tmp_path: Path) -> None:
     found = imported(
         tmp_path,
         users="username,email,is_staff,is_superuser,is_active,has_mfa\nada,a@x.com,t,f,t,t\nbob,b@x.com,f,f,f,t\n",
@@ -300,7 +300,7 @@ def test_flags_of_accounts_are_no_matrix(tmp_path: Path) -> None:
     assert (found.active, found.inactive) == ({"ada"}, {"bob"})
 
 
-def test_matrix_of_levels(tmp_path: Path) -> None:
+def test_matrix_of_levels_is_read(tmp_path: Path) -> None:
     found = imported(tmp_path, matrix="User,Ledger,Payroll,Reports\nada,RW,R,-\nbob,R,-,R\n")
 
     assert found.permissions == {
@@ -309,7 +309,7 @@ def test_matrix_of_levels(tmp_path: Path) -> None:
     assert sorted(found.rows("permissions", "value")) == ["R", "R", "R", "RW"]
 
 
-def test_directory_export_with_people_groups_and_computers(tmp_path: Path) -> None:
+def test_directory_export_with_people_groups_and_computers_is_read(tmp_path: Path) -> None:
     text = (
         "DN,objectClass,sAMAccountName,displayName,userAccountControl,memberOf,member\n"
         '"CN=Ada,DC=x",user,abyron,Ada Byron,512,"CN=Staff,OU=G,DC=x;CN=Sales,OU=G,DC=x",\n'
@@ -331,11 +331,11 @@ def test_names_alone_become_a_question_about_the_header(tmp_path: Path) -> None:
     assert [(choice.key, choice.value) for choice in question.choices] == [("headerLine", "1"), ("headerLine", "0")]
 
 
-def test_list_of_usernames_without_a_header(tmp_path: Path) -> None:
+def test_list_of_usernames_without_a_header_is_read(tmp_path: Path) -> None:
     assert imported(tmp_path, users="ada\nbob\ncyd\n").active == {"ada", "bob", "cyd"}
 
 
-def test_header_that_repeats_is_refused(tmp_path: Path) -> None:
+def test_repeated_header_is_refused(tmp_path: Path) -> None:
     (file,) = proposed(tmp_path, users="Username,Name,Name,Email\nada,Ada,Byron,a@x.com\n").files
 
     assert file.problem == (

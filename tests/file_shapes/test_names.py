@@ -1,11 +1,11 @@
-"""What a column names: a person, a role, a member of a group, or nothing that is imported."""
+"""Recognize what a column contains: names of people, roles, members of groups, or nothing to import."""
 
 from pathlib import Path
 
 from tests.file_shapes.test_exports import imported
 
 
-def test_application_users_of_okta_are_no_people(tmp_path: Path) -> None:
+def test_application_users_of_okta_are_not_people(tmp_path: Path) -> None:
     user = '{"id": "0%s", "externalId": "%s", "created": "2019-01-01T00:00:00Z", "status": "%s", "credentials": '
     user += '{"userName": "%s@x.com", "password": {"value": "hidden"}}, "profile": {"role": "Admin", "lastName": "B", '
     user += '"firstName": "A"}}'
@@ -27,7 +27,7 @@ def test_holders_without_a_name_are_named_by_their_id(tmp_path: Path) -> None:
     assert {group for _, group, *_ in found.permissions} == {"", "Ops"}
 
 
-def test_members_inside_groups(tmp_path: Path) -> None:
+def test_members_inside_groups_are_read(tmp_path: Path) -> None:
     text = (
         '{"Resources": [{"id": "1", "displayName": "Fin", "members": [{"value": "u1", "display": "ada", "type": '
         '"User"}, {"value": "g2", "display": "Sub", "type": "Group"}]}]}'
@@ -36,7 +36,7 @@ def test_members_inside_groups(tmp_path: Path) -> None:
     assert imported(tmp_path, groups=text).memberships == {("ada", "Fin")}
 
 
-def test_members_of_a_directory_with_people_and_roles(tmp_path: Path) -> None:
+def test_members_of_a_directory_with_people_and_roles_are_read(tmp_path: Path) -> None:
     text = (
         "dn: cn=HR,ou=Groups,dc=x\nobjectClass: groupOfUniqueNames\ncn: HR\nuniqueMember: uid=ada,ou=People,dc=x\n"
         "uniqueMember: uid=bob,ou=People,dc=x\n\ndn: uid=ada,ou=People,dc=x\nobjectClass: person\ncn: Ada Byron\n"
@@ -50,7 +50,7 @@ def test_members_of_a_directory_with_people_and_roles(tmp_path: Path) -> None:
     assert found.rows("users", "name") == ["Ada Byron", "Bob Kahn"]
 
 
-def test_lists_of_distinguished_names_in_braces(tmp_path: Path) -> None:
+def test_lists_of_distinguished_names_in_braces_are_read(tmp_path: Path) -> None:
     text = (
         "SamAccountName : ada\nEnabled        : True\nMemberOf       : {CN=Fin,OU=G,DC=x, CN=Ops,OU=G,DC=x}\n\n"
         "SamAccountName : bob\nEnabled        : False\nMemberOf       : {}\n"
@@ -68,20 +68,20 @@ def test_name_of_a_profile_is_not_that_of_the_person(tmp_path: Path) -> None:
     assert imported(tmp_path, users=text).rows("users", "name") == ["Ada Byron", "Bob Kahn"]
 
 
-def test_column_that_is_not_read_is_not_read_by_its_header(tmp_path: Path) -> None:
+def test_unread_column_is_not_read_by_its_header(tmp_path: Path) -> None:
     text = "User,Role,Display Name\nada,Admin,Admins of all\nada,Audit,Auditors\nbob,Audit,Auditors\n"
 
     assert set(imported(tmp_path, export=text).rows("users", "name")) == {""}
 
 
-def test_users_without_groups_among_members(tmp_path: Path) -> None:
+def test_users_without_groups_among_members_are_read(tmp_path: Path) -> None:
     text = "id,userPrincipalName,displayName,objectType\n1,ada@x.com,Ada Byron,User\n2,,Nested,Group\n"
     text += "3,bob@x.com,Bob,User\n"
 
     assert imported(tmp_path, members=text).active == {"ada@x.com", "bob@x.com"}
 
 
-def test_login_below_an_unknown_header_is_made_of_the_names(tmp_path: Path) -> None:
+def test_login_with_an_unknown_header_is_recognized_by_the_names(tmp_path: Path) -> None:
     text = (
         'Oper Code,Operator,Mail,Branch\nlkowal,"Kowal, Lena",lena@x.com,north\nmmeyer,"Meyer, Max",max@x.com,south\n'
     )
@@ -89,13 +89,13 @@ def test_login_below_an_unknown_header_is_made_of_the_names(tmp_path: Path) -> N
     assert imported(tmp_path, users=text).active == {"lkowal", "mmeyer"}
 
 
-def test_other_words_do_not_replace_the_address(tmp_path: Path) -> None:
+def test_single_words_do_not_replace_the_address_as_username(tmp_path: Path) -> None:
     text = "Mail,First Name,Last Name,Branch\nlena@x.com,Lena,Kowal,north\nmax@x.com,Max,Meyer,south\n"
 
     assert imported(tmp_path, users=text).active == {"lena@x.com", "max@x.com"}
 
 
-def test_paths_names_and_badges_are_no_logins(tmp_path: Path) -> None:
+def test_paths_names_and_badges_are_not_logins(tmp_path: Path) -> None:
     text = (
         "Email,First Name,Last Name,Preferred Name,Home,Badge Number\n"
         "lena@x.com,Lena,Kowal,Lenny,/home/lena,101\nmax@x.com,Max,Meyer,Maxi,/home/max,102\n"

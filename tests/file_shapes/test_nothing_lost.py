@@ -1,4 +1,4 @@
-"""Exports that a proposal could read in a wrong way without a warning: nothing of them is lost or mixed up."""
+"""Read exports that could be misread without a warning: nothing is lost or confused."""
 
 from pathlib import Path
 
@@ -21,7 +21,7 @@ def test_users_without_a_group_are_not_lost(tmp_path: Path) -> None:
     assert len(other.permissions) == 3
 
 
-def test_okta_users_of_the_api(tmp_path: Path) -> None:
+def test_okta_users_of_the_api_are_read(tmp_path: Path) -> None:
     user = '{"id": "%s", "status": "%s", "profile": {"firstName": "A", "lastName": "B", "email": "%s", "login": "%s"}, '
     user += '"credentials": {"provider": {"type": "OKTA", "name": "OKTA"}}}'
     rows = [user % ("00u1", "ACTIVE", "a@x.com", "a@x.com"), user % ("00u2", "DEPROVISIONED", "b@x.com", "b@x.com")]
@@ -32,7 +32,7 @@ def test_okta_users_of_the_api(tmp_path: Path) -> None:
     assert found.rows("users", "name") == ["A B", "A B"]
 
 
-def test_one_scim_user(tmp_path: Path) -> None:
+def test_one_scim_user_is_read(tmp_path: Path) -> None:
     text = (
         '{"userName": "ada", "active": true, "name": {"familyName": "Byron", "givenName": "Ada"}, "emails": [{"value": '
         '"a@x.com", "type": "work"}], "groups": [{"value": "1", "display": "Guides"}]}'
@@ -62,7 +62,7 @@ def test_date_of_deactivation_says_who_is_inactive(tmp_path: Path) -> None:
     assert (found.active, found.inactive) == ({"ada"}, {"bob"})
 
 
-def test_blank_headers_are_no_reason_to_lose_the_header(tmp_path: Path) -> None:
+def test_header_with_blank_cells_is_recognized(tmp_path: Path) -> None:
     inside = imported(tmp_path, users="Username,,Name,\nada,,Ada Byron,\nbob,,Bob Kahn,\n")
     last = imported(tmp_path, users="Title\nUsername;Name;\nada;Ada Byron;\nbob;Bob Kahn;\n")
 
@@ -82,7 +82,7 @@ def test_roles_in_several_applications_are_permissions(tmp_path: Path) -> None:
     assert found.active == {"a@x.com", "b@x.com"}
 
 
-def test_role_assignments_of_users_and_groups(tmp_path: Path) -> None:
+def test_role_assignments_of_users_and_groups_are_read(tmp_path: Path) -> None:
     text = (
         "RoleDefinitionName,Scope,DisplayName,SignInName,ObjectType\nOwner,/sub/1,Ada Byron,a@x.com,User\n"
         "Reader,/sub/1,Ops,,Group\nReader,/sub/2,Ada Byron,a@x.com,User\n"
@@ -96,7 +96,7 @@ def test_role_assignments_of_users_and_groups(tmp_path: Path) -> None:
     assert found.rows("permissions", "section") == ["/sub/1", "/sub/1", "/sub/2"]
 
 
-def test_people_whose_managers_are_names(tmp_path: Path) -> None:
+def test_people_whose_managers_are_names_are_read(tmp_path: Path) -> None:
     text = (
         "Worker,Employee ID,Email - Work,Manager,Hire Date,Active Status\nAda Byron,1,a@x.com,Bob Kahn,05/21/2021,1\n"
         "Bob Kahn,2,b@x.com,,08/15/2020,0\n"
@@ -109,7 +109,7 @@ def test_people_whose_managers_are_names(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_sap_users_and_their_roles(tmp_path: Path) -> None:
+def test_sap_users_and_their_roles_are_read(tmp_path: Path) -> None:
     users = "BNAME;USTYP;UFLAG;CLASS\nADA;A;0;SALES\nBOB;A;64;SALES\n"
     roles = "AGR_NAME|UNAME|FROM_DAT|TO_DAT\nZ_A|ADA|20200101|99991231\nZ_B|ADA|20200101|99991231\n"
     roles += "Z_A|BOB|20200101|20221231\n"
@@ -120,7 +120,7 @@ def test_sap_users_and_their_roles(tmp_path: Path) -> None:
     assert other.memberships == {("ADA", "Z_A"), ("ADA", "Z_B"), ("BOB", "Z_A")}
 
 
-def test_members_of_google_groups_and_an_object_of_users(tmp_path: Path) -> None:
+def test_members_of_google_groups_and_an_object_of_users_are_read(tmp_path: Path) -> None:
     members = "Group Name [Required],Group Email [Required],Member Email,Member Type,Member Role\n"
     members += "Staff,s@x.com,a@x.com,USER,MEMBER\nStaff,s@x.com,b@x.com,USER,OWNER\nOps,o@x.com,a@x.com,USER,MEMBER\n"
     users = '{"ada": {"email": "a@x.com", "groups": ["a", "b"]}, "bob": {"email": "b@x.com", "groups": []}}'
@@ -139,7 +139,7 @@ def test_zero_means_no_date_and_not_active_in_one_file(tmp_path: Path) -> None:
     assert found.rows("users", "last_login") == ["2026-01-01T00:00:00Z", ""]
 
 
-def test_column_that_varies_says_who_is_active(tmp_path: Path) -> None:
+def test_status_that_varies_is_preferred(tmp_path: Path) -> None:
     text = "login,email,active,suspended\nada,a@x.com,true,false\nbob,b@x.com,true,true\ncy,c@x.com,true,false\n"
 
     found = imported(tmp_path, users=text)
@@ -147,7 +147,7 @@ def test_column_that_varies_says_who_is_active(tmp_path: Path) -> None:
     assert (found.active, found.inactive) == ({"ada", "cy"}, {"bob"})
 
 
-def test_levels_of_permissions_and_a_matrix_of_modules(tmp_path: Path) -> None:
+def test_levels_of_permissions_and_a_matrix_of_modules_are_read(tmp_path: Path) -> None:
     levels = imported(tmp_path, grants="Role,Permission,Level\nAdmin,Users,Full\nAdmin,Bills,Full\nViewer,Users,Read\n")
     matrix = imported(
         tmp_path,
@@ -161,7 +161,7 @@ def test_levels_of_permissions_and_a_matrix_of_modules(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
-def test_single_quotes_and_rows_of_known_words(tmp_path: Path) -> None:
+def test_single_quotes_and_rows_of_known_words_are_read(tmp_path: Path) -> None:
     quoted = imported(tmp_path, users="'username','email'\n'ada','a@x.com'\n'bob','b@x.com'\n")
     words = imported(tmp_path, users="Username\tRole\tStatus\nada\tadmin\tEnabled\nbob\tuser\tDisabled\n")
 
@@ -169,7 +169,7 @@ def test_single_quotes_and_rows_of_known_words(tmp_path: Path) -> None:
     assert (words.active, words.inactive) == ({"ada"}, {"bob"})
 
 
-def test_sailpoint_accounts_and_entitlements(tmp_path: Path) -> None:
+def test_sailpoint_accounts_and_entitlements_are_read(tmp_path: Path) -> None:
     accounts = 'nativeIdentity,displayName,IIQDisabled,groups\nada,Ada Byron,false,"[""a"",""b""]"\n'
     accounts += 'bob,Bob Kahn,true,"[""a""]"\n'
     held = "Display Name,Account Name,Application,Entitlement Attribute,Entitlement Value,Status\n"
@@ -184,7 +184,7 @@ def test_sailpoint_accounts_and_entitlements(tmp_path: Path) -> None:
     assert other.permissions == {("ada", "", "AD", "Staff"), ("ada", "", "AD", "Ops"), ("bob", "", "AD", "Staff")}
 
 
-def test_groups_and_members_of_entra(tmp_path: Path) -> None:
+def test_groups_and_members_of_entra_are_read(tmp_path: Path) -> None:
     groups = "id,displayName,mail,groupTypes,securityEnabled,membershipType\n1,Staff,s@x.com,Unified,false,Assigned\n"
     groups += "2,Ops,,,true,Assigned\n"
     members = "GroupId,GroupName,MemberId,MemberUPN,MemberType\ng1,Staff,u1,a@x.com,user\ng1,Staff,u2,b@x.com,user\n"
@@ -207,7 +207,7 @@ def test_codes_of_statuses_become_questions(tmp_path: Path) -> None:
     assert "Employment Status: what does T mean? Proposed: not active." in asked
 
 
-def test_rows_that_become_one_are_named(tmp_path: Path) -> None:
+def test_rows_that_are_merged_are_named(tmp_path: Path) -> None:
     text = "user,permission,valid_from\nada,post,2020-01-01\nada,post,2021-01-01\nbob,post,2020-01-01\n"
 
     (part,) = proposed(tmp_path, grants=text).files[0].contents
@@ -215,7 +215,7 @@ def test_rows_that_become_one_are_named(tmp_path: Path) -> None:
     assert "Some rows differ only in columns that are not read: valid_from" in part.evidence
 
 
-def test_matrix_for_each_group_and_form(tmp_path: Path) -> None:
+def test_matrix_for_each_group_and_form_is_read(tmp_path: Path) -> None:
     text = "UserGroup,Form,Read,Write,Delete\nClerks,Invoices,Yes,Yes,No\nClerks,Payments,Yes,No,No\n"
     text += "Heads,Invoices,Yes,Yes,Yes\n"
 

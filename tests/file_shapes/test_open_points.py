@@ -1,4 +1,4 @@
-"""What exports of other products showed: headers, words, dates and lines that were read wrongly or not at all."""
+"""Regression tests for headers, words, dates and lines of exports that were read wrongly or not at all."""
 
 from pathlib import Path
 
@@ -17,8 +17,8 @@ def test_open_questions_are_part_of_the_connector(tmp_path: Path) -> None:
     assert found.files[0].contents[0].shape == shape
 
 
-def test_download_of_google_workspace_with_employees(tmp_path: Path) -> None:
-    """A header in brackets has a dot, and an employee ID does not make a list of accounts one of employees."""
+def test_download_of_google_workspace_with_employees_is_read(tmp_path: Path) -> None:
+    """A header in brackets contains a dot, and a list of accounts with employee IDs is not a list of employees."""
     text = (
         "First Name [Required],Last Name [Required],Email Address [Required],Status [READ ONLY],"
         "Last Sign In [READ ONLY],Recovery Phone [MUST BE IN THE E.164 FORMAT],Employee ID,Employee Type\n"
@@ -30,7 +30,7 @@ def test_download_of_google_workspace_with_employees(tmp_path: Path) -> None:
     assert (found.active, found.inactive) == ({"ada@x.com"}, {"bob@x.com"})
 
 
-def test_order_of_dates_is_that_of_another_column(tmp_path: Path) -> None:
+def test_order_of_dates_is_taken_from_another_column(tmp_path: Path) -> None:
     text = (
         "login,Last Login,Password Last Set\nada,11/13/2026 8:02:11 AM,9/1/2026 7:00:00 AM\nbob,,8/1/2026 7:00:00 AM\n"
     )
@@ -43,13 +43,13 @@ def test_order_of_dates_is_that_of_another_column(tmp_path: Path) -> None:
     ("date", "read"),
     [("13/Nov/26 8:02 AM", "2026-11-13T08:02:00Z"), ("13-Nov-26 8:02 AM", "2026-11-13T08:02:00Z")],
 )
-def test_year_of_two_digits(tmp_path: Path, date: str, read: str) -> None:
+def test_year_of_two_digits_is_read(tmp_path: Path, date: str, read: str) -> None:
     found = read_file(tmp_path, f"Username,Last Login\nada,{date}\n", "users")
 
     assert found.rows("users", "last_login") == [read]
 
 
-def test_numbers_of_excel_as_dates(tmp_path: Path) -> None:
+def test_numbers_of_excel_as_dates_are_read(tmp_path: Path) -> None:
     text = "User ID,Status,Last Login,Account Expiration Date\nada,Active,46339,\nbob,Active,45292.5,45657\n"
 
     found = imported(tmp_path, users=text)
@@ -58,14 +58,14 @@ def test_numbers_of_excel_as_dates(tmp_path: Path) -> None:
     assert found.inactive == {"bob"}
 
 
-def test_bits_of_accounts_among_computers_are_not_asked_for(tmp_path: Path) -> None:
+def test_account_control_bits_cause_no_question(tmp_path: Path) -> None:
     text = "objectClass,sAMAccountName,userAccountControl\nuser,ada,512\nuser,bob,514\ngroup,Fin,\ncomputer,PC1$,4096\n"
 
     assert asked(tmp_path, users=text) == []
     assert imported(tmp_path, users=text).inactive == {"bob"}
 
 
-def test_count_below_a_printed_list_is_no_account(tmp_path: Path) -> None:
+def test_count_below_a_printed_list_is_not_an_account(tmp_path: Path) -> None:
     text = (
         "USER ID    USER NAME      STATUS    GROUP\n---------- -------------- --------- --------\n"
         "ADA        BYRON ADA      ACTIVE    TELLER\nBOB        KAHN BOB       INACTIVE  LOANS\n\n"
@@ -77,7 +77,7 @@ def test_count_below_a_printed_list_is_no_account(tmp_path: Path) -> None:
     assert (found.active, found.inactive) == ({"ADA"}, {"BOB"})
 
 
-def test_roles_of_users_groups_and_applications(tmp_path: Path) -> None:
+def test_roles_of_users_groups_and_applications_are_read(tmp_path: Path) -> None:
     text = (
         "Role,Display name,User principal name,Type,Scope,Status,End time\n"
         "Owner,Ada Byron,ada@x.com,User,Directory,Active,Permanent\nReader,IT,,Group,Directory,Active,Permanent\n"
@@ -105,7 +105,7 @@ def test_special_identities_are_groups(tmp_path: Path) -> None:
     assert [group for group in found.rows("permissions", "group") if group] == ["Finance", "Everyone"]
 
 
-def test_single_members_of_groups_in_ldif(tmp_path: Path) -> None:
+def test_single_members_of_groups_in_ldif_are_read(tmp_path: Path) -> None:
     text = (
         "dn: uid=ada,dc=x\nobjectClass: inetOrgPerson\nuid: ada\ncn: Ada Byron\n\n"
         "dn: cn=finance,dc=x\nobjectClass: groupOfNames\ncn: finance\nmember: uid=ada,dc=x\n\n"
@@ -114,7 +114,7 @@ def test_single_members_of_groups_in_ldif(tmp_path: Path) -> None:
     assert imported(tmp_path, people=text).memberships == {("ada", "finance")}
 
 
-def test_last_days_of_accounts_and_of_what_they_hold(tmp_path: Path) -> None:
+def test_last_days_of_accounts_and_of_what_they_hold_are_read(tmp_path: Path) -> None:
     text = "USER_NAME,END_DATE,RESPONSIBILITY_NAME,RESP_END_DATE\nADA,,GL,\nADA,,AP,31-DEC-2022\nBOB,31-MAR-2024,GL,\n"
 
     assert imported(tmp_path, export=text).inactive == {"BOB"}
@@ -128,13 +128,13 @@ def test_word_for_no_permission_grants_nothing(tmp_path: Path) -> None:
     assert found.rows("permissions", "username") == ["ada"]
 
 
-def test_members_in_german(tmp_path: Path) -> None:
+def test_members_in_german_are_read(tmp_path: Path) -> None:
     found = imported(tmp_path, export="Gruppe;Mitglied;Konto deaktiviert\nFin;ada;Nein\nOps;ada;Nein\nFin;bob;Ja\n")
 
     assert (found.active, found.inactive) == ({"ada"}, {"bob"})
 
 
-def test_fields_separated_by_a_control_character(tmp_path: Path) -> None:
+def test_fields_separated_by_a_control_character_are_read(tmp_path: Path) -> None:
     found = imported(
         tmp_path, export="User\x01Name\x01Status\nada\x01Ada Byron\x01Active\nbob\x01Bob Kahn\x01Inactive\n"
     )
@@ -142,13 +142,13 @@ def test_fields_separated_by_a_control_character(tmp_path: Path) -> None:
     assert found.inactive == {"bob"}
 
 
-def test_members_below_headings_are_no_table(tmp_path: Path) -> None:
+def test_members_below_headings_are_refused(tmp_path: Path) -> None:
     (file,) = proposed(tmp_path, export="Group: Finance\n  ada\n  bob\nGroup: Ops\n  ada\n").files
 
     assert "text without columns" in str(file.problem)
 
 
-def test_matrix_with_a_last_day_asks(tmp_path: Path) -> None:
+def test_matrix_with_a_last_day_causes_a_question(tmp_path: Path) -> None:
     text = (
         "Safe Name,Member Name,Use,Retrieve,List,Manage,Membership Expiration Date\n"
         "FIN,ada,True,True,True,False,\nNET,ada,True,False,True,False,2025-01-01\n"
@@ -160,8 +160,8 @@ def test_matrix_with_a_last_day_asks(tmp_path: Path) -> None:
     ]
 
 
-def test_payload_of_veza(tmp_path: Path) -> None:
-    """The permissions name one of the accounts only."""
+def test_payload_of_veza_is_read(tmp_path: Path) -> None:
+    """The permissions refer to only one of the accounts."""
     text = (
         '{"applications": [{"name": "App", "local_users": ['
         '{"name": "ada", "is_active": true, "groups": ["Fin"]}, {"name": "bob", "is_active": false, "groups": []}],'

@@ -1,4 +1,4 @@
-"""Columns that an import reads by their own headers, objects of permissions, and matrices turned round."""
+"""Read columns by their own headers, objects of permissions, and matrices with people in the headers."""
 
 import json
 from pathlib import Path
@@ -43,7 +43,7 @@ def test_folder_of_rights_is_read(tmp_path: Path) -> None:
     assert found.rows("permissions", "section", "access") == [("D:\\Fin", "Grant"), ("D:\\Ops", "Deny")]
 
 
-def test_column_that_tells_permissions_apart(tmp_path: Path) -> None:
+def test_column_that_distinguishes_permissions_is_their_object(tmp_path: Path) -> None:
     text = "User,Permission,Vault,Granted On\nada,Read,V1,2026-01-01\nada,Read,V2,2026-01-02\nbob,Read,V1,2026-01-01\n"
 
     found = imported(tmp_path, rights=text)
@@ -51,7 +51,7 @@ def test_column_that_tells_permissions_apart(tmp_path: Path) -> None:
     assert found.rows("permissions", "username", "section") == [("ada", "V1"), ("ada", "V2"), ("bob", "V1")]
 
 
-def test_matrix_with_people_in_its_header(tmp_path: Path) -> None:
+def test_matrix_with_people_in_its_header_is_read(tmp_path: Path) -> None:
     path = tmp_path / "matrix"
     path.write_text(",Ada Byron,Bob Kahn,Cy Dee\nCreate Invoice,X,,X\nApprove,,X,\nPay,,X,\n")
 
@@ -62,7 +62,7 @@ def test_matrix_with_people_in_its_header(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_lines_of_psql_that_continue(tmp_path: Path) -> None:
+def test_lines_of_psql_that_continue_are_read(tmp_path: Path) -> None:
     text = (
         "      List of roles\n Role name |   Attributes   | Member of\n-----------+----------------+-----------\n"
         " ada       | Superuser     +| {app_read}\n           | Valid until x  | \n app_read  | Cannot login   | {}\n"
@@ -74,7 +74,7 @@ def test_lines_of_psql_that_continue(tmp_path: Path) -> None:
     assert found.memberships == {("ada", "app_read")}
 
 
-def test_accounts_with_the_role_of_disabled_ones(tmp_path: Path) -> None:
+def test_accounts_with_the_role_of_disabled_ones_are_read(tmp_path: Path) -> None:
     entry = "dn: uid={0},ou=People,dc=x\nobjectClass: inetOrgPerson\ncn: {0} B\nuid: {0}\nsn: B\n{1}\n\n"
     roles = {"ada": "mail: a@x", "bob": "nsRoleDN: cn=nsManagedDisabledRole,dc=x", "cy": "nsAccountLock: true"}
     text = "version: 1\n\n" + "".join(entry.format(name, line) for name, line in roles.items())
@@ -84,13 +84,13 @@ def test_accounts_with_the_role_of_disabled_ones(tmp_path: Path) -> None:
     assert (found.active, found.inactive) == ({"ada"}, {"bob", "cy"})
 
 
-def test_rows_that_may_be_no_accounts_are_asked_about(tmp_path: Path) -> None:
+def test_rows_that_may_not_be_accounts_become_a_question(tmp_path: Path) -> None:
     (part,) = proposed(tmp_path, list="Product,Weight\nA1,10\nA2,20\n").files[0].contents
 
     assert "Does Product name an account?" in part.questions[0].text
 
 
-def test_template_of_people_with_two_names(tmp_path: Path) -> None:
+def test_template_of_people_with_two_names_is_read(tmp_path: Path) -> None:
     text = "Employee ID,First Name,Last Name,Department,Status,Start Date\n1,Ada,Byron,HR,Active,2020-01-02\n"
 
     found = by_template(tmp_path, "HR export", People=text)
@@ -99,7 +99,7 @@ def test_template_of_people_with_two_names(tmp_path: Path) -> None:
     assert "First Name is read instead" in " ".join(found.notes)
 
 
-def test_template_of_members_that_are_invited(tmp_path: Path) -> None:
+def test_template_of_members_that_are_invited_is_read(tmp_path: Path) -> None:
     text = "username,email,status,fullname\nada,a@x,Member,Ada Byron\nbob,b@x,Invited Member,Bob Kahn\n"
 
     found = by_template(tmp_path, "Slack", Members=text)
@@ -108,7 +108,7 @@ def test_template_of_members_that_are_invited(tmp_path: Path) -> None:
     assert found.memberships == {("ada", "Member")}
 
 
-def test_matrix_of_approvals_is_no_list_of_invoices(tmp_path: Path) -> None:
+def test_matrix_of_approvals_is_not_a_list_of_invoices(tmp_path: Path) -> None:
     text = "Role,Create Invoice,Approve Invoice,Payment Limit\nClerk,Y,,100\nManager,,Y,5000\nAuditor,R,R,0\n"
 
     assert proposed(tmp_path, matrix=text).files[0].problem is None

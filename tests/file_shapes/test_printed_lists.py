@@ -1,4 +1,4 @@
-"""Lists as command lines, databases and mainframes print them: aligned columns, lines of dashes, pages, totals."""
+"""Read printed lists of command lines, databases and mainframes: aligned columns, lines of dashes, pages, totals."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ from tests.application_imports.reading import read_files
 from tests.file_shapes.test_exports import imported, proposed
 
 
-def test_spool_file_of_oracle_with_two_pages(tmp_path: Path) -> None:
+def test_spool_file_of_oracle_with_two_pages_is_read(tmp_path: Path) -> None:
     top = "GRANTEE                        GRANTED_ROLE                   ADM DEF\n"
     top += "------------------------------ ------------------------------ --- ---\n"
     text = (
@@ -20,12 +20,12 @@ def test_spool_file_of_oracle_with_two_pages(tmp_path: Path) -> None:
 
     assert found.memberships == {("SCOTT", "CONNECT"), ("SCOTT", "RESOURCE"), ("HR_APP", "DBA"), ("SYSTEM", "DBA")}
     assert found.active == {"SCOTT", "HR_APP", "SYSTEM"}
-    # The number of rows differs in the next file.
+    # The condition must not contain the number of rows, which differs in the next file.
     (file,) = proposed(tmp_path, roles=text).files
     assert {"column": "GRANTEE", "endsWith": ["rows selected."]} in file.contents[0].shape["skipRowsWhere"]
 
 
-def test_table_of_powershell(tmp_path: Path) -> None:
+def test_table_of_powershell_is_read(tmp_path: Path) -> None:
     text = (
         "\nSamAccountName  Enabled  Name\n--------------  -------  ----\n"
         "ada             True     Ada Byron\nbob             False    Bob Kahn\n"
@@ -49,7 +49,7 @@ def test_text_across_two_columns_is_rejected(tmp_path: Path) -> None:
     ]
 
 
-def test_output_of_psql(tmp_path: Path) -> None:
+def test_output_of_psql_is_read(tmp_path: Path) -> None:
     text = (
         "  rolname  | rolsuper | rolcanlogin | memberof  \n-----------+----------+-------------+-----------\n"
         " ada       | t        | t           | dba       \n bob       | f        | t           | reader    \n"
@@ -62,7 +62,7 @@ def test_output_of_psql(tmp_path: Path) -> None:
     assert found.memberships == {("ada", "dba"), ("bob", "reader"), ("cy", "reader")}
 
 
-def test_output_of_sqlcmd(tmp_path: Path) -> None:
+def test_output_of_sqlcmd_is_read(tmp_path: Path) -> None:
     text = (
         "role_name,member_name\n---------,-----------\nsysadmin,sa\nsysadmin,CORP\\ada\nsecurityadmin,CORP\\bob\n"
         "\n(3 rows affected)\n"
@@ -73,7 +73,7 @@ def test_output_of_sqlcmd(tmp_path: Path) -> None:
     assert found.memberships == {("sa", "sysadmin"), ("CORP\\ada", "sysadmin"), ("CORP\\bob", "securityadmin")}
 
 
-def test_pages_of_a_mainframe(tmp_path: Path) -> None:
+def test_pages_of_a_mainframe_are_read(tmp_path: Path) -> None:
     text = (
         "CORE LISTING    PAGE 1,,,\nUser ID,Name,Role,Status\nada,Ada Byron,Teller,Active\n"
         "bob,Bob Kahn,Teller,Inactive\nCORE LISTING    PAGE 2,,,\nUser ID,Name,Role,Status\n"
@@ -92,7 +92,7 @@ def test_account_that_begins_like_the_title_is_kept(tmp_path: Path) -> None:
     assert imported(tmp_path, users=text).active == {"core", "corey", "--x"}
 
 
-def test_blank_row_above_a_total(tmp_path: Path) -> None:
+def test_blank_row_above_a_total_is_read(tmp_path: Path) -> None:
     text = (
         'Name,Email,Status,Storage Used\nAda Byron,ada@x.com,Active,"1,024.5"\nBob Kahn,bob@x.com,Inactive,12\n'
         ',,,\nGrand Total,,,"1,036.5"\n'
@@ -103,7 +103,7 @@ def test_blank_row_above_a_total(tmp_path: Path) -> None:
     assert (found.active, found.inactive) == ({"ada@x.com"}, {"bob@x.com"})
 
 
-def test_dates_in_two_forms(tmp_path: Path) -> None:
+def test_dates_in_two_forms_are_read(tmp_path: Path) -> None:
     text = "login,name,last login\nada,Ada Byron,2026-11-01\nbob,Bob Kahn,01/11/2026\ncy,Cy Dee,13/10/2026\n"
 
     found = imported(tmp_path, users=text)
@@ -112,7 +112,7 @@ def test_dates_in_two_forms(tmp_path: Path) -> None:
     assert "read day first, because 13/10/2026 cannot start with the month" in found.notes[0]
 
 
-def test_notes_are_no_names(tmp_path: Path) -> None:
+def test_notes_are_not_names(tmp_path: Path) -> None:
     text = 'User,Note,Enabled\nada,"said ""hi""\nthen left",Y\nbob,,N\n'
 
     found = imported(tmp_path, users=text)
@@ -121,8 +121,8 @@ def test_notes_are_no_names(tmp_path: Path) -> None:
     assert found.rows("users", "name") == ["", ""]
 
 
-def test_pages_that_begin_with_1_and_counts(tmp_path: Path) -> None:
-    """Mainframes begin each page with 1, count users below each branch, and say where the list ends."""
+def test_pages_that_begin_with_1_and_counts_are_read(tmp_path: Path) -> None:
+    """Mainframes begin each page with 1, count users below each branch, and mark the end of the list."""
     title = "1  PROGRAM: SEC4010           FIRST BANK                PAGE     {0}\n\n"
     header = " USER ID   USER NAME             STATUS\n -------   ------------------    ------\n"
     text = (

@@ -1,4 +1,4 @@
-"""Exports whose columns could be taken for another kind of thing: dates, roles, names, logs, nested members."""
+"""Read exports whose columns could be confused: dates, roles, names, logs, nested members."""
 
 import json
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 from tests.file_shapes.test_exports import contents, imported, proposed
 
 
-def test_dates_are_no_groups(tmp_path: Path) -> None:
+def test_dates_are_not_groups(tmp_path: Path) -> None:
     text = (
         "User id,User name,email,User status,Added to org,Org role\n"
         '1a,Ada Byron,ada@x.com,Active,"Mar 02, 2021",User\n2b,Bob Kahn,bob@x.com,Suspended,"Jan 05, 2020",Admin\n'
@@ -19,7 +19,7 @@ def test_dates_are_no_groups(tmp_path: Path) -> None:
     assert found.memberships == {("1a", "User"), ("2b", "Admin")}
 
 
-def test_granted_roles_beside_columns_of_yes_and_no(tmp_path: Path) -> None:
+def test_granted_roles_beside_columns_of_yes_and_no_are_read(tmp_path: Path) -> None:
     text = (
         "GRANTEE  GRANTED_ROLE  ADM DEL DEF COM INH\n-------- ------------- --- --- --- --- ---\n"
         "SYS      DBA           YES NO  YES YES YES\nADA      CONNECT       NO  NO  YES NO  NO\n"
@@ -33,7 +33,7 @@ def test_granted_roles_beside_columns_of_yes_and_no(tmp_path: Path) -> None:
     assert named.memberships == {("ada", "Admin"), ("ada", "Reader"), ("bob", "Reader")}
 
 
-def test_users_of_an_application_are_no_people(tmp_path: Path) -> None:
+def test_users_of_an_application_are_not_people(tmp_path: Path) -> None:
     user: dict[str, object] = {"externalId": "7", "created": "2019-01-01T00:00:00.000Z", "status": "PROVISIONED"}
     user |= {
         "credentials": {"userName": "ada@x.com"},
@@ -46,7 +46,7 @@ def test_users_of_an_application_are_no_people(tmp_path: Path) -> None:
     assert (found.active, found.inactive) == ({"ada@x.com"}, {"bob@x.com"})
 
 
-def test_members_of_groups_beside_roles_of_people(tmp_path: Path) -> None:
+def test_members_of_groups_beside_roles_of_people_are_read(tmp_path: Path) -> None:
     text = (
         "version: 1\n\ndn: cn=Managers,ou=Groups,dc=x\nobjectClass: groupOfUniqueNames\ncn: Managers\n"
         "uniqueMember: uid=ada,ou=People,dc=x\nuniqueMember: uid=bob,ou=People,dc=x\n\n"
@@ -62,7 +62,7 @@ def test_members_of_groups_beside_roles_of_people(tmp_path: Path) -> None:
     assert "auditors" in str(found.rows("users", "metadata"))
 
 
-def test_members_of_groups_with_their_kind(tmp_path: Path) -> None:
+def test_members_of_groups_with_their_kind_are_read(tmp_path: Path) -> None:
     sales = {"id": "1", "displayName": "Sales", "members": [
         {"value": "u1", "display": "ada", "type": "User"}, {"value": "g2", "display": "Ops", "type": "Group"},
     ]}  # fmt: skip
@@ -90,7 +90,7 @@ def test_texts_without_accounts_are_refused(tmp_path: Path, text: str, why: str)
     assert why in str(file.problem)
 
 
-def test_profiles_of_ibm_i(tmp_path: Path) -> None:
+def test_profiles_of_ibm_i_are_read(tmp_path: Path) -> None:
     text = (
         "AUTHORIZATION_NAME,STATUS,GROUP_PROFILE_NAME,SPECIAL_AUTHORITIES,PREVIOUS_SIGNON\n"
         "ADA,*ENABLED,FINGRP,*ALLOBJ *SECADM,2026-11-13 08:01:12\nBOB,*DISABLED,*NONE,,\n"
@@ -103,7 +103,7 @@ def test_profiles_of_ibm_i(tmp_path: Path) -> None:
     assert found.rows("users", "name") == ["", ""]
 
 
-def test_roles_of_users_with_one_role_each(tmp_path: Path) -> None:
+def test_roles_of_users_with_one_role_each_are_read(tmp_path: Path) -> None:
     table = "MANDT,AGR_NAME,UNAME,FROM_DAT,TO_DAT,MORE\n1,Z_AP,ADA,20200101,99991231,\n1,Z_AR,BOB,20200101,20240331,\n"
     box = (
         "Table:          AGR_USERS\n------------------------------------------------\n"
@@ -119,7 +119,7 @@ def test_roles_of_users_with_one_role_each(tmp_path: Path) -> None:
         assert "TO_DAT" in proposed(tmp_path, roles=text).files[0].contents[0].questions[0].text
 
 
-def test_distinguished_names_in_braces(tmp_path: Path) -> None:
+def test_distinguished_names_in_braces_are_read(tmp_path: Path) -> None:
     text = (
         "\nEnabled        : True\nMemberOf       : {CN=Fin\\, North,OU=G,DC=x, CN=Ops,OU=G,DC=x}\n"
         "SamAccountName : ada\n\nEnabled        : False\nMemberOf       : {}\nSamAccountName : bob\n\n"
@@ -130,7 +130,7 @@ def test_distinguished_names_in_braces(tmp_path: Path) -> None:
     assert found.memberships == {("ada", "Fin, North"), ("ada", "Ops")}
 
 
-def test_list_in_braces_that_is_cut_off(tmp_path: Path) -> None:
+def test_list_in_braces_that_is_cut_off_is_read(tmp_path: Path) -> None:
     text = "\nMemberOf       : {CN=Fin,OU=G,DC=x, CN=Ops,OU=G,DC=x...}\nSamAccountName : ada\n\n"
     text += "MemberOf       : {CN=Fin,OU=G,DC=x}\nSamAccountName : bob\n\n"
 
@@ -138,7 +138,7 @@ def test_list_in_braces_that_is_cut_off(tmp_path: Path) -> None:
         imported(tmp_path, users=text)
 
 
-def test_name_of_a_profile_is_no_name_of_a_person(tmp_path: Path) -> None:
+def test_name_of_a_profile_is_not_the_name_of_a_person(tmp_path: Path) -> None:
     text = (
         "Username,LastName,FirstName,IsActive,Profile.Name,UserRole.Name\n"
         "ada@x.com,Byron,Ada,TRUE,System Administrator,CEO\nbob@x.com,Kahn,Bob,FALSE,Standard User,\n"
@@ -153,7 +153,7 @@ def test_name_of_a_profile_is_no_name_of_a_person(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("shown", ["value", "display_value"])
-def test_references_of_records(tmp_path: Path, shown: str) -> None:
+def test_references_of_records_are_read(tmp_path: Path, shown: str) -> None:
     def row(user: str, group: str) -> dict[str, object]:
         links = {"user": f"https://x/table/sys_user/{user}", "group": f"https://x/table/sys_user_group/{group}"}
         return {"user": {"link": links["user"], shown: user}, "group": {"link": links["group"], shown: group}}
@@ -163,7 +163,7 @@ def test_references_of_records(tmp_path: Path, shown: str) -> None:
     assert imported(tmp_path, members=text).memberships == {("u1", "g1"), ("u1", "g2"), ("u2", "g1")}
 
 
-def test_service_accounts_of_namespaces(tmp_path: Path) -> None:
+def test_service_accounts_of_namespaces_are_read(tmp_path: Path) -> None:
     def bound(role: str, *subjects: dict[str, str]) -> dict[str, object]:
         return {"kind": "RoleBinding", "metadata": {"namespace": "x"}, "roleRef": {"name": role}, "subjects": subjects}
 
@@ -179,7 +179,7 @@ def test_service_accounts_of_namespaces(tmp_path: Path) -> None:
     assert ("system:serviceaccount:dev:default", "", "", "view") in found.permissions
 
 
-def test_deleted_members_and_conditions_of_bindings(tmp_path: Path) -> None:
+def test_deleted_members_and_conditions_of_bindings_are_read(tmp_path: Path) -> None:
     members = ["user:ada@x.com", "deleted:user:old@x.com?uid=123"]
     condition = {"title": "until 2020", "expression": "request.time < timestamp('2020-01-01T00:00:00Z')"}
     bindings = [
@@ -195,14 +195,14 @@ def test_deleted_members_and_conditions_of_bindings(tmp_path: Path) -> None:
     assert "old@x.com" in str(proposed(tmp_path, policy=text).files[0].contents[0].evidence)
 
 
-def test_name_of_the_holder_is_no_section(tmp_path: Path) -> None:
+def test_name_of_the_holder_is_not_a_section(tmp_path: Path) -> None:
     found = imported(tmp_path, rights="User;Name;Permissions\nada;Ada Byron;read, write\nbob;Bob Kahn;read\n")
 
     assert sorted(set(found.rows("permissions", "permission"))) == ["read", "write"]
     assert set(found.rows("permissions", "section")) == {""}
 
 
-def test_login_beside_the_address_and_users_without_a_group(tmp_path: Path) -> None:
+def test_login_beside_the_address_and_users_without_a_group_is_read(tmp_path: Path) -> None:
     text = (
         "id,name,givenName,familyName,e-mail,groups\n1,abyron,Ada,Byron,ada@x.com,Fin\n1,abyron,Ada,Byron,ada@x.com,Ops\n"
         "2,bkahn,Bob,Kahn,bob@x.com,Fin\n3,cdee,Cy,Dee,cy@x.com,\n"
@@ -214,7 +214,7 @@ def test_login_beside_the_address_and_users_without_a_group(tmp_path: Path) -> N
     assert found.memberships == {("abyron", "Fin"), ("abyron", "Ops"), ("bkahn", "Fin")}
 
 
-def test_permission_sets_with_and_without_a_profile(tmp_path: Path) -> None:
+def test_permission_sets_with_and_without_a_profile_are_read(tmp_path: Path) -> None:
     text = (
         "ASSIGNEE.USERNAME,ASSIGNEE.ISACTIVE,PERMISSIONSET.LABEL,PERMISSIONSET.PROFILE.NAME\n"
         "ada@x.com,true,Sales Cloud,\nada@x.com,true,Admin,System Administrator\nbob@x.com,false,Sales Cloud,\n"
@@ -226,7 +226,7 @@ def test_permission_sets_with_and_without_a_profile(tmp_path: Path) -> None:
     assert found.inactive == {"bob@x.com"}
 
 
-def test_last_name_and_first_name_in_one_column(tmp_path: Path) -> None:
+def test_last_name_and_first_name_in_one_column_are_read(tmp_path: Path) -> None:
     text = (
         'Employee #,"Last name, First name",Job title,Employment status,Hire date,Termination date\n'
         '1001,"Byron, Ada",Analyst,Full-Time,2019-01-02,0000-00-00\n'

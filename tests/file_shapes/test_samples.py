@@ -1,6 +1,6 @@
-"""Every real export of `../shared/samples`: what must come out of it, from the proposal to PostgreSQL.
+"""Import every real export of `../shared/samples`, from the proposal to PostgreSQL, and check the result.
 
-The expectations are computed from the files by other means than the importer, or written down by hand.
+The expectations are computed from the files without the importer, or written by hand.
 """
 
 import csv
@@ -21,7 +21,7 @@ TESTED = set[str]()
 
 
 def of_samples(*names: str) -> pytest.MarkDecorator:
-    """Mark a test with the samples that it imports, so that none is missed."""
+    """Mark a test with the samples that it imports, so that a sample without a test is found."""
     TESTED.update(names)
     return pytest.mark.usefixtures("samples")
 
@@ -37,7 +37,7 @@ def samples() -> None:
 
 
 class Samples:
-    """Import samples by name, as their proposal says."""
+    """Import samples by name, as proposed."""
 
     def __init__(self, client: httpx2.AsyncClient, config: Config, db: Db) -> None:
         self.client, self.config, self.db = client, config, db
@@ -69,7 +69,7 @@ def test_every_sample_is_tested() -> None:
 
 
 @of_samples("02-get-aduser-properties-star.csv")
-async def test_get_aduser_with_all_properties(sample: Samples) -> None:
+async def test_get_aduser_with_all_properties_is_read(sample: Samples) -> None:
     found = await sample.imported("02-get-aduser-properties-star.csv")
 
     rows = rows_of("02-get-aduser-properties-star.csv")
@@ -85,7 +85,7 @@ async def test_get_aduser_with_all_properties(sample: Samples) -> None:
 
 
 @of_samples("03-okta-users.csv")
-async def test_okta_users_with_a_list_of_applications(sample: Samples) -> None:
+async def test_okta_users_with_a_list_of_applications_are_read(sample: Samples) -> None:
     found = await sample.imported("03-okta-users.csv")
 
     max, yamada, sam = (f"{name}@district.org" for name in ("max", "yamada", "sam"))
@@ -112,7 +112,7 @@ async def test_sap_users_are_derived_from_their_roles(sample: Samples) -> None:
 
 
 @of_samples("06-sap-agr_1251.csv")
-async def test_sap_roles_with_their_authorizations(sample: Samples) -> None:
+async def test_sap_roles_with_their_authorizations_are_read(sample: Samples) -> None:
     found = await sample.imported("05-sap-agr_users.csv", "06-sap-agr_1251.csv")
 
     assert found.active == {"JITEN", "ANITA", "ROHAN"}
@@ -120,7 +120,7 @@ async def test_sap_roles_with_their_authorizations(sample: Samples) -> None:
     assert found.permissions == {(role, "S_TCODE", "TCD", value, "Grant") for role, value in SAP_VALUES}
 
 
-async def test_sap_authorizations_alone(sample: Samples, samples: None) -> None:
+async def test_sap_authorizations_alone_are_read(sample: Samples, samples: None) -> None:
     found = await sample.imported("06-sap-agr_1251.csv")
 
     assert found.groups == {"Z_MM_DISPLAY", "Z_FI_INPUT", "Z_SD_ADMIN"}
@@ -129,7 +129,7 @@ async def test_sap_authorizations_alone(sample: Samples, samples: None) -> None:
 
 
 @of_samples("07-azure-bulk-create.csv")
-async def test_entra_bulk_form_below_a_version_line(sample: Samples) -> None:
+async def test_entra_bulk_form_below_a_version_line_is_read(sample: Samples) -> None:
     found = await sample.imported("07-azure-bulk-create.csv")
 
     assert (len(found.active), found.inactive) == (15, set())
@@ -139,7 +139,7 @@ async def test_entra_bulk_form_below_a_version_line(sample: Samples) -> None:
 
 
 @of_samples("08-ad-users.csv", "09-ad-groupmemberships.csv")
-async def test_active_directory_users_and_memberships(sample: Samples) -> None:
+async def test_active_directory_users_and_memberships_are_read(sample: Samples) -> None:
     found = await sample.imported("08-ad-users.csv", "09-ad-groupmemberships.csv")
 
     assert (found.active, found.inactive) == ({"SClaus"}, set())
@@ -149,7 +149,7 @@ async def test_active_directory_users_and_memberships(sample: Samples) -> None:
 
 
 @pytest.mark.parametrize("name", ["08-ad-users.csv", "09-ad-groupmemberships.csv"])
-async def test_one_of_the_two_files_of_active_directory(sample: Samples, samples: None, name: str) -> None:
+async def test_one_of_the_two_files_of_active_directory_is_read(sample: Samples, samples: None, name: str) -> None:
     found = await sample.imported(name)
 
     assert (found.active, found.inactive) == ({"SClaus"}, set())
@@ -178,7 +178,7 @@ async def test_employee_ids_name_the_accounts(sample: Samples) -> None:
 
 
 @of_samples("14-midpoint-users-orgs.csv")
-async def test_semicolon_file_with_organizations_after_a_hash(sample: Samples) -> None:
+async def test_semicolon_file_with_organizations_after_a_hash_is_read(sample: Samples) -> None:
     found = await sample.imported("14-midpoint-users-orgs.csv")
 
     assert (found.active, found.inactive) == ({"001", "002", "003", "004", "005"}, set())
@@ -187,7 +187,7 @@ async def test_semicolon_file_with_organizations_after_a_hash(sample: Samples) -
 
 
 @of_samples("15-midpoint-hris.csv")
-async def test_hr_export_with_coded_titles_and_leave(sample: Samples) -> None:
+async def test_hr_export_with_coded_titles_and_leave_is_read(sample: Samples) -> None:
     found = await sample.imported("15-midpoint-hris.csv")
 
     status = {"Active": "Active", "Former employee": "Disabled", "Long-term leave": "Active"}
@@ -212,7 +212,7 @@ def members() -> set[tuple[str, str]]:
 
 
 @of_samples("18-midpoint-people.ldif")
-async def test_ldif_of_people(sample: Samples) -> None:
+async def test_ldif_of_people_is_read(sample: Samples) -> None:
     found = await sample.imported("18-midpoint-people.ldif")
 
     assert (found.active, found.inactive) == (uids(), set())
@@ -222,7 +222,7 @@ async def test_ldif_of_people(sample: Samples) -> None:
 
 
 @of_samples("19-midpoint-appgroups.ldif")
-async def test_ldif_of_groups_with_a_placeholder(sample: Samples) -> None:
+async def test_ldif_of_groups_with_a_placeholder_is_read(sample: Samples) -> None:
     found = await sample.imported("19-midpoint-appgroups.ldif")
 
     assert len(found.groups) == 18
@@ -230,7 +230,7 @@ async def test_ldif_of_groups_with_a_placeholder(sample: Samples) -> None:
     assert found.active == {username for username, _ in members()}
 
 
-async def test_ldif_of_people_and_groups_together(sample: Samples, samples: None) -> None:
+async def test_ldif_of_people_and_groups_together_is_read(sample: Samples, samples: None) -> None:
     found = await sample.imported("18-midpoint-people.ldif", "19-midpoint-appgroups.ldif")
 
     assert found.active == uids()
@@ -241,7 +241,7 @@ OAA = ("groups", "role_permissions", "roles", "user_groups", "user_roles", "user
 
 
 @of_samples(*(f"21-veza-oaa-{name}.csv" for name in OAA))
-async def test_veza_application_in_six_files(sample: Samples) -> None:
+async def test_veza_application_in_six_files_is_read(sample: Samples) -> None:
     found = await sample.imported(*(f"21-veza-oaa-{name}.csv" for name in OAA))
 
     users = {"Michael Scott", "Jim Halpert", "Dwight Schrute", "Toby Flenderson", "Darryl Philbin"}
@@ -275,7 +275,7 @@ async def test_veza_application_in_six_files(sample: Samples) -> None:
         ("users", 5, 0, 0, 0),
     ],
 )
-async def test_each_veza_file_alone(
+async def test_each_veza_file_alone_is_read(
     sample: Samples, samples: None, name: str, users: int, groups: int, memberships: int, permissions: int
 ) -> None:
     found = await sample.imported(f"21-veza-oaa-{name}.csv")
@@ -285,7 +285,7 @@ async def test_each_veza_file_alone(
 
 
 @of_samples("22-veza-entitlements.csv")
-async def test_principals_with_a_prefix(sample: Samples) -> None:
+async def test_principals_with_a_prefix_are_read(sample: Samples) -> None:
     found = await sample.imported("22-veza-entitlements.csv")
 
     rows = rows_of("22-veza-entitlements.csv")
@@ -298,7 +298,7 @@ async def test_principals_with_a_prefix(sample: Samples) -> None:
 
 
 @of_samples("22-veza-identity_to_permissions.csv")
-async def test_users_and_groups_in_one_column(sample: Samples) -> None:
+async def test_users_and_groups_in_one_column_are_read(sample: Samples) -> None:
     found = await sample.imported("22-veza-identity_to_permissions.csv")
 
     rows = rows_of("22-veza-identity_to_permissions.csv")
@@ -310,7 +310,7 @@ async def test_users_and_groups_in_one_column(sample: Samples) -> None:
 
 
 @of_samples("22-veza-idp_users.csv")
-async def test_identity_provider_with_its_entitlements(sample: Samples) -> None:
+async def test_identity_provider_with_its_entitlements_is_read(sample: Samples) -> None:
     found = await sample.imported("22-veza-idp_users.csv", "22-veza-entitlements.csv")
 
     assert (found.active, found.inactive) == ({"michael", "jim", "dwight", "pam"}, set())
@@ -321,7 +321,7 @@ async def test_identity_provider_with_its_entitlements(sample: Samples) -> None:
 
 
 @of_samples("22-veza-permissions.csv")
-async def test_permissions_with_the_rights_they_contain(sample: Samples) -> None:
+async def test_permissions_with_the_rights_they_contain_are_read(sample: Samples) -> None:
     found = await sample.imported("22-veza-permissions.csv")
 
     rights = {
@@ -333,8 +333,8 @@ async def test_permissions_with_the_rights_they_contain(sample: Samples) -> None
     assert len(rights) == 11
 
 
-async def test_files_that_do_not_fit_together_say_so(client: httpx2.AsyncClient, samples: None) -> None:
-    """Two lists of permissions in different columns are two applications, and never half of one."""
+async def test_files_that_do_not_fit_together_are_refused(client: httpx2.AsyncClient, samples: None) -> None:
+    """Two lists of permissions in different columns belong to two applications; neither is imported in part."""
     names = ("22-veza-entitlements.csv", "22-veza-identity_to_permissions.csv")
 
     proposal = await propose(client, contents(*names))
@@ -347,7 +347,7 @@ async def test_files_that_do_not_fit_together_say_so(client: httpx2.AsyncClient,
 
 
 @of_samples("24-bakalr-permissions-matrix.csv")
-async def test_matrix_of_roles(sample: Samples) -> None:
+async def test_matrix_of_roles_is_read(sample: Samples) -> None:
     found = await sample.imported("24-bakalr-permissions-matrix.csv")
 
     rows = rows_of("24-bakalr-permissions-matrix.csv")
@@ -364,7 +364,7 @@ async def test_matrix_of_roles(sample: Samples) -> None:
 @pytest.mark.parametrize(
     ("name", "active", "inactive"), [("29-okta-users.json", 136, 6), ("31-salesforce-users.json", 137, 7)]
 )
-async def test_json_array_of_users_with_roles(sample: Samples, name: str, active: int, inactive: int) -> None:
+async def test_json_array_of_users_with_roles_is_read(sample: Samples, name: str, active: int, inactive: int) -> None:
     found = await sample.imported(name)
 
     records = json.loads((FOLDER / name).read_text())
@@ -378,7 +378,7 @@ async def test_json_array_of_users_with_roles(sample: Samples, name: str, active
 
 
 @of_samples("36-google-workspace-download.csv")
-async def test_google_workspace_download(sample: Samples) -> None:
+async def test_google_workspace_download_is_read(sample: Samples) -> None:
     found = await sample.imported("36-google-workspace-download.csv")
 
     names = {f"{name}@gigantic-retail.com" for name in ("automation", "mike", "nico", "prasad", "xi")}
@@ -389,7 +389,7 @@ async def test_google_workspace_download(sample: Samples) -> None:
 
 
 @of_samples("41-scim-listresponse-concur.json")
-async def test_scim_list_response(sample: Samples) -> None:
+async def test_scim_list_response_is_read(sample: Samples) -> None:
     found = await sample.imported("41-scim-listresponse-concur.json")
 
     assert (found.active, found.inactive) == ({"test.user23@sbs.com.au"}, set())

@@ -1,4 +1,4 @@
-"""Workbooks with several sheets and JSON with several lists: the best is read, others feed contents or are named."""
+"""Read workbooks with several sheets and JSON with several lists: the best one first, others if they add contents."""
 
 from pathlib import Path
 
@@ -34,7 +34,7 @@ def test_sheets_feed_several_contents(tmp_path: Path) -> None:
     assert "Not read: sheet Sheet 1." in " ".join(file.evidence)
 
 
-def test_report_of_workday_below_a_cover(tmp_path: Path) -> None:
+def test_report_of_workday_below_a_cover_is_read(tmp_path: Path) -> None:
     workers: list[list[object]] = [
         ["All Workers"], [],
         ["Employee ID", "Legal First Name", "Legal Last Name", "Email", "Worker Type", "Active Status", "Hire Date"],

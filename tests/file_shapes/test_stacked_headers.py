@@ -1,4 +1,4 @@
-"""Matrices with a header of two lines: sections above, and the names of their columns below."""
+"""Read matrices with a header of two lines: sections, and the names of their columns below."""
 
 from pathlib import Path
 
@@ -40,7 +40,7 @@ def test_proposal_says_which_lines_are_the_header(tmp_path: Path) -> None:
     assert "The last row is a total and is left out: Total" in file.evidence
 
 
-def test_blank_cells_below_a_header_are_no_sections(tmp_path: Path) -> None:
+def test_blank_cells_below_a_header_are_not_sections(tmp_path: Path) -> None:
     text = "User,Groups,,\nada,Staff,Admins,\nbob,Staff,,\n"
 
     assert "sections" not in str(proposed(tmp_path, users=text).files[0].evidence)

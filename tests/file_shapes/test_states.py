@@ -1,4 +1,4 @@
-"""Who is active and what is held: every column that says so counts, also beside memberships and permissions."""
+"""Read who is active and which grants apply from all columns that say so, including beside grants."""
 
 from pathlib import Path
 
@@ -30,7 +30,7 @@ def locked(found: Outcome) -> set[str]:
         ("user.active", "true", "false"),
     ],
 )
-def test_state_beside_memberships_and_permissions(tmp_path: Path, header: str, on: str, off: str) -> None:
+def test_state_beside_memberships_and_permissions_is_read(tmp_path: Path, header: str, on: str, off: str) -> None:
     rows = f"ada,{on},Fin\nada,{on},Ops\nbob,{off},Fin\n"
 
     for held in ("Group", "Permission"):
@@ -38,7 +38,7 @@ def test_state_beside_memberships_and_permissions(tmp_path: Path, header: str, o
         assert (found.active, found.inactive) == ({"ada"}, {"bob"})
 
 
-def test_state_beside_permissions_of_users_that_occur_once(tmp_path: Path) -> None:
+def test_state_beside_permissions_of_users_that_occur_once_is_read(tmp_path: Path) -> None:
     text = "Account,Name,Locked,Permissions\nada,Ada Byron,No,read|write\nbob,Bob Kahn,Yes,read\n"
 
     found = imported(tmp_path, export=text)
@@ -63,8 +63,8 @@ def test_several_states_must_agree(tmp_path: Path) -> None:
     }
 
 
-def test_state_that_differs_in_later_rows_only(tmp_path: Path) -> None:
-    """The sample has 2,000 rows."""
+def test_state_that_differs_in_later_rows_only_is_read(tmp_path: Path) -> None:
+    """The state differs only after the 2,000 rows of the sample."""
     rows = "".join(f"user{n},true,false\n" for n in range(3_000))
 
     found = imported(tmp_path, users=f"login,enabled,suspended\n{rows}late,true,true\n")
@@ -89,13 +89,13 @@ def test_account_that_ended_is_not_active(tmp_path: Path, header: str, past: str
         assert (found.active, found.inactive) == ({"ada"}, {"bob", "cy"})
 
 
-def test_zero_is_no_date_of_deletion(tmp_path: Path) -> None:
+def test_zero_is_not_a_date_of_deletion(tmp_path: Path) -> None:
     text = '[{"username": "ada", "delete_at": 0}, {"username": "bob", "delete_at": 1600000000000}]'
 
     assert imported(tmp_path, users=text).inactive == {"bob"}
 
 
-def test_bare_numbers_of_a_status_are_asked_for(tmp_path: Path) -> None:
+def test_numbers_of_a_status_become_questions(tmp_path: Path) -> None:
     text = "login,user_status\nada,0\nbob,0\ncy,1\n"
 
     assert imported(tmp_path, users=text).active == {"ada", "bob"}
@@ -105,7 +105,7 @@ def test_bare_numbers_of_a_status_are_asked_for(tmp_path: Path) -> None:
     ]
 
 
-def test_blank_status_is_asked_for(tmp_path: Path) -> None:
+def test_blank_status_becomes_a_question(tmp_path: Path) -> None:
     text = "login,status\nada,Active\nbob,Inactive\ncy,Active\ndee,\n"
 
     assert asked(tmp_path, users=text) == ["status is blank in 1 rows. Are these active?"]
@@ -124,7 +124,7 @@ def test_grants_that_ended_are_left_out(tmp_path: Path, header: str, on: str, of
     assert found.active == {"ada", "bob"}
 
 
-def test_eligible_assignments_are_asked_for(tmp_path: Path) -> None:
+def test_eligible_assignments_become_a_question(tmp_path: Path) -> None:
     text = "User,Role,Assignment State\nada,Admin,Active\nbob,Audit,Eligible\n"
 
     assert asked(tmp_path, export=text) == ["Assignment State: are rows with Eligible held?"]
@@ -154,7 +154,7 @@ def test_denial_is_never_a_grant(tmp_path: Path, header: str, yes: str, no: str)
     assert found.rows("permissions", "username", "access") == [("ada", "Grant"), ("bob", "Deny")]
 
 
-def test_excluded_roles_of_sap(tmp_path: Path) -> None:
+def test_excluded_roles_of_sap_are_read(tmp_path: Path) -> None:
     text = "MANDT,AGR_NAME,UNAME,FROM_DAT,TO_DAT,EXCLUDE\n100,Z_AP,ADA,20200101,99991231,\n"
     text += "100,Z_AR,BOB,20200101,99991231,X\n"
 
@@ -162,7 +162,7 @@ def test_excluded_roles_of_sap(tmp_path: Path) -> None:
 
 
 def test_next_file_may_repeat_an_account(tmp_path: Path) -> None:
-    """Columns about what is held are not kept for the account, also if no account repeats yet."""
+    """Columns about grants are not stored with the account, even if no account repeats yet."""
     text = "Assignment,Username,IsActive,Permission\n1,ada,true,read\n2,bob,false,read\n"
     connector = proposed(tmp_path, export=text).connector["files"]
 
@@ -172,7 +172,7 @@ def test_next_file_may_repeat_an_account(tmp_path: Path) -> None:
     assert len(found.permissions) == 3
 
 
-def test_aligned_list_with_commas(tmp_path: Path) -> None:
+def test_aligned_list_with_commas_is_read(tmp_path: Path) -> None:
     text = (
         "\nName      SamAccountName Enabled DistinguishedName\n----      -------------- ------- -----------------\n"
         "Ada Byron abyron            True CN=Ada Byron,OU=F,DC=x\n"
@@ -194,7 +194,7 @@ def test_content_that_a_person_chose_has_users(tmp_path: Path) -> None:
     assert found.connector["files"][0]["shape"]["deriveUsers"] is True
 
 
-def test_disabled_feature_is_no_state_of_the_account(tmp_path: Path) -> None:
+def test_disabled_feature_is_not_the_state_of_the_account(tmp_path: Path) -> None:
     text = "Username,Enabled,Disabled Multifactor\nada,1,1\nbob,0,0\ncy,1,0\n"
 
     found = imported(tmp_path, users=text)
