@@ -1,4 +1,4 @@
-"""A small company with a record of every kind, so that every screen can show one."""
+"""Create a small company with a record of every kind, so that every screen has one to show."""
 
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
@@ -33,7 +33,7 @@ FILES = {"Users": USERS, "Groups": GROUPS, "Memberships": MEMBERSHIPS, "Permissi
 
 
 class Company(msgspec.Struct):
-    """The ids of the records, by their name in a path."""
+    """The ids of the records, by the name of their placeholder in a path."""
 
     administrator: UUID
     ids: dict[str, object]
@@ -112,7 +112,7 @@ async def an_open_review(db: Db, caller: Caller) -> UUID:
 
 
 async def a_conflict(db: Db, person: UUID, owner: UUID) -> tuple[UUID, UUID, UUID]:
-    """Create two duties that one group gives, a rule with a draft, and a conflict whose exception is asked for."""
+    """Create two duties that one group gives, a rule with a draft, and a conflict with a requested exception."""
     first = await a_duty(db, "Post entries", {"group": "Clerks"})
     second = await a_duty(db, "Approve entries", {"permission": "Post entries"}, {"group": "Nobody"})
     rule = await a_rule(db, "Post and approve", first, second, ownerId=str(owner), description="Apart")

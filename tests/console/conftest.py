@@ -1,4 +1,4 @@
-"""HTTP clients with cookies that act as browsers of the console."""
+"""Provide HTTP clients with cookies that act as browsers of the console."""
 
 from collections.abc import AsyncIterator
 

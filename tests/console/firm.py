@@ -1,4 +1,4 @@
-"""A firm in which each person has one relation to its records, for tests of who may open and read what."""
+"""Create a firm in which each person has one relation to its records, for tests of authorization."""
 
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
@@ -18,9 +18,10 @@ from tests.working import let_the_worker_work
 
 
 class Firm(msgspec.Struct):
-    """Ada reports to Grace, who reports to Rosa. Olga owns Payroll, its model and a rule, Peter provisions it.
+    """The people and records of the firm.
 
-    Nils is asked to approve the request. Dora stands in for Nils and Vera for Olga; Sam has no relation to any record.
+    Ada reports to Grace, who reports to Rosa. Olga owns Payroll, its model and a rule; Peter provisions Payroll. Nils
+    must approve the request. Dora stands in for Nils and Vera for Olga; Sam has no relation to any record.
     """
 
     people: dict[str, UUID]

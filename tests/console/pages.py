@@ -6,9 +6,9 @@ from typing import Any
 import msgspec
 
 Attributes = dict[str, str]
-# Boxes that a form needs: several of a kind, or a signature.
+# Checkboxes that must be checked: several conflicts, or a signature.
 _TICKED = ("conflicts", "signed")
-# Buttons that only scripts show, and buttons with an action of their own.
+# Attributes of buttons to skip: shown only by scripts, or with their own address.
 _SKIPPED = {"hidden", "formaction"}
 
 
@@ -96,7 +96,7 @@ class _Reader(HTMLParser):
 
 
 def forms_of(url: str, text: str) -> list[Form]:
-    """Check the boxes outside a form that belong to it, such as the checkbox of a row."""
+    """Return the forms of a page, with fields outside a form that belong to it, such as the checkbox of a row."""
     reader = _Reader(url)
     reader.feed(text)
     for id, field in reader.outside:

@@ -1,4 +1,4 @@
-"""The catalogue in the console, without a browser."""
+"""Test the catalogue of the console, without a browser."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -57,7 +57,7 @@ async def test_an_entitlement_shows_who_held_it_on_a_past_day_and_how(
     assert "As of must not be in the future" in ahead
 
 
-async def test_a_day_means_its_end_as_in_the_api(administrator: httpx2.AsyncClient, db: Db) -> None:
+async def test_past_day_means_its_end_as_in_the_api(administrator: httpx2.AsyncClient, db: Db) -> None:
     ledger = await a_ledger(db)
     await execute(db, "UPDATE application_imports SET build_end = '2026-02-01'")
     second = await a_finished_import(db, ledger)

@@ -1,4 +1,4 @@
-"""Bad files, in the wizard and in an import: a sentence says what was found and what to do, and nothing is stored."""
+"""Bad files in the wizard and in an import are explained with advice, and nothing is stored."""
 
 from typing import Any
 
@@ -66,7 +66,7 @@ async def test_wizard_refuses_unreadable_file(
     ],
     ids=["zip", "pdf", "empty", "wide", "missing column", "ambiguous dates", "header below"],
 )
-async def test_import_of_a_bad_file_fails_with_a_sentence(
+async def test_import_of_a_bad_file_fails_with_an_explanation(
     client: httpx2.AsyncClient, db: Db, config: Config, content: bytes, group: dict[str, Any], sentence: str
 ) -> None:
     files = [{"name": "Users", "content": "users", **group}]
@@ -79,7 +79,9 @@ async def test_import_of_a_bad_file_fails_with_a_sentence(
     assert await counts(db) == [0] * len(TABLES)
 
 
-async def test_matrix_of_a_million_cells_names_the_key(client: httpx2.AsyncClient, db: Db, config: Config) -> None:
+async def test_matrix_of_a_million_cells_is_refused_with_advice(
+    client: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
     files = [{"name": "Rights", "content": "permissions"}]
     application = await an_application(db, connector={"name": "Files", "files": files})
     header = "login," + ",".join(f"p{n}" for n in range(1000))
@@ -92,7 +94,7 @@ async def test_matrix_of_a_million_cells_names_the_key(client: httpx2.AsyncClien
     assert await counts(db) == [0] * len(TABLES)
 
 
-async def test_open_question_leaves_only_the_draft(administrator: httpx2.AsyncClient, db: Db) -> None:
+async def test_file_with_an_open_question_is_stored_only_as_a_draft(administrator: httpx2.AsyncClient, db: Db) -> None:
     text = b"Username,Name,Email\nBenutzer,Name,Mail\nada,Ada Byron,a@b.co\nbob,Bob Kahn,b@b.co\n"
 
     answer = await administrator.post("/drafts/new", files=[("files", ("a.csv", text))], data={"name": "New"})

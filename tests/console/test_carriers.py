@@ -1,4 +1,4 @@
-"""The screen of a carrier: save it, see what it would do and did, release its brake, remove it."""
+"""Test the screen of a carrier: save it, show planned and sent steps, release its brake, remove it."""
 
 from html import unescape
 from urllib.parse import unquote
@@ -63,7 +63,9 @@ async def test_carrier_is_saved_and_shown_again(administrator: httpx2.AsyncClien
     assert again.status_code == 303
 
 
-async def test_mistakes_are_shown_beside_their_fields(administrator: httpx2.AsyncClient, carrying: Carrying) -> None:
+async def test_problems_of_a_carrier_are_shown_beside_their_fields(
+    administrator: httpx2.AsyncClient, carrying: Carrying
+) -> None:
     fields = form_of(SCIM, url="http://elsewhere.example.com", accountName="{salary}", attributes="[")
 
     broken = await administrator.post(f"/applications/{carrying.id}/carrier", data=fields)
@@ -75,7 +77,7 @@ async def test_mistakes_are_shown_beside_their_fields(administrator: httpx2.Asyn
     assert "{salary} is unknown" in unescape(wrong.text)
 
 
-async def test_plans_and_the_brake_are_shown_and_released(
+async def test_planned_steps_and_held_requests_are_shown_and_released(
     administrator: httpx2.AsyncClient, carrying: Carrying, db: Db
 ) -> None:
     await carrying.put(URL, SCIM, removalsPerHour=0)

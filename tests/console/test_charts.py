@@ -1,4 +1,4 @@
-"""Charts draw labels where they do not cross a step."""
+"""Test that labels of charts do not cross a step."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -14,7 +14,7 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
     ("day", "expected"),
     [
         (320, ["end −1 Yara", "end +3 Ada"]),
-        # Another step is close before it: on its right.
+        # The label is on the right, because another step is close on the left.
         (180, ["start −1 Yara", "end +3 Ada"]),
     ],
 )

@@ -1,4 +1,4 @@
-"""The wizard for files with several sheets or lists; templates of existing applications; progress of long files."""
+"""Test the wizard with several sheets or lists, templates of existing applications, and the progress of long files."""
 
 import httpx2
 
@@ -90,7 +90,7 @@ async def test_connector_of_an_application_is_saved_as_a_template(administrator:
     assert "A connector template named Our ledger exists already" in again.text
 
 
-async def test_progress_is_the_bytes_that_are_read(db: Db) -> None:
+async def test_progress_counts_the_bytes_that_were_read(db: Db) -> None:
     id = new_id()
 
     await record_progress(db, id, 10, 40, facts().now)

@@ -1,4 +1,4 @@
-"""The wizard without JavaScript: files, proposal, dry run, import; for a new application and for changed files."""
+"""Test the wizard without JavaScript for a new application and for changed files: proposal, dry run, import."""
 
 import re
 
@@ -14,7 +14,7 @@ EXPORT = (
     "Operators of CoreBank, exported 2026-11-02\n\nOpr ID,Opr Name,Emp No,Sts,Pwd,Roles\n"
     'kowalr1,"KOWALSKI, Ravi",E1061,Active,hidden,Teller;Wire\nmeyerm2,"MEYER, Malik",E1170,Qx,hidden,Teller\n'
 )
-# Without JavaScript a form sends every field; these are the ones of the page.
+# The fields of the page, because without JavaScript a form sends every field.
 _FIELD = re.compile(r'<select name="(field\.[^"]+)".*?</select>', re.DOTALL)
 _SELECTED = re.compile(r'<option(?: value="([^"]*)")? selected>([^<]*)')
 
@@ -92,8 +92,8 @@ async def test_open_question_holds_back_the_import(
     assert "Save and import" in (await administrator.get(draft)).text
 
 
-async def test_answers_about_states_that_disagree(administrator: httpx2.AsyncClient, db: Db) -> None:
-    """The states count together, also after the columns were sent again, until a person chooses one of them."""
+async def test_answer_chooses_between_states_that_disagree(administrator: httpx2.AsyncClient, db: Db) -> None:
+    """The states are combined until a person chooses one of them, even if the columns are sent again."""
     text = "login,active,suspended\nada,true,false\nbob,true,true\ncy,false,false\n"
     active = "SELECT draft #> '{connector,files,0,shape,join}' ->> 'Active' FROM dry_runs"
     for answer, pattern in (("", "{active|else(-)} {suspended|else(-)}"), ("active", None)):
@@ -248,7 +248,9 @@ async def test_delimiter_encoding_and_list_are_changed(administrator: httpx2.Asy
         {"field.0.0.Opr ID": "Username", "field.0.0.Opr Name": "Username"},
     ],
 )
-async def test_odd_form_is_refused_with_a_sentence(administrator: httpx2.AsyncClient, form: dict[str, str]) -> None:
+async def test_malformed_form_is_refused_with_a_message(
+    administrator: httpx2.AsyncClient, form: dict[str, str]
+) -> None:
     draft = await uploaded(administrator)
 
     answer = await administrator.post(draft, data=form)
@@ -257,7 +259,7 @@ async def test_odd_form_is_refused_with_a_sentence(administrator: httpx2.AsyncCl
     assert "This form is out of date; choose again" in answer.text or "Two columns are read as" in answer.text
 
 
-async def test_odd_choices_about_the_file_do_not_matter(administrator: httpx2.AsyncClient) -> None:
+async def test_invalid_choices_about_the_file_are_ignored(administrator: httpx2.AsyncClient) -> None:
     draft = await uploaded(administrator)
     odd = {"header.operators.csv": "9" * 5000, "content.operators.csv": "x", "delimiter.operators.csv": "x",
            "encoding.operators.csv": "rot13", "header.": "1", "content.other.csv": "users"}  # fmt: skip

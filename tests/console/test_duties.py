@@ -1,4 +1,4 @@
-"""Screens of duties, rules and conflicts."""
+"""Test the screens of duties, rules and conflicts."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -114,7 +114,7 @@ async def test_group_that_gives_both_duties_is_offered_once_for_removal(
     page = (await administrator.get(f"/conflicts/{await conflict_of(db, company.noor)}")).text
 
     assert len(re.findall(r'href="/requests/new\?', page)) == 1
-    # Sofia holds both duties too.
+    # Sofia also holds both duties.
     assert "1 other person holds Prepare payments." in page
     assert "1 other person holds Release payments." in page
 
@@ -326,7 +326,7 @@ async def test_overview_of_a_past_day_counts_the_conflicts_of_that_day(
     assert "As of must not be in the future" in future
 
 
-async def test_page_of_a_request_says_for_whom_it_waits_and_why(administrator: httpx2.AsyncClient, db: Db) -> None:
+async def test_page_of_a_request_shows_for_whom_it_waits_and_why(administrator: httpx2.AsyncClient, db: Db) -> None:
     company = await a_company(db)
     approvers = [NewPrivilege(header="Group", permission="Approvers")]
     request = await an_access_request(

@@ -1,7 +1,7 @@
 """Test that every list of the console has an export with the same content.
 
-The screens are read from the application. A table must say which list it shows, or that it is a part of a record or an
-excerpt of a list on another screen; so a new list without an export fails here.
+The screens are read from the application. A table must declare which list it shows, or that it is a part of a record
+or of a list on another screen, so that a new list without an export fails this test.
 """
 
 import re
@@ -25,7 +25,7 @@ from tests.console.test_roles import PROVIDER, SCREENS
 from tests.console.test_screens import address
 
 TEMPLATES = Path(rendering.__file__).parent / "templates"
-# Lists that a screen shows under a filter or in a tab, with the placeholders of `Company.ids`.
+# Lists that a screen shows with a filter or in a tab, with placeholders for the ids of the company.
 VIEWS = [
     "/identities?name=a",
     "/identities?status=Active&department=Finance",
@@ -101,7 +101,7 @@ def shown_tables(text: str) -> list[ShownTable]:
 
 
 def exported(text: str, name: str | None = None) -> tuple[str, dict[str, str]]:
-    """Return where the button *Export* of a list leads, and with which filters."""
+    """Return the address and the filters of the button *Export* of a list."""
     forms = re.findall(r'<form class="filters export" method="get" action="(/export/[^"]+)"(.*?)</form>', text, re.S)
     chosen = [(action, rest) for action, rest in forms if name in (None, action.removeprefix("/export/"))]
     assert len(chosen) == 1, f"{len(chosen)} exports of {name or 'the list'}"
@@ -120,7 +120,7 @@ async def assert_equal(client: httpx2.AsyncClient, path: str, table: ShownTable,
     answer = await client.get(action, params={**filters, "format": "jsonl"})
     assert answer.status_code == 200, (path, answer.text)
     items = [msgspec.json.decode(line) for line in answer.content.splitlines()]
-    # The export itself is audited, so the audit has more entries than its page showed.
+    # The export is audited too, so the audit has more entries than its page showed.
     assert len(items) == len(table.rows) or table.name == "audit-events", path
     exported_items = iter(items)
     for row in table.rows:
@@ -163,7 +163,7 @@ async def test_every_list_has_an_export_that_equals_it(administrator: httpx2.Asy
 
 
 def test_every_table_says_which_list_it_shows() -> None:
-    """A table that shows no list of its own has `data-part`."""
+    """A table that does not show a whole list has `data-part`."""
     unmarked = [
         f"{path.name}: {tag}"
         for path in TEMPLATES.rglob("*.html")

@@ -49,7 +49,7 @@ async def test_search_finds_applications(company: Db) -> None:
     assert [each.kind for each in found] == ["Application", "Person", "Person"]
 
 
-async def test_search_finds_what_was_configured_by_any_part_of_its_name(company: Db) -> None:
+async def test_search_finds_configured_records_by_any_part_of_their_names(company: Db) -> None:
     await company.execute("SELECT ship_reports()")
     await company.execute(
         """INSERT INTO webhooks (id, name, url, events, secret, enabled, created_date, deleted_on) VALUES

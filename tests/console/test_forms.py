@@ -36,7 +36,7 @@ CHOSEN: dict[str, dict[str, str]] = {
     "/applications/{id}/template": {"template": "Something new"},
     "/applications/connect": {"name": "A live system"},
 }
-# Forms that are refused rightly, with the message: the page of the review cancels it before the pages below it are
+# Forms that are rightly refused, with the message. The review is canceled by its page before its other pages are
 # tested.
 REFUSED = {
     "/reviews/{id}/submit": "The review is Canceled; decisions can be made only while it is Open",
@@ -51,7 +51,7 @@ MORE = [
 
 @pytest.fixture
 def config(config: Config) -> Config:
-    """Allow live sources of the host that forms are filled with."""
+    """Allow live sources on the host that the forms contain."""
     return msgspec.structs.replace(config, source_hosts=AllowedHosts(frozenset({"hooks.example.com"})))
 
 
@@ -110,7 +110,7 @@ async def _next_form(client: httpx2.AsyncClient, url: str, sent: set[tuple[str, 
     if page.status_code == 404:
         return None
     assert page.status_code in (200, 303), (url, page.text)
-    # A regression: a template confused this value with a macro of the same name.
+    # Regression: a template confused this value with a macro of the same name.
     assert "&lt;Macro" not in page.text, url
     for form in forms_of(url, page.text):
         # One address may have several forms, distinguished by their purpose. Sign-out is tested elsewhere.

@@ -117,13 +117,13 @@ async def test_audit_entry_shows_names_instead_of_ids(
     assert '<th scope="row">Is identity source</th>' in fields
 
 
-async def test_icon_is_found_where_browsers_look_for_it(visitor: httpx2.AsyncClient) -> None:
+async def test_icon_is_served_at_the_default_address(visitor: httpx2.AsyncClient) -> None:
     answer = await visitor.get("/favicon.ico")
 
     assert (answer.status_code, answer.headers["content-type"]) == (200, "image/svg+xml")
 
 
-async def test_address_of_a_form_leads_to_the_page_above_it(administrator: httpx2.AsyncClient) -> None:
+async def test_address_of_a_form_redirects_to_its_page(administrator: httpx2.AsyncClient) -> None:
     html = {"Accept": "text/html"}
 
     tested = await administrator.get(f"/applications/{MISSING}/source/test", headers=html)
@@ -135,7 +135,7 @@ async def test_address_of_a_form_leads_to_the_page_above_it(administrator: httpx
     assert program.status_code == 405
 
 
-def test_forms_that_answer_with_a_page_have_a_page_above_them() -> None:
+def test_address_of_every_form_has_a_page_to_redirect_to() -> None:
     pages = {path for method, path in SCREENS if method == "GET"}
     answered = {
         path

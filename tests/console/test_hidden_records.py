@@ -1,4 +1,4 @@
-"""Records that do not concern a limited person change nothing that the person reads."""
+"""Test that hidden records do not affect anything that a limited person can read."""
 
 import re
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from tests.duties.separating import a_duty, a_rule
 from tests.holdings import a_finished_import, an_account
 
 _TODAY = datetime.now(UTC).date().isoformat()
-# What a limited person can read of lists: every filter, search, picker and export, with the ids of hidden records too.
+# The lists that a limited person can read: every filter, search, picker and export, also with ids of hidden records.
 LISTED = (
     *("/", "/search?q=Zim", "/search?q=zz-", "/people?q=Zim", "/people?q=zoe@hidden.example", "/stand-ins"),
     *("/notifications", "/reviews", "/applications", "/requests", "/requests?asks=Approve", "/requests?asks=Verify"),
@@ -38,14 +38,14 @@ LISTED = (
     *("/export/access-requests?format=jsonl", "/export/access-requests?identityId={person}&format=jsonl"),
     *("/export/search-identities?q=Zim&format=jsonl", "/export/requests-to-answer?asks=Approve&format=jsonl"),
     *("/export/applications?format=jsonl", "/export/notifications?format=jsonl"),
-    # Records of the firm, whose panes count and list others.
+    # Records of the firm, whose pages count and list other records.
     *(f"/identities/{{ada}}{day}" for day in ("", f"?asOf={_TODAY}")),
     *(f"/applications/{{payroll}}{part}" for part in ("", f"?asOf={_TODAY}", "?match=Unmatched")),
     *("/requests/{request}", "/requests?selected={request}", "/conflicts/{conflict}", "/access/{group}"),
     *(f"/export/person-access?id={{ada}}&format=jsonl{day}" for day in ("", f"&asOf={_TODAY}")),
 )
 VIEWERS = ("self", "supervisor", "far", "owner", "provisioner", "asked", "stand-in", "stranger")
-# Hidden records themselves: not found, now or at a past moment.
+# Hidden records, which are not found, now or at a past time.
 HIDDEN = (
     *(f"/identities/{{person}}{day}" for day in ("", f"?asOf={_TODAY}")),
     *(f"/accounts/{{account}}{day}" for day in ("", f"?asOf={_TODAY}")),
@@ -99,7 +99,7 @@ class PageReader:
 
 
 def changed(before: dict[str, tuple[int, str]], after: dict[str, tuple[int, str]]) -> list[str]:
-    """Return the path and the lines of each answer that differs."""
+    """Return the path and the lines of each response that differs."""
     return [
         "\n".join([path, *unified_diff(before[path][1].splitlines(), text.splitlines(), lineterm="", n=0)])
         for path, (status, text) in after.items()
@@ -110,12 +110,12 @@ def changed(before: dict[str, tuple[int, str]], after: dict[str, tuple[int, str]
 async def test_hidden_records_change_no_page_count_facet_search_picker_or_export(
     administrator: httpx2.AsyncClient, db: Db, config: Config
 ) -> None:
-    """Read everything before and after a person got records of every type; the answers must be the same."""
+    """Read all pages before and after another person gets records of every type; the responses must be equal."""
     firm = await a_firm(db, config)
     clock.stop_at(datetime.now(UTC))
     person = await an_identity(db, "Quiet", "One")
     await execute(db, "UPDATE identities SET status = 'Disabled' WHERE id = %(id)s", id=person)
-    # Everyone may ask for access to an application, so its name is known.
+    # Everyone may request access to an application, so its name is visible.
     vault = await an_application(db, "Vault")
     await a_finished_import(db, vault)
     ids = {"ada": firm.ids["identities"], "payroll": firm.ids["applications"], "request": firm.ids["requests"]}

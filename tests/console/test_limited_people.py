@@ -1,4 +1,4 @@
-"""Test what people without a role learn when they guess, search, filter, export and write about others."""
+"""Test that people without a role learn nothing about others by guessing, searching, filtering and exporting."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -245,7 +245,7 @@ async def test_new_email_ends_sessions_and_links(administrator: httpx2.AsyncClie
     assert (await administrator.get("/")).headers["location"].startswith("/sign-in")
 
 
-async def test_loop_of_supervisors_makes_no_one_their_own_supervisor(db: Db) -> None:
+async def test_cycle_of_supervisors_makes_no_one_their_own_supervisor(db: Db) -> None:
     one = await an_identity(db, "One", "Loop")
     two = await an_identity(db, "Two", "Loop", supervisorId=str(one))
     below = await an_identity(db, "Below", "Loop", supervisorId=str(two))
@@ -274,10 +274,10 @@ async def test_pages_of_a_limited_person_have_no_dead_links(
 
 
 @pytest.mark.parametrize("role", list(Role))
-async def test_role_takes_nothing_away_from_a_supervisor(
+async def test_role_does_not_restrict_a_supervisor(
     administrator: httpx2.AsyncClient, db: Db, team: Team, role: Role
 ) -> None:
-    """Everyone asks for access for themselves and their people, and supervisors create events for them."""
+    """With any role, people can request access for themselves and their people, and supervisors can create events."""
     await actions.set_role(db, team.grace, role)
     await sign_in(administrator, db, team.grace)
     leave = {"type": "Absence", "effectiveDate": TOMORROW}

@@ -1,6 +1,6 @@
-"""Test every screen and verb against every relation of a person to its record.
+"""Test every screen and verb with every relation of a person to its record.
 
-The matrix below names every screen; a screen that is missing in it fails a test.
+The matrix below must contain every screen; a missing screen fails a test.
 """
 
 from datetime import UTC, datetime
@@ -28,7 +28,7 @@ NOBODY, EVERYONE = (
 )
 LINE = frozenset({"supervisor", "far"})
 SUPERVISORS = LINE
-# Olga is asked to verify the request.
+# The owner is included, because Olga must verify the request.
 REQUEST = frozenset({"self", "supervisor", "far", "owner", "owner's stand-in", "provisioner", "asked", "stand-in"})
 APPLICATION = frozenset({"owner", "provisioner"})
 # Nils reviews the item, and Dora stands in for Nils; the owner of the application sees the item too.
@@ -36,7 +36,7 @@ REVIEW = frozenset({"asked", "stand-in"})
 ITEM = REVIEW | {"owner"}
 # An exception waits for Olga, who owns the rule, so Vera, who stands in for her, sees the conflict.
 CONFLICT = LINE | {"self", "owner", "owner's stand-in"}
-# For each screen that limited people may open: who gets an answer other than 403 and 404 for the company's record.
+# For each screen that limited people may open: the relations that get a response other than 403 and 404.
 MATRIX: dict[tuple[str, str], frozenset[str]] = {
     ("GET", "/"): EVERYONE,
     ("GET", "/search"): EVERYONE,
@@ -172,7 +172,7 @@ def test_matrix_names_every_screen() -> None:
     assert SCREENS.keys() >= CLOSED
 
 
-def test_screens_are_closed_to_limited_people_unless_they_say_how_they_are_limited() -> None:
+def test_screens_are_closed_to_limited_people_by_default() -> None:
     assert {key for key, screen in SCREENS.items() if screen.limits is None} - OPEN == {
         key for key in SCREENS if is_closed(key)
     }

@@ -1,4 +1,4 @@
-"""Screens for people's own preferences and for the administrators' settings, tests and templates."""
+"""Test the screens of notification preferences, and of settings, test messages and templates for administrators."""
 
 import re
 from html import unescape
@@ -17,7 +17,7 @@ TEMPLATE = f"{SETTINGS}/templates/waiting"
 
 
 def fields(page: str) -> dict[str, Any]:
-    """Return what the form of a page sends if nothing is changed."""
+    """Return the fields that the form of a page sends if nothing is changed."""
     form = page.partition("<main")[2]
     found: dict[str, Any] = {}
     for tag in re.findall(r"<input [^>]*>", form):
@@ -57,7 +57,7 @@ async def test_locked_kind_is_shown_as_locked(administrator: httpx2.AsyncClient,
     assert "An administrator has set this for everyone" in page
 
 
-async def test_mistake_in_preferences_is_shown_at_its_place(administrator: httpx2.AsyncClient) -> None:
+async def test_problem_in_preferences_is_shown_beside_its_field(administrator: httpx2.AsyncClient) -> None:
     form = fields((await administrator.get(PREFERENCES)).text)
 
     answer = await administrator.post(PREFERENCES, data={**form, "zone": "Mars", "choice.due": "Pigeon/At Once"})
@@ -150,7 +150,7 @@ async def test_template_is_previewed_saved_and_reset(administrator: httpx2.Async
 
 
 @pytest.mark.parametrize("act", ["preview", "save"])
-async def test_mistake_in_a_template_is_shown_at_its_line(administrator: httpx2.AsyncClient, db: Db, act: str) -> None:
+async def test_error_in_a_template_is_shown_with_its_line(administrator: httpx2.AsyncClient, db: Db, act: str) -> None:
     form = {"subject": "{{ persn }}", "body": "{{ du }}\r\n{{ what", "act": act}
 
     answer = await administrator.post(TEMPLATE, data=form)
@@ -162,9 +162,7 @@ async def test_mistake_in_a_template_is_shown_at_its_line(administrator: httpx2.
     assert await fetch_rows(db, "SELECT FROM notification_settings") == []
 
 
-async def test_stored_template_with_a_mistake_is_named_where_it_is_corrected(
-    administrator: httpx2.AsyncClient, db: Db
-) -> None:
+async def test_invalid_stored_template_is_reported_on_its_page(administrator: httpx2.AsyncClient, db: Db) -> None:
     await execute(
         db,
         """INSERT INTO notification_settings (name, value)

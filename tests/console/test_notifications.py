@@ -1,4 +1,4 @@
-"""The bell, the list behind it and the outbox."""
+"""Test the bell, the list of notifications and the outbox."""
 
 from uuid import UUID
 
@@ -52,7 +52,9 @@ async def test_outbox_shows_messages_and_problems(administrator: httpx2.AsyncCli
     assert "Kept here, not sent" in page
 
 
-async def test_bell_in_the_console_hides_it_too(administrator: httpx2.AsyncClient, db: Db, config: Config) -> None:
+async def test_bell_in_the_console_hides_a_forbidden_record_too(
+    administrator: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
     company = await a_company(db)
     await a_leave(db, company.ada)
     await execute(db, "UPDATE identities SET supervisor_id = NULL WHERE id = %(id)s", id=company.ada)
@@ -64,9 +66,7 @@ async def test_bell_in_the_console_hides_it_too(administrator: httpx2.AsyncClien
     assert "Lovelace" not in page
 
 
-async def test_home_shows_administrators_what_keeps_notifications_from_arriving(
-    administrator: httpx2.AsyncClient, db: Db
-) -> None:
+async def test_home_shows_administrators_problems_of_notifications(administrator: httpx2.AsyncClient, db: Db) -> None:
     assert "cannot send notifications" not in (await administrator.get("/")).text
     await execute(db, "INSERT INTO notification_channels (channel, failing_since) VALUES ('Email', now())")
 

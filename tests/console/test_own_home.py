@@ -1,4 +1,4 @@
-"""Test the home pages of a supervisor and of an employee: what they show, and where they lead."""
+"""Test the content and the links of the home pages of a supervisor and of an employee."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -190,7 +190,7 @@ async def test_employee_sees_the_request_that_explains_access(
     assert "No reason on record" not in shown["access"]
 
 
-async def test_employee_without_an_account_is_invited_to_ask(
+async def test_employee_without_an_account_can_request_access(
     administrator: httpx2.AsyncClient, db: Db, team: Team
 ) -> None:
     shown = await home(administrator, db, team.bob)

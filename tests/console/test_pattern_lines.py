@@ -1,4 +1,4 @@
-"""Patterns of duties as lines of a form."""
+"""Convert patterns of duties to lines of a form and back."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ def read(line: str) -> Pattern:
 
 
 @given(_PERMISSIONS | st.builds(Pattern, application=_NAME, group=_NAME))
-def test_pattern_is_the_same_after_it_was_written_and_read(pattern: Pattern) -> None:
+def test_pattern_survives_a_round_trip(pattern: Pattern) -> None:
     assert read(line_of_pattern(pattern)) == pattern
 
 
@@ -46,7 +46,7 @@ def test_pattern_is_the_same_after_it_was_written_and_read(pattern: Pattern) -> 
         ('5" disks', {"permission": '5" disks'}),
     ],
 )
-def test_line_is_read_as_a_person_means_it(line: str, expected: dict[str, Any]) -> None:
+def test_line_is_parsed(line: str, expected: dict[str, Any]) -> None:
     assert pattern_in(line) == expected
 
 
@@ -60,5 +60,5 @@ def test_line_is_read_as_a_person_means_it(line: str, expected: dict[str, Any]) 
         (Pattern("Core", section="Domestic"), "Core: permission / Domestic /"),
     ],
 )  # fmt: skip
-def test_line_names_application_kind_and_parts(pattern: Pattern, line: str) -> None:
+def test_line_contains_application_kind_and_parts(pattern: Pattern, line: str) -> None:
     assert line_of_pattern(pattern) == line

@@ -21,17 +21,17 @@ NAMES = ["Post", "Wires / Approve", "Wires / Out / Approve", "/ Out / Approve", 
 
 
 @pytest.mark.parametrize("line", NAMES)
-def test_a_line_is_read_as_it_was_written(line: str) -> None:
+def test_line_survives_a_round_trip(line: str) -> None:
     assert line_of(PermissionName(**permission_in(line))).strip() == line
 
 
 def test_section_that_is_left_empty_between_two_slashes_is_read_as_empty() -> None:
-    """The form of a model writes it so."""
+    """The form of a model writes an empty section this way."""
     assert permission_in("Wires /  / Approve") == {"header": "Wires", "section": "", "permission": "Approve"}
 
 
 def test_line_of_many_spaces_is_read() -> None:
-    """A pattern that is matched again from each space would take minutes."""
+    """A regular expression that backtracks at each space would take minutes (ReDoS)."""
     name = f"a{' ' * 50_000}b"
 
     assert permission_in(name) == {"header": "", "section": "", "permission": name}
@@ -114,7 +114,7 @@ async def test_request_form_offers_the_access_of_another_person(
 
     lines = picked(found.text)
     assert "Group / Clerks" in lines
-    # What follows from a group follows again, so it is not requested by itself.
+    # Access through a group is not offered, because the group gives it.
     assert "Wires / Approve" not in lines
     assert found.text.count(" checked>") >= len(lines)
     assert (await ask(administrator, ledger, pick=lines)).status_code == 303
@@ -144,7 +144,7 @@ async def test_model_form_finds_groups_and_permissions(administrator: httpx2.Asy
     assert [one["permission"] for one in draft["permissions"]] == ["Approve"]
 
 
-async def test_draft_with_unknown_names_is_committed_only_on_purpose(
+async def test_draft_with_unknown_names_needs_confirmation(
     administrator: httpx2.AsyncClient, db: Db, ledger: UUID
 ) -> None:
     access = [{"applicationId": str(ledger), "groups": ["Clerk"]}]

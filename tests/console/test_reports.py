@@ -57,7 +57,7 @@ async def test_problems_are_shown_beside_their_fields(administrator: httpx2.Asyn
     assert "ask the operator to set ROLECALL_REPORT_ROOTS" in nowhere.text
 
 
-async def test_an_auditor_runs_reports_and_changes_none(administrator: httpx2.AsyncClient, db: Db) -> None:
+async def test_auditor_can_run_but_not_change_reports(administrator: httpx2.AsyncClient, db: Db) -> None:
     where = (await saved(administrator)).headers["location"]
     await execute(db, "UPDATE console_roles SET role = 'Auditor'")
 
@@ -70,7 +70,9 @@ async def test_an_auditor_runs_reports_and_changes_none(administrator: httpx2.As
     assert (await administrator.post(where, data={"name": "Mine"})).status_code == 403
 
 
-async def test_who_may_not_read_the_list_may_not_run_the_report(administrator: httpx2.AsyncClient, db: Db) -> None:
+async def test_person_who_may_not_read_the_list_cannot_run_the_report(
+    administrator: httpx2.AsyncClient, db: Db
+) -> None:
     made = await administrator.post("/reports/new", data={"name": "Audit", "list": "audit-events"})
     where = made.headers["location"]
     await execute(db, "UPDATE console_roles SET role = 'Reviewer'")
@@ -81,7 +83,7 @@ async def test_who_may_not_read_the_list_may_not_run_the_report(administrator: h
 
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site"])
-async def test_a_link_of_another_site_runs_no_report(administrator: httpx2.AsyncClient, db: Db, site: str) -> None:
+async def test_link_on_another_site_cannot_run_a_report(administrator: httpx2.AsyncClient, db: Db, site: str) -> None:
     where = (await saved(administrator)).headers["location"]
 
     answer = await administrator.get(f"{where}/run", headers={"Sec-Fetch-Site": site})
@@ -104,7 +106,7 @@ async def test_administrators_see_failed_schedules(administrator: httpx2.AsyncCl
     assert "Failed scheduled reports" in (await administrator.get("/")).text
 
 
-# Records that are too many to choose from: they have no names, and a report about one of them is made from its page.
+# Filters by records that have no names: there are too many to choose from. Such a report is created on their page.
 UNNAMED = {"audit-events entityId", "webhook-deliveries accessRequestId"} | {
     f"{name} id" for name in ("changes", "rejects", "dry-run-changes", "dry-run-rejects")
 }

@@ -249,7 +249,7 @@ async def test_review_offers_to_be_closed_after_its_due_date(
     assert ("Close review" in before.text, "Close review" in after.text) == (False, True)
 
 
-async def test_item_without_a_recommendation_comes_without_a_decision(
+async def test_item_without_a_recommendation_has_no_preselected_decision(
     visitor: httpx2.AsyncClient, company: Reviewed, review: str, db: Db
 ) -> None:
     first, *_ = await items_for(db, review, "Carla")
@@ -262,7 +262,7 @@ async def test_item_without_a_recommendation_comes_without_a_decision(
     assert "checked" not in page.text.partition('id="detail"')[2]
 
 
-async def test_new_template_drafts_its_reviews_unless_told_to_open_them(
+async def test_new_template_drafts_its_reviews_unless_it_opens_them(
     administrator: httpx2.AsyncClient, company: Reviewed, db: Db
 ) -> None:
     form = {"type": "Supervisor", "stage1": "Supervisor", "everyMonths": "3", "daysToReview": "30"}
@@ -422,7 +422,9 @@ async def test_population_is_verified_from_the_page(administrator: httpx2.AsyncC
     assert "the same digest" in (await administrator.get(f"/reviews/{review}")).text
 
 
-async def test_form_of_a_review_that_is_no_draft_says_why_not(administrator: httpx2.AsyncClient, review: str) -> None:
+async def test_form_of_an_open_review_explains_why_it_cannot_be_edited(
+    administrator: httpx2.AsyncClient, review: str
+) -> None:
     opened = await administrator.get(f"/reviews/{review}/edit")
     await administrator.post(f"/reviews/{review}/cancel")
     canceled = await administrator.get(f"/reviews/{review}/edit")
@@ -432,7 +434,7 @@ async def test_form_of_a_review_that_is_no_draft_says_why_not(administrator: htt
     assert 'name="dueOn"' not in canceled.text
 
 
-async def test_workspace_says_who_is_no_reviewer(
+async def test_workspace_explains_that_a_person_is_not_a_reviewer(
     administrator: httpx2.AsyncClient, company: Reviewed, review: str
 ) -> None:
     own = await administrator.get(f"/reviews/{review}/work")
@@ -473,7 +475,7 @@ async def test_passed_on_item_says_who_decides_and_that_it_cannot_be_undone(
     assert f"<strong>{name}</strong> decides, since" in page
 
 
-async def test_last_decision_is_undone_with_its_bulk(
+async def test_undo_reverts_the_whole_bulk_decision(
     visitor: httpx2.AsyncClient, company: Reviewed, review: str, db: Db
 ) -> None:
     first, second, third = await items_for(db, review, "Carla")
@@ -572,7 +574,7 @@ async def test_form_of_a_draft_keeps_the_stages_that_it_does_not_show(
     assert (kept, changed) == (3, 1)
 
 
-async def test_form_of_a_template_keeps_what_it_does_not_show(
+async def test_form_of_a_template_keeps_hidden_fields(
     administrator: httpx2.AsyncClient, company: Reviewed, db: Db
 ) -> None:
     person = {"reviewer": "Identity", "identityId": str(company.greta)}

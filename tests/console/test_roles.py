@@ -1,4 +1,4 @@
-"""Test every screen with every role. The screens are read from the application, so none is left out."""
+"""Test every screen with every role. The screens are read from the application, so that none is left out."""
 
 import httpx2
 import pytest
@@ -44,11 +44,11 @@ def test_screens_that_write_need_a_scope() -> None:
         ("POST", "/account"),
         ("POST", "/notifications/read"),
         ("POST", "/notifications/preferences"),
-        # Decided by relation: the person in conflict asks, the owner of the rule and a second person approve.
+        # Checked by relation: the person in conflict requests, the owner of the rule and a second person approve.
         ("POST", "/conflicts/{id:str}/except"),
         ("POST", "/conflicts/{id:str}/approve"),
         ("POST", "/conflicts/{id:str}/withdraw"),
-        # Decided by relation: reviewers decide and submit their own items, owners of applications accept risks.
+        # Checked by relation: reviewers decide and submit their own items, owners of applications accept risks.
         *(("POST", f"/review-items/{{id:str}}/{verb}") for verb in ("decide", "undo", "accept")),
         *(("POST", f"/reviews/{{id:str}}/{verb}") for verb in ("decide", "submit")),
     }
@@ -58,7 +58,7 @@ def test_screens_that_write_need_a_scope() -> None:
 
 
 def test_actions_have_the_same_names_as_in_the_api() -> None:
-    """The audit is filtered by these names. Only the console has those that the API lacks."""
+    """The audit can be filtered by these names. Some actions exist only in the console."""
     own = {"sign_in", "sign_in_by_link", "sign_out", "change_password", "set_role", "make_link"}
     own |= {"create_draft", "draft_changed_files", "change_draft", "try_draft", "save_draft", "discard_draft"}
     own |= {"create_event", "respond_to_several", "archive", "add_rule", "remove_rule", "ask_for_link"}

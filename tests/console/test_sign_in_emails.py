@@ -85,7 +85,7 @@ async def test_identity_source_confirms_the_e_mail(
     assert await signs_in(db, "new@example.com") == ada
 
 
-async def test_event_that_gives_a_person_the_e_mail_of_another_locks_nobody_out(
+async def test_event_with_the_e_mail_of_another_person_locks_nobody_out(
     client: httpx2.AsyncClient, db: Db, config: Config, ada: UUID
 ) -> None:
     eve = await an_identity(db, "Eve", "Else", email="eve@example.com")
@@ -111,7 +111,7 @@ async def test_newcomer_with_a_new_e_mail_signs_in_with_it(client: httpx2.AsyncC
 
 
 async def test_newcomer_of_a_supervisor_signs_in_after_the_e_mail_is_confirmed(db: Db, ada: UUID) -> None:
-    """Ada could enter a second address of her own, and decide as another person."""
+    """Otherwise Ada could enter a second address of her own, and decide as another person."""
     await an_identity(db, "Bob", "Builder", supervisorId=str(ada))
     caller = await caller_of(db, ada)
     newcomer = {"firstName": "New", "lastName": "Comer", "email": "new@example.com", "supervisorId": str(ada)}
@@ -135,10 +135,10 @@ async def test_role_is_given_with_the_confirmed_e_mail(
 
 
 @pytest.mark.parametrize(("scopes", "signed_in"), [((), False), (("identities:write",), True)])
-async def test_event_makes_a_shared_mailbox_no_person_who_signs_in(
+async def test_event_does_not_let_a_shared_mailbox_sign_in(
     client: httpx2.AsyncClient, db: Db, config: Config, scopes: tuple[str, ...], signed_in: bool
 ) -> None:
-    """Everyone who reads a shared mailbox would receive its links."""
+    """Otherwise everyone who reads a shared mailbox would receive its links."""
     mailbox = await an_identity(db, "Payroll", "Team", email="payroll@example.com", identityType="Shared")
     body = {"identityId": str(mailbox), "effectiveDate": TODAY, "identity": {"identityType": "Employee"}}
 

@@ -1,4 +1,4 @@
-"""Test one-time links by e-mail: who gets one, what the page says, and what it does not say."""
+"""Test one-time links by e-mail: who gets one, and that the page does not reveal who exists."""
 
 import re
 from collections.abc import AsyncIterator
@@ -139,7 +139,7 @@ async def test_address_cannot_add_headers_or_recipients(
 
     assert answer.status_code == 200
     assert SENT in answer.text
-    # White space around an address is not part of it; nothing else is sent, and to no other recipient.
+    # White space around an address is ignored; nothing is sent to another recipient.
     assert all(message["to"] == "ada@test.example" and not message["bcc"] for message in mail.messages)
     assert len(mail.messages) == (email.strip() == "ada@test.example")
 
@@ -152,7 +152,7 @@ async def test_requests_from_one_source_are_limited(visitor: httpx2.AsyncClient,
     assert answers == [200] * SIGN_INS_FROM_AN_ADDRESS + [429]
 
 
-async def test_stranger_who_asks_for_links_does_not_keep_the_person_from_signing_in(
+async def test_stranger_who_requests_links_cannot_prevent_the_person_from_signing_in(
     visitor: httpx2.AsyncClient, config: Config, pool: Pool, mail: Mailbox, ada: UUID
 ) -> None:
     for minute in range(40):

@@ -151,7 +151,7 @@ async def test_right_password_is_rejected_beyond_the_rate_limit(
 ) -> None:
     await administrator.post("/account", data={"password": PASSWORD})
     await administrator.post("/sign-out")
-    # The limit applies per minute, so move to the next minute.
+    # The limit applies per minute, so set the clock to the next minute.
     clock.travel_to(facts.now.replace(second=0) + timedelta(minutes=2))
     email = "ada.admin@example.com"
 
@@ -175,7 +175,7 @@ async def test_email_that_looks_like_an_address_counts_as_an_email(visitor: http
 
 
 @pytest.mark.parametrize("given", ["KATE@example.com", "\u212aate@example.com", "k\u0130m@example.com"])
-async def test_email_of_other_letters_is_another_email_in_every_locale(db: Db, given: str) -> None:
+async def test_similar_letters_make_different_emails_in_every_locale(db: Db, given: str) -> None:
     stored = """(VALUES ('kate@example.com' COLLATE "pg_c_utf8"), ('kim@example.com')) AS stored (email)"""
     rows = await fetch_rows(db, f"SELECT email FROM {stored} WHERE {queries.same_email('email')}", email=given)
 
@@ -225,7 +225,7 @@ async def test_only_hashes_of_secrets_are_stored(administrator: httpx2.AsyncClie
 
 
 @pytest.mark.parametrize("status", ["Disabled", "Removed"])
-async def test_person_who_comes_back_has_neither_the_role_nor_the_password_from_before(
+async def test_person_who_returns_has_neither_their_old_role_nor_password(
     administrator: httpx2.AsyncClient, db: Db, status: str
 ) -> None:
     bo = await an_identity(db, "Bo", "Boss", email="bo@example.com")

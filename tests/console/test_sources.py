@@ -1,4 +1,4 @@
-"""The screen of a live source: save it, test the connection, see its state, remove it."""
+"""Test the screen of a live source: save it, test the connection, show its state, remove it."""
 
 import json
 from collections.abc import AsyncIterator
@@ -47,7 +47,7 @@ async def test_application_links_to_its_source(administrator: httpx2.AsyncClient
     assert "Fetch now" not in empty
 
 
-async def test_saved_source_is_tested_and_shown_as_understood(
+async def test_saved_source_is_tested_and_its_first_rows_are_shown(
     administrator: httpx2.AsyncClient, application: UUID, server: RestServer
 ) -> None:
     saved = await save(administrator, application, server.url, authentication="Bearer", secret="s3cret")
@@ -136,7 +136,7 @@ async def test_failure_of_a_database_is_one_readable_line(administrator: httpx2.
     assert "Such as postgresql://db.example.com/hr for SQL" in page.text
 
 
-async def test_failure_is_shown_in_words_and_escaped(
+async def test_failure_is_explained_and_escaped(
     administrator: httpx2.AsyncClient, application: UUID, server: RestServer
 ) -> None:
     await save(administrator, application, server.url)
@@ -149,7 +149,9 @@ async def test_failure_is_shown_in_words_and_escaped(
     assert "<b>people</b>" not in page
 
 
-async def test_problems_stand_beside_their_fields(administrator: httpx2.AsyncClient, application: UUID) -> None:
+async def test_problems_of_a_source_are_shown_beside_their_fields(
+    administrator: httpx2.AsyncClient, application: UUID
+) -> None:
     unlisted = await save(administrator, application, "https://elsewhere.example.com/")
     broken = await save(administrator, application, "http://127.0.0.1:9/", contents="{not json")
     unknown = await save(administrator, application, "http://127.0.0.1:9/", contents='{"Users": {"query": "x"}}')

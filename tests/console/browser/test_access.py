@@ -1,4 +1,4 @@
-"""The auditor's question, answered in a browser."""
+"""Find out in a browser who had access on a past day, as an auditor does."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""Follow a conflict of duties in the browser: shown, routed to the rule's owner, excepted, expired, open again."""
+"""Follow a conflict of duties in the browser: approval by the owner of the rule, an exception, and its expiry."""
 
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
@@ -12,7 +12,9 @@ from tests.duties.separating import conflict_of, finish_again
 from tests.holdings import a_finished_import, an_account
 
 
-async def test_conflict_is_shown_routed_excepted_and_opens_again(browser: Browser, site: Site, site_db: Db) -> None:
+async def test_conflict_is_approved_excepted_and_opens_again_after_expiry(
+    browser: Browser, site: Site, site_db: Db
+) -> None:
     finn = await an_identity(site_db, "Finn", "Santos", email="finn@example.com")
     payroll, grace = site.company.ids["applications"], site.company.ids["people"]
     assert isinstance(payroll, UUID)
@@ -80,7 +82,7 @@ async def request_exception(visit: Visit) -> None:
 
 
 async def import_access(db: Db, application_id: UUID, person: UUID) -> None:
-    """Import the membership that the request asked for."""
+    """Import the requested membership."""
     run = await a_finished_import(db, application_id)
     await an_account(db, application_id, "finn", person, groups=("Clerks",), run=run)
     await finish_again(db, run)
@@ -92,7 +94,7 @@ async def status_of(db: Db, conflict: UUID) -> str:
 
 
 async def until_open(visit: Visit, db: Db, conflict: UUID) -> None:
-    """Wait for the worker, which looks for expired exceptions with each tick."""
+    """Wait until the worker has found the expired exception at its next tick."""
     for _ in range(300):
         if await status_of(db, conflict) == "Open":
             return

@@ -1,4 +1,4 @@
-"""Connect an application live in a browser, then see a request approved, done and proven on its page."""
+"""Connect an application to a live source in a browser, and follow a request until it is verified."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -69,7 +69,7 @@ async def connect(visit: Visit, id: UUID, peer: ScimPeer, username: str) -> None
     await expect(visit.page.locator(".status.finished")).to_be_visible()
 
 
-async def test_application_is_connected_and_a_request_proven(
+async def test_application_is_connected_and_a_request_is_verified(
     scripted: Visit, site_db: Db, peer: ScimPeer, people: list[Employee]
 ) -> None:
     me, boss = scripted.site.company.administrator, scripted.site.company.ids["people"]

@@ -49,7 +49,7 @@ async def mails(db: Db, service: httpx2.AsyncClient, config: Config, tmp_path: P
 
 
 def with_long_words() -> OccurredMail:
-    """Write a message whose names have no place to break a line."""
+    """Return a message with names that have no place for a line break."""
     facts = NotificationFacts(person=LONG, what=LONG, why=LONG)
     base_url = "https://rolecall.example.com"
     note = note_of(default_template(NotificationKind.WAITING), facts, EXAMPLES["recipient"], base_url)
@@ -80,7 +80,7 @@ async def test_every_mail_is_readable_on_a_phone(browser: Browser, mails: list[O
 
 
 async def test_mails_name_people_and_things_and_are_complete(mails: list[OccurredMail]) -> None:
-    """Each mail says who receives it, why, and has one link per note; no GUID outside a link, no empty name."""
+    """Each mail names its recipient and the reason, and has one link per note, no GUID in text, no empty name."""
     for mail in mails:
         said = re.sub(r"https?://\S+", "…", f"{mail.subject}\n{mail.text}")
         assert not re.search(r"[0-9a-f]{8}-[0-9a-f]{4}-", said), said

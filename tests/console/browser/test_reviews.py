@@ -1,4 +1,4 @@
-"""Walk a review through the browser: prepared by an administrator, decided by a supervisor, proven to an auditor."""
+"""Run a review in the browser: an administrator prepares it, a supervisor decides, an auditor verifies the evidence."""
 
 import asyncio
 import re
@@ -78,7 +78,7 @@ async def prepare(visit: Visit, name: str) -> str:
     return page.url.rpartition("/")[2]
 
 
-async def test_review_is_opened_decided_carried_out_and_proven(
+async def test_review_is_opened_decided_carried_out_and_verified(
     browser: Browser, site: Site, site_db: Db, tmp_path: Path
 ) -> None:
     ledger = await a_ledger(site_db, site, "alpha")
@@ -90,7 +90,7 @@ async def test_review_is_opened_decided_carried_out_and_proven(
     await supervisor.go("/")
     await page.get_by_role("link", name="Decide Review of alpha").click()
     await supervisor.sees("0 of 4")
-    # The first item is chosen: keep it, go back, undo, then revoke the right to release.
+    # The first item is selected: keep it, go back, undo, then revoke the permission to release.
     await page.keyboard.press("a")
     await supervisor.sees("1 of 4")
     await page.get_by_role("link", name="Kept").click()
@@ -103,7 +103,7 @@ async def test_review_is_opened_decided_carried_out_and_proven(
     await page.locator("#detail label", has=page.locator("[value=Revoke]")).click()
     await page.get_by_role("button", name="Revoke and go to next").click()
     await supervisor.sees("1 of 4")
-    # The others hold the same access: decide once.
+    # The others hold the same access: decide all at once.
     await page.get_by_role("link", name="By access").click()
     await page.get_by_role("link", name=re.compile("^Decide 3")).click()
     await expect(page.get_by_role("button", name="Keep for all others")).to_be_visible()
@@ -129,7 +129,7 @@ async def test_review_is_opened_decided_carried_out_and_proven(
 
 
 async def prove(browser: Browser, site: Site, db: Db, ledger: Ledger, review: str, folder: Path) -> None:
-    """Download the evidence as an auditor, and check it with the seal that the page shows then."""
+    """Download the evidence as an auditor, and verify it with the seal that the page shows."""
     auditor = await a_visit(browser, site, db, ledger.auditor)
     await auditor.go(f"/reviews/{review}")
     async with auditor.page.expect_download() as started:
@@ -178,7 +178,7 @@ async def undecided(db: Db, review: str) -> list[str]:
 
 
 async def an_open_review(db: Db, ledger: Ledger, name: str) -> str:
-    """Open a review without the browser; no item has a recommendation, so that no comment is required."""
+    """Open a review without the browser. No item has a recommendation, so no comment is required."""
     raw = {
         "name": f"Review of {name}",
         "type": "Supervisor",
@@ -198,7 +198,7 @@ async def decided(db: Db, item: str) -> str | None:
 
 
 async def decide_selected(visit: Visit, third: str, fourth: str) -> None:
-    """Select two items: a key decides both, one key undoes both, and a tick survives another decision."""
+    """Select two items: one key decides both, another undoes both, and a selection survives another decision."""
     page, keys = visit.page, visit.page.keyboard
     for item in (third, fourth):
         await page.locator(f"input[value='{item}']").check()
@@ -215,7 +215,7 @@ async def decide_selected(visit: Visit, third: str, fourth: str) -> None:
     await page.locator(f"input[value='{fourth}']").uncheck()
 
 
-async def test_every_key_of_the_workspace(browser: Browser, site: Site, site_db: Db) -> None:
+async def test_every_key_of_the_workspace_works(browser: Browser, site: Site, site_db: Db) -> None:
     ledger = await a_ledger(site_db, site, "gamma")
     review = await an_open_review(site_db, ledger, "gamma")
     first, second, third, fourth = await undecided(site_db, review)
@@ -236,7 +236,7 @@ async def test_every_key_of_the_workspace(browser: Browser, site: Site, site_db:
     await keys.press("Escape")
     await keys.press("a")
     await visit.sees("1 of 4")
-    # Keep until and change need a value, not mine and against a recommendation a comment: the key asks for it.
+    # Keep Until and Change need a value; Not Mine and contradicting decisions need a comment: the key asks for it.
     await keys.press("u")
     await expect(page.locator("#until")).to_be_focused()
     await page.locator("#until").fill((datetime.now(UTC) + timedelta(days=30)).date().isoformat())
@@ -252,7 +252,7 @@ async def test_every_key_of_the_workspace(browser: Browser, site: Site, site_db:
     await decide_selected(visit, third, fourth)
     await keys.press("n")
     await expect(page.locator("#comment")).to_be_focused()
-    # An invalid person is refused by the service: the choice and the text stay, with the error beside them.
+    # The service refuses an unknown person: the choice and the text are kept, with the error beside them.
     await page.locator("#identityId").fill("Nemo")
     await page.locator("#comment").fill("Not my team")
     await page.get_by_role("button", name="Not Mine: pass on and go to next").click()
@@ -279,7 +279,9 @@ async def test_every_key_of_the_workspace(browser: Browser, site: Site, site_db:
     assert (visit.strays, visit.complaints) == ([], [])
 
 
-async def test_second_tab_of_a_reviewer_shows_what_the_first_one_did(browser: Browser, site: Site, site_db: Db) -> None:
+async def test_second_tab_of_a_reviewer_shows_the_decision_of_the_first(
+    browser: Browser, site: Site, site_db: Db
+) -> None:
     ledger = await a_ledger(site_db, site, "delta")
     review = await an_open_review(site_db, ledger, "delta")
     first, *others = await undecided(site_db, review)
@@ -290,7 +292,7 @@ async def test_second_tab_of_a_reviewer_shows_what_the_first_one_did(browser: Br
 
     await visit.page.keyboard.press("a")
     await visit.sees("1 of 4")
-    # The other tab still shows the item; its decision replaces the first one, and both are in the history.
+    # The other tab still shows the item. Its decision replaces the first one; both are in the history.
     await tab.keyboard.press("r")
     await tab.get_by_text("1 of 4").first.wait_for()
     for item in others:
@@ -312,7 +314,7 @@ async def test_second_tab_of_a_reviewer_shows_what_the_first_one_did(browser: Br
     await visit.context.close()
 
 
-async def test_two_reviewers_decide_at_once(browser: Browser, site: Site, site_db: Db) -> None:
+async def test_two_reviewers_can_decide_at_once(browser: Browser, site: Site, site_db: Db) -> None:
     ledger = await a_ledger(site_db, site, "epsilon")
     review = await an_open_review(site_db, ledger, "epsilon")
     items = await undecided(site_db, review)

@@ -32,7 +32,7 @@ class Clicks:
 
 
 async def shoot(page: Page, name: str) -> None:
-    """Take pictures for a person to look at, in light and dark, wide and narrow, where a folder is named."""
+    """Take pictures in light and dark mode, wide and narrow, if the environment names a folder."""
     if not (folder := os.environ.get("ROLECALL_PICTURES")):
         return
     for scheme in ("light", "dark"):
