@@ -271,7 +271,7 @@ async def test_server_that_ignores_filters_changes_no_other_account(carrying: Ca
 
     await carrying.work()
 
-    assert "does not tell which" in (await carrying.said(id))[0][1]
+    assert "does not show which" in (await carrying.said(id))[0][1]
     assert {method for method, _ in server.asked} == {"GET"}
 
 
