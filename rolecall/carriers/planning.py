@@ -42,7 +42,7 @@ def plan(request: AccessRequestDetail, carrier: Carrier, facts: RequestFacts) ->
         _require_known(request, facts.account)
     steps = _steps(request, carrier, facts)
     if not steps:
-        raise Inexpressible("the approved access asks for no change that a carrier can make")
+        raise Inexpressible("the approved access needs no change that a carrier can make")
     return steps
 
 

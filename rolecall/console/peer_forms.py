@@ -56,7 +56,8 @@ def _place(text: str, said: str) -> str:
     if not found:
         return ""
     before = text.encode()[: int(found[1])].decode(errors="ignore")
-    return f"; it is not JSON from line {before.count(chr(10)) + 1} on, after {before[-_NAMED:].strip() or 'its start'}"
+    line, quoted = before.count("\n") + 1, before[-_NAMED:].strip() or "its start"
+    return f"; the JSON is invalid from line {line} on, after {quoted}"
 
 
 def problems_by_part(error: Invalid) -> dict[str, str]:

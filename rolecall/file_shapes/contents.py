@@ -70,7 +70,7 @@ def _finished(view: View, part: Part) -> Part:
         useless = [profile.header for profile in view.profiles if profile.is_useless]
         if useless:
             part.ignore(useless)
-            part.evidence.append(f"{len(useless)} columns hold only names of classes and are not kept")
+            part.evidence.append(f"{len(useless)} columns contain only names of classes and are not kept")
     secret = [profile.header for profile in view.profiles if looks_secret(profile.header)]
     if secret and part.content == Content.USERS:
         part.evidence.append(f"{', '.join(secret)} looks like a secret and is not kept")

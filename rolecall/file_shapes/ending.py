@@ -40,7 +40,9 @@ def end_after(view: View, part: Part, field: str) -> None:
         part.shape.setdefault("values", {})[field] = {ANY_OTHER: _INACTIVE[field]}
         part.evidence.append(f"{column.header} is the last day: rows with a date before today are not active")
     elif column is not None:
-        part.evidence.append(f"{column.header} may be the last day, in a form that is not clear; it is kept as it is")
+        part.evidence.append(
+            f"{column.header} may be the last day, but its date format is not clear; it is kept unchanged"
+        )
 
 
 def last_day_beside(view: View, part: Part, status: str) -> tuple[Profile, str] | None:

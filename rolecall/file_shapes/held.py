@@ -128,7 +128,7 @@ def _ask_for_state(view: View, part: Part) -> None:
 
 
 def _state_of_grants(view: View, part: Part) -> Profile | None:
-    """Return the status of grants: its header says so, or its values differ between rows of the same account."""
+    """Find the status of grants: by its header, or because its values differ between rows of the same account."""
     taken = {meaning.header for meaning in part.fields.values()}
     named = next((each for each in view.profiles if _is_of_grant(each.header) and each.header not in taken), None)
     if named is not None and named.values and len(named.distinct) <= 12 and not named.is_dated:

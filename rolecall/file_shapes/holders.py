@@ -126,7 +126,7 @@ def find_users(view: View) -> list[Part]:
     lists = sorted((each for each in view.profiles if _lists_groups(each, fields)), key=_rank_of_list)
     if len(lists) > 1:
         rest = ", ".join(each.header for each in lists[1:])
-        evidence.append(f"Memberships come from {lists[0].header} alone; {rest} is kept as it is")
+        evidence.append(f"Memberships come from {lists[0].header} alone; {rest} is kept unchanged")
     parts = [part, *(_listed_memberships(part, each) for each in lists[:1] if key)]
     # Memberships contain these groups; as text of the account they would change with each membership.
     part.ignore(each.header for each in lists[:1] if key)

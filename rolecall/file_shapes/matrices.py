@@ -79,7 +79,7 @@ def _matrix(
     keep = [each.header for each in (*others, *flags, *counts)]
     unpivot = {"keep": keep, "headers": across, "cells": "Access" if is_access else "Value"}
     words = ", ".join(dict.fromkeys(value for each in ticked for value in each.distinct))[:40]
-    evidence = [f"{len(ticked)} columns hold only {words} or nothing: a matrix with a {across} in each header"]
+    evidence = [f"{len(ticked)} columns contain only {words} or nothing: a matrix with a {across} in each header"]
     shape: dict[str, Any] = {"unpivot": unpivot}
     if not is_access and (nothing := _words_for_nothing(ticked)):
         shape["blank"] = nothing

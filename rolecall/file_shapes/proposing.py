@@ -24,7 +24,7 @@ LONGEST_SECONDS = 60.0
 # The number of proposals that one process of the service runs at a time; others wait.
 _AT_ONCE = asyncio.Semaphore(2)
 _LESS = "save the data as CSV, or propose for fewer files at once"
-_TOO_MUCH = f"Reading the files needs more memory than a proposal may take; {_LESS}"
+_TOO_MUCH = f"Reading the files needs more memory than a proposal may use; {_LESS}"
 _TOO_LONG = f"Reading the files takes longer than a proposal may take; {_LESS}"
 _FAULT = "The files cannot be read: an internal error; see the log of the service"
 

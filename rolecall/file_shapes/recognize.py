@@ -84,7 +84,7 @@ _TEXTS = {
     "that they name",
     r"^username [^\s]{1,64} (?:privilege|secret|password) ": "the configuration of a network device, which holds "
     "secrets; export its accounts as CSV",
-    r"^config system admin": "the configuration of a firewall, which holds secrets; export its accounts as CSV",
+    r"^config system admin": "the configuration of a firewall, which contains secrets; export its accounts as CSV",
     r"^(?:local|host|hostssl|hostnossl)[ \t]{1,40}\S{1,200}[ \t]{1,40}\S{1,200}[ \t][^\n]{0,300}"
     r"\b(?:trust|reject|md5|password|scram-sha-256|peer|ident|ldap|cert|gss|sspi|pam|radius)\b": "the configuration of "
     "PostgreSQL that says who may connect; export the roles, for example the output of \\du",
@@ -141,7 +141,7 @@ def _unix_listing(text: str) -> SampleTable | None:
     if not lines or ":" not in lines[0]:
         return None
     if all(re.fullmatch(_SHADOW, line) for line in lines):
-        raise Unreadable("the file is /etc/shadow, which holds password hashes; use the output of getent passwd")
+        raise Unreadable("the file is /etc/shadow, which contains password hashes; use the output of getent passwd")
     for pattern, headers in _UNIX.items():
         if all(re.fullmatch(pattern, line) for line in lines):
             evidence = [f"A {'passwd' if len(headers) > 4 else 'group'} file of Unix, which has no header"]

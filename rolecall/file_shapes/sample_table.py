@@ -45,7 +45,7 @@ class SampleTable(msgspec.Struct):
     # The first lines as they are in the file.
     raw: list[str] = []
     evidence: list[str] = []
-    # Lines beside `header_line` that could be the header.
+    # Other lines that could be the header.
     candidates: list[int] = []
     # Whether no word of the header is known, so that it could be a row.
     is_doubtful: bool = False

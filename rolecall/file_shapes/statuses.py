@@ -94,7 +94,7 @@ def _use_several(view: View, part: Part, found: Sequence[Meaning]) -> None:
     others = [each.header for each in found if each is not best]
     is_combined = len(together) > 1 and _combine(part, together)
     if not is_combined:
-        part.evidence.append(f"{best.header} says who is active; {', '.join(others)} is kept as it is")
+        part.evidence.append(f"{best.header} says who is active; {', '.join(others)} is kept unchanged")
     if rest:
         count = len(set.union(*(inactive[header] for header in rest)) - inactive[best.header])
         text = f"{best.header} and {', '.join(rest)} disagree about {count:,} rows. Which column says who is active?"

@@ -67,7 +67,7 @@ def finished(resource: Resource, kind: ResourceType) -> Resource:
     extensions = [key for key in resource if key.lower().startswith("urn:")]
     whole = {**resource, "schemas": [kind.urn, *extensions]}
     if len(msgspec.json.encode(whole)) > LARGEST_RESOURCE:
-        raise ScimError(f"A {kind.kind} may have at most {byte_size(LARGEST_RESOURCE)}", status=413)
+        raise ScimError(f"A {kind.kind} may be at most {byte_size(LARGEST_RESOURCE)}", status=413)
     return whole
 
 

@@ -157,7 +157,7 @@ def _content_problems(kind: SourceKind, group: str, content: SourceContentBody) 
     if kind is SourceKind.SCIM_PUSH and content.path not in ENDPOINTS:
         yield Problem(f"{place}.path", f"Path must be {' or '.join(ENDPOINTS)}")
     if kind is SourceKind.SCIM and content.paging not in (Paging.NONE, Paging.CURSOR):
-        yield Problem(f"{place}.paging", "SCIM pages by index, or by Cursor")
+        yield Problem(f"{place}.paging", "Paging must be Cursor, or None to page by index")
     if (content.resolve or content.nested) and not content.each:
         yield Problem(f"{place}.each", "Each is required: the attribute with the members")
     if content.resolve and set(content.resolve) != {content.each}:

@@ -41,7 +41,7 @@ class FetchedFile(msgspec.Struct, frozen=True):
     notes: Sequence[str] = ()
 
     def described(self, source: Source) -> str:
-        place = host_of(source.url) or source.url or "what was pushed"
+        place = host_of(source.url) or source.url or "pushed records"
         again = f"; read {self.repeated + 1} times, because the list changed meanwhile" if self.repeated else ""
         notes = "".join(f"; {note}" for note in self.notes)
         return f"fetched {self.records:,} records from {place} by {source.kind}, {self.file.size:,} bytes{again}{notes}"

@@ -94,7 +94,7 @@ class SourceHttp:
     async def _follow(self, url: URL, decode: Decode) -> JsonAnswer:
         for _ in range(_MOST_HOPS):
             if url.origin() != self.root.origin():
-                raise _Refused(f"the server refers to another host, {url.host}, which is not asked")
+                raise _Refused(f"the server refers to another host, {url.host}; only the configured host is allowed")
             answer = await self._ask(url, decode)
             if not isinstance(answer, URL):
                 return answer
@@ -120,7 +120,7 @@ class SourceHttp:
         response arrives.
         """
         if url.origin() != self.root.origin():
-            raise SourceFailed(f"{url.host} is another host, to which nothing is sent")
+            raise SourceFailed(f"{url.host} is not the configured host, so nothing is sent to it")
         content = None if body is None else msgspec.json.encode(body)
         try:
             async with self._session.request(method, url, data=content, headers=_SENT, allow_redirects=False) as answer:
@@ -162,7 +162,9 @@ def _refusal(answer: aiohttp.ClientResponse) -> _Refused:
     if answer.status in _WAIT:
         wait = retry_after(answer.headers.get("Retry-After", "")).total_seconds()
         told = f" and asks to wait {wait:,.0f} s" if wait else ""
-        text = f"the server answers {answer.status}, it is too busy{told}; fetch later, or ask for a higher limit"
+        text = (
+            f"the server responded with {answer.status}: it is too busy{told}; fetch later, or ask for a higher limit"
+        )
         return _Refused(text, is_final=False, pause=wait)
     if answer.status in _CREDENTIALS:
         return _Refused(
@@ -172,7 +174,7 @@ def _refusal(answer: aiohttp.ClientResponse) -> _Refused:
     advice = "; check the URL and the path" if answer.status == _NOT_FOUND else ""
     if answer.status >= 500:
         advice = "; its log has the reason"
-    return _Refused(f"the server answers {answer.status}{advice}", is_final=answer.status < 500)
+    return _Refused(f"the server responded with {answer.status}{advice}", is_final=answer.status < 500)
 
 
 async def _whole(answer: aiohttp.ClientResponse) -> bytes:
@@ -190,9 +192,9 @@ def decoded(content: bytes) -> Any:
     except (msgspec.DecodeError, RecursionError):
         if content.lstrip()[:1] == b"<":
             raise _Refused(
-                "the server answers with a web page instead of JSON; check the URL, and whether it asks to sign in"
+                "the server responded with a web page instead of JSON; check the URL, and whether it asks to sign in"
             ) from None
-        raise _Refused("the answer is not JSON") from None
+        raise _Refused("the response is not JSON") from None
 
 
 @asynccontextmanager

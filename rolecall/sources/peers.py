@@ -18,9 +18,7 @@ NOT_LISTED = "{host} is not in ROLECALL_SOURCE_HOSTS; an operator must add it"
 PRIVATE = (
     "the address of {host} is private or special; to allow it, an operator adds its network to ROLECALL_SOURCE_HOSTS"
 )
-UNENCRYPTED = (
-    "{host} is asked without encryption, which is allowed only for addresses in a network of ROLECALL_SOURCE_HOSTS"
-)
+UNENCRYPTED = "the connection to {host} is not encrypted, which is allowed only in a network of ROLECALL_SOURCE_HOSTS"
 
 
 class Peer(NamedTuple):

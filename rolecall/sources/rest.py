@@ -133,8 +133,8 @@ def records_in(value: Any, path: str) -> list[Any]:
             raise SourceFailed(f"a record is {wrong} instead of an object; set records to the list")
         return found
     names = ", ".join(map(str, list(value)[:_MOST_NAMED])) if isinstance(value, dict) else ""
-    there = f"; the answer has {names}" if names else ""
-    raise SourceFailed(f"{f'{path} is not' if path else 'the answer is not'} a list of records{there}; set records")
+    there = f"; the response has {names}" if names else ""
+    raise SourceFailed(f"{f'{path} is not' if path else 'the response is not'} a list of records{there}; set records")
 
 
 def _total(value: Any, path: str) -> int | None:
@@ -145,7 +145,7 @@ def _total(value: Any, path: str) -> int | None:
         return int(found)
     if isinstance(found, int) and not isinstance(found, bool):
         return found
-    raise SourceFailed(f"the answer has no number at {path}, which total names")
+    raise SourceFailed(f"the response has no number at {path}, the path in total")
 
 
 def _ends_at_first_total(content: SourceContent, progress: Progress) -> bool:
@@ -166,7 +166,7 @@ def _refuse_other_paging(content: SourceContent, answer: JsonAnswer, progress: P
     hint = 'a Link header with rel="next"' if _linked(answer) else _sign_of_more(answer.value, content, progress)
     if hint:
         wrong = f"next is {content.next}" if content.next else f"paging is {content.paging}"
-        raise SourceFailed(f"the answer refers to a next page by {hint}, but {wrong}; correct paging and next")
+        raise SourceFailed(f"the response refers to a next page by {hint}, but {wrong}; correct paging and next")
 
 
 def _sign_of_more(
@@ -205,7 +205,7 @@ def _next_cursor(request: PageRequest, content: SourceContent, answer: JsonAnswe
         return None
     name = content.page_parameter or "cursor"
     if str(cursor) == request.query.get(name):
-        raise SourceFailed("the server refers to the same page again and again")
+        raise SourceFailed("the server keeps referring to the same page")
     return PageRequest(request.url, {**request.query, name: str(cursor)})
 
 
@@ -232,7 +232,7 @@ def _referred(request: PageRequest, target: Any, answer: JsonAnswer) -> PageRequ
     except ValueError:
         raise SourceFailed("the server refers to a next page that is not a URL") from None
     if url == request.url:
-        raise SourceFailed("the server refers to the same page again and again")
+        raise SourceFailed("the server keeps referring to the same page")
     return PageRequest(url, {})
 
 

@@ -140,7 +140,7 @@ def resources_in(answer: Any) -> tuple[list[Any], int]:
     """Return the resources of a ListResponse and its total."""
     total = answer.get("totalResults") if isinstance(answer, dict) else None
     if not isinstance(total, int) or isinstance(total, bool):
-        raise SourceFailed("the answer is not a SCIM ListResponse: it has no totalResults")
+        raise SourceFailed("the response is not a SCIM ListResponse: it has no totalResults")
     # A server may leave out an empty list.
     return records_in(answer, "Resources") if "Resources" in answer else [], total
 
@@ -148,6 +148,6 @@ def resources_in(answer: Any) -> tuple[list[Any], int]:
 def _next_place(page: ScimPage, place: dict[str, str], read: int) -> dict[str, str] | None:
     if "cursor" in place:
         if page.next_cursor and page.next_cursor == place["cursor"]:
-            raise SourceFailed("the server refers to the same page again and again")
+            raise SourceFailed("the server keeps referring to the same page")
         return {"cursor": page.next_cursor} if page.next_cursor else None
     return None if not page.records or read >= (page.records.total or 0) else {"startIndex": str(read + 1)}

@@ -111,7 +111,7 @@ class Snapshot:
         keys = page.ids() if not path else [_key(record, path) for record in page.records]
         if None in keys:
             if path:
-                raise SourceFailed(f"a record has no {path}, which key names")
+                raise SourceFailed(f"a record has no {path}, the configured key")
             mark = hash(page.lines())
             if mark in self._pages:
                 raise _repeated(f"page {self.pages:,}")
@@ -137,7 +137,7 @@ class Snapshot:
         """Reject an attribute `each` that no record has: a typing error would remove all memberships."""
         if self.count and not self._has_each:
             names = ", ".join(self._names[:_MOST_NAMED])
-            raise SourceFailed(f"no record has {self._content.each}, which each names; the first record has {names}")
+            raise SourceFailed(f"no record has {self._content.each}, the configured each; the first record has {names}")
 
     def finish(self) -> None:
         self.require_each()

@@ -108,7 +108,7 @@ async def test_file_with_an_open_question_is_stored_only_as_a_draft(administrato
 @pytest.mark.parametrize(
     ("limit", "value", "sentence"),
     [
-        ("MEMORY", 1, "Reading the files needs more memory than a proposal may take; save the data as CSV"),
+        ("MEMORY", 1, "Reading the files needs more memory than a proposal may use; save the data as CSV"),
         ("LONGEST_SECONDS", 0.0, "Reading the files takes longer than a proposal may take; save the data as CSV"),
     ],
 )

@@ -88,7 +88,7 @@ class ShownTable(msgspec.Struct):
 
 
 def shown_tables(text: str) -> list[ShownTable]:
-    """Return the tables of lists on a page with the HTML of each row; tables of the same list are one.
+    """Return the tables of lists on a page with the HTML of each row; merge tables of the same list.
 
     Rows that head a group are not part of the list.
     """

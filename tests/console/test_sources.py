@@ -145,7 +145,7 @@ async def test_failure_is_explained_and_escaped(
     page = (await administrator.post(f"/applications/{application}/source/test")).text
 
     assert "Fails" in page
-    assert "the answer has <b>people</b>" in unescape(page)
+    assert "the response has <b>people</b>" in unescape(page)
     assert "<b>people</b>" not in page
 
 

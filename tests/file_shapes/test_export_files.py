@@ -65,10 +65,10 @@ def _permission(row: tuple[str, ...]) -> list[str]:
             "output of net user",
         ),
         ("Defaults  env_reset\nroot  ALL=(ALL:ALL) ALL\n%wheel  ALL=(ALL) ALL\n", "a list of sudo rules"),
-        ("username ada privilege 15 secret 9 $9$x\nusername bob privilege 1 password 7 08\n", "which holds secrets"),
+        ("username ada privilege 15 secret 9 $9$x\nusername bob privilege 1 password 7 08\n", "which contains secrets"),
         (
             'config system admin\n    edit "ada"\n        set password ENC SH2abc\n    next\nend\n',
-            "which holds secrets",
+            "which contains secrets",
         ),
         (
             "type=USER_LOGIN msg=audit(1762070122.1:4): pid=1\ntype=USER_END msg=audit(1762070122.2:5): pid=1\n",

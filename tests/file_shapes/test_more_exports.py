@@ -234,7 +234,7 @@ def test_passwd_and_group_of_unix_are_read(tmp_path: Path) -> None:
 def test_shadow_file_is_refused(tmp_path: Path) -> None:
     (file,) = proposed(tmp_path, shadow="root:$6$x$y:19000:0:99999:7:::\nada:!:19000:0:99999:7:::\n").files
 
-    assert file.problem == "the file is /etc/shadow, which holds password hashes; use the output of getent passwd"
+    assert file.problem == "the file is /etc/shadow, which contains password hashes; use the output of getent passwd"
 
 
 def test_row_for_each_group_of_a_user_is_read(tmp_path: Path) -> None:

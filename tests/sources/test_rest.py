@@ -115,21 +115,21 @@ def _same_cursor(server: RestServer, _: web.Request) -> web.StreamResponse:
 FAULTS: dict[str, tuple[Fault, str]] = {
     "stops half-way": (_on_page(2, HangUp), "closed the connection before the page was complete"),
     "page twice": (_repeat_first_page, "the record with id u000000 came twice"),
-    "server error": (_on_page(2, lambda: web.Response(status=500)), "the server answers 500"),
-    "not found": (_on_page(1, lambda: web.Response(status=404)), "the server answers 404"),
+    "server error": (_on_page(2, lambda: web.Response(status=500)), "the server responded with 500"),
+    "not found": (_on_page(1, lambda: web.Response(status=404)), "the server responded with 404"),
     "web page": (
         _on_page(2, lambda: web.Response(text="<html>Sign in</html>", content_type="text/html")),
         "a web page instead of JSON",
     ),
-    "no JSON": (_on_page(1, lambda: web.Response(text='[{"id":')), "the answer is not JSON"),
+    "no JSON": (_on_page(1, lambda: web.Response(text='[{"id":')), "the response is not JSON"),
     "credentials expired": (_on_page(2, lambda: web.Response(status=401)), "refuses the credentials (401)"),
     "endless pages": (_endless, "larger than 5,000 bytes"),
     "endless empty pages": (_endless_nothing, "the list does not end"),
-    "same cursor": (_same_cursor, "the same page again and again"),
-    "no list": (_on_page(1, lambda: web.json_response({"people": [], "count": 0})), "the answer has people, count"),
+    "same cursor": (_same_cursor, "keeps referring to the same page"),
+    "no list": (_on_page(1, lambda: web.json_response({"people": [], "count": 0})), "the response has people, count"),
     "texts": (_on_page(1, lambda: web.json_response({"items": ["ada"]})), "a record is a text instead of an object"),
     "nulls": (_on_page(1, lambda: web.json_response({"items": [None]})), "a record is null instead of an object"),
-    "busy": (_on_page(2, lambda: web.Response(status=429)), "the server answers 429"),
+    "busy": (_on_page(2, lambda: web.Response(status=429)), "the server responded with 429"),
     "long wait": (
         _on_page(2, lambda: web.Response(status=429, headers={"Retry-After": "86400"})),
         "asks to wait 86,400 s",
@@ -225,7 +225,7 @@ async def test_sign_of_more_records_fails_the_import(
     run = await sourcing.fetch()
 
     assert run["status"] == "Failed", run["log"]
-    assert "the answer refers to a next page by" in run["log"]
+    assert "the response refers to a next page by" in run["log"]
 
 
 async def test_end_of_a_list_does_not_indicate_more_records(sourcing: Sourcing, server: RestServer) -> None:
@@ -366,7 +366,7 @@ async def test_group_of_many_members_becomes_one_record_each(
     await sourcing.put(server.url, contents=contents)
     (_, tested), wrong = (await sourcing.test())["contents"], await sourcing.fetch()
 
-    reason = "no record has Members, which each names; the first record has id, displayName, members"
+    reason = "no record has Members, the configured each; the first record has id, displayName, members"
     assert (wrong["status"], tested["problem"]) == ("Failed", reason)
     assert reason in wrong["log"]
 
@@ -407,7 +407,7 @@ async def test_unencrypted_connection_needs_a_listed_network(
 
     run = await sourcing.fetch()
 
-    assert "localhost is asked without encryption, which is allowed only" in run["log"]
+    assert "the connection to localhost is not encrypted, which is allowed only" in run["log"]
     assert server.asked == []
 
 

@@ -118,7 +118,7 @@ def _check_status(status: int) -> None:
     if status == 404:
         raise FileNotFoundError(NOT_THERE)
     if status != 200:
-        raise OSError(f"the server answers {status}")
+        raise OSError(f"the server responded with {status}")
 
 
 def _is_inside(root: URL, url: URL) -> bool:

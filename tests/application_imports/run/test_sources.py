@@ -69,8 +69,8 @@ CASES: dict[str, tuple[Behaviour, str]] = {
         sending(OK, b"Transfer-Encoding: chunked\r\n\r\n", b"4\r\nUser\r\nff\r\nname"),
         "the server closed the connection after",
     ),
-    "answers 500": (sending(b"HTTP/1.1 500 Oh\r\nContent-Length: 0\r\n\r\n"), "the server answers 500"),
-    "answers a part": (sending(b"HTTP/1.1 206 P\r\nContent-Length: 1\r\n\r\nx"), "the server answers 206"),
+    "answers 500": (sending(b"HTTP/1.1 500 Oh\r\nContent-Length: 0\r\n\r\n"), "the server responded with 500"),
+    "answers a part": (sending(b"HTTP/1.1 206 P\r\nContent-Length: 1\r\n\r\nx"), "the server responded with 206"),
     "answers no HTTP": (sending(b"220 ftp ready\r\n\r\n"), "cannot be read: "),
     "redirects to no URL": (sending(b"HTTP/1.1 302 F\r\nLocation: http://[\r\n\r\n"), "cannot be read: "),
 }
