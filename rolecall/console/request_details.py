@@ -90,7 +90,7 @@ def may_take(standing: permitted.Standing) -> bool:
 def reviewer_for(
     person: Person, awaited: RequirementType | None, asked: dict[UUID, str], standing: permitted.Standing
 ) -> UUID | None:
-    """Return the reviewer for whom the person responds: preferably themselves, and preferably one that is allowed."""
+    """Return the first reviewer, beginning with the person, for whom the person may respond; else the first asked."""
     if awaited is None:
         return None
     mine = [id for id in person.answers_as(awaited) if id in asked]
@@ -111,7 +111,7 @@ def _waits_for(
 async def _followed(
     db: Db, request: AccessRequestDetail, carrying: CarrierProgress | None, awaited: RequirementType | None
 ) -> str | None:
-    """Return the state to follow while a carrier or a verifying import is next; None if the page need not follow it."""
+    """Return the progress that the page follows while a carrier or a verifying import works; otherwise None."""
     if carrying is None or carrying.state is CarriedState.HELD or awaited not in _WITHOUT_PEOPLE:
         return None
     waits_for = _waits_for(request, awaited, carrying)

@@ -119,7 +119,7 @@ def test_request_in_progress_is_answered_before_shutdown(tmp_path: Path) -> None
         )
         with socket.create_connection(("127.0.0.1", service.port)) as slow:
             slow.sendall(head.encode())
-            assert slow.recv(100).startswith(b"HTTP/1.1 100")  # the application has started to read the body
+            assert slow.recv(100).startswith(b"HTTP/1.1 100")  # The application has started to read the body.
             service.process.send_signal(signal.SIGTERM)
             eventually(lambda: not service.answers("/healthz"))
             slow.sendall(body)
