@@ -93,7 +93,8 @@ def _by_values(content: Content, profile: Profile) -> Iterable[Meaning]:
     if "Email" in fields and profile.emails > 0.9:
         yield Meaning(profile.header, "Email", 0.5, "its values are e-mail addresses")
     is_status = profile.statuses == 1 and 1 < len(profile.distinct) <= 8 and not profile.ticks
-    # Owner and member are states of an account in some exports and roles in others, so the header must not mean a group.
+    # Owner and member are states of an account in some exports and roles in others, so the header must not mean a
+    # group.
     is_status = is_status and not known_for("Group").intersection(names_of(profile.header))
     if "Active" in fields and is_status and not words_of(profile.header) & FEATURES:
         yield Meaning(profile.header, "Active", 0.45, f"its values are {', '.join(profile.distinct[:3])}")
@@ -121,7 +122,8 @@ def _judged(meaning: Meaning, profile: Profile) -> Meaning:
         case "Email":
             score *= 0.3 + 0.7 * profile.emails
         case "Active" | "Status" if profile.numbers == 1 and profile.statuses < 1:
-            # If a column is certainly a status, a few codes become questions; otherwise numbers are unlikely as a status.
+            # If a column is certainly a status, a few codes become questions; otherwise numbers are unlikely as a
+            # status.
             score *= 0.6 if score > _CERTAIN and len(profile.distinct) <= _MOST_CODES else 0.2
         case "Active" | "Status":
             score *= 0.35 + 0.65 * profile.statuses if profile.statuses or len(profile.distinct) > 12 else 0.8
