@@ -211,6 +211,12 @@ def _with(query: dict[str, Any], **changes: Any) -> str:
     return f"?{urlencode(kept)}" if kept else "?"
 
 
+def chosen(query: dict[str, Any], field: str) -> str:
+    """Return the value of a filter as addresses have it, empty without one."""
+    value = query.get(field)
+    return "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
 @cache
 def _asset(name: str) -> str:
     """Return the URL of a file in `static`, with its checksum, so that browsers fetch a changed file."""
@@ -322,4 +328,5 @@ _environment.globals |= {
     "meter": meter,
     "shares": shares,
     "with_query": _with,
+    "chosen": chosen,
 }

@@ -124,6 +124,12 @@ async def by_name(
     return await with_missing(db, await found.completed(db, with_counts), filters.application_id, as_of)
 
 
+async def are_totals_stored(db: Db, filters: EntitlementFilters) -> bool:
+    """Return whether the list keeps the number of matches, so that none must be counted."""
+    is_kept = set(filters.columns()) <= set(ENTITLEMENTS.facets)
+    return filters.are_listed() and is_kept and (bool(filters.application_id) or not await _some_archived(db))
+
+
 async def _some_archived(db: Db) -> bool:
     found: bool = await fetch_value(
         db,
@@ -164,14 +170,10 @@ async def _searched(db: Db, page: int, filters: EntitlementFilters) -> Page[Enti
 
     Matches are counted, so the cost grows with the catalogue.
     """
-    conditions, values = _conditions(filters)
-    condition = f"WHERE e.list_key IS NOT NULL{conditions}"
-    if filters.application_id is None:
-        condition += " AND e.application_id NOT IN (SELECT id FROM applications WHERE is_archived)"
     if page == EVERYTHING:
-        everything = f"SELECT {_COLUMNS} FROM entitlements e {_JOINS} {condition} ORDER BY e.list_key"
-        return whole(from_row, everything, **values)
-    rows = f"FROM entitlements e {condition}"
+        rows, values = rows_that_match(filters, _JOINS)
+        return whole(from_row, f"SELECT {_COLUMNS} {rows} ORDER BY e.list_key", **values)
+    rows, values = rows_that_match(filters)
     ids = await fetch_page(
         db,
         lambda row: row[0],
@@ -182,6 +184,14 @@ async def _searched(db: Db, page: int, filters: EntitlementFilters) -> Page[Enti
     )
     found = await by_id(db, ids.items)
     return Page([found[id] for id in ids.items], ids.total_count, page, ids.page_size, ids.total_pages)
+
+
+def rows_that_match(filters: EntitlementFilters, joins: str = "") -> tuple[str, dict[str, Any]]:
+    """Return the FROM and WHERE of the entitlements `e` that the filters find, and their values."""
+    conditions, values = _conditions(filters)
+    if filters.application_id is None:
+        conditions += " AND e.application_id NOT IN (SELECT id FROM applications WHERE is_archived)"
+    return f"FROM entitlements e {joins} WHERE e.list_key IS NOT NULL{conditions}", values
 
 
 _MOST_SUGGESTED = 20

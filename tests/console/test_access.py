@@ -36,6 +36,38 @@ async def test_the_catalogue_lists_and_filters_groups_and_permissions(
     assert "No group or permission found" in await text_of(administrator, "/access", search="nothing like it")
 
 
+async def test_filters_beside_the_catalogue_count_what_they_find_and_can_be_removed(
+    administrator: httpx2.AsyncClient, db: Db
+) -> None:
+    await a_ledger(db)
+
+    every = await text_of(administrator, "/access")
+    page = (await administrator.get("/access", params={"kind": "Group"})).text
+
+    assert "Kind Group 2 Permission 2" in every
+    assert "Risk Critical" in every
+    assert 'href="?kind=Permission"' in page
+    assert re.search(r'href="\?" aria-current="true"><span>Group</span>', page)
+
+
+async def test_the_catalogue_of_a_past_day_names_applications_without_data(
+    administrator: httpx2.AsyncClient, db: Db
+) -> None:
+    await a_ledger(db)
+    await execute(db, "UPDATE application_imports SET build_end = now() - interval '9 days'")
+    today = datetime.now(UTC).date()
+
+    then = await text_of(administrator, "/access", asOf=str(today - timedelta(days=3)))
+    before = await text_of(administrator, "/access", asOf="2020-01-01")
+    ahead = await text_of(administrator, "/access", asOf=str(today + timedelta(days=3)))
+
+    assert "As the imports showed it at the end of" in then
+    assert "Wire approvers" in then
+    assert "Ledger: no data before" in before
+    assert "Wire approvers" not in before
+    assert "As of must not be in the future" in ahead
+
+
 async def test_an_entitlement_shows_who_held_it_on_a_past_day_and_how(
     administrator: httpx2.AsyncClient, db: Db
 ) -> None:

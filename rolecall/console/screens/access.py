@@ -5,6 +5,7 @@ from datetime import date, datetime
 from typing import Any
 from uuid import UUID
 
+import msgspec
 from litestar.handlers import HTTPRouteHandler
 
 from rolecall.access_models import queries as models
@@ -20,6 +21,7 @@ from rolecall.console.frame import screen
 from rolecall.console.holders_chart import ChartPeriod, holders_chart
 from rolecall.console.inputs import Form, a_day, some_words
 from rolecall.console.picking import line_of
+from rolecall.console.rendering import chosen
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts
 from rolecall.core.config import Config
@@ -30,6 +32,7 @@ from rolecall.effective_access import holders
 from rolecall.effective_access.over_time import first_data
 from rolecall.effective_access.shapes import Holding
 from rolecall.entitlements import actions, queries
+from rolecall.entitlements.facets import Facets, facets
 from rolecall.entitlements.model import EntitlementKind
 from rolecall.entitlements.shapes import EntitlementDetail
 from rolecall.identities.authority import RecordType
@@ -46,11 +49,14 @@ _QUERY = {
     "tag": some_words,
     "ownerId": a_guid,
     "person": some_words,
+    "asOf": a_day,
 }
+# How many applications are filters of their own; the others are in a select field.
+_MOST_APPLICATIONS = 12
 
 
 @screen("GET", "/access", scope=Scope.APPLICATIONS_READ, query=_QUERY)
-async def show_catalogue(db: Db, caller: Caller, query: dict[str, Any]) -> HtmlPage:
+async def show_catalogue(db: Db, caller: Caller, query: dict[str, Any], config: Config, facts: Facts) -> HtmlPage:
     owner = await person_filter(db, {**query, "identityId": query.get("ownerId")}, caller)
     filters = queries.EntitlementFilters(
         application_id=query.get("applicationId"),
@@ -61,17 +67,51 @@ async def show_catalogue(db: Db, caller: Caller, query: dict[str, Any]) -> HtmlP
         tag=query.get("tag") or None,
         owner_id=owner.id,
     )
+    asked = query.get("asOf")
+    day = asked if asked and asked < facts.today else None
+    moment = end_of(day, config)
+    applications = await console.live_applications(db)
+    found = await facets(db, filters, [one.id for one in applications])
     return HtmlPage(
         "access.html",
         {
-            "page": await queries.by_name(db, query["page"], filters),
+            "page": await queries.by_name(db, query["page"], filters, moment),
             "query": query,
             "who": owner,
-            "applications": [(str(one.id), one.name) for one in await console.live_applications(db)],
-            "kinds": list(EntitlementKind),
-            "risks": list(Level),
+            "as_of": day,
+            "end_of_day": moment and moment.isoformat(),
+            "today": facts.today,
+            "bad_day": FUTURE if asked and asked > facts.today else None,
+            "more_applications": len(applications) > _MOST_APPLICATIONS,
+            "applications": [(str(one.id), one.name) for one in applications],
+            "facets": _facets(found, query, {one.id: one.name for one in applications}),
         },
     )
+
+
+class Facet(msgspec.Struct, frozen=True):
+    """A filter whose values are links: the field of the query, and each value with its label and number."""
+
+    title: str
+    field: str
+    values: list[tuple[str, str, int]]
+
+
+def _facets(found: Facets, query: dict[str, Any], names: dict[UUID, str]) -> list[Facet]:
+    """List the filters; values that find nothing are left out, except those that are chosen."""
+    most = sorted(found.applications, key=lambda one: -found.applications[one])[:_MOST_APPLICATIONS]
+    every = [
+        Facet("Risk", "riskRating", [(level, level, found.risks[level]) for level in reversed(Level)]),
+        Facet("Application", "applicationId", [(str(id), names[id], found.applications[id]) for id in most]),
+        Facet("Kind", "kind", [(kind, kind, found.kinds[kind]) for kind in EntitlementKind]),
+        Facet("Owner", "ownerId", [(str(owner.id), owner.name, total) for owner, total in found.owners]),
+        Facet("More", "isPrivileged", [("true", "Privileged", found.privileged)]),
+    ]
+    kept = [
+        Facet(one.title, one.field, [value for value in one.values if value[2] or value[0] == chosen(query, one.field)])
+        for one in every
+    ]
+    return [one for one in kept if one.values]
 
 
 def end_of(day: date | None, config: Config) -> datetime | None:

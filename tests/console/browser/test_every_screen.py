@@ -18,7 +18,8 @@ AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text()
 STANDARDS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 TABS = {f"/applications/{{id:str}}?tab={tab}" for tab in ("connector", "imports", "permissions")}
 # Downloads, fragments and the printable report, which are not pages of the console.
-NOT_PAGES = ("/log", "/run", ".csv", ".jsonl", "{file:str}", "/sign-in/{id:str}", "/evidence", "/report")
+FILES = ("/log", "/run", ".csv", ".jsonl", "{file:str}", "/export/{id:str}", "/evidence", "/report")
+NOT_PAGES = (*FILES, "/sign-in/{id:str}")
 SHOWN = {path for method, path in SCREENS.keys() - PROVIDER if method == "GET" and not path.endswith(NOT_PAGES)}
 # Other states of screens: a record of another person, a page that does not exist.
 STATES = {
