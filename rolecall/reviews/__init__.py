@@ -2,12 +2,12 @@
 
 model, shapes, bodies, queries, routes            reviews and their items; item_queries.py lists items
 actions.py, opening.py, closing.py                draft, preview, open, close, complete and cancel a review
-population.py, equation.py, digests.py            what is reviewed, counted and hashed
-reviewers.py, permitted.py, facts.py              who decides, who may, and the facts behind a recommendation
-deciding.py, moving.py, submitting.py             decide, give to another reviewer, sign
+population.py, equation.py, digests.py            take, count and hash what is reviewed
+reviewers.py, permitted.py, facts.py              who decides, who may decide, and facts for recommendations
+deciding.py, moving.py, submitting.py             decide items, give them to other reviewers, sign decisions
 remediating.py, accepting.py                      requests that carry decisions out; accepted risks
 comparing.py, following.py, unexplained.py        what the worker does after imports, requests and due dates
 changes.py, steps.py, events.py                   records: by the service, by people, for webhooks and notifications
-templates.py, coverage.py, quality.py             reviews that repeat, who is covered, how reviewers decide
+templates.py, coverage.py, quality.py             reviews that repeat, reviewed applications, how reviewers decide
 workspace.py, new_access.py, reason_lists.py      what the workspace of a reviewer shows
 """

@@ -1,4 +1,4 @@
-"""Accept flagged access for a while: by the owner of the application, never by the reviewer who flagged it."""
+"""Accept flagged access until a date. The owner of the application accepts, never the reviewer who flagged it."""
 
 from datetime import datetime
 from uuid import UUID
@@ -21,8 +21,11 @@ from rolecall.tokens.queries import own_id
 
 
 async def accept(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> ReviewItemDetail:
-    """Keep flagged access until a date, with a reason. The item stays flagged, and its review can complete."""
-    # The review first, as submitting does, to avoid deadlocks.
+    """Keep flagged access until a date, with a reason.
+
+    The item stays flagged, but no longer keeps its review from completing.
+    """
+    # Lock the review before its item, as submitting does, to avoid deadlocks.
     review = await queries.plan_of(db, await item_queries.review_of(db, id), lock=True)
     item = await item_queries.get_item(db, id, lock=True)
     body = check(AcceptBody, raw, await with_mentioned_identities(db, facts, raw))
@@ -60,7 +63,7 @@ async def accept(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> Re
 
 
 async def may_accept(db: Db, caller: Caller, item: ReviewItemDetail) -> bool:
-    """Return whether this person could accept the item now, so that the console offers it."""
+    """Return whether this person can accept the item now, so that the console offers it."""
     if item.status is not ReviewItemStatus.FLAGGED or not (item.is_submitted or item.related_items):
         return False
     try:
@@ -71,13 +74,13 @@ async def may_accept(db: Db, caller: Caller, item: ReviewItemDetail) -> bool:
 
 
 async def _is_closed(db: Db, review_id: UUID) -> bool:
-    """Return whether the review is closed, so that items without a decision were decided by its rules."""
+    """Return whether the review has ended, so that its rules decided the items without a decision."""
     sql = "SELECT status IN ('Closed', 'Completed') FROM reviews WHERE id = %(id)s"
     return bool(await fetch_value(db, sql, id=review_id))
 
 
 async def _postpone_removal(db: Db, caller: Caller, item_id: UUID, now: datetime) -> None:
-    """Snooze an open request whose items are all accepted, until the first acceptance ends."""
+    """Snooze an open request, if all its items are accepted, until the first acceptance ends."""
     rows = await fetch_rows(
         db,
         """SELECT q.id, min(o.accepted_until) FROM review_items c JOIN access_requests q ON q.id = c.request_id
@@ -88,14 +91,14 @@ async def _postpone_removal(db: Db, caller: Caller, item_id: UUID, now: datetime
         now=now,
     )
     for request_id, until in rows:
-        text = f"The owner accepts the access until {until:%Y-%m-%d}"
+        text = f"The access is accepted until {until:%Y-%m-%d}"
         await moving.move(db, SNOOZE, [request_id], caller, now, text, snoozed_until=until)
 
 
 async def _accepting(db: Db, caller: Caller, item: ReviewItemDetail, given: UUID | None) -> UUID:
-    """Return the person who accepts: the application's owner or, if it has none, an administrator."""
+    """Return the person who accepts: the application's owner or, if there is none who can, an administrator."""
     if caller.is_person and given not in (None, caller.id):
-        raise Invalid.on("identityId", "Identity ID must be yours: people accept for themselves alone")
+        raise Invalid.on("identityId", "Identity ID must be your own: you cannot accept for another person")
     if not caller.is_person and given is None:
         raise Invalid.on("identityId", "Identity ID is required: a token records the acceptance of a person")
     person = given or caller.id
@@ -104,7 +107,7 @@ async def _accepting(db: Db, caller: Caller, item: ReviewItemDetail, given: UUID
             "The reviewer who decided an item cannot accept it. Ask the owner of the application or an administrator"
         )
     if await _is_own(db, item, [person, await own_id(db, caller)]):
-        raise Conflict("It is about their own account; another person must accept it")
+        raise Conflict("The item is about this person's own account; another person must accept it")
     owners = await fetch_rows(
         db,
         """SELECT o.owner_id FROM review_items c JOIN applications o ON o.id = c.application_id
@@ -135,7 +138,7 @@ async def _is_own(db: Db, item: ReviewItemDetail, people: list[UUID]) -> bool:
 
 
 async def _has_decided(db: Db, item: ReviewItemDetail, people: list[UUID]) -> bool:
-    """Return whether one of these people decided the item, as its reviewer, as a stand-in or through a token."""
+    """Return whether one of these people decided the item, as its reviewer, as a stand-in or with their token."""
     found: bool = await fetch_value(
         db,
         f"""SELECT c.reviewer_id = ANY(%(people)s) OR EXISTS (

@@ -1,4 +1,4 @@
-"""Write reviews: draft, preview and open them."""
+"""Draft, preview, change and open reviews, and check their populations."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -44,7 +44,7 @@ _LIVE = "A review that is {} cannot be {}"
 
 
 async def create_review(db: Db, caller: Caller, raw: Json, facts: Facts) -> ReviewDetail:
-    """Draft a review; it takes its population when it is opened."""
+    """Draft a review. Its population is taken when it is opened."""
     known = await with_mentioned_applications(db, await with_mentioned_identities(db, facts, raw), raw)
     body = check(NewReview, raw, known)
     id = await insert_review(db, caller, body, facts.now)
@@ -105,10 +105,10 @@ def _columns(body: ReviewFields) -> dict[str, Any]:
 
 
 def require_fitting_stages(type: ReviewType, stages: Iterable[ReviewStage | ReviewStageBody]) -> None:
-    """Refuse reviewers that no item of the type can have."""
+    """Refuse a stage whose reviewer the items of this type do not have."""
     by_supervisor = any(stage.reviewer is StageReviewer.SUPERVISOR for stage in stages)
     if by_supervisor and subject_of(type) in (ItemSubject.GROUP, ItemSubject.MODEL):
-        raise Invalid.on("stages", f"A review of type {type} is about no person, so it has no supervisor")
+        raise Invalid.on("stages", f"A review of type {type} is not about people, so supervisors cannot review it")
 
 
 async def change_review(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> ReviewDetail:
@@ -130,7 +130,7 @@ async def change_review(db: Db, caller: Caller, id: str, raw: Json, facts: Facts
         raise Conflict(_LIVE.format(review.status, "changed"))
     require_fitting_stages(body.type or review.type, body.stages or review.stages)
     if columns:
-        # A later due date lifts the hold; closing looks again.
+        # A later due date lifts the hold; the next close counts the flagged accounts again.
         changes = ", ".join(["held = NULL", *(f"{name} = %({name})s" for name in columns)])
         await execute(db, f"UPDATE reviews SET {changes} WHERE id = %(id)s", **{**columns, "id": review.id})
     if review.status is ReviewStatus.OPEN and body.due_on:
@@ -140,7 +140,7 @@ async def change_review(db: Db, caller: Caller, id: str, raw: Json, facts: Facts
 
 
 async def preview_review(db: Db, id: str, now: datetime) -> ReviewPreview:
-    """Return what a draft would contain. Only temporary tables are written."""
+    """Return what a draft would contain. Write only temporary tables."""
     review = await queries.plan_of(db, id)
     if review.status is not ReviewStatus.DRAFT:
         raise Conflict(_LIVE.format(review.status, "previewed"))
@@ -152,7 +152,7 @@ async def open_review(
 ) -> ReviewDetail:
     """Take the population, pinned to import numbers, and store its items with their reviewers.
 
-    `is_collected`: this transaction has taken the whole population of the applications already.
+    With `is_collected`, an earlier call in this transaction has read the whole population of the applications.
     """
     review = await queries.plan_of(db, id, lock=True)
     if review.status is not ReviewStatus.DRAFT:
@@ -181,7 +181,7 @@ async def open_review(
 
 
 async def move_review(db: Db, review: ReviewDetail, to: ReviewStatus, verb: str, **columns: object) -> None:
-    """Move a review by one compare-and-set of its status."""
+    """Change the status of a review with one compare-and-set."""
     changes = "".join(f", {name} = %({name})s" for name in columns)
     moved = await execute(
         db,
@@ -196,10 +196,10 @@ async def move_review(db: Db, review: ReviewDetail, to: ReviewStatus, verb: str,
 
 
 async def check_population(db: Db, id: str) -> PopulationCheck:
-    """Take the population again from the pinned imports, and compare it with what was stored."""
+    """Take the population again from the pinned imports, and compare its digest with the stored one."""
     review = await queries.plan_of(db, id)
     if review.opened_on is None or review.digest is None:
-        raise Conflict("A review has a population after it was opened")
+        raise Conflict("This review has no population yet: it was not opened")
     what = Taking(type=review.type, scope=review.scope, moment=review.opened_on, review_id=review.id)
     await population.take(db, what)
     again = await digests.taken_digest(db, what.subject)

@@ -1,4 +1,4 @@
-"""What comes in: the bodies of the operations on reviews, items and templates."""
+"""Request bodies of the operations on reviews, items and templates."""
 
 import re
 from datetime import datetime
@@ -44,7 +44,7 @@ from rolecall.settings.policy import Level
 
 
 class ScopeFields(Body):
-    """The parts of a scope that name no record."""
+    """The fields of a scope that need no lookup of records."""
 
     min_risk: Maybe[Annotated[Level, one_of(Level)] | None] = None
     departments: Annotated[list[Name256], Field(max_length=1000)] = Field([])
@@ -52,7 +52,7 @@ class ScopeFields(Body):
 
 
 class ScopeBody(ScopeFields):
-    """What a review covers; a part that is omitted does not narrow it."""
+    """What a review covers; an omitted field does not narrow it."""
 
     application_ids: Annotated[list[LiveApplicationId], Field(max_length=1000)] = Field([])
     entitlement_ids: Annotated[list[Guid], Field(max_length=1000)] = Field([])
@@ -139,7 +139,7 @@ class ReviewChanges(ReviewFields):
 
 
 class CloseBody(Body):
-    """`confirm` closes a review although that flags many accounts."""
+    """`confirm` closes a review even if that flags many accounts."""
 
     confirm: Flag = False
 
@@ -173,7 +173,7 @@ class _DecisionFields(Body):
 
 
 class DecideBody(_DecisionFields):
-    """A decision. A token names the reviewer; `identityId` is who should decide instead, for Not Mine."""
+    """A decision. A token names the reviewer; for Not Mine, `identityId` is the person who should decide instead."""
 
     identity_id: Maybe[IdentityId | None] = None
 
@@ -190,7 +190,7 @@ class ItemFilterFields(Body):
 
 
 def require_known_filters(raw: Json) -> None:
-    """Refuse names of filters that do not exist."""
+    """Refuse filters that do not exist."""
     known = {to_camel(name) for name in ItemFilterFields.model_fields}
     given = raw.get("filters")
     unknown = sorted(given.keys() - known) if isinstance(given, dict) else []
@@ -203,7 +203,7 @@ MOST_IDS = 10_000
 
 
 class DecideSeveralBody(_DecisionFields):
-    """One decision about several items of a reviewer: those in `itemIds`, or all that the filters find."""
+    """One decision about several items of a reviewer: the items in `itemIds`, or all that match the filters."""
 
     item_ids: Annotated[list[Guid], Field(min_length=1, max_length=MOST_IDS)] | None = None
     filters: ItemFilterFields | None = None
@@ -226,7 +226,7 @@ def _ends_in_time(until: datetime, info: ValidationInfo) -> datetime:
 
 
 class AcceptBody(Body):
-    """Keep flagged access for a while. A token names the person who accepts it in `identityId`."""
+    """Keep flagged access until a date. A token names the person who accepts it in `identityId`."""
 
     reason: Annotated[SomeText, Field(max_length=2048)]
     until: Annotated[Moment, AfterValidator(_ends_in_time)]
@@ -234,13 +234,13 @@ class AcceptBody(Body):
 
 
 class SubmitBody(Body):
-    """Sign the decisions. A token names the reviewer; `statement`, if given, must be that of the review."""
+    """Sign the decisions. A token names the reviewer; `statement`, if given, must equal that of the review."""
 
     reviewer_id: Maybe[IdentityId | None] = None
     statement: Text2048 | None = None
 
 
 class RemindBody(Body):
-    """Remind these reviewers, or all who have items to decide or to submit."""
+    """Remind these reviewers, or all who have items to decide or submit."""
 
     reviewer_ids: Annotated[list[IdentityId], Field(max_length=1000)] | None = None

@@ -1,4 +1,4 @@
-"""Record what the service itself changes in a review: one audited row, and the activity of each item."""
+"""Record changes that the service itself makes to items: one audited row per review, and the activity of each item."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -9,7 +9,7 @@ from rolecall.core.caller import SYSTEM
 from rolecall.core.db import Db, execute
 from rolecall.work_items.actions import record_activity_of
 
-# The id of an item, and of its review.
+# The ids of an item and of its review.
 ChangedItem = tuple[UUID, UUID]
 
 
@@ -26,7 +26,7 @@ class ItemChange(StrEnum):
     ACCEPTANCE_ENDED = "Acceptance Ended"
 
 
-# SQL for the numbers of items, how many there are, and a digest of them.
+# SQL for the numbers of the items, their count, and a digest of the numbers.
 _DIGESTED = r"""array_agg(number ORDER BY number), count(*),
     encode(sha256(convert_to(string_agg(number::text, E'\n' ORDER BY number), 'UTF8')), 'hex')"""
 
@@ -40,7 +40,7 @@ async def record_change(
     *,
     import_number: int | None = None,
 ) -> None:
-    """Record one change of several items, with one row per review."""
+    """Record the same change of several items, with one row per review."""
     if not items:
         return
     ids = [id for id, _ in items]
@@ -60,7 +60,10 @@ async def record_change(
 
 
 async def record_opening(db: Db, review_id: UUID, now: datetime) -> None:
-    """Record how items were stored when a review was opened; they show it themselves, so they get no activity."""
+    """Record which items were carried over, sampled or given to another reviewer when the review was opened.
+
+    The items get no activity, because their own fields show it.
+    """
     await execute(
         db,
         f"""INSERT INTO review_changes (review_id, change, reason, items, item_count, digest, changed_on)

@@ -1,4 +1,4 @@
-"""Close, complete and cancel reviews, and decide items that have no decision by then."""
+"""Close, complete and cancel reviews. Closing decides the items that have no decision."""
 
 from datetime import datetime
 from uuid import UUID
@@ -16,11 +16,11 @@ from rolecall.reviews.remediating import request_removals
 from rolecall.reviews.shapes import ReviewDetail
 from rolecall.reviews.steps import NO_PERSON, ReviewStep, is_by_person, record_step
 
-_NO_RESPONSE = "No decision by {:%Y-%m-%d}. {} as the review says"
+_NO_RESPONSE = "No decision by {:%Y-%m-%d}. {}, as the review defines"
 
 
 async def close_review(db: Db, caller: Caller, id: str | UUID, confirm: bool, now: datetime) -> ReviewDetail:
-    """Close a review whose items are all submitted, or whose due date has passed; `confirm` lifts the hold."""
+    """Close a review if all items are submitted or the due date has passed; `confirm` lifts the hold."""
     review = await queries.plan_of(db, id, lock=True)
     if review.status is not ReviewStatus.OPEN:
         raise Conflict(f"A review that is {review.status} cannot be closed")
@@ -32,7 +32,7 @@ async def close_review(db: Db, caller: Caller, id: str | UUID, confirm: bool, no
     if left:
         await _replace_parties(db, review, now)
         held = await _too_many(db, review)
-        # Only what a person could read is confirmed.
+        # A confirmation counts only for the message that was shown.
         if held and not (confirm and review.held == held):
             await execute(db, "UPDATE reviews SET held = %(held)s WHERE id = %(id)s", held=held, id=review.id)
             return await queries.get(db, review.id)
@@ -42,7 +42,7 @@ async def close_review(db: Db, caller: Caller, id: str | UUID, confirm: bool, no
 
 
 async def _record_close(db: Db, caller: Caller, review: ReviewDetail, held: str | None, now: datetime) -> None:
-    """Record who closes a review before all decisions are submitted; only a person lifts the hold."""
+    """Record who closed a review before all decisions were submitted; only a person can lift the hold."""
     if held and not await is_by_person(db, caller):
         raise Conflict(NO_PERSON)
     step = ReviewStep.HOLD_CONFIRMED if held else ReviewStep.CLOSED
@@ -50,7 +50,7 @@ async def _record_close(db: Db, caller: Caller, review: ReviewDetail, held: str 
 
 
 async def _replace_parties(db: Db, review: ReviewDetail, now: datetime) -> None:
-    """Drop decisions of people who have a part in the access by now, so that they do not count."""
+    """Discard decisions of reviewers who meanwhile hold the account or own the model, so that they do not count."""
     await replace_parties(db, review.id, now)
     if review.explained is Explained.BY_MODEL:
         await release_obstructed(db, SYSTEM, review.id, None, now)
@@ -72,9 +72,9 @@ async def _left(db: Db, review_id: UUID) -> int:
 
 
 async def _too_many(db: Db, review: ReviewDetail) -> str | None:
-    """Return a message for an application of which closing would flag too many accounts without a signature.
+    """Return a message if closing would flag too many accounts of an application without a signed decision.
 
-    An account is affected by what is flagged of a group that it is in.
+    An account counts too if something is flagged for a group that it is a member of, directly or through other groups.
     """
     rows = await fetch_rows(
         db,
@@ -97,11 +97,11 @@ async def _too_many(db: Db, review: ReviewDetail) -> str | None:
         flag=review.on_silence is OnSilence.FLAG,
     )
     said = [f"{flagged} of {accounts} accounts of {name}" for name, flagged, accounts in rows]
-    return f"Closing would flag {', '.join(said)}. Confirm to close it nevertheless" if said else None
+    return f"Closing would flag {', '.join(said)}. Confirm to close the review anyway" if said else None
 
 
 async def _decide_unanswered(db: Db, caller: Caller, review: ReviewDetail, now: datetime) -> None:
-    """Decide the remaining items as the review defines, and make all decisions final."""
+    """Decide the remaining items as the review defines, and carry out all decisions that were not submitted."""
     flag = review.on_silence is OnSilence.FLAG
     status = "Flagged" if flag else "Approved"
     said = _NO_RESPONSE.format(review.due_on, status)
@@ -120,7 +120,7 @@ async def _decide_unanswered(db: Db, caller: Caller, review: ReviewDetail, now: 
     )
     unanswered = [id for (id,) in rows]
     await record_change(db, ItemChange.NO_RESPONSE, [(id, review.id) for id in unanswered], said, now)
-    # Decisions that were made but not submitted count too.
+    # Decisions that were made but not submitted take effect too.
     unsubmitted = await fetch_rows(
         db,
         """SELECT id, status = 'Flagged' FROM review_items WHERE review_id = %(id)s AND submission_id IS NULL
@@ -147,7 +147,7 @@ async def _cancel(db: Db, review: ReviewDetail, now: datetime) -> None:
 
 
 async def _counts(db: Db, review_id: UUID) -> dict[str, int]:
-    """Count decisions and reassignments; none can follow when the review has ended."""
+    """Count decisions and reassignments. The counts are final, because the review ends."""
     [row] = await fetch_rows(
         db,
         """SELECT (SELECT count(*) FROM review_decisions WHERE review_id = %(id)s),
@@ -158,7 +158,7 @@ async def _counts(db: Db, review_id: UUID) -> dict[str, int]:
 
 
 async def close_if_done(db: Db, review_id: UUID, now: datetime) -> None:
-    """Close an open review when its last reviewer has submitted; cancel it if every item was withdrawn."""
+    """Close an open review if nothing is left to submit; cancel it if every item was withdrawn."""
     review = await queries.plan_of(db, review_id, lock=True)
     if review.status is not ReviewStatus.OPEN or await _left(db, review_id):
         return
@@ -175,7 +175,7 @@ async def _has_decisions(db: Db, review_id: UUID) -> bool:
 
 async def complete_if_done(db: Db, review_id: UUID, now: datetime) -> None:
     """Complete a closed review when every flagged item is remediated or accepted."""
-    # Lock first: of two changes at once the later one sees the other.
+    # Lock first, so that the later of two concurrent changes sees the earlier one.
     review = await queries.plan_of(db, review_id, lock=True)
     waiting = await fetch_value(
         db,
@@ -192,7 +192,7 @@ async def complete_if_done(db: Db, review_id: UUID, now: datetime) -> None:
 
 
 async def cancel_review(db: Db, caller: Caller, id: str, now: datetime) -> ReviewDetail:
-    """Cancel a review: withdraw its items, decided or not, except those that have a request, which stays."""
+    """Cancel a review and withdraw its items, decided or not, except items with a request: the request continues."""
     review = await queries.plan_of(db, id, lock=True)
     await _cancel(db, review, now)
     await _record_cancel(db, caller, review, now)
@@ -209,7 +209,7 @@ async def cancel_review(db: Db, caller: Caller, id: str, now: datetime) -> Revie
 
 
 async def _record_cancel(db: Db, caller: Caller, review: ReviewDetail, now: datetime) -> None:
-    """Record who cancels a review, and notify its owner if decisions to revoke access are dropped."""
+    """Record who canceled a review, and notify its owner if that drops decisions to revoke or change access."""
     dropped: int = await fetch_value(
         db,
         """SELECT count(*) FROM review_items

@@ -1,4 +1,4 @@
-"""Compare the items of reviews with what a finished import shows: it proves removals, or shows access again."""
+"""Compare the items of reviews with each finished import, which shows whether access was removed or has returned."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -20,12 +20,12 @@ from rolecall.reviews.unexplained import open_unexplained
 
 
 async def imports_to_review(db: Db) -> list[int]:
-    """Return finished imports that were not compared with items yet, by number."""
+    """Return the numbers of finished imports that were not compared with items yet, in order."""
     rows = await fetch_rows(db, "SELECT import_number FROM imports_to_review ORDER BY import_number")
     return [number for (number,) in rows]
 
 
-# Whether what an item of a row `c` is about is held now: true after an import if it shows it.
+# SQL that is true if the access, the account or the membership that item `c` is about is held now.
 HELD_NOW = f"""((EXISTS (SELECT FROM memberships m JOIN groups o ON o.number = m.group_number
                         WHERE c.subject = 'Access' AND {IS_HELD} AND m.account_number = c.account_number
                           AND m.until_import IS NULL)
@@ -42,13 +42,13 @@ HELD_NOW = f"""((EXISTS (SELECT FROM memberships m JOIN groups o ON o.number = m
         SELECT FROM account_versions v WHERE v.account_number = c.account_number AND v.until_import IS NULL)))"""
 
 
-# The import is later than the one that the item was taken from.
+# SQL that is true if the import is later than the one that the item was taken from.
 _LATER = """EXISTS (SELECT FROM review_populations p WHERE p.review_id = c.review_id
                             AND p.application_id = c.application_id AND p.import_number < %(number)s)"""
 
 
-# SQL for an item that an import may withdraw or remediate: neither the person whose account it is nor the person who
-# carried out its request supplied the data.
+# SQL that is true if the import may withdraw or remediate item `c`: its data was supplied neither by the person whose
+# account it is nor by a person who carried out its request.
 _TRUSTED = """(%(supplier)s::uuid IS NULL OR c.identity_id IS DISTINCT FROM %(supplier)s
         AND NOT EXISTS (SELECT FROM accounts own WHERE own.number = c.account_number AND own.identity_id = %(supplier)s)
         AND (c.request_id IS NULL OR c.request_id <> ALL(%(doubted)s)))"""
@@ -72,7 +72,7 @@ async def follow_import(db: Db, import_number: int, now: datetime) -> None:
     )
     for (application_id,) in taken:
         await _lock_reviews(db, application_id)
-        # Of several imports only the last shows what is held now, and can be cited.
+        # Only the last import shows what is held now, so only it can be cited as evidence.
         if import_number == await _last_import(db, application_id):
             run = await _compared(db, application_id, import_number)
             for step in _ROLLBACK_STEPS if await _is_rollback(db, import_number) else _STEPS:
@@ -127,7 +127,7 @@ async def _lock_reviews(db: Db, application_id: UUID) -> None:
 
 
 async def _restore_returned(db: Db, run: ComparedImport, now: datetime) -> None:
-    """Ask for a decision again about withdrawn items whose access this import shows again."""
+    """Make withdrawn items pending again if this import shows their access again."""
     # Fires show_review_items, schema/reviews.sql.
     rows = await fetch_rows(
         db,
@@ -142,7 +142,7 @@ async def _restore_returned(db: Db, run: ComparedImport, now: datetime) -> None:
 
 
 async def _withdraw_gone(db: Db, run: ComparedImport, now: datetime) -> None:
-    """Withdraw items that were not decided before their access disappeared."""
+    """Withdraw undecided items whose access this import no longer shows."""
     # Fires show_review_items, schema/reviews.sql.
     rows = await fetch_rows(
         db,
@@ -161,7 +161,7 @@ async def _withdraw_gone(db: Db, run: ComparedImport, now: datetime) -> None:
 
 
 async def _remediate_gone(db: Db, run: ComparedImport, now: datetime) -> None:
-    """Mark submitted items Remediated if the import no longer shows their access, and cite it."""
+    """Mark submitted items Remediated if this import no longer shows their access, and cite the import."""
     # Fires show_review_items, schema/reviews.sql.
     rows = await fetch_rows(
         db,
@@ -180,7 +180,7 @@ async def _remediate_gone(db: Db, run: ComparedImport, now: datetime) -> None:
 
 
 async def cited(db: Db, number: int) -> str:
-    """Name an import with its files and their digests."""
+    """Return a sentence that names an import with its files and their digests."""
     rows = await fetch_rows(
         db,
         """SELECT f.name, encode(f.sha256, 'hex') FROM import_files f
@@ -191,7 +191,7 @@ async def cited(db: Db, number: int) -> str:
     return f"Import {number}{f' ({files})' if files else ''} no longer shows the access"
 
 
-# SQL for an item whose access, or account, was approved again by a request that was made after it was removed.
+# SQL that is true if a request made after the removal approved the access or account of item `c` again.
 _GRANTED_AGAIN = """EXISTS (
     SELECT FROM accounts a JOIN access_requests q ON q.application_id = a.application_id AND q.target_name = a.username
          AND q.created_at > c.remediated_on AND q.status IN ('Open', 'Resolved', 'Completed')
@@ -203,7 +203,7 @@ _GRANTED_AGAIN = """EXISTS (
 
 
 async def _reopen_returned(db: Db, run: ComparedImport, now: datetime) -> None:
-    """Flag items again whose removed access this import shows without a new request, and request its removal."""
+    """Flag items again if this import shows their removed access without a new request, and request its removal."""
     # Fires show_review_items, schema/reviews.sql.
     rows = await fetch_rows(
         db,
@@ -225,7 +225,7 @@ async def _reopen_returned(db: Db, run: ComparedImport, now: datetime) -> None:
         await record_notice(db, REOPENED, review_id, now)
 
 
-# Old data that a rollback restores proves no removal, but what it shows again must be decided or removed.
+# A rollback restores old data. It proves no removal, but access that it shows again must be decided or removed.
 _ROLLBACK_STEPS = (_restore_returned, _reopen_returned)
 _STEPS = (_restore_returned, _withdraw_gone, _remediate_gone, _reopen_returned)
 

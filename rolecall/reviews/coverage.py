@@ -1,4 +1,4 @@
-"""Which applications were reviewed when, and which are overdue, by how often each must be reviewed."""
+"""Report when each application was reviewed last and which are overdue, by how often each must be reviewed."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -24,8 +24,8 @@ class CoveringReview(msgspec.Struct, frozen=True, rename="camel"):
 class ApplicationCoverage(msgspec.Struct, frozen=True, rename="camel"):
     """When an application was reviewed last, and when the next review must be complete.
 
-    `reviewEveryMonths` is null if it need not be reviewed; `dueOn` counts from the last completed review, or else from
-    the first import.
+    `reviewEveryMonths` is null if the application need not be reviewed. `dueOn` counts from the last completed review
+    or, without one, from the first import.
     """
 
     application: NamedReference
@@ -36,7 +36,7 @@ class ApplicationCoverage(msgspec.Struct, frozen=True, rename="camel"):
     is_overdue: bool
 
 
-# A review covers an application if it looks at everything that the accounts of the application hold.
+# A review covers an application if it includes everything that the accounts of the application hold.
 _COVERING = f"""SELECT r.id, r.number, r.name, r.due_on, r.completed_on FROM reviews r
     JOIN review_populations p ON p.review_id = r.id AND p.application_id = a.id
     WHERE {COVERS}"""
@@ -53,7 +53,7 @@ _COLUMNS = """a.id, a.name, a.review_every_months, last.id, last.number, last.na
 
 
 async def coverage(db: Db, page: int, now: datetime) -> Page[ApplicationCoverage]:
-    """List applications by name, with what covers them."""
+    """List applications by name, with the reviews that cover them."""
 
     def from_row(row: Sequence[Any]) -> ApplicationCoverage:
         id, name, every, *rest = row
@@ -83,7 +83,7 @@ async def overdue_count(db: Db, now: datetime) -> int:
 
 
 class ReviewNumbers(msgspec.Struct, frozen=True):
-    """Numbers for the metrics: reviews and items that are not finished, and applications that are overdue."""
+    """Metrics: reviews and items that are not finished, and applications whose review is overdue."""
 
     by_status: dict[str, int]
     pending_items: int

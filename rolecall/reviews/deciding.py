@@ -47,7 +47,7 @@ async def decide(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> Re
     body = check(DecideBody, raw, await _with_people(db, facts, raw))
     is_passed = body.decision in (Decision.NOT_MINE, Decision.UNSURE)
     acting = await _acting(db, caller, item, body.reviewer_id, facts.now)
-    # A reviewer who must not decide can still pass the item on, but not choose to whom.
+    # A reviewer who must not decide the item can pass it on, but cannot choose the next reviewer.
     if not is_passed or body.identity_id:
         await permitted.require_independent(db, [item.id], acting.people)
     if is_passed:
@@ -77,7 +77,7 @@ async def _with_people(db: Db, facts: Facts, raw: Json) -> Facts:
 
 
 async def _acting(db: Db, caller: Caller, item: ReviewItemDetail, given: UUID | None, now: datetime) -> ActingFor:
-    """Return whom the caller decides for if that is the item's reviewer, else refuse."""
+    """Return the reviewer for whom the caller decides. Refuse if that is not the reviewer of the item."""
     if caller.is_person and given is None and await permitted.may_act_for(db, caller, item.reviewer.id):
         given = item.reviewer.id
     acting = await permitted.acting_for(db, caller, given, now)
@@ -92,31 +92,31 @@ async def _acting(db: Db, caller: Caller, item: ReviewItemDetail, given: UUID | 
 
 
 async def _require_read(db: Db, caller: Caller, item: ReviewItemDetail, body: DecideBody) -> None:
-    """Refuse a decision about a sample that was not looked at; a token says what the reviewer saw."""
+    """Refuse a decision about a sample whose details were not opened; a token must comment on what the reviewer saw."""
     if not item.is_sample:
         return
     if caller.is_person and not await fetch_value(
         db, "SELECT read_on IS NOT NULL FROM review_items WHERE id = %(id)s", id=item.id
     ):
-        raise Conflict("This item is a sample that must be looked at. Open its details, then decide")
+        raise Conflict("This item is a sample: open its details before you decide")
     if not caller.is_person and is_blank(body.comment):
         raise Invalid.on("comment", "A comment is required for a sample: say what the reviewer looked at")
 
 
 def _require_fitting(item: ReviewItemDetail, body: DecideBody) -> None:
-    """Refuse an access that does not lower what is held, and a decision against the recommendation without comment."""
+    """Refuse access that is not lower than now, and an uncommented decision against the recommendation."""
     if body.decision is Decision.CHANGE and body.access is not None:
         if item.entitlement is None or item.entitlement.kind != EntitlementKind.PERMISSION:
             raise Invalid.on("decision", "Only the access of a permission can be changed; keep or revoke this one")
         if RANK[body.access] == 0 or RANK[body.access] >= RANK[item.access]:
-            raise Invalid.on("access", f"Access must be lower than {item.access} and not None; revoke it instead")
+            raise Invalid.on("access", f"Access must be lower than {item.access} but not None; to remove it, revoke it")
     verdict = item.recommendation.verdict
     if is_blank(body.comment) and verdict and _is_against(body.decision, verdict):
         raise Invalid.on("comment", _AGAINST.format(verdict))
 
 
 async def _require_fitting_model(db: Db, item: ReviewItemDetail, body: DecideBody) -> None:
-    """Refuse a date for a model that decides for no item, and a bare decision against a recommendation below it."""
+    """Refuse Keep Until for a model without items below it, and uncommented decisions against their recommendations."""
     against = Decision.REVOKE if body.decision in KEPT else Decision.KEEP
     [(below, opposed)] = await fetch_rows(
         db,
@@ -127,7 +127,7 @@ async def _require_fitting_model(db: Db, item: ReviewItemDetail, body: DecideBod
         left=list(LEFT_TO_DECIDE),
     )
     if body.decision is Decision.KEEP_UNTIL and not below:
-        raise Invalid.on("decision", "A model cannot be kept until a date; keep it, or revoke and change it")
+        raise Invalid.on("decision", "A model cannot be kept until a date; keep it, or revoke it and change it")
     if opposed and is_blank(body.comment):
         raise Invalid.on("comment", f"{_AGAINST.format(against)} for {opposed:,} of the items that it decides")
 
@@ -139,7 +139,7 @@ def _is_against(decision: Decision, verdict: Decision) -> bool:
 
 
 async def store(db: Db, caller: Caller, decided: DecisionMade, ids: Sequence[UUID], now: datetime) -> int:
-    """Write a decision to items and to their history; return how many could be decided."""
+    """Write a decision to items and to their history; return how many items were decided."""
     values = {
         "status": DECIDED[decided.decision],
         "decision": decided.decision,
@@ -186,7 +186,7 @@ async def _decide_below(db: Db, caller: Caller, decided: DecisionMade, item: Rev
 async def _store_bulk(
     db: Db, caller: Caller, decided: DecisionMade, ids: Sequence[UUID], selection: Json, now: datetime
 ) -> tuple[UUID, str]:
-    """Write one decision to many items with one audit entry, which has a digest of their ids."""
+    """Write one decision to many items, with one audit entry that contains a digest of their ids."""
     digest = hashlib.sha256("\n".join(sorted(str(id) for id in ids)).encode()).hexdigest()
     bulk_id = new_id()
     await execute(
@@ -213,20 +213,20 @@ async def _store_bulk(
 
 
 async def undo_decision(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> ReviewItemDetail:
-    """Withdraw a decision that was not submitted; the item is to be decided again."""
+    """Withdraw a decision that was not submitted, so that the item is pending again."""
     await moving.lock_open(db, await item_queries.review_of(db, id))
     item = await item_queries.get_item(db, id, lock=True)
     body = check(UndoBody, raw, await _with_people(db, facts, raw))
     acting = await _acting(db, caller, item, body.reviewer_id, facts.now)
     await permitted.require_independent(db, [item.id], acting.people)
     if item.status is ReviewItemStatus.PENDING:
-        raise Conflict("The item has no decision that could be withdrawn")
+        raise Conflict("The item has no decision to withdraw")
     await _withdraw(db, caller, [item.id], acting.reviewer_id, facts.now)
     return await item_queries.get_item(db, item.id)
 
 
 async def undo_together(db: Db, caller: Caller, id: str, facts: Facts) -> int:
-    """Withdraw a decision and those that its decider made in the same bulk; return how many can be decided again."""
+    """Withdraw a decision and the others of its bulk decision; return how many items are pending again."""
     item = await undo_decision(db, caller, id, {}, facts)
     bulk_id = await fetch_value(
         db,
@@ -250,7 +250,7 @@ async def undo_together(db: Db, caller: Caller, id: str, facts: Facts) -> int:
 
 
 async def _withdraw(db: Db, caller: Caller, ids: Sequence[UUID], reviewer_id: UUID, now: datetime) -> int:
-    """Make decided items undecided, also those below a model, and record it; return how many."""
+    """Make decided items, and the items below their models, pending again; return how many."""
     below = await fetch_rows(db, "SELECT id FROM review_items WHERE under_id = ANY(%(ids)s)", ids=list(ids))
     # Fires show_review_items, schema/reviews.sql.
     return await execute(
@@ -272,7 +272,10 @@ async def _withdraw(db: Db, caller: Caller, ids: Sequence[UUID], reviewer_id: UU
 
 
 async def decide_several(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> BulkDecision:
-    """Decide about several items of one reviewer; others that cannot be decided are left, and counted by reason."""
+    """Decide about several items of one reviewer.
+
+    Items that cannot be decided are left unchanged and counted by reason.
+    """
     review_id = await queries.get_id(db, id)
     await moving.lock_open(db, review_id)
     require_known_filters(raw)
@@ -281,7 +284,7 @@ async def decide_several(db: Db, caller: Caller, id: str, raw: Json, facts: Fact
         raise Invalid.on("itemIds", "Either item IDs or filters are required, not both")
     if body.decision in (Decision.NOT_MINE, Decision.UNSURE, Decision.CHANGE):
         raise Invalid.on(
-            "decision", "Several items can be decided Keep, Keep Until or Revoke; decide others one by one"
+            "decision", "Decide several items with Keep, Keep Until or Revoke; make other decisions one by one"
         )
     acting = await permitted.acting_for(db, caller, body.reviewer_id, facts.now)
     decided = DecisionMade(
@@ -305,14 +308,14 @@ async def decide_several(db: Db, caller: Caller, id: str, raw: Json, facts: Fact
 
 
 def _selection(body: DecideSeveralBody) -> Json:
-    """Return the selection as it was applied, for the audit and the evidence."""
+    """Return the selection as it was applied, for the audit log and the evidence."""
     if body.item_ids is not None:
         return {"itemIds": len(body.item_ids)}
     assert body.filters
     return body.filters.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
-NEEDS_COMMENT = "A comment is required against the recommendation"
+NEEDS_COMMENT = "A comment is required to decide against the recommendation"
 _WHY_NOT = f"""CASE
     WHEN c.reviewer_id <> %(reviewer)s THEN 'Reviewed by another person'
     WHEN c.submission_id IS NOT NULL THEN 'Submitted already'

@@ -1,11 +1,11 @@
-"""Hash the items of a review: those that were just taken, and those that are stored."""
+"""Hash the items of a review: those of the population that was just taken, and those that are stored."""
 
 from uuid import UUID
 
 from rolecall.core.db import Db, fetch_value
 from rolecall.reviews.model import ItemSubject
 
-# One line per item: ids and what imports say, so that the text can be made again, with or without a database.
+# One line per item, of ids and imported values, so that it can be computed again with or without a database.
 _LINE = """concat_ws(E'\\t', coalesce({holder}::text, ''), coalesce({row}.entitlement_id::text, ''), {subject},
     coalesce({row}.application_id::text, ''), {row}.access, coalesce({row}.since_import::text, ''),
     coalesce({row}.identity_id::text, ''))"""
@@ -24,7 +24,7 @@ async def taken_digest(db: Db, subject: ItemSubject) -> str:
 
 
 async def items_digest(db: Db, review_id: UUID) -> str:
-    """Hash the stored items of a review, without items about models that decide for others: no account held them."""
+    """Hash the stored items of a review, except model items that group others: no account holds them."""
     line = _LINE.format(holder="coalesce(a.id, g.id, i.model_id)", row="i", subject="i.subject")
     lines = f"""SELECT {line} FROM review_items i LEFT JOIN accounts a ON a.number = i.account_number
                 LEFT JOIN groups g ON g.number = i.group_number JOIN reviews r ON r.id = i.review_id

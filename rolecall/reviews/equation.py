@@ -1,4 +1,4 @@
-"""Count the population that a review has just taken: what accounts hold = items + what is excluded."""
+"""Count the population that a review has just taken, as an equation: what accounts hold = items + excluded."""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -10,7 +10,7 @@ from rolecall.reviews.model import Exclusion
 
 
 class TakenApplication(msgspec.Struct, frozen=True):
-    """The equation of one application: accounts, what they held, items, and what is excluded by reason."""
+    """The equation of one application: its accounts, what they held, the items, and what is excluded by reason."""
 
     application_id: UUID | None
     import_number: int | None

@@ -38,14 +38,14 @@ async def record_item_events(db: Db, event: ReviewEvent, item_ids: Sequence[UUID
         await insert_rows(db, "review_events", rows)
 
 
-# Events for notifications alone; webhooks cannot name them.
+# Events that only notifications use; webhooks cannot subscribe to them.
 DUE, REMINDED, REOPENED, OVERDUE = "ReviewDue", "ReviewReminded", "ReviewItemReopened", "ReviewOverdue"
 REMOVAL_CANCELED, ACCEPTANCE_ENDED = "ReviewRemovalCanceled", "ReviewAcceptanceEnded"
 STEP_BY_HOLDER, CANCELED, RECORDED = "ReviewStepByHolder", "ReviewCanceled", "ReviewRecorded"
 
 
 async def record_reminder(db: Db, review_id: UUID, reviewer_ids: Sequence[UUID], now: datetime) -> None:
-    """Notify reviewers again of what they have to decide."""
+    """Remind reviewers of the items that they have to decide."""
     subject = msgspec.json.encode({"reviewerIds": reviewer_ids})
     await _record(db, REMINDED, review_id, subject, now)
 
@@ -53,7 +53,7 @@ async def record_reminder(db: Db, review_id: UUID, reviewer_ids: Sequence[UUID],
 async def record_notice(db: Db, notice: str, review_id: UUID, now: datetime, by: UUID | None = None) -> None:
     """Notify reviewers that a review is due soon, or its owner of what happened in it.
 
-    If that is what the owner did (`by`), administrators are notified.
+    If the owner did it (`by`), notify administrators instead.
     """
     await _record(db, notice, review_id, msgspec.json.encode({"byId": by} if by else {}), now)
 
@@ -64,7 +64,7 @@ async def record_submission_by_token(db: Db, review_id: UUID, reviewer_id: UUID,
 
 
 async def to_remind(db: Db, *, due_by: datetime, silent_since: datetime) -> list[UUID]:
-    """Lock and return open reviews due by a moment whose reviewers were not notified since another one."""
+    """Lock and return open reviews due by `due_by` whose reviewers were not notified after `silent_since`."""
     rows = await fetch_rows(
         db,
         """SELECT r.id FROM reviews r

@@ -1,6 +1,6 @@
 """Find the named facts about each item, and the recommendation that follows from them.
 
-Everything is computed at once from the temporary tables that `population.py` and `reviewers.py` filled.
+They are computed for all items at once, from the temporary tables that `population.py` and `reviewers.py` fill.
 """
 
 from datetime import datetime
@@ -27,7 +27,7 @@ _TABLES = {
     "earlier_items": "(place int, id uuid, decision text, is_by_hand boolean, since_import int)",
 }
 
-# Access that makes an open conflict of duties.
+# Access that is part of an open conflict.
 _CONFLICTING = """
     INSERT INTO conflicting_access
     SELECT DISTINCT c.identity_id, e.id FROM conflicts c
@@ -36,7 +36,7 @@ _CONFLICTING = """
           UNION SELECT duty_id, 'Group', group_number FROM duty_groups) AS x ON x.duty_id = d.duty_id
     JOIN entitlements e ON e.kind = x.kind AND e.number = x.number
     WHERE c.status = 'Open' AND c.identity_id IN (SELECT identity_id FROM candidate_items)"""
-# Peers have the same title and department, or else the same supervisor.
+# Peers have the same title and department; without these, the same supervisor.
 _PEERS = """
     INSERT INTO peer_groups
     SELECT id, peers, count(*) OVER (PARTITION BY peers) FROM (

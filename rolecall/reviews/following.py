@@ -1,4 +1,4 @@
-"""Follow what happens after decisions: requests that end, due dates that pass, people who leave.
+"""Update reviews after requests end, due dates pass and people leave.
 
 The worker calls these functions; each finds its work in the tables.
 """
@@ -28,7 +28,7 @@ from rolecall.work_items.actions import record_activity_of
 
 
 async def follow_requests(db: Db, now: datetime) -> None:
-    """Apply requests that ended to their items: proven ones remediate them, canceled ones flag them again."""
+    """Update the items of ended requests: proven requests remediate them, canceled ones flag them again."""
     rows = await fetch_rows(db, "DELETE FROM review_news RETURNING number, request_id, name, is_proved")
     await _lock_reviews(
         db,
@@ -50,7 +50,7 @@ async def _lock_reviews(db: Db, which: str, **params: object) -> None:
 
 
 async def _remediate_by_request(db: Db, request_id: UUID, now: datetime) -> None:
-    """Mark items Remediated whose request an import completed, and cite the last one of the application."""
+    """Mark items Remediated if an import completed their request, and cite the last import of the application."""
     # Fires show_review_items, schema/reviews.sql.
     rows = await fetch_rows(
         db,
@@ -69,7 +69,7 @@ async def _remediate_by_request(db: Db, request_id: UUID, now: datetime) -> None
 
 
 async def _await_proof(db: Db, request_id: UUID, now: datetime) -> None:
-    """Note that a person completed the request; only an import proves that the access is gone."""
+    """Record that a person completed the request; only an import proves that the access is gone."""
     rows = await fetch_rows(
         db, "SELECT id FROM review_items WHERE request_id = %(request)s AND status = 'Flagged'", request=request_id
     )
@@ -79,9 +79,9 @@ async def _await_proof(db: Db, request_id: UUID, now: datetime) -> None:
 
 
 async def _flag_again(db: Db, request_id: UUID, now: datetime) -> None:
-    """Flag the items of a canceled request, also those that were to be kept only for a while.
+    """Flag the items of a canceled request, including those that were to be kept until a date.
 
-    What an import has proven to be removed stays Remediated.
+    Items that an import has proven to be removed stay Remediated.
     """
     # Fires show_review_items, schema/reviews.sql.
     rows = await fetch_rows(
@@ -98,7 +98,7 @@ async def _flag_again(db: Db, request_id: UUID, now: datetime) -> None:
 
 
 async def follow_due(db: Db, now: datetime) -> None:
-    """Close or escalate overdue reviews, and complete closed reviews whose models changed."""
+    """Close or escalate overdue reviews, remediate items of changed models, and end acceptances."""
     rows = await fetch_rows(
         db,
         """SELECT id FROM reviews WHERE status = 'Open' AND due_on <= %(now)s AND on_silence <> %(escalate)s
@@ -113,14 +113,14 @@ async def follow_due(db: Db, now: datetime) -> None:
     await _end_acceptances(db, now)
 
 
-# What a model gave, and to whom, when its item was decided; its name, description and owner do not matter.
+# SQL for what a model gave, and to whom, when its item was decided, without its name, description and owner.
 _MODEL_THEN = """(SELECT v.definition - '{name,description,ownerId}'::text[] FROM access_model_versions v
     WHERE v.model_id = c.model_id AND v.committed_at <= c.decided_on ORDER BY v.version DESC LIMIT 1)"""
 _MODEL_NOW = _MODEL_THEN.replace(" AND v.committed_at <= c.decided_on", "")
 
 
 async def _follow_models(db: Db, now: datetime) -> None:
-    """Mark flagged models Remediated that are no longer in effect, or give something else, or to others."""
+    """Mark flagged models Remediated if they are no longer in effect, or if what they give, or to whom, has changed."""
     await _lock_reviews(
         db, "r.id IN (SELECT c.review_id FROM review_items c WHERE c.subject = 'Model' AND c.status = 'Flagged')"
     )
@@ -152,7 +152,7 @@ async def _end_acceptances(db: Db, now: datetime) -> None:
 
 
 async def _escalate(db: Db, now: datetime) -> None:
-    """Notify the owners of reviews that are overdue and wait for decisions, once."""
+    """Notify the owner of each open review that is overdue, once."""
     rows = await fetch_rows(
         db,
         """SELECT r.id FROM reviews r WHERE r.status = 'Open' AND r.due_on <= %(now)s AND NOT EXISTS (
@@ -165,7 +165,7 @@ async def _escalate(db: Db, now: datetime) -> None:
 
 
 async def replace_unavailable(db: Db, now: datetime) -> None:
-    """Give items that are not submitted to others if their reviewers left, cannot sign in or took a part in them."""
+    """Reassign items that are not submitted if their reviewers left, cannot sign in or are no longer independent."""
     rows = await fetch_rows(
         db,
         f"""{REVIEWERS}
@@ -198,7 +198,7 @@ async def _replace(db: Db, review: ReviewDetail, people: Sequence[UUID], now: da
 
 
 async def withdraw_archived(db: Db, now: datetime) -> None:
-    """Withdraw undecided items of applications that were archived; restore them if the application returns."""
+    """Withdraw undecided items of archived applications; restore them when the application is no longer archived."""
     await _lock_reviews(
         db,
         """r.status = 'Open' AND EXISTS (SELECT FROM review_populations p JOIN applications a ON a.id = p.application_id
@@ -226,7 +226,7 @@ async def withdraw_archived(db: Db, now: datetime) -> None:
 
 
 async def retire_unknown(db: Db, now: datetime) -> None:
-    """Give accounts of Unknown identities to the person who fits them now, and remove identities without an account."""
+    """Match accounts of Unknown identities to people who now fit them; remove Unknown identities without accounts."""
     # Fires count_matching, keep_past and note_pin (schema/accounts.sql), note_to_evaluate (schema/duties.sql) and
     # recheck_requests (schema/access_requests.sql).
     await execute(

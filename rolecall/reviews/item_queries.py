@@ -1,4 +1,4 @@
-"""Read review items with what explains them, what happened since the review was opened, and how they were decided."""
+"""Read review items with what explains them, what imports showed since the review was opened, and their decisions."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -34,9 +34,9 @@ from rolecall.reviews.shapes import (
 from rolecall.settings.policy import Level
 from rolecall.work_items.shapes import ActivityEntry, PersonReference
 
-# SQL for what an item `c` is about, as a group or permission `o`, also under the name that it has now.
+# SQL for the group or permission `o` that item `c` is about, also under its current name.
 IS_HELD = "o.id IN (c.entitlement_id, latest_self(c.entitlement_id))"
-# What is held now, and the import that ended or replaced what was held when the review was opened.
+# The access that is held now, and the import that ended or replaced what was held when the review was opened.
 _NOW = f"""
     LEFT JOIN LATERAL (
         SELECT 'Grant' AS access, m.from_import FROM memberships m JOIN groups o ON o.number = m.group_number
@@ -86,7 +86,7 @@ _JOINS = f"""LEFT JOIN applications o ON o.id = c.application_id LEFT JOIN ident
 
 
 class _Explained(msgspec.Struct, frozen=True):
-    """An item with the ids that its reasons are read by."""
+    """An item with the ids of the requests and models that explain it."""
 
     item: ReviewItem
     request_ids: list[UUID]
@@ -106,7 +106,7 @@ def _drift(subject: str, access: str, since: int | None, held: Sequence[Any]) ->
 
 
 def _from_row(row: Sequence[Any]) -> _Explained:
-    """Make an item; its place in `_COLUMNS` says what each column is."""
+    """Make an item from a row of `_COLUMNS`."""
     id, number, review_id, status, subject, *about = row[:7]
     identity, account, entitlement, since = row[7:12], row[12:16], row[18:27], row[30]
     request_ids, model_ids, facts, verdict, peers, holding = row[31:37]
@@ -131,7 +131,7 @@ def _from_row(row: Sequence[Any]) -> _Explained:
 
 
 def _decided(row: Sequence[Any]) -> tuple[Any, ...]:
-    """Make the fields of an item from its stage on."""
+    """Make the fields of an item from `stage` on."""
     stage, reviewer_id, reviewer, moved, is_carried, is_sample, decision, until, new_access = row[:9]
     comment, decided_on, is_submitted, *request = row[9:15]
     return (
@@ -170,7 +170,7 @@ BY_REASON: Listing[_Explained] = Listing(
 
 
 class ItemFilters(msgspec.Struct, frozen=True, kw_only=True):
-    """Which items to list; None is no filter."""
+    """Filters of a list of items; None means no filter."""
 
     status: ReviewItemStatus | None = None
     reviewer_id: UUID | None = None
@@ -179,7 +179,7 @@ class ItemFilters(msgspec.Struct, frozen=True, kw_only=True):
     reason: ItemFact | None = None
 
     def conditions(self) -> str:
-        """Return SQL for a row `c`, with the filters as parameters."""
+        """Return SQL conditions for a row `c`; the filters are its parameters."""
         given = {name for name, value in msgspec.structs.asdict(self).items() if value is not None}
         words = {name: f" AND c.{name} = %({name})s" for name in given}
         if self.reason is not None:
@@ -191,7 +191,7 @@ class ItemFilters(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BulkFilters(ItemFilters, frozen=True, kw_only=True):
-    """Which items to decide together."""
+    """Filters that select items for a bulk decision."""
 
     entitlement_id: UUID | None = None
     recommendation: Decision | None = None
@@ -205,7 +205,7 @@ async def items(db: Db, review_id: UUID, page: int, filters: ItemFilters) -> Pag
         listing = BY_REASON if filters.reason else ITEMS
         found = await fetch_listed(db, listing, page, review_id=review_id, **given)
     else:
-        # The items of one person are few; those of a reason are counted until they are listed.
+        # The items of one person are few. Items by reason are counted here until the worker has listed them.
         rows = f"FROM review_items c WHERE c.review_id = %(review_id)s{filters.conditions()}"
         found = await fetch_page(
             db,
@@ -216,12 +216,12 @@ async def items(db: Db, review_id: UUID, page: int, filters: ItemFilters) -> Pag
             review_id=review_id,
             **given,
         )
-    # The page of explained items becomes a page of items.
+    # The page of `_Explained` rows becomes a page of `ReviewItem`.
     return await found.completed(db, _completed)  # type: ignore[return-value, arg-type]
 
 
 async def _completed(db: Db, rows: Sequence[_Explained]) -> list[ReviewItem]:
-    """Add the requests, models and imports to items, with one query each."""
+    """Add the requests, models and imports to items, with one query for each kind."""
     requests = await _requests(db, {id for row in rows for id in row.request_ids})
     found = await fetch_rows(
         db,

@@ -1,4 +1,4 @@
-"""The nouns of access reviews, and the tables of moves of a review and of its items."""
+"""Enumerations and limits of access reviews, and the status changes that a review and its items allow."""
 
 from datetime import timedelta
 from enum import StrEnum
@@ -8,21 +8,22 @@ import msgspec
 
 from rolecall.settings.policy import Level
 
-# Wakes the worker's loop for reviews.
+# The NOTIFY channel that wakes the worker's loop for reviews.
 CHANNEL = "reviews"
-# A decision to accept flagged access ends after a year at the latest.
+# An acceptance of flagged access ends after a year at the latest.
 LONGEST_ACCEPTANCE = timedelta(days=366)
-# A reviewer can keep access until a date at most so far ahead.
+# The longest time for which a reviewer can keep access with Keep Until.
 LONGEST_KEEP = timedelta(days=5 * 366)
-# A close that would flag more of an application's accounts than this is held until a person confirms it.
+# If closing would flag a greater share of an application's accounts, the close is held until a person confirms it.
 MOST_FLAGGED = 0.2
 # The share of carried-over items of each reviewer that must be decided by hand.
 SAMPLE = 0.05
-# An account is unused after this time without a sign-in.
+# An account without a sign-in for this long is unused.
 UNUSED_AFTER = timedelta(days=90)
-# Peers are compared if there are at least this many; access is rare or common at these shares.
+# Peers are compared if there are at least four. Access is rare if at most a quarter of them hold it, and common if at
+# least three quarters do.
 FEWEST_PEERS, RARE, COMMON = 4, 0.25, 0.75
-# Access that returns within this time after its removal reopens its item.
+# An item is reopened if its access returns within this time after the removal.
 WATCHED_AFTER = timedelta(days=366)
 
 
@@ -64,11 +65,11 @@ class ReviewItemStatus(StrEnum):
     WITHDRAWN = "Withdrawn"
 
 
-# Items in these states can be decided, and decided again until they are submitted.
+# Items with these statuses can be decided, and decided again until they are submitted.
 LEFT_TO_DECIDE = (ReviewItemStatus.PENDING, ReviewItemStatus.APPROVED, ReviewItemStatus.FLAGGED)
 
 ITEM_MOVES = {
-    # A decision can be withdrawn until it is submitted, and the next stage decides again.
+    # To Pending: the decision is withdrawn before it is submitted, or the next stage decides again.
     ReviewItemStatus.PENDING: {ReviewItemStatus.APPROVED, ReviewItemStatus.FLAGGED, ReviewItemStatus.WITHDRAWN},
     ReviewItemStatus.APPROVED: {ReviewItemStatus.PENDING, ReviewItemStatus.FLAGGED, ReviewItemStatus.WITHDRAWN},
     ReviewItemStatus.FLAGGED: {
@@ -77,9 +78,9 @@ ITEM_MOVES = {
         ReviewItemStatus.REMEDIATED,
         ReviewItemStatus.WITHDRAWN,
     },
-    # Access that returns.
+    # The access returned.
     ReviewItemStatus.REMEDIATED: {ReviewItemStatus.FLAGGED},
-    # Access that was missing for a while, or whose application was archived.
+    # The access returned, or the application is no longer archived.
     ReviewItemStatus.WITHDRAWN: {ReviewItemStatus.PENDING},
 }
 
@@ -113,7 +114,7 @@ class StageReviewer(StrEnum):
     IDENTITY = "Identity"
 
 
-# Who reviews if the review names no stages.
+# The default reviewers of a review without stages.
 USUAL_REVIEWERS = {
     ReviewType.SUPERVISOR: StageReviewer.SUPERVISOR,
     ReviewType.CHANGED: StageReviewer.SUPERVISOR,
@@ -123,7 +124,7 @@ USUAL_REVIEWERS = {
 
 
 class ReviewStage(msgspec.Struct, frozen=True, rename="camel"):
-    """Who reviews in a stage; `identityId` is the person if the reviewer is `Identity`."""
+    """The reviewer of a stage; `identityId` is the person if the reviewer is `Identity`."""
 
     reviewer: StageReviewer
     identity_id: UUID | None = None
@@ -134,7 +135,7 @@ def usual_stages(type: ReviewType) -> list[ReviewStage]:
 
 
 class Explained(StrEnum):
-    """What happens to access that a model explains."""
+    """How access that a model explains is decided: one by one, with its model, or carried over."""
 
     EACH = "each"
     BY_MODEL = "by model"
@@ -142,7 +143,7 @@ class Explained(StrEnum):
 
 
 class OnSilence(StrEnum):
-    """What happens to items without a decision when the due date has passed."""
+    """What happens to items without a decision when the due date passes."""
 
     ESCALATE = "escalate"
     FLAG = "flag"
@@ -158,7 +159,7 @@ class Decision(StrEnum):
     UNSURE = "Unsure"
 
 
-# The status that a decision gives an item. The other two pass it on to another reviewer.
+# The status of an item after a decision. The other two decisions pass the item on to another reviewer.
 DECIDED = {
     Decision.KEEP: ReviewItemStatus.APPROVED,
     Decision.KEEP_UNTIL: ReviewItemStatus.APPROVED,
@@ -187,7 +188,7 @@ class ItemFact(StrEnum):
 
 
 class Drift(StrEnum):
-    """What happened to an item since the review was opened."""
+    """What imports showed about an item since the review was opened."""
 
     UNCHANGED = "Unchanged"
     CHANGED = "Changed"
@@ -195,7 +196,7 @@ class Drift(StrEnum):
 
 
 class Exclusion(StrEnum):
-    """Why something that is held is not an item."""
+    """Why access that is held is not an item of the review."""
 
     INACTIVE = "Disabled account"
     DEPARTMENT = "Other department"
@@ -214,7 +215,7 @@ class Exclusion(StrEnum):
 
 
 class ReviewScope(msgspec.Struct, frozen=True, rename="camel"):
-    """What a review covers; an empty part does not narrow it."""
+    """What a review covers; an empty field does not narrow it."""
 
     application_ids: list[UUID] = []
     min_risk: Level | None = None

@@ -1,4 +1,4 @@
-"""Give items to other reviewers: passed on, reassigned, or released from the decision about a model."""
+"""Give items to other reviewers: pass them on, reassign them, or release them from the decision about a model."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -21,7 +21,7 @@ from rolecall.tokens.queries import own_id
 
 
 async def lock_open(db: Db, review_id: UUID) -> None:
-    """Keep a review from being closed or canceled while decisions are made; refuse if it is not open."""
+    """Lock a review, so that it is not closed or canceled while decisions are made; refuse if it is not open."""
     sql = "SELECT status FROM reviews WHERE id = %(id)s FOR SHARE"
     status = await fetch_value(db, sql, id=review_id)
     if status != ReviewStatus.OPEN:
@@ -29,7 +29,7 @@ async def lock_open(db: Db, review_id: UUID) -> None:
 
 
 async def pass_on(db: Db, caller: Caller, item: ReviewItemDetail, body: DecideBody, now: datetime) -> None:
-    """Give the item to the named person, to the next stage, or to the fallback, and record the decision."""
+    """Give the item to the named person, the next stage or the fallback, and record the decision."""
     if body.decision is Decision.NOT_MINE and is_blank(body.comment):
         raise Invalid.on("comment", "A comment is required: say why the item is not yours")
     review = await queries.plan_of(db, item.review_id)
@@ -78,11 +78,11 @@ async def _record_passing(db: Db, caller: Caller, item: ReviewItemDetail, body: 
 
 
 async def require_can_review(db: Db, item: ReviewItemDetail, person_id: UUID, now: datetime) -> None:
-    """Refuse a reviewer who is unavailable or not independent."""
+    """Refuse a reviewer who is unavailable, not independent or already the reviewer."""
     person = await identities.get(db, str(person_id))
     name = f"{person.first_name} {person.last_name}"
     if person_id == item.reviewer.id:
-        raise Invalid.on("identityId", f"{name} reviews this item already")
+        raise Invalid.on("identityId", f"{name} already reviews this item")
     obstacle = await fetch_value(db, "SELECT review_obstacle(%(id)s, %(now)s)", id=person_id, now=now)
     if obstacle:
         raise Invalid.on("identityId", f"{name} {obstacle}; choose another person")
@@ -93,7 +93,7 @@ async def require_can_review(db: Db, item: ReviewItemDetail, person_id: UUID, no
 async def move_items(
     db: Db, caller: Caller, review: ReviewDetail, news: Sequence[NewReviewer], stage: int, now: datetime
 ) -> None:
-    """Give items to other reviewers, undecided, and record where they came from."""
+    """Give items to other reviewers, make them undecided, and record the previous reviewers."""
     given: dict[str, list[Any]] = {
         "ids": [new.item_id for new in news],
         "people": [new.reviewer_id for new in news],
@@ -145,7 +145,7 @@ async def reassign(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> 
 async def _move_below(
     db: Db, caller: Caller, review: ReviewDetail, ids: Sequence[UUID], stage: int, now: datetime
 ) -> None:
-    """Move the items below models with them, undecided, except those that the new reviewers must not decide."""
+    """Move the items below models with them, undecided; release those that the new reviewers must not decide."""
     rows = await fetch_rows(
         db,
         """SELECT c.id, m.reviewer_id, 'Item #' || m.number || ', which decides about its model, has this reviewer'
@@ -160,7 +160,7 @@ async def _move_below(
 
 
 async def require_not_below(db: Db, item_id: UUID) -> None:
-    """Refuse an item that the decision about its model decides."""
+    """Refuse an item that is decided together with its model."""
     above = await fetch_value(
         db,
         "SELECT m.number FROM review_items c JOIN review_items m ON m.id = c.under_id WHERE c.id = %(id)s",
@@ -178,7 +178,7 @@ async def release_obstructed(
     now: datetime,
     model_item: UUID | None = None,
 ) -> None:
-    """Take items out of the decision about their model that its reviewer, or one of these people, must not decide."""
+    """Release items from the decision about their model if its reviewer, or one of `people`, must not decide them."""
     rows = await fetch_rows(
         db,
         f"""SELECT m.reviewer_id, array_agg(c.id ORDER BY c.list_key) FROM review_items c
@@ -197,7 +197,7 @@ async def release_obstructed(
 
 
 async def _release(db: Db, caller: Caller, review_id: UUID, ids: Sequence[UUID], reason: str, now: datetime) -> None:
-    """Take items out of the decision about their model, and give them to the reviewers of the first stage."""
+    """Release items from the decision about their model, and give them to the reviewers of the first stage."""
     review = await queries.plan_of(db, review_id)
     # Fires show_review_items, schema/reviews.sql.
     await execute(db, "UPDATE review_items SET under_id = NULL WHERE id = ANY(%(ids)s)", ids=list(ids))
@@ -207,7 +207,7 @@ async def _release(db: Db, caller: Caller, review_id: UUID, ids: Sequence[UUID],
 
 
 async def release_late(db: Db, restored: Sequence[tuple[UUID, UUID]], now: datetime) -> None:
-    """Release items that returned after the decision about their model was submitted."""
+    """Release items whose access returned after the decision about their model was submitted."""
     rows = await fetch_rows(
         db,
         """SELECT c.review_id, array_agg(c.id ORDER BY c.list_key) FROM review_items c
@@ -223,7 +223,7 @@ _OF_THE_MODEL = " decides about the model"
 _RELEASED = "The reviewer of its model must not decide about it"
 _RETURNED = "It returned after the decision about its model was submitted"
 
-# SQL for the reviewers of open reviews, of one or of all if %(review)s is null, reading one item of each.
+# SQL for the reviewers of one open review, or of all if %(review)s is null. It reads one item of each reviewer.
 REVIEWERS = """WITH RECURSIVE named (review_id, reviewer_id) AS (
         SELECT r.id, (SELECT c.reviewer_id FROM review_items c WHERE c.review_id = r.id
                       ORDER BY c.reviewer_id LIMIT 1)
@@ -238,7 +238,7 @@ NOT_SUBMITTED = """c.status IN ('Pending', 'Approved', 'Flagged') AND c.submissi
 
 
 async def replace_parties(db: Db, review_id: UUID | None, now: datetime) -> None:
-    """Give items to others whose reviewers got the account or the model since the review, or any review, was opened."""
+    """Reassign items whose reviewers got the account or the model; with no `review_id`, those of all open reviews."""
     rows = await fetch_rows(
         db,
         f"""{REVIEWERS}, parties AS (

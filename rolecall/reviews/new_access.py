@@ -12,7 +12,7 @@ from rolecall.reviews.shapes import NamedReference, NewAccess, ReviewItemEntitle
 from rolecall.settings.policy import Level
 from rolecall.work_items.shapes import person
 
-# Rows of later imports that are still valid, in applications whose accounts the review is about.
+# Rows that later imports added and that are still valid, in applications whose accounts the review covers.
 _NEW = """
     WITH pins AS MATERIALIZED (
         SELECT p.application_id, p.import_number FROM review_populations p JOIN reviews r ON r.id = p.review_id
@@ -53,7 +53,7 @@ def _from_row(row: Sequence[Any]) -> NewAccess:
 
 
 async def new_access(db: Db, review_id: UUID, page: int, reviewers: Sequence[UUID] | None = None) -> Page[NewAccess]:
-    """List what appeared; with `reviewers`, for the people and applications whose items they review."""
+    """List access that is new; with `reviewers`, for the people and applications whose items they review."""
     return await fetch_page(
         db,
         _from_row,

@@ -24,7 +24,7 @@ from rolecall.reviews.shapes import (
     StaleSource,
 )
 
-# The data of an application is old after this time.
+# Data of an application that is older than this is reported as stale.
 _STALE_AFTER = timedelta(days=30)
 _EMPTY = "The population is empty: {}. Widen the scope, or import the applications' data first"
 
@@ -52,7 +52,7 @@ async def take_items(db: Db, review: ReviewDetail, now: datetime, *, is_collecte
 
 
 async def require_sources(db: Db, review: ReviewDetail) -> None:
-    """Refuse to open a review that names an application without data: it would be left out."""
+    """Refuse to open a review that names an application without data, because it would be missing from the review."""
     rows = await fetch_rows(
         db,
         """SELECT a.name, a.is_archived FROM applications a
@@ -76,11 +76,12 @@ def _why_empty(equation: list[TakenApplication]) -> str:
     return ", ".join(f"{count} × {reason.lower()}" for reason, count in sorted(reasons.items())) or "nothing is held"
 
 
-# Ids in the order of the items, so that their index grows at its end: a prefix by time, the place, and random digits.
+# Ids ascend in the order of the items, so that the index grows only at its end: a time prefix, the place, and random
+# digits.
 _PLACE = "lpad(to_hex(row_number() OVER w), 8, '0')"
 _ORDERED_ID = f"""(%(prefix)s || left({_PLACE}, 3) || '-8' || substr({_PLACE}, 4, 3) || '-' || right({_PLACE}, 2)
             || right(gen_random_uuid()::text, 10))::uuid"""
-# By person, then application, then risk and name; accounts without a person come last.
+# Items by person, application, risk and name; accounts without a person come last.
 _LIST = f"""
     INSERT INTO candidate_items
     SELECT row_number() OVER w, {_ORDERED_ID},
@@ -109,7 +110,7 @@ async def _list_candidates(db: Db, review: ReviewDetail, what: Taking) -> None:
 
 
 async def _group_by_model(db: Db, review: ReviewDetail, now: datetime) -> None:
-    """Add an item for each model that explains others, which its owner decides for all of them."""
+    """Add an item for each model that explains others. The model's owner decides these together with it."""
     await execute(
         db, "DELETE FROM assigned_items a USING candidate_items c WHERE c.place = a.place AND c.under_model IS NOT NULL"
     )
@@ -160,7 +161,7 @@ _STORE = """
 
 
 async def store_items(db: Db, review: ReviewDetail, taken: TakenItems, now: datetime) -> None:
-    """Store the items, the equation and what the scope left out."""
+    """Store the items, the equation and what the scope excluded."""
     await execute(
         db,
         _STORE,
@@ -186,7 +187,7 @@ async def store_items(db: Db, review: ReviewDetail, taken: TakenItems, now: date
 
 
 async def _draw_sample(db: Db, review_id: UUID) -> None:
-    """Choose carried-over items of each reviewer at random, at least one, that must be decided by hand."""
+    """Choose some carried-over items of each reviewer at random, at least one, that must be decided by hand."""
     # Fires show_review_items, schema/reviews.sql.
     await execute(
         db,

@@ -1,4 +1,4 @@
-"""Decide who may see and decide reviews: reviewers, people who stand in for them, and owners; never about oneself."""
+"""Decide who may see and decide reviews: reviewers, their stand-ins and owners; nobody decides about themselves."""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
@@ -24,8 +24,8 @@ _TOKEN = "Reviewer ID is required: a token records the decision of a person"  # 
 class ActingFor(msgspec.Struct, frozen=True):
     """The reviewer for whom a caller decides, and the people who must all be independent.
 
-    These are the reviewer, the caller or the owner of the token, and in a chain of stand-ins everyone between: each of
-    them chose the next one.
+    These are the reviewer, the caller or the owner of the token, and everyone between them in a chain of stand-ins,
+    because each of them chose the next.
     """
 
     reviewer_id: UUID
@@ -33,7 +33,7 @@ class ActingFor(msgspec.Struct, frozen=True):
 
 
 async def acting_for(db: Db, caller: Caller, given: UUID | None, now: datetime) -> ActingFor:
-    """Find whom a caller decides for: themselves, a person they stand in for, or whom a token names."""
+    """Find the reviewer for whom a caller decides: themselves, a person they stand in for, or the one a token names."""
     reviewer_id = await _reviewer(db, caller, given)
     people = {reviewer_id, await own_id(db, caller)}
     if caller.is_person and reviewer_id not in (caller.id, ADMINISTRATORS.id):
@@ -53,7 +53,7 @@ async def _reviewer(db: Db, caller: Caller, given: UUID | None) -> UUID:
 
 
 async def _require_available(db: Db, people: Collection[UUID], now: datetime) -> None:
-    """Refuse people who left, cannot sign in or are auditors; an absent reviewer may decide after all."""
+    """Refuse people who left, cannot sign in or are auditors. An absent reviewer can still decide."""
     rows = await fetch_rows(
         db,
         """SELECT i.first_name || ' ' || i.last_name, review_obstacle(i.id, %(now)s) FROM identities i
@@ -66,21 +66,21 @@ async def _require_available(db: Db, people: Collection[UUID], now: datetime) ->
 
 
 def with_administrators(facts: Facts) -> Facts:
-    """Let a body name the administrators as the reviewer."""
+    """Accept the administrators as the reviewer that a body names."""
     return msgspec.structs.replace(facts, identities=facts.identities | {ADMINISTRATORS.id})
 
 
 async def may_act_for(db: Db, caller: Caller, reviewer_id: UUID) -> bool:
-    """Return whether a person may decide what another reviewer should: as their stand-in, or as an administrator."""
+    """Return whether a person may decide for this reviewer: as their stand-in, or as one of the administrators."""
     if reviewer_id == caller.id or (reviewer_id, RequirementType.APPROVE) in caller.stands_in_for:
         return True
     return reviewer_id == ADMINISTRATORS.id and await administrators.is_one(db, caller.id)
 
 
-# SQL for the person who made a decision `d`: for a token `t` its owner, if it has one.
+# SQL for the person who made decision `d`; if token `t` made it, the owner of the token or null.
 DECIDER = "CASE WHEN t.id IS NULL THEN d.decided_by ELSE t.owner_id END"
 # SQL for why one of the %(people)s must not decide about a row `c` of review_items; null if they all may. The rules are
-# those of reviewers.py, and beside them what happened since the review was opened.
+# those of reviewers.py, applied to the current data as well.
 OBSTACLE = f"""CASE
     WHEN c.identity_id = ANY(%(people)s)
          OR (SELECT a.identity_id FROM accounts a WHERE a.number = c.account_number) = ANY(%(people)s)
@@ -107,7 +107,7 @@ OBSTACLE = f"""CASE
 
 
 async def require_independent(db: Db, item_ids: Sequence[UUID], people: Sequence[UUID]) -> None:
-    """Refuse if one of these people holds an account, gave the access or decided before."""
+    """Refuse if one of these people must not decide about one of the items."""
     rows = await fetch_rows(
         db,
         f"""SELECT o.number, o.why FROM (
@@ -121,7 +121,7 @@ async def require_independent(db: Db, item_ids: Sequence[UUID], people: Sequence
 
 
 async def obstacle_to(db: Db, item_id: UUID, people: Sequence[UUID]) -> str | None:
-    """Return why one of these people must not decide about an item."""
+    """Return why one of these people must not decide about an item, or None."""
     found: str | None = await fetch_value(
         db, f"SELECT {OBSTACLE} FROM review_items c WHERE c.id = %(id)s", id=item_id, people=list(people)
     )
@@ -136,7 +136,7 @@ def _holding(rows: Sequence[Sequence[Any]]) -> frozenset[PersonRelation]:
 
 
 async def relations_to(db: Db, caller: Caller, review_id: UUID) -> frozenset[PersonRelation]:
-    """Read how a review concerns a person: they own it, or review items of it, or stand in for a reviewer."""
+    """Return the relations of a person to a review: its owner, a reviewer, or the stand-in of a reviewer."""
     rows = await fetch_rows(
         db,
         """SELECT r.owner_id = %(me)s,
@@ -151,7 +151,7 @@ async def relations_to(db: Db, caller: Caller, review_id: UUID) -> frozenset[Per
 
 
 async def relations_to_item(db: Db, caller: Caller, item_id: UUID) -> frozenset[PersonRelation]:
-    """Read how an item concerns a person: they review it or stand in, or own its application or its review."""
+    """Return the relations of a person to an item: owner of its application or review, reviewer, or stand-in."""
     rows = await fetch_rows(
         db,
         """SELECT r.owner_id = %(me)s OR o.owner_id = %(me)s, c.reviewer_id = %(me)s,

@@ -1,7 +1,7 @@
 """Take the population of a review: what applications held after their last import, as items or excluded by reason.
 
 The rows are collected in temporary tables, with one statement per step for any number of rows. Everything is read as of
-the pinned imports and the moment of opening, so that the population can be taken again later.
+the pinned imports and the time of opening, so that the population can be taken again later.
 """
 
 from datetime import datetime
@@ -25,18 +25,18 @@ _TABLES = """
     CREATE TEMP TABLE pinned_models (holder int, entitlement_id uuid, ids uuid[]) ON COMMIT DROP;
     CREATE TEMP TABLE pinned_requests (holder int, entitlement_id uuid, ids uuid[]) ON COMMIT DROP;"""
 
-# SQL for a row that was valid after the pinned import.
+# SQL that is true if a row was valid after the pinned import.
 _THEN = "{row}.from_import <= p.import_number AND ({row}.until_import IS NULL OR {row}.until_import > p.import_number)"
 
 
 class Taking(msgspec.Struct, frozen=True):
-    """What to take: `review_id` is given to take the population of an opened review again."""
+    """What to take. With `review_id`, the population of an opened review is taken again."""
 
     type: ReviewType
     scope: ReviewScope
     moment: datetime
     review_id: UUID | None = None
-    # The temporary tables contain the whole of the applications already, for reviews of parts of them.
+    # The temporary tables already contain everything of the applications; only the scope is applied again.
     is_collected: bool = False
 
     @property
@@ -45,7 +45,7 @@ class Taking(msgspec.Struct, frozen=True):
 
 
 async def take(db: Db, what: Taking) -> None:
-    """Fill the temporary tables; they are dropped when the transaction ends."""
+    """Fill the temporary tables. They are dropped when the transaction ends."""
     if not what.is_collected:
         await _collect(db, what)
     else:
@@ -60,21 +60,21 @@ async def take(db: Db, what: Taking) -> None:
 
 
 async def _collect(db: Db, what: Taking) -> None:
-    """Read the accounts and what they held."""
+    """Read the accounts and what they held into new temporary tables."""
     for table in ("pinned_imports", "pinned_accounts", "out_of_scope", "pinned_holdings", "pinned_models"):
         await execute(db, f"DROP TABLE IF EXISTS {table}")
     await execute(db, "DROP TABLE IF EXISTS pinned_requests")
     for statement in _TABLES.split(";"):
         if statement.strip():
             await execute(db, statement)
-    # Sorts and joins of a million rows; for this transaction.
+    # For sorts and joins of a million rows, until the transaction ends.
     await execute(db, "SELECT set_config('work_mem', '128MB', true)")
     await _pin(db, what)
     await execute(db, _HELD[what.subject], moment=what.moment)
 
 
 async def _start_again(db: Db) -> None:
-    """Include everything that was collected again, to take another part of it."""
+    """Reset the exclusions of the collected rows, so that another scope can be applied."""
     await execute(db, "DELETE FROM out_of_scope")
     await execute(
         db,
@@ -115,7 +115,7 @@ async def _pin(db: Db, what: Taking) -> None:
 
 
 async def _leave_out(db: Db, what: Taking) -> None:
-    """Find the people, entitlements and models that the scope leaves out, or read those of an opened review."""
+    """Find the people, entitlements and models that the scope excludes, or read those stored with an opened review."""
     if what.review_id:
         await execute(
             db,
@@ -166,7 +166,7 @@ async def _leave_out_people(db: Db, what: Taking) -> None:
 
 
 async def _name_unknown(db: Db, what: Taking) -> None:
-    """Find the identities that stand for accounts without a person."""
+    """Find the Unknown identities, which stand for accounts without a person."""
     if what.type is ReviewType.UNMATCHED:
         await execute(
             db,
@@ -176,7 +176,7 @@ async def _name_unknown(db: Db, what: Taking) -> None:
         )
 
 
-# A group is privileged if it, or a group above it, is or gives something privileged.
+# A group is privileged if it, or a group above it, is privileged or gives a privileged permission.
 _PRIVILEGED = """
     SELECT e.id FROM entitlements e WHERE e.is_privileged
     UNION
@@ -221,7 +221,7 @@ _ACCESS = f"""
     FROM pinned_imports p JOIN permissions o ON o.application_id = p.application_id
     JOIN assignments s ON s.permission_number = o.number AND s.access NOT IN ('None', 'Deny')
          AND {_THEN.format(row="s")}"""
-# What each kind of review finds, before its scope narrows it.
+# What each kind of review finds before its scope is applied.
 _HELD = {
     ItemSubject.ACCESS: f"""
         INSERT INTO pinned_holdings
@@ -264,7 +264,7 @@ _HELD = {
 
 
 async def _exclude_by_scope(db: Db, what: Taking) -> None:
-    """Mark what the scope leaves out. An account without a person is in no department and of no kind."""
+    """Mark what the scope excludes. An account without a person has no department and no identity type."""
     scope = what.scope
     narrowed = scope.departments or scope.identity_types or scope.identity_ids or what.type is ReviewType.LEAVERS
     unmatched = Exclusion.UNMATCHED if narrowed else None
@@ -273,7 +273,7 @@ async def _exclude_by_scope(db: Db, what: Taking) -> None:
         """UPDATE pinned_holdings h SET excluded = o.reason FROM out_of_scope o
            WHERE h.excluded IS NULL AND (o.kind = 'Entitlement' AND o.id = h.entitlement_id)""",
     )
-    # People and accounts keep their ids, so the scope itself says which ones it leaves out.
+    # The ids of people and accounts do not change, so the scope itself tells which are excluded.
     if scope.identity_ids:
         await _exclude(db, "h.identity_id <> ALL(%(ids)s)", Exclusion.PERSON, ids=scope.identity_ids)
     if scope.account_ids:
@@ -345,7 +345,7 @@ _REQUESTS = f"""
 )
 
 
-# The view renamed_entitlements, of the names that were known when the review was opened.
+# Like the view renamed_entitlements, but with the names that were known when the review was opened.
 _RENAMES = """
     CREATE TEMP TABLE pinned_renames ON COMMIT DROP AS
     WITH RECURSIVE pairs AS (
@@ -362,7 +362,7 @@ _RENAMES = """
 
 
 async def explain(db: Db, what: Taking) -> None:
-    """Find the models and requests that explained what is held at that moment."""
+    """Find the models and requests that explained the access when the review was opened."""
     names = "renamed_entitlements"
     if what.type is ReviewType.UNEXPLAINED:
         await execute(db, "DROP TABLE IF EXISTS pinned_renames")
@@ -397,16 +397,16 @@ async def _exclude_by_type(db: Db, what: Taking) -> None:
         )
 
 
-# SQL for a review `r` whose scope does not narrow what is looked at in an application.
+# SQL that is true if the scope of review `r` does not narrow what it includes of an application.
 IS_WHOLE = """NOT EXISTS (SELECT FROM jsonb_each(r.scope) AS part
     WHERE part.key <> 'applicationIds' AND part.value NOT IN ('[]', 'null'))"""
-# SQL for a review `r` and its population `p`: no item was left undecided because the application was archived.
+# SQL that is true if review `r` left no item of its population `p` undecided because the application was archived.
 WAS_SEEN = """NOT EXISTS (SELECT FROM review_items w WHERE w.review_id = r.id AND w.application_id = p.application_id
     AND w.status = 'Withdrawn' AND w.withdrawn_import IS NULL)"""
-# SQL for a review `r` that looks at everything that the accounts of the application of its population `p` hold.
+# SQL that is true if review `r` includes everything that the accounts of the application of its population `p` hold.
 COVERS = f"""r.opened_by_import IS NULL AND r.type IN ('Application', 'Supervisor', 'Entitlement')
       AND {IS_WHOLE} AND {WAS_SEEN}"""
-# SQL for a completed review `r` of the same scope; what it has no item for was not looked at.
+# SQL that is true for a completed review `r` of the same scope.
 SAME_SCOPE = """r.status = 'Completed' AND r.completed_on <= %(moment)s
     AND r.type IN ('Application', 'Supervisor', 'Entitlement', 'Changed')
     AND r.scope - 'applicationIds' - 'accountIds' = %(scope)s::jsonb - 'applicationIds' - 'accountIds'"""

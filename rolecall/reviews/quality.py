@@ -1,4 +1,4 @@
-"""Measure how reviewers decide: each figure by itself, so that a reader can judge it; there is no overall score."""
+"""Measure how reviewers decide. Each figure stands alone, so that a reader can judge it; there is no overall score."""
 
 from datetime import datetime
 from uuid import UUID
@@ -9,19 +9,19 @@ from rolecall.core.caller import SYSTEM
 from rolecall.core.db import Db, fetch_all
 from rolecall.reviews.model import ItemFact
 
-# A longer time between two decisions is a pause, not the time that one decision took.
+# A longer time between two decisions is a pause, not the duration of a decision.
 _PAUSE_SECONDS = 600
 # Facts that show that keeping the access was wrong.
 KNOWN_WRONG = (ItemFact.LEAVER, ItemFact.CONFLICT)
-# From here on a figure is marked on the review's page.
+# From these values on, a figure is marked on the page of the review.
 BULKY_SHARE, FEW_SECONDS, SHORTEST_RUN = 0.8, 3, 10
 
 
 class ReviewerQuality(msgspec.Struct, frozen=True, rename="camel"):
-    """How one reviewer decided in one review. Shares are of the decisions that were made by hand.
+    """How one reviewer decided in one review. Shares are fractions of the decisions made by hand.
 
-    `median_seconds` is the time since the reviewer's previous decision; a decision about several items counts for each
-    of them with its part of that time. `others_median_seconds` is the median of that figure over the other reviewers.
+    `median_seconds` is the median time since the reviewer's previous decision; the time of a bulk decision is divided
+    evenly among its items. `others_median_seconds` is the median of that figure over the other reviewers.
     """
 
     reviewer_id: UUID

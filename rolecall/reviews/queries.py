@@ -64,7 +64,7 @@ async def newest_first(
     type: ReviewType | None = None,
     application_id: UUID | None = None,
 ) -> Page[ReviewListItem]:
-    """List reviews; `application_id` finds those whose population covers the application."""
+    """List reviews, newest first; `application_id` finds those that cover the application."""
     if application_id is None:
         found = await fetch_listed(db, REVIEWS, page, status=status, type=type)
     else:
@@ -122,7 +122,7 @@ async def plan_of(db: Db, id: str | UUID, *, lock: bool = False) -> ReviewDetail
     rows = await fetch_rows(db, f"{_DETAIL} WHERE r.id = %(id)s{locking}", id=known)
     if not rows:
         raise NotFound("Review", id)
-    # Kind and items are not columns.
+    # `kind` and `items` are not columns.
     columns = len(ReviewListItem.__struct_fields__) - 2
     listed = _listed(rows[0][:columns])
     owner_id, owner, scope, stages, fallback, since, until, explained, silence, statement, digest = rows[0][columns:]
@@ -186,7 +186,7 @@ async def reviewers_of(db: Db, review_id: UUID) -> list[tuple[UUID, str]]:
 
 
 async def progress_of(db: Db, review_id: UUID) -> ReviewProgress:
-    """Count items by status and reviewer, and what each reviewer has not submitted yet."""
+    """Count items by status and reviewer, and the items that each reviewer has not submitted yet."""
     rows = await fetch_rows(
         db,
         f"""SELECT c.reviewer_id, {NAME.format(row="i")}, c.pending, c.approved, c.flagged, c.remediated, c.withdrawn,
@@ -241,7 +241,7 @@ class WaitingReview(msgspec.Struct, frozen=True, rename="camel"):
 
 
 async def waiting_for(db: Db, person_id: UUID, also_for: Sequence[UUID] = ()) -> list[WaitingReview]:
-    """Return the open reviews that wait for a person, or for people for whom they stand in, the first due first."""
+    """Return the open reviews that wait for a person or for people they stand in for, in the order of due dates."""
     rows = await fetch_rows(
         db,
         f"""SELECT r.id, r.number, r.name, r.due_on, w.reviewer_id, {NAME.format(row="i")}, w.to_decide, w.to_submit
@@ -261,7 +261,7 @@ async def waiting_for(db: Db, person_id: UUID, also_for: Sequence[UUID] = ()) ->
 
 
 async def get_id(db: Db, id: str) -> UUID:
-    """Return the id of a review that exists."""
+    """Return the id of a review, or raise NotFound."""
     known = known_guid("Review", id)
     if not await fetch_value(db, "SELECT true FROM reviews WHERE id = %(id)s", id=known):
         raise NotFound("Review", id)

@@ -1,14 +1,14 @@
-"""List the items of a review by reason: at once for a small review, by the worker in batches for a large one.
+"""Store which reasons each item of a review has: at once for a small review, by the worker in batches for a large one.
 
-Each item has a row for each of its reasons, in every index that a list of items has. That would double the time that
-opening takes, so until the worker is done, lists by reason are counted.
+The rows, one per item and reason, have as many indexes as the items. Writing them would double the time that opening
+takes, so until the worker is done, lists by reason are counted instead.
 """
 
 from uuid import UUID
 
 from rolecall.core.db import Db, execute, fetch_rows, fetch_value
 
-# So many items are listed in one transaction, which locks them.
+# The number of items in one transaction, which locks them.
 _BATCH = 10_000
 _INSERT = """INSERT INTO review_item_reasons (review_id, reason, status, reviewer_id, application_id, list_key)
     SELECT c.review_id, r.reason, c.status, c.reviewer_id, c.application_id, c.list_key
@@ -18,7 +18,7 @@ _INSERT = """INSERT INTO review_item_reasons (review_id, reason, status, reviewe
 
 
 async def list_or_queue(db: Db, review_id: UUID, total: int) -> None:
-    """List the items of a review that is being opened, or leave them to the worker."""
+    """Write the reasons of a review that is being opened, or leave them to the worker if there are many items."""
     if total <= _BATCH:
         await execute(db, _INSERT, id=review_id, after="", last=chr(1114111))
     else:
@@ -30,12 +30,12 @@ async def are_complete(db: Db, review_id: UUID) -> bool:
 
 
 async def list_next(db: Db) -> bool:
-    """List the next batch of items that waits; return whether there was one."""
+    """Write the reasons of the next batch of items; return whether there was one."""
     rows = await fetch_rows(
         db, "SELECT review_id, after FROM reasons_to_list ORDER BY review_id LIMIT 1 FOR UPDATE SKIP LOCKED"
     )
     for review_id, after in rows:
-        # The review first, then its items in order, as deciding does, to avoid deadlocks.
+        # Lock the review first, then its items in order, as deciding does, to avoid deadlocks.
         await execute(db, "SELECT FROM reviews WHERE id = %(id)s FOR SHARE", id=review_id)
         [(count, last)] = await fetch_rows(
             db,

@@ -1,4 +1,4 @@
-"""Carry out the decisions of a review: one request per account, approved by the review."""
+"""Carry out the decisions of a review with one request per account, which the review has approved."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -27,7 +27,7 @@ from rolecall.settings.policy import RequestAction
 from rolecall.work_items.actions import add_comment
 
 UTC = ZoneInfo("UTC")
-# An account without a person gets an identity of this first name, so that a request can name one.
+# An account without a person gets an identity with this first name, because a request must name an identity.
 _UNKNOWN = "Unknown"
 
 
@@ -58,7 +58,7 @@ class _Removal(msgspec.Struct, frozen=True):
 
     @property
     def said(self) -> str:
-        """Return who decided what: the reviewer, another person for them, or nobody in time."""
+        """Say who decided what: the reviewer, another person for them, or nobody in time."""
         if self.decided_by == SYSTEM.id:
             return "no decision in time, so the review flags it"
         if self.decider and self.decided_by != self.reviewer_id:
@@ -67,12 +67,12 @@ class _Removal(msgspec.Struct, frozen=True):
 
     @property
     def approved_by(self) -> tuple[UUID, str]:
-        """Return whose approval of the request the decision is; without one it is that of the service."""
+        """Return who approved the request: the reviewer, or the service if nobody decided."""
         return (SYSTEM.id, SYSTEM.name) if self.decided_by == SYSTEM.id else (self.reviewer_id, self.reviewer)
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """Return what one request is about: an account or group, at one time."""
+        """Return what identifies a request: the application, the account or group, and the start date."""
         start = self.until.isoformat() if self.decision == Decision.KEEP_UNTIL and self.until else ""
         return str(self.application_id), self.username or "", self.group_name or "", start
 
@@ -80,7 +80,7 @@ class _Removal(msgspec.Struct, frozen=True):
 async def request_removals(
     db: Db, caller: Caller, review: ReviewDetail, item_ids: Sequence[UUID], now: datetime
 ) -> None:
-    """Make one request per account for items to revoke or change, and one per end of those to keep for a while."""
+    """Make one request per account for items to revoke or change, and one per end date of items to keep for a time."""
     found = await fetch_all(
         db,
         _Removal,
@@ -118,7 +118,7 @@ async def _store_requests(db: Db, requests: Mapping[UUID, UUID]) -> None:
 async def _join_requests(
     db: Db, caller: Caller, review: ReviewDetail, found: Sequence[_Removal], now: datetime
 ) -> list[_Removal]:
-    """Give items to requests of other reviews that remove the same access already; return the other items."""
+    """Assign items to requests of other reviews that already remove the same access; return the remaining items."""
     rows = await fetch_rows(
         db,
         """SELECT DISTINCT ON (c.id) c.id, q.id FROM review_items c
@@ -173,7 +173,7 @@ def _request(review: ReviewDetail, items: Sequence[_Removal]) -> NewRequest:
 
 
 def _never_raising(new: NewRequest) -> NewRequest:
-    """Ask for no more than is held now: the decision approved lower access, and it may be lower still."""
+    """Limit the request to the access that is held now, which may be lower than when the decision was made."""
     return msgspec.structs.replace(new, privileges=[_at_most_held(each) for each in new.privileges])
 
 
@@ -194,7 +194,7 @@ def _privilege(item: _Removal) -> NewPrivilege:
 
 
 async def _with_people(db: Db, found: Sequence[_Removal], now: datetime) -> list[_Removal]:
-    """Give each account without a person an identity of type Unknown, once, because a request must name one."""
+    """Create an identity of type Unknown for each account without a person, because a request must name one."""
     people: dict[UUID, UUID] = {}
     for item in found:
         if item.account_id and item.identity_id is None and item.account_id not in people:

@@ -1,4 +1,4 @@
-"""Remind reviewers of what they have to decide."""
+"""Remind reviewers of the items that they have to decide or submit."""
 
 from datetime import timedelta
 
@@ -22,7 +22,7 @@ async def remind(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> Re
     review = await queries.plan_of(db, id, lock=True)
     body = check(RemindBody, raw, await with_mentioned_identities(db, facts, raw))
     if review.status is not ReviewStatus.OPEN:
-        raise Conflict(f"A review that is {review.status} waits for no reviewer")
+        raise Conflict(f"Reviewers of a review that is {review.status} cannot be reminded")
     since = facts.now - timedelta(hours=1)
     if sum(name == REMINDED and on > since for name, on in await events_of(db, review.id)) >= _MOST_AN_HOUR:
         raise Conflict(f"Reviewers of a review can be reminded {_MOST_AN_HOUR} times an hour. Wait, or reassign items")

@@ -1,7 +1,7 @@
-"""Find an independent and available reviewer for each item, and the reason if the stage names another.
+"""Find an independent and available reviewer for each item, and say why if it is not the one that the stage names.
 
-A person does not review their own account, nor access that a request they made, approved or carried out gave, nor
-access that a model they own explains. The items are rows of the temporary table `candidate_items`.
+A person does not review their own account, access from a request that they made, approved or carried out, or access
+that a model of theirs explains. The items are rows of the temporary table `candidate_items`.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ CANDIDATES = """
         entitlement_id uuid, model_id uuid, identity_id uuid, access text, since_import int, request_ids uuid[],
         model_ids uuid[], under_model uuid, first_id uuid, passed_by uuid[]) ON COMMIT DROP"""
 
-# SQL for the person whom a stage names, over an identity i, an application o, an entitlement e and a model m.
+# SQL for the person that a stage names, from the joins in `PEOPLE_OF`.
 NAMED_BY = {
     StageReviewer.SUPERVISOR: "i.supervisor_id",
     StageReviewer.APPLICATION_OWNER: "o.owner_id",
@@ -29,7 +29,7 @@ NAMED_BY = {
     StageReviewer.MODEL_OWNER: "(m.definition ->> 'ownerId')::uuid",
     StageReviewer.IDENTITY: "%(identity)s::uuid",
 }
-# What these need, for a row `c`.
+# The joins that `NAMED_BY` needs, for a row `c`.
 PEOPLE_OF = """
     LEFT JOIN identities i ON i.id = c.identity_id LEFT JOIN applications o ON o.id = c.application_id
     LEFT JOIN entitlements e ON e.id = c.entitlement_id
@@ -43,7 +43,7 @@ _UNNAMED = {
 }
 
 _NAME = "(SELECT first_name || ' ' || last_name FROM identities WHERE id = {})"
-# Whom the people named by the stage are replaced with if they cannot review: an absent person by their stand-in.
+# The person who reviews for each person that the stage names: an absent one is replaced by their stand-in.
 _STATES = f"""
     INSERT INTO reviewer_states
     SELECT s.id, CASE WHEN s.obstacle IS NULL THEN s.id
@@ -53,7 +53,7 @@ _STATES = f"""
     FROM (SELECT id, review_obstacle(id, %(now)s) AS obstacle, stand_in_of(id, 'Approve', %(now)s) AS stand_in
           FROM (SELECT DISTINCT first_id AS id FROM candidate_items WHERE first_id IS NOT NULL) AS named) AS s"""
 
-# The people who took part in the requests that gave the access.
+# The people who made, approved or carried out the requests that gave the access.
 _TOOK_PART = """
     INSERT INTO request_people
     SELECT r.id, person.id, min(part.did || ' request #' || r.number) FROM access_requests r
@@ -75,7 +75,7 @@ _OWNED_MODELS = """
     SELECT (definition ->> 'ownerId')::uuid, array_agg(id) FROM access_models
     WHERE definition ->> 'ownerId' IS NOT NULL GROUP BY 1"""
 
-# Who decides instead of each named person, and that person: an absent one chose the stand-in.
+# Each named person with the people who must be independent: that person, and the stand-in whom they chose.
 _INVOLVED = """(SELECT id, id AS person FROM reviewer_states UNION
                 SELECT id, actual_id FROM reviewer_states WHERE actual_id IS NOT NULL)"""
 # Items whose first reviewer is missing, unavailable or not independent, with the reason.
@@ -131,7 +131,7 @@ _FALLBACKS = f"""
     SELECT p.place, coalesce(f.person, %(administrators)s),
            coalesce(f.moved, p.why || '; no other person is independent, so any administrator can review it')
     FROM reviewer_problems p LEFT JOIN found f ON f.place = p.place"""
-# Items that the stand-in of an absent reviewer takes.
+# Items that the stand-in of an absent reviewer reviews.
 _STAND_INS = f"""
     INSERT INTO assigned_items
     SELECT c.place, s.actual_id, s.why || '; ' || {_NAME.format("s.actual_id")} || ' stands in'
@@ -140,7 +140,7 @@ _STAND_INS = f"""
 
 
 async def create_tables(db: Db) -> None:
-    """Create the temporary tables; those of an earlier step of the transaction are replaced."""
+    """Create the temporary tables, replacing those of an earlier step of the transaction."""
     made = {
         "reviewer_states": "(id uuid, actual_id uuid, why text)",
         "request_people": "(request_id uuid, person uuid, did text)",
@@ -161,7 +161,7 @@ PASSED_ON, REVIEWED_BEFORE = " passed it on", " reviewed it in an earlier stage"
 async def assign(
     db: Db, stage: ReviewStage, fallback: ReviewStage | None, now: datetime, passed: str = PASSED_ON
 ) -> None:
-    """Fill `assigned_items` with the candidates that another person reviews than the stage names."""
+    """Fill `assigned_items` with new reviewers for the items that the person named by the stage cannot review."""
     for table in ("reviewer_states", "request_people", "owned_models", "reviewer_problems"):
         await execute(db, f"DELETE FROM {table}")
     await execute(db, "ANALYZE candidate_items (place, identity_id, entitlement_id, first_id, subject)")
@@ -184,7 +184,8 @@ async def assign(
     await execute(db, "ANALYZE assigned_items")
 
 
-# Everyone who decided about the item or passed it on, in any stage, its reviewer now, and who holds the account now.
+# Everyone who decided about the item or passed it on in any stage, its current reviewer, and the current holder of the
+# account.
 _PASSED_BY = f"""ARRAY(SELECT c.reviewer_id
                   UNION SELECT a.identity_id FROM accounts a
                         WHERE a.number = c.account_number AND a.identity_id IS NOT NULL
@@ -213,7 +214,7 @@ async def reviewers_for(
     now: datetime,
     passed: str = PASSED_ON,
 ) -> list[NewReviewer]:
-    """Find new reviewers for stored items: those that `stage` names, or the fallbacks if it is None."""
+    """Find new reviewers for stored items: the people that `stage` names, or the fallbacks if it is None."""
     await create_tables(db)
     named = NAMED_BY[stage.reviewer] if stage else "c.reviewer_id"
     sql = _FROM_ITEMS.replace("{named}", named)

@@ -73,7 +73,7 @@ async def list_review_coverage(db: Db, query: dict[str, Any], now: datetime) -> 
 
 @operation("POST", "/", scope=_WRITE, status=201, body=NewReview)
 async def create_review(db: Db, caller: Caller, raw: Json, facts: Facts) -> ReviewDetail:
-    """Draft a review. Without `stages` the usual reviewers of its type review it."""
+    """Draft a review. Without `stages`, the usual reviewers of its type decide."""
     return await actions.create_review(db, caller, raw, facts)
 
 
@@ -111,20 +111,20 @@ async def check_population(db: Db, id: str) -> PopulationCheck:
 async def close_review(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> ReviewDetail:
     """Close a review after its due date.
 
-    A close that would flag many accounts is held: `held` says how many. Close it again with `confirm` to close it.
+    If closing would flag many accounts, the review is held: `held` says how many. Send `confirm` to close it anyway.
     """
     return await closing.close_review(db, caller, id, check(CloseBody, raw, facts).confirm, facts.now)
 
 
 @operation("POST", "/{id:str}/cancel", scope=_WRITE)
 async def cancel_review(db: Db, caller: Caller, id: str, now: datetime) -> ReviewDetail:
-    """Cancel a review. Items without a request are withdrawn, also decided ones; requests that it made stay."""
+    """Cancel a review. Items without a request are withdrawn, even if they were decided; existing requests continue."""
     return await closing.cancel_review(db, caller, id, now)
 
 
 @operation("POST", "/{id:str}/remind", scope=_WRITE, body=RemindBody, read_body=optional_json)
 async def remind_reviewers(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> ReviewDetail:
-    """Remind reviewers who have items to decide or to submit."""
+    """Remind reviewers who have items to decide or submit."""
     return await reminding.remind(db, caller, id, raw, facts)
 
 
@@ -161,13 +161,13 @@ async def list_new_access(db: Db, id: str, query: dict[str, Any]) -> Page[NewAcc
 
 @operation("POST", "/{id:str}/decide", scope=_WRITE, body=DecideSeveralBody)
 async def decide_review_items(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> BulkDecision:
-    """Decide about several items at once. Items that cannot be decided so are left, and counted by reason."""
+    """Decide about several items at once. Items that cannot be decided are left unchanged, and counted by reason."""
     return await deciding.decide_several(db, caller, id, raw, facts)
 
 
 @operation("POST", "/{id:str}/submit", scope=_WRITE, body=SubmitBody, read_body=optional_json)
 async def submit_review(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> SubmissionDetail:
-    """Sign the decisions of a reviewer. They are final then; requests remove what was revoked."""
+    """Sign the decisions of a reviewer. They are then final, and requests remove what was revoked."""
     return await submitting.submit(db, caller, id, raw, facts)
 
 
@@ -197,7 +197,7 @@ async def reassign_review_item(db: Db, caller: Caller, id: str, raw: Json, facts
 
 @operation("POST", "/{id:str}/accept", scope=_WRITE, body=AcceptBody)
 async def accept_review_item(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> ReviewItemDetail:
-    """Keep flagged access for a while, by the owner of the application and with a reason."""
+    """Keep flagged access until a date, with a reason. Only the owner of the application may do this."""
     return await accepting.accept(db, caller, id, raw, facts)
 
 
@@ -243,7 +243,7 @@ async def list_review_templates(db: Db, query: dict[str, Any]) -> Page[ReviewTem
 
 @operation("POST", "/", scope=_WRITE, status=201, body=NewReviewTemplate)
 async def create_review_template(db: Db, raw: Json, facts: Facts) -> ReviewTemplate:
-    """Repeat a review every few months, from `nextOn` on; by default from now on."""
+    """Repeat a review every few months, starting at `nextOn`, by default now."""
     return await templates.create_template(db, raw, facts)
 
 

@@ -29,7 +29,7 @@ class NamedReference(msgspec.Struct, frozen=True):
 
 
 class ReviewPeriod(msgspec.Struct, frozen=True, rename="camel"):
-    """The time that the review is evidence for."""
+    """The period for which the review is evidence."""
 
     since: datetime | None = msgspec.field(name="from")
     until: datetime | None
@@ -63,7 +63,10 @@ class ReviewItemCounts(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class ReviewerProgress(msgspec.Struct, frozen=True, rename="camel"):
-    """The items of one reviewer. `submittedOn` is the time of the last submission, if no item came after it."""
+    """The items of one reviewer.
+
+    `submittedOn` is the time of the last submission, or null if items were added since.
+    """
 
     reviewer: PersonReference
     items: ReviewItemCounts
@@ -96,11 +99,11 @@ class _Review(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class ReviewListItem(_Review, frozen=True, rename="camel"):
-    """A review as a list shows it. `held` says why closing it waits for a person, else it is null."""
+    """A review in a list. `held` says why closing it waits for a person; otherwise it is null."""
 
 
 class ReviewDetail(_Review, frozen=True, rename="camel"):
-    """`digest` is the SHA-256 over the sorted items, taken when the review was opened."""
+    """`digest` is the SHA-256 of the sorted items, computed when the review was opened."""
 
     owner: PersonReference | None
     scope: ReviewScope
@@ -129,9 +132,10 @@ class StaleSource(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class ReviewPreview(msgspec.Struct, frozen=True, rename="camel"):
-    """What a review would hold if it were opened now. `withoutReviewer` are items that only administrators can decide.
+    """What a review would contain if it were opened now.
 
-    `moved` counts the items that go to another person than the stage names, by reason.
+    Only administrators can decide the items counted in `withoutReviewer`. `moved` counts by reason the items that are
+    not reviewed by the person that the stage names.
     """
 
     items: int
@@ -160,7 +164,7 @@ class ReviewItemPerson(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class ReviewItemEntitlement(msgspec.Struct, frozen=True, rename="camel"):
-    """`header`, `section` and `name` as a privilege names it; `kind` is Group or Permission."""
+    """`header`, `section` and `name` are those of a privilege; `kind` is Group or Permission."""
 
     id: UUID
     kind: str
@@ -174,14 +178,14 @@ class ReviewItemEntitlement(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Recommendation(msgspec.Struct, frozen=True):
-    """A verdict with the facts that it follows from; without a clear verdict it is null."""
+    """A verdict with the facts that it follows from; the verdict is null if the facts are not clear."""
 
     verdict: Decision | None
     facts: list[ItemFact]
 
 
 class ItemPeers(msgspec.Struct, frozen=True):
-    """How many people of the same title and department, or else of the same supervisor, hold the access."""
+    """How many people with the same title and department, or without these the same supervisor, hold the access."""
 
     total: int
     holding: int
@@ -198,7 +202,7 @@ class PreviousDecision(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class ItemDrift(msgspec.Struct, frozen=True, rename="camel"):
-    """What happened since the review was opened: `import` is the import that changed or ended the access."""
+    """What happened since the review was opened; `import` is the import that changed or ended the access."""
 
     state: Drift
     access: Access | None
@@ -259,15 +263,16 @@ class _Item(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class ReviewItem(_Item, frozen=True, rename="camel"):
-    """Access to decide about. `moved` says why another person reviews it than the stage names.
+    """Access to decide about.
 
-    `reasons` are named facts, `why` the requests and models that explained the access when the review was opened, and
-    `drift` what imports showed since. `isSample`: a carried-over item that must be decided by hand.
+    `moved` says why the reviewer is not the person that the stage names. `reasons` are named facts, `why` the requests
+    and models that explained the access when the review was opened, and `drift` what imports showed since. `isSample`
+    marks an item that would be carried over but must be decided by hand.
     """
 
 
 class DecisionEntry(msgspec.Struct, frozen=True, rename="camel"):
-    """A decision that was made; null if it was withdrawn. `isBulk`: it was one of several at once."""
+    """A decision in the history of an item. `decision` is null if it was withdrawn. `isBulk` marks a bulk decision."""
 
     stage: int
     reviewer: PersonReference
@@ -299,7 +304,7 @@ class NewAccess(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class SubmissionDetail(msgspec.Struct, frozen=True, rename="camel"):
-    """A signed statement: who decided how many items how, and a SHA-256 over the decisions."""
+    """A signed statement: who decided, how many items by decision, and a SHA-256 of the decisions."""
 
     id: UUID
     kind: Literal["Review Submission"]
@@ -313,14 +318,14 @@ class SubmissionDetail(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class BulkOutcome(msgspec.Struct, frozen=True):
-    """How many items had this outcome; `reason` is `Decided`, or why they were left as they were."""
+    """How many items had this outcome; `reason` is `Decided`, or why the items were left unchanged."""
 
     reason: str
     items: int
 
 
 class BulkDecision(msgspec.Struct, frozen=True, rename="camel"):
-    """The result of a decision about several items, by reason. `digest` is a SHA-256 over the ids of those decided."""
+    """The result of a bulk decision, by reason. `digest` is a SHA-256 of the ids of the decided items."""
 
     id: UUID | None
     decided: int
@@ -329,9 +334,9 @@ class BulkDecision(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class PopulationCheck(msgspec.Struct, frozen=True, rename="camel"):
-    """The population taken again from the pinned imports: `isSame` if it gives the digest that was stored.
+    """The population taken again from the pinned imports, and compared with that of the opening.
 
-    `itemsDigest` is over the stored items.
+    `isSame` is true if the digests of this population and of the stored items (`itemsDigest`) equal the stored one.
     """
 
     digest: str

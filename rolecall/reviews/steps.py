@@ -9,7 +9,7 @@ from rolecall.core.db import Db, fetch_rows, fetch_value, insert_rows
 from rolecall.reviews.events import CANCELED, STEP_BY_HOLDER, record_notice
 from rolecall.tokens.queries import own_id
 
-# What a token without an owner is answered.
+# The error for a token without an owner.
 NO_PERSON = "A person must confirm this: in the console, or with a token that they created there"
 
 
@@ -23,7 +23,7 @@ class ReviewStep(StrEnum):
 async def record_step(
     db: Db, caller: Caller, review_id: UUID, step: ReviewStep, detail: str, now: datetime, *, is_notified: bool = False
 ) -> None:
-    """Record a step with its audit entry; notify the owner if the person has access in the review."""
+    """Record a step, which is audited, and notify the owner if the person who takes it has access in the review."""
     if caller.id == SYSTEM.id:
         return
     person = await own_id(db, caller)
@@ -52,6 +52,6 @@ async def record_step(
 
 
 async def is_by_person(db: Db, caller: Caller) -> bool:
-    """Return whether a person acts: in the console, or with a token of theirs."""
+    """Return whether a person acts, in the console or with a token that they own."""
     sql = "SELECT true FROM tokens WHERE id = %(id)s AND owner_id IS NOT NULL"
     return caller.is_person or bool(await fetch_value(db, sql, id=caller.id))

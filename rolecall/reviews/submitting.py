@@ -41,7 +41,7 @@ class _Own(msgspec.Struct, frozen=True):
 
 
 async def submit(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> SubmissionDetail:
-    """Sign the decisions of a reviewer. They are final then, and requests carry them out."""
+    """Sign the decisions of a reviewer. They are then final, and requests carry them out."""
     review = await queries.plan_of(db, id, lock=True)
     await lock_open(db, review.id)
     body = check(SubmitBody, raw, permitted.with_administrators(await with_mentioned_identities(db, facts, raw)))
@@ -70,7 +70,7 @@ async def submit(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> Su
 
 
 async def _moment(db: Db, review_id: UUID, own: Sequence[_Own], now: datetime) -> datetime:
-    """Return the time of a statement: not before what it signs, which another request may have written meanwhile."""
+    """Return the time of a statement, never before the decisions that it signs: a concurrent request may be later."""
     rows = await fetch_rows(
         db,
         """(SELECT decided_on FROM review_decisions WHERE review_id = %(id)s ORDER BY number DESC LIMIT 1)
@@ -86,7 +86,7 @@ async def _moment(db: Db, review_id: UUID, own: Sequence[_Own], now: datetime) -
 
 
 async def _own_items(db: Db, review: ReviewDetail, reviewer_id: UUID) -> list[_Own]:
-    """Lock what the reviewer has not submitted, in order."""
+    """Lock and return the items that the reviewer has not submitted, in order."""
     rows = await fetch_rows(
         db,
         """SELECT id, status, decision, stage, subject <> 'Model' AND under_id IS NULL AND stage < %(stages)s,
@@ -103,7 +103,7 @@ async def _own_items(db: Db, review: ReviewDetail, reviewer_id: UUID) -> list[_O
 async def _sign(
     db: Db, caller: Caller, review: ReviewDetail, reviewer_id: UUID, own: Sequence[_Own], now: datetime
 ) -> SubmissionDetail:
-    """Store the statement with the counts and a digest of the decisions, which are final then."""
+    """Store the statement with the counts and a digest of the decisions, and make them final."""
     reviewer = await _named(db, reviewer_id)
     statement = review.statement
     if not caller.is_person:

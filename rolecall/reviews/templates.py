@@ -1,4 +1,4 @@
-"""Reviews that repeat: a template drafts, and if it says so opens, a review every few months."""
+"""Reviews that repeat: a template drafts a review every few months and, if set to, opens it."""
 
 from calendar import monthrange
 from datetime import datetime, timedelta
@@ -31,9 +31,10 @@ Days = Annotated[int, Field(ge=1, le=366)]
 
 
 class ReviewTemplate(msgspec.Struct, frozen=True, rename="camel"):
-    """A review that repeats. `review` is its body without a due date: that is `daysToReview` after it is made.
+    """A review that repeats.
 
-    `fault` says why the last one could not be opened.
+    `review` is its body without a due date, which is `daysToReview` after the review is created. `fault` says why the
+    last review could not be opened.
     """
 
     id: UUID
@@ -89,7 +90,7 @@ async def by_name(db: Db, page: int) -> Page[ReviewTemplate]:
 
 
 async def named(db: Db, name: str | None) -> list[ReviewTemplate]:
-    """Return all templates by name, or the one with this name."""
+    """Return all templates in the order of their names, or the one with this name."""
     rows = await fetch_rows(
         db,
         f"""SELECT {_COLUMNS} FROM review_templates WHERE %(name)s::text IS NULL OR lower(name) = lower(%(name)s)
@@ -142,7 +143,7 @@ async def create_template(db: Db, raw: Json, facts: Facts) -> ReviewTemplate:
             now=facts.now,
         )
     except UniqueViolation:
-        raise Invalid.on("name", f"A template named {body.name} exists already") from None
+        raise Invalid.on("name", f"A template named {body.name} already exists") from None
     return await get(db, id)
 
 
@@ -180,7 +181,7 @@ async def due_templates(db: Db, now: datetime) -> list[UUID]:
 
 
 def _next_date(first_on: datetime, every_months: int, now: datetime, zone: ZoneInfo) -> datetime:
-    """Return the first date after now, counted from the first one: after a short month the 31st is the 31st again."""
+    """Return the first date after now, counted in months from `first_on`, so that short months do not shift the day."""
     start = first_on.astimezone(zone)
     passed = (now.astimezone(zone).year - start.year) * 12 + now.astimezone(zone).month - start.month
     dates = (_months_later(start, n * every_months) for n in count(max(0, passed // every_months)))
@@ -193,7 +194,7 @@ def _months_later(moment: datetime, months: int) -> datetime:
 
 
 async def follow_template(db: Db, id: UUID, now: datetime, facts: Facts) -> None:
-    """Draft the next review of a template, and open it if the template says so; once per due date."""
+    """Draft the next review of a template, and open it if the template is set to; once per due date."""
     due = await fetch_rows(
         db,
         """SELECT first_on, every_months FROM review_templates

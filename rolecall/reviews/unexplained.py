@@ -1,4 +1,4 @@
-"""Open reviews of single findings: access that an import shows and that no model and no request explains."""
+"""Open reviews of access that an import shows for the first time and that no model or request explains."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -15,12 +15,15 @@ from rolecall.reviews.population import Taking
 
 # How long the owner has to decide.
 _DUE_AFTER = timedelta(days=14)
-# If an import shows unexplained access of more people or accounts, one review asks about all of them.
+# If an import shows unexplained access of more people or accounts than this, one review covers all of them.
 _MOST_SINGLE = 10
 
 
 async def open_unexplained(db: Db, application_id: UUID, import_number: int, now: datetime) -> None:
-    """Open a review for what this import shows first of each person or unmatched account, if the application asks."""
+    """Open a review for each person or unmatched account with new unexplained access, if the application is set to.
+
+    The first import of an application opens none.
+    """
     rows = await fetch_rows(
         db,
         """SELECT a.name FROM applications a WHERE a.id = %(id)s AND a.surprise_reviews AND NOT a.is_archived
@@ -37,7 +40,7 @@ async def open_unexplained(db: Db, application_id: UUID, import_number: int, now
 
 
 async def _asked(db: Db, application_id: UUID, import_number: int) -> list[tuple[ReviewScope, str]]:
-    """Return what to review: the riskiest access of each person, and of each account without a person."""
+    """Return the scopes to review: the riskiest access of each person, and of each account without a person."""
     found = await fetch_rows(
         db,
         """SELECT DISTINCT ON (coalesce(h.identity_id, a.id)) coalesce(h.identity_id, a.id), h.identity_id IS NULL,

@@ -1,4 +1,4 @@
-"""Read what the pages of a review show beside its items: a reviewer's progress, access with its holders, items left."""
+"""Read what the pages of a review show beside its items: progress, entitlements with their holders, items left."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -12,7 +12,7 @@ from rolecall.reviews.population import COVERS
 from rolecall.reviews.queries import NAME
 from rolecall.settings.policy import Level
 
-# The class of the meter's part, and the words, of each decision.
+# The CSS class and the label of each decision in the meter.
 DECISION_PARTS = {
     "Keep": ("keep", "Keep"),
     "Keep Until": ("until", "Keep until"),
@@ -20,14 +20,14 @@ DECISION_PARTS = {
     "Revoke": ("revoke", "Revoke"),
 }
 WITHDRAWN = ("withdrawn", "Withdrawn")
-# How many holders of one access a page shows, so that it can be decided once.
+# The most holders of one entitlement that a page shows, so that they can be decided together.
 MOST_HOLDERS = 1000
-# How many reasons for other reviewers a page shows.
+# The most reasons for other reviewers that a page shows.
 _MOST_MOVED = 50
 
 
 class OwnProgress(msgspec.Struct, frozen=True):
-    """How far a reviewer has come: `decisions` counts items by decision, withdrawn ones under `Withdrawn`."""
+    """The progress of a reviewer. `decisions` counts items by decision, and withdrawn items under `Withdrawn`."""
 
     total: int
     left: int
@@ -55,7 +55,7 @@ class OwnProgress(msgspec.Struct, frozen=True):
 
 
 async def progress_of(db: Db, review_id: UUID, reviewer_ids: Sequence[UUID]) -> OwnProgress:
-    """Count the items of these reviewers; one person may decide for several as a stand-in."""
+    """Count the items of these reviewers: a person may decide for several as a stand-in."""
     rows = await fetch_rows(
         db,
         """SELECT CASE status WHEN 'Withdrawn' THEN status WHEN 'Pending' THEN '' ELSE decision END, count(*)
@@ -63,7 +63,7 @@ async def progress_of(db: Db, review_id: UUID, reviewer_ids: Sequence[UUID]) -> 
         review=review_id,
         reviewers=list(reviewer_ids),
     )
-    # As `remediating.request_removals` makes them.
+    # As `remediating.request_removals` groups them.
     requests: int = await fetch_value(
         db,
         """SELECT count(DISTINCT (account_number, group_number, CASE decision WHEN 'Keep Until' THEN until END))
@@ -86,7 +86,7 @@ async def progress_of(db: Db, review_id: UUID, reviewer_ids: Sequence[UUID]) -> 
 
 
 class LastDecision(msgspec.Struct, frozen=True):
-    """The newest decision of a person that was not submitted; `together` counts the items of its bulk."""
+    """The newest decision of a person that was not submitted; `together` counts the items of its bulk decision."""
 
     id: UUID
     number: int
@@ -102,7 +102,7 @@ _ABOUT = """LEFT JOIN entitlements e ON e.id = i.entitlement_id LEFT JOIN accoun
 
 
 async def last_decision(db: Db, review_id: UUID, reviewer_id: UUID, person_id: UUID) -> LastDecision | None:
-    """Find what a person can undo first: their newest decision about the items of a reviewer."""
+    """Find the decision that a person would undo: their newest one about the items of a reviewer."""
     found = await fetch_all(
         db,
         LastDecision,
@@ -121,7 +121,7 @@ async def last_decision(db: Db, review_id: UUID, reviewer_id: UUID, person_id: U
 
 
 class PassedOn(msgspec.Struct, frozen=True):
-    """An item that went from a reviewer to another one, with why and who has it now."""
+    """An item that moved from one reviewer to another, with the reason and its current reviewer."""
 
     number: int
     access: str
@@ -132,7 +132,7 @@ class PassedOn(msgspec.Struct, frozen=True):
 
 
 async def passed_on(db: Db, review_id: UUID, reviewer_id: UUID) -> list[PassedOn]:
-    """Return what a reviewer passed on or what was reassigned from them, newest first, up to a limit."""
+    """Return the items that a reviewer passed on or that were reassigned from them, newest first, up to a limit."""
     return await fetch_all(
         db,
         PassedOn,
@@ -149,7 +149,7 @@ async def passed_on(db: Db, review_id: UUID, reviewer_id: UUID) -> list[PassedOn
 
 
 async def count_waiting(db: Db, reviewer_ids: Sequence[UUID]) -> int:
-    """Count the open reviews with items that these reviewers must decide or submit."""
+    """Count the open reviews in which these reviewers have items to decide or submit."""
     found: int = await fetch_value(
         db,
         """SELECT count(*) FROM reviews r WHERE r.status = 'Open' AND EXISTS (
@@ -169,7 +169,7 @@ async def count_overdue(db: Db, now: datetime) -> int:
 
 
 class AccessToDecide(msgspec.Struct, frozen=True, rename="camel"):
-    """An entitlement with the number of its holders that a reviewer must decide, and what is recommended for them."""
+    """An entitlement with the number of holders that a reviewer must decide, and the recommendations for them."""
 
     id: UUID
     name: str
@@ -189,7 +189,7 @@ _UNDECIDED = """FROM review_items i
 async def by_access(
     db: Db, review_id: UUID, reviewer_ids: Sequence[UUID], page: int, application_id: UUID | None = None
 ) -> Page[AccessToDecide]:
-    """List what is left to decide by entitlement, the one with the most holders first."""
+    """List what is left to decide by entitlement, those with the most holders first."""
     return await fetch_page(
         db,
         lambda row: AccessToDecide(*row),
@@ -210,7 +210,7 @@ async def by_access(
 
 
 async def undecided_holders(db: Db, review_id: UUID, reviewer_ids: Sequence[UUID], entitlement_id: UUID) -> list[UUID]:
-    """Return the items of one entitlement that are left to decide, by person, up to a limit."""
+    """Return the undecided items of one entitlement by person, up to a limit."""
     rows = await fetch_rows(
         db,
         f"""SELECT i.id {_UNDECIDED} AND i.entitlement_id = %(entitlement)s
@@ -224,7 +224,7 @@ async def undecided_holders(db: Db, review_id: UUID, reviewer_ids: Sequence[UUID
 
 
 class ReviewInMap(msgspec.Struct, frozen=True):
-    """A review that covers an application; `decided` is the share of its items there that are decided, in percent."""
+    """A review that covers an application; `decided` is the percentage of its items there that are decided."""
 
     application_id: UUID
     id: UUID
@@ -235,7 +235,7 @@ class ReviewInMap(msgspec.Struct, frozen=True):
 
 
 async def covering_reviews(db: Db, since: datetime) -> list[ReviewInMap]:
-    """Return the reviews of all access of applications that were completed or are due since a moment, by date."""
+    """Return the reviews that cover whole applications and were completed or are due after `since`, by date."""
     return await fetch_all(
         db,
         ReviewInMap,
@@ -253,7 +253,7 @@ async def covering_reviews(db: Db, since: datetime) -> list[ReviewInMap]:
 
 
 async def undecided_items(db: Db, review_id: UUID, reviewer_id: UUID) -> list[UUID]:
-    """Return the items of a reviewer that are left to decide, up to a limit."""
+    """Return the undecided items of a reviewer, up to a limit."""
     rows = await fetch_rows(
         db,
         f"""SELECT id FROM review_items WHERE review_id = %(review)s AND reviewer_id = %(reviewer)s
@@ -265,7 +265,7 @@ async def undecided_items(db: Db, review_id: UUID, reviewer_id: UUID) -> list[UU
 
 
 async def items_left(db: Db, review_id: UUID, opened_on: datetime, zone: str) -> list[tuple[datetime, int]]:
-    """Return how many items were left when the review was opened and at the end of each day with decisions."""
+    """Return how many items were undecided when the review was opened and at the end of each day with decisions."""
     rows = await fetch_rows(
         db,
         """SELECT max(decided_on), count(*) FILTER (WHERE decided_on IS NOT NULL), count(*)
@@ -308,7 +308,7 @@ async def returned_access(db: Db, review_id: UUID, most: int = 5) -> list[Return
 
 
 class MovedItems(msgspec.Struct, frozen=True):
-    """Items that another person reviews than their stage names, with the reason."""
+    """The number of items that are not reviewed by the person that their stage names, with the reason."""
 
     reviewer: str
     reason: str
@@ -316,7 +316,7 @@ class MovedItems(msgspec.Struct, frozen=True):
 
 
 async def moved_items(db: Db, review_id: UUID) -> list[MovedItems]:
-    """Return why items have other reviewers, most items first, up to a limit."""
+    """Return why items have other reviewers, those with the most items first, up to a limit."""
     return await fetch_all(
         db,
         MovedItems,

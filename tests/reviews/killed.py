@@ -1,6 +1,7 @@
-"""A process that changes a review in a transaction, to be killed: URL, verb, review, reviewer, and until when it waits.
+"""Change a review in a transaction, as a process that a test kills.
 
-With `before-commit` it waits between the change and its commit. Otherwise it prints the pid of its database session.
+Arguments: database URL, verb, review, reviewer, and when to wait. With `before-commit` the process waits between the
+change and its commit; otherwise it prints the pid of its database session.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""A company whose access is reviewed, and the calls of a review, for tests."""
+"""Helpers for tests of reviews: a company whose access is reviewed, and calls of the API."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -17,7 +17,10 @@ DUE = (datetime.now(UTC) + timedelta(days=14)).isoformat()
 
 
 class Reviewed(msgspec.Struct):
-    """Carla leads Joana and Emre, and Greta leads Carla. Owen owns the ledger, where all but Greta have accounts."""
+    """Carla leads Joana and Emre, and Greta leads Carla.
+
+    Owen owns the ledger, where everyone but Greta has an account.
+    """
 
     ledger: UUID
     greta: UUID
@@ -77,7 +80,7 @@ async def decide(client: httpx2.AsyncClient, item: dict[str, Any], decision: str
 
 
 async def submit_all(client: httpx2.AsyncClient, review: str) -> None:
-    """Submit for every reviewer who has something to submit."""
+    """Submit for every reviewer who has decisions to submit."""
     progress = (await client.get(f"/api/reviews/{review}")).json()["progress"]["reviewers"]
     for each in progress:
         if each["toSubmit"]:
@@ -96,7 +99,7 @@ async def follow(db: Db) -> None:
 
 
 async def take_away(db: Db, company: Reviewed, username: str, permission: str) -> int:
-    """Import that an account no longer has a permission."""
+    """Import data in which an account no longer has a permission."""
     run = await a_finished_import(db, company.ledger)
     await execute(
         db,
@@ -112,7 +115,7 @@ async def take_away(db: Db, company: Reviewed, username: str, permission: str) -
 
 
 async def give_back(db: Db, company: Reviewed, username: str, permission: str) -> int:
-    """Import that an account has a permission again."""
+    """Import data in which an account has a permission again."""
     run = await a_finished_import(db, company.ledger)
     await execute(
         db,

@@ -1,4 +1,4 @@
-"""Items that the decision about a model decides: they move, return and are released with it."""
+"""Test items that are decided together with their model: they move, return and are released with it."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -36,7 +36,7 @@ async def emres_item(client: httpx2.AsyncClient, company: Reviewed, review: str)
 
 
 async def import_membership(db: Db, company: Reviewed, is_member: bool) -> None:
-    """Import that Emre left the group Bookkeeper, or is in it again."""
+    """Import data in which Emre has left the group Bookkeeper, or is in it again."""
     run = await a_finished_import(db, company.ledger)
     account = "(SELECT number FROM accounts WHERE username = 'emre')"
     if is_member:
@@ -105,7 +105,7 @@ async def test_keeping_a_model_against_a_recommendation_below_it_needs_a_comment
     assert (await emres_item(client, company, review))["decision"] == "Keep"
 
 
-async def test_model_that_decides_for_no_item_is_not_kept_until_a_date(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_model_without_items_below_it_cannot_be_kept_until_a_date(client: httpx2.AsyncClient, db: Db) -> None:
     company = await a_reviewed_company(db)
     await a_model(db, company)
     alone, above = await an_open_review(client, "Model"), await an_open_review(client, **BY_MODEL)

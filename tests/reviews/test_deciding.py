@@ -1,4 +1,4 @@
-"""Who reviews what, and which decisions are possible."""
+"""Test who reviews which items, and which decisions are possible."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -66,7 +66,7 @@ async def test_a_reviewer_who_left_is_replaced_before_and_during_the_review(clie
     assert before[0]["moved"] == "Carla Abadi is Disabled; the supervisor's supervisor reviews it instead"
 
 
-async def test_a_comment_is_required_against_the_recommendation(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_decision_against_the_recommendation_requires_a_comment(client: httpx2.AsyncClient, db: Db) -> None:
     company = await a_reviewed_company(db)
     await execute(db, "UPDATE account_versions SET last_login = '2020-01-01T00:00:00Z'")
     review = await an_open_review(client)
@@ -101,7 +101,7 @@ async def test_change_must_lower_the_access(client: httpx2.AsyncClient, db: Db) 
     assert said.startswith("Access must be lower than Modify")
 
 
-async def test_change_of_access_that_is_gone_by_now_does_not_give_it_back(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_change_of_access_that_is_no_longer_held_does_not_restore_it(client: httpx2.AsyncClient, db: Db) -> None:
     company = await a_reviewed_company(db)
     review = await an_open_review(client)
     for item in await items_of(client, review):
@@ -180,7 +180,7 @@ async def test_a_bulk_decision_is_one_audit_entry_with_a_digest(client: httpx2.A
     assert result["digest"] in str(entry)
 
 
-async def test_a_bulk_decision_says_which_items_it_left(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_bulk_decision_reports_items_that_it_could_not_decide(client: httpx2.AsyncClient, db: Db) -> None:
     company = await a_reviewed_company(db)
     review = await an_open_review(client)
     ids = [item["id"] for item in await items_of(client, review)]
@@ -204,7 +204,7 @@ async def test_token_of_a_person_does_not_decide_about_their_account(client: htt
     assert outcomes == {"Decided": 1, "It is about their own account": 2}
 
 
-async def test_silence_flags_after_the_due_date_and_is_held_if_it_flags_much(
+async def test_undecided_items_are_flagged_after_the_due_date_unless_too_many(
     client: httpx2.AsyncClient, db: Db
 ) -> None:
     company = await a_reviewed_company(db)
@@ -220,7 +220,7 @@ async def test_silence_flags_after_the_due_date_and_is_held_if_it_flags_much(
     assert (closed["status"], closed["items"]["flagged"], closed["held"]) == ("Closed", 5, None)
 
 
-async def test_revoking_an_unmatched_account_makes_an_unknown_person_once(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_revoking_an_unmatched_account_creates_one_unknown_identity(client: httpx2.AsyncClient, db: Db) -> None:
     await a_reviewed_company(db)
     review = await an_open_review(client, "Unmatched")
     [item] = await items_of(client, review)
@@ -233,7 +233,9 @@ async def test_revoking_an_unmatched_account_makes_an_unknown_person_once(client
     assert (person["type"], person["lastName"], request["target"]["name"]) == ("Unknown", "svc", "svc")
 
 
-async def test_unknown_person_is_removed_when_the_account_gets_its_own(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_unknown_identity_is_removed_when_its_account_matches_a_person(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
     await a_reviewed_company(db)
     review = await an_open_review(client, "Unmatched")
     for item in await items_of(client, review):
@@ -253,7 +255,7 @@ async def test_unknown_person_is_removed_when_the_account_gets_its_own(client: h
     assert await fetch_value(db, "SELECT status FROM identities WHERE type = 'Unknown'") == "Removed"
 
 
-async def test_the_owner_of_the_application_accepts_what_stays_flagged(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_owner_of_the_application_accepts_flagged_access(client: httpx2.AsyncClient, db: Db) -> None:
     company = await a_reviewed_company(db)
     review = await an_open_review(client)
     for item in await items_of(client, review):
@@ -286,7 +288,7 @@ async def test_explained_items_follow_the_decision_about_their_model(client: htt
     assert (await post(client, f"/api/reviews/{review}/check"))["isSame"] is True
 
 
-async def test_what_was_kept_by_hand_is_carried_over_except_a_sample(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_items_kept_by_hand_are_carried_over_except_a_sample(client: httpx2.AsyncClient, db: Db) -> None:
     company = await a_reviewed_company(db)
     granted = [{"applicationId": str(company.ledger), "groups": ["Bookkeeper"]}]
     await an_access_model(db, "Accounting", access=granted, ownerId=str(company.greta))
@@ -308,12 +310,12 @@ async def test_what_was_kept_by_hand_is_carried_over_except_a_sample(client: htt
 
 
 @pytest.mark.parametrize(("before", "after"), [("Withdrawn", "Approved"), ("Remediated", "Approved")])
-async def test_status_changes_only_as_the_table_of_moves_says(
+async def test_status_changes_only_as_the_table_of_moves_allows(
     client: httpx2.AsyncClient, db: Db, before: str, after: str
 ) -> None:
     await a_reviewed_company(db)
     await an_open_review(client)
-    # Each item gets the status by a move that is allowed.
+    # Bring each item to the status by allowed moves.
     await execute(db, "UPDATE review_items SET status = 'Flagged'")
     await execute(db, "UPDATE review_items SET status = %(status)s", status=before)
 

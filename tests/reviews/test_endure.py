@@ -1,4 +1,4 @@
-"""Kill processes at random moments while they open a review, decide in bulk and close it: each is done or not at all.
+"""Kill processes at random times while they open, decide or close a review: each change is complete or absent.
 
 `ROLECALL_REVIEW_KILLS=60` kills more often.
 """
@@ -52,7 +52,7 @@ _FACTS = """
 
 
 class Killing:
-    """One review after the other: a process changes it and is killed, then what is left is checked."""
+    """Review after review is changed by a process that is killed, and then checked."""
 
     def __init__(self, client: httpx2.AsyncClient, db: Db, config: Config, company: Reviewed) -> None:
         self.client, self.db, self.config, self.company = client, db, config, company
@@ -68,14 +68,14 @@ class Killing:
         return process, int(await process.stdout.readline())
 
     async def run(self, verb: str, review: str) -> None:
-        """Let a process end, and remember how long it took."""
+        """Run a process to its end, and store how long it took."""
         process, _ = await self._start(verb, review)
         started = time.monotonic()
         assert await process.wait() == 0
         self.usual[verb] = time.monotonic() - started
 
     async def kill_during(self, verb: str, review: str, chance: random.Random) -> None:
-        """Kill a process at a random moment, and wait until the database has noticed."""
+        """Kill a process at a random time, and wait until the database has noticed."""
         process, backend = await self._start(verb, review)
         await asyncio.sleep(chance.uniform(0, self.usual[verb]))
         if process.returncode is None:
@@ -87,7 +87,7 @@ class Killing:
         self.found[f"{verb} {'done' if await self.is_done(verb, review) else 'not done'}"] += 1
 
     async def is_done(self, verb: str, review: str) -> bool:
-        """Return whether the change is there as a whole; fail if a part of it is."""
+        """Return whether the change was made; fail if only a part of it was."""
         [row] = await fetch_rows(self.db, _FACTS, id=UUID(review))
         status, count, items, populations, decided, decisions, in_bulk, flagged, requests, related = row
         if verb == "open":
@@ -101,7 +101,7 @@ class Killing:
         return bool(status == "Closed")
 
     async def a_review(self, verb: str) -> str:
-        """Prepare a review so that only the verb is left to do."""
+        """Prepare a review so that only the verb is left to run."""
         draft = await a_draft(self.client, "Application", onSilence="flag", scope={"identityIds": [self.holder]})
         if verb != "open":
             await post(self.client, f"/api/reviews/{draft}/open")
@@ -115,7 +115,7 @@ class Killing:
         return str(self.company.emre)
 
     async def close_loop(self) -> None:
-        """End requests, so that the next review makes requests of its own."""
+        """Complete requests, so that the next review makes requests of its own."""
         sql = "UPDATE access_requests SET status = 'Canceled' WHERE status <> 'Canceled'"
         await execute(self.db, sql)
 
@@ -127,7 +127,9 @@ async def hold_much(db: Db, company: Reviewed) -> None:
 
 
 @pytest.mark.timeout(300 + KILLS * 30)
-async def test_kills_leave_a_review_whole(client: httpx2.AsyncClient, db: Db, config: Config, tmp_path: Path) -> None:
+async def test_kill_leaves_no_partial_change_of_a_review(
+    client: httpx2.AsyncClient, db: Db, config: Config, tmp_path: Path
+) -> None:
     company = await a_reviewed_company(db)
     await hold_much(db, company)
     killing, chance = Killing(client, db, config, company), random.Random()

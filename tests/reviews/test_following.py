@@ -1,4 +1,4 @@
-"""What happens to items after decisions: imports that prove or contradict them, requests, archives and acceptances."""
+"""Test what happens to items after decisions: imports that prove or contradict them, requests, archiving, expiry."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -38,7 +38,7 @@ RISKY = "Release run"
 
 
 async def decide_all(client: httpx2.AsyncClient, review: str, risky: str = "Keep", **fields: Any) -> None:
-    """Decide the risky access as given and keep the rest, then submit."""
+    """Decide the risky access as given, keep the rest, and submit."""
     for item in await items_of(client, review):
         is_risky = item["entitlement"]["name"] == RISKY
         await decide(client, item, risky if is_risky else "Keep", **(fields if is_risky else {}))
@@ -61,13 +61,13 @@ async def archive(db: Db, company: Reviewed, is_archived: bool) -> None:
 
 
 async def parts(db: Db, review: str) -> list[str]:
-    """Return what the owner of a review, or the administrators, are notified of."""
+    """Return the events of which the owner of a review, or the administrators, are notified."""
     rows = await fetch_rows(db, "SELECT name FROM review_events WHERE review_id = %(id)s ORDER BY number", id=review)
     return [name for (name,) in rows]
 
 
 async def import_without(db: Db, company: Reviewed, username: str) -> int:
-    """Import that an account, with all it holds, is gone."""
+    """Import data without an account and everything that it held."""
     run = await a_finished_import(db, company.ledger)
     for table, column in (
         ("account_versions", "account_number"),
@@ -150,7 +150,7 @@ async def test_items_of_an_application_that_is_no_longer_archived_are_reviewed(
     assert len(await items_of(client, review, status="Pending")) == len(rest)
 
 
-async def test_request_that_a_person_completed_waits_for_the_proof_of_an_import(
+async def test_request_completed_by_a_person_waits_until_an_import_proves_it(
     client: httpx2.AsyncClient, db: Db
 ) -> None:
     company = await a_reviewed_company(db)
@@ -175,7 +175,7 @@ async def test_request_that_a_person_completed_waits_for_the_proof_of_an_import(
 async def test_data_supplied_by_an_involved_person_proves_nothing(
     client: httpx2.AsyncClient, db: Db, supplier: str
 ) -> None:
-    """Joana has the account. Carla carried out the request."""
+    """Joana holds the account, and Carla carried out the request."""
     company = await a_reviewed_company(db)
     review = await an_open_review(client)
     await decide_all(client, review, "Revoke")
@@ -218,7 +218,7 @@ async def change_model(db: Db, id: UUID, changes: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("on_silence", ["escalate", "flag"])
-async def test_flagged_model_is_remediated_by_what_it_gives_not_by_its_description(
+async def test_flagged_model_is_remediated_by_a_change_of_its_access_not_of_its_description(
     client: httpx2.AsyncClient, db: Db, on_silence: str
 ) -> None:
     company = await a_reviewed_company(db)
@@ -277,7 +277,7 @@ async def test_accepted_access_is_not_removed_until_the_acceptance_ends(client: 
     assert (await numbers(db, until)).flagged_items == 1
 
 
-async def test_returned_access_is_requested_to_be_removed_and_counted(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_removal_of_returned_access_is_requested_and_counted(client: httpx2.AsyncClient, db: Db) -> None:
     company = await a_reviewed_company(db)
     review = await an_open_review(client)
     await decide_all(client, review, "Revoke")
@@ -335,7 +335,9 @@ async def test_narrowed_review_does_not_cover_an_application(client: httpx2.Asyn
     assert (after_narrow, await covered(client)) == ({"Finance Ledger": None}, {"Finance Ledger": 2})
 
 
-async def test_privileged_review_leaves_the_rest_to_the_next_changed_review(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_access_outside_a_privileged_review_is_in_the_next_changed_review(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
     await a_reviewed_company(db)
     await execute(db, "UPDATE entitlements SET is_privileged = true WHERE name = 'Approvers'")
     await decide_all(client, await an_open_review(client, "Privileged"))
@@ -392,7 +394,7 @@ async def test_close_that_would_flag_decisions_without_a_signature_is_held(
     shown = (await client.get(f"/api/reviews/{review}")).json()
     assert (shown["status"], shown["held"]) == (
         "Open",
-        "Closing would flag 4 of 4 accounts of Finance Ledger. Confirm to close it nevertheless",
+        "Closing would flag 4 of 4 accounts of Finance Ledger. Confirm to close the review anyway",
     )
     assert (await client.get("/api/access-requests")).json()["items"] == []
     later = (datetime.now(UTC) + timedelta(days=3)).isoformat()
@@ -401,7 +403,7 @@ async def test_close_that_would_flag_decisions_without_a_signature_is_held(
 
 
 async def return_account(db: Db, company: Reviewed, username: str) -> None:
-    """Import that an account, without what it held, exists again."""
+    """Import data in which an account exists again, without what it held."""
     run = await a_finished_import(db, company.ledger)
     await execute(
         db,
@@ -416,7 +418,7 @@ async def return_account(db: Db, company: Reviewed, username: str) -> None:
 
 
 @pytest.mark.parametrize(("is_requested", "status"), [(True, "Remediated"), (False, "Flagged")])
-async def test_account_of_a_person_who_was_hired_again_is_not_removed_again(
+async def test_account_of_a_rehired_person_is_not_removed_again(
     client: httpx2.AsyncClient, db: Db, is_requested: bool, status: str
 ) -> None:
     company = await a_reviewed_company(db)

@@ -1,4 +1,4 @@
-"""Who must not decide: people with a part in the access, in another stage, or through whom the decider was chosen."""
+"""Test who must not decide: people involved in the access or an earlier stage, and stand-ins whom they chose."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -208,7 +208,7 @@ async def test_subject_of_an_item_cannot_choose_its_reviewer(client: httpx2.Asyn
 
 
 async def a_carried_review(client: httpx2.AsyncClient, db: Db, company: Reviewed) -> str:
-    """Open a review of which some items are carried over from an earlier one, and one is a sample."""
+    """Open a review in which some items are carried over from an earlier one, and one is a sample."""
     await a_model(db, company, company.greta)
     before = await an_open_review(client)
     for item in await items_of(client, before):
@@ -336,7 +336,7 @@ async def test_people_who_get_items_are_notified(client: httpx2.AsyncClient, db:
     assert (company.owen,) in await fetch_rows(db, "SELECT identity_id FROM notifications")
 
 
-async def test_person_who_carried_out_the_request_by_a_move_cannot_decide(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_person_who_resolved_the_request_cannot_decide(client: httpx2.AsyncClient, db: Db) -> None:
     company = await a_reviewed_company(db)
     granted = [{"header": "Payments", "section": "", "permission": "Release run", "requestedAccess": "Modify"}]
     body = {"action": "Change", "applicationId": str(company.ledger), "identityId": str(company.joana)}

@@ -1,4 +1,4 @@
-"""Kill a process with SIGKILL before it commits: the population and the decisions stay whole."""
+"""Kill a process with SIGKILL before it commits: no partial population or decision remains."""
 
 import asyncio
 import sys

@@ -1,4 +1,4 @@
-"""Items are listed by each of their filters: exactly, before and after the worker has listed them by reason."""
+"""Test that items are listed exactly by every filter, before and after the worker has listed them by reason."""
 
 from itertools import combinations
 from typing import Any

@@ -1,4 +1,4 @@
-"""What people and imports do around a review: absent holders, three stages, renamed access, requests that end late."""
+"""Test what happens around a review: absent holders, three stages, renamed access, requests that end late."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
@@ -51,7 +51,7 @@ async def test_stand_in_whom_the_holder_named_does_not_review_their_account(clie
     assert (own["reviewer"]["name"], other["reviewer"]["name"]) == ("Greta Das", "Emre Berg")
 
 
-async def test_item_is_not_given_to_who_reviewed_it_before(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_item_is_not_given_to_a_previous_reviewer(client: httpx2.AsyncClient, db: Db) -> None:
     company = await a_reviewed_company(db)
     last = {"reviewer": "Identity", "identityId": str(company.carla)}
     review = await an_open_review(client, stages=[{"reviewer": "Supervisor"}, {"reviewer": "Application Owner"}, last])
@@ -114,7 +114,7 @@ async def test_reviewer_who_can_no_longer_sign_in_is_replaced(client: httpx2.Asy
 
 
 async def rename(client: httpx2.AsyncClient, db: Db, company: Reviewed, permission: str, name: str) -> None:
-    """Import that Joana has the permission under another name, and join it with the former one."""
+    """Import data in which Joana has the permission under another name, and join it with the former one."""
     run = await a_finished_import(db, company.ledger)
     await execute(
         db,
@@ -135,7 +135,7 @@ async def rename(client: httpx2.AsyncClient, db: Db, company: Reviewed, permissi
     assert joined.status_code == 200, joined.text
 
 
-async def test_renamed_access_is_not_removed_access(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_renamed_access_does_not_count_as_removed(client: httpx2.AsyncClient, db: Db) -> None:
     company = await a_reviewed_company(db)
     review = await an_open_review(client)
     await decide_all(client, review, "Revoke")
@@ -150,8 +150,10 @@ async def test_renamed_access_is_not_removed_access(client: httpx2.AsyncClient, 
     assert (item["status"], item["drift"]["state"]) == ("Flagged", "Changed")
 
 
-async def test_review_completes_after_two_changes_at_once(client: httpx2.AsyncClient, db: Db, config: Config) -> None:
-    """Of two transactions that each finish one of the last two items, the later one completes the review."""
+async def test_review_completes_after_two_concurrent_changes(
+    client: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
+    """Two transactions each finish one of the last two items; the later one completes the review."""
     company = await a_reviewed_company(db)
     review = await an_open_review(client)
     for item in await items_of(client, review):

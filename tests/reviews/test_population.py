@@ -1,4 +1,4 @@
-"""The population: items and what is excluded add up to what was held, and can be taken again."""
+"""Test that items and exclusions add up to what was held, and that the population can be taken again."""
 
 import random
 from datetime import UTC, datetime
@@ -47,7 +47,7 @@ async def a_random_history(db: Db, chance: random.Random) -> Any:
 
 
 async def change_at_random(db: Db, application: Any, chance: random.Random) -> None:
-    """Import that some memberships ended, and that some accounts disappeared."""
+    """Import data in which some memberships ended and some accounts disappeared."""
     run = await a_finished_import(db, application)
     for table, column in (("memberships", "account_number"), ("assignments", "holder_number")):
         rows = await fetch_rows(db, f"SELECT ctid::text, {column} FROM {table} WHERE until_import IS NULL")
@@ -99,7 +99,7 @@ async def test_an_empty_population_is_refused_with_the_reason(client: httpx2.Asy
     )
 
 
-async def test_risk_and_kind_narrow_the_scope_and_say_so(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_scope_by_risk_and_kind_excludes_with_a_reason(client: httpx2.AsyncClient, db: Db) -> None:
     await a_reviewed_company(db)
     review = await an_open_review(client, "Application", scope={"minRisk": "High"})
 
@@ -119,7 +119,7 @@ async def test_unmatched_accounts_are_items_as_a_whole(client: httpx2.AsyncClien
     assert (item["reasons"], population["excluded"]) == (["Unmatched Account"], {"Account of a person": 3})
 
 
-async def test_leavers_are_items_with_the_advice_to_revoke(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_accounts_of_leavers_are_recommended_to_be_revoked(client: httpx2.AsyncClient, db: Db) -> None:
     company = await a_reviewed_company(db)
     await execute(db, "UPDATE identities SET status = 'Removed' WHERE id = %(id)s", id=company.emre)
     review = await an_open_review(client, "Leavers")
@@ -129,7 +129,7 @@ async def test_leavers_are_items_with_the_advice_to_revoke(client: httpx2.AsyncC
     assert (item["identity"]["name"], item["recommendation"]["verdict"]) == ("Emre Berg", "Revoke")
 
 
-async def test_group_contents_are_what_groups_give(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_items_of_a_group_contents_review_are_what_groups_give(client: httpx2.AsyncClient, db: Db) -> None:
     owner = await an_identity(db, "Owen", "Park")
     application = await an_application(db, "Ledger", ownerId=str(owner))
     run = await some_groups(db, application, {"Officers": "", "Juniors": "Officers"})
@@ -153,7 +153,7 @@ async def test_a_model_review_asks_the_owners_of_models(client: httpx2.AsyncClie
     assert (item["subject"], item["model"]["name"], item["reviewer"]["name"]) == ("Model", "Accounting", "Greta Das")
 
 
-async def test_access_that_a_model_explains_is_not_unexplained(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_unexplained_review_excludes_access_that_a_model_explains(client: httpx2.AsyncClient, db: Db) -> None:
     company = await a_reviewed_company(db)
     granted = [{"applicationId": str(company.ledger), "groups": ["Bookkeeper"]}]
     await an_access_model(db, "Accounting", access=granted)
@@ -164,7 +164,7 @@ async def test_access_that_a_model_explains_is_not_unexplained(client: httpx2.As
     assert population["excluded"] == {"Explained by a model or a request": 2}
 
 
-async def test_a_changed_review_has_what_came_since_the_last_one(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_changed_review_contains_access_added_since_the_last_one(client: httpx2.AsyncClient, db: Db) -> None:
     company = await a_reviewed_company(db)
     before = await an_open_review(client, "Application")
     await execute(db, "UPDATE reviews SET status = 'Completed', completed_on = now() WHERE id = %(id)s", id=before)
@@ -179,7 +179,7 @@ async def test_a_changed_review_has_what_came_since_the_last_one(client: httpx2.
     assert "New Since Last Review" in items[0]["reasons"]
 
 
-async def test_access_that_appears_later_is_listed_apart(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_access_that_appears_later_is_listed_separately(client: httpx2.AsyncClient, db: Db) -> None:
     company = await a_reviewed_company(db)
     review = await an_open_review(client)
     run = await a_finished_import(db, company.ledger)
@@ -199,7 +199,7 @@ async def keep_everything(client: httpx2.AsyncClient, review: str) -> None:
 
 
 async def import_account(db: Db, application: Any, username: str, is_active: bool) -> None:
-    """Import that an account is active or not."""
+    """Import data in which an account is active or disabled."""
     run = await a_finished_import(db, application)
     number = await fetch_value(db, "SELECT number FROM accounts WHERE username = %(name)s", name=username)
     sql = "UPDATE account_versions SET until_import = %(run)s WHERE account_number = %(n)s AND until_import IS NULL"
@@ -216,7 +216,7 @@ async def import_account(db: Db, application: Any, username: str, is_active: boo
     await finish_again(db, run)
 
 
-async def test_changed_shows_an_account_that_was_disabled_in_the_last_review(
+async def test_changed_review_contains_an_account_that_was_disabled_in_the_last_one(
     client: httpx2.AsyncClient, db: Db
 ) -> None:
     company = await a_reviewed_company(db)
@@ -230,7 +230,7 @@ async def test_changed_shows_an_account_that_was_disabled_in_the_last_review(
     assert (await post(client, f"/api/reviews/{changed}/check"))["isSame"] is True
 
 
-async def test_changed_shows_what_came_into_its_scope_and_not_what_an_earlier_one_saw(
+async def test_changed_review_contains_what_came_into_scope_and_not_what_was_reviewed(
     client: httpx2.AsyncClient, db: Db
 ) -> None:
     company = await a_reviewed_company(db)
@@ -264,7 +264,7 @@ async def test_account_whose_removal_was_canceled_is_still_unmatched(client: htt
     assert (await post(client, f"/api/reviews/{second}/check"))["isSame"] is True
 
 
-async def test_name_that_is_joined_after_opening_does_not_change_what_was_unexplained(
+async def test_name_joined_after_opening_does_not_change_the_unexplained_population(
     client: httpx2.AsyncClient, db: Db
 ) -> None:
     company = await a_reviewed_company(db)

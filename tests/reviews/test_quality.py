@@ -1,4 +1,4 @@
-"""Test the figures of reviewers, the coverage of applications and the progress of a review, number by number."""
+"""Test the figures about reviewers, the coverage of applications and the progress of a review."""
 
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
@@ -64,7 +64,7 @@ async def test_decision_about_several_items_counts_with_a_part_of_its_time(clien
     assert (carla.median_seconds, carla.longest_run, carla.bulk_share) == (4, 3, 2 / 3)
 
 
-async def test_items_left_go_down_with_every_day_of_decisions(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_chart_counts_the_items_left_after_each_day_of_decisions(client: httpx2.AsyncClient, db: Db) -> None:
     await a_reviewed_company(db)
     review = await an_open_review(client)
     items = await items_of(client, review)

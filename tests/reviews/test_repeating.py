@@ -1,4 +1,4 @@
-"""Templates, coverage, surprises, webhook events and notifications of reviews."""
+"""Test templates, coverage, reviews of unexplained access, webhook events and notifications."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -81,7 +81,7 @@ async def test_an_application_is_overdue_until_a_review_of_it_is_complete(client
     assert (after["isOverdue"], after["lastReview"]["id"]) == (False, review)
 
 
-async def test_unexplained_access_of_an_import_opens_a_review_of_one_item(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_import_with_unexplained_access_opens_a_review_of_one_item(client: httpx2.AsyncClient, db: Db) -> None:
     company = await a_reviewed_company(db)
     await client.patch(f"/api/applications/{company.ledger}", json={"surpriseReviews": True})
     run = await a_finished_import(db, company.ledger)
@@ -97,7 +97,7 @@ async def test_unexplained_access_of_an_import_opens_a_review_of_one_item(client
     assert (item["account"]["username"], item["reviewer"]["name"]) == ("joana2", "Owen Park")
 
 
-async def test_webhooks_that_name_them_get_the_events_of_reviews(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_webhooks_get_the_review_events_that_they_subscribe_to(client: httpx2.AsyncClient, db: Db) -> None:
     await a_reviewed_company(db)
     events = ["ReviewOpened", "ReviewItemFlagged", "ReviewSubmitted"]
     await post(client, "/api/webhooks", {**HOOK, "events": events}, 201)
@@ -138,14 +138,14 @@ async def next_on(client: httpx2.AsyncClient, template: Any) -> str:
     return str(found["nextOn"])[:10]
 
 
-async def test_template_of_the_31st_returns_to_it_after_a_short_month(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_template_of_the_31st_keeps_the_day_after_a_short_month(client: httpx2.AsyncClient, db: Db) -> None:
     template = await a_template(client, nextOn="2027-01-31")
     dates = []
     for day in ("2027-01-31", "2027-02-28", "2027-03-31", "2027-08-15"):
         await due(db, datetime.fromisoformat(f"{day}T12:00:00+00:00"))
         dates.append(await next_on(client, template))
 
-    # The form sends the date that it shows, also if only something else was changed.
+    # The form always sends the date that it shows, even if only another field was changed.
     shown = (await client.get(f"/api/review-templates/{template['id']}")).json()["nextOn"]
     await client.patch(f"/api/review-templates/{template['id']}", json={"nextOn": shown, "daysToReview": 20})
     await due(db, datetime(2027, 9, 1, tzinfo=UTC))

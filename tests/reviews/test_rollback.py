@@ -1,4 +1,4 @@
-"""An import that is rolled back during a review: old data proves no removal, and what it shows again is reviewed."""
+"""Test a rollback during a review: old data proves no removal, and access that it shows again is reviewed."""
 
 from uuid import UUID
 
@@ -71,7 +71,7 @@ async def test_rollback_withdraws_and_remediates_nothing(client: httpx2.AsyncCli
     assert (await client.get(f"/api/reviews/{decided}")).json()["status"] == "Completed"
 
 
-async def test_rollback_of_a_wrong_file_brings_back_what_it_withdrew(
+async def test_rollback_of_a_wrong_file_restores_the_items_that_it_withdrew(
     client: httpx2.AsyncClient, ledger: Ledger
 ) -> None:
     good = await ledger.upload(AFTER)

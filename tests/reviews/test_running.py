@@ -1,4 +1,4 @@
-"""Run a review: its due date, closing, reminders, what appeared since, and unexplained access of an import."""
+"""Test how a review is run: due date, closing, reminders, new access, and unexplained access of an import."""
 
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
@@ -60,7 +60,7 @@ async def test_review_is_due_at_the_end_of_a_day(client: httpx2.AsyncClient, db:
     assert due.isoformat() == f"{day}T23:59:59+00:00"
 
 
-async def test_one_item_left_is_said_in_the_singular(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_message_about_one_unsubmitted_item_is_singular(client: httpx2.AsyncClient, db: Db) -> None:
     company = await a_reviewed_company(db)
     review = await an_open_review(client)
     for item in await items_of(client, review):
@@ -82,7 +82,7 @@ async def test_reminders_have_a_limit(client: httpx2.AsyncClient, db: Db) -> Non
     assert found == [200] * 10 + [409]
 
 
-async def test_invisible_comment_is_no_comment(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_comment_of_invisible_characters_counts_as_empty(client: httpx2.AsyncClient, db: Db) -> None:
     await a_reviewed_company(db)
     await execute(db, "UPDATE account_versions SET last_login = '2020-01-01T00:00:00Z'")
     review = await an_open_review(client)

@@ -1,4 +1,4 @@
-"""Reviews that close without all answers: who is cited, what is held, and whose decisions count."""
+"""Test reviews that close with undecided items: who is cited, when the close is held, and whose decisions count."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -30,7 +30,7 @@ async def approvals(db: Db) -> set[tuple[str, str]]:
     return {(name, reason.partition(": ")[2]) for name, reason in rows}
 
 
-async def test_silence_is_nobodys_decision(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_undecided_item_is_attributed_to_the_system(client: httpx2.AsyncClient, db: Db) -> None:
     company = await a_reviewed_company(db)
     review = await an_open_review(client, onSilence="flag")
     await let_it_pass(db)
@@ -41,9 +41,7 @@ async def test_silence_is_nobodys_decision(client: httpx2.AsyncClient, db: Db) -
     assert not [said for _, said in await approvals(db) if "decided" in said]
 
 
-async def test_decision_of_another_person_for_the_reviewer_is_cited_as_theirs(
-    client: httpx2.AsyncClient, db: Db
-) -> None:
+async def test_decision_made_for_the_reviewer_cites_the_person_who_made_it(client: httpx2.AsyncClient, db: Db) -> None:
     company = await a_reviewed_company(db)
     review = await an_open_review(client)
     for item in await items_of(client, review, reviewerId=str(company.carla)):
@@ -54,7 +52,7 @@ async def test_decision_of_another_person_for_the_reviewer_is_cited_as_theirs(
     assert await approvals(db) == {("Carla Abadi", "Owen Park decided Revoke for Carla Abadi")}
 
 
-async def test_closing_a_review_of_groups_is_held_by_the_accounts_in_them(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_closing_a_review_of_groups_counts_the_accounts_in_them(client: httpx2.AsyncClient, db: Db) -> None:
     company = await a_reviewed_company(db)
     await execute(
         db,
@@ -84,7 +82,7 @@ async def test_decision_to_revoke_that_was_not_submitted_sends_its_event(client:
     assert rows == [(UUID(item["id"]),)]
 
 
-async def test_decision_of_a_person_who_holds_the_account_by_then_does_not_count(
+async def test_decision_of_a_reviewer_who_meanwhile_holds_the_account_does_not_count(
     client: httpx2.AsyncClient, db: Db
 ) -> None:
     company = await a_reviewed_company(db)
@@ -123,7 +121,7 @@ async def test_item_goes_to_another_person_when_its_reviewer_gets_the_account(
     assert item["moved"].startswith("Owen Park now holds the account or owns the model")
 
 
-async def test_reviewer_who_must_not_decide_passes_on_but_does_not_choose_to_whom(
+async def test_reviewer_who_must_not_decide_passes_on_but_cannot_choose_the_next(
     client: httpx2.AsyncClient, db: Db
 ) -> None:
     company = await a_reviewed_company(db)

@@ -72,7 +72,7 @@ class ModelledReview:
             return False
         self.status = "Canceled"
         for id, status in self.items.items():
-            # What a request removes stays flagged.
+            # Items whose removal was requested stay flagged.
             self.items[id] = status if status == "Flagged" and id in self.submitted else "Withdrawn"
         return True
 

@@ -1,4 +1,4 @@
-"""How people run a review: who extends, confirms, closes and cancels it, and what a token may do in their name."""
+"""Test how people run a review: who extends, confirms, closes and cancels it, and what a token may do in their name."""
 
 from pathlib import Path
 from typing import Any
@@ -60,7 +60,7 @@ async def test_steps_of_a_person_with_access_in_the_review_are_exceptions(
     assert await problems(db, review, tmp_path) == []
 
 
-async def test_canceling_after_a_revocation_notifies_the_owner_and_is_an_exception(
+async def test_canceling_after_a_revocation_is_an_exception_and_notifies_the_owner(
     client: httpx2.AsyncClient, db: Db, tmp_path: Path
 ) -> None:
     company = await a_reviewed_company(db)
@@ -108,7 +108,7 @@ async def test_token_without_an_owner_cannot_lift_the_hold(client: httpx2.AsyncC
     ]
 
 
-async def test_extension_does_not_hide_that_a_decision_was_late(
+async def test_decision_after_the_original_due_date_is_late_despite_an_extension(
     client: httpx2.AsyncClient, db: Db, tmp_path: Path
 ) -> None:
     await a_reviewed_company(db)
@@ -165,7 +165,7 @@ async def test_sample_is_decided_after_its_details_were_opened(
     path = f"/api/review-items/{sample['id']}/decide"
     body = {"decision": "Keep", "reviewerId": sample["reviewer"]["id"]}
 
-    with pytest.raises(Conflict, match="Open its details"):
+    with pytest.raises(Conflict, match="open its details"):
         await decide_as(db, company.carla, sample, "Keep")
     silent = await client.post(path, json=body)
     await post(client, path, {**body, "comment": "Carla looked at the list"})
@@ -178,7 +178,7 @@ async def test_sample_is_decided_after_its_details_were_opened(
     assert decided.status == "Approved"
 
 
-async def test_unknown_filter_decides_nothing(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_unknown_filter_is_refused(client: httpx2.AsyncClient, db: Db) -> None:
     company = await a_reviewed_company(db)
     review = await an_open_review(client)
     body = {"decision": "Keep", "reviewerId": str(company.carla), "comment": "as agreed"}
@@ -196,7 +196,7 @@ async def test_unknown_filter_decides_nothing(client: httpx2.AsyncClient, db: Db
     ]
 
 
-async def test_two_reviews_make_one_request_to_remove_the_same_access(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_two_reviews_share_one_request_to_remove_the_same_access(client: httpx2.AsyncClient, db: Db) -> None:
     company = await a_reviewed_company(db)
     for _ in range(2):
         review = await an_open_review(client, scope={"identityIds": [str(company.emre)]})
@@ -213,7 +213,7 @@ async def test_two_reviews_make_one_request_to_remove_the_same_access(client: ht
     assert detail["comments"][-1]["content"].endswith("Carla Abadi decided Revoke")
 
 
-async def test_item_that_was_passed_on_does_not_return_to_who_passed_it_on(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_item_cannot_be_passed_back_to_the_person_who_passed_it_on(client: httpx2.AsyncClient, db: Db) -> None:
     company = await a_reviewed_company(db)
     review = await an_open_review(client)
     [item] = await items_about(client, review, company.emre)
@@ -230,7 +230,9 @@ async def test_item_that_was_passed_on_does_not_return_to_who_passed_it_on(clien
     assert passed["reviewer"]["name"] == "Owen Park"
 
 
-async def test_access_of_an_account_that_got_another_person_is_changed(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_changed_review_contains_access_of_an_account_with_another_person(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
     company = await a_reviewed_company(db)
     before = await an_open_review(client)
     for item in await items_of(client, before):

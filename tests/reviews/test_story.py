@@ -1,4 +1,4 @@
-"""A review from draft to the requests that carry it out."""
+"""Test a review from draft to the requests that carry it out."""
 
 import httpx2
 
@@ -17,7 +17,7 @@ from tests.reviews.reviewing import (
 )
 
 
-async def test_preview_says_what_open_takes(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_preview_matches_what_opening_takes(client: httpx2.AsyncClient, db: Db) -> None:
     company = await a_reviewed_company(db)
     draft = await a_draft(client)
 
@@ -34,7 +34,9 @@ async def test_preview_says_what_open_takes(client: httpx2.AsyncClient, db: Db) 
     assert reviewers == {"Carla Abadi": 3, "Greta Das": 1, "Owen Park": 1}
 
 
-async def test_items_are_by_person_with_reviewer_reasons_and_recommendation(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_items_are_listed_by_person_with_reviewer_reasons_and_recommendation(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
     await a_reviewed_company(db)
     review = await an_open_review(client)
 
@@ -78,7 +80,7 @@ async def test_population_taken_again_has_the_same_digest(client: httpx2.AsyncCl
     assert again["isSame"] is True
 
 
-async def test_import_that_no_longer_shows_the_access_remediates_and_completes(
+async def test_import_without_the_access_remediates_items_and_completes_the_review(
     client: httpx2.AsyncClient, db: Db
 ) -> None:
     company = await a_reviewed_company(db)
