@@ -1,1 +1,1 @@
-"""Duties and the rules that keep them apart; `schema/duties.sql` finds who is in conflict."""
+"""Duties and the rules that keep them apart. `schema/duties.sql` finds the people in conflict."""

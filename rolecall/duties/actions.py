@@ -1,6 +1,7 @@
-"""Write duties and rules, and evaluate who is in conflict. The evaluation itself is SQL: schema/duties.sql.
+"""Write duties and rules, and evaluate who is in conflict. The evaluation itself is in schema/duties.sql.
 
-Writers take the one lock of matching before they read or write: a lock of a table besides it could deadlock.
+Writers take the lock of matching before they read or write. It is their only lock, because a second one on a table
+could deadlock.
 """
 
 from collections.abc import Iterable
@@ -30,7 +31,7 @@ _ADD_VERSION = "INSERT INTO duty_rule_versions (rule_id, version, definition, co
 
 
 async def create_duty(db: Db, raw: Json, facts: Facts) -> DutyDetail:
-    """Create a duty; people who hold what it matches hold it at once."""
+    """Create a duty. People whose access matches its patterns hold it at once."""
     body = check(NewDuty, raw, facts)
     id = new_id()
     await take_turn(db)
@@ -48,7 +49,7 @@ async def create_duty(db: Db, raw: Json, facts: Facts) -> DutyDetail:
 
 
 async def change_duty(db: Db, id: str, raw: Json, facts: Facts) -> DutyDetail:
-    """Change the given fields of a duty; holders and conflicts follow at once."""
+    """Change the given fields of a duty. Its holders and their conflicts are updated at once."""
     known = known_guid("Duty", id)
     await take_turn(db)
     await queries.get(db, known)
@@ -69,7 +70,7 @@ async def change_duty(db: Db, id: str, raw: Json, facts: Facts) -> DutyDetail:
 
 
 async def delete_duty(db: Db, id: str) -> None:
-    """Delete a duty that neither a rule nor the record of a conflict names."""
+    """Delete a duty that no rule and no recorded conflict names."""
     known = known_guid("Duty", id)
     await take_turn(db)
     duty = await queries.get(db, known)
@@ -78,7 +79,8 @@ async def delete_duty(db: Db, id: str) -> None:
         raise Conflict(f"Duty {duty.name} is used by the rules {names}: remove it from them first")
     if await queries.is_on_record(db, known):
         raise Conflict(f"Duty {duty.name} is on record in past conflicts: remove its patterns instead")
-    # No foreign key: it would take longer than everything else when thousands of people begin to hold a duty.
+    # duty_holders has no foreign key: checking it would dominate the time when thousands of people begin to hold a
+    # duty.
     await execute(db, "DELETE FROM duty_holders WHERE duty_id = %(id)s", id=known)
     await execute(db, "DELETE FROM duties WHERE id = %(id)s", id=known)
 
@@ -96,7 +98,7 @@ async def _write(db: Db, sql: str, **values: Any) -> None:
     try:
         await execute(db, sql, **values)
     except UniqueViolation:
-        raise Invalid.on("name", f"A duty named {values['name']} exists already") from None
+        raise Invalid.on("name", f"A duty named {values['name']} already exists") from None
 
 
 async def _evaluate_duty(db: Db, id: UUID, now: datetime) -> None:
@@ -104,7 +106,7 @@ async def _evaluate_duty(db: Db, id: UUID, now: datetime) -> None:
 
 
 async def create_rule(db: Db, raw: Json, facts: Facts) -> RuleDetail:
-    """Create the draft of a rule; it takes effect when it is committed."""
+    """Create a rule as a draft. It takes effect when it is committed."""
     body = await _checked(db, NewRule, raw, facts)
     draft = msgspec.convert(_given(body), RuleDefinition)
     id = await insert_draft(db, "duty_rules", draft, facts.now)
@@ -112,7 +114,7 @@ async def create_rule(db: Db, raw: Json, facts: Facts) -> RuleDetail:
 
 
 async def change_rule(db: Db, id: str, raw: Json, facts: Facts) -> RuleDetail:
-    """Change the draft; without one, start from the committed definition."""
+    """Change the draft; if there is none, start one from the committed definition."""
     rule = await _locked(db, id)
     standing = rule.draft or rule.committed
     assert standing
@@ -130,14 +132,14 @@ async def commit_rule(db: Db, caller: Caller, id: str, now: datetime) -> RuleDet
     rule = await _locked(db, id)
     draft = draft_of(rule)
     await _refuse_contradictions(db, rule.id, draft)
-    # A new owner fires drop_approvals_of_rule, schema/conflicts.sql.
+    # A changed owner fires drop_approvals_of_rule, schema/conflicts.sql.
     await commit_draft(db, "duty_rules", _ADD_VERSION, rule.id, draft, caller, now)
     await execute(db, "SELECT evaluate_rules(%(ids)s, %(now)s)", ids=[rule.id], now=now)
     return await queries.get_rule(db, rule.id)
 
 
 async def discard_rule_draft(db: Db, id: UUID) -> None:
-    """Discard the draft of a committed rule; a rule that was never committed keeps it."""
+    """Discard the draft of a committed rule. A rule that was never committed keeps its draft."""
     await execute(db, "UPDATE duty_rules SET draft = NULL WHERE id = %(id)s AND definition IS NOT NULL", id=id)
 
 
@@ -161,12 +163,12 @@ async def _refuse_contradictions(db: Db, id: UUID, draft: RuleDefinition) -> Non
 
 async def _checked(db: Db, shape: type[B], raw: Json, facts: Facts, id: UUID | None = None) -> B:
     facts = await with_mentioned_identities(db, facts, raw)
-    # Serialize writers, so that two rules cannot take the same name and no duty is deleted meanwhile.
+    # Serialize writers, so that two rules cannot take the same name and no duty is deleted concurrently.
     await take_turn(db)
     fields = valid_fields(shape, raw, facts)
     problems = []
     if (name := fields.get("name")) and await is_name_taken(db, "duty_rules", name, other_than=id):
-        problems.append(Problem("name", f"A rule named {name} exists already"))
+        problems.append(Problem("name", f"A rule named {name} already exists"))
     problems += await _unknown(db, "conflicts", fields.get("conflicts") or [])
     problems += await _unknown(db, "without", [fields["without"]] if fields.get("without") else [])
     return check(shape, raw, facts, problems)
@@ -188,8 +190,8 @@ def _given(body: RuleChanges) -> dict[str, Any]:
 
 
 async def evaluate_waiting(db: Db, now: datetime) -> None:
-    """Evaluate the people whose accounts were matched to another person since the last time."""
-    # This runs every second: if nothing changed, return before the lock.
+    """Evaluate the people whose matched accounts have changed since the last evaluation."""
+    # This runs every second, so return before the lock if nothing changed.
     if not await fetch_value(db, "SELECT EXISTS (SELECT FROM identities_to_evaluate)"):
         return
     await take_turn(db)

@@ -1,4 +1,4 @@
-"""Patterns over entitlements, rules, and when two rules contradict each other."""
+"""Patterns that match entitlements, rules, and the check whether two rules contradict each other."""
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
@@ -36,9 +36,10 @@ CONFLICT_MOVES = {
 
 
 class Pattern(msgspec.Struct, frozen=True):
-    """Match entitlements by name; `*` stands for any text. Either `group` or the parts of a permission are given.
+    """A pattern that matches entitlements by name; `*` stands for any text.
 
-    `access` is the lowest access to a permission that counts.
+    It names either a `group` or the parts of a permission. `access` is the lowest access to the permission that
+    matches.
     """
 
     application: str = "*"
@@ -54,7 +55,7 @@ class Pattern(msgspec.Struct, frozen=True):
 
 
 class RuleDefinition(msgspec.Struct, frozen=True, rename="camel"):
-    """The content of a rule. A change is a draft until it is committed as a version."""
+    """The content of a rule. Changes are kept in a draft until they are committed as a version."""
 
     name: str
     conflicts: Sequence[UUID]
@@ -70,18 +71,18 @@ class RuleDefinition(msgspec.Struct, frozen=True, rename="camel"):
         return {*self.conflicts, *([self.without] if self.without else [])}
 
     def joined(self, held: AbstractSet[UUID], controls: AbstractSet[UUID]) -> list[UUID]:
-        """Return the duties that a person must not hold together but does, if no control duty is among `controls`.
+        """Return the conflicting duties that a person holds together, or nothing if the control duty is in `controls`.
 
-        This is the one rule of a conflict in Python; `is_conflict`, schema/duties.sql, is the same in SQL.
+        This is the definition of a conflict in Python; `is_conflict` in schema/duties.sql is the same in SQL.
         """
         together = [duty for duty in self.conflicts if duty in held]
         return together if len(together) > 1 and self.without not in controls else []
 
     def contradicts(self, other: "RuleDefinition") -> bool:
-        """Return whether one rule demands what the other forbids.
+        """Return whether the two rules contradict each other.
 
-        That is so if the control duty of one must stay apart, by the other, from a duty that it controls; or if both
-        keep the same duties apart but differ in their response or their control.
+        They do if one keeps the control duty of the other apart from a duty that it controls, or if both keep the same
+        duties apart but differ in response or control duty.
         """
         same = set(self.conflicts) == set(other.conflicts)
         differ = (self.response, self.without) != (other.response, other.without)

@@ -1,7 +1,7 @@
-"""Check access before it is given: return the conflicts that it would create under the rules in effect.
+"""Check access before it is given: find the conflicts that it would create under the rules in effect.
 
 Requests, personnel events, access models and the end of a leave use this check. An `AccessProposal` holds what a person
-would gain and lose, and what other open requests would give and take.
+would gain and lose, and what other open requests would give and take away.
 """
 
 from collections import Counter
@@ -22,7 +22,7 @@ from rolecall.settings.policy import Level
 
 
 class ProposedAccess(msgspec.Struct, frozen=True):
-    """A privilege by name: for a membership, the header is what the application calls groups, or None.
+    """A privilege by name. For a membership, `header` is what the application calls groups, or None.
 
     `holder` is the account, or the group if `is_group`. It matters for losses: another holder may keep the same access.
     """
@@ -36,7 +36,7 @@ class ProposedAccess(msgspec.Struct, frozen=True):
     is_group: bool = False
 
 
-# Access with the duties that it gives or, where it is lost, no longer gives.
+# Access with the duties that it gives or, if it is lost, no longer gives.
 AccessDuties = Mapping[ProposedAccess, AbstractSet[UUID]]
 _NOTHING: AccessDuties = {}
 
@@ -44,11 +44,11 @@ _NOTHING: AccessDuties = {}
 class AccessProposal(msgspec.Struct, frozen=True):
     """What a person would gain and lose; `waiting` and `leaving` are the gains and losses of other open requests.
 
-    Without an identity the person is new and holds nothing. A control duty counts only if the person holds or gains it
-    and no request removes it: another request that would give it may be canceled. `returning` is access that the end of
-    the same leave restores; it needs no approval, so a control duty among it counts too. `repeated` is access that is
-    asked for although it is held: it counts as gained where the person would otherwise lose its duty. `controls` are
-    the gains that count as control duties.
+    Without an identity, the person is new and holds nothing. A control duty counts only if the person holds or gains it
+    and no request removes it; one in `waiting` does not count, because that request may be canceled. `controls` are the
+    gains that count as control duties. `returning` is access that the end of the same leave restores without approval,
+    so its control duties count too. `repeated` is requested access that the person already holds; it counts as a gain
+    if the person would otherwise lose its duty.
     """
 
     identity_id: UUID | None
@@ -62,7 +62,7 @@ class AccessProposal(msgspec.Struct, frozen=True):
 
 
 class PotentialConflict(msgspec.Struct, frozen=True, rename="camel"):
-    """A conflict that access would create. `duties` are those that the person would hold."""
+    """A conflict that access would create. `duties` names the conflicting duties that the person would hold."""
 
     rule_id: UUID
     rule: str
@@ -76,9 +76,9 @@ class PotentialConflict(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class FoundConflict(msgspec.Struct, frozen=True):
-    """A conflict with the gains that would create it, and the losses that would take its control away.
+    """A conflict with the gains that would create it, and the losses that would remove its control duty.
 
-    `people` are those who would be in conflict, with the ids of the duties that each would hold.
+    `people` maps each person who would be in conflict to the ids of the duties that they would hold.
     """
 
     conflict: PotentialConflict
@@ -108,9 +108,9 @@ def _all(access: AccessDuties) -> set[UUID]:
 
 
 class _HeldDuties(msgspec.Struct, frozen=True):
-    """The duties that a person holds `before`; those `kept` after the losses; and those `certain` to be kept.
+    """The duties that a person holds `before`, those `kept` after the losses, and those `certain` to be kept.
 
-    `certain` duties are kept also if other open requests remove what they ask for.
+    `certain` excludes duties that the person would lose through other open requests.
     """
 
     before: set[UUID]
@@ -124,7 +124,7 @@ def _conflict(id: UUID, rules: "_Rules", proposal: AccessProposal, held: _HeldDu
     controls = held.certain | _all(proposal.controls) | _all(proposal.returning)
     given = {**proposal.gains, **proposal.repeated}
     together = rule.joined(held.kept | _all(given) | _all(proposal.waiting), controls)
-    # A duty that another request removes is gained again.
+    # A duty that another open request removes counts as gained.
     new = frozenset(each for each, duties in given.items() if duties & apart - held.certain)
     lost = _lost_controls(rule.without, proposal, held) if rule.without not in controls else frozenset()
     if not together or not (new or lost):
@@ -136,7 +136,7 @@ def _conflict(id: UUID, rules: "_Rules", proposal: AccessProposal, held: _HeldDu
 
 
 def _lost_controls(control: UUID | None, proposal: AccessProposal, held: _HeldDuties) -> frozenset[ProposedAccess]:
-    """Return the losses that take a control duty which the person holds, or which another request would give."""
+    """Return the losses that remove a control duty that the person holds or that another open request would give."""
     promised = {key_of(each) for each, duties in proposal.waiting.items() if control in duties}
     return frozenset(
         each
@@ -146,7 +146,7 @@ def _lost_controls(control: UUID | None, proposal: AccessProposal, held: _HeldDu
 
 
 async def duties_given(db: Db, access: Iterable[ProposedAccess]) -> dict[ProposedAccess, set[UUID]]:
-    """Return the duties of rules in effect that access would give; one query, and none for most access."""
+    """Return the duties of rules in effect that access would give. One query answers for all."""
     asked = list(access)
     found: dict[ProposedAccess, set[UUID]] = {each: set() for each in asked}
     if not asked:
@@ -167,7 +167,7 @@ async def duties_given(db: Db, access: Iterable[ProposedAccess]) -> dict[Propose
 
 
 async def control_duties(db: Db) -> dict[UUID, set[UUID]]:
-    """Return the duties that make combinations of others acceptable by rules in effect, with those others."""
+    """Return the control duties of rules in effect, each with the duties that it controls."""
     rows = await fetch_rows(
         db,
         """SELECT c.duty_id, array_agg(d.duty_id) FROM duty_rule_duties c
@@ -178,7 +178,7 @@ async def control_duties(db: Db) -> dict[UUID, set[UUID]]:
 
 
 class _Rules(msgspec.Struct, frozen=True):
-    """Rules in effect, the names of their duties, and the duties of these rules that people hold."""
+    """Rules in effect, the names of their duties, and which of these duties each person holds."""
 
     rules: dict[UUID, RuleDefinition]
     names: dict[UUID, str]
@@ -186,7 +186,7 @@ class _Rules(msgspec.Struct, frozen=True):
 
 
 async def _rules_with(db: Db, gained: set[UUID], lost: set[UUID], people: set[UUID]) -> _Rules:
-    """Return the rules that keep a gained duty apart or that a lost duty controls, and who holds their duties."""
+    """Return the rules that name a gained duty or that a lost duty controls, and which people hold their duties."""
     rows = await fetch_rows(
         db,
         """SELECT rule_id, definition, duty_id, name, holders
@@ -206,7 +206,7 @@ async def _rules_with(db: Db, gained: set[UUID], lost: set[UUID], people: set[UU
 
 
 async def _held(db: Db, proposals: Sequence[AccessProposal], rules: _Rules) -> list[_HeldDuties]:
-    """Return the duties that each person holds, and which of them would stay."""
+    """Return for each proposal the duties that the person holds and those that they would keep."""
     losing = {
         each.identity_id
         for each in proposals
@@ -235,15 +235,15 @@ _Key = tuple[UUID, bool, str, str | None, str, str]
 
 
 def key_of(access: ProposedAccess) -> _Key:
-    """Return what access is to, and who holds it. What a group holds may be a group: its header is not compared."""
+    """Return what the access is to and who holds it. The header of a group in a group is ignored."""
     header = None if access.is_group and not access.section else access.header
     return access.application_id, access.is_group, access.holder, header, access.section, access.permission
 
 
 def _keys(entry: DutyAccess) -> set[_Key]:
-    """Return how requests name the access: by the account's group, a group in another one, or what the last one holds.
+    """Return the keys of all removals that would take this access away.
 
-    A request may also remove a group itself.
+    They are: a group itself, the account's membership, a group in another group, and what the last group holds.
     """
     there, username = entry.application.id, entry.account.username
     names = entry.header, entry.section, entry.name
@@ -258,7 +258,7 @@ def _keys(entry: DutyAccess) -> set[_Key]:
 
 
 class ModelConflicts(msgspec.Struct, frozen=True, rename="camel"):
-    """How many people a model would put in conflict by a rule: none if it joins duties, but matches nobody yet."""
+    """How many people a model would put in conflict by a rule; 0 if it joins the duties but matches nobody yet."""
 
     rule_id: UUID
     rule: str
@@ -268,15 +268,15 @@ class ModelConflicts(msgspec.Struct, frozen=True, rename="camel"):
 
 
 async def conflicts_among(db: Db, people: Sequence[UUID], gains: Sequence[ProposedAccess]) -> list[ModelConflicts]:
-    """Count the people who would be newly in conflict if all of them had this access, by rule.
+    """Count by rule the people who would be newly in conflict if all of them had this access.
 
-    A rule whose duties this access joins by itself is returned also if it is nobody now.
+    A rule whose duties this access joins by itself is included even if it affects nobody now.
     """
     given = _all(await duties_given(db, set(gains)))
     found = await _rules_with(db, given, set(), set())
     if not found.rules:
         return []
-    # People who hold the same duties are counted together: there are few combinations.
+    # Count people with the same duties together, because there are few combinations.
     rows = await fetch_rows(
         db,
         """SELECT held, count(*) FROM (

@@ -1,4 +1,4 @@
-"""Read duties with what they match, rules, and who holds what."""
+"""Read duties with what they match, rules, and who holds which duty."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -73,7 +73,7 @@ async def get(db: Db, id: str | UUID) -> DutyDetail:
 
 
 async def matched(db: Db, patterns: Sequence[Pattern]) -> list[MatchedPattern]:
-    """Count the entitlements of today that each pattern matches: one that is gone may have a new name."""
+    """Count the present entitlements that each pattern matches. Removed ones are ignored: they may have a new name."""
     rows = await fetch_rows(
         db,
         """SELECT m.place, count(*) FROM entitlements_matching(%(patterns)s, NULL) AS m
@@ -101,18 +101,18 @@ async def rules_naming(db: Db, id: UUID) -> list[DutyReference]:
 
 
 async def is_on_record(db: Db, id: UUID) -> bool:
-    """Return whether a conflict of the past names a duty."""
+    """Return whether the stored sides of a past conflict name a duty."""
     found: bool = await fetch_value(db, "SELECT EXISTS (SELECT FROM past_sides WHERE duty_id = %(id)s)", id=id)
     return found
 
 
 async def names(db: Db) -> list[DutyReference]:
-    """Return all duties by name."""
+    """Return all duties in the order of their names."""
     return await fetch_all(db, DutyReference, "SELECT id, name FROM duties ORDER BY name_key, id")
 
 
 async def rule_names(db: Db) -> list[DutyReference]:
-    """Return all rules by name."""
+    """Return all rules in the order of their names."""
     return await fetch_all(db, DutyReference, "SELECT id, name FROM duty_rules ORDER BY name_key, id")
 
 
@@ -142,7 +142,7 @@ _HOLDERS = Listing(
     facets=("duty_id",),
 )
 
-# People who held a duty at a past moment.
+# The people who held a duty at a past time.
 _HELD_THEN = """WITH held AS MATERIALIZED (
         SELECT DISTINCT identity_then(a, %(moment)s) AS id
         FROM duty_entitlements d JOIN entitlements e ON e.kind = d.kind AND e.number = d.number
@@ -155,7 +155,7 @@ _HELD_THEN = """WITH held AS MATERIALIZED (
 
 
 async def holders(db: Db, id: str, page: int, as_of: datetime | None) -> Page[DutyHolder]:
-    """List who holds a duty, by name, with the access that gives it."""
+    """List the people who hold a duty by name, with the access that gives it."""
     duty = await get(db, id)
     if as_of is None:
         found = await fetch_listed(db, _HOLDERS, page, duty_id=duty.id)
@@ -178,7 +178,7 @@ async def holders(db: Db, id: str, page: int, as_of: datetime | None) -> Page[Du
     return await found.completed(db, with_access)
 
 
-# The access at one moment: with constants the plan is better than with rows of moments.
+# The access at one time. PostgreSQL plans this better than a join with rows of times.
 _HELD_ONCE = """SELECT 0 AS n, d.* FROM duty_access(
     %(duties)s, %(people)s::uuid[], (%(moments)s::timestamptz[])[1]) AS d WHERE cardinality(%(places)s::int[]) > 0"""
 _HELD_AT_MOMENTS = """SELECT at.n, d.* FROM (
@@ -198,14 +198,14 @@ HeldAccess = dict[tuple[UUID, UUID], list[DutyAccess]]
 
 
 async def access_by(db: Db, duties: Iterable[UUID], people: Iterable[UUID], as_of: datetime | None) -> HeldAccess:
-    """Return the entitlements by which people hold duties, by person and duty; now or at a past moment."""
+    """Return by person and duty the access that gives people these duties, now or at a past time."""
     return (await access_at(db, duties, {as_of: people}))[as_of]
 
 
 async def access_at(
     db: Db, duties: Iterable[UUID], people: Mapping[datetime | None, Iterable[UUID]]
 ) -> dict[datetime | None, HeldAccess]:
-    """Return the entitlements by which people hold duties at several moments, by person and duty; None is now."""
+    """Return by person and duty the access that gives people these duties, at several times; None means now."""
     entries = [(n, moment, id) for n, (moment, ids) in enumerate(people.items()) for id in set(ids)]
     places, moments, identities = zip(*entries, strict=True) if entries else ((), (), ())
     rows = await fetch_rows(
@@ -225,7 +225,7 @@ async def access_at(
 
 
 async def kept_access(db: Db, conflicts: Sequence[UUID]) -> dict[UUID, dict[DutyReference, list[DutyAccess]]]:
-    """Return the access on each side of conflicts that was kept when a duty or the rule changed."""
+    """Return the access on each side of conflicts that was stored when a duty or the rule changed."""
     rows = await fetch_rows(
         db,
         f"""SELECT h.conflict_id, d.id, d.name, {_ACCESS}
@@ -290,7 +290,7 @@ def _an_item(
 
 
 async def conflict_counts(db: Db, ids: Sequence[UUID]) -> dict[UUID, tuple[int, int]]:
-    """Return the numbers of open and of excepted conflicts of rules."""
+    """Count the open and the excepted conflicts of rules."""
     texts = [str(id) for id in ids]
     open = await totals_by(db, "conflicts", "rule_id", texts, status=ConflictStatus.OPEN)
     excepted = await totals_by(db, "conflicts", "rule_id", texts, status=ConflictStatus.EXCEPTED)
@@ -320,7 +320,7 @@ def _definition(stored: Any) -> RuleDefinition | None:
 
 
 async def definitions(db: Db, name: str | None = None) -> list[tuple[bool, RuleDefinition]]:
-    """Return all rules, or the one with this name: whether it was committed, and its definition or first draft."""
+    """Return all rules, or the one with this name: whether it was committed, and its definition or else its draft."""
     rows = await fetch_rows(
         db,
         """SELECT definition IS NOT NULL, coalesce(definition, draft) FROM duty_rules

@@ -47,7 +47,7 @@ async def get_duty(db: Db, id: str) -> DutyDetail:
 
 @operation("PATCH", "/{id:str}", scope=_WRITE, body=DutyChanges)
 async def change_duty(db: Db, id: str, raw: Json, facts: Facts) -> DutyDetail:
-    """Change the given fields. Holders and conflicts follow at once."""
+    """Change the given fields of a duty. Its holders and their conflicts are updated at once."""
     return await actions.change_duty(db, id, raw, facts)
 
 
@@ -59,19 +59,19 @@ async def delete_duty(db: Db, id: str) -> None:
 
 @operation("GET", "/{id:str}/holders", scope=_READ, query={"asOf": an_as_of})
 async def list_duty_holders(db: Db, id: str, query: dict[str, Any], config: Config, now: datetime) -> Page[DutyHolder]:
-    """List who holds a duty, by name, with the access that gives it; now, or as of a time or an import."""
+    """List the people who hold a duty by name, with the access that gives it; now, or as of a time or an import."""
     return await queries.holders(db, id, query["page"], await moment_of(db, query.get("asOf"), config, now))
 
 
 @operation("GET", "/", scope=_READ, query={})
 async def list_duty_rules(db: Db, query: dict[str, Any]) -> Page[RuleItem]:
-    """List rules by name, with their numbers of open and excepted conflicts."""
+    """List rules by name, with the numbers of their open and excepted conflicts."""
     return await queries.rules_by_name(db, query["page"])
 
 
 @operation("POST", "/", scope=_WRITE, status=201, body=NewRule)
 async def create_duty_rule(db: Db, raw: Json, facts: Facts) -> RuleDetail:
-    """Create the draft of a rule; it takes effect when it is committed."""
+    """Create a rule as a draft. It takes effect when it is committed."""
     return await actions.create_rule(db, raw, facts)
 
 
@@ -83,13 +83,13 @@ async def get_duty_rule(db: Db, id: str) -> RuleDetail:
 
 @operation("PATCH", "/{id:str}", scope=_WRITE, body=RuleChanges)
 async def change_duty_rule(db: Db, id: str, raw: Json, facts: Facts) -> RuleDetail:
-    """Change the given fields in the draft; they take effect when it is committed."""
+    """Change the given fields in the draft. They take effect when it is committed."""
     return await actions.change_rule(db, id, raw, facts)
 
 
 @operation("POST", "/{id:str}/commit", scope=_WRITE)
 async def commit_duty_rule(db: Db, caller: Caller, id: str, now: datetime) -> RuleDetail:
-    """Commit the draft as the next version; it takes effect at once."""
+    """Commit the draft as the next version, which takes effect at once."""
     return await actions.commit_rule(db, caller, id, now)
 
 

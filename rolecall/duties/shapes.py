@@ -1,4 +1,4 @@
-"""Shapes of duties, their holders and rules."""
+"""Request bodies and responses for duties, their holders and rules."""
 
 from datetime import datetime
 from typing import Annotated, Literal, Self
@@ -33,7 +33,7 @@ class DutyReference(msgspec.Struct, frozen=True):
 
 
 class DutyItem(msgspec.Struct, rename="camel"):
-    """`entitlements` is how many entitlements the patterns match, `holders` how many people hold the duty."""
+    """A duty in a list. `entitlements` counts what the patterns match, `holders` the people who hold the duty."""
 
     id: UUID
     kind: Literal["Duty"]
@@ -60,7 +60,7 @@ class MatchedPattern(msgspec.Struct, frozen=True):
 
 
 class DutyDetail(msgspec.Struct, rename="camel"):
-    """`rules` name the duty. `warnings` name patterns that match nothing."""
+    """A duty with the `rules` that name it. `warnings` name patterns that match nothing."""
 
     id: UUID
     kind: Literal["Duty"]
@@ -83,7 +83,7 @@ class DutyPerson(msgspec.Struct, frozen=True):
 
 
 class SideImport(msgspec.Struct, frozen=True, rename="camel"):
-    """An import that began or ended something, and when it finished."""
+    """An import that began or ended access, and when it finished."""
 
     number: int
     build_end: datetime
@@ -95,10 +95,10 @@ class DutyAccount(msgspec.Struct, frozen=True):
 
 
 class DutyAccess(msgspec.Struct, frozen=True, rename="camel"):
-    """An entitlement by which a person holds a duty, with the account.
+    """An entitlement that gives a person a duty, with the account that holds it.
 
-    `path` names the groups it comes through, from the group that the account is in; empty when direct. `pathHeader` is
-    what the application calls the first of them.
+    `path` names the groups it comes through, beginning with the group that the account is in; it is empty if the access
+    is direct. `pathHeader` is what the application calls the first group.
     """
 
     entitlement_id: UUID
@@ -121,7 +121,7 @@ class DutyHolder(msgspec.Struct, frozen=True):
 
 
 class RuleItem(msgspec.Struct, rename="camel"):
-    """A rule with its numbers of open and excepted conflicts."""
+    """A rule with the numbers of its open and excepted conflicts."""
 
     id: UUID
     kind: Literal["Duty Rule"]
@@ -140,7 +140,7 @@ class RuleItem(msgspec.Struct, rename="camel"):
 
 
 class RuleDetail(msgspec.Struct, rename="camel"):
-    """`committed` is in effect; `draft` is not yet. Either may be null."""
+    """A rule. `committed` is in effect; `draft` is not yet. Either may be null."""
 
     id: UUID
     kind: Literal["Duty Rule"]
@@ -170,7 +170,7 @@ class PatternBody(Body):
         if self.group is None and not any(parts):
             raise broken("A pattern must name a group, or a header, section or permission")
         if self.group is not None and any((*parts, self.access)):
-            raise broken("A pattern must name either a group or a permission; access goes with a permission")
+            raise broken("A pattern must name either a group or a permission; only a permission has an access")
         return self
 
     @property
@@ -204,7 +204,7 @@ def _two_at_least(duties: list[UUID]) -> list[UUID]:
     if len(set(duties)) < len(duties):
         raise broken("{name} must name each duty once")
     if len(duties) < 2:
-        raise broken("{name} must name at least two duties: a rule keeps them apart")
+        raise broken("{name} must name at least two duties to keep apart")
     return duties
 
 

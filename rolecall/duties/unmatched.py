@@ -1,4 +1,4 @@
-"""Warn of patterns that match no entitlement, with the nearest names of the catalogue."""
+"""Warn of patterns that match no entitlement, and suggest similar names from the catalogue."""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -23,7 +23,7 @@ async def warnings_of(db: Db, patterns: Sequence[MatchedPattern]) -> list[str]:
 
 
 async def _complaints(db: Db, unmatched: Sequence[Pattern]) -> dict[Pattern, str]:
-    """Return what the catalogue says of patterns without wildcards, if their application exists."""
+    """Return what is wrong with patterns without wildcards, by the catalogue of their application if it exists."""
     exact = [each for each in unmatched if "*" not in str(each)]
     applications = await _applications(db, exact) if exact else {}
     known = [each for each in exact if each in applications]

@@ -1,4 +1,4 @@
-"""Duties, rules and a company with access, for tests of separation of duties."""
+"""Helpers for tests of separation of duties: duties, rules and a company with access."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -28,7 +28,7 @@ async def a_rule(db: Db, name: str, *conflicts: UUID, committed: bool = True, **
 
 
 async def finish_again(db: Db, import_number: int, now: datetime | None = None) -> None:
-    """Finish an import after its rows were written, as an import does: that evaluates duties."""
+    """Finish an import after its rows were written, as an import does, which evaluates duties."""
     await execute(
         db,
         """UPDATE application_imports SET status = 'Running', build_end = NULL, metrics = NULL
@@ -73,7 +73,7 @@ async def a_company(db: Db, *, response: str = "Approve") -> Company:
 
 
 async def join(db: Db, company: Company, username: str, group: str) -> int:
-    """Import one more membership."""
+    """Import data with one more membership."""
     run = await a_finished_import(db, company.ledger)
     await execute(
         db,
@@ -88,7 +88,7 @@ async def join(db: Db, company: Company, username: str, group: str) -> int:
 
 
 async def leave(db: Db, company: Company, username: str, group: str) -> int:
-    """Import that a membership is gone."""
+    """Import data without one membership."""
     run = await a_finished_import(db, company.ledger)
     await execute(
         db,

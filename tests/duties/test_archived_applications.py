@@ -1,4 +1,4 @@
-"""What an archived application gave is held no longer, as in the list of a person's access."""
+"""Test that access in an archived application gives no duties."""
 
 import httpx2
 
@@ -27,7 +27,9 @@ async def test_conflict_ends_with_its_application_and_keeps_its_sides(client: ht
     assert (await client.get(f"/api/duties/{company.prepare}")).json()["holders"] == 0
 
 
-async def test_conflict_begins_again_when_the_application_is_used_again(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_conflict_begins_again_when_the_application_is_no_longer_archived(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
     company = await a_company(db)
     before = await conflict_of(db, company.sofia)
 

@@ -9,7 +9,7 @@ from tests.nesting import give, some_groups
 URL = "/api/duties"
 
 
-async def test_duty_says_what_its_patterns_match_and_who_holds_it(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_duty_counts_what_its_patterns_match_and_who_holds_it(client: httpx2.AsyncClient, db: Db) -> None:
     company = await a_company(db)
 
     duty = (await client.get(f"{URL}/{company.prepare}")).json()
@@ -25,7 +25,7 @@ async def test_duty_says_what_its_patterns_match_and_who_holds_it(client: httpx2
     ]
 
 
-async def test_holders_are_listed_with_access_account_and_groups_on_the_way(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_holders_are_listed_with_access_account_and_groups(client: httpx2.AsyncClient, db: Db) -> None:
     company = await a_company(db)
 
     page = (await client.get(f"{URL}/{company.prepare}/holders")).json()
@@ -52,9 +52,7 @@ async def test_holders_of_a_past_import_are_as_they_were(client: httpx2.AsyncCli
     assert await names(asOf=run - 1) == ["Sofia Dubois", "Noor Hansen"]
 
 
-async def test_pattern_that_matches_nothing_warns_and_counts_once_an_import_shows_it(
-    client: httpx2.AsyncClient, db: Db
-) -> None:
+async def test_pattern_without_a_match_warns_until_an_import_shows_one(client: httpx2.AsyncClient, db: Db) -> None:
     company = await a_company(db)
     body = {"name": "Publish", "patterns": [{"application": "Finance Ledger", "group": "Publishers"}]}
 
@@ -69,7 +67,7 @@ async def test_pattern_that_matches_nothing_warns_and_counts_once_an_import_show
     assert (duty["warnings"], duty["holders"], run > company.run) == ([], 1, True)
 
 
-async def test_warning_names_the_nearest_names_of_the_application(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_warning_suggests_similar_names_of_the_application(client: httpx2.AsyncClient, db: Db) -> None:
     await a_company(db)
     patterns = [
         {"application": "finance ledger", "group": "Aprovers"},
@@ -96,7 +94,7 @@ async def an_imported_group(db: Db, application_id: Any, name: str) -> None:
     await finish_again(db, await some_groups(db, application_id, {name: ""}))
 
 
-async def test_least_access_and_case_decide_what_counts(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_pattern_ignores_case_and_matches_from_its_lowest_access(client: httpx2.AsyncClient, db: Db) -> None:
     await a_company(db)
     modify = await a_duty(db, "Change runs", {"header": "WIRES", "permission": "*RUN", "access": "Modify"})
 
@@ -105,7 +103,7 @@ async def test_least_access_and_case_decide_what_counts(client: httpx2.AsyncClie
     assert changed.json()["holders"] == 2
 
 
-async def test_duty_in_use_is_not_deleted_and_the_answer_says_where(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_duty_in_use_cannot_be_deleted_and_the_error_names_its_rules(client: httpx2.AsyncClient, db: Db) -> None:
     company = await a_company(db)
     spare = await a_duty(db, "Spare")
 
@@ -117,7 +115,7 @@ async def test_duty_in_use_is_not_deleted_and_the_answer_says_where(client: http
     assert (await client.get(f"{URL}/{spare}")).status_code == 404
 
 
-async def test_malformed_duties_are_refused_in_clear_words(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_malformed_duties_are_refused_with_clear_messages(client: httpx2.AsyncClient, db: Db) -> None:
     await a_duty(db, "Prepare payments")
 
     async def problems(**body: Any) -> dict[str, str]:
@@ -125,12 +123,12 @@ async def test_malformed_duties_are_refused_in_clear_words(client: httpx2.AsyncC
         assert answer.status_code == 400, answer.text
         return {each["field"]: each["message"] for each in answer.json()["errors"]}
 
-    assert await problems(name="prepare payments") == {"name": "A duty named prepare payments exists already"}
+    assert await problems(name="prepare payments") == {"name": "A duty named prepare payments already exists"}
     assert await problems(patterns=[{}]) == {
         "patterns.0": "A pattern must name a group, or a header, section or permission"
     }
     mixed = {"group": "A", "permission": "B"}
-    said = "A pattern must name either a group or a permission; access goes with a permission"
+    said = "A pattern must name either a group or a permission; only a permission has an access"
     assert await problems(patterns=[mixed]) == {"patterns.0": said}
     assert await problems(patterns=[{"permission": "A", "access": "Deny"}]) == {
         "patterns.0.access": "Access must be one of Grant, Modify, Unrestricted"

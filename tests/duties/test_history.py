@@ -33,12 +33,12 @@ PATTERNS: list[dict[str, str]] = [
 RANK = {"Deny": 0, "Grant": 1, "Modify": 2, "Unrestricted": 3}
 START = datetime(2026, 1, 1, tzinfo=UTC)
 STEPS = 10
-# Duties below this one conflict; this one controls.
+# Duties below this number conflict; this one is the control duty.
 CONTROL = 4
 
 
 class Access(msgspec.Struct):
-    """What imports and matches show at one moment; keys of `given` are a holder and a permission."""
+    """What imports and matches show at one time; keys of `given` are a holder and a permission."""
 
     owners: dict[str, int | None]
     memberships: set[tuple[str, str]]
@@ -56,12 +56,12 @@ class World(msgspec.Struct):
     moments: list[tuple[datetime, Access]]
     patterns: list[list[dict[str, str]]]
     rules: list[Rule]
-    # Open conflicts by rule and person with their start, and those that ended.
+    # Open conflicts by rule and person with their start, and those that have ended.
     open: dict[tuple[int, int], datetime]
     ended: list[tuple[int, int, datetime, datetime]]
 
     def evaluate(self) -> None:
-        """Evaluate naively: every person, every rule, every moment backwards until the conflict is gone."""
+        """Evaluate naively: for every person and rule, go back in time until there is no conflict."""
         now = self.moments[-1][0]
         found = {(n, who) for n in range(len(self.rules)) for who in range(3) if self.conflicts(n, who, -1)}
         for key in [key for key in self.open if key not in found]:
@@ -86,7 +86,7 @@ class World(msgspec.Struct):
         return any(fits(pattern, *entry) for pattern in self.patterns[duty] for entry in held)
 
     def owner(self, name: str, place: int) -> int | None:
-        """Return whose an account was; before its first match on record the first one counts."""
+        """Return the owner of an account at a time; before its first recorded match, the first one counts."""
         matches = [access.owners[name] for _, access in self.moments]
         if all(owner is None for owner in [*matches[:place], matches[place]]):
             return next((owner for owner in matches if owner is not None), None)
@@ -108,7 +108,7 @@ def fits(pattern: dict[str, str], kind: str, name: str, level: str) -> bool:
 
 
 class History:
-    """Carry out random steps in the database and in the naive world alike."""
+    """Apply the same random steps to the database and to the naive model."""
 
     def __init__(self, db: Db, choose: random.Random) -> None:
         self.db, self.choose, self.clock = db, choose, START
@@ -285,7 +285,7 @@ async def derived(db: Db) -> list[list[Any]]:
     return [*read, open]
 
 
-async def test_conflicts_equal_a_naive_evaluation_and_incremental_equals_full_at_every_step(db: Db) -> None:
+async def test_incremental_full_and_naive_evaluation_agree_at_every_step(db: Db) -> None:
     seen = 0
     for seed in range(8):
         async with db.transaction() as tried:

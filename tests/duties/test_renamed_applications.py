@@ -1,4 +1,4 @@
-"""Patterns match an application by its current and former names, so that a rename ends no conflict."""
+"""Test that patterns match an application by its current and former names, so that a rename ends no conflict."""
 
 from typing import Any
 
@@ -14,7 +14,9 @@ async def rename(client: httpx2.AsyncClient, company: Company, name: str) -> Non
     assert answer.status_code == 200, answer.text
 
 
-async def test_renaming_an_application_ends_no_conflict_and_lifts_no_rule(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_renaming_an_application_ends_no_conflict_and_disables_no_rule(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
     company = await a_company(db, response="Block")
     id = await conflict_of(db, company.sofia)
 

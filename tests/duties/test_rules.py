@@ -41,7 +41,7 @@ async def test_control_duty_makes_a_combination_acceptable(client: httpx2.AsyncC
     assert (with_control["open"], without["open"], without["committed"]["without"]) == (0, 1, None)
 
 
-async def test_simulation_says_who_would_be_in_conflict_since_when_and_changes_nothing(
+async def test_simulation_lists_who_would_be_in_conflict_and_changes_nothing(
     client: httpx2.AsyncClient, db: Db
 ) -> None:
     company = await a_company(db)
@@ -65,7 +65,7 @@ async def test_simulation_says_who_would_be_in_conflict_since_when_and_changes_n
     assert (await client.get("/api/conflicts", params={"ruleId": str(rule)})).json()["totalCount"] == 0
 
 
-async def test_malformed_rules_are_refused_in_clear_words(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_malformed_rules_are_refused_with_clear_messages(client: httpx2.AsyncClient, db: Db) -> None:
     company = await a_company(db)
     both = [str(company.prepare), str(company.release)]
 
@@ -74,19 +74,19 @@ async def test_malformed_rules_are_refused_in_clear_words(client: httpx2.AsyncCl
         assert answer.status_code == 400, answer.text
         return {each["field"]: each["message"] for each in answer.json()["errors"]}
 
-    one = "Conflicts must name at least two duties: a rule keeps them apart"
+    one = "Conflicts must name at least two duties to keep apart"
     assert await problems(conflicts=both[:1]) == {"conflicts": one}
     assert await problems(conflicts=[both[0]] * 2) == {"conflicts": "Conflicts must name each duty once"}
     nothing = "00000000-0000-4000-8000-000000000000"
     assert await problems(conflicts=[both[0], nothing]) == {"conflicts": f"Duty with id {nothing} not found"}
     own = "Without must name a duty other than those that conflict"
     assert await problems(without=both[0]) == {"without": own}
-    assert await problems(name="Prepare and release") == {"name": "A rule named Prepare and release exists already"}
+    assert await problems(name="Prepare and release") == {"name": "A rule named Prepare and release already exists"}
     assert await problems(response="Shout") == {"response": "Response must be one of Warn, Approve, Block"}
 
 
 async def test_contradicting_rules_are_refused_with_the_name_of_the_other(client: httpx2.AsyncClient, db: Db) -> None:
-    """One rule demands that a duty accompanies another, the other rule keeps the same two apart."""
+    """One rule requires a duty as control of another; the other rule keeps the same two apart."""
     company = await a_company(db)
     third = await a_duty(db, "Post journals", {"permission": "Post*"})
     control = await a_rule(db, "Needs a control", company.prepare, third, without=str(company.release), committed=False)
@@ -104,7 +104,7 @@ async def test_contradicting_rules_are_refused_with_the_name_of_the_other(client
 
 
 async def test_writers_of_rules_and_duties_do_not_deadlock(db: Db, clean_database: str) -> None:
-    """A configuration creates and commits rules in one transaction, while another creates a duty."""
+    """A configuration creates and commits rules in one transaction while another transaction creates a duty."""
     company = await a_company(db)
     third = await a_duty(db, "Post journals", {"permission": "Post*"})
     async with await psycopg.AsyncConnection.connect(clean_database) as other:

@@ -1,4 +1,4 @@
-"""The starter sets are configuration files that can be applied."""
+"""Test that the starter sets are configuration files that can be applied."""
 
 from pathlib import Path
 
