@@ -1,1 +1,1 @@
-"""Conflicts between duties of one person, and exceptions from them; `schema/duties.sql` finds the conflicts."""
+"""Conflicts between the duties of one person, and exceptions for them. `schema/duties.sql` finds the conflicts."""

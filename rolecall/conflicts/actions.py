@@ -1,4 +1,4 @@
-"""Simulate rules, and decide on exceptions for conflicts."""
+"""Simulate rules and duties, and request, approve and withdraw exceptions for conflicts."""
 
 from datetime import datetime
 from uuid import UUID
@@ -73,7 +73,7 @@ async def simulate_duty(db: Db, id: str, raw: Json, facts: Facts) -> shapes.Duty
 
 
 async def request_exception(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> ConflictDetail:
-    """Request to keep a conflict for a while, under a control. Two people must approve."""
+    """Request to keep a conflict until a date, under a control. Two people must approve."""
     conflict = await _locked(db, id, facts.now)
     facts = await with_mentioned_identities(db, facts, raw)
     owner = valid_fields(shapes.NewException, raw, facts).get("control_owner_id")
@@ -117,7 +117,7 @@ async def _problems_of_control(db: Db, conflict: ConflictDetail, owner: UUID | N
 
 
 async def approve_exception(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> ConflictDetail:
-    """Record an approval; the second one puts the exception in force."""
+    """Record an approval. The second one puts the exception in force."""
     conflict = await _locked(db, id, facts.now)
     body = check(shapes.ApproveExceptionBody, raw, await with_mentioned_identities(db, facts, raw))
     requested = conflict.pending
@@ -162,7 +162,7 @@ async def _require_control_owner(db: Db, requested: ConflictException) -> None:
 async def _without_invalid_approvals(
     db: Db, conflict: ConflictDetail, requested: ConflictException, now: datetime
 ) -> ConflictException:
-    """Remove approvals of people who could not give them now: they left, or own the rule or application no longer."""
+    """Remove approvals of people who could not give them now: they left, or no longer own the rule or application."""
     people = await approving.approvers_for(db, conflict)
     invalid = [each for each in requested.approvals if not people.may_take(each.approver.id, each.part)]
     if not invalid:
@@ -175,7 +175,7 @@ async def _without_invalid_approvals(
         parts=[each.part for each in invalid],
     )
     for each in invalid:
-        said = f"The approval by {each.approver.name} does not count any more: they cannot give it now"
+        said = f"The approval by {each.approver.name} no longer counts: they could not give it now"
         await record_activity(db, conflict.id, author="System", action="Exception", content=said, now=now)
     kept = [each for each in requested.approvals if each not in invalid]
     return msgspec.structs.replace(requested, approvals=kept)
@@ -193,7 +193,7 @@ def _approved(approver: approving.Approver, caller: Caller) -> str:
 
 
 async def _put_in_force(db: Db, conflict: ConflictDetail, requested: ConflictException, now: datetime) -> None:
-    """Replace the exception that is in force, if one is, and mark the conflict."""
+    """Replace the exception in force, if there is one, and mark the conflict as excepted."""
     if conflict.in_force:
         await _move(db, conflict.in_force, ExceptionStatus.WITHDRAWN, now)
     await _move(db, requested, ExceptionStatus.APPROVED, now)
@@ -201,15 +201,15 @@ async def _put_in_force(db: Db, conflict: ConflictDetail, requested: ConflictExc
 
 
 async def withdraw_exception(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> ConflictDetail:
-    """Withdraw or reject the requested exception, or else end the one in force."""
+    """Withdraw or reject the requested exception; if there is none, end the one in force."""
     conflict = await _locked(db, id, facts.now)
     body = check(shapes.WithdrawExceptionBody, raw, facts)
     found = conflict.withdrawable
     if not found:
-        raise Conflict("The conflict has no exception that can be withdrawn")
+        raise Conflict("The conflict has no exception to withdraw")
     await approving.require_may_withdraw(db, caller, conflict, found)
     await _move(db, found, ExceptionStatus.WITHDRAWN, facts.now)
-    # The conflict may have begun again since this one ended.
+    # If the conflict ended, the same conflict may have begun again under another id.
     opened = await fetch_value(db, "SELECT reopen_conflicts(%(ids)s)", ids=[found.id])
     for each in opened or [conflict.id]:
         await _record(db, each, caller, "Withdrew the exception", body.comment, facts.now)
@@ -217,9 +217,9 @@ async def withdraw_exception(db: Db, caller: Caller, id: str, raw: Json, facts: 
 
 
 async def expire_exceptions(db: Db, now: datetime) -> None:
-    """End exceptions that have expired; their conflicts are open again."""
+    """End exceptions that have expired, which reopens their conflicts."""
     expired = "SELECT id FROM conflict_exceptions WHERE status IN ('Pending', 'Approved') AND until <= %(now)s"
-    # This runs with every tick: if none has expired, return before the lock.
+    # This runs with every tick, so return before the lock if none has expired.
     if not await fetch_value(db, f"SELECT EXISTS ({expired})", now=now):
         return
     await take_turn(db)
@@ -232,7 +232,7 @@ async def expire_exceptions(db: Db, now: datetime) -> None:
 
 
 async def _locked(db: Db, id: str, now: datetime) -> ConflictDetail:
-    """Read a conflict; until the end of the transaction no other writer changes its exceptions, begins or ends it."""
+    """Lock and read a conflict, so that no other writer changes its exceptions, begins or ends it meanwhile."""
     await take_turn(db)
     return await queries.get(db, id, now)
 

@@ -1,4 +1,4 @@
-"""Decide who may approve and withdraw an exception: the rule's owner and one more, never the person in conflict."""
+"""Decide who may approve and withdraw an exception: the rule's owner and another person, not the one in conflict."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -21,7 +21,10 @@ _APPROVE = RequirementType.APPROVE
 
 
 class Approver(msgspec.Struct, frozen=True):
-    """The person whose approval is recorded; `stand_in` gave it for them, `through` the people between the two."""
+    """The person whose approval is recorded, and the stand-in who gave it for them.
+
+    `through` are the people between the two in a chain of stand-ins.
+    """
 
     id: UUID
     name: str
@@ -31,11 +34,10 @@ class Approver(msgspec.Struct, frozen=True):
 
 
 class Approvers(msgspec.Struct, frozen=True):
-    """The active people who may take each part; administrators take that of an owner who is not available.
+    """The active people who may give each of the two approvals; administrators replace an owner who is not available.
 
-    Auditors take none: they check decisions and make none. `owners` own the rule or an application, so others can stand
-    in for them; a stand-in of an administrator does not inherit the role. `involved` have a part in the exception that
-    waits already.
+    Auditors give none, because they check decisions. `owners` own the rule or an application; others can stand in for
+    them, but nobody can stand in for an administrator. `involved` already have a part in the pending exception.
     """
 
     rule_owners: dict[UUID, str]
@@ -53,17 +55,17 @@ class Approvers(msgspec.Struct, frozen=True):
         return None
 
     def may_take(self, id: UUID, part: ApprovalPart) -> bool:
-        """Return whether a person could approve in a part now, if it were not taken."""
+        """Return whether a person could take this part now if it were free."""
         return id in (self.rule_owners if part is ApprovalPart.RULE_OWNER else self.seconds)
 
     def represented_by(self, caller: Caller) -> list[UUID]:
-        """Return the owners for whom a caller decides now, first the owner of the rule."""
+        """Return the owners for whom the caller stands in now, the owner of the rule first."""
         owners = [id for id in dict.fromkeys([*self.rule_owners, *self.seconds]) if id in self.owners]
         return [id for id in owners if (id, _APPROVE) in caller.stands_in_for]
 
 
 class _Subject(msgspec.Struct, frozen=True):
-    """The conflict that approvers decide on: `moment` is its last one if it has ended."""
+    """The conflict that approvers decide on; `moment` is its last moment if it has ended."""
 
     rule_id: UUID
     identity_id: UUID
@@ -126,7 +128,7 @@ def _from_rows(rows: Sequence[Sequence[Any]], parties: Parties | None) -> Approv
 
 
 def approver_among(caller: Caller, people: Approvers, requested: ConflictException) -> Approver | None:
-    """Return the part that a person can take now: their own, else that of an owner for whom they stand in."""
+    """Return the part that a person can take now: their own, or that of an owner for whom they stand in."""
     if caller.id in people.involved:
         return None
     if own := people.part_of(caller.id, requested):
@@ -153,7 +155,7 @@ async def approver_of(
         given = given or (found.id if found else caller.id)
         stand_in = None if given == caller.id else caller
         if stand_in and (given not in people.represented_by(caller) or body.stand_in_id not in (None, caller.id)):
-            raise Invalid.on("approverId", "Approver ID must be yours, or that of an owner for whom you stand in now")
+            raise Invalid.on("approverId", "Approver ID must be your own, or that of an owner for whom you stand in")
     elif given is None:
         raise Invalid.on("approverId", "Approver ID is required: a token records the approval of a person")
     elif body.stand_in_id:
@@ -169,7 +171,7 @@ async def approver_of(
 
 
 def may_request(caller: Caller, conflict: ConflictDetail, people: Approvers) -> bool:
-    """Return whether a caller may request an exception: the person in conflict, an approver, or by the scope."""
+    """Return whether a caller may request an exception: the person in conflict, approvers, or anyone with the scope."""
     return (
         Scope.DUTIES_WRITE in caller.scopes
         or caller.id == conflict.identity.id
@@ -186,9 +188,9 @@ async def require_may_request(db: Db, caller: Caller, conflict: ConflictDetail) 
 async def may_withdraw(
     db: Db, caller: Caller, conflict: ConflictDetail, exception: ConflictException, people: Approvers
 ) -> bool:
-    """Return whether a person may withdraw an exception that waits or is in force. A token acts by its scope.
+    """Return whether a caller may withdraw a pending exception or one in force. A token needs only its scope.
 
-    A stand-in of an owner may reject the exception that waits.
+    A stand-in of an owner may withdraw (reject) only a pending exception.
     """
     (parties,) = await parties_of(db, [exception])
     if not caller.is_person or caller.id in (parties.requester, conflict.identity.id):

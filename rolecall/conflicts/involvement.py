@@ -1,4 +1,4 @@
-"""Keep the parts of an exception apart: the person in conflict, who requests it, and who gives each approval."""
+"""Keep the people of an exception apart: the person in conflict, the requester, and each approver."""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -13,7 +13,10 @@ from rolecall.tokens.queries import own_id
 
 
 class Parties(msgspec.Struct, frozen=True):
-    """Who requested an exception, and who gave, passed on or recorded its approvals: people, or ownerless tokens."""
+    """The requester of an exception, and the people who gave, passed on or recorded its approvals.
+
+    A token without an owner stands for itself.
+    """
 
     requester: UUID
     recorders: frozenset[UUID]
@@ -25,7 +28,7 @@ class Parties(msgspec.Struct, frozen=True):
 
 
 async def parties_of(db: Db, exceptions: Sequence[ConflictException]) -> list[Parties]:
-    """Return the parties of each exception. A token acts for its owner."""
+    """Return the people involved in each exception. A token counts as its owner."""
     rows = await fetch_rows(
         db,
         """SELECT e.id, e.requester_id, ARRAY(
@@ -39,7 +42,7 @@ async def parties_of(db: Db, exceptions: Sequence[ConflictException]) -> list[Pa
 
 
 def _approvers(exception: ConflictException) -> frozenset[UUID]:
-    """Return everyone who approved an exception, for themselves or for another person."""
+    """Return everyone who approved an exception, for themselves or as a stand-in."""
     both = [(each.approver.id, each.stand_in and each.stand_in.id) for each in exception.approvals]
     return frozenset(id for pair in both for id in pair if id)
 
@@ -47,9 +50,9 @@ def _approvers(exception: ConflictException) -> frozenset[UUID]:
 async def require_uninvolved(
     db: Db, caller: Caller, conflict: ConflictDetail, requested: ConflictException, approvers: set[UUID]
 ) -> None:
-    """Refuse approvers, or the person or token that records the approval, with another part in the exception.
+    """Refuse an approval if an approver, or the person or token that records it, already has a part in the exception.
 
-    `approvers` are the person who approves and the one who stands in for them.
+    `approvers` are the person who approves, the stand-in, and the people between them.
     """
     (parties,) = await parties_of(db, [requested])
     own = await own_id(db, caller)
@@ -62,8 +65,8 @@ async def require_uninvolved(
     if conflict.identity.id in acting:
         raise Conflict("You cannot approve your own exception; another person must decide")
     if approvers & parties.approvers:
-        raise Conflict("This person has approved already; the other approval must come from another person")
+        raise Conflict("This person has already approved; another person must give the other approval")
     if parties.requester in acting:
-        raise Conflict("The person who requested an exception, or their token, cannot approve it; another must decide")
+        raise Conflict("The person who requested the exception, or their token, cannot approve it; ask another person")
     if acting & parties.everyone:
-        raise Conflict("The same person or token recorded the other approval; another one must record this one")
+        raise Conflict("The same person or token recorded the other approval; another must record this one")

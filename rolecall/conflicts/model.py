@@ -5,7 +5,7 @@ LONGEST_EXCEPTION = timedelta(days=366)
 
 
 class ExceptionStatus(StrEnum):
-    """`Outgrown`: the person holds another duty of the rule, or a duty got new patterns, since it was requested."""
+    """`Outgrown`: after the request, the person got another duty of the rule, or a duty got new patterns."""
 
     PENDING = "Pending"
     APPROVED = "Approved"
@@ -29,11 +29,11 @@ EXCEPTION_MOVES = {
 
 
 class ApprovalPart(StrEnum):
-    """The part that an approver takes: the rule's owner, and one more person."""
+    """In which part an approver acts: as the rule's owner, or as the second person."""
 
     RULE_OWNER = "Rule Owner"
     SECOND = "Second Approver"
 
 
-# Who may take the part of the second approver, for messages.
+# How messages name the people who may be the second approver.
 SECOND_APPROVERS = "an owner of an application on either side, or an administrator"

@@ -1,4 +1,4 @@
-"""Figures about all conflicts: the matrix of duties, and how many conflicts were open over time."""
+"""Figures about all conflicts: the matrix of duties, and the number of conflicts over time."""
 
 from datetime import datetime
 from uuid import UUID
@@ -12,7 +12,7 @@ from rolecall.core.db import Db, fetch_all, fetch_rows, fetch_value
 
 
 class MatrixCell(msgspec.Struct, frozen=True):
-    """Two duties that a rule keeps apart, with the people who hold both."""
+    """Two duties that a rule keeps apart, with the number of people in conflict who hold both."""
 
     lower: UUID
     upper: UUID
@@ -30,16 +30,17 @@ class MatrixDuty(msgspec.Struct, frozen=True):
 
 
 class DutyMatrix(msgspec.Struct, frozen=True):
-    """The duties of rules in effect by name, and a cell for each pair.
+    """The duties of rules in effect by name, and a cell for each pair that a rule keeps apart.
 
-    Of several rules, the riskiest by which people are in conflict is shown, or else the riskiest.
+    If several rules keep a pair apart, the cell shows the riskiest rule with conflicts or, if none has any, the
+    riskiest.
     """
 
     duties: list[MatrixDuty]
     cells: dict[tuple[UUID, UUID], MatrixCell]
 
 
-# Each pair once, the duty that comes first by name first.
+# Each pair once, in the order of the names.
 _CELLS = """{before}
     SELECT a.id AS lower, b.id AS upper, r.id AS rule_id, r.name AS rule, r.definition ->> 'risk' AS risk,
            count(*) FILTER (WHERE c.status = 'Open') AS open, count(*) FILTER (WHERE c.status = 'Excepted') AS excepted
@@ -53,7 +54,7 @@ _CELLS = """{before}
     GROUP BY a.id, b.id, r.id ORDER BY count(c.status) > 0, risk_rank(r.definition ->> 'risk')"""
 
 
-# The conflicts at a past moment, and the duties that these people held.
+# The conflicts at a past time, and the duties that their people held.
 _BEFORE = f"""WITH past AS MATERIALIZED ({queries.CONFLICTS_THEN}), held AS MATERIALIZED (
     SELECT s.duty_id, s.identity_id FROM duty_spans(
         ARRAY(SELECT duty_id FROM duty_rule_duties), ARRAY(SELECT DISTINCT identity_id FROM past)) AS s
@@ -61,7 +62,7 @@ _BEFORE = f"""WITH past AS MATERIALIZED ({queries.CONFLICTS_THEN}), held AS MATE
 
 
 async def matrix(db: Db, moment: datetime | None = None) -> DutyMatrix:
-    """Count the people in conflict for each pair of duties, now or at a past moment.
+    """Count the people in conflict for each pair of duties, now or at a past time.
 
     The pairs are those of the rules in effect now.
     """
@@ -99,7 +100,7 @@ async def open_count(db: Db) -> int:
 
 
 class WaitingException(msgspec.Struct, frozen=True):
-    """An exception that waits for a person; `represented` is the owner for whom they stand in."""
+    """An exception that waits for a person's approval; `represented` is the owner for whom they stand in."""
 
     conflict_id: UUID
     person: str
@@ -108,7 +109,7 @@ class WaitingException(msgspec.Struct, frozen=True):
 
 
 async def waiting_for(db: Db, caller: Caller) -> list[WaitingException]:
-    """List the exceptions that a person can approve now, the oldest first, also those of owners they stand in for."""
+    """List the exceptions that a person can approve now, for themselves or as a stand-in, oldest first."""
     pending = await queries.pending_exceptions(db)
     found = []
     for (conflict_id, one), people in zip(pending, await approvers_of(db, [one for _, one in pending]), strict=True):

@@ -1,6 +1,6 @@
 """Decide who may see a conflict: the person, their supervisors, the owners of the rule, applications and controls.
 
-A stand-in of an owner sees it while an exception waits, and if they approved one.
+A stand-in of an owner sees it while an exception is pending, and later if they approved one.
 """
 
 from uuid import UUID
@@ -43,12 +43,12 @@ async def relations_to(db: Db, caller: Caller, conflict_id: UUID) -> frozenset[P
 
 
 async def relations_to_exception(db: Db, caller: Caller, exception_id: UUID) -> frozenset[PersonRelation]:
-    """Read the relations of a person to the conflict of an exception."""
+    """Return the relations of a person to the conflict of an exception."""
     rows = await fetch_rows(db, "SELECT conflict_id FROM conflict_exceptions WHERE id = %(id)s", id=exception_id)
     return await relations_to(db, caller, rows[0][0]) if rows else frozenset()
 
 
 async def relations_to_rule(db: Db, caller_id: UUID, rule_id: UUID) -> frozenset[PersonRelation]:
-    """Read whether a person owns a rule, and so sees its conflicts."""
+    """Return the relation of a person to a rule: an owner sees its conflicts."""
     owner = "SELECT true FROM duty_rules WHERE id = %(id)s AND (definition ->> 'ownerId')::uuid = %(me)s"
     return frozenset({PersonRelation.OWNER}) if await fetch_value(db, owner, id=rule_id, me=caller_id) else frozenset()

@@ -1,4 +1,4 @@
-"""Read conflicts: the person, since when, the access on each side, and the requests and models that gave it."""
+"""Read conflicts: the person, the time, the access on each side, and the requests and models that gave it."""
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
@@ -30,7 +30,7 @@ from rolecall.duties.shapes import DutyReference
 from rolecall.settings.policy import Level
 from rolecall.work_items.shapes import ActivityEntry
 
-# The rule as it was at a moment; now if the moment is null or before its first version.
+# The rule as it was at {moment}; as it is now if {moment} is null or before its first version.
 _JOINS_AT = """JOIN duty_rules r ON r.id = c.rule_id JOIN identities i ON i.id = c.identity_id
     CROSS JOIN LATERAL (SELECT coalesce((
         SELECT v.definition FROM duty_rule_versions v WHERE v.rule_id = r.id AND v.committed_at < {moment}
@@ -38,12 +38,12 @@ _JOINS_AT = """JOIN duty_rules r ON r.id = c.rule_id JOIN identities i ON i.id =
 _JOINS = _JOINS_AT.format(moment="c.until")
 _COLUMNS = f"""c.id, c.number, r.id, past.definition ->> 'name', past.definition ->> 'risk', {duties.PERSON},
     c.status, c.since, c.since_import, c.until, c.until_import"""
-# The status at a past moment.
+# The status of a conflict at a past time.
 _STATUS_THEN = """CASE WHEN EXISTS (
         SELECT FROM conflict_exceptions e WHERE e.rule_id = c.rule_id AND e.identity_id = c.identity_id
         AND e.approved_on <= %(moment)s AND coalesce(e.ended_on, e.until) > %(moment)s)
     THEN 'Excepted' ELSE 'Open' END"""
-# The conflicts at a past moment. A conflict that ended later was current then.
+# The conflicts at a past time. One that ended later was not ended then.
 CONFLICTS_THEN = f"""SELECT c.id, c.number, c.rule_id, c.identity_id, c.since, c.since_import,
     NULL::timestamptz AS until, NULL::int AS until_import, {_STATUS_THEN} AS status, c.list_key
     FROM conflicts c WHERE c.since <= %(moment)s AND (c.until IS NULL OR c.until > %(moment)s)"""
@@ -70,7 +70,7 @@ CONFLICTS = Listing(
 
 
 class ConflictFilters(msgspec.Struct, frozen=True, kw_only=True):
-    """What to list; None is no filter."""
+    """Filters of conflicts; None means no filter."""
 
     status: ConflictStatus | None = None
     rule_id: UUID | None = None
@@ -80,7 +80,7 @@ class ConflictFilters(msgspec.Struct, frozen=True, kw_only=True):
 async def newest_first(
     db: Db, page: int, filters: ConflictFilters, as_of: datetime | None = None
 ) -> Page[ConflictItem]:
-    """List conflicts by start, now or as they were at a past moment, each with the requests or models behind it."""
+    """List conflicts, newest first, now or as of a past time, each with the requests or models that gave the access."""
     if as_of is None:
         found = await fetch_listed(db, CONFLICTS, page, **msgspec.structs.asdict(filters))
     else:
@@ -155,7 +155,7 @@ async def of_identity(db: Db, identity_id: UUID, now: datetime) -> list[Conflict
 
 
 async def current_of(db: Db, people: Sequence[UUID]) -> dict[UUID, list[ConflictItem]]:
-    """Return the current conflicts of people, the newest first, without what they came through."""
+    """Return the current conflicts of people, newest first, without the requests and models that gave the access."""
     rows = await fetch_rows(
         db,
         f"""SELECT {_COLUMNS} FROM conflicts c {_JOINS} WHERE c.identity_id = ANY(%(people)s) AND c.until IS NULL
@@ -169,7 +169,7 @@ async def current_of(db: Db, people: Sequence[UUID]) -> dict[UUID, list[Conflict
 
 
 async def concerning(db: Db, entitlement_id: UUID, most: int) -> tuple[int, list[ConflictItem]]:
-    """Count the current conflicts of people to which this entitlement contributes a duty, and return the newest."""
+    """Count the current conflicts to which this entitlement contributes a duty, and return the newest."""
     rows = await fetch_rows(
         db,
         f"""WITH given AS MATERIALIZED (
@@ -192,7 +192,7 @@ async def concerning(db: Db, entitlement_id: UUID, most: int) -> tuple[int, list
 
 
 async def spans_of(db: Db, item: ConflictItem) -> list[HeldSpan]:
-    """Return when the person held each duty of the rule, by today's patterns."""
+    """Return when the person held each duty of the rule, by the current patterns."""
     return await fetch_all(
         db,
         HeldSpan,
@@ -206,7 +206,7 @@ async def spans_of(db: Db, item: ConflictItem) -> list[HeldSpan]:
 
 
 async def conflict_spans(db: Db, item: ConflictItem) -> list[HeldSpan]:
-    """Return all conflicts of the same rule and person, the first first."""
+    """Return all conflicts of the same rule and person, oldest first."""
     return await fetch_all(
         db,
         HeldSpan,
@@ -218,7 +218,7 @@ async def conflict_spans(db: Db, item: ConflictItem) -> list[HeldSpan]:
 
 
 async def removal_requests(db: Db, identity_id: UUID) -> list[RemovalRequest]:
-    """Return the requests that remove access from a person and that no import has confirmed yet, the oldest first."""
+    """Return the requests that remove access from a person and that no import has confirmed yet, oldest first."""
     return await fetch_all(
         db,
         RemovalRequest,
@@ -238,7 +238,7 @@ async def is_active(db: Db, identity_id: UUID) -> bool:
 
 
 async def people_in_conflict(db: Db, rule_id: UUID) -> set[UUID]:
-    """Return the people who are in conflict by a rule now."""
+    """Return the people who are now in conflict by a rule."""
     rows = await fetch_rows(
         db, "SELECT identity_id FROM conflicts WHERE rule_id = %(rule)s AND until IS NULL", rule=rule_id
     )
@@ -246,7 +246,7 @@ async def people_in_conflict(db: Db, rule_id: UUID) -> set[UUID]:
 
 
 async def people_by_rule(db: Db, duty_id: UUID) -> dict[DutyReference, set[UUID]]:
-    """Return the people who are in conflict now by each rule in effect that names a duty, by the rule's name."""
+    """Return the people who are now in conflict, for each rule in effect that names a duty."""
     rows = await fetch_rows(
         db,
         """SELECT r.id, r.name, ARRAY(SELECT identity_id FROM conflicts c WHERE c.rule_id = r.id AND c.until IS NULL)
@@ -276,7 +276,7 @@ _EXCEPTION_JOINS = """JOIN duty_rules r ON r.id = e.rule_id JOIN identities i ON
 
 
 class _Approval(msgspec.Struct):
-    # Not `part`, which is the name of the subquery.
+    # The JSON key is `as`, because `part` would name the whole row of the subquery.
     part: ApprovalPart = msgspec.field(name="as")
     approver_id: UUID
     approver_name: str
@@ -302,7 +302,7 @@ def _an_exception(row: Sequence[Any]) -> ConflictException:
 
 
 async def _exceptions(db: Db, items: Sequence[ConflictItem]) -> dict[tuple[UUID, UUID], list[ConflictException]]:
-    """Return the exceptions of conflicts by rule and person, the newest first."""
+    """Return the exceptions of conflicts by rule and person, newest first."""
     rows = await fetch_rows(
         db,
         f"""SELECT {_EXCEPTION} FROM conflict_exceptions e {_EXCEPTION_JOINS}
@@ -318,7 +318,7 @@ async def _exceptions(db: Db, items: Sequence[ConflictItem]) -> dict[tuple[UUID,
 
 
 async def exceptions_at(db: Db, moment: datetime, page: int) -> Page[ConflictException]:
-    """List the exceptions that were in force at a past moment, the newest first."""
+    """List the exceptions that were in force at a past time, newest first."""
     then = "WHERE e.approved_on <= %(moment)s AND coalesce(e.ended_on, e.until) > %(moment)s"
     return await fetch_page(
         db,
@@ -344,7 +344,7 @@ async def exceptions(db: Db, page: int, statuses: Collection[ExceptionStatus]) -
 
 
 async def pending_exceptions(db: Db) -> list[tuple[UUID, ConflictException]]:
-    """List the exceptions that wait for approval, each with the current conflict of its rule and person."""
+    """List the pending exceptions, each with the current conflict of its rule and person."""
     rows = await fetch_rows(
         db,
         f"""SELECT c.id, {_EXCEPTION} FROM conflict_exceptions e {_EXCEPTION_JOINS}

@@ -1,4 +1,4 @@
-"""Find which removals of access take duties from a person in conflict."""
+"""Find the removals of access that would take duties from a person in conflict."""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -13,8 +13,8 @@ from rolecall.entitlements.model import EntitlementKind
 class Removal(msgspec.Struct, frozen=True):
     """Access that a request can remove: a permission, or a membership with everything that comes through it.
 
-    `taken` are the duties that the person would no longer hold, `kept` those that other access gives too. `requested`
-    are requests that remove the access already.
+    `taken` are the duties that the person would no longer hold, `kept` those that other access also gives. `requested`
+    are open requests that already remove the access.
     """
 
     application: DutyReference
@@ -37,7 +37,7 @@ class _Key(msgspec.Struct, frozen=True):
 
 
 def removals(sides: Sequence[ConflictSide], requested: Sequence[RemovalRequest]) -> list[Removal]:
-    """Return each removal once, also where the access gives several of the duties."""
+    """Return each removal once, even if the access gives several of the duties."""
     found: dict[_Key, DutyAccess] = {}
     keys: dict[UUID, set[_Key]] = {}
     for side in sides:

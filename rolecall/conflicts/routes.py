@@ -39,7 +39,7 @@ _QUERY = {"asOf": an_as_of, **{name: reader for name, (_, reader) in _FILTERS.it
 
 @operation("GET", "/", scope=_READ, query=_QUERY)
 async def list_conflicts(db: Db, query: dict[str, Any], config: Config, now: datetime) -> Page[ConflictItem]:
-    """List conflicts, newest first: current and ended ones, or those at a time or after an import."""
+    """List conflicts, newest first: current and ended ones, or those as of a time or an import."""
     as_of = await moment_of(db, query.get("asOf"), config, now)
     given = {field: query.get(name) for name, (field, _) in _FILTERS.items()}
     return await queries.newest_first(db, query["page"], queries.ConflictFilters(**given), as_of)
@@ -47,7 +47,7 @@ async def list_conflicts(db: Db, query: dict[str, Any], config: Config, now: dat
 
 @operation("GET", "/{id:str}", scope=_READ)
 async def get_conflict(db: Db, id: str, now: datetime) -> ConflictDetail:
-    """Get one conflict with the access on each side, and with groups that give several of the duties by themselves."""
+    """Get one conflict with the access on each side, and the groups that give several of its duties by themselves."""
     return await queries.get(db, id, now)
 
 
@@ -60,25 +60,25 @@ async def list_conflict_exceptions(db: Db, query: dict[str, Any]) -> Page[Confli
 
 @operation("POST", "/{id:str}/except", scope=_WRITE, body=NewException)
 async def request_exception(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> ConflictDetail:
-    """Request an exception for a conflict, with a reason, a compensating control, its owner and an end."""
+    """Request an exception for a conflict, with a reason, a compensating control, its owner and an end date."""
     return await actions.request_exception(db, caller, id, raw, facts)
 
 
 @operation("POST", "/{id:str}/approve", scope=_WRITE, body=ApproveExceptionBody, read_body=optional_json)
 async def approve_exception(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> ConflictDetail:
-    """Approve the requested exception. The rule's owner and one more person must approve."""
+    """Approve the requested exception. The rule's owner and a second person must approve."""
     return await actions.approve_exception(db, caller, id, raw, facts)
 
 
 @operation("POST", "/{id:str}/withdraw", scope=_WRITE, body=WithdrawExceptionBody, read_body=optional_json)
 async def withdraw_exception(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> ConflictDetail:
-    """Withdraw or reject the requested exception, or else end the one in force."""
+    """Withdraw or reject the requested exception; if there is none, end the one in force."""
     return await actions.withdraw_exception(db, caller, id, raw, facts)
 
 
 @operation("POST", "/{id:str}/simulate", scope=_WRITE, body=RuleSimulationBody, read_body=optional_json)
 async def simulate_duty_rule(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> RuleSimulation:
-    """Show who would be in conflict if the draft were committed, since when, and by which requests and models."""
+    """Show who would be in conflict if the draft were committed, since when, and through which requests and models."""
     return await actions.simulate_rule(db, caller, id, raw, facts)
 
 

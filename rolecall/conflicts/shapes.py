@@ -21,7 +21,7 @@ class ConflictRule(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class ThroughAccess(msgspec.Struct, frozen=True):
-    """The access by which a person has held a duty longest; `path` are the groups that it comes through."""
+    """The access that has given a person a duty for the longest time; `path` are the groups that it comes through."""
 
     duty: DutyReference
     application: DutyReference
@@ -31,9 +31,9 @@ class ThroughAccess(msgspec.Struct, frozen=True):
 
 
 class Through(msgspec.Struct, frozen=True, rename="camel"):
-    """What gave the access that completed the conflict; without request and model, none is on record.
+    """The requests and models that gave the access that completed the conflict; none if none is on record.
 
-    `access` is the access on each side, one entry for each duty.
+    `access` has one entry for each duty.
     """
 
     access_requests: list[RequestReason]
@@ -42,7 +42,7 @@ class Through(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class ConflictItem(msgspec.Struct, frozen=True, rename="camel"):
-    """A person who holds duties that a rule keeps apart, from `since` until `until`; null while it lasts.
+    """A person who holds duties that a rule keeps apart, from `since` to `until`, which is null while it lasts.
 
     `sinceImport` and `untilImport` are the numbers of the imports that began and ended it, if imports did.
     """
@@ -61,7 +61,7 @@ class ConflictItem(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def last_moment(self) -> datetime | None:
-        """The last moment of a conflict that has ended."""
+        """Return the last moment of a conflict that has ended, or None."""
         return self.until - timedelta(microseconds=1) if self.until else None
 
 
@@ -95,7 +95,7 @@ class ExceptionApproval(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class ConflictException(msgspec.Struct, frozen=True, rename="camel"):
-    """Permission to keep a conflict until `until`, under a control. It counts while it is Approved.
+    """Permission to keep a conflict until `until`, under a control. It applies only while it is Approved.
 
     `approvedOn` is when the second approval was given, `endedOn` when it expired or was withdrawn.
     """
@@ -119,10 +119,10 @@ class ConflictException(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class ConflictDetail(ConflictItem, frozen=True, rename="camel"):
-    """`sides` are as they are now, or as they were when the conflict ended. `conflictingGroups` are groups that
-    give several of its duties by themselves.
+    """`sides` are as they are now, or as they were when the conflict ended.
 
-    `exceptions` are those of the person and the rule, newest first.
+    `conflictingGroups` give several of its duties by themselves. `exceptions` are those of the person and the rule,
+    newest first.
     """
 
     sides: list[ConflictSide]
@@ -133,7 +133,7 @@ class ConflictDetail(ConflictItem, frozen=True, rename="camel"):
 
     @property
     def pending(self) -> ConflictException | None:
-        """The exception that waits for approval; there is one at most."""
+        """Return the exception that waits for approval. There is at most one."""
         return next((each for each in self.exceptions if each.status is ExceptionStatus.PENDING), None)
 
     @property
@@ -142,12 +142,12 @@ class ConflictDetail(ConflictItem, frozen=True, rename="camel"):
 
     @property
     def withdrawable(self) -> ConflictException | None:
-        """The exception that a withdrawal ends: the requested one, else the one in force."""
+        """Return the exception that a withdrawal ends: the requested one or, without one, the one in force."""
         return self.pending or self.in_force
 
 
 class RemovalRequest(msgspec.Struct, frozen=True):
-    """A request that removes access from an account: a privilege, or without one everything."""
+    """A request that removes a privilege from an account, or the whole account if it names no privilege."""
 
     id: UUID
     number: int
@@ -159,7 +159,7 @@ class RemovalRequest(msgspec.Struct, frozen=True):
 
 
 class HeldSpan(msgspec.Struct, frozen=True):
-    """A time in which something was held, for the chart of a conflict; null while it lasts."""
+    """A time span in which something was held, for the chart of a conflict; `until` is null while it lasts."""
 
     name: str
     since: datetime
@@ -167,7 +167,7 @@ class HeldSpan(msgspec.Struct, frozen=True):
 
 
 class RuleSimulation(msgspec.Struct, rename="camel"):
-    """How many conflicts committing the draft would begin and end, and a page of those that there would be."""
+    """How many conflicts committing the draft would begin and end, and a page of the resulting conflicts."""
 
     beginning: int
     ending: int
@@ -180,7 +180,7 @@ class RuleSimulation(msgspec.Struct, rename="camel"):
 
 
 class SimulatedRule(msgspec.Struct):
-    """How many conflicts of a rule a change of a duty would begin and end, and how many would stay."""
+    """How many conflicts of a rule a change of a duty would begin, end and leave unchanged."""
 
     id: UUID
     name: str
@@ -219,7 +219,7 @@ LongText = Annotated[SomeText, Field(max_length=2048)]
 
 
 class NewException(Body):
-    """A request for an exception for a conflict. It needs two approvals, and it always ends."""
+    """A request for an exception for a conflict. It needs two approvals and always has an end date."""
 
     reason: LongText
     control: LongText
@@ -230,7 +230,7 @@ class NewException(Body):
 class ApproveExceptionBody(Body):
     """`approverId` is the person who approves, if a token records the approval or a stand-in approves for them.
 
-    `standInId` is the person who approved for the approver, if a token records it.
+    `standInId` is the stand-in who approved, if a token records it.
     """
 
     approver_id: Maybe[IdentityId | None] = None

@@ -1,4 +1,4 @@
-"""Read the access on each side of conflicts, and what it came through: requests and models."""
+"""Read the access on each side of conflicts, and the requests and models that gave it."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -15,9 +15,9 @@ from rolecall.entitlements.model import EntitlementKind
 
 
 async def sides_of(db: Db, items: Sequence[ConflictItem], as_of: datetime | None) -> list[list[ConflictSide]]:
-    """Find the access on each side, now or at a past moment, or at the end of a conflict that has ended.
+    """Return the access on each side, now or at a past time; for an ended conflict, when it ended.
 
-    If a duty or the rule has changed since it ended, the sides are those that were kept then.
+    If a duty or the rule has changed since the conflict ended, the sides stored at the change are returned.
     """
     kept = await duties.kept_access(db, [item.id for item in items])
     named = await _duties_of(db, {item.rule.id for item in items})
@@ -59,7 +59,7 @@ def _side(identity_id: UUID, duty: DutyReference, entries: Sequence[DutyAccess],
 
 
 def _given(entry: DutyAccess) -> Given:
-    """Return how requests and models name the access: by the group that the account is in, if it is not direct."""
+    """Return the key by which requests and models name the access: indirect access is named by the account's group."""
     there = entry.application.id
     if entry.path or entry.kind is EntitlementKind.GROUP:
         return there, True, "", "", entry.path[0] if entry.path else entry.name
@@ -67,7 +67,7 @@ def _given(entry: DutyAccess) -> Given:
 
 
 def through_of(sides: Sequence[ConflictSide]) -> Through:
-    """Collect the reasons of the side that came last: it completed the conflict."""
+    """Collect the requests and models of the side that came last, which completed the conflict."""
     firsts = {side.duty.id: min(each.access.since.build_end for each in side.access) for side in sides}
     last = max(firsts.values(), default=None)
     reasons = [each.why for side in sides if firsts[side.duty.id] == last for each in side.access]
@@ -92,7 +92,7 @@ def groups_in_conflict(sides: Sequence[ConflictSide]) -> list[ConflictingGroup]:
 
 
 def _group_of(entry: DutyAccess) -> tuple[DutyReference, str] | None:
-    """Return the group that the account is in and that gives this access."""
+    """Return the group of the account that gives this access, or None if the access is direct."""
     if entry.path:
         return entry.application, entry.path[0]
     return (entry.application, entry.name) if entry.kind is EntitlementKind.GROUP else None

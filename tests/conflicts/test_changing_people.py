@@ -1,4 +1,4 @@
-"""Owners change and people leave between the request for an exception, its approvals and its end."""
+"""Test owners who change and people who leave between the request for an exception, its approvals and its end."""
 
 from uuid import UUID
 
@@ -29,7 +29,7 @@ def approvals(response: httpx2.Response) -> list[tuple[str, str]]:
     return [(each["part"], each["approver"]["name"]) for each in response.json()["exceptions"][0]["approvals"]]
 
 
-async def test_new_owner_of_the_rule_starts_the_approvals_again(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_new_owner_of_the_rule_resets_the_approvals(client: httpx2.AsyncClient, db: Db) -> None:
     cast = await a_cast(db)
     fred = await an_identity(db, "Fred", "Friend")
     await act(client, cast.conflict, "except", cast.wish())
@@ -71,11 +71,11 @@ async def test_approval_of_an_owner_who_left_does_not_count(client: httpx2.Async
     second = await client.get(f"/api/conflicts/{cast.conflict}")
 
     assert (second.json()["status"], approvals(second)) == ("Open", [("Second Approver", "Carla Abadi")])
-    said = "The approval by Hana Makinen does not count any more: they cannot give it now"
+    said = "The approval by Hana Makinen no longer counts: they could not give it now"
     assert said in [each["content"] for each in second.json()["activity"]]
 
 
-async def test_people_whose_turn_returns_are_notified_at_once(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_people_who_must_approve_again_are_notified_at_once(client: httpx2.AsyncClient, db: Db) -> None:
     cast = await a_cast(db)
     alan, carla = await an_identity(db, "Alan", "Turing"), UUID(await owner_of_ledger(db))
     await an_administrator(db, alan)

@@ -1,4 +1,4 @@
-"""A change of a duty or a rule ends conflicts: who and what ended them is recorded, and their sides are kept."""
+"""Test conflicts that a change of a duty or rule ends: who and what ended them is recorded, their sides are kept."""
 
 from typing import Any
 from uuid import UUID
@@ -78,7 +78,7 @@ async def test_conflict_that_an_import_ended_keeps_its_sides_when_a_duty_changes
     assert await fetch_rows(db, "SELECT FROM notifications WHERE kind = 'Conflict Ended'") == []
 
 
-async def test_sides_of_a_conflict_that_goes_on_follow_the_access(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_sides_of_a_conflict_that_continues_follow_the_access(client: httpx2.AsyncClient, db: Db) -> None:
     company = await a_company(db)
     id = await conflict_of(db, company.sofia)
 
@@ -111,7 +111,7 @@ async def test_ended_conflict_keeps_the_name_and_risk_of_the_rule(client: httpx2
     assert (kept["name"], kept["risk"]) == ("Prepare and release", "Critical")
 
 
-async def test_conflict_that_a_new_version_ends_has_the_name_from_before(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_conflict_that_a_new_version_ends_keeps_the_former_name(client: httpx2.AsyncClient, db: Db) -> None:
     company = await a_company(db)
     id = await conflict_of(db, company.sofia)
     rule = f"/api/duty-rules/{company.rule}"
@@ -134,7 +134,7 @@ async def test_match_that_ends_a_conflict_is_recorded(client: httpx2.AsyncClient
 
     conflict = await read(client, id)
     assert (conflict["status"], conflict["sides"]) == ("Ended", before["sides"])
-    said = "The conflict ended: an account does not match the person any more"
+    said = "The conflict ended: an account no longer matches the person"
     assert [each["content"] for each in conflict["activity"]] == [said]
     assert await told(db, "Conflict Ended") == [("", "1 conflict ended by a change", True)]
     assert sides(await read(client, await conflict_of(db, finn))) == BOTH
@@ -156,7 +156,7 @@ async def test_simulation_of_a_duty_counts_conflicts_by_rule_and_changes_nothing
     assert less["rules"] == [
         {"id": str(company.rule), "name": "Prepare and release", "beginning": 0, "ending": 1, "staying": 0}
     ]
-    # Noor is in Officers, and Sofia through Juniors.
+    # Noor is in Officers directly, and Sofia through Juniors.
     assert (more["holders"], more["beginning"], more["ending"], more["staying"]) == (2, 1, 0, 1)
     assert wrong.status_code == 400
     assert ((await read(client, id))["status"], await told(db, "Conflict Ended")) == ("Open", [])

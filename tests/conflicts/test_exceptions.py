@@ -1,4 +1,4 @@
-"""Exceptions of conflicts: two approvals, an end, and who may decide."""
+"""Test exceptions of conflicts: two approvals, an end, and who may decide."""
 
 import random
 from datetime import UTC, datetime, timedelta
@@ -54,9 +54,9 @@ async def act(
 async def approve(
     client: httpx2.AsyncClient, db: Db, id: UUID, approver: object, stand_in: object = None
 ) -> httpx2.Response:
-    """Approve by a token of the person who approves: a token without an owner records no approval.
+    """Approve with a token of the approver, because a token without an owner records no approval.
 
-    A person without a role is administrator for the moment of the call, because only administrators own such tokens.
+    A person without a role becomes an administrator during the call, because only administrators own such tokens.
     """
     owner = UUID(str(stand_in or approver))
     roles = await fetch_rows(db, "SELECT identity_id FROM console_roles")
@@ -69,7 +69,7 @@ async def approve(
 
 
 async def refusal(db: Db, caller: Caller, cast: Cast, approver: UUID | None = None) -> str:
-    """Approve, and return why that was refused, or nothing."""
+    """Try to approve; return why it was refused, or an empty string."""
     try:
         async with db.transaction():
             body = {"approverId": str(approver)} if approver else {}
@@ -84,7 +84,7 @@ def a_person(id: UUID) -> Caller:
 
 
 async def except_sofia(client: httpx2.AsyncClient, db: Db, cast: Cast, days: int = 30) -> dict[str, Any]:
-    """Ask for an exception and approve it twice."""
+    """Request an exception and approve it twice."""
     await act(client, cast.conflict, "except", cast.wish(days))
     await approve(client, db, cast.conflict, cast.company.owner)
     answer = await approve(client, db, cast.conflict, await owner_of_ledger(db))
@@ -97,7 +97,9 @@ async def owner_of_ledger(db: Db) -> str:
     return str(await fetch_value(db, "SELECT owner_id FROM applications WHERE name = 'Finance Ledger'"))
 
 
-async def test_exception_counts_after_the_rules_owner_and_one_more_approved(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_exception_is_in_force_after_the_rules_owner_and_a_second_person_approved(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
     cast = await a_cast(db)
 
     asked = (await act(client, cast.conflict, "except", cast.wish())).json()
@@ -128,7 +130,7 @@ async def test_expired_exception_reopens_the_conflict(client: httpx2.AsyncClient
     assert after["activity"][-1]["content"] == "The exception expired; the conflict is open again"
 
 
-async def test_owners_are_notified_when_an_exception_is_asked_for_and_expires(
+async def test_owners_are_notified_when_an_exception_is_requested_and_expires(
     client: httpx2.AsyncClient, db: Db
 ) -> None:
     cast = await a_cast(db)
@@ -146,7 +148,7 @@ async def test_owners_are_notified_when_an_exception_is_asked_for_and_expires(
 
 
 async def told(db: Db, kind: str = "Conflict Exception") -> list[tuple[str, str, bool]]:
-    """Return person, result and whether it still matters of each notification of a kind."""
+    """Return person and result of each notification of a kind, and whether it is still current."""
     rows = await fetch_rows(db, "SELECT id FROM notifications WHERE kind = %(kind)s", kind=kind)
     facts = await facts_of(db, [id for (id,) in rows], FactContext(Reminders(), ZoneInfo("UTC")))
     return sorted((fact.person, fact.result, fact.is_current) for fact in facts.values())
@@ -249,7 +251,7 @@ async def test_nobody_approves_or_controls_their_own_exception(client: httpx2.As
     assert refused.json()["message"] == "You cannot approve your own exception; another person must decide"
 
 
-async def test_owner_of_the_control_is_active(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_owner_of_the_control_must_be_active(client: httpx2.AsyncClient, db: Db) -> None:
     cast = await a_cast(db)
     await execute(db, "UPDATE identities SET status = 'Removed' WHERE id = %(id)s", id=cast.una)
 
@@ -274,20 +276,20 @@ async def test_exception_without_reason_control_or_end_is_refused(client: httpx2
     assert await problems(reason=" ", control="") == {"reason": "Reason is required", "control": "Control is required"}
 
 
-async def test_approvals_come_from_two_entitled_people(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_approvals_must_come_from_two_authorized_people(client: httpx2.AsyncClient, db: Db) -> None:
     cast = await a_cast(db)
     await act(client, cast.conflict, "except", cast.wish())
 
     second = "The missing approval must come from an owner of an application on either side, or an administrator"
     assert await refusal(db, a_person(cast.una), cast) == second
     await approve(client, db, cast.conflict, cast.company.owner)
-    twice = "This person has approved already; the other approval must come from another person"
+    twice = "This person has already approved; another person must give the other approval"
     assert await refusal(db, a_person(cast.company.owner), cast, cast.company.owner) == twice
     missing = await act(client, cast.conflict, "approve")
     assert missing.json()["errors"][0]["field"] == "approverId"
 
 
-async def test_auditor_who_owns_the_rule_approves_nothing(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_auditor_who_owns_the_rule_cannot_approve(client: httpx2.AsyncClient, db: Db) -> None:
     cast = await a_cast(db)
     await act(client, cast.conflict, "except", cast.wish())
 
@@ -309,7 +311,7 @@ async def test_exceptions_move_only_as_the_state_machine_allows(client: httpx2.A
         move: (await a_token(db, move, owner=UUID(id), scopes=[Scope.DUTIES_WRITE])).secret
         for move, id in approvers.items()
     }
-    # The exception in force, and the one that waits with who approved it.
+    # The exception in force, and the pending one with its approvers.
     in_force, waiting = False, None
     for _ in range(40):
         move = choose.choice(["except", "approve", "approve too", "withdraw", "expire", "approve", "approve too"])

@@ -1,4 +1,4 @@
-"""An exception is requested, approved and approved again by different people or their tokens."""
+"""Test that an exception is requested and approved twice by different people or their tokens."""
 
 from uuid import UUID
 
@@ -17,8 +17,8 @@ from tests.conflicts.test_exceptions import Cast, a_cast, act, approve, owner_of
 from tests.notifications.notifying import notified
 from tests.stand_ins.standing_in import a_stand_in, caller_of
 
-_REQUESTED = "The person who requested an exception, or their token, cannot approve it; another must decide"
-_RECORDED = "The same person or token recorded the other approval; another one must record this one"
+_REQUESTED = "The person who requested the exception, or their token, cannot approve it; ask another person"
+_RECORDED = "The same person or token recorded the other approval; another must record this one"
 _OWN = "You cannot approve your own exception; another person must decide"
 
 
@@ -53,7 +53,7 @@ async def test_two_tokens_of_one_owner_count_as_one(client: httpx2.AsyncClient, 
         assert await refusal(db, await token_of(db, cast.una, name), cast, approver) == expected
 
 
-async def test_token_of_a_person_who_approved_records_no_other_approval(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_token_of_an_approver_cannot_record_the_other_approval(client: httpx2.AsyncClient, db: Db) -> None:
     cast = await a_cast(db)
     await act(client, cast.conflict, "except", cast.wish())
 
@@ -63,7 +63,7 @@ async def test_token_of_a_person_who_approved_records_no_other_approval(client: 
     assert (in_person, by_token) == ("", _RECORDED)
 
 
-async def test_person_who_requests_approves_neither_part(db: Db) -> None:
+async def test_person_who_requests_cannot_give_either_approval(db: Db) -> None:
     cast = await a_cast(db)
     chief = UUID(await owner_of_ledger(db))
 
@@ -74,7 +74,7 @@ async def test_person_who_requests_approves_neither_part(db: Db) -> None:
     assert await refusal(db, await token_of(db, cast.una), cast, chief) == _REQUESTED
 
 
-async def test_token_that_requests_records_no_approval(db: Db) -> None:
+async def test_token_that_requests_cannot_record_an_approval(db: Db) -> None:
     cast = await a_cast(db)
     program = await token_of(db, cast.una)
 
@@ -84,14 +84,16 @@ async def test_token_that_requests_records_no_approval(db: Db) -> None:
     assert await refusal(db, await caller_of(db, cast.company.owner), cast) == ""
 
 
-async def test_token_of_the_person_in_conflict_records_no_approval(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_token_of_the_person_in_conflict_cannot_record_an_approval(client: httpx2.AsyncClient, db: Db) -> None:
     cast = await a_cast(db)
     await act(client, cast.conflict, "except", cast.wish())
 
     assert await refusal(db, await token_of(db, cast.company.sofia), cast, cast.company.owner) == _OWN
 
 
-async def test_administrator_takes_the_part_of_a_rules_owner_who_requests(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_administrator_approves_in_place_of_a_rules_owner_who_requests(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
     cast = await a_cast(db)
     await execute(db, "INSERT INTO console_roles (identity_id, role) VALUES (%(id)s, 'Administrator')", id=cast.una)
     await request(db, await caller_of(db, cast.company.owner), cast)
@@ -104,7 +106,7 @@ async def test_administrator_takes_the_part_of_a_rules_owner_who_requests(client
 
 
 async def test_token_without_an_owner_requests_but_records_no_approval(db: Db) -> None:
-    """Otherwise a person who creates tokens could take all three parts."""
+    """Otherwise a person who creates tokens could request the exception and give both approvals."""
     cast = await a_cast(db)
     programs = [await token_of(db, None, name) for name in ("one", "two", "three")]
 
@@ -179,7 +181,7 @@ async def change_owner(client: httpx2.AsyncClient, cast: Cast, owner: UUID) -> N
 
 
 async def test_approval_of_a_former_owner_of_the_rule_does_not_count(client: httpx2.AsyncClient, db: Db) -> None:
-    """Otherwise a person who writes rules could own one for the time of an approval."""
+    """Otherwise a person who may change rules could become the owner just for the time of an approval."""
     cast = await a_cast(db)
     await act(client, cast.conflict, "except", cast.wish())
 

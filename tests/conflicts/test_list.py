@@ -36,7 +36,9 @@ async def test_conflict_begins_with_an_import_and_ends_with_another(client: http
     assert await listed(client, ruleId=str(company.prepare)) == []
 
 
-async def test_detail_has_both_sides_with_groups_on_the_way_and_days(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_detail_has_both_sides_with_their_groups_and_the_number_of_days(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
     company = await a_company(db)
 
     conflict = (await client.get(f"{URL}/{await conflict_of(db, company.sofia)}")).json()
@@ -81,15 +83,13 @@ async def test_group_that_gives_both_duties_is_shown(client: httpx2.AsyncClient,
 
 
 async def give_both(db: Db, company: Company) -> None:
-    """Give the officers' group the other permission too."""
+    """Give the group of the officers the other permission too."""
     run = await a_finished_import(db, company.ledger)
     await give(db, company.ledger, "Officers", "Release run", run)
     await finish_again(db, run)
 
 
-async def test_conflicts_that_ended_at_different_times_are_read_together_as_they_were(
-    client: httpx2.AsyncClient, db: Db
-) -> None:
+async def test_each_ended_conflict_is_read_as_of_its_end(client: httpx2.AsyncClient, db: Db) -> None:
     company = await a_company(db)
     await join(db, company, "noor", "Approvers")
     await leave(db, company, "noor", "Approvers")
@@ -110,7 +110,7 @@ async def test_conflicts_that_ended_at_different_times_are_read_together_as_they
     assert [item["id"] for item in items] == [str(each.id) for each in reversed(together)]
 
 
-async def test_conflict_follows_whose_an_account_is(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_conflict_follows_the_match_of_an_account(client: httpx2.AsyncClient, db: Db) -> None:
     company = await a_company(db)
     later = datetime.now(UTC) + timedelta(minutes=1)
 

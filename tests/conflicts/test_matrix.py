@@ -1,4 +1,4 @@
-"""The matrix of duties: how many people hold two that rules keep apart."""
+"""Test the matrix of duties: how many people hold two duties that rules keep apart."""
 
 import httpx2
 

@@ -1,4 +1,4 @@
-"""An exception ends when the conflict grows beyond what was approved."""
+"""Test that an exception ends when the conflict grows beyond what was approved."""
 
 from typing import Any
 
