@@ -2,11 +2,11 @@
 
 request_body.py    read the body of a new request
 enrichment.py      fill it in from imported data
-separation.py      check it against the rules of separation of duties; rechecking.py checks stored requests again
+separation.py      check it for conflicts of duties; rechecking.py checks stored requests again
 requirements.py    find who must respond, by the approval policy
 creation.py        insert requests in bulk
-actions.py         the verbs: respond, resolve, verify, …
-moving.py          the moves of their status, in bulk; opening.py makes those that let provisioning begin
-permitted.py       who may see and move a request
+actions.py         the verbs of a request: respond, resolve, verify, …
+moving.py          change the status of requests in bulk; opening.py lets provisioning begin
+permitted.py       decide who may see and move a request
 closed_loop.py     compare requests with a finished import; judging.py decides about each
 """

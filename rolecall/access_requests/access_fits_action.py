@@ -67,7 +67,7 @@ async def restored(db: Db, new: NewRequest, asked: Mapping[int, PrivilegeBody]) 
     return filled, problems
 
 
-# Finished suspensions of the target of a new request.
+# Provisioned suspensions of the target of a new request.
 _SUSPENSIONS = """
     FROM access_requests s
     WHERE s.application_id = %(application)s AND s.target_type = %(type)s AND s.target_name = %(name)s
@@ -99,7 +99,7 @@ async def _is_suspended(db: Db, new: NewRequest) -> bool:
     return found
 
 
-# The access of the privilege `p` that a later request leaves to it.
+# The access to privilege `p` after each later request.
 _LEFT = f"""
     SELECT CASE WHEN later.approved_on IS NULL THEN coalesce(q.lowered_access, q.requested_access)
                 ELSE q.approved_access END AS access, later.number, later.approved_on IS NOT NULL AS is_approved
@@ -111,7 +111,8 @@ _LEFT = f"""
 async def _suspended(db: Db, new: NewRequest) -> dict[PermissionName, NewPrivilege]:
     """Return the access that suspensions took away, except what was restored, removed or lowered since.
 
-    Of later requests that change a privilege, only the last approved one and the pending ones after it count.
+    Of the later requests that change a privilege, the last approved one and the pending ones after it are considered,
+    and the lowest access applies.
     """
     rows = await fetch_rows(
         db,

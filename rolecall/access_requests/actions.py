@@ -1,4 +1,4 @@
-"""Write access requests: create them, respond to them, and move them from one status to the next.
+"""Create access requests, respond to them, and move them from one status to the next.
 
 Each verb locks its request, checks that the status and the caller allow the move, and then moves it. The moves are in
 `model.py`, their statements in `moving.py`, and the rules on who may make them in `permitted.py`.
@@ -97,8 +97,8 @@ async def preview_request(db: Db, caller: Caller, raw: Json, facts: Facts) -> Re
 class _LockedRequest(msgspec.Struct, frozen=True):
     """A request whose row is locked while a verb changes it.
 
-    `now` is never earlier than the last activity: another verb may have run between the call and the lock. `owner` is
-    the standing of the person who owns the calling token.
+    `now` is never earlier than the last activity, because another verb may have run between the call and the lock.
+    `owner` is the standing of the person who owns the calling token.
     """
 
     id: UUID
@@ -145,7 +145,7 @@ async def _perform(
 def _require_reason(
     locked: _LockedRequest, move: Move, comment: str | None, reviewer_id: UUID | None = None
 ) -> str | None:
-    """Return the reason for a decision that separation of duties forbids unless the person is alone, else None."""
+    """Return the reason of a person who decides alone although separation of duties forbids it, else None."""
     standing = locked.standing
     if move not in DECIDED.values() or not standing.is_alone or standing.is_independent(reviewer_id):
         return None
@@ -243,7 +243,7 @@ async def respond(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> A
 
 
 async def _acting(db: Db, locked: _LockedRequest, caller: Caller) -> tuple[Caller, Standing]:
-    """Return as whom a response is judged: the owner of a token who is no administrator, else the caller."""
+    """Return the caller whose permissions apply: the owner of the token, if not an administrator, or the caller."""
     if locked.owner is None or locked.owner.role == Role.ADMINISTRATOR:
         return caller, locked.standing
     return await as_person(db, locked.owner.caller_id, locked.now), locked.owner
@@ -260,7 +260,7 @@ class _Reviewer(msgspec.Struct, frozen=True):
 async def _stand_in(
     db: Db, locked: _LockedRequest, body: RespondBody, reviewer_id: UUID, caller: Caller
 ) -> Caller | None:
-    """Return the person who responds for the reviewer: the caller, or the person for whom a token records it."""
+    """Return the person who responds for the reviewer: the caller, or the person whom the body of a token names."""
     if caller.is_person or body.stand_in_id is None:
         if body.stand_in_id not in (None, caller.id):
             raise Invalid.on("standInId", ONLY_YOURSELF)
@@ -275,7 +275,7 @@ async def _stand_in(
 async def _is_chosen_by_party(
     db: Db, locked: _LockedRequest, type: RequirementType, reviewer_id: UUID, stand_in: Caller
 ) -> bool:
-    """Return whether a person who must not decide is in the chain of stand-ins, and so chose who decides."""
+    """Return whether a person who must not decide is in the chain of stand-ins, and so chose the person who decides."""
     excluded = await fetch_value(
         db,
         "SELECT excluded_stand_ins(r, %(type)s, %(reviewer)s) FROM access_requests r WHERE r.id = %(id)s",
@@ -287,7 +287,7 @@ async def _is_chosen_by_party(
 
 
 def _said(body: RespondBody, reviewer: _Reviewer, caller: Caller, stand_in: Caller | None) -> str:
-    """Return the text of the activity entry, which names the reviewer and who responded for them."""
+    """Return the text of the activity entry, which names the reviewer and the person who responded for them."""
     verb = RESPONSE_VERBS[body.type, body.response]
     said = f"{stand_in.name} {verb}, standing in for {reviewer.name}" if stand_in else f"{reviewer.name} {verb}"
     return said if caller.id in (reviewer.id, stand_in and stand_in.id) else f"{said}, recorded by {caller.name}"
@@ -355,7 +355,7 @@ async def _lower_access(db: Db, locked: _LockedRequest, body: RespondBody) -> No
 async def _record_response(
     db: Db, locked: _LockedRequest, body: RespondBody, reviewer_id: UUID, stand_in: Caller | None
 ) -> int:
-    """Store the response under every rule of this type that asks the reviewer; return how many were pending."""
+    """Store the response under every rule of this type that asks the reviewer; return how many of them were pending."""
     # Fires note_met_rules, schema/notifications.sql.
     return await execute(
         db,
@@ -375,7 +375,7 @@ async def _apply_response(
 ) -> None:
     """Move the request if the response decides it.
 
-    One reviewer is enough to meet a rule, and all rules of a type must be met.
+    A rule is met when one of its reviewers approves; all rules of a type must be met.
     """
     match body.type, body.response:
         case RequirementType.APPROVE, Response.REJECTED:

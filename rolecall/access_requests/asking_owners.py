@@ -1,4 +1,4 @@
-"""Record the conflicts that another check of stored requests found, and ask the people who must approve them."""
+"""Record the conflicts that a recheck of stored requests found, and ask the people who must approve them."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -19,7 +19,7 @@ _Rows = list[dict[str, Any]]
 
 
 async def record_conflicts(db: Db, verdicts: Sequence[ConflictVerdict]) -> None:
-    """Store what requests would create now, and ask the owners of rules about what is not refused.
+    """Store the conflicts that requests would create now, and ask the owners of rules that do not block.
 
     Approvals that were required or given before remain.
     """
@@ -37,7 +37,7 @@ async def record_conflicts(db: Db, verdicts: Sequence[ConflictVerdict]) -> None:
 
 
 def _shown(verdict: ConflictVerdict, names: dict[UUID, str]) -> list[PotentialConflict]:
-    """Return what the request would create by each rule, together with what was recorded of other people."""
+    """Return the conflict by each rule, with the duties that were recorded for other people."""
     return [
         with_duties(
             each.conflict,
@@ -57,7 +57,7 @@ def _found(verdict: ConflictVerdict) -> list[FoundConflict]:
 
 
 def _with_recorded(verdict: ConflictVerdict) -> list[FoundConflict]:
-    """Add the duties that were recorded for the same people, if the present owner of the rule was asked about them."""
+    """Add the duties that were recorded for the same people, if the current owner of the rule was asked about them."""
 
     def known(conflict: PotentialConflict, person: UUID) -> frozenset[UUID]:
         found = verdict.request.recorded.get((conflict.rule_id, person))
@@ -82,7 +82,7 @@ async def _delete_recorded(db: Db, rows: _Rows) -> None:
 
 
 async def _insert_people(db: Db, rows: _Rows) -> None:
-    """Store who would be in conflict, in place of what was stored for them."""
+    """Store who would be in conflict, replacing what was stored for these people."""
     await execute(
         db,
         """DELETE FROM request_conflict_people p
@@ -103,7 +103,7 @@ async def _ask(db: Db, verdicts: Sequence[ConflictVerdict]) -> _Rows:
     news = [each.request.new for each in verdicts]
     people = await people_for(db, policy, news, {one.conflict.owner_id for each in verdicts for one in each.asked})
     ids = [each.request.id for each in verdicts]
-    # Before others are withdrawn: a number is not used again.
+    # Read the last number before requirements are withdrawn, so that no number is used again.
     last = await fetch_rows(
         db,
         """SELECT request_id, max(rule) + 1, coalesce(
@@ -124,12 +124,12 @@ async def _ask(db: Db, verdicts: Sequence[ConflictVerdict]) -> _Rows:
 
 
 def _is_asked(rule: RuleReviewers, known: Sequence[Sequence[str]]) -> bool:
-    """Return whether the request asks one of the reviewers by this rule already; rules may have the same reason."""
+    """Return whether the request already asks one of the reviewers by this rule; rules may have the same reason."""
     return any([rule.reason, str(reviewer.id)] in known for reviewer in rule.reviewers)
 
 
 def _rules_of(policy: Sequence[ApprovalRule], verdict: ConflictVerdict, people: People) -> list[RuleReviewers]:
-    """Return the approvals that a request needs due to its conflicts: it is as risky as the rules."""
+    """Return the approvals that a request needs because of its conflicts, which raise its risk to that of the rules."""
 
     def needed(request: StoredRequest, conflicts: Sequence[PotentialConflict]) -> list[RuleReviewers]:
         return reviewers_of(policy, request.new, request.reporter_id, people, conflicts, affected)
@@ -141,7 +141,7 @@ def _rules_of(policy: Sequence[ApprovalRule], verdict: ConflictVerdict, people: 
 
 
 async def _withdraw(db: Db, verdicts: Sequence[ConflictVerdict]) -> None:
-    """Stop asking people who own a rule no longer, or who were asked about other duties."""
+    """Stop asking people who no longer own the rule, or who were asked about other duties."""
     await execute(
         db,
         """DELETE FROM responses r WHERE r.type = 'Approve' AND (r.request_id, r.rule) IN (

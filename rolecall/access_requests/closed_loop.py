@@ -24,7 +24,7 @@ _BATCH = 500
 
 
 async def finished_imports(db: Db) -> list[UUID]:
-    """Return finished imports that are not reconciled yet, by number."""
+    """Return finished imports that are not reconciled yet, in number order."""
     rows = await fetch_rows(
         db, "SELECT r.id FROM finished_imports f JOIN application_imports r ON r.id = f.import_id ORDER BY r.number"
     )
@@ -47,7 +47,7 @@ async def close_loop(db: Db, import_id: UUID, now: datetime) -> None:
 async def ask_import_to_verify(db: Db, ids: Sequence[UUID]) -> None:
     """Require that an import shows the access of these open requests before they are completed.
 
-    People are not asked, but those who may verify a request still may, if no import can decide.
+    Nobody is asked to verify, but people who may verify a request can still do so if no import can decide.
     """
     await execute(
         db,
@@ -62,7 +62,7 @@ async def ask_import_to_verify(db: Db, ids: Sequence[UUID]) -> None:
 
 
 async def _claim(db: Db, import_id: UUID) -> FinishedImport | None:
-    """Take an import that is not reconciled yet; a rollback restores old data, which shows nothing about requests."""
+    """Claim a finished import that is not reconciled yet. A rollback is skipped: its old data proves nothing."""
     rows = await fetch_rows(
         db,
         """WITH taken AS (DELETE FROM finished_imports WHERE import_id = %(id)s RETURNING import_id)
@@ -123,12 +123,12 @@ async def _verify_or_reopen(db: Db, requests: list[AccessRequestDetail], state: 
 
 
 async def _carried_out_by_supplier(db: Db, run: FinishedImport, ids: list[UUID]) -> set[UUID]:
-    """Return the requests that this import must not verify: the person who chose its data carried them out."""
+    """Return the requests that this import must not verify: the person who supplied its data carried them out."""
     return await carried_out_among(db, run.supplied_by, ids) if run.supplied_by else set()
 
 
 async def _leave_to_people(db: Db, doubtful: dict[UUID, str], now: datetime) -> None:
-    """Record why an import did not verify requests, once for each time they were resolved."""
+    """Record why an import did not verify requests, once per time that they were resolved."""
     rows = await fetch_rows(
         db,
         """SELECT r.id FROM access_requests r WHERE r.id = ANY(%(ids)s) AND NOT EXISTS (
@@ -169,7 +169,7 @@ async def _completed_and_changed(db: Db, run: FinishedImport) -> list[UUID]:
 
 
 async def _report_drift(db: Db, requests: list[AccessRequestDetail], state: ImportedState, now: datetime) -> None:
-    """Record removed access that reappeared. People decide what to do about it, so no request is reopened."""
+    """Record removed access that reappeared. No request is reopened, because people decide what to do about it."""
     found = {request.id: reappeared_access(request, state) for request in requests}
     drifted = {
         id: f"{state.run.named(state.run.files)} shows removed access again: {'; '.join(what)}"

@@ -1,4 +1,4 @@
-"""Create access requests in bulk, with the same number of statements for one as for thousands."""
+"""Create access requests in bulk. The number of statements does not depend on the number of requests."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -48,7 +48,7 @@ async def create_enriched(
 ) -> list[UUID]:
     """Create requests that were enriched. Approve those that need no approval, and start them if they are due.
 
-    `found` are the conflicts that they would create, if they were looked for already.
+    `found` are the conflicts that they would create, if they were already looked for.
     """
     models = await granting_models(db, news)
     found = await separation.conflicts_created(db, news) if found is None else found
@@ -78,7 +78,7 @@ async def create_enriched(
 async def _reviewers(
     db: Db, caller: Caller, requests: Mapping[UUID, NewRequest], found: Mapping[UUID, Sequence[FoundConflict]]
 ) -> dict[UUID, list[RuleReviewers]]:
-    """Return who is asked; the owner of a token that makes the requests counts as the reporter."""
+    """Return the reviewers of each request. The owner of the token that makes the requests counts as their reporter."""
     policy, own = (await settings.get(db)).approval_policy, await own_id(db, caller)
     owners = {each.conflict.owner_id for would in found.values() for each in would}
     people = await people_for(db, policy, list(requests.values()), owners)
@@ -98,9 +98,9 @@ async def _insert_conflicts(
 
 
 def _made_together(requests: Mapping[UUID, NewRequest]) -> set[UUID]:
-    """Return the requests of people from whom others of these requests remove access, or to whom they restore some.
+    """Return the requests whose person loses or regains access through other requests that are made together.
 
-    They may count on that.
+    Only these can depend on each other.
     """
     taking = {new.identity_id for new in requests.values() if new.action not in _ONLY_GIVE}
     restored = Counter(new.identity_id for new in requests.values() if new.action is RequestAction.RESTORE)
@@ -169,7 +169,7 @@ def _related_row(id: UUID, item: RelatedItem) -> dict[str, Any]:
 
 
 async def relate_to(db: Db, request_id: UUID, items: Sequence[RelatedItem]) -> None:
-    """Add items to those that a request carries out."""
+    """Add items that a request belongs to."""
     await insert_rows(db, "related_items", [_related_row(request_id, item) for item in items])
 
 

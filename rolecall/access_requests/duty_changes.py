@@ -1,7 +1,7 @@
-"""Find the duties that requests would give people and take from them, for the check of new and of stored requests.
+"""Find the duties that requests would give people and take from them, to check new and stored requests.
 
-A stored request counts only what others made before it would change, and what was provisioned: of two requests that
-together create a conflict, it is that of the later one. `turn` is the number that orders them; a new request is last.
+A stored request counts only earlier requests and what was provisioned, so that a conflict that two requests create
+together is attributed to the later one. `turn` is the number that orders requests; a new request is last.
 """
 
 from collections import defaultdict
@@ -23,22 +23,22 @@ LAST = 2**63 - 1
 _PROVISIONED = 0
 _NO_ACCESS = (Access.NONE, Access.DENY)
 DutiesOf = dict[ProposedAccess, set[UUID]]
-# Duties with the turn of the last request that they need.
+# Duties with the turn of the last request that they depend on.
 _Turned = tuple[int, set[UUID]]
 
 
 class _DutiesOfAccess(msgspec.Struct, frozen=True):
-    """The duties that access gives, and those that open requests take from the groups it comes through."""
+    """The duties that access gives, and those that open requests take from the groups that it comes through."""
 
     given: Sequence[_Turned] = ()
     taken: Sequence[_Turned] = ()
 
     def before(self, turn: int) -> set[UUID]:
-        """Return the duties that it gives, counting requests that were made before."""
+        """Return the duties that the access gives, counting only requests before `turn`."""
         return _union(self.given, turn)
 
     def sure(self, turn: int) -> set[UUID]:
-        """Return the duties that it gives without requests that are open, and that no request made before takes."""
+        """Return the duties that the access gives without open requests and that no earlier request takes away."""
         return _union(self.given, _PROVISIONED + 1) - _union(self.taken, turn)
 
 
@@ -53,8 +53,8 @@ _NONE = _DutiesOfAccess()
 class GainsAndLosses(msgspec.Struct, frozen=True):
     """Access with the duties that it would give, and with those that it would no longer give.
 
-    `repeated` is access that is asked for although the target holds it, perhaps through a group that it leaves. `sure`
-    are the duties of all this access that do not depend on other open requests.
+    `repeated` is requested access that the target already holds, perhaps through a group that it leaves. `sure` are the
+    duties of all this access that do not depend on other open requests.
     """
 
     gains: DutiesOf
@@ -99,7 +99,7 @@ def change_of(new: NewRequest, privilege: NewPrivilege) -> OpenChange:
 
 
 def _whole_group(new: NewRequest) -> list[OpenChange]:
-    """Return the loss of a group that is removed or suspended itself: its members lose everything that it gives."""
+    """Return the loss of a whole group that is removed or suspended: its members lose everything that it gives."""
     if new.identity_id or new.action not in (RequestAction.REMOVE, RequestAction.SUSPEND):
         return []
     name = new.target_name or ""
@@ -108,7 +108,7 @@ def _whole_group(new: NewRequest) -> list[OpenChange]:
 
 
 async def checked(db: Db, news: Sequence[NewRequest], turns: Sequence[int], *, of_groups: bool) -> list[CheckedRequest]:
-    """Find the duties that privileges would give or no longer give; most concern none."""
+    """Find the duties that the privileges of each request would give or no longer give."""
     changes = [[change_of(new, each) for each in new.privileges] or _whole_group(new) for new in news]
     given = await _given(db, [one for each in changes for one in each], of_groups=of_groups)
     return [
@@ -130,7 +130,10 @@ def _changed(changes: Iterable[OpenChange], given: _Given, turn: int) -> GainsAn
 
 
 def _taken(change: OpenChange) -> ProposedAccess:
-    """Return the access that a change takes. A removal takes all access: a request may give more than imports show."""
+    """Return the access that a change takes away.
+
+    A removal takes all access, because a request may have given more than imports show.
+    """
     if _is_access(change.after):
         return change.before
     return msgspec.structs.replace(change.before, access=Access.UNRESTRICTED)
@@ -141,7 +144,7 @@ def _duties(given: _Given, access: ProposedAccess) -> _DutiesOfAccess:
 
 
 async def _given(db: Db, changes: Iterable[OpenChange], *, of_groups: bool) -> _Given:
-    """Return the duties that access gives; a group also gives what open requests would give it."""
+    """Return the duties that access gives; for a group, also those that open requests would give it."""
     asked = {each for one in changes for each in (_taken(one), one.after) if _is_access(each)}
     groups = {_group(each) for each in asked if not each.section} if of_groups else set()
     through = await open_access.changes_of_groups(db, groups) if groups else {}
@@ -186,14 +189,14 @@ def group_of(new: NewRequest) -> Group:
 
 
 async def others_of(db: Db, people: Iterable[UUID], *, of_groups: bool) -> OtherRequests:
-    """Return what open requests would change for people, after other checks of their requests have ended."""
+    """Return what open requests would change for people. Concurrent checks of requests of these people wait."""
     changes = await open_access.open_changes(db, people, of_groups=of_groups)
     every = [one for by_request in changes.values() for each in by_request.values() for one in each]
     return OtherRequests(changes, await _given(db, every, of_groups=of_groups) if every else {})
 
 
 def controlling(own: GainsAndLosses, others: Iterable[OtherRequest], turn: int) -> DutiesOf:
-    """Return the gains that count as control duties: those that no request made before would take away again."""
+    """Return the gains that count as control duties: those that no earlier open request takes away."""
     waiting = [each for each in others if not each.request.is_provisioned and each.request.turn < turn]
     taken = {key_of(access) for each in waiting for access in each.changes.losses}
     return {access: own.sure[access] for access in own.gains if key_of(access) not in taken}
@@ -204,7 +207,7 @@ def merged(parts: Iterable[DutiesOf]) -> DutiesOf:
 
 
 def joined(found: Iterable[FoundConflict]) -> list[FoundConflict]:
-    """Join the conflicts of several people by rule; they may hold different duties of it."""
+    """Join the conflicts of several people by rule. The people may hold different duties of the rule."""
     by_rule: dict[UUID, FoundConflict] = {}
     for each in found:
         known = by_rule.setdefault(each.conflict.rule_id, each)

@@ -47,7 +47,7 @@ class _Holder(msgspec.Struct, frozen=True):
 
 
 class Targeted(msgspec.Struct, frozen=True):
-    """Requests with their targets filled in; `holders` are the targets that exist, by index of the request."""
+    """Requests with their targets filled in; `holders` are the existing targets, by index of the request."""
 
     requests: list[NewRequest]
     holders: dict[int, _Holder]
@@ -90,7 +90,7 @@ async def _holders(db: Db, news: Sequence[NewRequest]) -> dict[int, _Holder]:
 
 
 async def _names(db: Db, unnamed: Sequence[NewRequest]) -> dict[UUID | None, str]:
-    """Name the accounts that identities do not have yet: by e-mail, or else by first and last name."""
+    """Name the accounts that identities do not have yet by their e-mail, or without one by first and last name."""
     rows = await fetch_rows(
         db,
         """SELECT id, coalesce(nullif(email_address, ''), first_name || ' ' || last_name)
@@ -101,14 +101,14 @@ async def _names(db: Db, unnamed: Sequence[NewRequest]) -> dict[UUID | None, str
 
 
 def _without_holder(new: NewRequest, names: dict[UUID | None, str]) -> NewRequest:
-    """Name a target that has not been imported yet; such a group is rated Critical."""
+    """Name a target that has not been imported yet. A group that is not imported is rated Critical."""
     name = names[new.identity_id] if new.target_name is None else new.target_name
     risk = Level.NONE if new.identity_id else Level.CRITICAL
     return msgspec.structs.replace(new, target_name=name, target_risk=risk)
 
 
 async def enrich_privileges(db: Db, targeted: Targeted) -> list[NewRequest]:
-    """Fill in the privileges; a Remove or Suspend of a whole account lists everything that the account holds."""
+    """Fill in the privileges. A Remove or Suspend of a whole account gets everything that the account holds."""
     news, holders = list(targeted.requests), targeted.holders
     taken = [n for n, new in enumerate(news) if new.action in _TAKES_ALL and not new.privileges and new.identity_id]
     everything = await held_privileges(db, [holders[n].id for n in taken if n in holders])
@@ -153,7 +153,7 @@ async def _known(
         db,
         _CatalogueEntry,
         _KNOWN,
-        # Look up the held access only where the request does not state it.
+        # Look up the held access only if the request does not state it.
         holders=[
             holders[n].number if n in holders and privilege.initial_access is None else None
             for (n, _), privilege in asked.items()
@@ -182,8 +182,8 @@ def _filled(privilege: NewPrivilege, found: _CatalogueEntry) -> NewPrivilege:
     )
 
 
-# Access held directly takes precedence over access through groups; among groups, the highest access applies. Requests
-# in bulk often name the same privileges, so each permission or group is rated once.
+# Direct access takes precedence over access through groups; among groups, the highest access applies. Bulk requests
+# often name the same privileges, so each permission or group is rated once.
 _KNOWN = """
     WITH named AS MATERIALIZED (
         SELECT asked.n, asked.holder, asked.access, coalesce(p.number, 0) AS permission_number,
@@ -227,7 +227,7 @@ _KNOWN = """
 
 
 async def held_privileges(db: Db, account_ids: Sequence[UUID]) -> dict[UUID, list[NewPrivilege]]:
-    """List the groups of each account, then its direct permissions; those through groups are covered by the groups."""
+    """Return the groups of each account, then its direct permissions. Permissions through groups are not listed."""
     memberships = [member for member in await accounts.memberships(db, account_ids) if not member.path]
     direct = [held for held in await accounts.permissions_held(db, account_ids) if not held.path]
     rows = [(member.account_id, _membership(member)) for member in memberships]
@@ -260,7 +260,7 @@ def _permission(held: HeldPermission) -> NewPrivilege:
 
 
 async def granting_models(db: Db, news: Sequence[NewRequest]) -> dict[int, list[AccessModelReference]]:
-    """Find the models in effect that grant the requested access, by index in `news`, and whether they will match."""
+    """Return by index in `news` the models in effect that grant the requested access, and whether they match."""
     asked = [(n, new, privilege) for n, new in enumerate(news) for privilege in new.privileges]
     rows = await fetch_rows(
         db,

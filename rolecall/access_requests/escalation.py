@@ -12,9 +12,10 @@ from rolecall.access_requests.requirements import ADMINISTRATORS
 from rolecall.core.db import Db, fetch_rows, insert_rows
 from rolecall.identities import administrators
 
-# The people who must not decide on a request, or respond to it already.
+# The people who must not decide on a request, and those who already respond to it.
 _EXCLUDED = "excluded_stand_ins(r, p.type, NULL)"
-# Unmet rules of requests, with everyone who was asked, their active supervisors and who must not be asked.
+# Unmet rules of requests, with their reviewers, the available supervisors of these, and the people who must not be
+# asked.
 _SILENT = f"""
     SELECT p.request_id, p.type, p.rule, max(p.position), p.reason, array_agg(p.reviewer_id),
            array_remove(array_agg(DISTINCT s.id), NULL), {_EXCLUDED}, excluded_from(r, p.type)
@@ -26,11 +27,11 @@ _SILENT = f"""
         AND NOT entered_leave_of(s.id, i.id)
     WHERE r.id = ANY(%(ids)s)
     GROUP BY r.id, p.request_id, p.type, p.rule, p.reason HAVING bool_and(p.response = 'Pending')"""
-# Every reviewer of a rule left or is on leave, and those who stand in, if any, must not decide on the request `r`.
+# True if every reviewer of a rule left or is on leave, and no stand-in may decide on request `r`.
 _UNANSWERABLE = """
     NOT bool_or(can_be_answered(p.reviewer_id, p.type, %(now)s, excluded_stand_ins(r, p.type, p.reviewer_id)))"""
 _ABSENT = f"{_SILENT} AND {_UNANSWERABLE}"
-# SQL for a waiting request `r` with such a rule.
+# SQL that is true if request `r` waits and has such a rule.
 HAS_UNANSWERABLE_RULE = f"""
     EXISTS (SELECT FROM responses p WHERE p.request_id = r.id AND p.type = awaited_type(r.status) AND p.asked
             GROUP BY p.type, p.rule HAVING bool_and(p.response = 'Pending') AND {_UNANSWERABLE})"""
@@ -48,8 +49,9 @@ async def add_reviewers(
 ) -> list[FurtherReviewer]:
     """Add reviewers to these locked requests; return the added reviewers.
 
-    With `absent_on` only to rules whose reviewers left, or are on leave then and have no stand-in who may decide. If
-    other rules of the request ask all administrators, these rules ask them too: no other person could respond.
+    With `absent_on`, only to rules whose reviewers left, or are on leave at that time and have no stand-in who may
+    decide. If nobody else could respond, these rules ask even administrators who already respond to other rules of the
+    request.
     """
     statement = _SILENT if absent_on is None else _ABSENT
     awaited = {"types": list(AWAITED.keys()), "statuses": list(AWAITED.values())}

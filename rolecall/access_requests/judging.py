@@ -15,14 +15,15 @@ from rolecall.applications.model import Content
 from rolecall.core.db import Db, fetch_rows
 from rolecall.settings.policy import RequestAction
 
-# Header, section and permission. A membership has two keys: the group's nomenclature as header, and `Group`.
+# Header, section and permission. A membership has two keys: one with the group's nomenclature as header, one with
+# `Group`.
 Key = tuple[str, str, str]
 
 _NOTHING = frozenset({Access.NONE, Access.DENY})
 
 
 class FinishedImport(msgspec.Struct, frozen=True):
-    """An import to judge requests by; it decides only about the content of its own files.
+    """An import to judge requests by. It decides only about the kinds of content that its files have.
 
     `supplied_by` is the caller who chose its data, by an upload or a rollback.
     """
@@ -49,7 +50,7 @@ class Shown(msgspec.Struct, frozen=True):
 
 
 class Judgement(msgspec.Struct, frozen=True):
-    """The result for one request. It is `undecided` if the files do not cover a part of it."""
+    """The result for one request. It is `undecided` if the files do not cover some part of it."""
 
     contradictions: list[str]
     contents: set[Content]
@@ -84,7 +85,7 @@ def judge(request: AccessRequestDetail, state: ImportedState) -> Judgement:
     shown = state.shown(request)
     about = Content.GROUPS if request.target.type == TargetType.GROUP else Content.USERS
     if about not in state.run.files:
-        # A file of permissions alone can still describe a group.
+        # A file of permissions alone can still prove what a group holds.
         by_permissions = about == Content.GROUPS and request.target.privileges
         return (
             _judge_privileges(request, shown, state, set()) if by_permissions else Judgement([], set(), undecided=True)
@@ -108,7 +109,7 @@ def judge(request: AccessRequestDetail, state: ImportedState) -> Judgement:
 
 
 def reappeared_access(request: AccessRequestDetail, state: ImportedState) -> list[str]:
-    """List access that a completed request removed and that the import contains nevertheless."""
+    """Return access that a completed request removed but that the import still contains."""
     taken = [privilege for privilege in request.target.privileges if _is_taken_away(privilege)]
     if request.action == RequestAction.CHANGE and not taken:
         return []
@@ -140,7 +141,7 @@ def _is_taken_away(privilege: Privilege) -> bool:
 
 
 def _has(shown: Shown, privilege: Privilege) -> bool:
-    """Return whether the approved access is held; for removed access, whether any access is held."""
+    """Return whether the approved access is held or, for removed access, whether any access is held."""
     held = shown.access.get(_key(privilege), set())
     return bool(held - _NOTHING) if _is_taken_away(privilege) else privilege.approved_access in held
 

@@ -1,6 +1,7 @@
-"""The nouns of access requests, and the table of moves that changes their status.
+"""Enumerations and structs of access requests, and the moves that change their status.
 
-`MOVES` is the only definition of which status leads to which; `moving.py` makes the moves, `permitted.py` says who may.
+`MOVES` is the only definition of which status leads to which; `moving.py` makes the moves, `permitted.py` says who may
+make them.
 """
 
 from collections.abc import Iterable, Sequence
@@ -58,7 +59,7 @@ DESCRIPTIONS = {
 
 
 class Move(msgspec.Struct, frozen=True):
-    """A row of the table of moves: it adds one activity entry and its events. Without `to` the status is kept."""
+    """A change of status with its activity entry and events. Without `to`, the status stays the same."""
 
     name: str
     text: str
@@ -72,7 +73,8 @@ class Move(msgspec.Struct, frozen=True):
 _PENDING, _SCHEDULED = frozenset({WorkStatus.PENDING}), frozenset({WorkStatus.SCHEDULED})
 _OPEN, _SNOOZED = frozenset({WorkStatus.OPEN}), frozenset({WorkStatus.SNOOZED})
 _RESOLVED = frozenset({WorkStatus.RESOLVED})
-# Requests that can still be stopped before they are provisioned; `is_to_recheck`, schema/access_requests.sql.
+# Statuses in which a request can still be stopped before it is provisioned, as in `is_to_recheck` of
+# schema/access_requests.sql.
 TO_RECHECK = _PENDING | _SCHEDULED | _OPEN | _SNOOZED
 _NOT_DONE = frozenset(WorkStatus) - {WorkStatus.COMPLETED, WorkStatus.CANCELED}
 
@@ -138,9 +140,9 @@ SNOOZE = Move("Snoozed", "Provisioning is postponed", _OPEN, WorkStatus.SNOOZED)
 RESUME = Move(
     "Resumed", "Provisioning continues", _SNOOZED, WorkStatus.OPEN, clears=("snoozed_until", "postponed_until")
 )
-# Wait until another request is provisioned: it removes access or restores a control duty.
+# Wait until another request is provisioned that removes access or restores a control duty.
 POSTPONE = Move("Postponed", "Provisioning waits for another request", _SCHEDULED | _SNOOZED, None)
-# Ask the owner of a rule that keeps duties apart, also for a request that was approved.
+# Ask the owner of a duty rule to approve, even if the request was approved before.
 ASK_AGAIN = Move(
     "Conflict Found",
     "The owner of a rule must approve the request",
@@ -236,11 +238,11 @@ class PriorApproval(msgspec.Struct, frozen=True):
 class NewRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A request to create. Without an identity it is about the group `target_name`.
 
-    For an identity, `target_name` defaults to the username of its account, its e-mail or its name.
-    `models_in_effect` are the models that match the identity after fulfilment, by default those that match it now.
-    `target_risk` is the risk of the group, for a request about a whole group.
-    `is_unmatched`: the account is not known to be the identity's. `approvals` were given before, and replace those of
-    the approval policy; `also_related` are further items that it belongs to.
+    For an identity, `target_name` defaults to the username of its account, its e-mail or its name. `models_in_effect`
+    are the models that will match the identity when the request is fulfilled, by default those that match it now.
+    `target_risk` is the risk of the group, for a request about a whole group. `is_unmatched` means that the account is
+    not known to belong to the identity. `approvals` were given before, and replace those that the approval policy
+    requires. `also_related` are further items that it belongs to.
     """
 
     action: RequestAction

@@ -31,7 +31,7 @@ from rolecall.work_items.actions import record_activity_of
 from rolecall.work_items.shapes import PersonReference
 
 Ids = Sequence[UUID]
-# The text of the activity entry: one for all requests, or one per request.
+# The text of the activity entry: one for all requests, or one for each.
 Text = str | Mapping[UUID, str]
 Verb = Callable[[Db, Ids, Caller, datetime], Awaitable[list[UUID]]]
 
@@ -44,7 +44,7 @@ async def lock(db: Db, ids: Ids) -> None:
 async def move(
     db: Db, move: Move, ids: Ids, caller: Caller, now: datetime, text: Text | None = None, **columns: object
 ) -> list[UUID]:
-    """Make one move; `columns` are set in addition to those of the move."""
+    """Make one move; `columns` are set in addition to those that the move sets."""
     if not ids:
         return []
     changes = [f"{column} = %(now)s" for column in move.sets]
@@ -90,7 +90,7 @@ async def resolve(db: Db, ids: Ids, caller: Caller, now: datetime, text: Text | 
 
 
 async def _ask_others_to_verify(db: Db, ids: Ids, caller: Caller) -> None:
-    """Ask administrators to verify where every verifier also provisioned the request, so that someone can respond."""
+    """Ask administrators to verify if every asked verifier provisioned the request, so that someone can respond."""
     rules = await fetch_rows(
         db,
         """SELECT v.request_id, v.rule, v.last, v.reason,
@@ -165,7 +165,7 @@ async def withhold_from(db: Db, identity_id: UUID, now: datetime) -> None:
 
 
 async def lock_unfinished(db: Db, identity_id: UUID) -> list[UUID]:
-    """Lock the unfinished requests of a person; do it before a check of duties, which locks people after requests."""
+    """Lock the unfinished requests of a person. Call it before a check of duties, which locks people after requests."""
     rows = await fetch_rows(
         db,
         """SELECT id FROM access_requests WHERE identity_id = %(identity)s AND status = ANY(%(waiting)s)

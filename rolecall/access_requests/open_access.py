@@ -1,6 +1,6 @@
-"""Read what open requests would give and take, for the check of duties.
+"""Read what open requests would give and take away, for the check of duties.
 
-A completed request counts too until an import could show its access (`is_unshown`, schema/access_requests.sql).
+A completed request counts as open until an import could show its access (`is_unshown`, schema/access_requests.sql).
 """
 
 from collections import defaultdict
@@ -16,7 +16,7 @@ from rolecall.duties.prevention import ProposedAccess
 from rolecall.settings.policy import RequestAction
 
 Group = tuple[UUID, str]
-# The columns of an OpenChange for a request about a group `r` and its privilege `p`. A request to remove or suspend a
+# The columns of an OpenChange for a request `r` about a group and its privilege `p`. A request to remove or suspend the
 # group itself has no privileges.
 _CHANGE = """r.application_id, p.header, coalesce(p.section, ''), coalesce(p.permission, r.target_name),
     coalesce(p.initial_access, 'Grant'), coalesce(p.lowered_access, p.requested_access, 'None'), r.target_name, true"""
@@ -33,12 +33,12 @@ class CountedRequest(msgspec.Struct, frozen=True):
 
     @property
     def turn(self) -> int:
-        """Return the number up to which requests need not count this one; 0 if all must, because it was provisioned."""
+        """Return the number after which requests count this one; 0 if it was provisioned, so that all count it."""
         return 0 if self.is_provisioned else self.number
 
 
 class OpenChange(msgspec.Struct, frozen=True):
-    """A privilege before and after an open request."""
+    """The access to a privilege before and after an open request."""
 
     before: ProposedAccess
     after: ProposedAccess
@@ -56,7 +56,7 @@ def _parts(groups: Iterable[Group]) -> dict[str, list[Any]]:
 
 
 async def take_turns_of_nesting(db: Db, *, of_groups: bool) -> bool | None:
-    """Let requests about groups and all other requests wait for each other.
+    """Make checks of requests about groups and all other checks wait for each other.
 
     Return None if no rule is in effect, else whether requests about groups are open.
     """
@@ -65,9 +65,10 @@ async def take_turns_of_nesting(db: Db, *, of_groups: bool) -> bool | None:
 
 
 async def changes_of_groups(db: Db, groups: Iterable[Group]) -> dict[Group, list[tuple[int, OpenChange]]]:
-    """Return what open requests would give and take from groups and those above them, now or by other open requests.
+    """Return what open requests would give to and take from these groups and the groups above them.
 
-    Each change comes with the turn of the last request that it needs.
+    Groups count as above also if an open request would nest them. Each change comes with the turn of the last request
+    that it depends on.
     """
     rows = await fetch_rows(
         db,
@@ -88,9 +89,9 @@ async def changes_of_groups(db: Db, groups: Iterable[Group]) -> dict[Group, list
 async def open_changes(
     db: Db, people: Iterable[UUID], *, of_groups: bool
 ) -> dict[UUID, dict[CountedRequest, list[OpenChange]]]:
-    """Return what open requests would change for people: their own, and those of groups that they are in.
+    """Return what open requests would change for people: their own requests, and those of groups that they are in.
 
-    Other checks of requests of these people wait until the transaction ends, so that two cannot each miss the other.
+    Lock these people until the transaction ends, so that two concurrent checks cannot miss each other's request.
     """
     rows = await fetch_rows(
         db,
@@ -106,9 +107,9 @@ async def open_changes(
 
 
 async def people_in_groups(db: Db, groups: Iterable[Group]) -> dict[Group, list[tuple[int, UUID]]]:
-    """Return the people in each group or in one below it, and those whom open requests would bring there.
+    """Return the people in each group or in a group below it, and those whom open requests would add.
 
-    Each person comes with the turn of the last request that this needs, 0 for none.
+    Each person comes with the turn of the last request that this depends on, or 0.
     """
     asked = list(groups)
     found: dict[Group, list[tuple[int, UUID]]] = {group: [] for group in asked}

@@ -1,7 +1,7 @@
 """Open requests for provisioning: approve, start, resume and reopen them.
 
-Before a request opens, it is checked again: whether the person is active, whether it would raise access although it was
-not approved to, and which conflicts of duties it would create. It may be canceled, returned to approval or postponed.
+Before a request opens, it is checked again: whether the person is active, whether it would raise access that was not
+approved, and which conflicts it would create. It may be canceled, returned to approval or postponed.
 """
 
 from collections.abc import Mapping
@@ -33,9 +33,9 @@ async def approve(
     *,
     recheck_only: AbstractSet[UUID] | None = None,
 ) -> list[UUID]:
-    """Approve the requested access, or what a reviewer lowered it to, and start the requests that are due.
+    """Approve the requested access, or the access that a reviewer lowered it to, and start the requests that are due.
 
-    Before that, check again which conflicts of duties they would create, or only of the requests `recheck_only`.
+    Before that, check again which conflicts they would create; with `recheck_only`, check only those requests.
     """
     ids = await lock_movable(db, APPROVE, ids)
     verdicts = await recheck(db, ids if recheck_only is None else [id for id in ids if id in recheck_only])
@@ -97,7 +97,7 @@ async def move_due(db: Db, now: datetime) -> bool:
         for due, column in ((START, "scheduled_start"), (RESUME, "snoozed_until"))
     ]
     if any(is_group for rows in found for _, is_group in rows):
-        # Before people are locked by the check of the first batch: the order of all checks.
+        # Take this lock before the check of the first batch locks people, as all checks do, to avoid deadlocks.
         await take_turns_of_nesting(db, of_groups=True)
     for due, text, rows in zip((START, RESUME), (None, "The snooze has ended"), found, strict=True):
         await _open(db, due, [id for id, _ in rows], SYSTEM, now, text)
@@ -115,7 +115,7 @@ async def _open(
 ) -> list[UUID]:
     """Open requests for provisioning; cancel or postpone those that may not give the requested access now.
 
-    `verdicts` are those of the check of duties, if it was made already. Requests that are reopened are checked later
+    `verdicts` are the results of the check of duties, if it was already made. Reopened requests are checked later
     (`recheck_waiting`), because they were provisioned before.
     """
     withheld = set(await withhold(db, ids, now))
@@ -131,7 +131,7 @@ async def _open(
 
 
 async def _apply(db: Db, verdicts: Mapping[UUID, ConflictVerdict], now: datetime) -> list[UUID]:
-    """Cancel requests that a rule blocks now, and return those to approval that a rule's owner must approve."""
+    """Cancel requests that a rule now blocks, and return those to approval that a rule's owner must approve."""
     if not verdicts:
         return []
     await record_conflicts(db, list(verdicts.values()))
@@ -149,9 +149,9 @@ async def _apply(db: Db, verdicts: Mapping[UUID, ConflictVerdict], now: datetime
 
 
 async def _postpone(db: Db, why: Mapping[UUID, str], now: datetime) -> list[UUID]:
-    """Let requests wait for others of the same event; they are checked again after those, or after a day."""
+    """Make requests wait for others of the same event. They are checked again after those, or after a day."""
     again = now + _LOOK_AGAIN
-    # Fires the triggers of a move, which do nothing if the status stays (schema/access_requests.sql).
+    # Fires the triggers of a move, which do nothing if the status stays the same (schema/access_requests.sql).
     rows = await fetch_rows(
         db,
         """UPDATE access_requests SET postponed_until = %(again)s
@@ -165,7 +165,7 @@ async def _postpone(db: Db, why: Mapping[UUID, str], now: datetime) -> list[UUID
 
 
 async def recheck_waiting(db: Db, now: datetime) -> bool:
-    """Check the requests of queued people again; return whether more are queued.
+    """Recheck the requests of queued people; return whether more people are queued.
 
     A request that no longer waits for another one becomes due.
     """
@@ -189,7 +189,7 @@ async def recheck_waiting(db: Db, now: datetime) -> bool:
     waits = {id: each.waits for id, each in verdicts.items() if each.waits and not each.stops}
     again = now + _LOOK_AGAIN
     await move(db, SNOOZE, list(waits), SYSTEM, now, waits, snoozed_until=now, postponed_until=again)
-    # Fires the triggers of a move, which do nothing if the status stays (schema/access_requests.sql).
+    # Fires the triggers of a move, which do nothing if the status stays the same (schema/access_requests.sql).
     await execute(
         db,
         """UPDATE access_requests SET postponed_until = %(now)s
@@ -202,7 +202,7 @@ async def recheck_waiting(db: Db, now: datetime) -> bool:
 
 
 async def _cancel_overtaken(db: Db, ids: Ids, now: datetime) -> list[UUID]:
-    """Cancel requests that no reviewer approved and that would raise access now, with a comment."""
+    """Cancel requests that no reviewer approved and that would now raise access, each with a comment."""
     rows = await fetch_rows(
         db,
         """SELECT r.id FROM access_requests r

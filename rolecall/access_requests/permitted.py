@@ -1,8 +1,8 @@
 """Decide who may see and move an access request. Actions and console both use `refusal`.
 
-An API token acts by its scope; one that belongs to a person who is no administrator does only what that person may do.
-A person acts by role or by relation to the request: reporter, reviewer, assignee or provisioner of the application.
-Separation of duties applies to every person, including administrators, also through tokens that they made.
+An API token acts by its scope; one that belongs to a person who is not an administrator may do only what that person
+may do. A person acts by role or by relation to the request: reporter, reviewer, assignee or provisioner of the
+application. Separation of duties applies to every person, including administrators, and to tokens that they own.
 """
 
 from collections.abc import Sequence
@@ -36,13 +36,13 @@ REPORTED_BY_OTHERS = "Another person made this request about you, so you cannot 
 PARTY = "This reviewer made the request or it is about them, so another person must decide"
 PROVISIONED_IT = "The person who provisioned the access cannot verify it; another reviewer or the next import can"
 ALONE = "Give the reason why you decide alone: it is recorded in the activity"
-OF_OWNER = "This token does only what its owner may do now: {}"
+OF_OWNER = "This token may do only what its owner may do: {}"
 NOT_STANDING_IN = "You do not stand in for this reviewer now"
 CHOSEN_BY_THEM = "You stand in through a person who must not decide on this request, so another person must decide"
 SECOND_RESPONSE = (
     "You respond to this request yourself or for another reviewer; another person must respond for this one"
 )
-ONLY_YOURSELF = "Stand-in ID must be yours: only programs record the response of another person"
+ONLY_YOURSELF = "Stand-in ID must be your own: only a token can record the response of another person"
 NOT_INVOLVED = "Only people involved in this request, operators and administrators can do this"
 
 VERBS = {
@@ -59,43 +59,46 @@ _ASKED = {
     RequirementType.RESOLVE: PersonRelation.RESOLVER,
     RequirementType.VERIFY: PersonRelation.VERIFIER,
 }
-# The move that a response of each type decides.
+# The move that a response of each type can decide.
 DECIDED = {RequirementType.APPROVE: APPROVE, RequirementType.RESOLVE: RESOLVE, RequirementType.VERIFY: VERIFY}
 
 
 class Standing(msgspec.Struct, frozen=True):
-    """The relation of a caller to a request.
-
-    `asked`: the types of response that the caller is asked for. `carried_out_by`: everyone who resolved the request, or
-    was its assignee at that time, including before it was reopened, and the owners of tokens among them.
-    `owner_carried_out`: the caller is a token whose owner did so in person. `latest`: the time of the last activity.
-    `is_reporter`: the caller made the request, also through a token of theirs. `is_affected`: the request is about the
-    caller or would put them in conflict. `parties`: everyone of whom either is true. `responds_as`: the reviewers of
-    the awaited type as whom the caller is asked or has responded. `owner_is_party`: the caller is a token whose owner
-    made the request in person or is affected; `owner_id`: that owner. `is_alone`: the setting `singleHanded` is on, the
-    caller is the only active administrator and no other active person is asked to respond now.
-    """
+    """The relation of a caller to a request."""
 
     caller_id: UUID
     is_person: bool
     role: str | None
+    # The caller made the request, in person or through a token of theirs.
     is_reporter: bool
+    # The request is about the caller, or would put the caller in conflict.
     is_affected: bool
+    # The types of response that the caller is asked for.
     asked: list[str]
     is_assignee: bool
     is_provisioner: bool
+    # Everyone who resolved the request or was its assignee at that time, also before it was reopened, and the owners of
+    # tokens among them.
     carried_out_by: list[UUID]
+    # The caller is a token whose owner carried out the request in person.
     owner_carried_out: bool
+    # The time of the last activity.
     latest: datetime
+    # The setting `singleHanded` is on, the caller is the only active administrator, and no other active person is asked
+    # to respond now.
     is_alone: bool = False
+    # Everyone who made the request or is affected by it.
     parties: list[UUID] = []
+    # The reviewers of the awaited type as whom the caller is asked or has responded.
     responds_as: list[UUID] = []
+    # The caller is a token whose owner made the request in person or is affected by it.
     owner_is_party: bool = False
+    # The owner of the calling token.
     owner_id: UUID | None = None
 
     @property
     def relations(self) -> frozenset[PersonRelation]:
-        """Return the relations that allow moves."""
+        """Return the relations of the caller that allow moves."""
         held = {
             PersonRelation.REPORTER: self.is_reporter,
             PersonRelation.ASSIGNEE: self.is_assignee,
@@ -106,18 +109,18 @@ class Standing(msgspec.Struct, frozen=True):
         }
 
     def is_independent(self, reviewer_id: UUID | None) -> bool:
-        """Return whether the caller and the reviewer neither made the request, are its subject, nor carried it out."""
+        """Return whether neither the caller nor the reviewer made the request, is its subject, or carried it out."""
         people = {reviewer_id} | ({self.caller_id} if self.is_person else set())
         is_own = self.is_person and (self.is_reporter or self.is_affected)
         return not is_own and not self.owner_carried_out and not people & {*self.carried_out_by}
 
     def responds_for_others(self, reviewer_id: UUID) -> bool:
-        """Return whether the caller takes the part of another reviewer: one person does not meet two rules for two."""
+        """Return whether the caller already responds as another reviewer: one person must not meet two rules."""
         return not self.is_alone and bool({*self.responds_as} - {reviewer_id})
 
     @property
     def reach(self) -> frozenset[str]:
-        """Return the verbs that role and relations allow, before separation of duties."""
+        """Return the verbs that the role and the relations allow, before separation of duties is checked."""
         if self.role == Role.AUDITOR:
             return frozenset({VERBS[CANCEL]}) if self.is_reporter else frozenset()
         role = [Role(self.role)] if self.role else []
@@ -127,8 +130,8 @@ class Standing(msgspec.Struct, frozen=True):
 def response_refusal(standing: Standing, caller: Caller, type: RequirementType, reviewer_id: UUID) -> str | None:
     """Return why a caller may not record the response of a reviewer, or None.
 
-    A person responds as themselves, as an administrator for `Administrators`, or for a person for whom they stand in.
-    Separation of duties applies to both. Tokens record responses of others by their scope.
+    A person responds as themselves, as an administrator for `Administrators`, or as a stand-in. Separation of duties
+    applies to the person and to the reviewer. Tokens record responses of others by their scope.
     """
     if standing.role == Role.AUDITOR:
         return NOT_INVOLVED
@@ -144,7 +147,7 @@ def response_refusal(standing: Standing, caller: Caller, type: RequirementType, 
 def refusal(standing: Standing, move: Move, reviewer_id: UUID | None = None, *, stands_in: bool = False) -> str | None:
     """Return why a caller may not make a move, or None.
 
-    `reviewer_id` is the person whose response is recorded; `stands_in` if the caller responds for that person.
+    `reviewer_id` is the person whose response is recorded; `stands_in` is true if the caller responds for that person.
     """
     if standing.is_alone and move in DECIDED.values():
         return None
@@ -157,7 +160,7 @@ def refusal(standing: Standing, move: Move, reviewer_id: UUID | None = None, *, 
         return PROVISIONED_IT
     if move in (CANCEL, SNOOZE) and standing.is_affected and not standing.is_reporter:
         return REPORTED_BY_OTHERS
-    # `respond` checks approvers against the rules of the request.
+    # `respond` checks that approvers are asked by a rule of the request.
     is_asked = stands_in or move is APPROVE
     if standing.is_person and not is_asked and VERBS[move] not in standing.reach:
         return NOT_INVOLVED
@@ -167,7 +170,7 @@ def refusal(standing: Standing, move: Move, reviewer_id: UUID | None = None, *, 
 def owner_refusal(owner: Standing | None, move: Move) -> str | None:
     """Return why the owner of the calling token may not make a move, or None.
 
-    Programs decide by scope with tokens of administrators and tokens without an owner: they record what others said.
+    Tokens of administrators and tokens without an owner record the decisions of others, so only their scope counts.
     """
     if owner is None or (owner.role == Role.ADMINISTRATOR and move in DECIDED.values()):
         return None
@@ -175,13 +178,13 @@ def owner_refusal(owner: Standing | None, move: Move) -> str | None:
     return why and OF_OWNER.format(why)
 
 
-# SQL for a request `r`; schema/access_requests.sql defines the functions.
+# SQL over a request `r`; schema/access_requests.sql defines the functions.
 CARRIED_OUT_BY = "carried_out_by(r.id, r.status)"
 _DONE_BY = "CASE WHEN r.status = 'Resolved' THEN done_by(r.id) ELSE '{}' END"
-# Whether the token %(caller)s belongs to a person who carried out the request `r` in person.
+# SQL that is true if the token %(caller)s belongs to a person who carried out request `r` in person.
 _OWNER_CARRIED_OUT = f"coalesce((SELECT owner_id FROM tokens WHERE id = %(caller)s) = ANY({_DONE_BY}), false)"
 _IS_PERSON = "EXISTS (SELECT FROM identities WHERE id = %(caller)s)"
-# Whether the person %(caller)s may decide alone on the request `r`: no other person could.
+# SQL that is true if the person %(caller)s may decide alone on request `r`, because no other person could.
 _IS_ALONE = """
     coalesce((SELECT s.value = 'true' FROM settings s WHERE s.name = 'singleHanded'), false)
     AND EXISTS (SELECT FROM console_roles c WHERE c.identity_id = %(caller)s AND c.role = 'Administrator')
@@ -192,7 +195,7 @@ _IS_ALONE = """
                       AND i.status = 'Active' AND i.id <> %(caller)s)"""
 
 
-# As `%(own)s <> ALL(parties(r))`, for lists: joins instead of a function call for each row.
+# Equivalent to `%(own)s <> ALL(parties(r))`, but faster for lists: joins instead of a function call per row.
 NOT_PARTY = """r.reporter_id <> %(own)s AND r.identity_id IS DISTINCT FROM %(own)s
     AND NOT EXISTS (SELECT FROM tokens t WHERE t.id = r.reporter_id AND t.owner_id = %(own)s)
     AND NOT EXISTS (SELECT FROM request_conflict_people c WHERE c.request_id = r.id AND c.identity_id = %(own)s)"""
@@ -231,7 +234,7 @@ async def standing_of(db: Db, caller_id: UUID, request_id: UUID) -> Standing:
 async def carried_out_among(db: Db, caller_id: UUID, request_ids: Sequence[UUID]) -> set[UUID]:
     """Return the requests that the caller carried out, in person or through a token.
 
-    A token counts as the person who owns it; one token is never compared with another.
+    A token counts as the person who owns it. Two tokens are never compared with each other.
     """
     rows = await fetch_rows(
         db,
@@ -243,16 +246,16 @@ async def carried_out_among(db: Db, caller_id: UUID, request_ids: Sequence[UUID]
     return {id for (id,) in rows}
 
 
-# SQL for a request `r` that is not part of the offboarding of the person %(me)s, who may not know of it yet.
+# SQL that is true unless request `r` is part of the offboarding of the person %(me)s, who may not know of it yet.
 NOT_OWN_OFFBOARDING = """(r.identity_id IS DISTINCT FROM %(me)s OR r.reporter_id = %(me)s OR NOT EXISTS (
     SELECT FROM related_items o JOIN personnel_events e ON e.id = o.item_id
     WHERE o.request_id = r.id AND e.type = 'Offboard'))"""
 
 
 async def relations_to(db: Db, caller: Caller, request_id: UUID) -> frozenset[PersonRelation]:
-    """Read every relation of a person to a request; none if it does not exist.
+    """Return every relation of a person to a request; none if the request does not exist.
 
-    A stand-in sees requests that wait for the person now, and those to which they responded.
+    A stand-in sees requests that wait for the person now, and those to which the stand-in responded.
     """
     rows = await fetch_rows(
         db,

@@ -1,4 +1,4 @@
-"""Read access requests: lists, details, and what is stalled or left over."""
+"""Read access requests: lists, details, stalled requests and leftover accounts."""
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
@@ -104,7 +104,7 @@ async def items(db: Db, ids: Sequence[UUID]) -> list[AccessRequestItem]:
 
 
 def of_event(event_id: UUID) -> Whole[AccessRequestItem]:
-    """List the requests of a personnel event by number, to be exported."""
+    """List the requests of a personnel event by number, for an export."""
     return whole(
         _item,
         f"""SELECT {LISTED} WHERE r.id IN (SELECT request_id FROM related_items WHERE item_id = %(id)s)
@@ -198,7 +198,7 @@ _DETAILS = f"""
 
 
 async def details(db: Db, ids: Sequence[UUID]) -> list[AccessRequestDetail]:
-    """Return requests by number."""
+    """Return the details of requests, in number order."""
     return [_detail(row) for row in await fetch_rows(db, _DETAILS, ids=list(ids))]
 
 
@@ -218,7 +218,7 @@ def _detail(row: Sequence[Any]) -> AccessRequestDetail:
 
 
 def _rules(responses: Iterable[_StoredResponse], *, is_over: bool) -> list[Rule]:
-    """Group responses by rule. A finished request no longer waits, so its pending reviewers are left out."""
+    """Group responses by rule. A finished request no longer waits, so its pending reviewers are omitted."""
 
     def shown(asked: Iterable[_StoredResponse]) -> list[ReviewerResponse]:
         return [

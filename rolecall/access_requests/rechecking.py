@@ -1,8 +1,8 @@
-"""Check stored requests again against the rules that keep duties apart: at approval and start, and after a change of
-rules, of duties or of what people hold, or after a removal was canceled.
+"""Check stored requests again against the rules that keep duties apart.
 
-A request of an event counts on what other requests of the event remove, and on control duties that the end of the same
-leave restores. It waits until they are provisioned.
+That happens at approval and start, after a change of rules, duties or what people hold, and after a removal was
+canceled. A request of an event counts on what other requests of the event remove, and on control duties that the end of
+the same leave restores; it waits until they are provisioned.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -39,20 +39,20 @@ _Controls = Mapping[UUID, set[UUID]]
 
 
 class RecordedConflict(msgspec.Struct, frozen=True):
-    """A conflict that a request was known to create for a person; `owner_id` owned the rule at that time."""
+    """A conflict that a request was known to create for a person; `owner_id` is the owner of the rule at that time."""
 
     response: RuleResponse
     owner_id: UUID | None
     duties: frozenset[UUID]
 
     def covers(self, conflict: PotentialConflict, duties: frozenset[UUID]) -> bool:
-        """Return whether it has at least this response and these duties, and the owner was asked if it needs that."""
+        """Return whether this record covers response and duties, and the current owner was asked if necessary."""
         is_asked = conflict.response is RuleResponse.WARN or conflict.owner_id == self.owner_id
         return _STRICTNESS(self.response) >= _STRICTNESS(conflict.response) and duties <= self.duties and is_asked
 
 
 class StoredRequest(msgspec.Struct, frozen=True):
-    """A request as it would be if it were made now, with the access that reviewers lowered it to.
+    """A request as if it were made now, with the access that reviewers lowered it to.
 
     `recorded` are the conflicts that it was known to create, by rule and person.
     """
@@ -65,13 +65,13 @@ class StoredRequest(msgspec.Struct, frozen=True):
     recorded: dict[tuple[UUID, UUID], RecordedConflict]
 
     def is_known(self, found: FoundConflict) -> bool:
-        """Return whether the conflict was recorded for each of these people."""
+        """Return whether the conflict was recorded for each of its people."""
         known = {id: self.recorded.get((found.conflict.rule_id, id)) for id in found.people}
         return all(one and one.covers(found.conflict, found.people[id]) for id, one in known.items())
 
 
 class ConflictVerdict(msgspec.Struct, frozen=True):
-    """The conflicts that a stored request would newly create, by what follows; `waits` says what it waits for."""
+    """The conflicts that a stored request would newly create, by consequence; `waits` says what it waits for."""
 
     request: StoredRequest
     refused: list[FoundConflict]
@@ -85,7 +85,7 @@ class ConflictVerdict(msgspec.Struct, frozen=True):
 
 
 class _Case(msgspec.Struct, frozen=True):
-    """A request and a person: `now`, and `later`, after other requests of the same event are provisioned.
+    """A request and a person, checked as of `now` and as of `later`, after other requests of the event are provisioned.
 
     `awaited` are the numbers of those requests.
     """
@@ -98,7 +98,7 @@ class _Case(msgspec.Struct, frozen=True):
 
 
 async def recheck(db: Db, ids: Iterable[UUID]) -> dict[UUID, ConflictVerdict]:
-    """Return a verdict for each stored request that would create a conflict which is not recorded, or that must wait.
+    """Return a verdict for each stored request that would create a conflict not yet recorded, or that must wait.
 
     The caller must lock the requests first. The check locks the people until the transaction ends.
     """
@@ -154,7 +154,7 @@ def _case(
 
 
 def _after(proposal: AccessProposal, own: CheckedRequest, others: Sequence[OtherRequest]) -> AccessProposal:
-    """Add what other requests of the same event remove, and what they restore."""
+    """Add to the proposal what other requests of the same event remove and restore."""
     return msgspec.structs.replace(
         proposal,
         losses=merged((own.changes.losses, *(each.changes.losses for each in others))),
@@ -163,17 +163,17 @@ def _after(proposal: AccessProposal, own: CheckedRequest, others: Sequence[Other
 
 
 def _helps(action: RequestAction, changes: GainsAndLosses, others: GainsAndLosses, controls: _Controls) -> bool:
-    """Return whether another request of the event may count on one: it removes duties, or restores their control."""
+    """Return whether another request may depend on this one: it removes duties, or restores their control duty."""
     given = set[UUID]().union(*others.given.values())
     restored = set[UUID]().union(*changes.given.values()) if action is RequestAction.RESTORE else set[UUID]()
     return bool(changes.losses) or any(controls[duty] & given for duty in restored & controls.keys())
 
 
 def _may_wait_for(other: OtherRequest, own: CheckedRequest, controls: _Controls) -> bool:
-    """Return False for the earlier of two requests that might wait for each other.
+    """Return whether a request may wait for another one; of two that could wait for each other, only the later may.
 
-    That is so if each gives duties and the other may count on it. Requests of an event that give and remove duties are
-    split when they are made; a rule may have come later.
+    Both can wait if each gives duties and helps the other. Requests of an event that give and remove duties are split
+    when they are made, but a rule may have been added later.
     """
     both = (
         (own.new.action, own.changes, other.changes),
@@ -202,7 +202,7 @@ async def _verdicts(db: Db, cases: Sequence[_Case]) -> list[ConflictVerdict]:
 
 
 def _own(case: _Case, found: Sequence[FoundConflict]) -> list[FoundConflict]:
-    """Return the conflicts that are due to the request itself and not recorded with it."""
+    """Return the conflicts that the request itself causes and that are not recorded for it."""
     own = case.own.changes.losses.keys()
     return [each for each in found if (each.gains or each.losses & own) and not case.request.is_known(each)]
 
@@ -227,9 +227,9 @@ def _reason_to_wait(conflict: PotentialConflict, numbers: Sequence[int]) -> str:
 
 
 async def refuse_new_conflicts(db: Db, request_id: UUID, before: ConflictVerdict | None) -> None:
-    """Refuse lowered access that would create a conflict which the request did not have, as without its control duty.
+    """Refuse lowered access that would create a conflict that the request did not have, such as without a control duty.
 
-    The rule's owner was not asked about it; a rule that only warns refuses nothing.
+    The owner of the rule was not asked about it. Rules that only warn refuse nothing.
     """
     verdict = (await recheck(db, [request_id])).get(request_id)
     known = {each.conflict.rule_id for each in (*before.refused, *before.asked)} if before else set[UUID]()

@@ -45,7 +45,7 @@ class _RequestTarget(msgspec.Struct, frozen=True):
 
 
 async def read_request(db: Db, raw: Json, facts: Facts) -> tuple[NewRequest | None, list[Problem]]:
-    """Return the request, enriched with imported data, or None if too little is valid; and the problems found."""
+    """Return the request, enriched with imported data, or None if too little of it is valid; and the problems found."""
     fields = valid_fields(NewRequestBody, raw, facts)
     entries = valid_entries(PrivilegeBody, raw.get("privileges"), facts, most=MOST_PRIVILEGES)
     problems = [] if _is_given(raw, "identityId") != _is_given(raw, "group") else [_ONE_TARGET]
@@ -54,7 +54,7 @@ async def read_request(db: Db, raw: Json, facts: Facts) -> tuple[NewRequest | No
         return None, problems
     target = await _find_target(db, application_id, fields)
     problems += target.problems
-    # A Restore is matched with suspensions instead: they may name privileges that have left the catalogue.
+    # A Restore is checked against suspensions instead, because they may name privileges that have left the catalogue.
     sought = {} if action is RequestAction.RESTORE else entries
     names, unknown = await _names(db, application_id, sought)
     problems += unknown
@@ -80,7 +80,7 @@ async def read_request(db: Db, raw: Json, facts: Facts) -> tuple[NewRequest | No
 
 
 def _is_given(raw: Json, field: str) -> bool:
-    """Return whether a field has a value, by the rule of the body's own validation."""
+    """Return whether the body has a value for a field, by the same rule as its validation."""
     value = raw.get(field)
     return value is not None and not (isinstance(value, str) and is_blank(value))
 
@@ -92,7 +92,7 @@ def _privilege(name: PermissionName, access: Access) -> NewPrivilege:
 async def _names(
     db: Db, application_id: UUID, entries: Mapping[int, PrivilegeBody]
 ) -> tuple[list[PermissionName], list[Problem]]:
-    """Return names in the application's spelling, and a problem for each name that its catalogue lacks."""
+    """Return names in the application's spelling, and a problem for each name that is not in its catalogue."""
     found = await look_up_permissions(db, [(application_id, entry.key) for entry in entries.values()])
     names = [lookup.name for lookup in found]
     problems = [
@@ -100,7 +100,7 @@ async def _names(
         for place, lookup in zip(entries, found, strict=True)
         if lookup.complaint
     ]
-    # Validation of the body reports names that are spelled identically.
+    # Validation of the body already reports names that are spelled identically.
     written = {entry.key for entry in entries.values()}
     if len(set(names)) < len(names) and len(written) == len(entries):
         problems.append(TWICE)
@@ -123,7 +123,7 @@ async def _find_target(db: Db, application_id: UUID, fields: Mapping[str, Any]) 
 async def _find_account(
     db: Db, application_id: UUID, identity_id: UUID, name: str, action: RequestAction | None
 ) -> _RequestTarget:
-    """Find the named account; reject names that would show reviewers the wrong person or the wrong account."""
+    """Find the named account; refuse names that would show reviewers the wrong person or account."""
     rows = await fetch_rows(
         db,
         """SELECT a.username, a.identity_id FROM accounts a
@@ -141,7 +141,7 @@ async def _find_account(
         complaint = f"Target name looks like account {rows[0][0]}: name that account exactly" if rows else None
         return _RequestTarget(identity_id, name, [Problem("targetName", complaint)] if complaint else ())
     username, owner = same[0]
-    # An exact spelling means that account, although another one may differ by case alone.
+    # An exact spelling means that account, even if another one differs only in case.
     meant = same[:1] if username == name else same
     others = [username for username, owner in meant if owner not in (None, identity_id)]
     if others:
@@ -154,7 +154,7 @@ async def _find_account(
 
 
 async def _check_identity(db: Db, new: NewRequest) -> list[Problem]:
-    """Reject a request that would give access to an inactive identity; access may still be removed."""
+    """Refuse a request that would give access to an inactive identity. Access may still be removed."""
     if new.identity_id is None or not gives_access(new.action, [each.requested_access for each in new.privileges]):
         return []
     identity = await identities.get(db, str(new.identity_id))

@@ -1,9 +1,9 @@
-"""List the requests that concern a person: about them, their people or applications, made by or assigned to them, or
-pending their response.
+"""List the requests that concern a person.
 
-A page shows the newest requests up to a limit, found through the index of each relation, so that its cost does not grow
-with the number of requests. Only the keys are read until the page is known: they are in the indexes, and the rows are
-not. An application or a person as filter leads to the exact list; exports have no limit.
+These are requests about them, their people or their applications, made by them, assigned to them, or waiting for their
+response. A page shows the newest requests up to a limit. Each relation is read through its index, so the cost does not
+grow with the number of requests; rows are read only for the page. With an application or a person as filter the list is
+exact; exports have no limit.
 """
 
 from typing import Any
@@ -40,7 +40,7 @@ _SOURCES = (
 
 
 def _found(filters: dict[str, Any], *, is_limited: bool) -> str:
-    """Return a WITH clause `found` with the key of each request."""
+    """Return a WITH clause `found` with the list key of each request."""
     words = {
         "conditions": "".join(f" AND r.{column} = %({column})s" for column in filters),
         "newest": f" ORDER BY r.list_key DESC LIMIT {MOST_LISTED}" if is_limited else "",
@@ -71,7 +71,7 @@ async def _hides_some(db: Db, me: UUID, application_id: UUID | None) -> bool:
 
 
 def _reviewers(caller: Caller) -> dict[str, list[Any]]:
-    """Return those for whom a person responds, with the type of each: themselves, and whom they stand in for."""
+    """Return the reviewers as whom a person responds, with types: the person, and people they stand in for."""
     pairs = [(caller.id, str(type)) for type in RequirementType] + sorted(caller.stands_in_for)
     return {"reviewers": [id for id, _ in pairs], "types": [type for _, type in pairs]}
 
@@ -106,7 +106,7 @@ _MOST_ABOUT = 20
 
 
 async def about(db: Db, entitlement: EntitlementItem, caller: Caller) -> list[AccessRequestDetail]:
-    """Find the newest requests about an entitlement; limited people do not see those of their own offboarding."""
+    """Return the newest requests about an entitlement; limited people do not see those of their own offboarding."""
     rows = await fetch_rows(
         db,
         f"""SELECT r.id FROM access_requests r JOIN privileges p ON p.request_id = r.id

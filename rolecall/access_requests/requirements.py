@@ -16,7 +16,7 @@ from rolecall.duties.prevention import PotentialConflict
 from rolecall.settings.policy import ApprovalRule, Level, RequirementType, Responder
 from rolecall.work_items.shapes import PersonReference
 
-# The reviewer of last resort, while the console has no administrator.
+# The reviewer of last resort, if no administrator is available.
 ADMINISTRATORS = PersonReference(UUID(int=1), "Administrators")
 
 _UNAVAILABLE = {
@@ -35,7 +35,7 @@ class RuleReviewers(msgspec.Struct, frozen=True):
     reviewers: list[PersonReference]
     # The approval was given before the request was made.
     is_met: bool = False
-    # The rule that keeps duties apart whose owner approves.
+    # The duty rule whose owner approves.
     duty_rule_id: UUID | None = None
 
 
@@ -57,7 +57,8 @@ class People(msgspec.Struct, frozen=True):
         application = self.applications[new.application_id]
         match rule.responder:
             case Responder.SUPERVISOR:
-                # The caller chose the identity of an unmatched account, and with it the supervisor.
+                # The caller chose the identity of an unmatched account, and thereby the supervisor, who is therefore
+                # not asked.
                 return [self.supervisors[new.identity_id]] if new.identity_id and not new.is_unmatched else []
             case Responder.OWNER:
                 return [application.owner_id]
@@ -80,7 +81,8 @@ def reviewers_of(
 ) -> list[RuleReviewers]:
     """Apply the rules of the policy, and exclude the reporter, the affected identity and people in conflict.
 
-    A request that would create conflicts is as risky as their rules, and needs the rules' owners where a rule says so.
+    A request that would create conflicts is as risky as their rules, and needs the approval of the owners of rules that
+    do more than warn.
     """
     raises = new.raises_access()
     risk = max((new.risk(), *(each.risk for each in conflicts)), key=list(Level).index)
@@ -101,7 +103,7 @@ def reviewers_of(
             asked.append(RuleReviewers(rule.type, reason, reviewers))
     if new.approvals:
         asked = [*map(_met, new.approvals), *(rule for rule in asked if rule.type is not RequirementType.APPROVE)]
-    # A rule that blocks refuses gains before; what is left takes a control away.
+    # Gains that a rule blocks were refused before, so a conflict of such a rule here is the loss of a control duty.
     asked += [rule_owner(each, own, people) for each in conflicts if each.response is not RuleResponse.WARN]
     if all(rule.type != RequirementType.RESOLVE for rule in asked):
         administrators = people.available(people.administrators, own) or [ADMINISTRATORS]
@@ -115,7 +117,7 @@ def _met(approval: PriorApproval) -> RuleReviewers:
 
 
 def rule_owner(conflict: PotentialConflict, own: set[UUID | None], people: People) -> RuleReviewers:
-    """Ask the owner of a rule of separation of duties, or else the administrators."""
+    """Ask the owner of a duty rule or, if that is impossible, the administrators."""
     reason = f"The owner of the rule {conflict.rule} approves access that would combine {' and '.join(conflict.duties)}"
     if owner := people.available([conflict.owner_id], own):
         return RuleReviewers(RequirementType.APPROVE, reason, owner, duty_rule_id=conflict.rule_id)

@@ -59,7 +59,7 @@ async def get_access_request(pool: Pool, id: str) -> AccessRequestDetail:
 
 @operation("GET", "/{id:str}/conflicts", scope=_READ, tags=_ADDED)
 async def get_access_request_conflicts(db: Db, id: str) -> RequestConflicts:
-    """List the conflicts of duties that an access request would create, as found when it was made."""
+    """List the conflicts of duties that an access request would create, as found at the last check."""
     request = await queries.get(db, id)
     return await queries.conflicts_of(db, request.id)
 
@@ -88,7 +88,7 @@ async def list_leftovers(db: Db, query: dict[str, Any]) -> Page[LeftoverItem]:
     return await queries.leftovers(db, query["page"])
 
 
-# The action is the operation: its name, type hints and docstring are those of the OpenAPI document.
+# The actions themselves are the operations, so their names, type hints and docstrings appear in the OpenAPI document.
 _BODIES: dict[Any, type[Body]] = {
     actions.respond: RespondBody,
     actions.assign: AssignBody,

@@ -60,9 +60,9 @@ async def conflicts_created(db: Db, news: Sequence[NewRequest]) -> list[list[Fou
 def _proposal(
     requests: Sequence[CheckedRequest], place: int, id: UUID, others: Sequence[OtherRequest]
 ) -> AccessProposal:
-    """Combine the changes of a request with those of requests for the same person that were made together.
+    """Combine the changes of a request with those of requests for the same person that are made together.
 
-    What those requests remove on a later day is `leaving`: the person holds it until then.
+    What the others remove on another day is `leaving`, because the person holds it until then.
     """
     mine = requests[place]
     who, start = mine.new.identity_id, mine.new.scheduled_start or 0
@@ -84,7 +84,7 @@ def _proposal(
 def refusals(new: NewRequest, found: Sequence[FoundConflict]) -> list[Problem]:
     """Return a problem for each rule that blocks the request, at the privilege that would create the conflict.
 
-    A request that removes a control duty is never refused: the rule's owner approves it.
+    A request that removes a control duty is never refused, because the rule's owner approves it.
     """
     return [
         Problem(
@@ -101,7 +101,7 @@ def _places(new: NewRequest, gains: frozenset[ProposedAccess]) -> list[int]:
 
 
 def without_refused(new: NewRequest, found: Sequence[FoundConflict]) -> tuple[NewRequest | None, list[str]]:
-    """Remove the privileges that a rule blocks; None if none remain. Also return what was left out, and why."""
+    """Remove the privileges that a rule blocks, and return why. The request is None if no privilege remains."""
     blocking = [each for each in found if each.conflict.response is RuleResponse.BLOCK]
     refused = {place: each.conflict for each in blocking for place in _places(new, each.gains)}
     kept = [each for place, each in enumerate(new.privileges) if place not in refused]
@@ -113,9 +113,9 @@ def without_refused(new: NewRequest, found: Sequence[FoundConflict]) -> tuple[Ne
 
 
 async def split(db: Db, news: Sequence[NewRequest]) -> list[NewRequest]:
-    """Split enriched requests of one event that each give and remove duties, if there are several.
+    """Split requests of one event that each give and remove duties, if there are several.
 
-    The parts that remove access can be provisioned at once. Otherwise the requests would wait for each other.
+    The parts that remove access can be provisioned at once. Without the split, the requests would wait for each other.
     """
     of_groups = await open_access.take_turns_of_nesting(db, of_groups=False)
     if of_groups is None:
@@ -128,7 +128,7 @@ async def split(db: Db, news: Sequence[NewRequest]) -> list[NewRequest]:
 
 
 def _parts(request: CheckedRequest) -> list[NewRequest]:
-    """Return the request for what removes access, and the one for the rest, if there is any."""
+    """Return one request for the privileges that remove access, and one for the rest, if there are any."""
     new, lost = request.new, request.changes.losses
     removes = [
         each.requested_access in (Access.NONE, Access.DENY) or change_of(new, each).before in lost
@@ -142,7 +142,7 @@ def _parts(request: CheckedRequest) -> list[NewRequest]:
 
 
 class AllowedRequests(msgspec.Struct, frozen=True):
-    """Requests without what rules block, the conflicts that they would still create, and what was left out."""
+    """Requests without the privileges that rules block, the conflicts that remain, and what was left out and why."""
 
     requests: list[NewRequest]
     conflicts: list[list[FoundConflict]]
@@ -150,9 +150,9 @@ class AllowedRequests(msgspec.Struct, frozen=True):
 
 
 async def allowed_of_event(db: Db, planned: Sequence[NewRequest]) -> AllowedRequests:
-    """Return the requests that an event creates for its plan; its preview shows the same.
+    """Return the requests that an event creates for its plan; the preview of the event uses it too.
 
-    What rules block is left out, until nothing more is: it may be the control duty of another rule.
+    Remove what rules block until nothing more is blocked: a removed privilege may be the control duty of another rule.
     """
     news = await split(db, await enrich(db, planned))
     said: list[str] = []
@@ -177,7 +177,7 @@ def in_conflict(found: Iterable[FoundConflict]) -> frozenset[UUID]:
 def people_rows(
     id: UUID, found: Sequence[FoundConflict], asked: Sequence[RuleReviewers], first: int = 0
 ) -> list[dict[str, Any]]:
-    """Return the rows of who would be in conflict; `asked` are the rules of the request, numbered from `first`."""
+    """Return the rows of people who would be in conflict; `asked` are rules of the request, numbered from `first`."""
     numbers = {rule.duty_rule_id: number for number, rule in enumerate(asked, first)}
     return [
         {

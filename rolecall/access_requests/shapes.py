@@ -1,4 +1,4 @@
-"""Shapes of access requests: details, list items and the bodies of their verbs."""
+"""Responses for access requests and the request bodies of their verbs."""
 
 from datetime import datetime
 from typing import Annotated, Generic, Literal, TypeVar
@@ -108,7 +108,7 @@ class AccessModelReference(msgspec.Struct, rename="camel"):
 
 
 class _Request(msgspec.Struct, Generic[T], rename="camel"):
-    """The fields that all shapes of a request share; they differ in how much of the target they show."""
+    """The fields that all forms of a request share; they differ in how much of the target they show."""
 
     id: UUID
     kind: Literal["Access Request"]
@@ -136,9 +136,9 @@ class AccessRequestItem(_Request[ItemTarget]):
 
 
 class RequestConflict(msgspec.Struct, rename="camel"):
-    """A conflict of duties that a request would create, and what the rule says to it.
+    """A conflict of duties that a request would create, and the response of the rule.
 
-    `waitingFor` are the people who must approve it, and have not: the owner of the rule or others instead.
+    `waitingFor` are the people who still must approve it: the owner of the rule, or others in their place.
     """
 
     rule_id: UUID
@@ -223,7 +223,7 @@ class VerbBody(Body):
 class RespondBody(VerbBody):
     """The response of a reviewer; without `reviewerId` it is the caller's own.
 
-    `standInId` is the person who responded for the reviewer, if a token records it for them.
+    `standInId` is the person who responded for the reviewer, if a token records it.
     """
 
     type: Annotated[RequirementType, one_of(RequirementType)]

@@ -1,4 +1,4 @@
-"""Create requests over HTTP and read their completed privileges."""
+"""Helpers that create requests over HTTP and read their completed privileges."""
 
 from typing import Any
 from uuid import UUID

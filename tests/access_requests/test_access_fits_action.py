@@ -1,4 +1,4 @@
-"""Test that access fits the action: Remove and Suspend lower it, Restore gives it back, raises need approval."""
+"""Test that access fits the action: Remove and Suspend lower it, Restore gives it back, and raises need approval."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -219,7 +219,7 @@ async def test_everything_suspended_is_restored_in_the_order_it_was_suspended(
     assert [name for name, *_ in asked(request)] == ["Post", "Close", "Read"]
 
 
-async def test_privilege_is_restored_once_however_it_is_spelled(client: httpx2.AsyncClient, cast: Cast) -> None:
+async def test_privilege_is_restored_once_in_any_spelling(client: httpx2.AsyncClient, cast: Cast) -> None:
     await suspended(client, cast, named("Post"))
 
     answer = await ask(client, cast, "Restore", named("Post"), named("POST"))
@@ -381,10 +381,10 @@ async def test_request_that_would_raise_access_by_its_start_is_canceled(
     assert [request["status"] for request in others] == ["Open", "Open", "Open", "Scheduled"]
 
 
-async def test_removal_starts_although_the_access_is_denied_by_then(
+async def test_removal_starts_although_the_access_was_denied_meanwhile(
     client: httpx2.AsyncClient, db: Db, config: Config, cast: Cast
 ) -> None:
-    """Otherwise a denied privilege would keep the account of a leaver."""
+    """Otherwise a denied privilege would keep the account of a leaver from being removed."""
     clock.travel_to(NOON)
     later = (NOON + timedelta(days=3)).isoformat()
     request = await ask(client, cast, "Remove", named("Post", "None"), scheduledStart=later)

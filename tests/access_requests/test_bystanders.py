@@ -1,4 +1,4 @@
-"""What happens to one request leaves all others as they are."""
+"""Test that a change of one request leaves all others unchanged."""
 
 from typing import Any
 from uuid import UUID
@@ -85,7 +85,7 @@ async def test_reviewer_of_another_request_is_not_asked(client: httpx2.AsyncClie
         assert answer.json()["errors"] == [{"field": "reviewerId", "message": message}]
 
 
-async def test_token_that_resolved_unasked_is_not_asked_to(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_token_that_resolved_without_being_asked_is_not_asked_later(client: httpx2.AsyncClient, db: Db) -> None:
     id = await a_request_that_is(client, db, "Resolved", await a_cast(db))
 
     answer = await do(client, id, "respond", type="Resolve", response="Approved")
@@ -103,7 +103,7 @@ async def test_response_is_refused_in_a_status_that_awaits_another(client: httpx
     assert answer.json()["message"] == "An access request that is Pending does not wait for a response of type Resolve"
 
 
-async def test_access_is_lowered_in_its_own_request_alone(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_access_is_lowered_only_in_its_own_request(client: httpx2.AsyncClient, db: Db) -> None:
     cast = await a_cast(db)
     bystander = await a_request_about(db, cast, "CRM", *SALES)
     id = await a_request_about(db, cast, "ERP", *reversed(SALES[:1]))

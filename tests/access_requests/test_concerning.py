@@ -1,4 +1,4 @@
-"""Test which requests a person without a role sees and makes."""
+"""Test which requests a person without a role can see and make."""
 
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
@@ -123,7 +123,7 @@ async def test_filters_narrow_the_list(db: Db, scene: Scene) -> None:
     assert (unseen.items, unseen.total_count) == ([], 0)
 
 
-async def test_reviewer_and_their_stand_in_see_requests_that_wait_for_them(db: Db, scene: Scene) -> None:
+async def test_reviewer_and_stand_in_see_requests_that_wait_for_the_reviewer(db: Db, scene: Scene) -> None:
     await execute(db, "UPDATE identities SET supervisor_id = NULL WHERE id = %(id)s", id=scene.zoe)
     asked = ["of a stranger", *NEWEST_FIRST[:5]]
     eve = await an_identity(db, "Eve", "Moneypenny")

@@ -1,4 +1,4 @@
-"""Test concurrent decisions: the history of each request is one legal path, and every response matches it."""
+"""Test concurrent decisions: the history of each request is one legal path, and every response agrees with it."""
 
 import asyncio
 import os
@@ -23,7 +23,7 @@ DECISIONS = int(os.environ.get("ROLECALL_DECISIONS", "1000"))
 REQUESTS, CONNECTIONS = DECISIONS // 10, 16
 
 NOT_DONE = {"Pending", "Scheduled", "Open", "Snoozed", "Resolved"}
-# Per activity entry: the statuses before it, the status after it (None: unchanged), and its event.
+# For each activity entry: the statuses before it, the status after it (None if unchanged), and its event.
 ENTRIES: dict[str, tuple[set[str], str | None, str | None]] = {
     "Response": ({"Pending"}, None, None),
     "Approved": ({"Pending"}, "Scheduled", "Approved"),

@@ -1,4 +1,4 @@
-"""Names that are not in the catalogue, but look like access that a rule keeps apart from other access."""
+"""Test names that are not in the catalogue but look like access that a rule keeps apart from other access."""
 
 from uuid import UUID
 
@@ -26,7 +26,7 @@ async def ask(client: httpx2.AsyncClient, bank: UUID, who: UUID, **privilege: st
 
 
 @pytest.mark.parametrize("name", SPELLINGS)
-async def test_permission_does_not_pass_for_a_group_of_an_application_without_groups(
+async def test_permission_is_not_taken_for_a_group_in_an_application_without_groups(
     client: httpx2.AsyncClient, db: Db, name: str
 ) -> None:
     bank, ann, bea = await an_application(db, "Bank"), await an_identity(db, "Ann"), await an_identity(db, "Bea")
@@ -46,7 +46,7 @@ async def test_permission_does_not_pass_for_a_group_of_an_application_without_gr
 
 @pytest.mark.parametrize("header", ["Wires", "", "Group", " w\u0456res"])
 @pytest.mark.parametrize("name", SPELLINGS)
-async def test_name_that_no_import_has_shown_is_compared_by_its_look(
+async def test_name_that_no_import_has_shown_is_compared_by_appearance(
     client: httpx2.AsyncClient, db: Db, header: str, name: str
 ) -> None:
     bank, ann = await an_application(db, "Bank"), await an_identity(db, "Ann")

@@ -1,4 +1,4 @@
-"""Access that comes back after a completed request took it away."""
+"""Test access that comes back after a completed request removed it."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -26,13 +26,13 @@ async def ledger(db: Db) -> UUID:
 
 
 async def a_request(db: Db, application: UUID, name: str, action: str = "Remove", **fields: Any) -> UUID:
-    """Completed two hours before noon unless `status` and `at` say otherwise."""
+    """Create a request, completed two hours before noon unless `status` and `at` say otherwise."""
     status, at = fields.pop("status", "Completed"), fields.pop("at", NOON - 2 * HOUR)
     fields = {"privileges": [], **fields}
     id = await an_access_request(
         db, action, application_id=application, target_name=name, now=NOON - 3 * HOUR, **fields
     )
-    # Approved access is what the request asks for.
+    # The access is approved as requested.
     await execute(db, "UPDATE privileges SET approved_access = requested_access WHERE request_id = %(id)s", id=id)
     await execute(
         db, "UPDATE access_requests SET status = %(s)s, completed_on = %(at)s WHERE id = %(id)s", s=status, at=at, id=id
@@ -82,7 +82,7 @@ async def test_each_action_that_takes_access_away_can_drift(db: Db, ledger: UUID
     assert await drifted(db, run) == [id]
 
 
-async def test_access_that_stays_away_is_no_drift(db: Db, ledger: UUID) -> None:
+async def test_access_that_stays_removed_is_no_drift(db: Db, ledger: UUID) -> None:
     await a_request(db, ledger, "ada", "Change", privileges=[NO_POSTERS])
     run = await finish_import(db, ledger, *FILES, at=NOON)
     await an_account(db, ledger, "ada", None, groups=("Others",), run=run)

@@ -1,4 +1,4 @@
-"""Test how the privileges of a new request are rated, also through nested groups."""
+"""Test how the privileges of a new request are rated, including through nested groups."""
 
 from uuid import UUID
 

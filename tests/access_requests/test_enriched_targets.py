@@ -56,7 +56,7 @@ Target = tuple[UUID, UUID | None, str | None]
 
 
 async def end_versions(db: Db, run: int) -> None:
-    """Let an import change the metadata of every account and group."""
+    """Import other metadata for every account and group."""
     for table in ("account_versions", "group_versions"):
         await execute(db, f"UPDATE {table} SET until_import = %(run)s", run=run)
         await execute(
@@ -68,7 +68,7 @@ async def end_versions(db: Db, run: int) -> None:
         )
 
 
-async def test_target_is_the_account_or_group_that_is_meant(db: Db) -> None:
+async def test_target_is_the_named_account_or_group_or_the_identitys_account(db: Db) -> None:
     ledger, wiki = await an_application(db, "Ledger"), await an_application(db, "Wiki")
     ada, bo = await an_identity(db), await an_identity(db, "Bo", "Boss")
     run = await a_finished_import(db, ledger)

@@ -1,4 +1,4 @@
-"""Ways around the check of duties before access is given: other accounts, controls, timing and groups."""
+"""Test attempts to evade the check of duties: with other accounts, control duties, timing and groups."""
 
 import asyncio
 from typing import Any
@@ -52,7 +52,7 @@ async def test_control_duty_that_is_only_requested_controls_nothing(client: http
     assert [each.status_code for each in (control, alone, together)] == [201, 400, 201]
 
 
-async def test_two_requests_at_once_see_each_other(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_two_concurrent_requests_see_each_other(client: httpx2.AsyncClient, db: Db) -> None:
     company = await a_company(db, response="Block")
     other = await an_identity(db, "Finn", "Santos")
 
@@ -65,7 +65,7 @@ async def test_two_requests_at_once_see_each_other(client: httpx2.AsyncClient, d
 
 
 async def second_of_two(client: httpx2.AsyncClient, db: Db, first: Any, second: Any) -> httpx2.Response:
-    """Send a request while another one, made before it, is not committed yet."""
+    """Send a request while an earlier one is not committed yet."""
     async with db.transaction():
         await actions.request_access(db, CLERK, first, facts())
         sent = asyncio.create_task(client.post(URL, json=second))
@@ -100,7 +100,7 @@ async def test_completed_request_counts_until_an_import_could_show_its_access(
     )
 
     before = await ask(client, company, other, "Approvers")
-    # The import shows that the access never came.
+    # The import shows that the access was never given.
     await finish_again(db, await a_finished_import(db, company.ledger))
     after = await ask(client, company, other, "Approvers")
 
@@ -115,7 +115,7 @@ async def test_group_cannot_be_given_what_its_members_must_not_have(client: http
         body = {"action": "Add", "applicationId": str(company.ledger), "group": group, "privileges": privileges}
         return await client.post(URL, json=body)
 
-    # Noor is in Officers; Juniors, with Sofia, who is in conflict already, is below it.
+    # Noor is in Officers. Juniors is below it, with Sofia, who is already in conflict.
     refused, allowed = await give("Officers"), await give("Juniors")
 
     assert (refused.status_code, allowed.status_code) == (400, 201), allowed.text
@@ -183,7 +183,7 @@ async def test_request_of_an_empty_group_and_a_membership_wait_for_each_other(
 
 
 async def with_control(client: httpx2.AsyncClient, db: Db, response: str) -> Company:
-    """Let Noor hold both duties under a control: she is in the group Reviewers."""
+    """Let Noor hold both duties under a control duty, which the group Reviewers gives her."""
     company = await a_company(db, response=response)
     await some_groups(db, company.ledger, {"Reviewers": ""}, company.run)
     review = await a_duty(db, "Review", {"group": "Reviewers"})
@@ -308,7 +308,7 @@ async def test_pattern_counts_its_lowest_access_also_for_a_permission_that_no_im
 
 
 @pytest.mark.parametrize(("action", "count"), [(RequestAction.RESTORE, 0), (RequestAction.ADD, 1)])
-async def test_control_of_another_application_counts_if_the_same_leave_gives_it_back(
+async def test_control_of_another_application_counts_if_the_same_leave_restores_it(
     client: httpx2.AsyncClient, db: Db, action: RequestAction, count: int
 ) -> None:
     company = await a_company(db, response="Block")
@@ -329,7 +329,7 @@ async def test_control_of_another_application_counts_if_the_same_leave_gives_it_
     assert [len(each) for each in found] == [count, 0]
 
 
-async def test_approver_does_not_lower_the_control_duty_of_the_access_beside_it(
+async def test_approver_cannot_lower_the_control_duty_of_other_access_in_the_request(
     client: httpx2.AsyncClient, db: Db
 ) -> None:
     company = await a_company(db, response="Block")

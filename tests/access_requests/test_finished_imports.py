@@ -1,4 +1,4 @@
-"""Which finished imports are compared with requests, and how often."""
+"""Test which finished imports are compared with requests, and how often."""
 
 from datetime import UTC, datetime
 from uuid import UUID

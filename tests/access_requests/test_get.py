@@ -118,7 +118,7 @@ async def test_detail_takes_one_statement_regardless_of_its_size(clean_database:
         ("Canceled", []),
     ],
 )
-async def test_finished_request_waits_for_no_one(
+async def test_finished_request_has_no_pending_reviewers(
     client: httpx2.AsyncClient, db: Db, status: str, responses: list[str]
 ) -> None:
     request = await detail_of(client, await a_request_that_is(client, db, status, await a_cast(db)))

@@ -1,4 +1,4 @@
-"""What an import proves or contradicts of a request."""
+"""Test what an import proves or contradicts about a request."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -52,7 +52,7 @@ async def found(db: Db, ledger: UUID, number: int, id: UUID, files: tuple[Conten
 
 
 async def two_groups(db: Db, ledger: UUID, run: int) -> None:
-    """Posters may close the books; Others may not."""
+    """Let Posters close the books; Others may not."""
     held = (("Books", "Close", "Modify", "None"),)
     await an_account(db, ledger, "bo", None, groups=("Posters", "Others"), permissions=held, run=run)
     await execute(
@@ -97,11 +97,11 @@ async def test_group_that_an_import_ended_is_gone(db: Db, ledger: UUID) -> None:
 
     assert still_there.contradictions == ["Posters still exists"]
     assert gone.is_proved
-    # As the import before showed it.
+    # As the previous import showed it.
     assert (await found(db, ledger, run, ids[1])).contradictions == ["Others still exists"]
 
 
-async def test_files_decide_only_what_they_are_about(db: Db, ledger: UUID) -> None:
+async def test_files_decide_only_about_their_own_content(db: Db, ledger: UUID) -> None:
     run = await a_finished_import(db, ledger)
     await two_groups(db, ledger, run)
     group = await a_group_request(db, ledger, "Others", "Change", CLOSE)
@@ -158,7 +158,7 @@ async def test_only_an_add_is_judged_by_another_account_of_the_person(db: Db, le
 
     added, changed = await findings(db, ledger, run, *ids)
 
-    # Of several accounts, the first by name.
+    # Of several accounts, the first by name counts.
     assert added.contradictions == ["ada is not active"]
     assert changed.contradictions == ["ada does not exist"]
 
@@ -177,7 +177,7 @@ async def test_membership_is_known_by_the_nomenclature_of_its_group(db: Db, ledg
     assert (await found(db, ledger, run, ids[1], (Content.USERS, Content.PERMISSIONS))).undecided
 
 
-async def test_group_of_another_application_makes_no_membership(db: Db, ledger: UUID) -> None:
+async def test_group_of_another_application_does_not_make_a_privilege_a_membership(db: Db, ledger: UUID) -> None:
     wiki, run = await an_application(db, "Wiki"), await a_finished_import(db, ledger)
     await an_account(db, wiki, "ada", None, groups=("Posters",), run=run)
     await an_account(db, ledger, "ada", None, groups=("Others",), run=run)
@@ -190,7 +190,7 @@ async def test_group_of_another_application_makes_no_membership(db: Db, ledger: 
 
 
 @pytest.mark.parametrize(("held", "back"), [("Deny", []), ("Grant", ["ada still has Books Close"])])
-async def test_denial_is_not_access_that_reappeared_access(db: Db, ledger: UUID, held: str, back: list[str]) -> None:
+async def test_denied_access_has_not_reappeared(db: Db, ledger: UUID, held: str, back: list[str]) -> None:
     run = await a_finished_import(db, ledger)
     await an_account(db, ledger, "ada", None, permissions=(("Books", "Close", held, "None"),), run=run)
     other = NewPrivilege(header="Books", permission="Open", requested_access=Access.MODIFY)
@@ -200,7 +200,7 @@ async def test_denial_is_not_access_that_reappeared_access(db: Db, ledger: UUID,
     assert reappeared_access(request, await imported_state(db, a_run(ledger, run), [request])) == back
 
 
-async def test_change_that_took_nothing_away_cannot_come_back(db: Db, ledger: UUID) -> None:
+async def test_change_that_removed_nothing_has_no_drift(db: Db, ledger: UUID) -> None:
     run = await a_finished_import(db, ledger)
     id = await a_request(db, ledger, "ada", privileges=[CLOSE])
     (request,) = await queries.details(db, [id])

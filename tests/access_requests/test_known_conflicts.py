@@ -1,4 +1,4 @@
-"""What is known of the conflicts of a request: for whom, which duties, and who approved them as owner of the rule."""
+"""Test the recorded conflicts of a request: for whom, which duties, and who approved them as owner of the rule."""
 
 from datetime import UTC, datetime
 from uuid import UUID
@@ -26,7 +26,7 @@ from tests.working import let_the_worker_work
 async def returning_from_leave(client: httpx2.AsyncClient, db: Db) -> list[str]:
     """Let the end of Noor's leave restore Approvers in the ledger and the control duty in another application.
 
-    With Approvers comes the control duty of an unrelated rule.
+    Approvers also gives the control duty of an unrelated rule.
     """
     company = await a_company(db, response="Block")
     await some_groups(db, company.ledger, {"Checkers": ""}, company.run)
@@ -157,7 +157,7 @@ async def test_new_owner_of_a_rule_is_asked_about_what_the_former_one_approved(
     assert (after["status"], approvers(after).count("Hana Makinen")) == ("Pending", 1)
 
 
-async def test_administrators_who_approve_already_are_asked_instead_of_owners_who_left(
+async def test_administrators_who_already_approve_are_asked_in_place_of_owners_who_left(
     client: httpx2.AsyncClient, db: Db, config: Config
 ) -> None:
     company = await a_company(db)

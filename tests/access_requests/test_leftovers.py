@@ -1,4 +1,4 @@
-"""Accounts of people who have left are listed until their removal is requested."""
+"""Test that accounts of people who have left are listed until their removal is requested."""
 
 from typing import Any
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""Transactions that change the same requests in bulk wait for each other and never deadlock."""
+"""Test that transactions that change the same requests in bulk wait for each other and never deadlock."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -23,7 +23,7 @@ ROUNDS, REQUESTS = 9, 6
 
 
 async def a_finished_import_with_resolved_requests(db: Db) -> tuple[UUID, list[UUID]]:
-    """Remove every second account, so that the closed loop verifies and reopens requests alternately."""
+    """Import data without every second account, so that the closed loop verifies and reopens requests alternately."""
     application = await an_application(db, f"Application {datetime.now(UTC)}", priority="High")
     ada, ids = await an_identity(db), []
     for n in range(REQUESTS):
@@ -37,7 +37,7 @@ async def a_finished_import_with_resolved_requests(db: Db) -> tuple[UUID, list[U
 
 
 class Crew:
-    """Run tasks in their own transactions; start each one when the task before it waits for a lock."""
+    """Run tasks in their own transactions; start each one when the previous task waits for a lock."""
 
     def __init__(self, pool: Pool, watcher: Db) -> None:
         self.pool, self.watcher = pool, watcher

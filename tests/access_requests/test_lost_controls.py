@@ -1,4 +1,4 @@
-"""Control duties that requests about groups take away."""
+"""Test control duties that requests about groups take away."""
 
 import httpx2
 import pytest
@@ -10,7 +10,7 @@ from tests.nesting import give, some_groups
 
 
 async def with_control_of_groups(client: httpx2.AsyncClient, db: Db, *patterns: dict[str, str]) -> Company:
-    """Let members of Reviewers review payments, which is the control; Team is within Readers, within Reviewers."""
+    """Let members of Reviewers review payments, the control duty; Team is in Readers, which is in Reviewers."""
     company = await a_company(db, response="Block")
     await some_groups(db, company.ledger, {"Reviewers": "", "Readers": "Reviewers", "Team": "Readers"}, company.run)
     await give(db, company.ledger, "Reviewers", "Review run", company.run)
@@ -51,7 +51,7 @@ LOSSES = {
 
 
 @pytest.mark.parametrize("lost", LOSSES)
-async def test_group_that_loses_the_control_by_an_open_request_gives_none_to_new_members(
+async def test_group_about_to_lose_the_control_does_not_give_it_to_new_members(
     client: httpx2.AsyncClient, db: Db, lost: str
 ) -> None:
     company = await with_control_of_groups(client, db, PERMISSION)

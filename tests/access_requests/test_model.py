@@ -1,4 +1,4 @@
-"""What counts as giving and raising access, and how risky a request is."""
+"""Test which requests give or raise access, and how risky a request is."""
 
 from typing import Any
 
@@ -36,7 +36,7 @@ def asking(access: str, held: str | None = None, risk: Level | None = None) -> N
         ("Suspend", ["Grant"], False),
     ],
 )
-def test_gives_access(action: str, accesses: list[str], expected: bool) -> None:
+def test_request_gives_access_by_action_and_level(action: str, accesses: list[str], expected: bool) -> None:
     assert gives_access(action, accesses) is expected
 
 
@@ -60,7 +60,7 @@ def test_more_access_than_held_raises_it() -> None:
         (a_request("Suspend", asking("Unrestricted", "None")), False),
     ],
 )
-def test_request_that_raises_access(new: NewRequest, expected: bool) -> None:
+def test_request_raises_access_by_action_and_privileges(new: NewRequest, expected: bool) -> None:
     assert new.raises_access() is expected
 
 

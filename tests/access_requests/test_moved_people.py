@@ -1,4 +1,4 @@
-"""People who move to another role, and accounts that match another person, while requests are open."""
+"""Test people who move to another role, and accounts that match another person, while requests are open."""
 
 import asyncio
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""Moves of many requests at once: which of them move, and what is recorded."""
+"""Test bulk moves of requests: which requests move, and what is recorded."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -15,7 +15,7 @@ SOON = NOON + timedelta(microseconds=1)
 
 
 async def state_of(db: Db, *ids: UUID) -> list[tuple[Any, ...]]:
-    """Status, approved access and last activity of each request."""
+    """Return status, approved access and last activity of each request."""
     rows = await fetch_rows(
         db,
         """SELECT r.id, r.status,
@@ -64,7 +64,7 @@ async def test_only_requests_in_an_allowed_status_move(db: Db) -> None:
     assert await moving.move(db, CANCEL, [], SYSTEM, NOON) == []
 
 
-async def test_start_cancels_what_would_be_given_to_people_who_have_left(db: Db) -> None:
+async def test_start_cancels_requests_that_would_give_access_to_leavers(db: Db) -> None:
     ada, bo = await an_identity(db), await an_identity(db, "Bo", "Boss")
     asked = [("Add", ada), ("Remove", ada), ("Add", bo)]
     ids = [

@@ -1,4 +1,4 @@
-"""A request can name an account of its identity, or a new name that cannot be confused with another account."""
+"""Test that a request can name an account of its identity, or a new name that looks like no other account."""
 
 from typing import Any
 from uuid import UUID
@@ -52,7 +52,7 @@ async def test_name_that_looks_like_another_account_is_refused(
     assert answer["errors"] == [{"field": "targetName", "message": message}]
 
 
-async def test_account_that_is_gone_or_elsewhere_does_not_hinder(
+async def test_name_of_a_removed_account_or_of_another_application_is_accepted(
     client: httpx2.AsyncClient, db: Db, ledger: UUID, ada: UUID
 ) -> None:
     aino = await an_identity(db, "Aino", "Costa")
@@ -66,7 +66,7 @@ async def test_account_that_is_gone_or_elsewhere_does_not_hinder(
     ]
 
 
-async def test_own_account_is_named_exactly_beside_one_that_looks_like_it(
+async def test_own_account_is_found_although_another_looks_like_it(
     client: httpx2.AsyncClient, db: Db, ledger: UUID, ada: UUID
 ) -> None:
     await an_account(db, ledger, "ada1", ada)
@@ -77,7 +77,7 @@ async def test_own_account_is_named_exactly_beside_one_that_looks_like_it(
     assert (await ask(client, ledger, ada, "ada2"))["target"]["name"] == "ada2"
 
 
-async def test_own_account_in_any_case_of_its_alphabet(
+async def test_own_account_is_found_ignoring_case_in_any_alphabet(
     client: httpx2.AsyncClient, db: Db, ledger: UUID, ada: UUID
 ) -> None:
     await an_account(db, ledger, "\u041c\u0430\u0440\u0438\u044f", ada)
@@ -89,7 +89,7 @@ async def test_own_account_in_any_case_of_its_alphabet(
 
 @pytest.mark.parametrize("name", ["svc-backup", " SVC-Backup "])
 @pytest.mark.parametrize("action", ["Add", "Change", "Restore"])
-async def test_unmatched_account_gets_nothing(
+async def test_unmatched_account_cannot_be_given_access(
     client: httpx2.AsyncClient, db: Db, ledger: UUID, ada: UUID, action: str, name: str
 ) -> None:
     await an_account(db, ledger, "svc-backup", None)
@@ -104,7 +104,7 @@ async def test_unmatched_account_gets_nothing(
 async def test_supervisor_of_a_chosen_identity_does_not_approve_for_an_unmatched_account(
     client: httpx2.AsyncClient, db: Db, ledger: UUID, ada: UUID, action: str
 ) -> None:
-    """The caller could choose the identity by its supervisor."""
+    """Otherwise the caller could choose the approver by choosing the identity."""
     rule = {"type": "Approve", "reason": "The supervisor approves", "responder": "Supervisor", "actions": [action]}
     assert (await client.patch("/api/settings", json={"approvalPolicy": [rule]})).status_code == 200
     await an_account(db, ledger, "svc-backup", None)
@@ -123,7 +123,7 @@ def _approver(request: Any) -> str:
 
 
 async def test_database_and_python_make_the_same_skeletons(db: Db) -> None:
-    """After a change in core/text.py: a migration with another username_skeleton, and its index."""
+    """If this fails after a change of core/text.py, add a migration with the new username_skeleton and its index."""
     written, alike = skeleton_table()
     names = [*(f"a{c}z" for c in written), "AINO.Costa..", "user10", "\uff21DA", "z\u00f6e"]
 

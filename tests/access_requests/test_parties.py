@@ -1,4 +1,4 @@
-"""Test that people who made a request, or whom it is about, do not decide on it: in person or through tokens."""
+"""Test that people who made a request, or whom it is about, cannot decide on it, in person or through tokens."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -56,7 +56,7 @@ async def is_in_queue(db: Db, person: UUID, request: str) -> bool:
 
 @pytest.fixture
 async def office(db: Db) -> Office:
-    """Ada reports to Grace, who reports to Rosa. Una is an administrator."""
+    """Build an office: Ada reports to Grace, who reports to Rosa. Una is an administrator."""
     rosa = await an_identity(db, "Rosa", "Far")
     grace = await an_identity(db, "Grace", "Hopper", supervisorId=str(rosa))
     ada = await an_identity(db, "Ada", "Lovelace", supervisorId=str(grace))
@@ -78,7 +78,7 @@ async def test_owner_of_the_reporting_token_is_not_asked_and_does_not_approve(
     made = (await client.post(URL, json=for_ada(office), headers=headers)).json()
     assert "Grace Hopper" not in approvers(made)
 
-    # As a request from before this rule: the supervisor is asked although her token made it.
+    # Like a request from before this rule: the supervisor is asked although her token made it.
     sql = "UPDATE responses SET reviewer_id = %(id)s, reviewer_name = 'Grace Hopper' WHERE type = 'Approve'"
     await execute(db, sql, id=office.grace)
     await a_stand_in(db, office.grace, office.sam)
@@ -98,7 +98,7 @@ async def test_owner_of_the_reporting_token_does_not_stand_in(
 
     assert "Grace Hopper" in approvers(made)
     assert await approve(db, office.sam, made["id"], office.grace) == OWN_REQUEST
-    # A program that has one token files requests and records what reviewers said.
+    # A program with one token makes requests and records the responses of reviewers.
     assert (await respond(client, made["id"], office.grace, headers)).status_code == 200
 
 

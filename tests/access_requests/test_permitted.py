@@ -94,7 +94,7 @@ def test_administrators_and_operators_may_move_requests_of_others() -> None:
 
 
 def test_auditor_cannot_move_a_request_even_as_its_reviewer() -> None:
-    """They can cancel what they asked for themselves."""
+    """They can only cancel requests that they made themselves."""
     asked = a_standing(role="Auditor", asked=["Approve", "Verify"], is_provisioner=True)
     own = a_standing(role="Auditor", asked=["Verify"], is_reporter=True, is_provisioner=True)
 
@@ -117,7 +117,7 @@ def test_person_cannot_decide_their_own_request_or_verify_their_own_work() -> No
 
 
 class People:
-    """Grace owns the application, Peter provisions it, and Rita is a reviewer whom no request involves."""
+    """Grace owns the application, Peter provisions it, and Rita is a reviewer who is not involved in any request."""
 
     def __init__(self, **callers: Caller) -> None:
         self.grace, self.peter, self.rita = (callers[name] for name in ("grace", "peter", "rita"))
@@ -224,7 +224,7 @@ async def test_assignee_at_the_time_of_resolving_cannot_verify(
     await done(client, id, "reopen")
     await done(client, id, "assign", assigneeId=str(people.peter.id))
     await done(client, id, "resolve")
-    # A person who provisioned it before it was reopened stays excluded.
+    # A person who provisioned it before it was reopened is still excluded.
     with pytest.raises(Conflict, match=PROVISIONED_IT):
         await VERBS["verify"](db, people.grace, id)
 

@@ -1,4 +1,4 @@
-"""Access and control duties that requests promise, take away and ask for again before an import shows them."""
+"""Test access and control duties that requests give, take away and ask for again before an import shows them."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ from tests.working import let_the_worker_work
 
 
 async def a_controlled_company(client: httpx2.AsyncClient, db: Db) -> Company:
-    """Let people who also review prepare and release payments; nobody is in Reviewers or Temps, which releases."""
+    """Allow preparing and releasing payments only with reviewing; Reviewers and Temps, which releases, are empty."""
     company = await a_company(db, response="Block")
     await some_groups(db, company.ledger, {"Reviewers": "", "Temps": ""}, company.run)
     await give(db, company.ledger, "Reviewers", "Review run", company.run)
@@ -33,7 +33,7 @@ async def a_controlled_company(client: httpx2.AsyncClient, db: Db) -> Company:
 
 
 async def controlled_access(client: httpx2.AsyncClient, company: Company) -> str:
-    """Let Noor get a duty together with its control, by a request that is open."""
+    """Let Noor get a duty and its control duty by the same open request."""
     made = (await ask(client, company, company.noor, "Reviewers", "Approvers")).json()
     id: str = (await approve(client, made["id"]))["id"]
     return id
@@ -48,7 +48,7 @@ async def remove_reviewers(client: httpx2.AsyncClient, company: Company) -> dict
     return made
 
 
-async def test_removed_access_that_is_asked_for_again_counts_as_new(
+async def test_removed_access_that_is_requested_again_counts_as_new(
     client: httpx2.AsyncClient, db: Db, config: Config
 ) -> None:
     mover = await a_mover(client, db, config, "Block")
@@ -92,7 +92,7 @@ async def test_control_that_an_earlier_request_takes_away_controls_nothing(clien
     assert (await ask(client, company, company.noor, "Reviewers", "Approvers")).status_code == 400
 
 
-async def test_request_is_checked_when_its_group_gives_the_control_no_longer(
+async def test_request_is_checked_when_its_group_no_longer_gives_the_control(
     client: httpx2.AsyncClient, db: Db, config: Config
 ) -> None:
     company = await a_controlled_company(client, db)

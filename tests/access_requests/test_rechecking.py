@@ -1,4 +1,4 @@
-"""Stored requests are checked for conflicts of duties again: when they open, and after what they counted on changed."""
+"""Test that stored requests are checked for conflicts again when they open, and when what they counted on changes."""
 
 from typing import Any
 from uuid import UUID
@@ -43,7 +43,7 @@ async def a_move(
     ops: dict[UUID, str],
     treasury: dict[UUID, str],
 ) -> dict[str, str]:
-    """Let Noor move from Ops to Treasury, which each give groups of applications; return the requests by group."""
+    """Let Noor move from the model Ops to the model Treasury, which both give groups; return the requests by group."""
     await execute(db, "UPDATE identities SET department = 'Ops' WHERE id = %(id)s", id=company.noor)
     for department, groups in (("Ops", ops), ("Treasury", treasury)):
         conditions = [[{"field": "department", "operator": "is", "value": department}]]
@@ -74,7 +74,7 @@ def last_entry(request: dict[str, Any]) -> tuple[str, str]:
     return request["activity"][-1]["action"], request["activity"][-1]["content"]
 
 
-async def test_blocked_access_is_canceled_when_the_removal_that_it_counts_on_is(
+async def test_blocked_access_is_canceled_when_the_removal_it_counts_on_is_canceled(
     client: httpx2.AsyncClient, db: Db, config: Config
 ) -> None:
     mover = await a_mover(client, db, config, "Block")
@@ -90,7 +90,7 @@ async def test_blocked_access_is_canceled_when_the_removal_that_it_counts_on_is(
     assert await conflicts(client, gain) == [("Block", BOTH)]
 
 
-async def test_approval_alone_finds_that_the_removal_was_canceled(
+async def test_approval_detects_that_the_removal_was_canceled(
     client: httpx2.AsyncClient, db: Db, config: Config
 ) -> None:
     mover = await a_mover(client, db, config, "Block")
@@ -254,7 +254,7 @@ async def test_of_two_open_requests_the_later_one_creates_the_conflict(
     assert [(await get(client, each["id"]))["status"] for each in (first, second)] == ["Pending", "Canceled"]
 
 
-async def test_open_request_counts_for_access_that_was_held_and_is_lost(
+async def test_open_request_for_held_access_counts_after_that_access_is_lost(
     client: httpx2.AsyncClient, db: Db, config: Config
 ) -> None:
     company = await a_company(db, response="Block")
@@ -267,7 +267,7 @@ async def test_open_request_counts_for_access_that_was_held_and_is_lost(
     assert refused.status_code == 400, refused.text
 
 
-async def test_reserved_request_is_checked_after_the_person_holds_the_other_duty(
+async def test_approved_request_is_checked_after_the_person_gets_the_other_duty(
     client: httpx2.AsyncClient, db: Db, config: Config
 ) -> None:
     company = await a_company(db, response="Block")
@@ -308,7 +308,7 @@ async def test_membership_is_checked_when_the_group_is_given_a_duty(
     assert (await get(client, member["id"]))["status"] == "Canceled"
 
 
-async def test_reopened_request_is_checked_by_a_rule_that_came_meanwhile(
+async def test_reopened_request_is_checked_by_a_rule_added_meanwhile(
     client: httpx2.AsyncClient, db: Db, config: Config
 ) -> None:
     company = await a_company(db, response="Block")

@@ -1,4 +1,4 @@
-"""Access that several open requests about groups give together: what a group gets, what it joins, and who joins it."""
+"""Test access that several open requests about groups give together: what a group gets and joins, and who joins it."""
 
 from collections.abc import Sequence
 from itertools import permutations
@@ -72,7 +72,7 @@ async def test_cycle_of_requested_nesting_ends(client: httpx2.AsyncClient, db: D
     ]
     found = await statuses(client, *(chain[place] for place in order))
 
-    # The way back from Temps to Interns is not needed for the conflict.
+    # The conflict does not need the nesting of Temps in Interns.
     needed = [status for place, status in zip(order, found, strict=True) if place != 2]
     assert (needed, found[order.index(2)]) == ([201, 201, 400], 201)
 

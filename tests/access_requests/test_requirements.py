@@ -30,7 +30,7 @@ async def names(client: httpx2.AsyncClient, id: UUID) -> list[tuple[str, list[st
     return [(type, reviewers) for type, _, reviewers in await asked(client, id)]
 
 
-async def test_administrators_respond_where_no_reviewer_is_available(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_administrators_respond_if_no_reviewer_is_available(client: httpx2.AsyncClient, db: Db) -> None:
     id = await an_access_request(db, privileges=[RISKY])
 
     assert await asked(client, id) == [
@@ -157,9 +157,7 @@ async def test_rules_apply_by_action_event_priority_and_risk(client: httpx2.Asyn
     assert met == [["Rule 0", "Rule 5"], ["Rule 1", "Rule 5"], ["Rule 2", "Rule 5"], ["Rule 3", "Rule 5"]]
 
 
-async def test_administrators_provision_where_the_policy_names_no_provisioner(
-    client: httpx2.AsyncClient, db: Db
-) -> None:
+async def test_administrators_provision_if_the_policy_names_no_provisioner(client: httpx2.AsyncClient, db: Db) -> None:
     await client.patch("/api/settings", json={"approvalPolicy": []})
 
     id = await an_access_request(db)
@@ -175,7 +173,7 @@ async def test_administrators_provision_where_the_policy_names_no_provisioner(
 
 
 async def test_reviewer_who_cannot_sign_in_is_not_asked(client: httpx2.AsyncClient, db: Db) -> None:
-    """A shared mailbox may be somebody's supervisor or own an application, but nobody could respond for it."""
+    """A shared mailbox may be a supervisor or own an application, but nobody could respond for it."""
     mailbox = await an_identity(db, "Payroll", "Team", identityType="Shared")
     application = await an_application(db, "Payroll", ownerId=str(mailbox), provisionerIds=[str(mailbox)])
     ada = await an_identity(db, supervisorId=str(mailbox))

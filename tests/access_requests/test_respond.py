@@ -19,7 +19,7 @@ APPROVED = {"type": "Approve", "response": "Approved"}
 
 
 async def a_risky_request(db: Db) -> tuple[UUID, UUID, UUID]:
-    """Create a request for Unrestricted and Modify access that supervisor and owner must approve."""
+    """Create a request for Unrestricted and Modify access, which supervisor and owner must approve."""
     boss, owner = await an_identity(db, "Bo", "Boss"), await an_identity(db, "Olga", "Owner")
     ada = await an_identity(db, "Ada", "Lovelace", supervisorId=str(boss))
     crm = await an_application(db, "CRM", ownerId=str(owner))

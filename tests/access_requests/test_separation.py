@@ -1,4 +1,4 @@
-"""Requests that would create a conflict of duties: shown, routed to the rule's owner, or refused."""
+"""Test requests that would create a conflict of duties: they are shown, need the rule's owner, or are refused."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -74,7 +74,7 @@ async def test_preview_shows_conflicts_and_who_must_approve_and_stores_nothing(
     assert (await client.get(URL)).json()["totalCount"] == 0
 
 
-async def test_request_without_a_new_conflict_is_as_before(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_request_without_a_new_conflict_needs_no_further_approval(client: httpx2.AsyncClient, db: Db) -> None:
     company = await a_company(db)
     other = await an_identity(db, "Finn", "Santos")
 
@@ -163,7 +163,7 @@ async def a_payments_model(db: Db, company: Company) -> UUID:
 
 
 async def block(client: httpx2.AsyncClient, company: Company) -> None:
-    """Let the rule block what it asks its owner about, after a model was committed that it would refuse."""
+    """Make the rule block instead of asking its owner, after a model was committed that it would refuse."""
     await client.patch(f"/api/duty-rules/{company.rule}", json={"response": "Block"})
     await client.post(f"/api/duty-rules/{company.rule}/commit")
 
@@ -204,7 +204,7 @@ async def test_model_that_joins_blocked_duties_is_refused_although_it_matches_no
     assert (refused.status_code, refused.json()["message"][: len(said)]) == (409, said)
 
 
-async def test_rule_of_duties_that_nobody_asks_for_changes_nothing(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_rule_about_other_duties_does_not_affect_a_request(client: httpx2.AsyncClient, db: Db) -> None:
     company = await a_company(db)
     others = [await a_duty(db, name, {"permission": name}) for name in ("Write code", "Publish code")]
     await a_rule(db, "Code", *others, response="Block")
@@ -260,7 +260,7 @@ async def test_requests_made_together_count_for_the_same_person_only(client: htt
     assert await made((lee, "Officers"), (lee, "Approvers")) == [[("Approve", BOTH)], [("Approve", BOTH)]]
 
 
-async def test_event_requests_what_blocking_rules_allow_and_comments_on_the_rest(
+async def test_event_requests_only_what_blocking_rules_allow_and_comments_on_the_rest(
     client: httpx2.AsyncClient, db: Db, config: Config
 ) -> None:
     company = await a_company(db)

@@ -1,4 +1,4 @@
-"""The relation of a caller to a request is read from that request alone, and so is who else must verify it."""
+"""Test that only the request itself determines a caller's relation to it and who else must verify it."""
 
 from datetime import timedelta
 from uuid import UUID
@@ -38,10 +38,10 @@ async def responses_of(db: Db, id: UUID, type: str) -> list[tuple[str, str, bool
     return [(name, response, asked) for name, response, asked in await fetch_rows(db, sql, id=id, type=type)]
 
 
-async def test_standing_is_read_from_the_request_alone(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_standing_depends_only_on_the_request(client: httpx2.AsyncClient, db: Db) -> None:
     cast, resolved, other = await two_requests(client, db, "Resolved")
     token = await fetch_value(db, "SELECT id FROM tokens")
-    # Neither an unrelated token of Grace counts, nor her work on another request, nor its later activity.
+    # An unrelated token of Grace, her work on another request and its later activity do not count.
     await create_token(db, as_grace(cast), {"name": "hers"}, facts())
     await resolve_as_grace(client, db, cast, other)
     await an_access_request(db, identity_id=UUID(cast.grace), now=clock.now() + timedelta(hours=1))
@@ -56,7 +56,7 @@ async def test_standing_is_read_from_the_request_alone(client: httpx2.AsyncClien
     assert set((await standing_of(db, token, other)).carried_out_by) == {UUID(cast.grace)}
 
 
-async def test_other_verifiers_are_asked_for_the_resolved_request_alone(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_other_verifiers_are_asked_only_for_the_resolved_request(client: httpx2.AsyncClient, db: Db) -> None:
     cast, bystander, resolved = await two_requests(client, db, "Snoozed")
 
     await resolve_as_grace(client, db, cast, resolved)

@@ -34,7 +34,8 @@ CALLS = int(os.environ.get("ROLECALL_MODEL_CALLS", SHORT_WALK))
 STEPS = 50
 AT_ONCE = 5
 
-# Verb: statuses that allow it, status it leads to, milestones it sets, events, activity. None: depends on the request.
+# For each verb: the statuses that allow it, the next status, milestones, events and activity. None depends on the
+# request.
 TABLE: dict[str, tuple[set[str], str | None, set[str], list[str], str]] = {
     "resolve": ({"Open"}, None, {"resolvedOn"}, ["Resolved"], "Resolved"),
     "verify": ({"Resolved"}, "Completed", {"verifiedOn", "completedOn"}, ["Completed"], "Verified"),
@@ -242,7 +243,7 @@ def test_random_calls_agree_with_the_model(config: Config) -> None:
             stateful_step_count=STEPS,
             deadline=None,
             database=None,
-            # Shrinking would take longer than the test timeout, and fifty steps are readable.
+            # Shrinking would take longer than the test timeout, and fifty steps are readable without it.
             phases=[Phase.generate],
             derandomize=CALLS == SHORT_WALK,
             report_multiple_bugs=False,

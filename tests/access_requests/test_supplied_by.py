@@ -1,4 +1,4 @@
-"""A person who carried out a request cannot verify it, neither by an import nor by a token of their own."""
+"""Test that a person who carried out a request cannot verify it, neither with an import nor with their own token."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -51,7 +51,7 @@ async def ledger(db: Db, peter: Caller) -> UUID:
 
 
 async def a_removal(db: Db, ledger: UUID, username: str = "ada") -> str:
-    """An open request to take an account out of Posters, which the next import shows as done."""
+    """Create an open request to take an account out of Posters, which the next import shows as done."""
     ada = await an_identity(db)
     await an_account(db, ledger, username, ada)
     gone = [NewPrivilege(header="Group", permission="Posters", requested_access=Access.NONE)]
@@ -98,7 +98,7 @@ async def entries_of(db: Db, id: str) -> list[str]:
     )
 
 
-async def test_upload_by_who_carried_out_a_request_does_not_verify_it(
+async def test_upload_by_the_person_who_carried_out_a_request_does_not_verify_it(
     db: Db, config: Config, peter: Caller, ledger: UUID
 ) -> None:
     id = await a_removal(db, ledger)
@@ -142,7 +142,7 @@ async def test_upload_by_another_person_verifies_afterwards(
     assert await status_of(db, id) == "Completed"
 
 
-async def test_first_round_counts_for_uploads_too(
+async def test_upload_by_the_person_who_carried_out_an_earlier_round_does_not_verify(
     db: Db, config: Config, peter: Caller, admin: Caller, ledger: UUID
 ) -> None:
     id = await a_removal(db, ledger)
@@ -155,7 +155,7 @@ async def test_first_round_counts_for_uploads_too(
     assert await status_of(db, id) == "Resolved"
 
 
-async def test_rollback_by_who_carried_out_a_request_does_not_verify_it(
+async def test_rollback_by_the_person_who_carried_out_a_request_does_not_verify_it(
     db: Db, config: Config, peter: Caller, admin: Caller, ledger: UUID
 ) -> None:
     id = await a_removal(db, ledger)

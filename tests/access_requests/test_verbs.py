@@ -65,7 +65,7 @@ async def test_comment_can_be_given_with_every_verb(client: httpx2.AsyncClient, 
     assert [comment["content"] for comment in request["comments"]] == ["Ticket 4711"]
 
 
-async def test_verb_looks_at_the_status_of_its_own_request(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_verb_checks_the_status_of_its_own_request(client: httpx2.AsyncClient, db: Db) -> None:
     cast = await a_cast(db)
     ids = {status: await a_request_that_is(client, db, status, cast) for status in ("Open", "Canceled", "Snoozed")}
 
@@ -77,8 +77,8 @@ async def test_verb_looks_at_the_status_of_its_own_request(client: httpx2.AsyncC
     assert (resumed["status"], snoozed["status"]) == ("Open", "Snoozed")
 
 
-async def test_verb_is_never_earlier_than_what_happened_before(client: httpx2.AsyncClient, db: Db) -> None:
-    """A verb that began earlier may have waited for the lock."""
+async def test_activity_of_a_verb_is_never_earlier_than_previous_activity(client: httpx2.AsyncClient, db: Db) -> None:
+    """A verb that was called earlier may have waited for the lock."""
     id = await an_access_request(db, now=datetime(2099, 1, 1, tzinfo=UTC))
 
     request = await done(client, id, "cancel", comment="A pity")

@@ -1,4 +1,4 @@
-"""Build requests in any status through the verbs of the API."""
+"""Helpers that bring requests to any status through the verbs of the API."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -15,7 +15,7 @@ TOMORROW = (datetime.now(UTC) + timedelta(days=1)).isoformat()
 
 
 class Cast:
-    """Ada is affected, Grace is her supervisor and owns the application, Peter provisions it."""
+    """Ada is the affected person, Grace is her supervisor and owns the application, Peter provisions it."""
 
     def __init__(self, ada: UUID, grace: UUID, peter: UUID) -> None:
         self.ada_id = ada
@@ -74,7 +74,7 @@ def body_of(verb: str, cast: Cast) -> tuple[str, dict[str, Any]]:
 async def a_request_that_is(
     client: httpx2.AsyncClient, db: Db, status: str, cast: Cast, *, priority: str = "High"
 ) -> str:
-    """Create a request and bring it to a status; an application of high priority requires verification."""
+    """Create a request and bring it to a status. An application of high priority requires verification."""
     application = await an_application(
         db, f"CRM for {status}", ownerId=cast.grace, provisionerIds=[cast.peter], priority=priority
     )
