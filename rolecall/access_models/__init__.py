@@ -1,1 +1,4 @@
-"""Access models: who should have which access, by conditions on people; drafts are committed as versions."""
+"""Access models: the access that people should have, by conditions on their fields.
+
+Drafts are committed as versions.
+"""

@@ -1,4 +1,4 @@
-"""Write drafts of access models, and commit them."""
+"""Create, change, simulate, commit and discard drafts of access models."""
 
 from datetime import datetime
 from typing import Any, TypeVar
@@ -34,14 +34,14 @@ _ADD_VERSION = "INSERT INTO access_model_versions (model_id, version, definition
 
 
 async def create_model(db: Db, raw: Json, facts: Facts) -> AccessModelDetail:
-    """Create a draft; it takes effect when it is committed."""
+    """Create a model as a draft. It takes effect when it is committed."""
     body = await _checked(db, NewModel, raw, facts)
     id = await insert_draft(db, "access_models", _drafted(Definition(body.name), body), facts.now)
     return await queries.get(db, id)
 
 
 async def change_model(db: Db, id: str, raw: Json, facts: Facts) -> AccessModelDetail:
-    """Change the draft; without one, start from the committed definition."""
+    """Change the draft; if there is none, start one from the committed definition."""
     model = await _locked(db, id)
     body = await _checked(db, ModelChanges, raw, facts, model.id)
     standing = model.draft or model.committed
@@ -57,7 +57,7 @@ async def simulate_model(db: Db, id: str, raw: Json, facts: Facts) -> Simulation
 
 
 async def everyone_affected(db: Db, id: str) -> Whole[Affected]:
-    """List everyone whose access a commit of the draft would change, to be exported."""
+    """List everyone whose access a commit of the draft would change, for an export."""
     model = await queries.get(db, id)
     return all_affected(model, _draft_of(model))
 
@@ -65,7 +65,7 @@ async def everyone_affected(db: Db, id: str) -> Whole[Affected]:
 async def commit_model(
     db: Db, caller: Caller, id: str, now: datetime, *, allow_unknown: bool = False
 ) -> AccessModelDetail:
-    """Make the draft the next version, which takes effect at once; each step is one statement for all identities."""
+    """Make the draft the next version, which takes effect at once. Each step is one statement for all identities."""
     model = await _locked(db, id)
     draft = _draft_of(model)
     if model.unknown_names and not allow_unknown:
@@ -76,7 +76,7 @@ async def commit_model(
             people = f"{found.people} {'person' if found.people == 1 else 'people'}"
             why = f"would put {people} in conflict" if found.people else "gives duties that the rule keeps apart"
             raise Conflict(f"The rule {found.rule} refuses this model: it {why}. Simulate the model to see the rules")
-    # No identity may change between the test of the conditions and the end of this transaction.
+    # No identity may change between evaluating the conditions and the commit of this transaction.
     await execute(db, "SELECT pg_advisory_xact_lock(access_model_lock())")
     await commit_draft(db, "access_models", _ADD_VERSION, model.id, draft, caller, now)
     await _replace_grants(db, model.id)
@@ -96,7 +96,7 @@ async def _replace_grants(db: Db, id: UUID) -> None:
 
 
 async def _replace_members(db: Db, id: UUID, now: datetime) -> None:
-    """Remove those who no longer match and add those who match now; the others keep their start date."""
+    """Remove people who no longer match and add those who match now. The others keep their start date."""
     # Fires keep_past, schema/access_models.sql.
     await execute(
         db,
@@ -118,7 +118,7 @@ async def _replace_members(db: Db, id: UUID, now: datetime) -> None:
 
 
 async def discard_draft(db: Db, id: UUID) -> None:
-    """Discard the draft of a committed model; a model that was never committed keeps it."""
+    """Discard the draft of a committed model. A model that was never committed keeps its draft."""
     await execute(db, "UPDATE access_models SET draft = NULL WHERE id = %(id)s AND definition IS NOT NULL", id=id)
 
 
@@ -128,12 +128,12 @@ async def _checked(db: Db, body: type[B], raw: Json, facts: Facts, id: UUID | No
     await execute(db, "LOCK TABLE access_models IN SHARE ROW EXCLUSIVE MODE")
     name = str(raw.get("name", "")).strip()
     taken = "\x00" not in name and await is_name_taken(db, "access_models", name, other_than=id)
-    also = [Problem("name", f"An access model named {name} exists already")] if taken else ()
+    also = [Problem("name", f"An access model named {name} already exists")] if taken else ()
     return await _as_stored(db, check(body, raw, facts, also))
 
 
 async def _as_stored(db: Db, body: B) -> B:
-    """Replace the names of groups and permissions with the applications' spelling."""
+    """Replace the names of groups and permissions with the spelling of their applications."""
     given = body.access or []
     groups = [(each.application_id, name) for each in given for name in each.groups]
     permissions = [(each.application_id, asked.key) for each in given for asked in each.permissions]

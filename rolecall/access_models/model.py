@@ -59,7 +59,7 @@ class ModelAccess(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Definition(msgspec.Struct, frozen=True, rename="camel"):
-    """The content of a model. A change is a draft until it is committed as a version."""
+    """The content of a model. Changes are kept in a draft until they are committed as a version."""
 
     name: str
     description: str = ""

@@ -5,7 +5,7 @@ from uuid import UUID
 from rolecall.core.db import Db, fetch_value
 from rolecall.identities.authority import PersonRelation
 
-# SQL for a model that the person %(me)s owns.
+# SQL that is true if the person %(me)s owns the model.
 IS_OWN = "coalesce(definition, draft) ->> 'ownerId' = %(me)s::text"
 
 

@@ -46,7 +46,7 @@ async def get(db: Db, id: str | UUID) -> AccessModelDetail:
 
 
 async def _unknown_names(db: Db, draft: Definition) -> list[str]:
-    """Return a message for each group and permission that the applications do not have, with the nearest names."""
+    """Return a message, with similar names, for each group and permission that the applications do not have."""
     groups = [(each.application_id, name) for each in draft.access for name in each.groups]
     permissions = [
         (each.application_id, PermissionName(one.header, one.section, one.permission))
@@ -84,7 +84,7 @@ async def members(db: Db, id: str, page: int) -> Page[IdentityDetail]:
 
 
 async def matching(db: Db, identity_id: UUID, changes: Mapping[str, object] | None = None) -> frozenset[UUID]:
-    """Return the models that match an identity, with `columns` replacing some of its values.
+    """Return the models that match an identity, with `changes` replacing some of its columns.
 
     Custom fields are replaced together, as the column `custom_fields`.
     """
@@ -99,7 +99,7 @@ async def matching(db: Db, identity_id: UUID, changes: Mapping[str, object] | No
 
 
 async def granted(db: Db, model_ids: Iterable[UUID]) -> list[Grant]:
-    """Return what these models grant together, by application: the highest access, and the names of all models."""
+    """Return what these models grant together, by application: the highest access, and the names of all its models."""
     return await fetch_all(
         db,
         Grant,
@@ -119,7 +119,10 @@ async def granted(db: Db, model_ids: Iterable[UUID]) -> list[Grant]:
 
 
 class GrantingModel(msgspec.Struct, frozen=True):
-    """A model that grants an entitlement; `through` names the group that gives it, empty if it grants it itself."""
+    """A model that grants an entitlement.
+
+    `through` names the group that gives it; it is empty if the model grants it itself.
+    """
 
     id: UUID
     name: str
@@ -127,7 +130,7 @@ class GrantingModel(msgspec.Struct, frozen=True):
 
 
 async def granting(db: Db, entitlement: EntitlementItem, groups: Sequence[str]) -> list[GrantingModel]:
-    """Find the committed models that grant an entitlement or one of the groups that give it."""
+    """Return the committed models that grant an entitlement or one of the groups that give it."""
     return await fetch_all(
         db,
         GrantingModel,

@@ -30,7 +30,7 @@ async def list_access_models(db: Db, query: dict[str, Any]) -> Page[AccessModelI
 
 @operation("POST", "/", scope=_WRITE, status=201, body=NewModel)
 async def create_access_model(db: Db, raw: Json, facts: Facts) -> AccessModelDetail:
-    """Create a draft of an access model; it takes effect when it is committed."""
+    """Create an access model as a draft. It takes effect when it is committed."""
     return await actions.create_model(db, raw, facts)
 
 
@@ -42,7 +42,7 @@ async def get_access_model(db: Db, id: str) -> AccessModelDetail:
 
 @operation("PATCH", "/{id:str}", scope=_WRITE, body=ModelChanges)
 async def change_access_model(db: Db, id: str, raw: Json, facts: Facts) -> AccessModelDetail:
-    """Change the given fields in the draft; they take effect when it is committed."""
+    """Change the given fields in the draft. They take effect when it is committed."""
     return await actions.change_model(db, id, raw, facts)
 
 
@@ -60,9 +60,9 @@ async def simulate_access_model(db: Db, id: str, raw: Json, facts: Facts) -> Sim
 
 @operation("POST", "/{id:str}/commit", scope=_WRITE, body=CommitBody, read_body=optional_json)
 async def commit_access_model(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> AccessModelDetail:
-    """Commit the draft as the next version; it takes effect at once.
+    """Commit the draft as the next version, which takes effect at once.
 
-    A draft that names groups or permissions that its applications do not have needs `allowUnknown`.
+    A draft with groups or permissions that its applications do not have needs `allowUnknown`.
     """
     allowed = check(CommitBody, raw, facts).allow_unknown
     return await actions.commit_model(db, caller, id, facts.now, allow_unknown=allowed)

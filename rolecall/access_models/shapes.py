@@ -37,7 +37,7 @@ class AccessModelItem(msgspec.Struct, rename="camel"):
 
 
 class AccessModelDetail(msgspec.Struct, rename="camel"):
-    """`committed` is in effect; `draft` is not yet. Either may be null.
+    """A model. `committed` is in effect; `draft` is not yet. Either may be null.
 
     `unknownNames` says which groups and permissions of the draft its applications do not have.
     """
@@ -65,7 +65,7 @@ class GivenAccess(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Affected(msgspec.Struct, rename="camel"):
-    """A person whose access a commit would change. Access that another model grants too is neither gained nor lost."""
+    """A person whose access a commit would change. Access that another model also grants is neither gained nor lost."""
 
     identity_id: UUID
     name: str
@@ -77,7 +77,7 @@ class Affected(msgspec.Struct, rename="camel"):
 class Simulation(msgspec.Struct, rename="camel"):
     """The number of people who would join, leave and stay, and a page of those whose access would change.
 
-    `conflicts` are the rules of separation of duties by which people would be newly in conflict.
+    `conflicts` are the duty rules by which people would be newly in conflict.
     """
 
     joining: int
@@ -103,7 +103,7 @@ class ConditionBody(Body):
     @field_validator("value", mode="before")
     @classmethod
     def as_the_operator_needs_it(cls, value: object, info: ValidationInfo) -> object:
-        """Require a list for `is one of` and a text otherwise; spell identity types as the API does."""
+        """Require a list for `is one of` and a string otherwise; spell identity types as the API does."""
         several = info.data.get("operator") is Operator.IS_ONE_OF
         words = value if several else [value]
         if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
@@ -167,7 +167,7 @@ Accesses = Annotated[list[ModelAccessBody], Field(max_length=MOST_ACCESSES), Aft
 
 
 class ModelChanges(Body):
-    """The changes of a draft; `None` means that the field was omitted."""
+    """The changes of a draft; `None` means that a field was omitted."""
 
     name: OptionalName256 | None = None
     description: Text2048 | None = None
@@ -186,6 +186,6 @@ class SimulateBody(Body):
 
 
 class CommitBody(Body):
-    """`allowUnknown` commits a draft with names that its applications do not have; they count as Critical."""
+    """`allowUnknown` commits a draft with names that its applications do not have; such access is rated Critical."""
 
     allow_unknown: Flag = False

@@ -1,4 +1,4 @@
-"""Simulate a commit: compute who would gain and lose which access."""
+"""Simulate a commit: compute which people would gain and lose which access."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -57,7 +57,7 @@ async def simulate(db: Db, model: AccessModelDetail, draft: Definition, page: in
 
 
 def all_affected(model: AccessModelDetail, draft: Definition) -> Whole[Affected]:
-    """List everyone whose access the draft would change; batches are completed as they are read."""
+    """List everyone whose access the draft would change. Each batch gets its details when it is read."""
     complete = partial(_affected, model=model, draft=draft)
     return all_of([Rows(f"{_TOUCHED} {_CHANGED}", _params(model, draft), tuple, complete)])
 
@@ -72,7 +72,7 @@ def _params(model: AccessModelDetail, draft: Definition) -> dict[str, Any]:
 
 
 async def _affected(db: Db, people: Sequence[Any], *, model: AccessModelDetail, draft: Definition) -> list[Affected]:
-    """Add to people, given by id, name and change, the access that they gain and lose."""
+    """Add the access that people gain and lose; `people` are rows of id, name and change."""
     before, after = _gives(model.committed), _gives(draft)
     elsewhere = await _given_elsewhere(db, model.id, [id for id, *_ in people])
 

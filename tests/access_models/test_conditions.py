@@ -1,4 +1,4 @@
-"""Which identities a model matches: every operator and field, at commits and when identities change."""
+"""Test which identities a model matches: every operator and field, at commits and when identities change."""
 
 from typing import Any
 

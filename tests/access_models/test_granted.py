@@ -1,4 +1,4 @@
-"""The access that several models grant together."""
+"""Test the access that several models grant together."""
 
 from itertools import product
 

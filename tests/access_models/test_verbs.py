@@ -1,4 +1,4 @@
-"""Draft, change, commit, list and read access models."""
+"""Test drafting, changing, committing, listing and reading access models."""
 
 from datetime import timedelta
 from typing import Any
@@ -81,7 +81,7 @@ async def test_a_commit_makes_the_draft_the_next_version(client: httpx2.AsyncCli
     assert await rows.fetchall() == [(1, ""), (2, "New words")]
 
 
-async def test_disabled_model_matches_no_one_until_enabled(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_disabled_model_matches_nobody_until_it_is_enabled(client: httpx2.AsyncClient, db: Db) -> None:
     await an_identity(db, department="Finance")
     id = await an_access_model(db)
 
@@ -200,7 +200,7 @@ async def test_all_validation_errors_are_reported_at_once(client: httpx2.AsyncCl
         ("access.1.groups.2", "Groups is required"),
         ("access.1.permissions.0.permission", "Permission is required"),
         ("access.1.permissions.0.access", "Access must not be None"),
-        ("name", "An access model named Taken exists already"),
+        ("name", "An access model named Taken already exists"),
     ]  # fmt: skip
 
 
@@ -229,7 +229,7 @@ async def test_name_in_another_models_draft_is_taken(client: httpx2.AsyncClient,
     taken = await client.patch(f"{PATH}/{second}", json={"name": "Third"})
     own = await sent(client, "PATCH", str(first), name="First")
 
-    assert taken.json()["errors"] == [{"field": "name", "message": "An access model named Third exists already"}]
+    assert taken.json()["errors"] == [{"field": "name", "message": "An access model named Third already exists"}]
     assert own["draft"]["name"] == "First"
 
 
@@ -252,7 +252,7 @@ async def test_names_cannot_differ_by_surrounding_spaces(client: httpx2.AsyncCli
     again = await client.post(PATH, json={"name": "Clerks\t"})
 
     assert first.json()["draft"]["name"] == "Clerks"
-    assert again.json()["errors"] == [{"field": "name", "message": "An access model named Clerks exists already"}]
+    assert again.json()["errors"] == [{"field": "name", "message": "An access model named Clerks already exists"}]
 
 
 async def test_membership_starts_at_the_time_of_the_writing_transaction(client: httpx2.AsyncClient, db: Db) -> None:
