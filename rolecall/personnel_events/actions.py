@@ -1,4 +1,4 @@
-"""Write personnel events: the four create operations, and the verbs that apply to an existing event.
+"""Create personnel events and act on them: assign, set the return date, cancel and comment.
 
 Each verb locks the event first. `stages.py` advances events over time; `permitted.py` says who may act on them.
 """
@@ -52,7 +52,8 @@ async def onboard(db: Db, caller: Caller, raw: Json, facts: Facts) -> UUID:
     email = body.identity.email or ""
     is_taken = bool(email and await active_with_email(db, email))
     identity_id = await identities.create_identity(db, body.identity, facts.now)
-    # An e-mail that two people have signs in neither of them. One that a person enters could be another of their own.
+    # An e-mail that two people share cannot be used to sign in, and a caller could enter an address of their own. So
+    # this one is withheld until it is confirmed.
     if Scope.IDENTITIES_WRITE not in caller.scopes and (is_taken or (email and caller.is_person)):
         await identities.withhold_email(db, identity_id, "", facts.now)
     return await _create_event(db, caller, facts, EventType.ONBOARD, identity_id, body)
@@ -67,7 +68,7 @@ async def offboard(db: Db, caller: Caller, raw: Json, facts: Facts) -> UUID:
 
 
 async def transition_role(db: Db, caller: Caller, raw: Json, facts: Facts) -> UUID:
-    """Create a role transition; the event stores the new fields until its Transition stage starts."""
+    """Create a role transition. The event stores the new fields until its Transition stage starts."""
     facts = await gather_facts(db, raw, facts)
     body = check(RoleTransitionBody, raw, facts)
     await permitted.require_own_people(db, caller, body.identity_id, body.identity)
@@ -102,7 +103,7 @@ async def assign_event(db: Db, caller: Caller, id: UUID, raw: Json, facts: Facts
 
 
 async def set_return_date(db: Db, caller: Caller, id: UUID, raw: Json, facts: Facts) -> None:
-    """Set the end of a leave; the date can be changed until the Removal stage starts."""
+    """Set the end of a leave. It can be changed until the Removal stage starts."""
     event = await queries.lock(db, id)
     body = check(ReturnDateBody, raw, facts)
     await permitted.require(
@@ -135,7 +136,7 @@ async def set_return_date(db: Db, caller: Caller, id: UUID, raw: Json, facts: Fa
 
 
 async def _note_prolonged(db: Db, caller: Caller, id: UUID) -> None:
-    """Record who extended a leave: like the person who entered it, they may not stand in."""
+    """Record who extended a leave. Like the person who entered it, they may not stand in for the person on leave."""
     await execute(
         db,
         "UPDATE absences SET prolonged_by = prolonged_by || %(own)s::uuid WHERE event_id = %(id)s",
@@ -145,7 +146,7 @@ async def _note_prolonged(db: Db, caller: Caller, id: UUID) -> None:
 
 
 async def cancel_event(db: Db, caller: Caller, id: UUID, raw: Json, facts: Facts) -> None:
-    """Cancel an event and its unfinished requests; changes that have taken effect stay.
+    """Cancel an event and its unfinished requests. Changes that have taken effect stay.
 
     Canceling an onboarding that has not taken effect disables the identity that it created.
     """
@@ -189,7 +190,7 @@ def _require_unfinished(event: LockedEvent) -> None:
 
 
 async def gather_facts(db: Db, raw: Json, facts: Facts) -> Facts:
-    """Add the settings and the mentioned identities that validation of an event needs."""
+    """Add the settings and the mentioned identities, which the validation of an event needs."""
     current = await settings.get(db)
     facts = msgspec.structs.replace(
         facts,

@@ -72,12 +72,12 @@ async def _remove_late_accounts(db: Db, event: LockedEvent, now: datetime) -> No
 
 
 async def apply_changes(db: Db, event: LockedEvent, now: datetime) -> None:
-    """Apply the changes of a role transition to the identity; from then on the event shows the identity itself."""
+    """Apply the changes of a role transition to the identity. From then on the event shows the identity itself."""
     columns, custom = await queries.changes_of(db, event.id)
     if not columns and not custom:
         return
     before = await get_identity(db, str(event.identity_id))
-    # An identity that was no person signed in with nothing.
+    # An identity that was not a person had no sign-in e-mail.
     signs_in_with = "" if before.type in NOT_PEOPLE else await sign_in_email(db, event.identity_id)
     await identities.change_identity(db, event.identity_id, columns, custom, now)
     if {"email_address", "type"} & columns.keys() and not await queries.confirms_email(db, event.id):
@@ -104,13 +104,13 @@ async def drop_changes(db: Db, event: LockedEvent) -> None:
 
 
 async def restore_access(db: Db, event: LockedEvent, now: datetime) -> None:
-    """Restore exactly what the leave suspended, and add a comment for each difference."""
-    # The Removal stage has no requests yet.
+    """Restore what the leave suspended, and add a comment about everything that is not restored as it was."""
+    # All requests of the event are suspensions, because the Removal stage has made none yet.
     made = await queries.requests_of(db, event.id)
     await lock(db, made)
     suspended = await access_requests.details(db, made)
     plan = await restoring.plan_of(db, event, suspended)
-    # Suspensions that were not provisioned are no longer needed.
+    # Suspensions that were never provisioned are no longer needed.
     await move(db, CANCEL, plan.unneeded, SYSTEM, now, "The leave has ended")
     await _create(db, event, StageName.REMOVAL, plan.requests, now)
     for difference in plan.differences:

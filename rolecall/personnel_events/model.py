@@ -13,7 +13,7 @@ from rolecall.core.caller import Caller
 from rolecall.settings.policy import EventType
 from rolecall.work_items.model import WorkStatus
 
-# Notified by `note_event_news`, schema/personnel_events.sql.
+# The NOTIFY channel that `note_event_news` uses, schema/personnel_events.sql.
 CHANNEL = "personnel-events"
 
 
@@ -26,7 +26,7 @@ class StageName(StrEnum):
 
 
 class Start(Enum):
-    """The rule that sets the start of a stage."""
+    """The rule that determines when a stage starts."""
 
     LEAD_BEFORE = "the approval lead before the effective date"
     EFFECTIVE = "at the effective date"
@@ -134,7 +134,7 @@ _STATUS_WHILE_OPEN = {
 
 
 def status_of(stages: Sequence[Stage]) -> WorkStatus:
-    """Derive the status of an event from its stages: the first open stage decides, otherwise the remaining ones."""
+    """Derive the status of an event: from its first open stage or, if none is open, from the statuses of all stages."""
     for stage in stages:
         if stage.status is WorkStatus.OPEN:
             return _STATUS_WHILE_OPEN[stage.name]
@@ -155,5 +155,5 @@ def done_when(type: EventType, stage: StageName) -> frozenset[WorkStatus]:
 
 
 def works_on(stage: StageName) -> StageName:
-    """Return the stage that lists the requests of a stage: Removal has its own, all others use those of Approval."""
+    """Return the stage whose requests a stage works on: Removal has its own, all others use those of Approval."""
     return stage if stage is StageName.REMOVAL else StageName.APPROVAL

@@ -1,7 +1,7 @@
 """Decide who may act on a personnel event. Actions and console both use these functions.
 
 The scope of the caller is checked earlier; these rules concern the person whom an event is about, and the last
-administrator of the console.
+administrator.
 """
 
 from enum import StrEnum
@@ -74,7 +74,7 @@ async def require_no_own_supervision(
 
 
 async def relations_to(db: Db, caller_id: UUID, event_id: UUID) -> frozenset[PersonRelation]:
-    """Read every relation of a person to an event. People do not see that their own offboarding is planned."""
+    """Return every relation of a person to an event. People do not see that their own offboarding is planned."""
     rows = await fetch_rows(
         db,
         """SELECT identity_id, reporter_id = %(me)s, coalesce(assignee_id = %(me)s, false), type = 'Offboard'
@@ -97,7 +97,7 @@ async def require_own_people(
 ) -> None:
     """Refuse an event by a limited caller unless the person and the new supervisor report to the caller.
 
-    Without an id the event creates the person.
+    Without an id, the event creates the person. A new e-mail or type must also be allowed.
     """
     if fields is not None and fields.email:
         await _require_free_email(db, caller, identity_id, fields.email)
@@ -114,9 +114,9 @@ async def require_own_people(
 
 
 async def _require_free_email(db: Db, caller: Caller, identity_id: UUID | None, email: str) -> None:
-    """Prevent people without `identities:write` from taking over a sign-in.
+    """Prevent people without `identities:write` from taking over another person's sign-in.
 
-    Tokens keep the API's contract, but an e-mail that they write cannot be used to sign in until it is confirmed.
+    Tokens may set any e-mail, as the API promises, but nobody can sign in with it until it is confirmed.
     """
     if not caller.is_person or Scope.IDENTITIES_WRITE in caller.scopes:
         return
@@ -148,7 +148,7 @@ async def require_may_be_offboarded(db: Db, identity_id: UUID) -> None:
 
 
 async def require_another_administrator(db: Db, identity_id: UUID) -> None:
-    """Refuse if no active administrator remains; administrators who are being offboarded do not count."""
+    """Refuse if no other active administrator remains. Administrators who are being offboarded do not count."""
     await administrators.lock_administrators(db)
     others = (await administrators.active(db)).keys() - {identity_id}
     if not others - await queries.leaving(db, others):

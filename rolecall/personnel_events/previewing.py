@@ -34,7 +34,7 @@ async def preview(db: Db, raw: Json, facts: Facts) -> EventPreview:
     type = check(EventTypeBody, raw, facts).type
     body = check(BODIES[type], raw, facts)
     end_date = body.end_date if isinstance(body, AbsenceBody) else None
-    # Create the joining identity and roll it back, so that access models match it like a stored one.
+    # Create the new identity and roll it back, so that access models match it like a stored one.
     async with db.transaction(force_rollback=True):
         planned = await _planned(db, type, body, EventDates(body.effective_date, end_date), facts)
         allowed = await separation.allowed_of_event(db, planned)

@@ -77,9 +77,9 @@ MOST_LISTED = 1000
 
 
 async def concerning(db: Db, page: int, me: UUID, **filters: Any) -> Page[EventItem]:
-    """List the events about a person and their people, and those that are assigned to the person.
+    """List the events about a person and their people, and those assigned to the person.
 
-    A page covers the people nearest in the reporting line and the latest events, so that its cost is bounded.
+    A page covers only the nearest people in the reporting line and the latest events, so that its cost is bounded.
     """
     given = {column: value for column, value in filters.items() if value is not None}
     conditions = "".join(f" AND e.{column} = %({column})s" for column in given)
@@ -108,7 +108,7 @@ async def concerning(db: Db, page: int, me: UUID, **filters: Any) -> Page[EventI
     )
 
 
-# SQL for an event `e` that is not the offboarding of the person %(me)s, who may not know of it yet.
+# SQL that is true unless event `e` is the offboarding of the person %(me)s, who may not know of it yet.
 NOT_OWN_OFFBOARDING = "(e.identity_id <> %(me)s OR e.type <> 'Offboard' OR e.reporter_id = %(me)s)"
 
 
@@ -145,7 +145,7 @@ _DETAILS = f"""
 
 
 async def by_id(db: Db, ids: Sequence[UUID]) -> dict[UUID, EventDetail]:
-    """Return events by id, in order of their numbers."""
+    """Return events by id, in number order."""
     rows = await fetch_rows(db, _DETAILS, ids=list(ids))
     requests = await access_requests.summaries_by_stage(db, ids)
 
@@ -196,12 +196,12 @@ async def changes_of(db: Db, id: UUID) -> tuple[dict[str, Any], dict[str, str]]:
 
 
 async def confirms_email(db: Db, id: UUID) -> bool:
-    """Return whether the caller who created the event may decide with which e-mail a person signs in."""
+    """Return whether the caller who created the event may decide which e-mail a person signs in with."""
     return bool(await fetch_value(db, "SELECT confirms_email FROM personnel_events WHERE id = %(id)s", id=id))
 
 
 async def to_follow(db: Db, now: datetime, limit: int) -> list[UUID]:
-    """Return events with a stage that is due, or with a change in one of their requests."""
+    """Return events with a stage that is due, or with a change to one of their requests."""
     rows = await fetch_rows(
         db,
         """SELECT event_id FROM stages WHERE status = 'Scheduled' AND scheduled_start <= %(now)s
@@ -218,7 +218,7 @@ async def requests_of(db: Db, event_id: UUID) -> list[UUID]:
 
 
 async def targets_of(db: Db, event_id: UUID) -> set[tuple[UUID, str]]:
-    """Return application and target name of each request of the event."""
+    """Return the application and target name of each request of the event."""
     rows = await fetch_rows(
         db,
         """SELECT r.application_id, r.target_name FROM related_items l JOIN access_requests r ON r.id = l.request_id

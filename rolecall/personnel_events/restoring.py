@@ -46,7 +46,7 @@ async def plan_of(db: Db, event: LockedEvent, suspensions: Sequence[AccessReques
     if status != IdentityStatus.ACTIVE:
         return RestorePlan([], unneeded, [f"Nothing is restored: the identity is {status}"])
     if other := await _other_leave(db, event):
-        why = f"Nothing is restored: leave {other} of the same person has not ended; request the restore when it does"
+        why = f"Nothing is restored: leave {other} of the same person has not ended; request the restore when it ends"
         return RestorePlan([], unneeded, [why])
     present = {(held.application_id, held.username) for held in await accounts.of_identity(db, event.identity_id)}
     limits = await _limits(db, event, suspended)
@@ -109,7 +109,7 @@ def _restored(privilege: Privilege, access: Access) -> NewPrivilege:
 async def _other_leave(db: Db, event: LockedEvent) -> int | None:
     """Return the number of another leave of the person that has started and not ended, or None.
 
-    The Removal stage of this leave is open already.
+    This leave is not found, because its Removal stage is already open.
     """
     number: int | None = await fetch_value(
         db,
@@ -125,8 +125,8 @@ async def _other_leave(db: Db, event: LockedEvent) -> int | None:
 async def _limits(db: Db, event: LockedEvent, suspended: Sequence[AccessRequestDetail]) -> _Limits:
     """Find access that other requests removed or lowered, and groups that no longer exist.
 
-    A request is left out if it was resolved before the last import that preceded the suspension: the suspended access
-    was read from that import, so it already reflects the request.
+    A request is omitted if it was resolved before the last import before the suspension: the suspended access was read
+    from that import, so it already reflects the request.
     """
     rows = await fetch_rows(
         db,

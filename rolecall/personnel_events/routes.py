@@ -44,7 +44,7 @@ async def offboard(db: Db, caller: Caller, raw: Json, facts: Facts) -> EventDeta
 
 @operation("POST", "/role-transition", scope=Scope.PERSONNEL_EVENTS_WRITE, status=201, body=RoleTransitionBody)
 async def transition_role(db: Db, caller: Caller, raw: Json, facts: Facts) -> EventDetail:
-    """Create a role transition event; only the supplied identity fields change."""
+    """Create a role transition event. Only the given identity fields change."""
     return await queries.get(db, await actions.transition_role(db, caller, raw, facts))
 
 

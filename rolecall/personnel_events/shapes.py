@@ -94,7 +94,7 @@ class OffboardBody(Body):
 
 class AbsenceBody(Body):
     identity_id: IdentityId
-    # The effective date without its own rule, so that the end date is checked even if the start is in the past.
+    # The effective date without its own validation, so that the end date is checked even if the start is in the past.
     start: Annotated[Moment | None, WrapValidator(_if_readable)] = Field(None, alias="effectiveDate")
     effective_date: EffectiveDate
     end_date: Maybe[EndDate | None] = None
@@ -186,7 +186,7 @@ class RequestPreview(msgspec.Struct, rename="camel"):
 class EventPreview(msgspec.Struct, rename="camel"):
     """The stages and access requests that an event would create.
 
-    `leftOut` says which access would not be requested because a rule that keeps duties apart blocks it.
+    `leftOut` says which access would not be requested, because a rule that keeps duties apart blocks it.
     """
 
     stages: list[PlannedStage]

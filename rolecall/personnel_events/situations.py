@@ -22,7 +22,7 @@ async def situation_of(
     changes: Mapping[str, Any] | None = None,
     custom_fields: Mapping[str, str] | None = None,
 ) -> Situation:
-    """Read the situation of an identity; `changes` and `custom_fields` are those of a role transition."""
+    """Read the accounts and models of an identity; `changes` and `custom_fields` are those of a role transition."""
     found = await accounts.of_identity(db, identity_id)
     holds = await _holdings(db, identity_id, found) if type is EventType.ROLE_TRANSITION else {}
     held = [
@@ -46,7 +46,7 @@ async def situation_of(
 
 
 async def _holdings(db: Db, identity_id: UUID, found: Sequence[Account]) -> dict[UUID, frozenset[Key]]:
-    """Return the privileges of accounts, direct or through groups, and those of requests not yet imported."""
+    """Return the privileges of accounts, held directly or through groups or requested and not imported yet."""
     ids = [account.id for account in found]
     holds = defaultdict[UUID, set[Key]](set)
     for member in await accounts.memberships(db, ids):

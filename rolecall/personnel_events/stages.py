@@ -20,7 +20,10 @@ from rolecall.work_items.model import WorkStatus
 
 
 async def follow_event(db: Db, id: UUID, now: datetime) -> None:
-    """Open and complete the stages that are ready. One pass suffices, as a stage depends only on the previous one."""
+    """Open and complete the stages that are ready.
+
+    One pass is enough, because a stage depends only on the previous one.
+    """
     event = await queries.lock(db, id)
     caller = await _consume_news(db, id)
     previous = None
@@ -54,7 +57,7 @@ async def update_status(db: Db, event: LockedEvent, caller: Caller, now: datetim
 
 
 async def cancel_stages(db: Db, event: LockedEvent) -> None:
-    """Cancel the unfinished stages and drop the pending changes of the identity."""
+    """Cancel the unfinished stages and discard the pending changes to the identity."""
     for stage in event.stages:
         if stage.status is not WorkStatus.COMPLETED:
             stage.status = WorkStatus.CANCELED
@@ -85,7 +88,7 @@ async def _nothing(_: Db, __: LockedEvent, ___: datetime) -> None:
     pass
 
 
-# The effect of opening each stage.
+# What opening each stage does.
 _EFFECTS: dict[StageName, Callable[[Db, LockedEvent, datetime], Awaitable[None]]] = {
     StageName.APPROVAL: make_requests,
     StageName.PROVISION: disable_leaver,

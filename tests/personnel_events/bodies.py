@@ -1,4 +1,4 @@
-"""Bodies and dates for the tests of personnel events."""
+"""Helpers for tests of personnel events: bodies and dates."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -10,12 +10,12 @@ MISSING = "00000000-0000-4000-8000-000000000001"
 
 
 def day(offset: int) -> str:
-    """Return the date some days from today, in the form of a request body."""
+    """Return the date some days from today, as a request body contains it."""
     return (datetime.now(UTC).date() + timedelta(days=offset)).isoformat()
 
 
 def midnight(offset: int) -> str:
-    """Return the date some days from today, in the form of a response."""
+    """Return the date some days from today, as a response contains it."""
     return f"{day(offset)}T00:00:00Z"
 
 

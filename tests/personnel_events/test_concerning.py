@@ -1,4 +1,4 @@
-"""Test which personnel events a person without a role sees and creates."""
+"""Test which personnel events a person without a role can see and create."""
 
 from uuid import UUID
 
@@ -129,7 +129,7 @@ async def test_supervisor_creates_events_only_for_their_people_and_within_their_
 
 
 async def test_assignee_finds_the_event_in_their_list(db: Db, scene: Scene) -> None:
-    """Not their own offboarding, whoever assigned it to them."""
+    """The list does not contain their own offboarding, even if it is assigned to them."""
     await execute(
         db,
         "UPDATE personnel_events SET assignee_id = %(id)s, assignee_name = 'Zoe' WHERE type = 'Offboard'",

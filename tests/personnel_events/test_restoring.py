@@ -190,7 +190,7 @@ async def test_removal_that_an_import_already_reflects_is_not_a_limit(
     rows = await fetch_rows(db, "SELECT created_at FROM access_requests WHERE action = 'Suspend'")
     suspension = rows[0][0]
     await execute(db, "UPDATE application_imports SET build_end = %(at)s", at=suspension - imported)
-    # Neither an earlier import counts, nor a failed one, nor a later one, nor one of another application.
+    # Earlier and later imports, failed ones and those of other applications do not count.
     await an_import(db, leave.ledger, "Finished", build_end=suspension - 2 * DAY)
     await an_import(db, leave.ledger, "Failed", build_end=suspension - HOUR)
     await an_import(db, leave.ledger, "Finished", build_end=suspension + HOUR)
@@ -262,7 +262,7 @@ async def test_end_of_a_leave_restores_nothing_during_another_leave(
 
 
 @pytest.mark.parametrize("other", ["none", "not started", "ended", "canceled"])
-async def test_other_leaves_that_are_not_in_effect_hold_nothing_back(
+async def test_other_leaves_that_are_not_in_effect_do_not_prevent_the_restore(
     client: httpx2.AsyncClient, db: Db, config: Config, leave: Leave, other: str
 ) -> None:
     await suspended(client, leave)
@@ -327,7 +327,7 @@ async def test_restore_at_the_end_of_a_leave_needs_no_approval(
 async def test_membership_in_a_removed_group_is_not_restored(
     client: httpx2.AsyncClient, db: Db, config: Config, leave: Leave, is_listed: bool
 ) -> None:
-    """A group that no file lists is known by its members alone, so it is not gone without them."""
+    """A group that no file lists is known only by its members, so it does not count as removed when it has none."""
     await suspended(client, leave)
     await a_request(db, leave, Access.MODIFY)
     number = await a_finished_import(db, leave.ledger)

@@ -1,4 +1,4 @@
-"""Rules that block, in a running event and at the end of a leave: the access is left out, and a comment says why."""
+"""Test rules that block in an event and at the end of a leave: the access is left out, and a comment says why."""
 
 from typing import Any
 

@@ -28,7 +28,7 @@ def day(month: int, number: int, year: int = 2026, hour: int = 1) -> datetime:
 
 
 class Company:
-    """The steps of a story."""
+    """The steps of a story, from events to imports."""
 
     def __init__(self, client: httpx2.AsyncClient, config: Config) -> None:
         self.client, self.config, self.imports = client, config, Imports(client, config)
@@ -70,7 +70,7 @@ class Company:
         return str(event["affectedIdentity"]["id"])
 
     async def holds(self, application: str, accounts: Mapping[str, tuple[str, str, Sequence[str]]]) -> int:
-        """Import accounts by username, with e-mail, active flag and groups, plus `root`; return the import number."""
+        """Import accounts by username, with e-mail, active flag and groups, and `root`; return the import number."""
         accounts = {**accounts, "root": ("", "yes", ["Administrators"])}
         users = [f"{name},{email},{active}" for name, (email, active, _) in accounts.items()]
         members = [f"{name},{group}" for name, (_, _, groups) in accounts.items() for group in groups]
