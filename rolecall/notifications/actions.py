@@ -117,7 +117,7 @@ async def _mark_bounced(db: Db, id: UUID, reason: str, now: datetime) -> None:
 
 
 async def change_preferences(db: Db, caller: Caller, raw: Json, facts: Facts) -> UUID:
-    """Change the preferences in the body for the caller; return the id of the person."""
+    """Change the preferences that the body contains for the caller; return the id of the person."""
     body = check(PreferencesBody, raw, facts)
     own = await own_id(db, caller)
     if not await fetch_value(db, "SELECT true FROM identities WHERE id = %(id)s", id=own):
@@ -163,7 +163,10 @@ async def _keep_choice(db: Db, identity_id: UUID, rule: KindRule, given: Mapping
 
 
 async def change_settings(db: Db, caller: Caller | None, raw: Json, facts: Facts, config: Config) -> None:
-    """Store only the given settings. Secrets are sealed and never shown again. Without a caller, no right is needed."""
+    """Store only the given settings. Secrets are encrypted and never shown again.
+
+    Without a caller, permissions are not checked.
+    """
     await execute(db, "LOCK TABLE notification_settings IN SHARE ROW EXCLUSIVE MODE")
     known = await queries.policy(db)
     body = check(NotificationSettingsBody, raw, facts, _url_problems(raw, facts, config))
@@ -299,7 +302,7 @@ def _example() -> NotificationFacts:
 
 
 async def delete_old(db: Db, now: datetime) -> None:
-    """Delete a batch of messages and notifications past the retention period; never one that is still to be sent."""
+    """Delete a batch of messages and notifications past the retention period; never one that must still be sent."""
     oldest, batch = now - KEPT_FOR, _DELETED_AT_ONCE
     for table, condition in (("notification_messages", "ended_on IS NOT NULL"), ("notifications", _NOT_WAITING)):
         await execute(

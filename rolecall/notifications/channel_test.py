@@ -1,4 +1,4 @@
-"""Send a test message at once, so that an administrator sees whether a channel works and what the server says."""
+"""Send a test message at once, so that an administrator sees whether a channel works and how the server responds."""
 
 from datetime import datetime
 from uuid import UUID
@@ -39,7 +39,10 @@ class SentTest(msgspec.Struct, frozen=True):
 
 
 async def send_test(pool: Pool, config: Config, raw: Json, facts: Facts) -> SentTest:
-    """Send a test. The server may be slow, so this must happen before the operation takes a database connection."""
+    """Send a test message.
+
+    The server may be slow, so call this before the operation takes a database connection.
+    """
     body = check(TestBody, raw, facts)
     async with pool.connection() as db:
         delivery = await queries.delivery(db, sealing.load_key(config))
@@ -54,7 +57,7 @@ async def send_test(pool: Pool, config: Config, raw: Json, facts: Facts) -> Sent
 
 
 async def record_test(db: Db, sent: SentTest) -> ChannelTest:
-    """Log the test message and audit the test; if it was sent, resume a paused channel."""
+    """Log the test message and audit the test. If it was sent, resume a paused channel."""
     message = sent.message
     await direct.log_message(db, message, _KIND, (sent.outcome, sent.response), sent.started_on)
     await record(db, "Notification Settings", UUID(int=0), {"tested": message.channel, "outcome": sent.outcome})

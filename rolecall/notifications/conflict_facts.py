@@ -86,7 +86,7 @@ _EXCEPTION_SILENCE = {
     "Withdrawn": "",
 }
 _STAYS_OPEN = "The conflict stays open"
-# The owners for whom a person n.identity_id approves exceptions of the conflict: of the rule, or of an application.
+# The owners of the rule or of an application for whom person n.identity_id approves exceptions of the conflict.
 _OWNED = """
     SELECT o.id, o.what FROM (
         SELECT (r.definition ->> 'ownerId')::uuid AS id, 'the rule' AS what

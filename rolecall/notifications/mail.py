@@ -1,7 +1,7 @@
 """Send e-mail by SMTP over a few connections that are kept open between messages.
 
-An error of the server (no connection, no TLS, a wrong password) is an outcome of the channel, one of the recipient is
-an outcome of the message, and a connection that ends after the text was sent leaves the outcome unknown.
+An error of the server (no connection, no TLS, a wrong password) is an outcome of the channel; an error about the
+recipient is an outcome of the message. If a connection ends after the text was sent, the outcome is unknown.
 """
 
 import asyncio
@@ -64,7 +64,7 @@ class Mailer:
         self._stopped = False
 
     def stop(self) -> None:
-        """Begin no more messages; those that wait for a connection return at once."""
+        """Begin no more messages. Those that wait for a connection return at once."""
         self._stopped = True
 
     async def close(self) -> None:
@@ -152,7 +152,7 @@ async def _leave(client: aiosmtplib.SMTP) -> None:
 
 
 async def _address_message(client: aiosmtplib.SMTP, sender: str, to: str) -> tuple[MessageOutcome, str] | None:
-    """Name sender and recipient; return the outcome if the server does not accept them."""
+    """Send the sender and the recipient; return the outcome if the server does not accept them."""
     try:
         await client.mail(sender, encoding="utf-8")
         await client.rcpt(to, encoding="utf-8")

@@ -1,8 +1,8 @@
 """Write messages: one template gives the subject, the plain text and the HTML.
 
-A template is text with names in double braces, such as `{{ person }}`. A line whose names are all empty is left out.
-The facts (who, what, why, by when, what happens without a response) and the link follow every template, so that no
-edit can lose them.
+A template is text with names in double braces, such as `{{ person }}`. A line whose names are all empty is omitted. The
+facts (who, what, why, by when, what happens without a response) and the link follow every template, so that no edit can
+lose them.
 """
 
 import re
@@ -19,7 +19,7 @@ from rolecall.core.errors import Problem
 from rolecall.notifications.model import MessageTemplate, NotificationKind, NotificationPolicy
 from rolecall.notifications.notification_facts import NotificationFacts
 
-# What templates may name, and an example of each for the preview.
+# The names that templates can use, with an example of each for the preview.
 EXAMPLES = {
     "recipient": "Grace Hopper",
     "person": "Ada Lovelace",
@@ -228,7 +228,7 @@ def _filled(text: str, values: dict[str, str]) -> str:
 
 
 def without_links(value: str) -> str:
-    """Return a value as one line that mail programs do not turn into a link, because people choose their own names."""
+    """Return a value as one line that mail programs do not turn into a link, because people choose their names."""
     return _HOST_DOT.sub("[.]", _SCHEME.sub("[:]", _SHARE.sub("[\\\\\\\\]", _one_line(value))))
 
 

@@ -96,7 +96,7 @@ OUTCOME_WORDS = {
     MessageOutcome.SENDING: "Being sent",
     MessageOutcome.DEFERRED: "Postponed by the receiver",
     MessageOutcome.REFUSED: "Refused by the receiver",
-    MessageOutcome.CHANNEL: "Server out of reach",
+    MessageOutcome.CHANNEL: "Server unreachable",
     MessageOutcome.UNKNOWN: "Sent without confirmation",
     MessageOutcome.BOUNCED: "Bounced",
     MessageOutcome.UNWRITTEN: "Could not be written",
@@ -209,9 +209,9 @@ PAUSES = (timedelta(seconds=5), timedelta(seconds=30), timedelta(minutes=2), tim
 # A message takes at most 30 s, so an expired lease belongs to a dead worker.
 MESSAGE_TAKES = timedelta(seconds=30)
 LEASE = timedelta(seconds=60)
-# A message that waits longer for a connection is released, so that it is not sent for work that was done meanwhile.
+# A message that waits longer for a connection is released, so that it is not sent if the work was done meanwhile.
 FRESH_FOR = timedelta(seconds=5)
-# The most messages that a worker claims at a time. Few, because their outcome is unknown if the worker dies.
+# The most messages that a worker claims at a time. It is low, because their outcome is unknown if the worker dies.
 IN_FLIGHT = {Channel.EMAIL: 64, Channel.SLACK: 16, Channel.TEAMS: 16}
 ROUTED_AT_ONCE = 500
 KEPT_FOR = timedelta(days=90)
@@ -266,7 +266,7 @@ class NotificationPolicy(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class NotificationFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """The facts of one notification; templates use their names. An empty text is left out."""
+    """The facts of one notification, under the names that templates use. Empty facts are omitted."""
 
     person: str = ""
     what: str = ""
@@ -322,7 +322,7 @@ def counted_after(moment: datetime, count: int, reminders: Reminders, zone: Zone
 def counted_before(moment: datetime, count: int, reminders: Reminders, zone: ZoneInfo) -> datetime:
     """Return the same time of day, this many counted days ago.
 
-    No time counts on other days: all of a weekend is as late as its beginning.
+    Other days count as one moment, their beginning: any time of a weekend gives the same result.
     """
     local = moment.astimezone(zone)
     if not reminders.is_counted(local.date()):

@@ -1,7 +1,7 @@
 """Read the facts of notifications: names instead of ids, and whether the work is still pending.
 
 The text of a message is written from these facts when it is sent, so that it is up to date. One query per kind of item
-serves a whole batch.
+reads a whole batch.
 """
 
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ _DECISIONS = {
 
 
 async def facts_of(db: Db, ids: Sequence[UUID], context: FactContext) -> dict[UUID, NotificationFacts]:
-    """Return the facts of each notification; only the readers of the kinds of item that occur run."""
+    """Return the facts of each notification. Only the queries for the kinds of item that occur are run."""
     kinds = await fetch_rows(db, "SELECT DISTINCT item_kind FROM notifications WHERE id = ANY(%(ids)s)", ids=list(ids))
     found: dict[UUID, NotificationFacts] = {}
     for (kind,) in kinds:
@@ -376,7 +376,7 @@ async def _of_owned_entitlements(db: Db, ids: Sequence[UUID], _: FactContext) ->
     }
 
 
-# By the kind of the item.
+# The reader of facts for each kind of item.
 _READERS = {
     "Access Request": (_of_requests,),
     "Personnel Event": (_of_events, of_leaves),

@@ -1,7 +1,7 @@
 """The queue of notifications: claim due ones as messages, record the results.
 
-One transaction claims at a time, so that a bundle becomes one message. A claimed row is leased: when a worker dies, the
-lease expires and another worker sends the message again, because its outcome is unknown.
+One transaction claims at a time, so that the notifications of a bundle become one message. A claimed row is leased: if
+a worker dies, the lease expires and another worker sends the message again, because its outcome is unknown.
 """
 
 from collections.abc import Mapping, Sequence
@@ -47,7 +47,7 @@ class OutgoingMessage(msgspec.Struct, frozen=True):
     """A message to send, with the notifications that it carries."""
 
     id: UUID
-    # The first notification in it: the same for every attempt, so that mail programs detect duplicates.
+    # The first notification of the message. It is the same for every attempt, so that mail programs detect duplicates.
     reference: UUID
     channel: Channel
     recipient: str
@@ -60,7 +60,7 @@ class OutgoingMessage(msgspec.Struct, frozen=True):
 
 
 class EndedMessage(msgspec.Struct, frozen=True):
-    """A result; the outcome `sending` means that the message was not begun."""
+    """A result. The outcome `sending` means that the message was not begun."""
 
     message: OutgoingMessage
     outcome: MessageOutcome
@@ -69,7 +69,7 @@ class EndedMessage(msgspec.Struct, frozen=True):
 
 
 async def try_lock(db: Db) -> bool:
-    """Try to take the lock for routing and claiming; return false while another worker holds it."""
+    """Try to take the lock for routing and claiming; return False if another worker holds it."""
     return bool(await fetch_value(db, "SELECT pg_try_advisory_xact_lock(hashtext('notifications'), 0)"))
 
 
@@ -110,7 +110,7 @@ _CLAIM = f"""
 
 
 async def claim(db: Db, routing: Routing, rooms: Mapping[Channel, int], now: datetime) -> list[OutgoingMessage]:
-    """Lease due notifications, withdraw those that no longer matter to the recipient, and write the others."""
+    """Lease due notifications, withdraw those that no longer concern the recipient, and write the others."""
     if not rooms:
         return []
     lease = uuid4()
@@ -167,7 +167,7 @@ async def _message(
     channel, is_digest = Channel(first.channel), "digest" in first.bundle
     is_written_once = channel is not Channel.EMAIL and not is_digest
     notes = []
-    # A chat message about one thing is written once, however many people receive it.
+    # A chat message about one item is written once, however many people receive it.
     for row in rows[:1] if is_written_once else rows:
         try:
             notes.append(await _note(db, routing, row, about[row.id], recipient))
@@ -184,7 +184,7 @@ async def _message(
 
 
 async def _note(db: Db, routing: Routing, row: Claimed, about: NotificationFacts, recipient: str) -> Note:
-    """Fill in the template; use the built-in one where the edited one fails, and record the failure."""
+    """Fill in the template; if an edited one fails, use the built-in one and record the failure."""
     kind = NotificationKind(row.kind)
     try:
         return note_of(template_in(routing.policy, kind), about, recipient, routing.base_url)

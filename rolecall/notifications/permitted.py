@@ -1,6 +1,6 @@
 """Decide who may change the mail server and read messages.
 
-Some messages contain a sign-in link, and whoever reads the link can use it, so `config:manage` alone is not enough.
+Some messages contain a sign-in link, which anyone who reads it can use, so `config:manage` alone is not enough.
 """
 
 from rolecall.core.caller import Caller, Scope

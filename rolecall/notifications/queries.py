@@ -79,7 +79,7 @@ async def newest_first(
 ) -> Page[NotificationItem]:
     """List a person's notifications with their texts as they would be written now.
 
-    A record that the person no longer sees is not described.
+    A record that the person may no longer see is not described.
     """
     found = await fetch_listed(db, NOTIFICATIONS, page, identity_id=identity_id, is_read=is_read)
     known = await policy(db)
@@ -181,7 +181,7 @@ async def delivery(db: Db, key: bytes) -> Delivery:
 
 
 async def sealed_secrets(db: Db) -> list[tuple[Channel, UUID, bytes]]:
-    """Return the encrypted secret of each channel and the owner to which it is sealed."""
+    """Return the encrypted secret of each channel, and the owner id to which encryption binds it."""
     rows = await fetch_rows(db, "SELECT channel, secret FROM notification_secrets ORDER BY channel")
     return [(Channel(name), SECRET_OWNERS[Channel(name)], sealed) for name, sealed in rows]
 

@@ -21,7 +21,8 @@ from rolecall.reviews.events import DUE, record_notice, to_remind
 from rolecall.work_items.actions import record_activity_of
 
 _BATCH = 200
-# SQL for requests that wait for a person who is on leave, left, cannot sign in, is an Auditor, or must not decide.
+# SQL that is true for requests that wait for a person who is on leave, left, cannot sign in, is an Auditor, or must not
+# decide.
 _UNABLE = """
     SELECT p.request_id FROM absences a JOIN responses p ON p.reviewer_id = a.identity_id
     WHERE a.starts_on <= %(now)s AND (a.ends_on IS NULL OR a.ends_on > %(now)s)
@@ -160,7 +161,7 @@ async def _without_reviewers(db: Db, now: datetime) -> list[UUID]:
 async def _silent(
     db: Db, step: NotificationKind, days: int, reminders: Reminders, zone: ZoneInfo, now: datetime
 ) -> list[UUID]:
-    """Lock requests that have waited this many days without this step, and record the step."""
+    """Lock requests that have waited this many days and did not have this step yet, and record the step."""
     if not days:
         return []
     rows = await fetch_rows(

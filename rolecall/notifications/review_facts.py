@@ -46,7 +46,7 @@ class _ReviewRow(msgspec.Struct, frozen=True):
 
 
 async def of_reviews(db: Db, ids: Sequence[UUID], context: FactContext) -> dict[UUID, NotificationFacts]:
-    """Return what a reviewer has to decide by when, or what happened in a review that the person owns."""
+    """Return what a reviewer has to decide and by when, or what happened in a review that the person owns."""
     rows = await fetch_all(
         db,
         _ReviewRow,
@@ -104,7 +104,7 @@ def _review(row: _ReviewRow, context: FactContext) -> NotificationFacts:
 
 
 def _why(row: _ReviewRow) -> str:
-    # Once no items are left, the data no longer show whether the person reviewed or stood in.
+    # Once no items are left, the data no longer tells whether the person reviewed or stood in.
     if row.is_reviewer or not row.left:
         return "You review access"
     return f"You stand in for {row.represented}" if row.represented else "You are an administrator"

@@ -88,7 +88,10 @@ async def _with_names(request: AnyRequest, config: Config) -> Carried:
 async def change_notification_settings(
     db: Db, caller: Caller, raw: Json, facts: Facts, config: Config
 ) -> NotificationSettings:
-    """Change the given settings. A change of `email` also needs `identities:write`: sign-in links are mailed."""
+    """Change the given settings.
+
+    A change of `email` also needs `identities:write`, because sign-in links are mailed.
+    """
     await actions.change_settings(db, caller, raw, facts, config)
     return await queries.settings(db)
 
@@ -122,7 +125,7 @@ async def list_notification_messages(db: Db, query: dict[str, Any]) -> Page[Mess
 
 @operation("GET", "/{id:str}", scope=Scope.CONFIG_MANAGE)
 async def get_notification_message(db: Db, caller: Caller, id: str) -> MessageDetail:
-    """Get one message as it was sent; one with a link to sign in also needs `identities:write`."""
+    """Get one message as it was sent. One with a sign-in link also needs `identities:write`."""
     message = await queries.get_message(db, id)
     permitted.require_may_read(caller, message)
     return message

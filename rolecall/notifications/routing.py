@@ -105,7 +105,7 @@ def _zone_of(row: _NewRow, default: ZoneInfo) -> ZoneInfo:
 
 
 def _rule(routing: Routing, row: _NewRow) -> KindRule:
-    """Return how to send a notification; by e-mail in place of a chat that is not allowed or no longer configured."""
+    """Return how to send a notification. A chat that is not allowed or not configured is replaced by e-mail."""
     policy = routing.policy
     rule = policy.rule_of(NotificationKind(row.kind))
     if not rule.is_locked and row.channel is not None and row.rhythm is not None:

@@ -56,11 +56,11 @@ class MessageSender:
         await self._record(clock.now())
 
     async def _record(self, now: datetime) -> None:
-        """Record results in a transaction of their own: until it commits, a crash makes them unknown."""
+        """Record results in a transaction of their own. If a crash prevents its commit, their outcome is unknown."""
         if ended := self._flight.ended():
             async with self._pool.connection() as db, transaction(db, "notifications-record"):
                 await outbox.record(db, ended, now)
-            # Only after the commit: a failed transaction must record its results again.
+            # Forget the results only after the commit, so that a failed transaction records them again.
             self._flight.drop(ended)
 
     async def turn(self, _: Pool, __: Config, now: datetime) -> bool:
@@ -75,7 +75,7 @@ class MessageSender:
                 more = await routing.route(db, known, now) == ROUTED_AT_ONCE
                 messages = await outbox.claim(db, known, self._rooms(delivery), now)
             next_turn = now + _SOON if messages or not is_locked else await outbox.next_due(db, now)
-        # Only after the commit: a failed transaction must send nothing.
+        # Send only after the commit, so that a failed transaction sends nothing.
         for message in messages:
             self._sending[message.channel] += 1
             self._flight.start(self._send(message, delivery))
@@ -94,12 +94,12 @@ class MessageSender:
             more = await self.turn(self._pool, self._config, clock.now())
 
     def _rooms(self, delivery: Delivery) -> dict[Channel, int]:
-        """Return how many messages to claim for each channel: none until half of its slots are free, to claim many."""
+        """Return how many messages to claim for each channel: 0 until half of its slots are free."""
         free = {channel: IN_FLIGHT[channel] - self._sending[channel] for channel in delivery.channels}
         return {channel: room for channel, room in free.items() if room >= IN_FLIGHT[channel] // 2}
 
     async def _delivery(self, db: Db) -> Delivery:
-        """Read the settings; a secret that cannot be decrypted turns its channel off."""
+        """Read the settings. A secret that cannot be decrypted turns its channel off."""
         delivery = await queries.delivery(db, sealing.load_key(self._config))
         for channel in delivery.unreadable:
             log.error("the secret of a notification channel cannot be decrypted", channel=channel)

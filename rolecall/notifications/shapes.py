@@ -85,7 +85,7 @@ class KindDetail(msgspec.Struct, rename="camel"):
 
 
 class TemplateDetail(msgspec.Struct, rename="camel"):
-    """A template; `problem` says why the built-in one was sent instead the last time."""
+    """A template. `problem` says why the built-in one was last sent in its place."""
 
     kind: NotificationKind
     subject: str
@@ -153,7 +153,7 @@ class EmailFields(Body):
 
 
 class EmailBody(EmailFields):
-    # Write-only; an empty text removes it.
+    # Write-only; an empty string removes it.
     password: Annotated[Text, Field(max_length=1024)] | None = None
 
 
@@ -162,7 +162,7 @@ class KindBody(Body):
     channel: Maybe[ChannelName | None] = None
     rhythm: Maybe[RhythmName | None] = None
     is_locked: Flag | None = None
-    # Whether it may go to Slack and Teams, where everyone in the channel reads it.
+    # Whether this kind may go to Slack and Teams, where everyone in the channel reads it.
     is_chat_allowed: Flag | None = None
 
 
@@ -206,12 +206,12 @@ class NotificationFields(Body):
 
 class NotificationSettingsBody(NotificationFields):
     email: EmailBody | None = None
-    # Incoming webhooks; write-only, an empty text removes one.
+    # Incoming webhooks, write-only. An empty string removes one.
     slack_url: Annotated[Text, Field(max_length=LONGEST_URL)] | None = None
     teams_url: Annotated[Text, Field(max_length=LONGEST_URL)] | None = None
 
 
-# Names of zones whose meaning depends on the machine.
+# Names of time zones whose meaning depends on the machine.
 _LOCAL_ZONES = {"localtime", "posixrules", "Factory"}
 
 
@@ -227,7 +227,7 @@ def _zone(text: str) -> str:
 
 
 class PreferenceBody(Body):
-    """A choice for one kind; without channel and rhythm the default applies again."""
+    """A choice for one kind. Without channel and rhythm, the default applies again."""
 
     kind: KindName
     channel: Maybe[ChannelName | None] = None

@@ -49,7 +49,7 @@ async def of_stand_ins(db: Db, ids: Sequence[UUID], context: FactContext) -> dic
 
 
 async def of_leaves(db: Db, ids: Sequence[UUID], context: FactContext) -> dict[UUID, NotificationFacts]:
-    """Describe who stands in during a leave, to both people."""
+    """Tell both people who stands in during a leave."""
     rows = await fetch_all(
         db,
         _StandInRow,

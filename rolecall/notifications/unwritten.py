@@ -1,4 +1,4 @@
-"""Fail notifications whose text cannot be written: administrators see them, and they do not block others."""
+"""Mark notifications whose text cannot be written as failed: they block no others, and administrators see them."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime

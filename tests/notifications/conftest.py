@@ -12,7 +12,7 @@ from tests.notifications.notifying import Company, Desk, a_company, set_up_mail
 
 @pytest.fixture
 def config(config: Config) -> Config:
-    """Allow loopback, where the receivers of chat messages listen."""
+    """Allow loopback addresses, where the receivers of chat messages listen."""
     return msgspec.structs.replace(config, webhook_allow=(ip_network("127.0.0.0/8"),))
 
 
@@ -34,7 +34,7 @@ async def company(db: Db) -> Company:
 
 @pytest.fixture
 async def mail(db: Db, config: Config, mail_port: int, mailbox: Mailbox) -> Mailbox:
-    """Return a mailbox to which the service sends."""
+    """Return a mailbox to which the service sends its mail."""
     await set_up_mail(db, config, mail_port)
     return mailbox
 

@@ -1,4 +1,4 @@
-"""A real SMTP server on loopback that refuses, defers or hangs up as its recipients say."""
+"""A real SMTP server on loopback. The name of a recipient makes it refuse, defer or hang up."""
 
 import asyncio
 from collections import Counter
@@ -13,7 +13,7 @@ from typing import Any
 from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
 
-# Recipients whose local part begins so get this response, each time or for the first attempts only.
+# Recipients whose local part begins with this word get this response, every time or only for the first attempts.
 REFUSED = {
     "unknown": "550 5.1.1 No such user here",
     "full": "452 4.2.2 Mailbox full",
@@ -28,10 +28,10 @@ def _hang_up(server: SMTP) -> None:
 
 
 class Mailbox:
-    """Accept messages and keep them; count what was asked of the server."""
+    """Accept messages and keep them; count the connections and commands."""
 
     def __init__(self) -> None:
-        # Parsed when they are read: parsing takes longer than receiving.
+        # Parsed only when they are read, because parsing takes longer than receiving.
         self._contents: list[bytes] = []
         self._messages: list[EmailMessage] = []
         self.asked = Counter[str]()
@@ -94,7 +94,7 @@ class Mailbox:
 
 class _Controller(Controller):
     def __init__(self, mailbox: Mailbox, **settings: Any) -> None:
-        # Only the hooks: at each connection aiosmtpd reads every attribute, and `messages` would parse all mails.
+        # Pass only the hooks: at each connection aiosmtpd reads every attribute, and `messages` would parse all mails.
         hooks = {name: getattr(mailbox, name) for name in ("handle_MAIL", "handle_RCPT", "handle_DATA")}
         super().__init__(SimpleNamespace(**hooks), hostname="127.0.0.1", port=0, **settings)
 

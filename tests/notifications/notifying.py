@@ -1,4 +1,4 @@
-"""Process notifications as the worker does, and create the people who receive them."""
+"""Helpers that process notifications as the worker does, and create the people who receive them."""
 
 from typing import Any
 from uuid import UUID
@@ -13,7 +13,7 @@ from tests.builders import an_access_request, an_application, an_identity, facts
 
 
 class Desk:
-    """A sender whose turns a test takes itself."""
+    """A sender whose turns the test takes itself."""
 
     def __init__(self, pool: Pool, config: Config) -> None:
         self.pool, self.config = pool, config
@@ -41,7 +41,7 @@ async def change(db: Db, config: Config, **settings: Any) -> None:
 
 
 class Company(msgspec.Struct, frozen=True):
-    """Ada's supervisor Grace approves what Ada asks for in Payroll; Alan is the administrator."""
+    """Ada's supervisor Grace approves what Ada requests in Payroll; Alan is the administrator."""
 
     ada: UUID
     grace: UUID

@@ -1,4 +1,4 @@
-"""Make every kind of notification occur for real, and collect the e-mails that are written about it."""
+"""Make every kind of notification occur for real, and collect the e-mails about it."""
 
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
@@ -268,7 +268,7 @@ async def _pass_time(office: MailOffice, days: float) -> None:
             pass
 
 
-# In this order: the later ones let time pass.
+# The order matters, because the later ones let time pass.
 OCCURRENCES: dict[str, Callable[[MailOffice], Awaitable[None]]] = {
     "request": _request,
     "request for a stand-in": _request_for_a_stand_in,
@@ -291,7 +291,7 @@ OCCURRENCES: dict[str, Callable[[MailOffice], Awaitable[None]]] = {
 
 
 async def every_mail(office: MailOffice) -> list[OccurredMail]:
-    """Let everything occur that people are notified of; return each e-mail that is written."""
+    """Cause everything that people are notified of; return each e-mail that is written."""
     mails, last = [], 0
     await office.desk.work()
     for name, occur in OCCURRENCES.items():

@@ -1,4 +1,4 @@
-"""The API: own notifications, preferences, settings, templates, tests and the log."""
+"""Test the API: own notifications, preferences, settings, templates, test messages and the log."""
 
 import json
 from datetime import UTC, datetime
@@ -23,7 +23,7 @@ SETTINGS = "/api/notification-settings"
 
 @pytest.fixture
 async def graces(db: Db, client: httpx2.AsyncClient, company: Company) -> httpx2.AsyncClient:
-    """Return a client whose token Grace made."""
+    """Return a client with a token that Grace created."""
     await own_tokens(db, company.grace)
     return client
 
@@ -104,7 +104,7 @@ async def test_invalid_settings_say_what_is_wrong(
     assert message in found[field]
 
 
-async def test_secrets_are_sealed_and_never_shown(db: Db, client: httpx2.AsyncClient) -> None:
+async def test_secrets_are_encrypted_and_never_shown(db: Db, client: httpx2.AsyncClient) -> None:
     given = {"email": {"password": "hunter2-secret"}, "slackUrl": "https://203.1.113.9/services/T0-secret"}
 
     answer = await client.patch(SETTINGS, json=given)
@@ -173,7 +173,7 @@ async def test_name_with_a_line_break_adds_no_header(db: Db, company: Company, m
     assert message["Subject"].endswith("for Ada X Bcc: eve@x[.]example")
 
 
-async def test_test_message_says_what_the_server_said(
+async def test_test_message_returns_the_response_of_the_server(
     db: Db, config: Config, client: httpx2.AsyncClient, mail: Mailbox
 ) -> None:
     sent = (await client.post(f"{SETTINGS}/test", json={"address": "ada@test.example"})).json()
@@ -232,7 +232,7 @@ def test_name_adds_no_link_to_a_chat_message() -> None:
 
 
 def certificate(folder: Path) -> tuple[Path, Path]:
-    """Write a certificate of 127.0.0.1 and its key."""
+    """Write a certificate for 127.0.0.1 and its key."""
     from datetime import timedelta
     from ipaddress import ip_address
 
@@ -254,7 +254,7 @@ def certificate(folder: Path) -> tuple[Path, Path]:
     return folder / "mail.crt", folder / "mail.key"
 
 
-async def test_wrong_password_is_seen_and_the_right_one_sends_everything(
+async def test_wrong_password_is_reported_and_the_right_one_sends_everything(
     db: Db,
     config: Config,
     company: Company,

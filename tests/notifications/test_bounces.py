@@ -1,4 +1,4 @@
-"""Mails that come back after the mail server had accepted the message."""
+"""Test mails that come back after the mail server had accepted the message."""
 
 from datetime import timedelta
 from email.message import EmailMessage
@@ -66,7 +66,7 @@ async def sent(db: Db, company: Company, mail: Mailbox, desk: Desk) -> EmailMess
     return mail.messages[0]
 
 
-async def test_report_marks_the_message_and_its_notification(
+async def test_report_marks_the_message_as_bounced_and_its_notification_as_failed(
     client: httpx2.AsyncClient, db: Db, company: Company, sent: EmailMessage
 ) -> None:
     id, said = await bounce(client, returned(sent))
@@ -103,7 +103,7 @@ async def test_report_may_quote_headers_only(client: httpx2.AsyncClient, db: Db,
         ("delivered", "The report says that the message was delivered or is delayed"),
     ],
 )
-async def test_report_of_a_message_that_may_arrive_changes_nothing(
+async def test_report_of_a_delay_or_delivery_changes_nothing(
     client: httpx2.AsyncClient, db: Db, sent: EmailMessage, action: str, said: str
 ) -> None:
     assert await bounce(client, returned(sent, action, "4.4.7")) == (None, said)
@@ -161,14 +161,14 @@ async def test_token_of_the_mail_server_reports_bounces_and_nothing_else(
     assert (reported.status_code, listed.status_code) == (200, 403)
 
 
-def test_broken_mails_are_no_reports() -> None:
+def test_malformed_mails_are_not_taken_for_reports() -> None:
     parameters = "Content-Type: multipart/report; a*0=b; a*=c\n\n"
     for mail in ("", "\n", "Content-Type: message/delivery-status", "Content-Type: multipart/report", parameters):
         assert report_in(mail) is None
 
 
 def nested(depth: int, before: str = "") -> str:
-    """Return a delivery status inside other parts, which costs the parser time for each line."""
+    """Return a delivery status nested in other parts, each line of which costs the parser time."""
     parts = "".join(f"Content-Type: multipart/mixed; boundary={n}\n\n{before}\n--{n}\n" for n in range(depth))
     return f"{parts}Content-Type: message/delivery-status\n\nAction: failed\nStatus: 5.2.2\n\n"
 

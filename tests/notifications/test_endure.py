@@ -1,6 +1,7 @@
-"""Many notifications, a tenth of the addresses refused, and killed workers: each arrives, and none twice without need.
+"""Send many notifications with a tenth of the addresses refused and workers killed: each arrives, hardly any twice.
 
-`ROLECALL_MESSAGES=10000` sends more; `ROLECALL_WORKER_KILLS` kills more often.
+A duplicate is allowed only if a killed worker left the outcome unknown. `ROLECALL_MESSAGES=10000` sends more;
+`ROLECALL_WORKER_KILLS` kills more often.
 """
 
 import asyncio
@@ -40,7 +41,7 @@ CREATED_MEANWHILE = 10
 
 
 class Sent(msgspec.Struct, frozen=True):
-    """What is known of one notification: its status, its address, and outcome and begin of each of its messages."""
+    """What the database knows of one notification: status, address, and outcome and start of each message."""
 
     status: str
     address: str
@@ -59,7 +60,7 @@ async def people_with_reviewers(db: Db) -> list[UUID]:
 
 
 async def ask(db: Db, application: UUID, people: list[UUID], number: int) -> None:
-    """Create requests; cancel every tenth in the same transaction or in one of its own."""
+    """Create requests; cancel every tenth in the same transaction or in a separate one."""
     privileges = [NewPrivilege(header="Ledger", permission="Post entries")]
     requests = [
         NewRequest(
@@ -73,7 +74,7 @@ async def ask(db: Db, application: UUID, people: list[UUID], number: int) -> Non
 
 
 async def nothing_waits(db: Db) -> bool:
-    """Return whether all is sent, except what is deferred or was leased for at least 10 s by a killed worker."""
+    """Return whether everything is sent, except what is deferred or was leased for at least 10 s by a killed worker."""
     waiting = await fetch_value(
         db,
         """SELECT count(*) FROM notifications
@@ -90,7 +91,7 @@ async def test_each_notification_arrives_once_and_none_for_finished_work(
 ) -> None:
     application, people = await an_application(db, "Payroll"), await people_with_reviewers(db)
     workers = [Worker(config), Worker(config)]
-    # Most are created before, so that the rate is that of the workers and not of this process.
+    # Most are created before, so that the measured rate is that of the workers and not of this process.
     before = MESSAGES - MESSAGES // CREATED_MEANWHILE
     for asked in range(0, before, AT_ONCE):
         await ask(db, application, people, min(AT_ONCE, before - asked))
@@ -117,7 +118,7 @@ async def test_each_notification_arrives_once_and_none_for_finished_work(
 
 
 async def kill_while_sending(mail: Mailbox, workers: list[Worker]) -> list[datetime]:
-    """Kill workers while they send; return when each was dead."""
+    """Kill workers while they send; return when each of them was dead."""
     kills = []
     for n in range(KILLS):
         enough: int = MESSAGES * 8 // 10 * (n + 1) // (KILLS + 1)
@@ -192,8 +193,7 @@ def begun_without_outcome(sent: Sent) -> list[datetime]:
 
 
 def the_check_would_notice(rows: dict[str, Sent], messages: list[EmailMessage], kills: list[datetime]) -> None:
-    """Test the check with a needless duplicate, a missing message, one for finished work, and a duplicate of a worker
-    that lived."""
+    """Verify that the check detects needless duplicates, missing messages and messages for finished work."""
     once = next(request for request, sent in rows.items() if sent.outcomes == ["sent"])
     [copy] = [message for message in messages if once in text_of(message)]
     others = [message for message in messages if message is not copy]

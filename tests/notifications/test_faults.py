@@ -1,4 +1,4 @@
-"""Faults of servers and receivers: seen by an administrator, and nothing is blocked for others."""
+"""Test faults of servers and receivers: an administrator sees them, and nothing is blocked for others."""
 
 from datetime import timedelta
 

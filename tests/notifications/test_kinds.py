@@ -1,4 +1,4 @@
-"""Which people are notified of what, in the transaction of the change."""
+"""Test which people are notified of which change, in the transaction of the change."""
 
 from datetime import timedelta
 from uuid import UUID
@@ -68,7 +68,7 @@ async def test_assignee_is_notified_unless_they_assigned_themselves(db: Db, comp
     assert ("Assigned", "New") in await notified(db, company.alan)
 
 
-async def test_failed_import_notifies_the_owner_or_else_the_administrators(db: Db, company: Company) -> None:
+async def test_failed_import_notifies_the_owner_or_without_one_the_administrators(db: Db, company: Company) -> None:
     owned = await an_application(db, "CRM", ownerId=str(company.grace))
 
     await an_import(db, owned, "Failed")
@@ -141,8 +141,8 @@ async def test_person_who_asked_through_a_token_is_notified_of_the_decision(db: 
     assert decided == [("AccessRequestApproved",)]
 
 
-async def test_bell_counts_no_work_that_another_reviewer_did(db: Db, company: Company) -> None:
-    """Grace and Bob can meet one rule, Carl the other: after the approval of Grace, only Carl has work."""
+async def test_bell_does_not_count_work_that_another_reviewer_did(db: Db, company: Company) -> None:
+    """Grace or Bob can meet one rule, and Carl the other: after the approval of Grace, only Carl has work."""
     bob, carl = [await an_identity(db, name, "Else") for name in ("Bob", "Carl")]
     request = await ask(db, company)
     await execute(

@@ -1,4 +1,4 @@
-"""Requests without a response: reminders, escalation and working days."""
+"""Test requests without a response: reminders, escalation and working days."""
 
 from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
@@ -35,7 +35,7 @@ def test_deadline_skips_weekends_and_holidays(days: int, reminders: Reminders, e
 
 @pytest.mark.parametrize("moment", ["2026-12-19 11:00", "2026-12-20 23:59", "2026-12-21 09:59"])
 def test_no_working_day_passes_on_a_weekend(moment: str) -> None:
-    """A request of Wednesday 10:00 is three working days old on Monday at 10:00."""
+    """A request made on Wednesday at 10:00 is three working days old on Monday at 10:00."""
     wednesday = datetime(2026, 12, 16, 10, tzinfo=UTC)
     due = counted_after(wednesday, 3, Reminders(), ZoneInfo("UTC"))
 
@@ -47,7 +47,7 @@ def test_no_working_day_passes_on_a_weekend(moment: str) -> None:
 
 
 async def silence(db: Db, after: timedelta) -> None:
-    """Let time pass and the worker look."""
+    """Let time pass, and let the worker remind and escalate."""
     now = datetime.now(UTC) + after
     async with db.transaction():
         await sign(db, by_system("remind_and_escalate", now))
@@ -90,7 +90,7 @@ async def test_supervisor_of_an_unresponsive_reviewer_can_respond(db: Db, config
     assert asked == [("Grace Hopper",), ("Alan Turing",)]
 
 
-async def test_own_supervisors_supervisor_is_not_asked_twice(db: Db, config: Config, company: Company) -> None:
+async def test_escalation_does_not_ask_the_affected_person(db: Db, config: Config, company: Company) -> None:
     """Grace and Ada supervise each other: the request about Ada goes to the administrators."""
     await change(db, config, reminders={"days": "Calendar Days", "remindAfterDays": 0})
     await execute(db, "UPDATE identities SET supervisor_id = %(s)s WHERE id = %(id)s", s=company.ada, id=company.grace)
@@ -101,7 +101,7 @@ async def test_own_supervisors_supervisor_is_not_asked_twice(db: Db, config: Con
     assert (await activity(db))[0][1].endswith("so Alan Turing can respond too")
 
 
-async def test_supervisors_of_each_other_end_the_escalation(db: Db, config: Config, company: Company) -> None:
+async def test_cycle_of_supervisors_ends_the_escalation(db: Db, config: Config, company: Company) -> None:
     await change(db, config, reminders={"days": "Calendar Days", "remindAfterDays": 0})
     await execute(db, "UPDATE identities SET supervisor_id = %(s)s WHERE id = %(id)s", s=company.grace, id=company.alan)
     await ask(db, company)

@@ -1,4 +1,4 @@
-"""E-mail to a real server: what arrives, what is tried again, what is seen by an administrator."""
+"""Test e-mail to a real server: what arrives, what is tried again, and what an administrator sees."""
 
 from datetime import timedelta
 
@@ -200,7 +200,7 @@ async def test_digest_is_sent_once_at_eight_in_the_persons_zone(
     assert message["Subject"] == "3 notifications from Rolecall"
 
 
-async def test_zone_that_this_machine_does_not_know_stops_no_message(
+async def test_time_zone_unknown_to_this_machine_blocks_no_message(
     db: Db, config: Config, company: Company, mail: Mailbox, desk: Desk
 ) -> None:
     await change(db, config, kinds=[{"kind": "Waiting", "rhythm": "Digest"}])

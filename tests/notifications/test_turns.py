@@ -1,4 +1,4 @@
-"""Test that the people whose turn it is are notified, with their stand-ins, and that finished work is not current."""
+"""Test that people who must respond next are notified, with their stand-ins, and that finished work is not current."""
 
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
@@ -33,7 +33,7 @@ async def shown(db: Db, config: Config, person: UUID, kind: str) -> list[Notific
 
 
 async def current(db: Db, config: Config, person: UUID, kind: str) -> list[str]:
-    """Return the subjects of notifications that still matter."""
+    """Return the subjects of notifications that are still current."""
     return [item.subject for item in await shown(db, config, person, kind) if item.is_current]
 
 
@@ -46,7 +46,7 @@ async def pass_time(db: Db, days: float = 0) -> None:
 
 
 class Wish:
-    """Sofia's conflict with an exception that was asked for; Hana owns the rule, Carla the ledger, Sam stands in."""
+    """Sofia's conflict with a requested exception; Hana owns the rule, Carla the ledger, and Sam stands in."""
 
     def __init__(self, cast: Cast, carla: UUID, sam: UUID) -> None:
         self.cast, self.hana, self.carla, self.sam = cast, cast.company.owner, carla, sam
@@ -78,7 +78,7 @@ async def test_second_approver_and_stand_in_are_notified_after_the_owner_of_the_
     assert await shown(db, config, wish.sofia, EXCEPTION) == []
 
 
-async def test_approved_exception_waits_for_no_one(
+async def test_notifications_of_an_approved_exception_are_not_current(
     client: httpx2.AsyncClient, db: Db, config: Config, wish: Wish
 ) -> None:
     await approve(client, db, wish.conflict, wish.hana)
@@ -114,7 +114,7 @@ async def test_people_who_can_approve_an_exception_are_reminded(
     assert rows == [("The people who can approve the exception were reminded",)]
 
 
-async def test_owner_who_requests_an_exception_leaves_it_to_the_administrators(
+async def test_administrators_are_notified_if_the_rules_owner_requests_an_exception(
     client: httpx2.AsyncClient, db: Db, config: Config
 ) -> None:
     cast = await a_cast(db)

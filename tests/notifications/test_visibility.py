@@ -1,4 +1,4 @@
-"""Test that a notification is read with the relations of today."""
+"""Test that notifications are shown by the current relations of the person."""
 
 import re
 from uuid import UUID
@@ -75,8 +75,8 @@ async def test_person_who_lost_the_role_reads_nothing_about_channels(
     assert (item.subject != "A record that you can no longer see") is is_shown
 
 
-async def test_every_kind_of_record_has_a_rule(db: Db) -> None:
-    """A new kind of record must say who may read its notifications."""
+async def test_every_kind_of_record_defines_who_may_read_it(db: Db) -> None:
+    """A new kind of record must define who may read its notifications."""
     check = await fetch_value(
         db,
         """SELECT pg_get_constraintdef(oid) FROM pg_constraint
