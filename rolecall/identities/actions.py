@@ -14,7 +14,7 @@ from rolecall.identities.model import IdentityType
 from rolecall.identities.shapes import IdentityFields, NewIdentity
 from rolecall.settings.model import CUSTOM_FIELDS
 
-# Columns by body field.
+# The column of each field of a body.
 _COLUMNS = {
     "first_name": "first_name",
     "last_name": "last_name",
@@ -87,7 +87,7 @@ async def withhold_email(db: Db, id: UUID, sign_in_email: str, now: datetime) ->
 
 
 class _IsLast(Exception):
-    """No active administrator would be left."""
+    """Rolls back the change: no active administrator would be left."""
 
 
 async def disable_unless_last(db: Db, id: UUID, since: datetime, now: datetime) -> bool:

@@ -1,10 +1,10 @@
-"""Decide what a caller may do with a record: the one function is `may(caller, verb, record)`.
+"""Decide what a caller may do with a record, with one function: `may(caller, verb, record)`.
 
 An API token acts by its scopes. A person acts by an assigned role, or by relation to the record: the request is about
-them or needs their response or that of a person for whom they stand in, the person reports to them, they own or
-provision the application. A person without a
-role, and a Provisioner, is *limited*: a record to which they have no relation is reported as missing. Each package
-reads the relations of its own records in `permitted.py`; the table here says which relation allows which verb.
+them, or needs their response or that of a person for whom they stand in; the person reports to them; they own or
+provision the application. A person without a role, and a Provisioner, is *limited*: a record to which they have no
+relation is reported as missing. Each package reads the relations of its own records in `permitted.py`; the table here
+says which relation allows which verb.
 """
 
 from collections.abc import Iterable, Mapping
@@ -112,8 +112,9 @@ def may(caller: Caller, verb: str, record: GovernedRecord) -> bool:
     return not caller.is_limited or verb in allowed(record.type, record.relations)
 
 
-# Breadth first from the person in %(me)s, so that a limit keeps the people nearest to them; UNION ends at a cycle.
-# ARRAY keeps the planner from reading all identities at every level, and from a hash table for a million of them.
+# Search breadth first from the person in %(me)s, so that a limit keeps the nearest people. UNION ends the search at a
+# cycle. ARRAY keeps the planner from reading all identities at every level, and from building a hash table of a million
+# of them.
 LINE = """
     line AS (SELECT unnest(ARRAY(SELECT i.id FROM identities i WHERE i.supervisor_id = %(me)s)) AS id
              UNION SELECT unnest(ARRAY(SELECT b.id FROM identities b WHERE b.supervisor_id = l.id)) FROM line l)"""
@@ -122,7 +123,7 @@ MOST_PEOPLE = 1000
 
 
 async def relations_to_person(db: Db, caller_id: UUID, identity_id: UUID) -> frozenset[PersonRelation]:
-    """Read whether a person is the caller, or reports to the caller directly or through others.
+    """Return whether a person is the caller, or reports to the caller directly or through others.
 
     In a cycle of supervisors a person may be above themselves; that does not make them their own supervisor.
     """
@@ -150,5 +151,5 @@ async def people_of(db: Db, person_id: UUID, most: int | None = MOST_PEOPLE) -> 
 
 
 async def visible_people(db: Db, caller: Caller, most: int | None = MOST_PEOPLE) -> tuple[UUID, ...] | None:
-    """Return the people whom a limited caller sees: themselves and their people; None for callers who see everyone."""
+    """Return the people whom a limited caller sees: themselves and their people; None if the caller sees everyone."""
     return (caller.id, *await people_of(db, caller.id, most)) if caller.is_limited else None

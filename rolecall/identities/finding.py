@@ -19,7 +19,7 @@ from rolecall.identities import queries
 from rolecall.identities.model import IdentityStatus, IdentityType
 from rolecall.identities.shapes import IdentityDetail
 
-# Conditions for an exact match, by the expression of the index that serves each.
+# SQL conditions for an exact match. Each uses the expression of an index.
 _EXACTLY = {
     "i.id": "i.id = %(id)s::uuid",
     "lower(i.employee_id)": "lower(i.employee_id) IN (lower(%(said)s), lower(%(words)s)) AND i.employee_id <> ''",
@@ -188,7 +188,7 @@ async def _paged(db: Db, found: str, values: dict[str, Any], page: int, sorting:
         items="SELECT id FROM found ORDER BY list_key" if sorting.of_names() else f"SELECT i.id {people_found}",
         **values,
     )
-    # Use a second query: a planner that misjudges the number of matches would scan all people.
+    # Use a second query, because the planner may misjudge the number of matches and scan all people.
     known = await queries.by_id(db, ids.items)
     return Page([known[id] for id in ids.items], ids.total_count, ids.page, ids.page_size, ids.total_pages)
 
@@ -227,7 +227,7 @@ async def meant(db: Db, words: str) -> list[Candidate]:
 
 
 async def bearers(db: Db, email: str) -> list[Candidate]:
-    """Return the people with this e-mail. An unconfirmed e-mail does not count; the previous one does.
+    """Return the people with this e-mail. An unconfirmed e-mail does not count, but the previous one does.
 
     Otherwise a person who enters the e-mail of another could receive what belongs to that person.
     """

@@ -14,7 +14,7 @@ from rolecall.core.errors import NotFound
 from rolecall.core.paging import Listing, Page, fetch_listed
 from rolecall.identities.shapes import IdentityDetail
 
-# An identity `i` with its supervisor `s`, in the order of IdentityDetail; for every query that shows a person.
+# The columns of IdentityDetail for an identity `i` with its supervisor `s`, for every query that returns a person.
 COLUMNS = """
     i.id, 'Identity' AS kind, i.first_name, i.last_name, i.email_address, i.type, i.title, i.company, i.division,
     i.department, i.office, coalesce(s.last_name || ', ' || s.first_name, '') AS supervisor_name, i.created_date,

@@ -1,4 +1,4 @@
-"""Shapes of identities, which most other records embed, and the fields of an identity that bodies may set."""
+"""Responses about identities, which most other records embed, and the fields of an identity that bodies may set."""
 
 from datetime import datetime
 from typing import Annotated, Literal

@@ -16,7 +16,7 @@ class CustomField(msgspec.Struct, frozen=True):
 
 
 class Guard(msgspec.Struct, frozen=True, rename="camel"):
-    """The limits of an import; one that would change more is held until a person decides."""
+    """The limits of an import. An import that would change more is held until a person decides."""
 
     max_removed_percent: float = 20
     max_new_percent: float = 50
@@ -30,9 +30,9 @@ class Settings(msgspec.Struct, frozen=True, rename="camel"):
     approval_lead_days: int = 7
     webhook_retention_days: int = 90
     approval_policy: Sequence[ApprovalRule] = DEFAULT_POLICY
-    # Whether the only administrator may decide on their own requests where no other person is asked.
+    # Whether the only administrator may decide on their own requests if no other person is asked.
     single_handed: bool = False
-    # The guard of applications without one of their own.
+    # The guard of applications that do not have their own.
     guard: Guard = Guard()
 
     def enabled_custom_fields(self) -> frozenset[int]:

@@ -58,7 +58,10 @@ class ApprovalRule(msgspec.Struct, frozen=True, rename="camel"):
     risks: Sequence[Level] = ()
 
     def applies(self, *, action: str, raises: bool, event_type: str | None, priority: str, risk: str) -> bool:
-        """Return whether the rule applies. A request that `raises` access also needs the Approve rules for Add."""
+        """Return whether the rule applies.
+
+        If a request `raises` access, the Approve rules for Add apply too.
+        """
         as_add = raises and self.type is RequirementType.APPROVE and RequestAction.ADD in self.actions
         conditions: list[tuple[Sequence[str], str | None]] = [
             (() if as_add else self.actions, action),

@@ -1,1 +1,1 @@
-"""People who decide for others; `schema/stand_ins.sql` chooses who stands in for whom."""
+"""People who respond and decide for others. `schema/stand_ins.sql` determines who stands in for whom."""

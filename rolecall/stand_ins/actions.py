@@ -1,4 +1,4 @@
-"""Name a stand-in and end it early. Who responds for whom at a moment is decided in schema/stand_ins.sql."""
+"""Name a stand-in and end it early. schema/stand_ins.sql determines who responds for whom at a given time."""
 
 from datetime import datetime
 from uuid import UUID
@@ -100,7 +100,7 @@ async def _overlapping(db: Db, person: UUID, body: StandInBody, facts: Facts) ->
 
 
 async def _is_represented(db: Db, person: UUID, body: StandInBody, now: datetime) -> bool:
-    """Return whether the person stands in for the new stand-in, through stand-ins named in the same period."""
+    """Return whether the person stands in for the new stand-in in this period, directly or through others."""
     return bool(
         await fetch_value(
             db,
@@ -125,7 +125,7 @@ async def _is_represented(db: Db, person: UUID, body: StandInBody, now: datetime
 
 
 async def end_stand_in(db: Db, caller: Caller, id: str, now: datetime) -> None:
-    """End a stand-in now, or delete one that has not started; that of another person needs `config:manage`."""
+    """End a stand-in now, or delete one that has not started. Ending that of another person needs `config:manage`."""
     found = await queries.get(db, known_guid("StandIn", id), now)
     if found.identity.id != await own_id(db, caller) and Scope.CONFIG_MANAGE not in caller.scopes:
         raise Forbidden(Scope.CONFIG_MANAGE)

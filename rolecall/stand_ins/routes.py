@@ -15,14 +15,17 @@ from rolecall.web.operations import operation
 
 @operation("GET", "/", scope=Scope.ACCESS_REQUESTS_READ, query={"identityId": a_guid, "standInId": a_guid})
 async def list_stand_ins(db: Db, query: dict[str, Any], now: datetime) -> Page[StandInItem]:
-    """List stand-ins that were named, newest first. Those during a leave of absence are automatic and not listed."""
+    """List the stand-ins that people named, newest first.
+
+    Stand-ins during a leave of absence are automatic and not listed.
+    """
     people = {"identity_id": query.get("identityId"), "stand_in_id": query.get("standInId")}
     return await queries.newest_first(db, query["page"], now, **people)
 
 
 @operation("POST", "/", scope=Scope.ACCESS_REQUESTS_WRITE, status=201, body=StandInBody)
 async def create_stand_in(db: Db, caller: Caller, raw: Json, facts: Facts) -> StandInItem:
-    """Name the person who responds for you, or with `config:manage` for another person, for a time."""
+    """Name a person who responds for you for a time; with `config:manage`, also for another person."""
     return await actions.create_stand_in(db, caller, raw, facts)
 
 

@@ -12,7 +12,7 @@ from rolecall.work_items.shapes import PersonReference
 
 
 class StandInItem(msgspec.Struct, rename="camel"):
-    """A person who responds for another from `startsOn` until `endsOn`; without a type, to every type of request."""
+    """A person who responds for another from `startsOn` until `endsOn`; without a type, to all types of requests."""
 
     id: UUID
     kind: Literal["Stand-In"]
@@ -28,7 +28,7 @@ class StandInItem(msgspec.Struct, rename="camel"):
 
 
 class Represented(msgspec.Struct, frozen=True):
-    """A person for whom another responds now; `is_automatic` during a leave of absence without a named stand-in."""
+    """A person for whom another responds now; `is_automatic` is true during a leave without a named stand-in."""
 
     person: PersonReference
     types: list[RequirementType]
@@ -36,7 +36,7 @@ class Represented(msgspec.Struct, frozen=True):
 
 
 class StandInBody(Body):
-    """A stand-in to name; it is for the caller if `identityId` is omitted."""
+    """A stand-in to name, for the caller if `identityId` is omitted."""
 
     identity_id: Maybe[IdentityId | None] = None
     stand_in_id: IdentityId

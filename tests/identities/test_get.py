@@ -31,7 +31,7 @@ async def test_supervisor_name_is_current(client: httpx2.AsyncClient, db: Db) ->
     ("given", "shown"),
     [("ServiceAccount", "Service Account"), ("service account", "Service Account"), ("VENDOR", "Vendor")],
 )
-async def test_type_is_shown_with_spaces_in_any_input_form(
+async def test_type_is_shown_with_spaces_for_every_accepted_spelling(
     client: httpx2.AsyncClient, db: Db, given: str, shown: str
 ) -> None:
     id = await an_identity(db, identityType=given)

@@ -1,4 +1,4 @@
-"""To which requests a rule of the approval policy applies."""
+"""Test to which requests a rule of the approval policy applies."""
 
 from typing import Any
 
@@ -40,7 +40,7 @@ def test_rule_without_conditions_applies_to_everything() -> None:
         ("risks", Level.HIGH, Level.LOW, "risk"),
     ],
 )
-def test_rule_applies_where_its_condition_holds(condition: str, value: Any, other: Any, field: str) -> None:
+def test_rule_applies_if_its_condition_holds(condition: str, value: Any, other: Any, field: str) -> None:
     conditions: dict[str, Any] = {condition: [value]}
     rule = a_rule(**conditions)
 
@@ -65,7 +65,7 @@ def test_every_condition_must_hold() -> None:
         (RequirementType.VERIFY, [RequestAction.ADD], True, False),
     ],
 )
-def test_request_that_raises_access_meets_the_approvals_of_an_add(
+def test_request_that_raises_access_needs_the_approvals_of_an_add(
     type: RequirementType, actions: list[RequestAction], raises: bool, applies: bool
 ) -> None:
     assert a_rule(type, actions=actions).applies(**CHANGE | {"raises": raises}) is applies

@@ -1,4 +1,4 @@
-"""People who stand in for each other use the console."""
+"""Fixtures: an office where people stand in for each other, and a console."""
 
 import pytest
 

@@ -18,7 +18,7 @@ from tests.stand_ins.standing_in import a_stand_in, caller_of
 
 
 async def waiting(db: Db, client: httpx2.AsyncClient) -> Cast:
-    """Ask for an exception of Sofia's conflict; Hana owns the rule and Carla the ledger."""
+    """Request an exception for Sofia's conflict; Hana owns the rule and Carla the ledger."""
     cast = await a_cast(db)
     assert (await act(client, cast.conflict, "except", cast.wish())).status_code == 200
     return cast
@@ -50,7 +50,7 @@ async def test_one_person_does_not_give_both_approvals(client: httpx2.AsyncClien
     await approve_as(db, sam, cast.conflict)
 
     for approver in (None, chief):
-        with pytest.raises(Conflict, match="approved already"):
+        with pytest.raises(Conflict, match="already approved"):
             await approve_as(db, sam, cast.conflict, approverId=str(approver) if approver else None)
     found = await approve_as(db, chief, cast.conflict)
 

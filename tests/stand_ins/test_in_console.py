@@ -38,7 +38,7 @@ async def test_stand_in_finds_the_request_in_the_console_and_responds(
     assert "You stand in for Grace Hopper." in waiting
     assert answered.status_code == 303
     assert "Grace Hopper</strong> through Sam Else as stand-in" in shown
-    # Standing in shows the requests, not the people of the reviewer.
+    # A stand-in sees the requests of the reviewer, but not the people.
     assert others.status_code == 404
 
 
@@ -65,7 +65,7 @@ async def test_stand_in_of_an_administrator_does_not_inherit_the_role(db: Db, of
     assert {id for id, _ in caller.stands_in_for} == {office.grace}
 
 
-async def test_stand_in_reads_for_whom_they_will_respond(
+async def test_stand_in_sees_for_whom_they_will_respond(
     administrator: httpx2.AsyncClient, db: Db, office: Office
 ) -> None:
     await sign_in(administrator, db, office.grace)
@@ -128,7 +128,7 @@ async def test_people_name_and_end_stand_ins_in_the_console(
 
 
 @pytest.mark.parametrize("words", ["s@", "sam@", "sam@exampl", "@ (Sam Else)", "x@y (Sam)", "{sam}"])
-async def test_form_names_no_colleague_without_the_whole_e_mail(
+async def test_form_suggests_no_colleague_without_the_complete_e_mail(
     administrator: httpx2.AsyncClient, db: Db, office: Office, words: str
 ) -> None:
     await an_identity(db, "Sam", "Other", email="sam.other@example.com")
@@ -244,7 +244,7 @@ async def test_message_after_an_approval_names_those_who_must_still_respond(
 async def test_stand_in_sees_only_requests_that_wait_and_those_to_which_they_responded(
     administrator: httpx2.AsyncClient, db: Db, office: Office
 ) -> None:
-    """Not the history of the person, nor requests that wait for another type of response."""
+    """The history of the person, and requests that wait for another type of response, stay hidden."""
     old, answered, waiting = [await office.request(db) for _ in range(3)]
     await approve(db, office.grace, old, office.grace)
     await a_stand_in(db, office.grace, office.sam, type="Approve")
@@ -272,5 +272,5 @@ async def test_stand_in_sees_only_requests_that_wait_and_those_to_which_they_res
 
     assert during == [404, 200, 200]
     assert str(old) not in found
-    # The request does not wait to be provisioned yet.
+    # The request is not waiting to be provisioned yet.
     assert after == [404, 200, 404]

@@ -143,7 +143,7 @@ async def test_only_administrators_name_stand_ins_for_others(client: httpx2.Asyn
     assert own.json()["identity"]["id"] == str(pair.grace)
 
 
-async def test_token_of_no_person_must_name_the_person(client: httpx2.AsyncClient, pair: Pair) -> None:
+async def test_token_without_an_owner_must_name_the_person(client: httpx2.AsyncClient, pair: Pair) -> None:
     said = await problems(client, {"standInId": str(pair.grace), "endsOn": days(1)})
 
     assert said == {"identityId": "Identity ID is required, because this token belongs to no person"}

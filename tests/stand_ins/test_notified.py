@@ -1,4 +1,4 @@
-"""Test that stand-ins are notified, and what happens if everyone who could respond is away."""
+"""Test that stand-ins are notified, and what happens if everyone who could respond is absent."""
 
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
@@ -34,7 +34,7 @@ async def escalations(db: Db) -> list[str]:
     return [content for (content,) in rows]
 
 
-async def test_stand_in_is_notified_and_learns_for_whom(db: Db, config: Config) -> None:
+async def test_stand_in_is_notified_with_the_name_of_the_reviewer(db: Db, config: Config) -> None:
     company = await a_company(db)
     sam = await an_identity(db, "Sam", "Else")
     await a_stand_in(db, company.grace, sam)
@@ -85,7 +85,7 @@ async def test_person_who_names_a_stand_in_is_not_notified_of_it(db: Db) -> None
     assert (await notified(db, company.grace), await notified(db, sam)) == ([], [("Stand-In", "New")])
 
 
-async def test_colleague_is_not_flooded_by_stand_ins_that_are_named_and_ended(db: Db) -> None:
+async def test_messages_about_stand_ins_named_and_ended_are_limited(db: Db) -> None:
     company = await a_company(db)
     for _ in range(12):
         made = await a_stand_in(db, company.ada, company.grace)

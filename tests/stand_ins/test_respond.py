@@ -110,7 +110,7 @@ async def test_stand_in_does_not_decide_on_their_own_request(db: Db, office: Off
     request = await office.request(db)
 
     assert await approve(db, office.ada, request, office.grace) == OWN_REQUEST
-    # The reviewer is not blocked.
+    # The reviewer can still respond.
     assert await approve(db, office.grace, request, office.grace) == "Grace Hopper approved"
 
 
@@ -233,7 +233,7 @@ async def test_person_does_not_record_the_response_of_another_stand_in(db: Db, o
     assert refused.value.problems[0].message == ONLY_YOURSELF
 
 
-async def test_system_and_tokens_respond_as_before(db: Db, office: Office) -> None:
+async def test_system_and_tokens_record_the_response_of_a_reviewer(db: Db, office: Office) -> None:
     request = await office.request(db)
 
     body = {**APPROVED, "reviewerId": str(office.grace)}
@@ -279,7 +279,7 @@ async def test_one_stand_in_does_not_respond_for_two_reviewers(db: Db, office: O
 
 
 async def approve_partly(db: Db, person: UUID, request: UUID, reviewer: UUID) -> str:
-    """Respond where another rule is still unmet; return the text of the activity entry."""
+    """Respond to a request with another unmet rule; return the text of the activity entry."""
     async with db.transaction():
         detail = await actions.respond(
             db, await caller_of(db, person), str(request), {**APPROVED, "reviewerId": str(reviewer)}, facts()
@@ -317,7 +317,7 @@ async def test_supervisor_who_entered_the_leave_does_not_stand_in_through_others
 
 
 async def test_supervisor_who_prolonged_the_leave_does_not_stand_in(db: Db, office: Office) -> None:
-    """A clerk sends Grace on leave, so Rosa, her supervisor, stands in until she moves the return date."""
+    """A clerk sends Grace on leave, so Rosa, her supervisor, stands in until she prolongs the leave."""
     leave = await a_leave(db, office.grace, endDate=days(2))
     request = await office.request(db)
     rosa = await caller_of(db, office.rosa)

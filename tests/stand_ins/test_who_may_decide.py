@@ -23,9 +23,9 @@ PEOPLE = 6
 
 
 class World(msgspec.Struct):
-    """People by number: who is active and on leave, who supervises them, and who was named for which type.
+    """People by number: who is active or on leave, who supervises them, and who was named for which type.
 
-    `entered`: the supervisor entered the leave.
+    `entered` means that the supervisor entered the leave.
     """
 
     active: list[bool]
@@ -50,9 +50,10 @@ class World(msgspec.Struct):
         return None
 
     def chain(self, person: int, type: RequirementType, *, excluded: int | None = None) -> set[int]:
-        """Follow the stand-ins; an excluded person neither decides nor chooses who does.
+        """Follow the stand-ins. An excluded person neither decides nor chooses who does.
 
-        The same holds for one who entered the leave of a person before them, unless that person named them.
+        The same holds for a person who entered the leave of someone earlier in the chain, unless that person named
+        them.
         """
         before, each = [person], self.stand_in(person, type)
         while each is not None and each not in {*before, excluded, *map(self.author, before[:-1])}:
