@@ -3,7 +3,7 @@
 -- INSERT or UPDATE of identities (identities/actions.py, application_imports/apply/people.py, application_imports/apply/identities.py) fires `refresh_members_on_…`.
 -- access_models/actions.py writes the members itself when a model is committed. DELETE of members, there or by that trigger, fires `keep_past`.
 
--- The grants of a definition's `access` as rows.
+-- Return the grants in a definition's `access` as rows.
 CREATE OR REPLACE FUNCTION access_model_grants_in(access jsonb)
 RETURNS TABLE (application_id uuid, is_group boolean, header text, section text, permission text, access text)
 IMMUTABLE LANGUAGE sql BEGIN ATOMIC
@@ -14,7 +14,8 @@ IMMUTABLE LANGUAGE sql BEGIN ATOMIC
     FROM jsonb_array_elements(access) AS entry, jsonb_array_elements(entry -> 'permissions') AS p;
 END;
 
--- Conditions as an SQL test on a row of access_model_people: any group, all conditions within it. Without conditions no identity matches.
+-- Convert conditions to an SQL test on a row of access_model_people: at least one group of conditions must hold, with all conditions in it.
+-- Without conditions no identity matches.
 CREATE OR REPLACE FUNCTION access_model_test(conditions jsonb) RETURNS text IMMUTABLE LANGUAGE sql BEGIN ATOMIC
     SELECT coalesce('(' || string_agg(test, ' OR ') || ')', 'false') FROM (
         SELECT '(' || string_agg(
@@ -38,14 +39,14 @@ CREATE OR REPLACE FUNCTION access_model_people(source text) RETURNS text IMMUTAB
     (SELECT string_agg(format('lower(coalesce(custom_fields ->> %L, '''')) AS "customField%s"', n::text, n), ', ')
      FROM generate_series(1, 9) AS n), source);
 
--- SQL for every identity of `source` with every model it matches, in one pass over the identities.
+-- SQL for every identity of `source` with every model that it matches, in one pass over the identities.
 CREATE OR REPLACE FUNCTION access_model_matches(source text) RETURNS text STABLE LANGUAGE sql RETURN format(
     'SELECT m.model_id, p.id AS identity_id FROM (%s) AS p, unnest(ARRAY[%s]::uuid[]) AS m (model_id) WHERE m.model_id IS NOT NULL',
     access_model_people(source),
     (SELECT string_agg(format('CASE WHEN %s THEN %L::uuid END', access_model_test(definition -> 'conditions'), id), ', ')
      FROM access_models WHERE is_in_effect));
 
--- Writers of identities take this lock shared, a commit of a model takes it exclusively: neither misses what the other writes.
+-- Writers of identities take this lock shared and a commit of a model takes it exclusively, so that neither misses what the other writes.
 CREATE OR REPLACE FUNCTION access_model_lock() RETURNS int IMMUTABLE LANGUAGE sql RETURN hashtext('access models');
 
 -- Update the members of all models for the identities that were written.
@@ -68,11 +69,11 @@ BEGIN
         SELECT * FROM (SELECT array_agg(model_id), array_agg(identity_id) FROM stale) AS s,
                       (SELECT array_agg(model_id), array_agg(identity_id) FROM fresh) AS f
     $sql$, access_model_matches('new_rows')) INTO stale_models, stale_people, fresh_models, fresh_people;
-    -- One statement for each kind of change: docs/lists.md says why.
+    -- One statement for each kind of change; docs/lists.md explains why.
     IF TG_OP = 'UPDATE' THEN
         DELETE FROM access_model_members m USING unnest(stale_models, stale_people) AS s (model_id, identity_id)
         WHERE m.model_id = s.model_id AND m.identity_id = s.identity_id;
-        -- EXECUTE, so that it is planned each time: the best plan for one identity is not the best for thousands.
+        -- EXECUTE, so that the statement is planned each time: the best plan for one identity is not the best for thousands.
         EXECUTE 'UPDATE access_model_members m SET list_key = n.list_key
                  FROM new_rows n WHERE n.id = m.identity_id AND n.list_key <> m.list_key';
     END IF;
@@ -89,7 +90,7 @@ CREATE OR REPLACE TRIGGER refresh_members_on_insert AFTER INSERT ON identities R
 CREATE OR REPLACE TRIGGER refresh_members_on_update AFTER UPDATE ON identities REFERENCING NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION refresh_access_model_members();
 
--- Store former members of a model with their interval: docs/decisions/0090.
+-- Store former members of a model with the time that they were members: docs/decisions/0090.
 CREATE OR REPLACE FUNCTION keep_past_model_members() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     moment timestamptz := written_on();
@@ -102,13 +103,13 @@ END $$;
 CREATE OR REPLACE TRIGGER keep_past AFTER DELETE ON access_model_members REFERENCING OLD TABLE AS old_rows
     FOR EACH STATEMENT EXECUTE FUNCTION keep_past_model_members();
 
--- The identities that would match these conditions.
+-- Return the identities that would match these conditions.
 CREATE OR REPLACE FUNCTION identities_matching(conditions jsonb) RETURNS TABLE (id uuid) STABLE LANGUAGE plpgsql AS $$
 BEGIN
     RETURN QUERY EXECUTE format('SELECT p.id FROM (%s) AS p WHERE %s', access_model_people('identities'), access_model_test(conditions));
 END $$;
 
--- The models that match the given identity, which need not be stored in this state.
+-- Return the models that match the given identity, which need not be stored with these values.
 CREATE OR REPLACE FUNCTION access_models_matching(identity identities) RETURNS TABLE (model_id uuid) STABLE LANGUAGE plpgsql AS $$
 BEGIN
     RETURN QUERY EXECUTE format('SELECT m.model_id FROM (%s) AS m', access_model_matches('(SELECT ($1).*) AS one')) USING identity;

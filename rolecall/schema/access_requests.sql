@@ -1,56 +1,58 @@
--- Access requests: the list of those that wait for people, and the audit of a request with its privileges, responses and related items.
+-- Access requests: the list of requests that wait for people, and the audit of a request with its privileges, responses and related items.
 --
--- INSERT (access_requests/creation.py) and UPDATE (access_requests/moving.py) of access_requests fire `keep_waiting_on_…`, an UPDATE also `keep_past` and
--- `recheck_requests`, as changes of duties, rules, names, holders and matches do: access_requests/opening.py takes people_to_recheck. The events that
--- access_requests/moving.py records fire triggers of personnel_events.sql and webhooks.sql.
+-- INSERT (access_requests/creation.py) and UPDATE (access_requests/moving.py) of access_requests fire `keep_waiting_on_…`; an UPDATE also
+-- fires `keep_past` and `recheck_requests`. Changes of duties, rules, names, holders and matches fire `recheck_requests` too, which queues
+-- people in people_to_recheck for access_requests/opening.py. The events that access_requests/moving.py records fire triggers of
+-- personnel_events.sql and webhooks.sql.
 
 -- Add the owners of the tokens among these callers.
 CREATE OR REPLACE FUNCTION with_token_owners(callers uuid[]) RETURNS uuid[] STABLE LANGUAGE sql RETURN
     callers || ARRAY(SELECT t.owner_id FROM tokens t WHERE t.id = ANY (callers) AND t.owner_id IS NOT NULL);
 
--- Who provisioned a request, by a response or by a move. The assignee is read from the event of the move, because a verifier may be assigned later.
+-- Return who provisioned a request, by a response or by a move. The assignee is read from the event of the move, because a verifier may be
+-- assigned later.
 CREATE OR REPLACE FUNCTION done_by(which uuid) RETURNS uuid[] STABLE LANGUAGE sql RETURN
     ARRAY(SELECT unnest(array_remove(ARRAY[p.reviewer_id, p.stand_in_id], NULL)) FROM responses p
           WHERE p.request_id = which AND p.type = 'Resolve' AND p.response = 'Approved')
     || ARRAY(SELECT unnest(array_remove(ARRAY[e.caller_id, (e.request #>> '{assignee,id}')::uuid], NULL))
              FROM access_request_events e WHERE e.request_id = which AND e.name = 'AccessRequestResolved');
 
--- Who carried out a request that waits to be verified, and the owners of tokens among them.
+-- Return who carried out a request that waits to be verified, and the owners of tokens among them.
 CREATE OR REPLACE FUNCTION carried_out_by(request uuid, status text) RETURNS uuid[] STABLE LANGUAGE sql RETURN
     CASE WHEN status = 'Resolved' THEN with_token_owners(done_by(request)) ELSE '{}'::uuid[] END;
 
--- Who made a request: the reporter, and the owner if that is a token.
+-- Return who made a request: the reporter, and if that is a token, its owner.
 CREATE OR REPLACE FUNCTION reporters(request access_requests) RETURNS uuid[] STABLE LANGUAGE sql RETURN
     with_token_owners(ARRAY[request.reporter_id]);
 
--- Whom a request is about: the identity, and the people whom it would put in conflict, e.g. members of a group.
+-- Return the people whom a request is about: the identity, and the people whom it would put in conflict, such as members of a group.
 CREATE OR REPLACE FUNCTION affected_people(request access_requests) RETURNS uuid[] STABLE LANGUAGE sql RETURN
     array_remove(ARRAY[request.identity_id], NULL) || ARRAY(SELECT p.identity_id FROM request_conflict_people p WHERE p.request_id = request.id);
 
--- The people who must not decide on a request: they made it, or it is about them.
+-- Return the people who must not decide on a request, because they made it or it is about them.
 CREATE OR REPLACE FUNCTION parties(request access_requests) RETURNS uuid[] STABLE LANGUAGE sql RETURN
     reporters(request) || affected_people(request);
 
--- The people who must not respond to a request: its parties, and those who carried out what is to be verified.
+-- Return the people who must not respond to a request: its parties and, for a verification, those who carried it out.
 CREATE OR REPLACE FUNCTION excluded_from(request access_requests, response_type text) RETURNS uuid[] STABLE LANGUAGE sql RETURN
     parties(request)
     || CASE WHEN response_type = 'Verify' THEN carried_out_by(request.id, request.status) ELSE '{}'::uuid[] END;
 
--- The people who must not respond for a reviewer: one person does not approve or verify twice, as a reviewer and for another one. The reviewer is
--- among them after a response for another one.
+-- Return the people who must not respond for a reviewer, because one person must not approve or verify both as a reviewer and for another.
+-- The reviewer is included after responding for another one.
 CREATE OR REPLACE FUNCTION excluded_stand_ins(request access_requests, response_type text, reviewer uuid) RETURNS uuid[] STABLE LANGUAGE sql RETURN
     excluded_from(request, response_type) || ARRAY(
         SELECT person FROM responses p CROSS JOIN LATERAL unnest(ARRAY[p.reviewer_id, p.stand_in_id]) AS person
         WHERE p.request_id = request.id AND p.type = response_type AND p.type <> 'Resolve' AND (p.asked OR p.response = 'Approved')
           AND person IS NOT NULL AND (person IS DISTINCT FROM reviewer OR person = p.stand_in_id));
 
--- Keep waiting_requests equal to the requests that wait for a person's response.
+-- Keep waiting_requests in step with the requests that wait for a person's response.
 CREATE OR REPLACE FUNCTION keep_waiting_requests() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     waiting CONSTANT text[] := awaited_statuses();
 BEGIN
     IF TG_OP = 'UPDATE' THEN
-        -- By an array, not a join: a session keeps the plan of its first update, which may have had thousands of rows.
+        -- Use an array, not a join: a session keeps the plan of its first update, which may have had thousands of rows.
         DELETE FROM waiting_requests WHERE request_id = ANY (ARRAY(
             SELECT id FROM (SELECT id, status_since FROM old_rows WHERE status = ANY (waiting)
                             EXCEPT SELECT id, status_since FROM new_rows WHERE status = ANY (waiting)) AS moved));
@@ -65,7 +67,7 @@ CREATE OR REPLACE TRIGGER keep_waiting_on_insert AFTER INSERT ON access_requests
 CREATE OR REPLACE TRIGGER keep_waiting_on_update AFTER UPDATE ON access_requests REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION keep_waiting_requests();
 
--- Store the interval in which a request was fulfilled before it was reopened or canceled: docs/decisions/0090.
+-- Store when a request was fulfilled before it was reopened or canceled: docs/decisions/0090.
 CREATE OR REPLACE FUNCTION keep_past_resolutions() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     fulfilled CONSTANT text[] := '{Resolved,Completed}';
@@ -85,17 +87,17 @@ END $$;
 CREATE OR REPLACE TRIGGER keep_past AFTER UPDATE ON access_requests REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION keep_past_resolutions();
 
--- Whether an import can show what requests changed in the application: a rollback restores older data.
+-- Return whether an import can show what requests changed. A rollback cannot, because it restores older data.
 CREATE OR REPLACE FUNCTION shows_requests(i application_imports) RETURNS boolean STABLE LANGUAGE sql RETURN
     i.status = 'Finished' AND NOT EXISTS (SELECT FROM import_runs u WHERE u.import_id = i.id AND u.rollback_to IS NOT NULL);
 
--- Whether access that a request gives or takes is not known from imports yet: it is open, or completed since the last import began.
+-- Return whether imports cannot show yet what a request gives or takes: it is open, or was completed after the last import began.
 CREATE OR REPLACE FUNCTION is_unshown(r access_requests) RETURNS boolean STABLE LANGUAGE sql RETURN
     r.status <> 'Canceled' AND (r.status <> 'Completed' OR NOT EXISTS (
         SELECT FROM application_imports i
         WHERE i.application_id = r.application_id AND i.created_at >= r.completed_on AND shows_requests(i)));
 
--- Serialize the checks of requests about the same people or groups. They share 256 locks of each kind, because a lock for each of 100,000
+-- Serialize the checks of requests about the same people or groups. They share 256 locks of each kind, because one lock for each of 100,000
 -- people would fill the lock table.
 CREATE OR REPLACE FUNCTION take_turns(kind text, keys text[]) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
@@ -103,8 +105,9 @@ BEGIN
         SELECT DISTINCT hashtextextended(key, 0) & 255 AS part FROM unnest(keys) AS key ORDER BY 1) AS parts;
 END $$;
 
--- Serialize the checks of requests about groups with those of all other requests, before those of people: a membership may give access through
--- groups that other requests join. Return null if no rule keeps duties apart, else whether requests about groups are open, whose access members would get.
+-- Serialize the checks of requests about groups with those of all other requests, because a membership may give access through groups that
+-- other requests join. Take this lock before those of people. Return null if no rule keeps duties apart, else whether requests about groups
+-- are open.
 CREATE OR REPLACE FUNCTION take_turns_of_nesting(of_groups boolean) RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
     IF NOT EXISTS (SELECT FROM duty_rule_duties) THEN
@@ -118,22 +121,22 @@ BEGIN
     RETURN EXISTS (SELECT FROM access_requests r WHERE r.identity_id IS NULL AND is_unshown(r));
 END $$;
 
--- Whether a request can give access.
+-- Return whether a request can give access.
 CREATE OR REPLACE FUNCTION gives(r access_requests) RETURNS boolean IMMUTABLE LANGUAGE sql RETURN r.action IN ('Add', 'Change', 'Restore');
 
--- The number of a request, or 0 if it was provisioned: requests count earlier ones and those that were provisioned (access_requests/rechecking.py).
+-- Return the number of a request, or 0 if it was provisioned. A request counts those with a lower number (access_requests/rechecking.py).
 CREATE OR REPLACE FUNCTION turn_of(r access_requests) RETURNS bigint IMMUTABLE LANGUAGE sql RETURN
     CASE WHEN r.status IN ('Resolved', 'Completed') THEN 0 ELSE r.number END;
 
--- Whether a privilege may give a membership: it has no section, gives access, and no import has shown it as a permission.
+-- Return whether a privilege may give a membership: it has no section, gives access, and no import has shown it as a permission.
 CREATE OR REPLACE FUNCTION is_membership(p privileges) RETURNS boolean STABLE LANGUAGE sql RETURN
     p.section = '' AND coalesce(p.lowered_access, p.requested_access) NOT IN ('None', 'Deny') AND NOT EXISTS (
         SELECT FROM permissions q JOIN access_requests r ON r.application_id = q.application_id
         WHERE r.id = p.request_id AND q.header = p.header AND q.section = '' AND q.permission = p.permission);
 
--- The groups that members of each of these groups are in (`up`) or whose members are in them, themselves included, now and by open requests about
--- groups: names in any case, because requests may name groups that no import has shown. `turn` is that of the last request that this needs, 0 for none.
--- Each pair of name and turn is entered once, so a cycle ends.
+-- Return these groups and the groups above them (`up`) or below them, by imports and by open requests about groups. Names are compared
+-- ignoring case, because requests may name groups that no import has shown. `turn` is that of the last request that the nesting depends on,
+-- or 0. Each pair of name and turn is visited once, so a cycle ends.
 CREATE OR REPLACE FUNCTION requested_nesting(there uuid[], names text[], up boolean)
 RETURNS TABLE (application_id uuid, start text, name text, turn bigint) STABLE LANGUAGE sql BEGIN ATOMIC
     WITH RECURSIVE requested AS MATERIALIZED (
@@ -158,8 +161,8 @@ RETURNS TABLE (application_id uuid, start text, name text, turn bigint) STABLE L
 END;
 
 -- Serialize the checks of requests of these people, then return what open requests would change for them: their own, and those of groups
--- that they are in. Volatile, so that the second statement sees what others committed during the wait; a generic plan, because planning
--- takes longer than running.
+-- that they are in. The function is volatile, so that the second statement sees what others committed during the wait. Its plan is generic,
+-- because planning takes longer than execution.
 CREATE OR REPLACE FUNCTION open_changes_of_people(people uuid[], of_groups boolean)
 RETURNS TABLE (identity_id uuid, request_id uuid, number bigint, is_provisioned boolean, action text, items uuid[], application_id uuid, header text,
                section text, permission text, initial_access text, access text, holder text, is_group boolean)
@@ -170,7 +173,7 @@ BEGIN
             ARRAY(SELECT t.item_id FROM related_items t WHERE t.request_id = r.id), r.application_id, p.header, p.section, p.permission,
             p.initial_access, coalesce(p.lowered_access, p.requested_access), r.target_name, false
         FROM access_requests r JOIN privileges p ON p.request_id = r.id WHERE r.identity_id = ANY (people) AND is_unshown(r);
-    -- Requests about accounts that matched another person when they were made. The collation is that of the index of access_requests.
+    -- Requests about accounts that matched another person when they were made. The collation is that of the index on access_requests.
     RETURN QUERY SELECT a.identity_id, r.id, r.number, turn_of(r) = 0, r.action,
             ARRAY(SELECT t.item_id FROM related_items t WHERE t.request_id = r.id), r.application_id, p.header, p.section, p.permission,
             p.initial_access, coalesce(p.lowered_access, p.requested_access), r.target_name, false
@@ -190,16 +193,17 @@ BEGIN
     END IF;
 END $$;
 
--- Whether a request can still be stopped before it is provisioned.
+-- Return whether a request can still be stopped before it is provisioned.
 CREATE OR REPLACE FUNCTION is_to_recheck(status text) RETURNS boolean IMMUTABLE LANGUAGE sql RETURN status IN ('Pending', 'Scheduled', 'Open', 'Snoozed');
 
--- Queue the people with requests that are not provisioned for another check, all or those of these applications; null stands for requests about groups.
+-- Queue the people of requests that are not provisioned for another check: of all applications, or of these. A null person stands for
+-- requests about groups.
 CREATE OR REPLACE FUNCTION recheck_requests(there uuid[]) RETURNS void LANGUAGE sql BEGIN ATOMIC
     INSERT INTO people_to_recheck (identity_id) SELECT DISTINCT r.identity_id FROM access_requests r
     WHERE is_to_recheck(r.status) AND (there IS NULL OR r.application_id = ANY (there));
 END;
 
--- A rule, the patterns of a duty, or the name of an application or entitlement changed.
+-- Check all requests again after a rule, the patterns of a duty, or the name of an application or entitlement changed.
 CREATE OR REPLACE FUNCTION recheck_all_requests() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM recheck_requests(NULL);
@@ -214,7 +218,7 @@ CREATE OR REPLACE TRIGGER recheck_requests AFTER UPDATE OF name ON applications 
 CREATE OR REPLACE TRIGGER recheck_requests AFTER UPDATE OF same_as ON curations FOR EACH ROW
     WHEN (OLD.same_as IS DISTINCT FROM NEW.same_as) EXECUTE FUNCTION recheck_all_requests();
 
--- Groups give duties that they did not give before, or control duties no longer: check the requests of people who would join them.
+-- Check requests again after groups gave new duties or lost control duties: people may be about to join these groups.
 CREATE OR REPLACE FUNCTION recheck_requests_of_groups() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     there uuid[] := ARRAY(SELECT DISTINCT g.application_id FROM changed_rows n JOIN groups g ON g.number = n.group_number
@@ -230,10 +234,10 @@ CREATE OR REPLACE TRIGGER recheck_requests AFTER INSERT ON duty_groups REFERENCI
 CREATE OR REPLACE TRIGGER recheck_requests_on_delete AFTER DELETE ON duty_groups REFERENCING OLD TABLE AS changed_rows
     FOR EACH STATEMENT EXECUTE FUNCTION recheck_requests_of_groups();
 
--- People hold other duties than before: check their requests, and those about groups, which they may be in.
+-- Check requests again after people began or ceased to hold duties: theirs, and those about groups, which they may be in.
 CREATE OR REPLACE FUNCTION recheck_requests_of_holders() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    -- Before the changed rows are read: there may be as many as people.
+    -- Test this before the changed rows are read, because there may be as many as people.
     IF EXISTS (SELECT FROM access_requests r WHERE is_to_recheck(r.status)) THEN
         INSERT INTO people_to_recheck (identity_id) SELECT DISTINCT r.identity_id FROM access_requests r
         WHERE is_to_recheck(r.status) AND (r.identity_id IS NULL OR r.identity_id IN (SELECT h.identity_id FROM changed_rows h));
@@ -245,7 +249,7 @@ CREATE OR REPLACE TRIGGER recheck_requests_on_insert AFTER INSERT ON duty_holder
 CREATE OR REPLACE TRIGGER recheck_requests_on_delete AFTER DELETE ON duty_holders REFERENCING OLD TABLE AS changed_rows
     FOR EACH STATEMENT EXECUTE FUNCTION recheck_requests_of_holders();
 
--- Accounts match other people than before: check the requests of these people, those about the accounts, and those about groups, which they may be in.
+-- Check requests again after accounts were matched to other people: those of these people, about these accounts, and about groups.
 CREATE OR REPLACE FUNCTION recheck_requests_of_matches() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF EXISTS (SELECT FROM access_requests r WHERE is_to_recheck(r.status)) THEN
@@ -265,15 +269,15 @@ END $$;
 CREATE OR REPLACE TRIGGER recheck_requests AFTER UPDATE ON accounts REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION recheck_requests_of_matches();
 
--- Whether a request, or another one of the same event, removes or lowers access.
+-- Return whether a request, or another one of the same event, removes or lowers access.
 CREATE OR REPLACE FUNCTION counts_on_removals(request uuid) RETURNS boolean STABLE LANGUAGE sql RETURN EXISTS (
     SELECT FROM privileges p
     WHERE (p.request_id = request OR p.request_id IN (
               SELECT o.request_id FROM related_items t JOIN related_items o ON o.item_id = t.item_id WHERE t.request_id = request))
           AND access_rank(coalesce(p.lowered_access, p.requested_access)) < access_rank(p.initial_access));
 
--- An import may show new members of groups: check the requests about groups. It may also show that completed requests were not provisioned,
--- on which others of the same people count, or that people hold again what requests remove.
+-- Check requests again after an import. It may show new members of groups, completed requests that were not provisioned and on which others
+-- count, or access that people hold again although requests remove it.
 CREATE OR REPLACE FUNCTION recheck_requests_after_import() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO people_to_recheck (identity_id) SELECT NULL WHERE EXISTS (
@@ -292,7 +296,7 @@ END $$;
 CREATE OR REPLACE TRIGGER recheck_requests AFTER UPDATE OF status ON application_imports FOR EACH ROW
     WHEN (NEW.status = 'Finished' AND OLD.status <> 'Finished') EXECUTE FUNCTION recheck_requests_after_import();
 
--- A request of an event was provisioned, reopened or canceled: others of the event may count on what it removes.
+-- Check the other requests of an event after one of them was provisioned, reopened or canceled: they may count on what it removes.
 CREATE OR REPLACE FUNCTION recheck_requests_of_event() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF EXISTS (SELECT FROM duty_rule_duties) THEN

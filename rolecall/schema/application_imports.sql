@@ -2,7 +2,7 @@
 --
 -- INSERT and UPDATE of application_imports (application_imports/actions.py) fire `key_row`.
 
--- Compute the place of an import in the list: an import that was canceled before it started is listed at the time of its cancellation.
+-- Compute the place of an import in the list. An import that was canceled before it started is listed at the time of its cancellation.
 CREATE OR REPLACE FUNCTION key_application_import() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     NEW.list_key := time_key(coalesce(NEW.build_start, NEW.build_end), NEW.number);

@@ -3,7 +3,7 @@
 CALL keep_list('applications');
 CALL keep_audit('applications', '''Application''', 'r.id', $$to_jsonb(r) - '{id,name_key,list_key,former_names}'::text[]$$);
 CALL keep_audit('connectors', '''Application''', 'r.application_id', $$to_jsonb(r) - '{id,application_id}'::text[]$$, $$'connector'$$);
--- File groups that are deleted with their connector have no application any more, so they are not noted.
+-- File groups that are deleted with their connector no longer have an application, so their deletion is not audited.
 CALL keep_audit('file_groups', '''Application''', '(SELECT c.application_id FROM connectors c WHERE c.id = r.connector_id)',
                 $$to_jsonb(r) - '{id,connector_id,name}'::text[]$$, $$'fileGroups.' || r.name$$);
 CALL keep_audit('schedules', '''Application''', 'r.application_id', $$to_jsonb(r) - '{application_id}'::text[]$$, $$'schedule'$$);

@@ -1,11 +1,12 @@
 -- The audit chain (docs/decisions/0044 and 0045): every change of a governed table becomes an entry of a hash chain.
 --
 -- Any INSERT, UPDATE or DELETE on a governed table fires `note_insert`, `note_update` or `note_delete`, which note each row before and
--- after the change. The first note of a transaction inserts into audit_pending; its deferred trigger `chain_changes` runs at COMMIT, turns
--- the notes into one entry for each thing that changed and appends them to a chain; writing the chain's head fires `keep_checkpoint`.
--- core/authors.py says who acts. A package's schema file calls `keep_audit` for its tables.
+-- after the change. The first note of a transaction inserts into audit_pending. Its deferred trigger `chain_changes` runs at COMMIT: it
+-- turns the notes into one entry for each record that changed, and appends them to a chain. Writing the chain's head fires
+-- `keep_checkpoint`. core/authors.py says who acts. A package's schema file calls `keep_audit` for its tables.
 
--- Add notes to those of this transaction. They are kept in a setting of the transaction: no rows to clean up, and a rollback discards them.
+-- Add notes to those of this transaction. They are kept in a setting of the transaction, so that no rows must be cleaned up and a rollback
+-- discards them.
 CREATE OR REPLACE FUNCTION note_changes(notes text) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     noted text := coalesce(current_setting('rolecall.notes', true), '');
@@ -24,12 +25,13 @@ BEGIN
     PERFORM set_config('rolecall.notes', concat_ws(',', nullif(noted, ''), notes), true);
 END $$;
 
--- Whether this transaction is an import: the import has one entry, its identities have none.
+-- Return whether this transaction is an import. The import has one audit entry; its identities have none.
 CREATE OR REPLACE FUNCTION is_bulk_change() RETURNS boolean STABLE LANGUAGE sql RETURN
     coalesce((nullif(current_setting('rolecall.author', true), '')::jsonb ->> 'bulk')::boolean, false);
 
--- Create the triggers that note what statements do to a table. `kind`, `id`, `part` and `value` are SQL over a row `r`: the thing that the
--- row belongs to, which part of that thing it is ('' for the thing itself), and what is recorded of it. Never record a secret or its digest.
+-- Create the triggers that note what statements do to a table. `kind`, `id`, `part` and `value` are SQL over a row `r`: the kind and id of
+-- the record that the row belongs to, the part of that record that it is ('' for the record itself), and the value to store. Never store a
+-- secret or its digest.
 CREATE OR REPLACE PROCEDURE keep_audit(source regclass, kind text, id text, value text, part text DEFAULT '''''') LANGUAGE plpgsql AS $$
 BEGIN
     EXECUTE format($sql$
@@ -61,12 +63,12 @@ BEGIN
     $sql$, source, kind, id, part, value);
 END $$;
 
--- A column's name as the API spells it: created_at becomes createdAt.
+-- Return the name of a column as the API spells it: created_at becomes createdAt.
 CREATE OR REPLACE FUNCTION camel(name text) RETURNS text IMMUTABLE LANGUAGE sql RETURN
     CASE WHEN strpos(name, '_') = 0 THEN name ELSE left(name, 1) || substr(replace(initcap(replace(name, '_', ' ')), ' ', ''), 2) END;
 
--- Turn notes into changes: for each thing, the fields that differ between its first note and its last. Empty fields of a thing that was
--- created or deleted are left out.
+-- Turn notes into changes: for each record, the fields that differ between its first and its last note. Empty fields of a record that was
+-- created or deleted are omitted.
 CREATE OR REPLACE FUNCTION changes_in(notes jsonb) RETURNS TABLE (kind text, id uuid, before jsonb, after jsonb) STABLE LANGUAGE sql BEGIN ATOMIC
     WITH noted AS (
         SELECT e.n, e.note ->> 'kind' AS kind, e.note ->> 'id' AS id, e.note ->> 'part' AS part, e.note -> 'was' AS was, e.note -> 'is' AS "is"
@@ -90,10 +92,10 @@ CREATE OR REPLACE FUNCTION changes_in(notes jsonb) RETURNS TABLE (kind text, id 
     FROM whole w GROUP BY w.kind, w.id ORDER BY min(w.n);
 END;
 
--- The display name of a record, for its audit entry.
+-- Return the display name of a record, for its audit entry.
 CREATE OR REPLACE FUNCTION name_of(kind text, the_id uuid) RETURNS text STABLE LANGUAGE plpgsql AS $$
 BEGIN
-    -- One statement for each kind: PostgreSQL would prepare every part of a single expression.
+    -- One statement for each kind, because PostgreSQL would prepare all parts of a single expression.
     CASE kind
         WHEN 'Access Model' THEN RETURN (SELECT name FROM access_models WHERE id = the_id);
         WHEN 'Access Request' THEN RETURN (SELECT '#' || number FROM access_requests WHERE id = the_id);
@@ -118,8 +120,8 @@ BEGIN
     END CASE;
 END $$;
 
--- Lock the first chain that no other transaction writes to; when all are locked, wait for one of them. The setting says which chain this
--- transaction writes to.
+-- Lock the first chain to which no other transaction writes; if all are locked, wait for one of them. The setting holds the chain of this
+-- transaction.
 CREATE OR REPLACE FUNCTION take_chain() RETURNS int LANGUAGE plpgsql AS $$
 DECLARE
     chains CONSTANT int := audit_chains();
@@ -137,12 +139,12 @@ BEGIN
     RETURN chain;
 END $$;
 
--- The hash of an entry: over the previous hash, the entry's number and the digest of its text.
+-- Return the hash of an entry, computed from the previous hash, the number of the entry and the digest of its text.
 CREATE OR REPLACE FUNCTION audit_hash(previous bytea, number bigint, entry text) RETURNS bytea IMMUTABLE LANGUAGE sql RETURN
     sha256(convert_to(encode(previous, 'hex') || ' ' || number || ' ' || encode(sha256(convert_to(entry, 'UTF8')), 'hex'), 'UTF8'));
 
--- Give entries that are older than the last one of their chain its time: a transaction that waited carries an earlier time than the entry
--- that was chained meanwhile. All entries have the same author, and so the same time.
+-- Give entries that are older than the last one of their chain its time, because a transaction that waited has an earlier time than the
+-- entry that was chained meanwhile. All entries have the same author, and so the same time.
 CREATE OR REPLACE FUNCTION in_order_of_time(entries text[], last_number bigint) RETURNS text[] STABLE LANGUAGE plpgsql AS $$
 DECLARE
     last record;
@@ -179,7 +181,7 @@ BEGIN
     IF cardinality(entries) = 0 THEN
         RETURN;
     END IF;
-    -- As late as possible: the chain is locked from here until the transaction ends.
+    -- Lock as late as possible: the chain stays locked until the transaction ends.
     the_chain := take_chain();
     SELECT h.number, h.hash INTO head FROM audit_heads h WHERE h.chain = the_chain;
     entries := in_order_of_time(entries, head.number);
@@ -198,9 +200,9 @@ BEGIN
     ON CONFLICT (chain) DO UPDATE SET number = EXCLUDED.number, count = h.count + EXCLUDED.count, hash = EXCLUDED.hash;
 END $$;
 
--- Update a chain's checkpoint (docs/decisions/0089) when its head moves. Only while entries are being chained: a head that is changed by
--- hand contradicts its checkpoint. A checkpoint that already contradicts the heads is not updated, so that later entries do not hide
--- tampering.
+-- Update the checkpoint of a chain (docs/decisions/0089) when its head changes, but only while entries are being chained, so that a head
+-- that is changed by hand contradicts its checkpoint. A checkpoint that already contradicts the heads is not updated, so that later entries
+-- do not hide tampering.
 CREATE OR REPLACE FUNCTION keep_checkpoint() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF current_setting('rolecall.chain', true) = NEW.chain::text THEN
@@ -221,7 +223,7 @@ BEGIN
     PERFORM chain_notes();
     RETURN NULL;
 END $$;
--- A constraint trigger cannot be replaced.
+-- A constraint trigger cannot be replaced, so it is dropped first.
 DROP TRIGGER IF EXISTS chain_changes ON audit_pending;
 CREATE CONSTRAINT TRIGGER chain_changes AFTER INSERT ON audit_pending DEFERRABLE INITIALLY DEFERRED
     FOR EACH ROW EXECUTE FUNCTION chain_changes();

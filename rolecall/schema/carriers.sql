@@ -1,7 +1,7 @@
--- Carriers are audited as a part of their application (carriers/actions.py); what they do, as a part of the request
+-- Carriers are audited as a part of their application (carriers/actions.py), and what they do as a part of the request
 -- (carriers/recording.py).
 
--- Wake the worker when requests open (access_requests/moving.py).
+-- Wake the worker when requests are opened (access_requests/moving.py).
 CREATE OR REPLACE FUNCTION nudge_carriers() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF EXISTS (SELECT FROM new_rows n JOIN carriers c USING (application_id) WHERE n.status = 'Open') THEN

@@ -1,9 +1,10 @@
 -- Exceptions for conflicts: the audit of their decisions, and their effect on the status of a conflict.
 --
--- INSERT of conflicts (refresh_conflicts, schema/duties.sql) fires `except_conflicts`. An exception covers the duties that the person held when
--- it was requested, as they were then. INSERT of duty_holders and duty_rule_duties (schema/duties.sql) and UPDATE of a duty's patterns
--- (duties/actions.py) fire `end_outgrown_…`. UPDATE of a rule's owner (commit_draft, core/drafts.py) fires `drop_approvals_of_rule`. conflicts/actions.py calls `end_exceptions` and `reopen_conflicts`. UPDATE of a status to one that
--- may not follow fires `refuse_move`.
+-- INSERT of conflicts (refresh_conflicts, schema/duties.sql) fires `except_conflicts`. An exception covers the duties that the person held
+-- when it was requested, with the patterns that they had. INSERT of duty_holders and duty_rule_duties (schema/duties.sql) fires
+-- `end_outgrown_exceptions`, and UPDATE of a duty's patterns (duties/actions.py) fires `end_exceptions_of_duty`. UPDATE of a rule's owner
+-- (commit_draft, core/drafts.py) fires `drop_approvals_of_rule`. conflicts/actions.py calls `end_exceptions` and `reopen_conflicts`. UPDATE
+-- of a status to one that may not follow fires `refuse_move`.
 
 -- Refuse a change of status that the model does not list.
 CREATE OR REPLACE FUNCTION refuse_move() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -15,7 +16,7 @@ CREATE OR REPLACE TRIGGER refuse_move BEFORE UPDATE OF status ON conflicts FOR E
 CREATE OR REPLACE TRIGGER refuse_move BEFORE UPDATE OF status ON conflict_exceptions FOR EACH ROW
     WHEN (NEW.status <> OLD.status AND OLD.status || ' > ' || NEW.status <> ALL (exception_moves())) EXECUTE FUNCTION refuse_move('An exception');
 
--- A conflict that begins again while its exception is in force is excepted.
+-- Mark a conflict as excepted if it begins again while its exception is in force.
 CREATE OR REPLACE FUNCTION except_conflicts() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     UPDATE conflicts c SET status = 'Excepted' FROM new_rows n JOIN conflict_exceptions e ON e.rule_id = n.rule_id AND e.identity_id = n.identity_id
@@ -25,7 +26,7 @@ END $$;
 CREATE OR REPLACE TRIGGER except_conflicts AFTER INSERT ON conflicts REFERENCING NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION except_conflicts();
 
--- Open the conflicts again that these exceptions covered, also where a conflict has begun again since; return those that it opened.
+-- Reopen the conflicts that these exceptions covered, including ones that began again since; return the reopened ones.
 CREATE OR REPLACE FUNCTION reopen_conflicts(exceptions uuid[]) RETURNS uuid[] LANGUAGE sql BEGIN ATOMIC
     WITH opened AS (
         UPDATE conflicts c SET status = 'Open' FROM conflict_exceptions e
@@ -35,7 +36,7 @@ CREATE OR REPLACE FUNCTION reopen_conflicts(exceptions uuid[]) RETURNS uuid[] LA
     SELECT coalesce(array_agg(opened.id), '{}') FROM opened;
 END;
 
--- End those of these exceptions that wait or are in force, with this status, and open their conflicts again.
+-- End those of these exceptions that are pending or in force, with this status, and reopen their conflicts.
 CREATE OR REPLACE FUNCTION end_exceptions(exceptions uuid[], final_status text, said text, moment timestamptz) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     ended uuid[];
@@ -53,8 +54,8 @@ BEGIN
     WHERE e.id = ANY (ended) ORDER BY e.number;
 END $$;
 
--- Record who and what ended conflicts that a change of duties or rules ended, and notify the owners of the rules. The sides of those that go on
--- are read from the access again.
+-- Record who ended conflicts by a change of duties or rules, and by which change, and notify the owners of the rules. The stored sides of
+-- conflicts that did not end are deleted, because they can be read from the access.
 CREATE OR REPLACE FUNCTION record_ends(conflicts_before uuid[], said text, moment timestamptz) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     ended uuid[] := ARRAY(SELECT id FROM conflicts WHERE id = ANY (conflicts_before) AND until IS NOT NULL);
@@ -68,7 +69,7 @@ BEGIN
     FROM (SELECT rule_id, count(*) FROM conflicts WHERE id = ANY (ended) GROUP BY rule_id) AS e;
 END $$;
 
--- Drop the approval of exceptions that wait, and notify the people who can approve now.
+-- Delete the approvals of pending exceptions, and notify the people who can approve now.
 CREATE OR REPLACE FUNCTION drop_approvals(exceptions uuid[], said text, moment timestamptz) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     dropped record;
@@ -86,7 +87,7 @@ BEGIN
     END LOOP;
 END $$;
 
--- Another person owns the rule: the approvals of exceptions that wait start again.
+-- Delete the approvals of a rule's pending exceptions when the rule gets another owner.
 CREATE OR REPLACE FUNCTION drop_approvals_of_rule() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM drop_approvals(ARRAY(SELECT id FROM conflict_exceptions WHERE rule_id = NEW.id AND status = 'Pending'),
@@ -96,7 +97,7 @@ END $$;
 CREATE OR REPLACE TRIGGER drop_approvals_of_rule AFTER UPDATE OF definition ON duty_rules FOR EACH ROW
     WHEN (OLD.definition ->> 'ownerId' IS DISTINCT FROM NEW.definition ->> 'ownerId') EXECUTE FUNCTION drop_approvals_of_rule();
 
--- End exceptions of people who hold a duty of the rule that was not approved.
+-- End exceptions of people who hold a duty of the rule that the exception does not cover.
 CREATE OR REPLACE FUNCTION end_outgrown_exceptions() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     outgrown uuid[];
@@ -114,7 +115,7 @@ END $$;
 CREATE OR REPLACE TRIGGER end_outgrown_exceptions AFTER INSERT ON duty_holders FOR EACH STATEMENT EXECUTE FUNCTION end_outgrown_exceptions();
 CREATE OR REPLACE TRIGGER end_outgrown_exceptions AFTER INSERT ON duty_rule_duties FOR EACH STATEMENT EXECUTE FUNCTION end_outgrown_exceptions();
 
--- End exceptions of a duty when it gets a pattern that it did not have when they were requested.
+-- End exceptions that cover a duty when it gets a new pattern.
 CREATE OR REPLACE FUNCTION end_exceptions_of_duty() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     outgrown uuid[];

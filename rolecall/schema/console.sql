@@ -3,10 +3,10 @@
 -- UPDATE of an identity's status or e-mail (identities/actions.py, application_imports/apply/identities.py) fires `end_sign_ins`,
 -- `end_former_rights` or `end_sign_ins_of_email`.
 
--- End the sessions and sign-in links of a person who leaves: after a return they sign in again.
+-- End the sessions and sign-in links of a person who leaves. After a return they must sign in again.
 CREATE OR REPLACE FUNCTION end_sign_ins() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    -- An import may remove thousands of people; few of them have signed in.
+    -- Read the sessions first: an import may remove thousands of people, and few of them have signed in.
     IF EXISTS (SELECT FROM sign_in_links WHERE identity_id = NEW.id)
        OR EXISTS (SELECT FROM console_sessions WHERE identity_id = NEW.id) THEN
         DELETE FROM sign_in_links WHERE identity_id = NEW.id;
@@ -16,7 +16,7 @@ BEGIN
 END $$;
 CREATE OR REPLACE TRIGGER end_sign_ins AFTER UPDATE OF status ON identities FOR EACH ROW
     WHEN (OLD.status = 'Active' AND NEW.status <> 'Active') EXECUTE FUNCTION end_sign_ins();
--- A person who comes back starts without the role and the password from before: docs/decisions/0136.
+-- A person who comes back starts without the earlier role and password: docs/decisions/0136.
 CREATE OR REPLACE FUNCTION end_former_rights() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     DELETE FROM console_roles WHERE identity_id = NEW.id;

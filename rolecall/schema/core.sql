@@ -4,29 +4,29 @@
 -- change folds them into list_contents. core/paging.py reads both; its `tidy_lists` folds the rest. A package's schema file calls
 -- `keep_list` for its tables.
 
--- The time that this transaction writes, by the program's clock: core/authors.py puts it into the setting `rolecall.author`.
+-- Return the time that this transaction writes, by the program's clock: core/authors.py stores it in the setting `rolecall.author`.
 CREATE OR REPLACE FUNCTION written_on() RETURNS timestamptz STABLE LANGUAGE sql RETURN
     coalesce((nullif(current_setting('rolecall.author', true), '')::jsonb ->> 'createdDate')::timestamptz, now());
 
--- The number of rows between two stored keys, and the number of changes after which a writer folds them.
+-- The number of rows between two stored keys of a list, and the number of changes after which a writer folds them.
 CREATE OR REPLACE FUNCTION list_stride() RETURNS int IMMUTABLE LANGUAGE sql RETURN 1000;
 CREATE OR REPLACE FUNCTION list_patience() RETURNS int IMMUTABLE LANGUAGE sql RETURN 256;
 
--- All subsets of some columns: every combination of filters.
+-- Return all subsets of some columns, which are the combinations of filters.
 CREATE OR REPLACE FUNCTION subsets_of(columns text[]) RETURNS TABLE (subset text[]) IMMUTABLE LANGUAGE sql BEGIN ATOMIC
     SELECT coalesce((SELECT array_agg(name ORDER BY n) FROM unnest(columns) WITH ORDINALITY AS u (name, n)
                      WHERE chosen >> (n::int - 1) & 1 = 1), '{}')
     FROM generate_series(0, (1 << cardinality(columns)) - 1) AS chosen;
 END;
 
--- Try to lock a list for folding; false when another transaction folds it.
+-- Try to lock a list for folding; return false while another transaction folds it.
 CREATE OR REPLACE FUNCTION take_list(list text) RETURNS boolean LANGUAGE sql BEGIN ATOMIC
     -- In other isolation levels the snapshot may be older than the lock.
     SELECT current_setting('transaction_isolation') = 'read committed'
            AND pg_try_advisory_xact_lock(hashtext('list'), hashtext(list));
 END;
 
--- Add the changes to the contents, in one statement and therefore from one snapshot. Returns at once if another transaction folds.
+-- Fold the changes into the contents, in one statement and therefore from one snapshot. Return at once if another transaction folds.
 CREATE OR REPLACE FUNCTION fold_list(the_list text) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     uneven jsonb[];
@@ -76,8 +76,8 @@ BEGIN
     END LOOP;
 END $$;
 
--- Add keys where a gap has grown wide, drop keys that stand too close. Any snapshot will do: changes that are not folded yet are
--- subtracted from what is found in the table.
+-- Add keys in gaps that have grown wide, and delete keys that are too close. Any snapshot will do, because changes that are not folded yet
+-- are subtracted from what is found in the table.
 CREATE OR REPLACE FUNCTION respace_list(the_list text, the_facet jsonb) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     condition text := coalesce((SELECT string_agg(format('%I = %L', key, value), ' AND ') FROM jsonb_each_text(the_facet)), 'true');
@@ -109,9 +109,9 @@ BEGIN
     $sql$, the_list::regclass, condition) USING the_list, the_facet;
 END $$;
 
--- Rebuild the contents from the table, in one statement and therefore from one snapshot; for bulk loads. Only filters that name the columns
--- `within` are counted, and only the rows of `part`. A filter on a column that has one value in all of these rows finds them all, so it is
--- not counted again.
+-- Rebuild the contents from the table, in one statement and therefore from one snapshot; for bulk loads. Count only filters that name the
+-- columns `within`, and only the rows of `part`. A filter on a column that has one value in all of these rows finds them all, so it is not
+-- counted again.
 CREATE OR REPLACE FUNCTION recount_list(the_list text, columns text[], within text[] DEFAULT '{}', part jsonb DEFAULT '{}') RETURNS void
 LANGUAGE plpgsql AS $recount$
 DECLARE
@@ -161,14 +161,14 @@ CREATE OR REPLACE FUNCTION fold_lists() RETURNS void LANGUAGE sql BEGIN ATOMIC
     SELECT fold_list(list) FROM (SELECT DISTINCT list FROM list_changes) AS changed;
 END;
 
--- Create the triggers that keep totals of a table with a `list_key`, under every combination of filters on `columns`. The indexes, one
--- for each combination, are in the table's migration. Counts the table only if the list is new or has other columns than before.
+-- Create the triggers that keep totals of a table with a `list_key`, for every combination of filters on `columns`. The indexes, one for
+-- each combination, are in the table's migration. The table is counted only if the list is new or had other columns before.
 CREATE OR REPLACE PROCEDURE keep_list(list regclass, VARIADIC columns text[] DEFAULT '{}') LANGUAGE plpgsql AS $$
 BEGIN
     CALL keep_lists(list, '{}', VARIADIC columns);
 END $$;
 
--- Keep one list for each value of the columns `within`, such as the items of each review: every filter names these columns, which never
+-- Keep one list for each value of the columns `within`, such as the items of each review. Every filter names these columns, which never
 -- change, and a bulk load counts only the lists that it fills.
 CREATE OR REPLACE PROCEDURE keep_lists(list regclass, within text[], VARIADIC others text[] DEFAULT '{}') LANGUAGE plpgsql AS $$
 DECLARE
@@ -220,7 +220,7 @@ BEGIN
     END LOOP;
     EXECUTE format('CREATE OR REPLACE TRIGGER keep_list_on_truncate AFTER TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION empty_list()', list);
     IF NOT EXISTS (SELECT FROM lists l WHERE l.name = list::text AND l.facets = columns AND l.within = keep_lists.within) THEN
-        -- Wait for a transaction that folds: it would write the places of keys that are replaced here.
+        -- Wait for a transaction that folds, because it would write the places of keys that are replaced here.
         PERFORM pg_advisory_xact_lock(hashtext('list'), hashtext(list::text));
         PERFORM recount_list(list::text, columns, within);
         INSERT INTO lists (name, facets, within) VALUES (list::text, columns, keep_lists.within)
@@ -228,7 +228,7 @@ BEGIN
     END IF;
 END $$;
 
--- Whether a recount of a list, or of a part of it, is cheaper than appending the changes.
+-- Return whether recounting a list, or a part of it, is cheaper than appending the changes.
 CREATE OR REPLACE FUNCTION is_bulk(the_list text, part jsonb, touched bigint) RETURNS boolean STABLE LANGUAGE sql BEGIN ATOMIC
     SELECT 4 * touched > coalesce((SELECT total FROM list_contents WHERE list = the_list AND facet = part), 0);
 END;

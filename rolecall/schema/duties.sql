@@ -1,22 +1,25 @@
 -- Who holds which duty and who is in conflict, kept in step with imports, matches, duties and rules.
 --
--- UPDATE of application_imports to Finished (application_imports/actions.py) fires `evaluate_import`, after `entitlements`' trigger
--- `show_entitlements`: triggers fire in order of their names, so this one is called `watch_duties`.
--- UPDATE of accounts (accounts/matching.py and actions.py) fires `note_to_evaluate`; duties/actions.py evaluates those people within a second.
--- UPDATE of identities fires `move_duty_holders`; UPDATE of an application's name (applications/actions.py) fires `keep_former_name` and `match_renamed`,
--- of its is_archived `evaluate_archived`; UPDATE of an entitlement's sameAs (entitlements/actions.py) fires `match_same_entitlements`.
--- duties/actions.py calls evaluate_duties and evaluate_rules. Each statement is for all people at once: one function call for each person
--- would take minutes. What a change of duties or rules ended is recorded by `record_ends`, schema/conflicts.sql.
+-- UPDATE of application_imports to Finished (application_imports/actions.py) fires `watch_duties`, which calls evaluate_import. Triggers
+-- fire in the order of their names, so that `show_entitlements` (schema/entitlements.sql) runs before it. UPDATE of accounts
+-- (accounts/matching.py and actions.py) fires `note_to_evaluate`; duties/actions.py evaluates those people within a second. UPDATE of
+-- identities fires `move_duty_holders`. UPDATE of an application's name (applications/actions.py) fires `keep_former_name` and
+-- `match_renamed`, and of its is_archived `evaluate_archived`. UPDATE of an entitlement's sameAs (entitlements/actions.py) fires
+-- `match_same_entitlements`. duties/actions.py calls evaluate_duties and evaluate_rules.
+--
+-- Each statement serves all people at once, because one function call for each person would take minutes. `record_ends`
+-- (schema/conflicts.sql) records the conflicts that a change of duties or rules ended.
 
--- Convert a pattern with `*` to a LIKE pattern for text in any case; null matches everything.
+-- Convert a pattern with `*` to a LIKE pattern that ignores case; null matches everything.
 CREATE OR REPLACE FUNCTION like_wildcard(wildcard text) RETURNS text IMMUTABLE PARALLEL SAFE LANGUAGE sql RETURN
     coalesce(replace(replace(replace(replace(in_any_case(wildcard), '\', '\\'), '%', '\%'), '_', '\_'), '*', '%'), '%');
 
--- What a name looks like: case, white space and invisible characters do not matter, and letters that look like Latin ones count as those.
+-- Normalize a name to what it looks like: case, white space and invisible characters are ignored, and letters that look like Latin ones are
+-- replaced by them.
 CREATE OR REPLACE FUNCTION look_of(name text) RETURNS text IMMUTABLE PARALLEL SAFE LANGUAGE sql RETURN
     regexp_replace(username_skeleton(name), '[\s' || zero_width() || ']+', '', 'g');
 
--- Whether a name that no import has shown looks like one that a pattern matches; a part that is left out matches.
+-- Return whether a name that no import has shown looks like one that a pattern matches. An omitted part matches everything.
 CREATE OR REPLACE FUNCTION looks_like(name text, wildcard text) RETURNS boolean IMMUTABLE PARALLEL SAFE LANGUAGE sql RETURN
     look_of(name) LIKE like_wildcard(look_of(wildcard));
 
@@ -25,8 +28,9 @@ CREATE OR REPLACE FUNCTION names_of_applications() RETURNS TABLE (id uuid, name 
     SELECT a.id, in_any_case(n) FROM applications a CROSS JOIN LATERAL unnest(a.former_names || a.name) AS n;
 END;
 
--- Return the entitlements that patterns match by a current or former name of the entitlement (sameAs) and of its application, with the place of the pattern: all entitlements, or those
--- that an import showed first. Names without `*` are joined by equality, so that a hash join serves hundreds of patterns and thousands of names.
+-- Return the entitlements that patterns match by a current or former name of the entitlement (sameAs) and of its application, with the
+-- index of the pattern: all entitlements, or those that an import showed first. Names without `*` are joined by equality, so that a hash
+-- join serves hundreds of patterns and thousands of names.
 CREATE OR REPLACE FUNCTION entitlements_matching(patterns jsonb, shown_first int)
 RETURNS TABLE (place int, kind text, number int, lowest int) STABLE LANGUAGE sql BEGIN ATOMIC
     WITH RECURSIVE asked AS MATERIALIZED (
@@ -118,7 +122,7 @@ CREATE OR REPLACE FUNCTION are_held_widely(which uuid[]) RETURNS boolean STABLE 
      WHERE h.permission_number IN (SELECT e.number FROM duty_entitlements e WHERE e.kind = 'Permission' AND e.duty_id = ANY (which)))
     > (SELECT c.reltuples / 50 FROM pg_class c WHERE c.oid = 'assignments'::regclass);
 
--- Update duty_holders for these people and duties; null means all. What archived applications gave is held no longer.
+-- Update duty_holders for these people and duties; null means all. Access in archived applications does not count.
 CREATE OR REPLACE FUNCTION refresh_duty_holders(people uuid[], which uuid[]) RETURNS void LANGUAGE plpgsql SET work_mem = '64MB' AS $$
 DECLARE
     stale_duties uuid[];
@@ -132,7 +136,7 @@ DECLARE
     assigned text := CASE WHEN people IS NULL AND NOT are_held_widely(which) THEN 'CROSS JOIN LATERAL assignments_of(e.number, now_import()) AS s'
                           ELSE 'JOIN assignments s ON s.permission_number = e.number' END;
 BEGIN
-    -- EXECUTE, so that it is planned each time: the best plan for one person is not the best for all.
+    -- EXECUTE, so that the statement is planned each time: the best plan for one person is not the best for all.
     EXECUTE format($sql$
         WITH held AS MATERIALIZED (
             SELECT e.duty_id, a.identity_id FROM duty_entitlements e %2$s JOIN accounts a ON a.number = s.holder_number
@@ -147,7 +151,7 @@ BEGIN
         SELECT * FROM (SELECT array_agg(duty_id), array_agg(identity_id) FROM stale) AS s,
                       (SELECT array_agg(duty_id), array_agg(identity_id) FROM fresh) AS f
     $sql$, meant, assigned, live) INTO stale_duties, stale_people, fresh_duties, fresh_people USING people, which, archived;
-    -- One statement for each kind of change: docs/lists.md says why.
+    -- One statement for each kind of change; docs/lists.md explains why.
     IF stale_duties IS NOT NULL THEN
         DELETE FROM duty_holders h USING unnest(stale_duties, stale_people) AS s (duty_id, identity_id)
         WHERE h.duty_id = s.duty_id AND h.identity_id = s.identity_id;
@@ -159,8 +163,8 @@ BEGIN
     END IF;
 END $$;
 
--- Return the entitlements by which accounts held duties, at any time and under the current patterns. `path` lists the groups that the access
--- comes through, from the group that the account is in; it is empty for direct access.
+-- Return the entitlements that gave accounts duties, at any time and by the current patterns. `path` lists the groups that the access comes
+-- through, beginning with the group that the account is in; it is empty for direct access.
 CREATE OR REPLACE FUNCTION duty_holdings(which uuid[], accounts int[])
 RETURNS TABLE (account int, duty_id uuid, kind text, number int, path int[], access text, during int4range) STABLE LANGUAGE sql BEGIN ATOMIC
     WITH meant AS MATERIALIZED (
@@ -198,7 +202,7 @@ RETURNS TABLE (duty_id uuid, identity_id uuid, during tstzmultirange) STABLE LAN
                    SELECT FROM past_matches f WHERE f.account_number = m.account_number AND f.since < m.since) THEN m.since END, m.until))
         FROM past_matches m JOIN accounts a ON a.number = m.account_number WHERE m.identity_id = ANY (people) AND a.pin IS NULL
     ), merged AS (
-        -- Once for each account and duty, before imports become dates.
+        -- Aggregate once for each account and duty, before import numbers become dates.
         SELECT h.account, h.duty_id, unnest(range_agg(h.during)) AS during
         FROM duty_holdings(which, ARRAY(SELECT DISTINCT o.number FROM owned o)) AS h GROUP BY h.account, h.duty_id
     )
@@ -209,7 +213,7 @@ RETURNS TABLE (duty_id uuid, identity_id uuid, during tstzmultirange) STABLE LAN
     GROUP BY m.duty_id, o.identity_id;
 END;
 
--- Return the access by which people hold duties, now or at a past moment.
+-- Return the access that gives people duties, now or at a past time.
 CREATE OR REPLACE FUNCTION duty_access(which uuid[], people uuid[], moment timestamptz)
 RETURNS TABLE (identity_id uuid, duty_id uuid, account int, kind text, number int, path int[], access text, during int4range)
 STABLE LANGUAGE sql BEGIN ATOMIC
@@ -233,7 +237,7 @@ END;
 CREATE OR REPLACE FUNCTION is_conflict(apart bigint, controls bigint) RETURNS boolean IMMUTABLE PARALLEL SAFE LANGUAGE sql
     RETURN apart > 1 AND controls = 0;
 
--- Return when each current conflict began, for pairs of a rule and a person: at the first moment of the conflict after the last without it.
+-- Return when each current conflict began, for pairs of a rule and a person: at its first moment after the last moment without it.
 CREATE OR REPLACE FUNCTION conflict_starts(rules uuid[], people uuid[])
 RETURNS TABLE (rule_id uuid, identity_id uuid, since timestamptz) STABLE LANGUAGE sql BEGIN ATOMIC
     WITH asked AS MATERIALIZED (
@@ -304,7 +308,7 @@ BEGIN
     END IF;
 END $$;
 
--- Return the people whose accounts gained or lost access that concerns duties with an import.
+-- Return the people whose accounts gained or lost access that concerns duties through an import.
 CREATE OR REPLACE FUNCTION people_touched(import_number int, changed_groups int[]) RETURNS uuid[] STABLE LANGUAGE sql BEGIN ATOMIC
     WITH members AS (
         SELECT m.account_number, m.group_number FROM memberships m WHERE m.from_import = import_number
@@ -324,13 +328,13 @@ CREATE OR REPLACE FUNCTION people_touched(import_number int, changed_groups int[
     SELECT ARRAY(SELECT DISTINCT a.identity_id FROM touched t JOIN accounts a ON a.number = t.number WHERE a.identity_id IS NOT NULL);
 END;
 
--- Empty the queue of people whose accounts changed outside an import, and return them.
+-- Return the people whose accounts changed outside an import, and empty their queue.
 CREATE OR REPLACE FUNCTION take_people_to_evaluate() RETURNS uuid[] LANGUAGE sql BEGIN ATOMIC
     WITH taken AS (DELETE FROM identities_to_evaluate RETURNING identity_id)
     SELECT coalesce(array_agg(DISTINCT taken.identity_id), '{}') FROM taken;
 END;
 
--- Evaluate these people. Conflicts whose sides note_people_to_evaluate kept have lost an account.
+-- Evaluate these people. The conflicts whose sides note_people_to_evaluate stored have lost an account.
 CREATE OR REPLACE FUNCTION evaluate_people(people uuid[], moment timestamptz, import_number int) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     kept uuid[];
@@ -340,11 +344,11 @@ BEGIN
                       AND EXISTS (SELECT FROM past_sides p WHERE p.conflict_id = c.id));
         PERFORM refresh_duty_holders(people, NULL);
         PERFORM refresh_conflicts(people, NULL, moment, import_number);
-        PERFORM record_ends(kept, 'an account does not match the person any more', moment) WHERE cardinality(kept) > 0;
+        PERFORM record_ends(kept, 'an account no longer matches the person', moment) WHERE cardinality(kept) > 0;
     END IF;
 END $$;
 
--- Evaluate after an import: for the entitlements that it showed first, and for the people whose access it changed.
+-- Evaluate after an import: the entitlements that it showed first, and the people whose access it changed.
 CREATE OR REPLACE FUNCTION evaluate_import() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     run int := NEW.number::int;
@@ -374,13 +378,14 @@ BEGIN
     DELETE FROM duty_entitlements WHERE duty_id = ANY (which);
     INSERT INTO duty_entitlements (duty_id, kind, number, lowest)
     SELECT m.duty_id, m.kind, m.number, m.lowest FROM entitlements_of_duties(which, NULL) AS m;
-    -- Without statistics, the planner would look up each holder by itself.
+    -- Without statistics, the planner would look up each holder separately.
     ANALYZE duty_entitlements;
     PERFORM refresh_duty_groups(which, ARRAY(SELECT id FROM applications));
     PERFORM refresh_duty_holders(NULL, which);
 END $$;
 
--- Keep the sides of the conflicts of these rules before duties or rules change, except of those that have them already; return the current ones.
+-- Store the sides of the conflicts of these rules before duties or rules change, unless they are already stored; return the current
+-- conflicts.
 CREATE OR REPLACE FUNCTION keep_sides(rules uuid[]) RETURNS uuid[] LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO past_sides (conflict_id, duty_id, account, kind, number, path, access, during)
@@ -437,7 +442,7 @@ BEGIN
     PERFORM refresh_rules(ARRAY(SELECT id FROM duty_rules), moment);
 END $$;
 
--- Keep the sides of the current conflicts of people who lose these accounts, which match other people already.
+-- Store the sides of the current conflicts of people who lose these accounts. The accounts already match other people.
 CREATE OR REPLACE FUNCTION keep_sides_of_accounts(numbers int[], former uuid[]) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     kept uuid[] := ARRAY(SELECT c.id FROM conflicts c WHERE c.until IS NULL AND c.identity_id = ANY (former)
@@ -487,7 +492,7 @@ END $$;
 CREATE OR REPLACE TRIGGER note_to_evaluate AFTER UPDATE ON accounts REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION note_people_to_evaluate();
 
--- Move holders in the list when their names change.
+-- Update the list key of holders when their names change.
 CREATE OR REPLACE FUNCTION move_duty_holders() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     EXECUTE 'UPDATE duty_holders h SET list_key = n.list_key FROM new_rows n WHERE n.id = h.identity_id AND n.list_key <> h.list_key';
@@ -496,7 +501,7 @@ END $$;
 CREATE OR REPLACE TRIGGER move_duty_holders AFTER UPDATE ON identities REFERENCING NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION move_duty_holders();
 
--- Keep the former name of an application: patterns still match by it, so that a new name ends no conflict.
+-- Store the former name of an application. Patterns still match by it, so that a new name ends no conflict.
 CREATE OR REPLACE FUNCTION keep_former_name() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     NEW.former_names := array_append(array_remove(array_remove(OLD.former_names, NEW.name), OLD.name), OLD.name);
@@ -505,7 +510,7 @@ END $$;
 CREATE OR REPLACE TRIGGER keep_former_name BEFORE UPDATE OF name ON applications FOR EACH ROW
     WHEN (OLD.name <> NEW.name) EXECUTE FUNCTION keep_former_name();
 
--- Match all patterns again after an application was renamed: the new name may match more.
+-- Match all patterns again after an application was renamed, because the new name may match more.
 CREATE OR REPLACE FUNCTION match_renamed() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM lock_matching();
@@ -515,7 +520,7 @@ END $$;
 CREATE OR REPLACE TRIGGER match_renamed AFTER UPDATE OF name ON applications FOR EACH ROW
     WHEN (OLD.name <> NEW.name) EXECUTE FUNCTION match_renamed();
 
--- Evaluate the people with accounts in an application that was archived, or is used again.
+-- Evaluate the people with accounts in an application that was archived, or that is no longer archived.
 CREATE OR REPLACE FUNCTION evaluate_archived() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     people uuid[];
@@ -558,7 +563,7 @@ CREATE OR REPLACE FUNCTION is_group_header(number int, header text) RETURNS bool
     SELECT group_header(v.nomenclature) = is_group_header.header FROM group_versions v
     WHERE v.group_number = is_group_header.number ORDER BY v.from_import DESC LIMIT 1);
 
--- Return the duties that a group gave when it was last imported, if it is gone.
+-- Return the duties that a group gave when it was last imported, if no current import shows it.
 CREATE OR REPLACE FUNCTION duties_of_gone_group(number int) RETURNS TABLE (duty_id uuid) STABLE LANGUAGE sql BEGIN ATOMIC
     WITH gone AS MATERIALIZED (
         SELECT v.until_import - 1 AS last FROM group_versions v WHERE v.group_number = duties_of_gone_group.number
@@ -574,15 +579,16 @@ CREATE OR REPLACE FUNCTION duties_of_gone_group(number int) RETURNS TABLE (duty_
     WHERE int4range(s.from_import, s.until_import) @> a.last AND s.access NOT IN ('None', 'Deny') AND access_rank(s.access::text) >= e.lowest;
 END;
 
--- Return whether an import has shown a privilege; without a header it is a group.
+-- Return whether an import has shown a privilege. Without a header it is a group.
 CREATE OR REPLACE FUNCTION is_in_catalogue(application uuid, header text, section text, name text) RETURNS boolean STABLE LANGUAGE sql RETURN
     EXISTS (SELECT FROM permissions p WHERE p.application_id = application AND p.header = is_in_catalogue.header
             AND p.section = is_in_catalogue.section AND p.permission = is_in_catalogue.name)
     OR EXISTS (SELECT FROM groups g WHERE g.application_id = application AND g.name = is_in_catalogue.name AND is_in_catalogue.section = ''
                AND is_group_header(g.number, is_in_catalogue.header));
 
--- Return the duties that a privilege gives: as a group with the groups above it, as a permission or, until an import shows it, by what its name looks like.
--- Without a header it is a group. A group that is gone gives the duties that it gave last, because a restore may create it again.
+-- Return the duties that a privilege gives. A group gives those of the groups above it too. A name that no import has shown is matched by
+-- what it looks like. Without a header the privilege is a group. A group that no longer exists gives the duties that it gave last, because
+-- a restore may create it again.
 CREATE OR REPLACE FUNCTION duties_given(application uuid, header text, section text, name text, access text) RETURNS TABLE (duty_id uuid)
 STABLE LANGUAGE sql BEGIN ATOMIC
     SELECT d.duty_id FROM groups g JOIN duty_groups d ON d.group_number = g.number
@@ -599,14 +605,14 @@ STABLE LANGUAGE sql BEGIN ATOMIC
     WHERE NOT is_in_catalogue(application, duties_given.header, duties_given.section, duties_given.name)
           AND EXISTS (SELECT FROM names_of_applications() AS o WHERE o.id = application AND o.name LIKE like_wildcard(p ->> 'application'))
           AND looks_like(duties_given.name, coalesce(p ->> 'group', p ->> 'permission'))
-          -- A header or section that is left out may be any; without groups, an application calls nothing a group.
+          -- An omitted header or section matches any. An application without groups has no other word for them.
           AND (p ->> 'group' IS NOT NULL OR duties_given.header IS NOT NULL
                AND (look_of(duties_given.header) IN ('', look_of(default_group_header())) OR looks_like(duties_given.header, p ->> 'header'))
                AND (look_of(duties_given.section) = '' OR looks_like(duties_given.section, p ->> 'section'))
                AND access_rank(duties_given.access) >= access_rank(coalesce(p ->> 'access', 'Grant')));
 END;
 
--- Return the duties of rules in effect that privileges give, with the place of each privilege. The plan is generic, because planning takes
+-- Return the duties of rules in effect that privileges give, with the index of each privilege. The plan is generic, because planning takes
 -- longer than execution.
 CREATE OR REPLACE FUNCTION duties_given_by(applications uuid[], headers text[], sections text[], names text[], accesses text[])
 RETURNS TABLE (n bigint, duty_id uuid) STABLE LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
@@ -614,11 +620,12 @@ BEGIN
     RETURN QUERY SELECT asked.n, d.duty_id
         FROM unnest(applications, headers, sections, names, accesses) WITH ORDINALITY AS asked (application_id, header, section, name, access, n)
         CROSS JOIN LATERAL duties_given(asked.application_id, asked.header, asked.section, asked.name, asked.access) AS d
-        -- A subquery for each row instead of a join, which would read the duties of all rules.
+        -- A subquery for each row, because a join would read the duties of all rules.
         WHERE (SELECT true FROM duty_rule_duties r WHERE r.duty_id = d.duty_id LIMIT 1);
 END $$;
 
--- Return the rules in effect with a gained duty among their conflicting duties, or a lost duty as control, and the holders of each duty.
+-- Return the rules in effect with a gained duty among their conflicting duties, or a lost duty as control duty, and the holders of each
+-- duty.
 CREATE OR REPLACE FUNCTION rules_concerned(gained uuid[], lost uuid[], people uuid[])
 RETURNS TABLE (rule_id uuid, definition jsonb, duty_id uuid, name text, holders uuid[])
 STABLE LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$

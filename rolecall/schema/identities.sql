@@ -4,7 +4,7 @@
 -- note_to_match_on_… (accounts.sql), refresh_members_on_… (access_models.sql), note_acting_owners (entitlements.sql),
 -- move_duty_holders (duties.sql), end_sign_ins, end_former_rights and end_sign_ins_of_email (console.sql) and notify_of_acting_owners (notifications.sql).
 
--- The identity source, or a caller with identities:write, sets an e-mail: the person signs in with it from then on.
+-- When the identity source, or a caller with identities:write, sets an e-mail, the person signs in with it from then on.
 CREATE OR REPLACE FUNCTION confirm_email() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     DELETE FROM unconfirmed_emails WHERE identity_id = NEW.id;

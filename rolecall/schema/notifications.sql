@@ -8,11 +8,11 @@
 -- identities, and of notification_channels (notifications/channel_health.py). notifications/reminders.py calls `notify_reviewers`, `notify_further_reviewer`,
 -- `remind_approvers`, `notify_of_ending_exceptions` and `notify_of_leaves`, reports/running.py calls `notify_of_report`.
 
--- The person or token that writes this transaction, or NULL.
+-- Return the person or token that writes this transaction, or null.
 CREATE OR REPLACE FUNCTION author_id() RETURNS uuid STABLE LANGUAGE sql RETURN
     (nullif(current_setting('rolecall.author', true), '')::jsonb #>> '{caller,id}')::uuid;
 
--- The active people behind a reviewer: the person, or every administrator for the reviewer Administrators.
+-- Return the active people behind a reviewer: the person, or every administrator for the reviewer Administrators.
 CREATE OR REPLACE FUNCTION people_to_notify(reviewer uuid) RETURNS SETOF uuid STABLE ROWS 1 LANGUAGE sql BEGIN ATOMIC
     SELECT i.id FROM identities i WHERE i.id = reviewer AND i.status = 'Active'
     UNION ALL
@@ -20,25 +20,25 @@ CREATE OR REPLACE FUNCTION people_to_notify(reviewer uuid) RETURNS SETOF uuid ST
     WHERE reviewer = administrators_id() AND c.role = 'Administrator' AND i.status = 'Active';
 END;
 
--- The active people behind a reviewer and those who stand in for them, whether or not they may decide on a given request.
+-- Return the active people behind a reviewer and their stand-ins, whether or not they may decide on a given request.
 CREATE OR REPLACE FUNCTION people_who_respond(reviewer uuid, response_type text) RETURNS SETOF uuid STABLE ROWS 1 LANGUAGE sql BEGIN ATOMIC
     SELECT people_to_notify(reviewer) UNION SELECT stand_ins_for(reviewer, response_type, written_on());
 END;
 
--- The people behind a reviewer, and those who stand in for them, who may decide on this request.
+-- Return the people behind a reviewer, and their stand-ins, who may decide on this request.
 CREATE OR REPLACE FUNCTION people_who_may_respond(request access_requests, response_type text, reviewer uuid) RETURNS SETOF uuid STABLE ROWS 1 LANGUAGE sql BEGIN ATOMIC
     SELECT person FROM people_to_notify(reviewer) AS person
     WHERE may_decide(person) AND person <> ALL (excluded_from(request, response_type))
     UNION SELECT eligible_stand_ins(reviewer, response_type, written_on(), excluded_stand_ins(request, response_type, reviewer));
 END;
 
--- The person if active, otherwise the administrators.
+-- Return the person if active, otherwise the administrators.
 CREATE OR REPLACE FUNCTION person_or_administrators(person uuid) RETURNS SETOF uuid STABLE ROWS 1 LANGUAGE sql BEGIN ATOMIC
     SELECT people_to_notify(CASE WHEN EXISTS (SELECT FROM identities i WHERE i.id = person AND i.status = 'Active')
                                THEN person ELSE administrators_id() END);
 END;
 
--- Insert one notification for each person and wake the sender.
+-- Insert one notification for each person, and wake the sender.
 CREATE OR REPLACE FUNCTION notify_people(people uuid[], kind_of_notification text, kind_of_item text, item uuid, part_of_item text DEFAULT '') RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO notifications (id, identity_id, kind, item_kind, item_id, part, created_date, next_attempt_on)
@@ -49,7 +49,8 @@ BEGIN
     END IF;
 END $$;
 
--- The people who may give the pending responses that these requests await. Rules that another reviewer has already met need no response.
+-- Return the people who may give the pending responses that these requests wait for. Rules that another reviewer has already met need no
+-- response.
 CREATE OR REPLACE FUNCTION people_asked(requests uuid[]) RETURNS TABLE (request_id uuid, type text, person uuid) STABLE LANGUAGE sql BEGIN ATOMIC
     SELECT DISTINCT r.id, p.type, to_notify.person
     FROM access_requests r
@@ -154,7 +155,7 @@ END $$;
 CREATE OR REPLACE TRIGGER notify_of_assigned_event AFTER UPDATE OF assignee_id ON personnel_events FOR EACH ROW
     WHEN (NEW.assignee_id IS DISTINCT FROM OLD.assignee_id AND NEW.assignee_id IS NOT NULL) EXECUTE FUNCTION notify_of_assigned_event();
 
--- An import failed or is held: notify the owner of the application, or else the administrators.
+-- An import failed or is held: notify the owner of the application or, without one, the administrators.
 CREATE OR REPLACE FUNCTION notify_of_failed_import() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM notify_people(ARRAY(SELECT person_or_administrators(a.owner_id) FROM applications a WHERE a.id = NEW.application_id),
@@ -174,7 +175,7 @@ END $$;
 CREATE OR REPLACE TRIGGER notify_of_held_import AFTER UPDATE OF held ON import_runs FOR EACH ROW
     WHEN (NEW.held IS NOT NULL AND OLD.held IS NULL) EXECUTE FUNCTION notify_of_held_import();
 
--- A webhook failed until the circuit breaker only probes it, or the service disabled it: notify the administrators.
+-- A webhook failed so often that the circuit breaker only probes it, or the service disabled it: notify the administrators.
 CREATE OR REPLACE FUNCTION notify_of_failing_webhook() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM notify_people(ARRAY(SELECT people_to_notify(administrators_id())), 'Webhook Failing', 'Webhook', NEW.id);
@@ -185,14 +186,14 @@ CREATE OR REPLACE TRIGGER notify_of_failing_webhook AFTER UPDATE ON webhooks FOR
                                       OR NEW.disabled_reason IS NOT NULL AND OLD.disabled_reason IS NULL))
     EXECUTE FUNCTION notify_of_failing_webhook();
 
--- The owner of a rule and the people who stand in for them, or else the administrators.
+-- Return the owner of a rule and their stand-ins or, without an owner, the administrators.
 CREATE OR REPLACE FUNCTION people_of_rule(rule uuid) RETURNS SETOF uuid STABLE ROWS 1 LANGUAGE sql BEGIN ATOMIC
     SELECT person_or_administrators((r.definition ->> 'ownerId')::uuid) FROM duty_rules r WHERE r.id = rule
     UNION SELECT stand_ins_for((r.definition ->> 'ownerId')::uuid, 'Approve', written_on()) FROM duty_rules r WHERE r.id = rule;
 END;
 
--- The people who can give the missing approval of an exception: the rule's owner, then an owner of an application on either side, and their stand-ins;
--- the administrators where no owner may decide. conflicts/approving.py has the same rules.
+-- Return the people who can give the missing approval of an exception: first the rule's owner, then an owner of an application on either
+-- side, with their stand-ins; or the administrators if no owner may decide. conflicts/approving.py has the same rules.
 CREATE OR REPLACE FUNCTION people_who_approve(exception uuid) RETURNS SETOF uuid STABLE ROWS 1 LANGUAGE sql BEGIN ATOMIC
     WITH requested AS MATERIALIZED (
         SELECT e.rule_id, e.identity_id, (r.definition ->> 'ownerId')::uuid AS owner_id, given.parts,
@@ -239,7 +240,8 @@ CREATE OR REPLACE TRIGGER notify_of_decided_exception AFTER UPDATE OF status ON 
 CREATE OR REPLACE TRIGGER notify_of_ended_exception AFTER UPDATE OF status ON conflict_exceptions FOR EACH ROW
     WHEN (NEW.status IN ('Expired', 'Outgrown') AND OLD.status <> NEW.status) EXECUTE FUNCTION notify_of_exception();
 
--- The first approval was given: mark the notifications of people who cannot give the other one as read. After the rule's owner, notify those who can.
+-- The first approval was given: mark the notifications of people who cannot give the second one as read. After the approval of the rule's
+-- owner, notify those who can.
 CREATE OR REPLACE FUNCTION notify_of_approval() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     approvers CONSTANT uuid[] := ARRAY(SELECT people_who_approve(NEW.exception_id));
@@ -253,8 +255,8 @@ BEGIN
 END $$;
 CREATE OR REPLACE TRIGGER notify_of_approval AFTER INSERT ON exception_approvals FOR EACH ROW EXECUTE FUNCTION notify_of_approval();
 
--- An approval was removed because its person cannot give it now: notify the people who can give it now, except those who know. At the end of the
--- transaction, because the approval that replaces it follows.
+-- An approval was removed because its person could not give it now: notify the people who can, except those who were already notified. This
+-- runs at the end of the transaction, because the approval that replaces it follows.
 CREATE OR REPLACE FUNCTION notify_of_removed_approval() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM notify_people(ARRAY(
@@ -267,19 +269,19 @@ DROP TRIGGER IF EXISTS notify_of_removed_approval ON exception_approvals;
 CREATE CONSTRAINT TRIGGER notify_of_removed_approval AFTER DELETE ON exception_approvals DEFERRABLE INITIALLY DEFERRED
     FOR EACH ROW EXECUTE FUNCTION notify_of_removed_approval();
 
--- An exception still waits: notify the people who can approve it.
+-- An exception is still pending: notify the people who can approve it.
 CREATE OR REPLACE FUNCTION remind_approvers(exception uuid) RETURNS void LANGUAGE sql BEGIN ATOMIC
     SELECT notify_people(ARRAY(SELECT people_who_approve(exception)), 'Conflict Exception', 'Exception', exception, 'Pending');
 END;
 
--- A scheduled report was written: notify its recipients. It failed: notify its owner, or else the administrators.
+-- A scheduled report was written: notify its recipients. It failed: notify its owner or, without one, the administrators.
 CREATE OR REPLACE FUNCTION notify_of_report(report uuid, run uuid, has_failed boolean) RETURNS void LANGUAGE sql BEGIN ATOMIC
     SELECT notify_people(ARRAY(
         SELECT people_to_notify(each.id) FROM reports r CROSS JOIN LATERAL unnest(r.recipient_ids) AS each (id) WHERE r.id = report AND NOT has_failed
         UNION SELECT person_or_administrators(r.owner_id) FROM reports r WHERE r.id = report AND has_failed), 'Report', 'Report', report, run::text);
 END;
 
--- The owner of entitlements left: notify the owner of each application, who acts in their place, or else the administrators.
+-- The owner of entitlements left: notify the owner of each application, who acts in their place, or the administrators if there is none.
 CREATE OR REPLACE FUNCTION notify_of_acting_owners() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF EXISTS (SELECT FROM curations WHERE owner_id IS NOT NULL) THEN
@@ -296,7 +298,8 @@ END $$;
 CREATE OR REPLACE TRIGGER notify_of_acting_owners AFTER UPDATE ON identities REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION notify_of_acting_owners();
 
--- Exceptions in force that end by the moment: notify, once, the owners of the rule and of the control, and the person who requested the exception.
+-- Exceptions in force end before this time: notify, once, the owners of the rule and of the control, and the person who requested the
+-- exception.
 CREATE OR REPLACE FUNCTION notify_of_ending_exceptions(moment timestamptz) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     ending record;
@@ -310,7 +313,7 @@ BEGIN
     END LOOP;
 END $$;
 
--- The owner of a control left while its exception waits or is in force: notify the owner of the rule, or else the administrators.
+-- The owner of a control left while its exception is pending or in force: notify the owner of the rule or, without one, the administrators.
 CREATE OR REPLACE FUNCTION notify_of_left_control_owners() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF EXISTS (SELECT FROM conflict_exceptions WHERE status IN ('Pending', 'Approved')) THEN
@@ -325,7 +328,7 @@ END $$;
 CREATE OR REPLACE TRIGGER notify_of_left_control_owners AFTER UPDATE ON identities REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION notify_of_left_control_owners();
 
--- Conflicts began: notify the owner of the rule, or else the administrators, unless they have an unread notification of this rule.
+-- Conflicts began: notify the owner of the rule or, without one, the administrators, unless they have an unread notification of this rule.
 CREATE OR REPLACE FUNCTION notify_of_conflicts() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM notify_people(ARRAY(SELECT person FROM people_to_notify(coalesce(
@@ -383,7 +386,7 @@ CALL keep_audit('notification_secrets', '''Notification Settings''', $$'00000000
 CALL keep_audit('notification_preferences', '''Notification Preferences''', 'r.identity_id', $$jsonb_build_object('channel', r.channel, 'rhythm', r.rhythm)$$, $$'kinds.' || r.kind$$);
 CALL keep_audit('notification_zones', '''Notification Preferences''', 'r.identity_id', $$jsonb_build_object('zone', r.zone)$$, $$'zone'$$);
 
--- The people who decide items of a review that are left; of these reviewers only, unless `reviewers` is null.
+-- Return the people who must decide remaining items of a review; only for these reviewers, unless `reviewers` is null.
 CREATE OR REPLACE FUNCTION people_with_items(review uuid, reviewers uuid[]) RETURNS SETOF uuid STABLE LANGUAGE sql BEGIN ATOMIC
     SELECT DISTINCT person FROM (
         SELECT DISTINCT i.reviewer_id FROM review_items i
@@ -391,9 +394,9 @@ CREATE OR REPLACE FUNCTION people_with_items(review uuid, reviewers uuid[]) RETU
     CROSS JOIN LATERAL people_who_respond(c.reviewer_id, 'Approve') AS person;
 END;
 
--- A review was opened or is due, or someone reminds its reviewers: notify those who have items left. It is overdue, or removed
--- access came back, will not be removed, or is accepted no longer: notify its owner. A person with access in it extended, closed or canceled it:
--- notify the owner, or administrators if the owner did it. A token submitted decisions in the name of a reviewer: notify the reviewer.
+-- A review was opened or is due, or someone reminds its reviewers: notify those who have items left. It is overdue, or removed access came
+-- back, will not be removed or is no longer accepted: notify its owner. A person with access in it extended, closed or canceled it: notify
+-- the owner, or administrators if the owner did it. A token submitted decisions in the name of a reviewer: notify the reviewer.
 CREATE OR REPLACE FUNCTION notify_of_review_events() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM notify_people(
@@ -413,7 +416,8 @@ END $$;
 CREATE OR REPLACE TRIGGER notify_of_review_events AFTER INSERT ON review_events REFERENCING NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION notify_of_review_events();
 
--- Items went to other reviewers: notify those, at most once a day until they have read it. The next stage gives items one submission at a time.
+-- Items were given to other reviewers: notify these, at most once a day until they have read it, because the next stage receives items one
+-- submission at a time.
 CREATE OR REPLACE FUNCTION notify_of_moved_items() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM notify_people(ARRAY(
@@ -428,7 +432,7 @@ END $$;
 CREATE OR REPLACE TRIGGER notify_of_moved_items AFTER INSERT ON review_moves REFERENCING NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION notify_of_moved_items();
 
--- A template could not open its review, or made a draft that waits to be opened: notify the owner of its reviews, or administrators.
+-- A template could not open its review, or made a draft that must be opened: notify the owner of its reviews, or administrators.
 CREATE OR REPLACE FUNCTION notify_of_templates() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM notify_people(ARRAY(SELECT person_or_administrators((NEW.body ->> 'ownerId')::uuid)), 'Review', 'Review Template', NEW.id,
@@ -439,7 +443,7 @@ CREATE OR REPLACE TRIGGER notify_of_templates AFTER UPDATE OF fault, last_review
     WHEN (NEW.fault <> OLD.fault AND NEW.fault <> '' OR NEW.last_review_id IS DISTINCT FROM OLD.last_review_id AND NOT NEW.opens)
     EXECUTE FUNCTION notify_of_templates();
 
--- A reviewer submitted all items that they had left: mark their notifications of the review as read.
+-- A reviewer submitted all remaining items: mark their notifications of the review as read.
 CREATE OR REPLACE FUNCTION note_submitted_review() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     UPDATE notifications SET is_read = true

@@ -19,7 +19,7 @@ CREATE OR REPLACE FUNCTION ship_reports() RETURNS void LANGUAGE sql BEGIN ATOMIC
     WHERE NOT EXISTS (SELECT FROM reports r WHERE lower(r.name) = lower(shipped.name));
 END;
 
--- Only when this file is applied for the first time.
+-- Insert them only when this file is applied for the first time.
 SELECT ship_reports() WHERE NOT EXISTS (SELECT FROM schema_files WHERE name = 'schema/reports.sql');
 
 CALL keep_audit('reports', '''Report''', 'r.id', $$to_jsonb(r) - '{id}'::text[]$$);

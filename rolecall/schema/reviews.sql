@@ -1,22 +1,23 @@
--- Access reviews: which people can review, whose an account was, what was held when a review was opened.
+-- Access reviews: who can review, which identity an account belonged to, and what was held when a review was opened.
 --
 -- UPDATE of application_imports to Finished (application_imports/actions.py) fires `note_import_to_review`. INSERT of access_request_events
 -- (access_requests/moving.py) fires `follow_review_requests`. UPDATE of review_items (reviews/deciding.py, closing.py, following.py) fires
 -- `show_review_items`, `keep_item_reasons` and, for a status that may not follow, `refuse_item_move`. Opening (reviews/opening.py) inserts
 -- review_item_reasons.
 
--- Why an identity cannot review, or null if it can. Identities that are not people can sign in only with a role; auditors make no decisions.
+-- Return why an identity cannot review, or null if it can. Identities that are not people can sign in only with a role; auditors make no
+-- decisions.
 CREATE OR REPLACE FUNCTION review_obstacle(person uuid, moment timestamptz) RETURNS text STABLE LANGUAGE sql RETURN
     CASE WHEN NOT EXISTS (SELECT FROM identities i WHERE i.id = person) THEN 'does not exist'
          ELSE coalesce(obstacle_of(person), CASE WHEN is_absent(person, moment) THEN 'is absent' END) END;
 
--- Whose an account was at a moment; null if it had no match then.
+-- Return the identity that an account belonged to at a time; null if it was unmatched.
 CREATE OR REPLACE FUNCTION matched_then(account accounts, moment timestamptz) RETURNS uuid STABLE LANGUAGE sql RETURN
     CASE WHEN account.matched_on <= moment THEN account.identity_id ELSE
         (SELECT m.identity_id FROM past_matches m WHERE m.account_number = account.number AND m.since <= moment AND m.until > moment
          ORDER BY m.since DESC LIMIT 1) END;
 
--- Queue a finished import for review items.
+-- Queue a finished import, to be compared with review items.
 CREATE OR REPLACE FUNCTION note_import_to_review() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO imports_to_review (import_number, application_id) VALUES (NEW.number::int, NEW.application_id) ON CONFLICT DO NOTHING;
@@ -49,7 +50,7 @@ END $$;
 CREATE OR REPLACE TRIGGER refuse_item_move BEFORE UPDATE OF status ON review_items FOR EACH ROW
     WHEN (NEW.status <> OLD.status AND OLD.status || ' > ' || NEW.status <> ALL (review_item_moves())) EXECUTE FUNCTION refuse_item_move();
 
--- Keep the status of review items in the requests that carry them out.
+-- Copy the status of review items to the requests that carry them out.
 CREATE OR REPLACE FUNCTION show_review_items() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     UPDATE related_items l SET status = n.status FROM new_rows n
@@ -59,7 +60,7 @@ END $$;
 CREATE OR REPLACE TRIGGER show_review_items AFTER UPDATE ON review_items REFERENCING NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION show_review_items();
 
--- Keep the status and the reviewer of items in the lists by reason.
+-- Copy the status and the reviewer of items to the lists by reason.
 CREATE OR REPLACE FUNCTION keep_item_reasons() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     -- EXCEPT instead of a join: a cached plan for few rows would make a join of many rows quadratic.
@@ -79,12 +80,12 @@ CALL keep_audit('reviews', '''Review''', 'r.id', $$to_jsonb(r) - '{id,list_key}'
 CALL keep_audit('review_templates', '''Review Template''', 'r.id', $$to_jsonb(r) - '{id}'::text[]$$);
 CALL keep_audit('review_bulks', '''Review''', 'r.review_id', $$to_jsonb(r) - '{id,number,review_id}'::text[]$$, $$'bulks.' || r.number$$);
 CALL keep_audit('review_submissions', '''Review''', 'r.review_id', $$to_jsonb(r) - '{id,number,review_id}'::text[]$$, $$'submissions.' || r.number$$);
--- A bulk decision is one entry of its review, with the digest of its items.
+-- A bulk decision is one audit entry of its review, with a digest of its items.
 CALL keep_audit('review_decisions', '''Review Item''', 'CASE WHEN r.bulk_id IS NULL THEN r.item_id END',
                 $$to_jsonb(r) - '{number,review_id,item_id,bulk_id}'::text[]$$, $$'decisions.' || r.number$$);
 CALL keep_audit('review_moves', '''Review Item''', 'r.item_id', $$to_jsonb(r) - '{number,review_id,item_id}'::text[]$$, $$'moves.' || r.number$$);
 CALL keep_audit('review_acceptances', '''Review Item''', 'r.item_id', $$to_jsonb(r) - '{number,item_id}'::text[]$$, $$'acceptances.' || r.number$$);
 CALL keep_audit('review_steps', '''Review''', 'r.review_id', $$to_jsonb(r) - '{number,review_id}'::text[]$$, $$'steps.' || r.number$$);
--- The equation of each application, and what the service changed by itself.
+-- The counts of each application (equation.py), and what the service changed by itself (changes.py).
 CALL keep_audit('review_populations', '''Review''', 'r.review_id', $$to_jsonb(r) - '{review_id,position}'::text[]$$, $$'populations.' || r.position$$);
 CALL keep_audit('review_changes', '''Review''', 'r.review_id', $$to_jsonb(r) - '{number,review_id,items}'::text[]$$, $$'changes.' || r.number$$);

@@ -1,4 +1,5 @@
--- Sources are audited as a part of their application; of a secret only that it was set, never its value (sources/actions.py).
+-- Sources are audited as a part of their application (sources/actions.py). For a secret, only the fact that it was set is audited, never
+-- its value.
 
 CALL keep_audit('sources', '''Application''', 'r.application_id', $$to_jsonb(r) - '{application_id}'::text[]$$, $$'source'$$);
 CALL keep_audit('source_secrets', '''Application''', 'r.application_id', $$jsonb_build_object('host', r.host, 'setOn', r.set_on)$$, $$'secret.' || r.name$$);

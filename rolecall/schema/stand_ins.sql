@@ -1,11 +1,11 @@
--- Stand-ins: who responds for whom at a moment. Named by hand (stand_ins/actions.py), or automatic during a leave of absence:
+-- Stand-ins: who responds for whom at a given time. They are named by hand (stand_ins/actions.py), or automatic during a leave of absence:
 -- `keep_absences` (schema/personnel_events.sql) writes `absences`.
 
 CREATE OR REPLACE FUNCTION is_absent(person uuid, moment timestamptz) RETURNS boolean STABLE LANGUAGE sql RETURN
     EXISTS (SELECT FROM absences a WHERE a.identity_id = person AND a.starts_on <= moment AND (a.ends_on IS NULL OR a.ends_on > moment));
 
--- Why a person must not decide: they left, cannot sign in, or are an Auditor, who decides nothing. NULL if nothing prevents it, and for an
--- unknown id.
+-- Return why a person must not decide: they left, cannot sign in, or are an Auditor, who makes no decisions. Return null if nothing
+-- prevents it, and for an unknown id.
 CREATE OR REPLACE FUNCTION obstacle_of(person uuid) RETURNS text STABLE LANGUAGE sql RETURN
     (SELECT CASE WHEN i.status <> 'Active' THEN 'is ' || i.status
                  WHEN c.role IS NULL AND i.type = ANY (types_without_sign_in()) THEN 'cannot sign in'
@@ -15,19 +15,19 @@ CREATE OR REPLACE FUNCTION obstacle_of(person uuid) RETURNS text STABLE LANGUAGE
 CREATE OR REPLACE FUNCTION may_decide(person uuid) RETURNS boolean STABLE LANGUAGE sql RETURN
     EXISTS (SELECT FROM identities i WHERE i.id = person) AND obstacle_of(person) IS NULL;
 
--- Whether `author` entered or prolonged a current or planned leave of `person`.
+-- Return whether `author` entered or prolonged a current or planned leave of `person`.
 CREATE OR REPLACE FUNCTION entered_leave_of(author uuid, person uuid) RETURNS boolean STABLE LANGUAGE sql RETURN
     EXISTS (SELECT FROM absences a WHERE a.identity_id = person AND author = ANY (a.entered_by || a.prolonged_by));
 
--- The person who stands in during a leave: the supervisor, or the supervisor's supervisor if the supervisor entered or prolonged the leave. Otherwise a
--- supervisor could take over the authority of a person by sending them on leave.
+-- Return the person who stands in during a leave: the supervisor, or the supervisor's supervisor if the supervisor entered or prolonged the
+-- leave. Otherwise supervisors could take over the authority of a person by sending them on leave.
 CREATE OR REPLACE FUNCTION automatic_stand_in(person uuid, moment timestamptz) RETURNS uuid STABLE LANGUAGE sql RETURN
     (SELECT above.id FROM identities p LEFT JOIN identities s ON s.id = p.supervisor_id
      CROSS JOIN LATERAL (SELECT CASE WHEN entered_leave_of(p.supervisor_id, p.id) THEN s.supervisor_id ELSE p.supervisor_id END AS id) AS above
      WHERE p.id = person AND above.id <> p.id AND NOT entered_leave_of(above.id, p.id) AND is_absent(person, moment) AND may_decide(above.id));
 
--- The person who responds for a person: the one named for this type, else for every type, else the one who stands in during a leave. An
--- inactive person has none, because they have no authority left to pass on.
+-- Return the person who responds for a person: the one named for this type, else the one named for every type, else the one who stands in
+-- during a leave. An inactive person has none, because they have no authority to pass on.
 CREATE OR REPLACE FUNCTION stand_in_of(person uuid, response_type text, moment timestamptz) RETURNS uuid STABLE LANGUAGE sql RETURN
     (SELECT coalesce(
         (SELECT s.stand_in_id FROM stand_ins s
@@ -36,14 +36,15 @@ CREATE OR REPLACE FUNCTION stand_in_of(person uuid, response_type text, moment t
         automatic_stand_in(person, moment))
      FROM identities p WHERE p.id = person AND p.status = 'Active');
 
--- Whether one of the authors entered or prolonged the leave that one of the people is on.
+-- Return whether one of the authors entered or prolonged the leave that one of the people is on.
 CREATE OR REPLACE FUNCTION entered_current_leave(authors uuid[], people uuid[], moment timestamptz) RETURNS boolean STABLE LANGUAGE sql RETURN
     EXISTS (SELECT FROM absences a WHERE a.identity_id = ANY (people) AND (a.entered_by || a.prolonged_by) && authors AND a.starts_on <= moment
                                      AND (a.ends_on IS NULL OR a.ends_on > moment));
 
--- Everyone who may decide for a person, directly or through a chain of stand-ins; `excluded` are the people who must not decide. The chain ends at a cycle,
--- at an excluded person, because they must not choose who decides either, and before a person who entered the current leave of someone earlier in the chain.
--- A direct stand-in is exempt from that last check: `stand_in_of` returns one who entered the leave only if the person named them.
+-- Return everyone who may decide for a person, directly or through a chain of stand-ins; `excluded` are the people who must not decide. The
+-- chain ends at a cycle; at an excluded person, because they must not choose who decides either; and before a person who entered the
+-- current leave of someone earlier in the chain. A direct stand-in is exempt from that last check: `stand_in_of` returns one who entered
+-- the leave only if the person named them.
 CREATE OR REPLACE FUNCTION eligible_stand_ins(person uuid, response_type text, moment timestamptz, excluded uuid[]) RETURNS SETOF uuid STABLE ROWS 1 LANGUAGE sql BEGIN ATOMIC
     WITH RECURSIVE chain AS (
         SELECT stand_in_of(person, response_type, moment) AS id, ARRAY[person] AS before WHERE person <> ALL (excluded)
@@ -54,12 +55,12 @@ CREATE OR REPLACE FUNCTION eligible_stand_ins(person uuid, response_type text, m
     SELECT c.id FROM chain c WHERE c.id <> ALL (c.before || excluded);
 END;
 
--- Everyone who responds for a person, directly or through others.
+-- Return everyone who responds for a person, directly or through others.
 CREATE OR REPLACE FUNCTION stand_ins_for(person uuid, response_type text, moment timestamptz) RETURNS SETOF uuid STABLE ROWS 1 LANGUAGE sql BEGIN ATOMIC
     SELECT eligible_stand_ins(person, response_type, moment, '{}');
 END;
 
--- The people in the chain of stand-ins between a person and `last`.
+-- Return the people in the chain of stand-ins between a person and `last`.
 CREATE OR REPLACE FUNCTION stand_ins_between(person uuid, last uuid, response_type text, moment timestamptz) RETURNS SETOF uuid STABLE ROWS 1 LANGUAGE sql BEGIN ATOMIC
     WITH RECURSIVE chain AS (
         SELECT stand_in_of(person, response_type, moment) AS id
@@ -67,8 +68,8 @@ CREATE OR REPLACE FUNCTION stand_ins_between(person uuid, last uuid, response_ty
     SELECT c.id FROM chain c WHERE c.id NOT IN (person, last);
 END;
 
--- Everyone for whom a person responds, directly or through others, with the type of response: the inverse of `stand_ins_for`.
--- OFFSET 0 keeps the planner from reading all identities.
+-- Return everyone for whom a person responds, directly or through others, with the type of response: the inverse of `stand_ins_for`. OFFSET
+-- 0 keeps the planner from reading all identities.
 CREATE OR REPLACE FUNCTION responds_for(person uuid, moment timestamptz) RETURNS TABLE (reviewer_id uuid, type text) STABLE ROWS 1 LANGUAGE sql BEGIN ATOMIC
     WITH RECURSIVE represented AS (
         SELECT person AS id, each.type, '{}'::uuid[] AS after FROM (VALUES ('Approve'), ('Resolve'), ('Verify')) AS each (type)
@@ -84,8 +85,8 @@ CREATE OR REPLACE FUNCTION responds_for(person uuid, moment timestamptz) RETURNS
     SELECT r.id, r.type FROM represented r WHERE r.id <> person;
 END;
 
--- Whether a reviewer who may decide, or a person who stands in for them, can respond; `excluded` are the people who must not decide. A reviewer
--- that is not an identity means the administrators.
+-- Return whether a reviewer who may decide, or a stand-in, can respond; `excluded` are the people who must not decide. A reviewer that is
+-- not an identity stands for the administrators.
 CREATE OR REPLACE FUNCTION can_be_answered(reviewer uuid, response_type text, moment timestamptz, excluded uuid[]) RETURNS boolean STABLE LANGUAGE sql RETURN
     reviewer <> ALL (excluded) AND NOT is_absent(reviewer, moment)
         AND (may_decide(reviewer) OR NOT EXISTS (SELECT FROM identities i WHERE i.id = reviewer))

@@ -3,7 +3,7 @@
 -- INSERT INTO access_request_events (access_requests/moving.py) fires `fan_out_on_insert`, which wakes the sender. webhooks/actions.py writes the
 -- delivery of a test itself. INSERT INTO review_events (reviews/events.py) fires `fan_out_on_review_event`.
 
--- The exact bytes that are signed and sent; webhooks/payload.py describes them for the OpenAPI document.
+-- Return the exact bytes that are signed and sent; webhooks/payload.py describes them for the OpenAPI document.
 CREATE OR REPLACE FUNCTION webhook_body(id uuid, created timestamptz, event text, request json) RETURNS bytea STABLE LANGUAGE sql AS $$
     SELECT convert_to(format(
         '{"id":"%s","createdDate":"%s","callback":%s,"event":{"name":"%s","display":"%s","description":"%s","request":%s}}',
@@ -17,7 +17,7 @@ CREATE OR REPLACE FUNCTION webhook_body(id uuid, created timestamptz, event text
 $$;
 
 -- Insert one delivery for each matching webhook, in the transaction that records the event. Deliveries of a webhook that the service
--- disabled are parked, to be recovered; a webhook that a person disabled gets none.
+-- disabled are parked, so that they can be recovered; a webhook that a person disabled gets none.
 CREATE OR REPLACE FUNCTION fan_out_events() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO webhook_deliveries (id, webhook_id, access_request_id, event, status, body, created_date, next_attempt_on)
@@ -35,7 +35,7 @@ BEGIN
     RETURN NULL;
 END $$;
 
--- The body of a delivery about a review or an item of one.
+-- Return the body of a delivery about a review or one of its items.
 CREATE OR REPLACE FUNCTION webhook_review_body(id uuid, created timestamptz, event text, subject json) RETURNS bytea STABLE LANGUAGE sql AS $$
     SELECT convert_to(format(
         '{"id":"%s","createdDate":"%s","callback":%s,"event":{"name":"%s","display":"%s","description":"%s","subject":%s}}',
@@ -48,8 +48,8 @@ CREATE OR REPLACE FUNCTION webhook_review_body(id uuid, created timestamptz, eve
         subject), 'UTF8')
 $$;
 
--- Insert one delivery of a review's event for each webhook that names it. A webhook of one application gets the items of that application,
--- and the reviews that cover it.
+-- Insert one delivery of a review's event for each webhook that subscribes to it. A webhook of one application gets only the items of that
+-- application and the reviews that cover it.
 CREATE OR REPLACE FUNCTION fan_out_review_events() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO webhook_deliveries (id, webhook_id, event, status, body, created_date, next_attempt_on)
