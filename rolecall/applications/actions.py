@@ -179,7 +179,7 @@ async def _is_taken(db: Db, name: str, but: UUID | None) -> bool:
 
 
 def _taken(name: str) -> Invalid:
-    return Invalid.on("name", f"An application named {name} exists already")
+    return Invalid.on("name", f"An application named {name} already exists")
 
 
 def _columns_of(body: ApplicationFields, raw: Json, guard: Guard) -> dict[str, Any]:

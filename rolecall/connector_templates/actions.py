@@ -51,4 +51,4 @@ async def delete_template(db: Db, id: UUID) -> None:
 
 
 def _taken(name: str) -> Invalid:
-    return Invalid.on("name", f"A connector template named {name} exists already")
+    return Invalid.on("name", f"A connector template named {name} already exists")

@@ -85,7 +85,7 @@ async def create_push_token(db: Db, caller: Caller, application_id: UUID, raw: J
         expires_at=None if never else facts.now + timedelta(days=body.expires_in_days or 0),
     )
     if not made:
-        raise Invalid.on("name", f"A token named {body.name} exists already; revoked ones keep their name")
+        raise Invalid.on("name", f"A token named {body.name} already exists; revoked ones keep their name")
     return NewPushToken(**msgspec.structs.asdict(await queries.token(db, id)), secret=secret)
 
 
@@ -276,7 +276,7 @@ async def _require_free_name(db: Db, target: PushTarget, id: UUID, resource: Res
     )
     if taken:
         name = resource[target.kind.naming]
-        detail = f"A {target.kind.kind} with the {target.kind.naming} {name!r} exists already: {taken}"
+        detail = f"A {target.kind.kind} with the {target.kind.naming} {name!r} already exists: {taken}"
         raise ScimError(detail, ScimErrorType.UNIQUENESS, 409)
 
 

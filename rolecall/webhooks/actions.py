@@ -260,4 +260,4 @@ def _url_problems(raw: Json, facts: Facts, config: Config) -> list[Problem]:
 
 
 def _taken(name: str) -> Invalid:
-    return Invalid.on("name", f"A webhook named {name} exists already")
+    return Invalid.on("name", f"A webhook named {name} already exists")

@@ -142,7 +142,7 @@ async def test_invalid_change_reports_all_errors_and_changes_nothing(client: htt
         ("name", "Name must not be blank"),
         ("isArchived", "Is archived must be true or false"),
     ]
-    assert problems(taken) == [("name", "An application named Ledger exists already")]
+    assert problems(taken) == [("name", "An application named Ledger already exists")]
     assert (await client.get(f"/api/applications/{id}")).json()["priority"] == "None"
     assert (await change(client, id, name="Payroll")).status_code == 200
 

@@ -177,7 +177,7 @@ async def test_names_are_unique(client: httpx2.AsyncClient, db: Db) -> None:
 
     assert problems(answer) == [
         ("priority", "Priority must be one of None, Low, Moderate, High, Critical"),
-        ("name", "An application named Payroll exists already"),
+        ("name", "An application named Payroll already exists"),
     ]
 
 
@@ -187,7 +187,7 @@ async def test_concurrent_creates_with_one_name_create_one(client: httpx2.AsyncC
     assert sorted(answer.status_code for answer in answers) == [201] + [400] * 7
     refused = [answer for answer in answers if answer.status_code == 400]
     assert {tuple(problems(answer)) for answer in refused} == {
-        (("name", "An application named Payroll exists already"),)
+        (("name", "An application named Payroll already exists"),)
     }
 
 
@@ -246,7 +246,7 @@ async def test_names_cannot_differ_by_surrounding_spaces(client: httpx2.AsyncCli
 
     assert sorted(problems(again)) == [
         ("connector.files", "Two file groups are named People"),
-        ("name", "An application named Payroll exists already"),
+        ("name", "An application named Payroll already exists"),
     ]
 
 

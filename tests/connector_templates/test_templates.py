@@ -82,7 +82,7 @@ async def test_name_of_a_template_is_unique(client: httpx2.AsyncClient, db: Db, 
     answer = await client.post(PATH, json={"applicationId": str(application), "name": name})
 
     assert answer.status_code == 400
-    assert f"A connector template named {name} exists already" in answer.text
+    assert f"A connector template named {name} already exists" in answer.text
     assert (await client.get(PATH)).json()["templates"][0] == template
 
 

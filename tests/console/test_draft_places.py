@@ -87,7 +87,7 @@ async def test_connector_of_an_application_is_saved_as_a_template(administrator:
     assert saved.headers["location"].startswith("/connector-templates")
     assert "Our ledger" in (await administrator.get("/connector-templates")).text
     assert again.status_code == 400
-    assert "A connector template named Our ledger exists already" in again.text
+    assert "A connector template named Our ledger already exists" in again.text
 
 
 async def test_progress_counts_the_bytes_that_were_read(db: Db) -> None:

@@ -283,7 +283,7 @@ async def test_connector_is_saved_as_a_template_and_offered_for_the_next_applica
     saved = await administrator.post(f"{draft}/save", data={"template": "CoreBank export"})
 
     assert taken.status_code == 400
-    assert "A connector template named Slack exists already" in taken.text
+    assert "A connector template named Slack already exists" in taken.text
     assert saved.status_code == 303
     assert "by the template CoreBank export" in (await administrator.get("/drafts/new")).text
     assert "CoreBank export" in (await administrator.get("/connector-templates")).text

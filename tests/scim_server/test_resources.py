@@ -103,7 +103,7 @@ async def test_name_is_unique_within_the_application_ignoring_case(
 
     for answer in (again, renamed):
         assert (answer.status_code, answer.json()["scimType"]) == (409, "uniqueness")
-        assert answer.json()["detail"].endswith(f"exists already: {ada['id']}")
+        assert answer.json()["detail"].endswith(f"already exists: {ada['id']}")
     assert (await (await a_push(client, db, "Other")).user("ada"))["id"] != ada["id"]
 
 

@@ -122,7 +122,7 @@ async def test_all_validation_errors_are_reported(client: httpx2.AsyncClient) ->
 async def test_names_are_unique(client: httpx2.AsyncClient) -> None:
     await create(client, name="ci")
 
-    assert await problems(client, name=" ci ") == {"name": "A token named ci exists already"}
+    assert await problems(client, name=" ci ") == {"name": "A token named ci already exists"}
 
 
 async def test_concurrent_tokens_with_one_name_create_one(client: httpx2.AsyncClient) -> None:

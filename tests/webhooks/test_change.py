@@ -28,7 +28,7 @@ async def test_a_change_is_checked_like_a_new_hook(client: httpx2.AsyncClient) -
     for change, field, message in [
         ({"url": "https://[::1]/"}, "url", "URL must not point to a private, local or other special address"),
         ({"name": ""}, "name", "Name must not be blank"),
-        ({"name": "Other"}, "name", "A webhook named Other exists already"),
+        ({"name": "Other"}, "name", "A webhook named Other already exists"),
         ({"events": []}, "events", "Events must have at least 1 entries"),
     ]:
         answer = await client.patch(f"/api/webhooks/{hook['id']}", json=change)
