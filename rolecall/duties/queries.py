@@ -320,7 +320,7 @@ def _definition(stored: Any) -> RuleDefinition | None:
 
 
 async def definitions(db: Db, name: str | None = None) -> list[tuple[bool, RuleDefinition]]:
-    """Return all rules, or the one with this name: whether it was committed, and its definition or else its draft."""
+    """Return all rules, or the one with this name: whether it was committed, and its definition or first draft."""
     rows = await fetch_rows(
         db,
         """SELECT definition IS NOT NULL, coalesce(definition, draft) FROM duty_rules

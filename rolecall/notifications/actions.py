@@ -84,7 +84,7 @@ async def mark_all_read(db: Db, caller: Caller) -> None:
 async def record_bounce(db: Db, report: DeliveryReport | None, now: datetime) -> BounceResult:
     """Mark the message that a delivery report is about as bounced; its notifications stay in the console's bell."""
     if not report:
-        return BounceResult(None, "The mail is no delivery report")
+        return BounceResult(None, "The mail is not a delivery report")
     if report.reason is None:
         return BounceResult(None, "The report says that the message was delivered or is delayed")
     id: UUID | None = await fetch_value(
@@ -95,7 +95,7 @@ async def record_bounce(db: Db, report: DeliveryReport | None, now: datetime) ->
         ids=report.references,
     )
     if not id:
-        return BounceResult(None, "The report is about no message of the last 90 days")
+        return BounceResult(None, "The report is not about a message of the last 90 days")
     await _mark_bounced(db, id, report.reason, now)
     return BounceResult(id, report.reason)
 

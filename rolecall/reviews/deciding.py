@@ -84,7 +84,7 @@ async def _acting(db: Db, caller: Caller, item: ReviewItemDetail, given: UUID | 
     if item.reviewer.id != acting.reviewer_id:
         raise Conflict(f"{item.reviewer.name} reviews this item. Ask them to pass it on, or reassign it")
     if item.is_submitted:
-        raise Conflict("The decision was submitted and cannot be changed any more")
+        raise Conflict("The decision was submitted and can no longer be changed")
     if item.status not in LEFT_TO_DECIDE:
         raise Conflict(f"An item that is {item.status} cannot be decided")
     await moving.require_not_below(db, item.id)

@@ -292,7 +292,7 @@ async def _exclude_by_scope(db: Db, what: Taking) -> None:
     if unmatched and what.subject in (ItemSubject.ACCESS, ItemSubject.ACCOUNT):
         await _exclude(db, "h.identity_id IS NULL", unmatched)
     if what.type is ReviewType.UNMATCHED:
-        # Revoking an unmatched account gives it an identity of type Unknown, which is no person.
+        # Revoking an unmatched account gives it an identity of type Unknown, which is not a person.
         unknown = "SELECT o.id FROM out_of_scope o WHERE o.kind = 'Unknown'"
         await _exclude(db, f"h.identity_id IS NOT NULL AND h.identity_id NOT IN ({unknown})", Exclusion.MATCHED)
 

@@ -282,7 +282,7 @@ def test_mail_that_is_not_a_delivery_report_changes_nothing(call: Caller, tmp_pa
     code, printed, _ = call("notify", "bounce", tmp_path / "away.eml", "--json")
     missing = call("notify", "bounce", tmp_path / "missing.eml")
 
-    assert (code, json.loads(printed)) == (0, {"messageId": None, "said": "The mail is no delivery report"})
+    assert (code, json.loads(printed)) == (0, {"messageId": None, "said": "The mail is not a delivery report"})
     assert missing[0] == 2
 
 

@@ -114,8 +114,8 @@ async def test_other_mail_changes_nothing(client: httpx2.AsyncClient, db: Db, se
     away = f"In-Reply-To: {sent['Message-ID']}\nAuto-Submitted: auto-replied\n\nI am on leave until Monday."
     stranger = returned(sent).replace(str(sent["Message-ID"]), "<1b4e28ba-2fa1-11d2-883f-0016d3cca427@x.example>")
 
-    assert await bounce(client, away) == (None, "The mail is no delivery report")
-    assert await bounce(client, stranger) == (None, "The report is about no message of the last 90 days")
+    assert await bounce(client, away) == (None, "The mail is not a delivery report")
+    assert await bounce(client, stranger) == (None, "The report is not about a message of the last 90 days")
     assert await outcomes(db) == ["sent"]
 
 
@@ -177,7 +177,7 @@ def nested(depth: int, before: str = "") -> str:
 async def test_deep_and_late_reports_are_not_read(
     client: httpx2.AsyncClient, depth: int, before: str, is_report: bool
 ) -> None:
-    no_report = (None, "The mail is no delivery report")
+    no_report = (None, "The mail is not a delivery report")
     assert (await bounce(client, nested(depth, before)) != no_report) == is_report
 
 
