@@ -14,7 +14,7 @@ PIP := $(PY) -m pip install --quiet --quiet --disable-pip-version-check --no-inp
 LOCKED := $(PIP) --no-compile --require-hashes
 CONSOLE := $(shell find rolecall/console -name '*.html' -o -name '*.py')
 
-.PHONY: help run install setup browser peers pictures schema check test test-external battery battery-ci battery-planted mutants schemathesis sbom ages bench bench-import bench-console rehearse lock lock-add clean
+.PHONY: help run install setup browser peers hosts pictures schema check test test-external battery battery-ci battery-planted mutants schemathesis sbom ages bench bench-import bench-console rehearse lock lock-add clean
 
 help: ## Show what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' Makefile | expand -t 24
@@ -41,6 +41,14 @@ peers: setup ## slapd and an LDAP library, which the tests of live sources fetch
 	else echo "No slapd here: the tests of live sources that need it will be skipped. Install slapd and rolecall[ldap]" >&2; \
 	[ -z "$$CI" ]; fi
 
+# RUNLEVEL=1: the packages do not start their services.
+hosts: ## HAProxy and PgBouncer, for the test of several hosts, from the system's packages
+	@if command -v haproxy >/dev/null && command -v pgbouncer >/dev/null; then :; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && echo "Installing HAProxy and PgBouncer" && \
+		apt-get update -qq && RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -y -qq haproxy pgbouncer >/dev/null; then :; \
+	else echo "No HAProxy or PgBouncer here: the test of several hosts will fail. Install them" >&2; \
+	[ -z "$$CI" ]; fi
+
 pictures: setup browser ## The pictures of the console in docs/
 	@$(PY) -m tests.console.browser.pictures
 
@@ -54,19 +62,19 @@ check: setup ## Style, types, import rules, lock files
 	@$(VENV)/bin/lint-imports
 	@$(PY) .ci/locks.py check
 
-test: setup browser peers ## The test suite, on an embedded PostgreSQL; ARGS="-k name"
+test: setup browser peers hosts ## The test suite, on an embedded PostgreSQL; ARGS="-k name"
 	@$(PY) -m pytest $(ARGS)
 
-test-external: setup browser peers ## The same on a separately started PostgreSQL, or on yours: ROLECALL_TEST_DATABASE_URL
+test-external: setup browser peers hosts ## The same on a separately started PostgreSQL, or on yours: ROLECALL_TEST_DATABASE_URL
 	@$(PY) -m tests.external $(ARGS)
 
-battery: setup browser ## Everything that proves reliability, an hour or two; ARGS=kill for one row; writes docs/reliability.md
+battery: setup browser hosts ## Everything that proves reliability, an hour or two; ARGS=kill for one row; writes docs/reliability.md
 	@$(PY) -m tests.battery $(ARGS)
 
-battery-ci: setup browser ## The same in its short form, some minutes
+battery-ci: setup browser hosts ## The same in its short form, some minutes
 	@ROLECALL_BATTERY=ci $(PY) -m tests.battery $(ARGS)
 
-battery-planted: setup browser ## A deliberate bug for every row, which the row must notice
+battery-planted: setup browser hosts ## A deliberate bug for every row, which the row must notice
 	@$(PY) -m tests.battery.planted $(ARGS)
 
 mutants: setup ## Small bugs planted in the code that decides, which the suite must notice; ARGS="tokens --sample 100"

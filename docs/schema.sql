@@ -371,9 +371,8 @@ ALTER TABLE ONLY public.audit_heads ADD CONSTRAINT audit_heads_pkey PRIMARY KEY 
 CREATE TRIGGER keep_checkpoint AFTER INSERT OR UPDATE ON public.audit_heads FOR EACH ROW EXECUTE FUNCTION public.keep_checkpoint();
 
 CREATE UNLOGGED TABLE public.audit_pending (
-    number bigint NOT NULL
+    number bigint DEFAULT ((pg_current_xact_id())::text)::bigint NOT NULL
 );
-ALTER TABLE public.audit_pending ALTER COLUMN number ADD GENERATED ALWAYS AS IDENTITY ( SEQUENCE NAME public.audit_pending_number_seq START WITH 1 INCREMENT BY 1 NO MINVALUE NO MAXVALUE CACHE 1 );
 ALTER TABLE ONLY public.audit_pending ADD CONSTRAINT audit_pending_pkey PRIMARY KEY (number);
 CREATE CONSTRAINT TRIGGER chain_changes AFTER INSERT ON public.audit_pending DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.chain_changes();
 
@@ -2468,7 +2467,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 2d262047b6df function keep_audit_events_on_update()
 -- a533549675e8 function keep_checkpoint()
 -- 96c9ff006498 function name_of(text, uuid)
--- c34ffcebb8b4 function note_changes(text)
+-- 1cdcdc3cf2e4 function note_changes(text)
 -- f08f26e9882f function take_chain()
 
 -- In rolecall/schema/carriers.sql:

@@ -116,3 +116,12 @@ def rendered(text: str) -> str:
     text = re.sub(r"\{\{- toYaml [^}]*\}\}", "{}", text)
     text = re.sub(r"^ *\{\{-? *(?:if|with|range|else|end)\b[^}]*\}\}\n", "", text, flags=re.M)
     return re.sub(r"\{\{[^}]*\}\}", "x", text)
+
+
+@pytest.mark.parametrize("file", sorted((DEPLOY / "several-hosts").iterdir()), ids=lambda file: file.name)
+def test_page_quotes_the_files_of_several_hosts(file: Path) -> None:
+    page = (DEPLOY.parent / "docs/deployment.md").read_text()
+    quoted = re.search(rf"^`{re.escape(file.name)}`:\n\n```[a-z]+\n(.*?)```$", page, re.MULTILINE | re.DOTALL)
+
+    assert quoted
+    assert quoted[1] == file.read_text()

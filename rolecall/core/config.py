@@ -61,6 +61,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     timezone: ZoneInfo = ZoneInfo("UTC")
     tick_seconds: float = 60.0
     pool_size: int = 10
+    prepared_statements: bool = True
     rate_limit: RateLimit | None = None
     log: str = "text"
     secret_key: bytes | None = None
@@ -330,6 +331,7 @@ _TEXTS: dict[str, Callable[[str], object]] = {
     "oidc_issuer": _issuer,
     "oidc_client_id": str,
     "oidc_client_secret": str,
+    "prepared_statements": _on_or_off("PREPARED_STATEMENTS"),
     "passwords": _on_or_off("PASSWORDS"),
     "mailed_links": _on_or_off("MAILED_LINKS"),
     "metrics_token": str,

@@ -7,11 +7,12 @@ SQL with named parameters and map rows to msgspec structs by position.
 import select
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any, TypeVar
 
 import msgspec
 from psycopg import AsyncConnection, AsyncCursor, OperationalError, capabilities
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.rows import TupleRow
 from psycopg.types.json import set_json_loads
 from psycopg_pool import AsyncConnectionPool
@@ -23,6 +24,14 @@ Db = AsyncConnection[TupleRow]
 T = TypeVar("T", bound=msgspec.Struct)
 
 PATIENCE_SECONDS = 5.0
+# Notice within about ten seconds that the other host is cut off; the system's defaults take minutes or hours.
+_NOTICE_LOSS = {
+    "connect_timeout": 3,
+    "keepalives_idle": 4,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 10_000,
+}
 _AT_ONCE = 1000
 
 set_json_loads(msgspec.json.decode)
@@ -39,9 +48,26 @@ def session_options(base_url: str, **more: str) -> str:
         "enable_incremental_sort": "off",
         "rolecall.base_url": base_url,
         "plan_cache_mode": "auto",
+        # The server notices a process that is cut off, and releases its locks.
+        "tcp_keepalives_idle": "4",
+        "tcp_keepalives_interval": "2",
+        "tcp_keepalives_count": "3",
+        "tcp_user_timeout": "10s",
         **more,
     }
     return " ".join(f"-c {name}={value}" for name, value in settings.items())
+
+
+def reachable(url: str) -> str:
+    """Complete a database URL with timeouts, unless it has its own."""
+    given = conninfo_to_dict(url)
+    return make_conninfo(url, **{name: value for name, value in _NOTICE_LOSS.items() if name not in given})
+
+
+def connecting(config: Config, **settings: str) -> dict[str, Any]:
+    """Return the arguments of a connection with session settings; a pooler may forbid prepared statements."""
+    options = session_options(config.base_url, **settings)
+    return {"autocommit": True, "options": options, "prepare_threshold": 1 if config.prepared_statements else None}
 
 
 class Pool(AsyncConnectionPool[Db]):
@@ -61,16 +87,27 @@ def make_pool(config: Config, url: str | None = None, **settings: str) -> Pool:
     url = url or config.database_url
     assert url
     return Pool(
-        url,
-        kwargs={"autocommit": True, "options": session_options(config.base_url, **settings), "prepare_threshold": 1},
+        reachable(url),
+        kwargs=connecting(config, **settings),
         min_size=1,
         max_size=config.pool_size,
         timeout=PATIENCE_SECONDS,
         # Give up reconnecting soon: the pool's exponential back-off would outlast the outage.
         reconnect_timeout=1.0,
+        configure=partial(_check_settings, config.base_url),
         check=_is_open,
         open=False,
     )
+
+
+async def _check_settings(base_url: str, db: Db) -> None:
+    """Refuse a connection without the session settings: triggers would fail in the middle of a request."""
+    in_force = await fetch_value(db, "SELECT current_setting('rolecall.base_url', true)")
+    if in_force != base_url:
+        raise OperationalError(
+            f"the pooler drops session settings, and the role has rolecall.base_url = {in_force!r} instead of"
+            f" {base_url!r}; see docs/scaling.md"
+        )
 
 
 async def _is_open(db: Db) -> None:

@@ -19,7 +19,7 @@ from psycopg import AsyncConnection
 from psycopg.types.string import TextLoader
 
 from rolecall.core.config import Config
-from rolecall.core.db import Db, fetch_value, session_options
+from rolecall.core.db import Db, connecting, fetch_value, reachable
 from rolecall.core.errors import Invalid
 from rolecall.core.formats.columns import Column
 from rolecall.core.formats.formats import KINDS, Format, new_file
@@ -73,9 +73,7 @@ class Outcome(msgspec.Struct):
 async def snapshot(config: Config) -> AsyncGenerator[Db]:
     """Open a connection with one read-only snapshot; always close it on exit."""
     assert config.database_url
-    db: Db = await AsyncConnection.connect(
-        config.database_url, autocommit=True, options=session_options(config.base_url, **_SETTINGS)
-    )
+    db: Db = await AsyncConnection.connect(reachable(config.database_url), **connecting(config, **_SETTINGS))
     try:
         # The first query takes the snapshot.
         await db.execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY; SELECT")

@@ -8,8 +8,10 @@ import asyncio
 import hashlib
 import math
 import os
+import sys
 from asyncio import CancelledError
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 from errno import EDQUOT, ENOSPC
 from io import FileIO
@@ -28,6 +30,16 @@ from rolecall.core.text import is_blank
 
 # Small enough to bound memory, large enough that the switch to a thread costs little.
 _PIECE = 1024 * 1024
+# Error classes of file store libraries, by module; a library that is not loaded cannot have raised one.
+_LIBRARY_ERRORS = {
+    "aiohttp": "ClientError",
+    "azure.core.exceptions": "AzureError",
+    "botocore.exceptions": "BotoCoreError ClientError",
+    "gcsfs.retry": "HttpError",
+    "google.auth.exceptions": "GoogleAuthError",
+    "paramiko.ssh_exception": "SSHException",
+    "requests.exceptions": "RequestException",
+}
 # The outcome of the commit is unknown.
 _OUTCOME_UNKNOWN = (OperationalError, InterfaceError, CancelledError)
 
@@ -37,11 +49,23 @@ def is_disk_full(error: BaseException) -> bool:
     return isinstance(error, DiskFull) or (isinstance(error, OSError) and error.errno in (ENOSPC, EDQUOT))
 
 
+class StoreUnreachable(Exception):
+    """The shared file store does not answer; nothing was changed, and a later attempt may succeed."""
+
+
+def library_errors() -> tuple[type[Exception], ...]:
+    """Return the error classes of the file store libraries that are loaded."""
+    loaded = ((sys.modules[name], names) for name, names in _LIBRARY_ERRORS.items() if name in sys.modules)
+    return tuple(getattr(module, name) for module, names in loaded for name in names.split())
+
+
 def file_system(url: str) -> tuple[Any, str]:
     """Return the fsspec file system of a location and the path in it; raise ValueError or ImportError."""
     from fsspec.core import url_to_fs
 
     files, root = url_to_fs(url)
+    # It is shared by the whole process, and would remember what it listed: sizes and times of files replaced since.
+    files.invalidate_cache()
     return files, str(root).rstrip("/")
 
 
@@ -65,28 +89,30 @@ class Store(msgspec.Struct, frozen=True):
         if self.url is None:
             _rename(path, self.folder / location)
         else:
-            files, root = self._shared()
-            files.makedirs(f"{root}/{location}".rpartition("/")[0], exist_ok=True)
-            files.put_file(str(path), f"{root}/{location}")
+            with self._shared() as (files, root):
+                files.makedirs(f"{root}/{location}".rpartition("/")[0], exist_ok=True)
+                files.put_file(str(path), f"{root}/{location}")
             path.unlink()
 
     def open(self, location: str) -> BinaryIO:
         if self.url is None:
             return FileIO(self.folder / location)
-        files, root = self._shared()
-        return cast(BinaryIO, files.open(f"{root}/{location}", "rb"))
+        with self._shared() as (files, root):
+            return cast(BinaryIO, files.open(f"{root}/{location}", "rb"))
 
     def read(self, location: str) -> bytes:
-        with self.open(location) as file:
-            return file.read()
+        if self.url is None:
+            return (self.folder / location).read_bytes()
+        with self._shared() as (files, root):
+            return cast(bytes, files.cat_file(f"{root}/{location}"))
 
     def remove(self, location: str) -> None:
         with suppress(FileNotFoundError):
             if self.url is None:
                 (self.folder / location).unlink()
             else:
-                files, root = self._shared()
-                files.rm_file(f"{root}/{location}")
+                with self._shared() as (files, root):
+                    files.rm_file(f"{root}/{location}")
 
     def sweepable(self, now: datetime) -> list[str]:
         """Return the locations stored two to eight days ago: no open transaction can still add a reference to one."""
@@ -102,14 +128,22 @@ class Store(msgspec.Struct, frozen=True):
         try:
             if self.url is None:
                 return os.listdir(self.folder / day)
-            files, root = self._shared()
-            return [str(path).rpartition("/")[2] for path in files.ls(f"{root}/{day}", detail=False)]
+            with self._shared() as (files, root):
+                return [str(path).rpartition("/")[2] for path in files.ls(f"{root}/{day}", detail=False)]
         except FileNotFoundError:
             return []
 
-    def _shared(self) -> tuple[Any, str]:
+    @contextmanager
+    def _shared(self) -> Iterator[tuple[Any, str]]:
+        """Give the file system and the path in it; raise `StoreUnreachable` if it fails."""
         assert self.url
-        return file_system(self.url)
+        try:
+            yield file_system(self.url)
+        except Exception as error:
+            is_known = isinstance(error, FileNotFoundError) or is_disk_full(error)
+            if is_known or not isinstance(error, (OSError, *library_errors())):
+                raise
+            raise StoreUnreachable(str(error) or type(error).__name__) from error
 
 
 class Writing:
@@ -177,7 +211,9 @@ class UploadedFile(msgspec.Struct):
         self.path.unlink(missing_ok=True)
         if self.place is not None:
             store, location = self.place
-            store.remove(location)
+            # If the store fails, a sweep removes it later.
+            with suppress(StoreUnreachable):
+                store.remove(location)
 
 
 class Upload(msgspec.Struct):

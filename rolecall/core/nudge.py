@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from psycopg import AsyncConnection, OperationalError
 
-from rolecall.core.db import Db, execute
+from rolecall.core.db import Db, execute, reachable
 
 
 async def nudge(db: Db, channel: str) -> None:
@@ -22,7 +22,7 @@ async def listen(url: str, wakers: Sequence[tuple[str, asyncio.Event]]) -> None:
     """
     while True:
         try:
-            async with await AsyncConnection.connect(url, autocommit=True) as db:
+            async with await AsyncConnection.connect(reachable(url), autocommit=True) as db:
                 for channel in {channel for channel, _ in wakers}:
                     await db.execute(f'LISTEN "{channel}"')
                 for _, waker in wakers:

@@ -20,7 +20,8 @@ BEGIN
         noted := '';
     END IF;
     IF noted = '' THEN
-        INSERT INTO audit_pending DEFAULT VALUES;
+        -- A transaction that was chained in parts has its row already.
+        INSERT INTO audit_pending DEFAULT VALUES ON CONFLICT DO NOTHING;
     END IF;
     PERFORM set_config('rolecall.notes', concat_ws(',', nullif(noted, ''), notes), true);
 END $$;

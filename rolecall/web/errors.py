@@ -7,11 +7,12 @@ import structlog
 from litestar import Request, Response
 from litestar.exceptions import HTTPException
 from psycopg import InterfaceError, OperationalError
+from psycopg.errors import ReadOnlySqlTransaction
 from psycopg_pool import PoolTimeout
 
 from rolecall.core import errors
 from rolecall.core.errors import Problem
-from rolecall.core.files import is_disk_full
+from rolecall.core.files import StoreUnreachable, is_disk_full
 from rolecall.web.correlation import correlation_id
 
 log = structlog.get_logger("rolecall.errors")
@@ -73,9 +74,20 @@ def answer_framework(request: Request[Any, Any, Any], error: HTTPException) -> R
 
 
 def answer_outage(_: Request[Any, Any, Any], error: Exception) -> Response[ErrorBody]:
-    what = "disk is full" if is_disk_full(error) else "database is unreachable"
+    what = _outage(error)
     log.error(what, reason=str(error), correlation_id=correlation_id.get())
     return answer(503, "unavailable", f"The {what}", {"Retry-After": _RETRY_AFTER_OUTAGE})
+
+
+def _outage(error: Exception) -> str:
+    match error:
+        case _ if is_disk_full(error):
+            return "disk is full"
+        case StoreUnreachable():
+            return "file store is unreachable"
+        case ReadOnlySqlTransaction():
+            return "database is read-only"
+    return "database is unreachable"
 
 
 def answer_file_fault(request: Request[Any, Any, Any], error: OSError) -> Response[ErrorBody]:
@@ -93,6 +105,9 @@ HANDLERS: dict[int | type[Exception], _Handler] = {
     OperationalError: answer_outage,
     InterfaceError: answer_outage,
     PoolTimeout: answer_outage,
+    # The database is a replica, until it is promoted or another one takes its place.
+    ReadOnlySqlTransaction: answer_outage,
+    StoreUnreachable: answer_outage,
     OSError: answer_file_fault,
     Exception: answer_crash,
 }

@@ -4,7 +4,7 @@ from litestar import Response, Router, get
 from psycopg import Error
 from psycopg_pool import PoolTimeout
 
-from rolecall.core.db import Db
+from rolecall.core.db import Db, fetch_value
 from rolecall.core.heartbeat import some_worker_lives
 from rolecall.core.migrate import is_current
 from rolecall.web.bodies import AnyRequest
@@ -36,6 +36,8 @@ async def ready(request: AnyRequest) -> Response[dict[str, str]] | Response[Erro
 
 
 async def _missing(db: Db) -> str | None:
+    if await fetch_value(db, "SELECT current_setting('transaction_read_only')") == "on":
+        return "the database is read-only"
     if not await is_current(db):
         return "the database is not at this program's version"
     if not await some_worker_lives(db):

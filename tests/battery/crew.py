@@ -7,16 +7,17 @@ import random
 import time
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar
 from uuid import UUID, uuid4
 
 import httpx2
 
 from rolecall.console import actions as console
 from rolecall.core.db import Db, execute, fetch_rows, fetch_value
+from rolecall.core.files import Store
 from tests.access_requests.test_concurrency import ENTRIES, status_after
 from tests.access_requests.walking import Cast, a_cast, body_of, detail_of, events_of
 from tests.battery.service import Whole, a_whole_service, off_the_loop
@@ -29,23 +30,41 @@ REQUESTS = "/api/access-requests"
 # A time of day that is not reached during the run.
 NOT_SOON = f"0 {(datetime.now(UTC).hour + 12) % 24} * * *"
 NEXT = {"Pending": "approve", "Open": "resolve", "Resolved": "verify"}
+EXPORT = b"Username\nada\n"
+# Answers that ask the client to try again.
+RETRYABLE = (502, 503, 504)
 # The number of clients of each kind, and their pause between two actions.
 SHIFTS: dict[str, tuple[int, float]] = {
     "hire": (2, 0.1), "decide": (2, 0.1), "comment": (1, 0.3), "upload": (1, 0.5), "stage": (1, 1.0),
 }  # fmt: skip
 
 
-class Crew:
-    def __init__(self, service: Whole, client: httpx2.AsyncClient, receiver: Receiver) -> None:
+class Service(Protocol):
+    """What the clients work on."""
+
+    url: str
+    store: Store
+
+    def client(self) -> AbstractAsyncContextManager[httpx2.AsyncClient]: ...
+    def db(self) -> AbstractAsyncContextManager[Db]: ...
+
+
+S = TypeVar("S", bound=Service)
+
+
+class Crew(Generic[S]):
+    def __init__(self, service: S, client: httpx2.AsyncClient, receiver: Receiver) -> None:
         self.service, self.client, self.receiver = service, client, receiver
         self.numbers, self.uploads = itertools.count(), itertools.count()
         self.acknowledged: dict[str, set[str]] = defaultdict(set)
         self.unknown: dict[str, set[str]] = defaultdict(set)
         self.decisions: dict[str, list[str]] = {}
         self.files: dict[str, bytes] = {}
+        self.outages = Counter[int]()
         self.figures = ""
 
-    async def set_up(self, db: Db, roots: Path) -> None:
+    async def set_up(self, db: Db, export: str, content: bytes) -> None:
+        """Create what the clients work on; `export` is the location of a file with `content` that imports read."""
         self.cast: Cast = await a_cast(db)
         owner = {"ownerId": self.cast.grace, "provisionerIds": [self.cast.peter], "priority": "High"}
         self.crm = await an_application(db, "CRM", **owner)
@@ -57,10 +76,9 @@ class Crew:
             id=self.payroll,
         )
         await a_hook(self.client, self.receiver.url)
-        self.export = roots / "users.csv"
-        self.export.write_text("Username\nada\n")
+        self.export, self.exported = export, hashlib.sha256(content).digest()
         link = await console.create_administrator(db, "ada.admin@example.com", facts())
-        self.person = httpx2.AsyncClient(base_url=self.service.running.url, timeout=10)
+        self.person = httpx2.AsyncClient(base_url=self.service.url, timeout=10)
         assert (await self.person.post(f"/sign-in/{link}")).status_code == 303
 
     @asynccontextmanager
@@ -86,12 +104,19 @@ class Crew:
         try:
             answer = await client.post(path, **sent)
         except httpx2.TransportError:
-            await asyncio.sleep(0.05)
-            return None
-        if answer.status_code >= 500:
+            answer = None
+        if answer is None or self._is_outage(answer):
             await asyncio.sleep(0.05)
             return None
         return answer
+
+    def _is_outage(self, answer: httpx2.Response) -> bool:
+        """Return whether the service asks to try again; it must not fail in any other way."""
+        if answer.status_code >= 500:
+            self.outages[answer.status_code] += 1
+            is_retryable = answer.status_code in RETRYABLE and "retry-after" in answer.headers
+            assert is_retryable, f"{answer.request.url.path}: {answer.status_code} {answer.text[:200]}"
+        return answer.status_code >= 500
 
     async def insist(self, path: str, **sent: Any) -> httpx2.Response:
         """Retry with one idempotency key until the write is acknowledged."""
@@ -102,10 +127,15 @@ class Crew:
         return answer
 
     async def hire(self) -> None:
+        await self._hire(self.insist if random.random() < 0.5 else self._try)
+
+    async def hire_surely(self) -> None:
+        await self._hire(self.insist)
+
+    async def _hire(self, send: Callable[..., Awaitable[httpx2.Response | None]]) -> None:
         name = f"Hired {next(self.numbers)}"
         body = {"identity": {"firstName": "Ada", "lastName": name}, "effectiveDate": day(1)}
-        path = "/api/personnel-events/onboard"
-        sure = await (self.insist if random.random() < 0.5 else self._try)(path, json=body)
+        sure = await send("/api/personnel-events/onboard", json=body)
         (self.acknowledged if sure else self.unknown)["hired"].add(name)
 
     async def _try(self, path: str, **sent: Any) -> httpx2.Response | None:
@@ -118,14 +148,19 @@ class Crew:
         detail = (await self.insist(REQUESTS, json={"action": "Add", **asked})).json()
         id = detail["id"]
         self.decisions[id] = []
+        in_doubt = set[str]()
         while verb := NEXT.get(detail["status"]):
             path, body = body_of(verb, self.cast)
             answer = await self._try(f"{REQUESTS}/{id}/{path}", json=body)
             if answer is not None and answer.status_code == 200:
                 self.decisions[id].append(verb)
                 detail = answer.json()
+                continue
+            if answer is None:
+                in_doubt.add(verb)
             else:
-                detail = await self._look(f"{REQUESTS}/{id}")
+                assert verb in in_doubt, f"{verb}: {answer.status_code} {answer.text[:200]}"
+            detail = await self._look(f"{REQUESTS}/{id}")
 
     async def _look(self, path: str) -> dict[str, Any]:
         while True:
@@ -134,6 +169,7 @@ class Crew:
                 assert answer.status_code != 404, f"{path} was acknowledged and is lost"
                 if answer.status_code == 200:
                     return dict(answer.json())
+                assert self._is_outage(answer), f"{path}: {answer.status_code} {answer.text}"
             await asyncio.sleep(0.05)
 
     async def comment(self) -> None:
@@ -144,6 +180,7 @@ class Crew:
         answer = await self.once(self.person, f"/requests/{id}/comment", data={"content": text})
         sure = answer is not None and answer.headers.get("location") == f"/requests/{id}"
         (self.acknowledged if sure else self.unknown)["said"].add(text)
+        assert sure or answer is None, f"comment: {answer.status_code} {answer.headers.get('location')}"
 
     async def upload(self) -> None:
         """Upload a file; every second one is unchanged."""
@@ -158,10 +195,10 @@ class Crew:
         body = {
             "name": f"Source {next(self.numbers)}",
             "connector": {"name": "Files", "vendor": "Rolecall", "files": [{"name": "Users", "content": "users"}]},
-            "schedule": {"cron": NOT_SOON, "locations": {"Users": str(self.export)}},
+            "schedule": {"cron": NOT_SOON, "locations": {"Users": self.export}},
         }
         id = (await self.insist("/api/applications", json=body)).json()["id"]
-        await self._run("stage", hashlib.sha256(self.export.read_bytes()).digest(), json={"applicationId": id})
+        await self._run("stage", self.exported, json={"applicationId": id})
 
     async def _run(self, how: str, digest: bytes, **sent: Any) -> None:
         """Wait for the import to end, so that imports do not pile up."""
@@ -186,10 +223,10 @@ class Crew:
             assert time.monotonic() < give_up, left
             await asyncio.sleep(0.1)
 
-    async def check(self, db: Db, files_dir: Path) -> str:
+    async def check(self, db: Db) -> str:
         """Check that no acknowledged write was lost and that none happened twice."""
         await self._check_records(db)
-        interrupted = await self._check_imports(db, files_dir)
+        interrupted = await self._check_imports(db)
         events = 0
         async with self.service.client() as client:
             for id, decisions in self.decisions.items():
@@ -228,7 +265,7 @@ class Crew:
         )
         assert silent == 0, "changes without an audit entry"
 
-    async def _check_imports(self, db: Db, files_dir: Path) -> int:
+    async def _check_imports(self, db: Db) -> int:
         rows = await fetch_rows(
             db,
             """SELECT i.id::text, i.status, array_agg(DISTINCT f.location), array_agg(DISTINCT f.sha256),
@@ -245,7 +282,8 @@ class Crew:
                 continue
             assert status == "Finished", (id, status, last)
             assert digests == [digest]
-            assert hashlib.sha256((files_dir / locations[0]).read_bytes()).digest() == digest
+            stored = await asyncio.to_thread(self.service.store.read, locations[0])
+            assert hashlib.sha256(stored).digest() == digest
         return interrupted
 
     async def _check_request(self, client: httpx2.AsyncClient, db: Db, id: str, decisions: list[str]) -> int:
@@ -277,20 +315,21 @@ class Crew:
 
 
 @asynccontextmanager
-async def under_work(folder: Path, **settings: str) -> AsyncIterator[Crew]:
+async def under_work(folder: Path, **settings: str) -> AsyncIterator[Crew[Whole]]:
     """Run a service and its clients until the end of the block; check the results with a second service."""
     settings |= {"ROLECALL_WEBHOOK_ALLOW": "127.0.0.0/8", "ROLECALL_IMPORT_ROOTS": str(folder)}
-    data_dir = folder / "here"
+    data_dir, export = folder / "here", folder / "users.csv"
+    export.write_bytes(EXPORT)
     async with receiving() as receiver:
         async with off_the_loop(a_whole_service(data_dir, "--workers", "1", **settings)) as service:
             async with service.client() as client, service.db() as db:
                 crew = Crew(service, client, receiver)
-                await crew.set_up(db, folder)
+                await crew.set_up(db, str(export), EXPORT)
             async with service.client() as crew.client, crew.at_work():
                 yield crew
             crashes = service.crashes()
         later = off_the_loop(a_whole_service(data_dir, "--workers", "1", **settings))
         async with later as crew.service, crew.service.db() as db:
             await crew.finished(db)
-            crew.figures = await crew.check(db, data_dir / "files")
+            crew.figures = await crew.check(db)
     assert not crashes, crashes[:3]

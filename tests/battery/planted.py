@@ -53,6 +53,13 @@ BUGS = [
         {"ROLECALL_FAULT_POINTS": "request.before", "ROLECALL_FAULT_TIMES": "5"},
     ),
     Bug(
+        "hosts",
+        "a database that is lost is a crash",
+        "web/errors.py",
+        "    OperationalError: answer_outage,",
+        "    OperationalError: answer_crash,",
+    ),
+    Bug(
         "documents",
         "a page uses the old name of an option",
         "cli/evidence.py",

@@ -143,6 +143,15 @@ ROWS = [
         ci_seconds=145,
     ),
     Row(
+        "hosts",
+        "kill -9 and cutting off of each of nine hosts under load, a replica promoted when the primary is lost",
+        "0 acknowledged writes lost, 0 moves doubled, only retryable answers, ready within 10 s of a promotion",
+        ("tests/battery/test_hosts.py",),
+        full={"ROLECALL_HOST_FAULTS": "200"},
+        ci={"ROLECALL_HOST_FAULTS": "10", "ROLECALL_READY_WITHIN_SECONDS": "60"},
+        ci_seconds=120,
+    ),
+    Row(
         "fuzz",
         "raw HTTP, multipart, CSV and XLSX fuzz; hostile values in every form, query and path of the console",
         "0 responses with status 500, under 1 s CPU each",

@@ -15,6 +15,7 @@ import psycopg
 
 from rolecall.core.caller import Scope
 from rolecall.core.db import Db, fetch_rows, session_options
+from rolecall.core.files import Store
 from rolecall.core.postgres import _Server
 from tests.cli.commands import Running, a_service, rolecall
 from tests.cli.test_serve import postmaster
@@ -31,7 +32,8 @@ class Processes(msgspec.Struct, frozen=True):
 
 class Whole:
     def __init__(self, running: Running, token: str, db_url: str) -> None:
-        self.running, self.token, self.db_url = running, token, db_url
+        self.running, self.token, self.db_url, self.url = running, token, db_url, running.url
+        self.store = Store(running.data_dir / "files")
 
     @asynccontextmanager
     async def db(self) -> AsyncIterator[Db]:

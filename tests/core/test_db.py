@@ -2,7 +2,7 @@ import msgspec
 import psycopg
 
 from rolecall.core.config import Config
-from rolecall.core.db import Db, fetch_all, fetch_value, make_pool, struct_row
+from rolecall.core.db import Db, fetch_all, fetch_value, make_pool, reachable, struct_row
 
 
 async def test_pool_never_returns_a_connection_closed_by_the_server(config: Config) -> None:
@@ -26,3 +26,10 @@ async def test_cache_of_statement_shapes_is_bounded(db: Db) -> None:
 
     assert struct_row.cache_info().currsize < 2000
     assert await fetch_all(db, Number, "SELECT 1 AS number") == [Number(1)]
+
+
+def test_connections_notice_a_host_that_is_cut_off() -> None:
+    completed = psycopg.conninfo.conninfo_to_dict(reachable("postgresql://db/rolecall?connect_timeout=20"))
+
+    assert completed["connect_timeout"] == "20"
+    assert {"keepalives_idle", "keepalives_interval", "keepalives_count", "tcp_user_timeout"} <= completed.keys()

@@ -4,6 +4,8 @@ import asyncio
 import os
 import subprocess
 from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 import httpx2
 import msgspec
@@ -21,28 +23,48 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-@pytest.fixture(scope="module")
-def standby(database_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    folder = tmp_path_factory.mktemp("standby")
-    owner = owner_of(folder / "none") if os.geteuid() == 0 else None
-    if owner:
-        os.chown(folder, *owner)
-        allow_traversal(folder / "x")
+class Standby:
+    """A server that streams from the test server."""
 
-    def run(program: str, *arguments: str) -> None:
-        user, group = owner or (None, None)
-        with (folder / "out").open("a") as out:
+    def __init__(self, database_url: str, folder: Path) -> None:
+        self.folder = folder
+        self.owner = owner_of(folder / "none") if os.geteuid() == 0 else None
+        self.url = psycopg.conninfo.make_conninfo(database_url, host=str(folder))
+        if self.owner:
+            os.chown(folder, *self.owner)
+            allow_traversal(folder / "x")
+        self.run("pg_basebackup", "-d", database_url, "-R", "-X", "stream", "-c", "fast", "--no-sync")
+        (folder / "server").chmod(0o700)
+
+    def run(self, program: str, *arguments: str) -> None:
+        user, group = self.owner or (None, None)
+        with (self.folder / "out").open("a") as out:
             subprocess.run(
-                [BIN / program, *arguments, "-D", folder / "server"],
+                [BIN / program, *arguments, "-D", self.folder / "server"],
                 check=True, stdout=out, stderr=out, user=user, group=group, cwd="/", start_new_session=True,
             )  # fmt: skip
 
-    run("pg_basebackup", "-d", database_url, "-R", "-X", "stream", "-c", "fast", "--no-sync")
-    (folder / "server").chmod(0o700)
-    options = f"-k {folder} -c listen_addresses='' -c max_connections=200 -c fsync=off"
-    run("pg_ctl", "start", "-w", "-s", "-l", str(folder / "log"), "-o", options)
-    yield psycopg.conninfo.make_conninfo(database_url, host=str(folder))
-    run("pg_ctl", "stop", "-w", "-s", "-m", "immediate")
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        options = f"-k {self.folder} -c listen_addresses='' -c max_connections=200 -c fsync=off"
+        self.run("pg_ctl", "start", "-w", "-s", "-l", str(self.folder / "log"), "-o", options)
+        yield
+        self.run("pg_ctl", "stop", "-w", "-s", "-m", "immediate")
+
+
+@pytest.fixture(scope="module")
+def standby(database_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    made = Standby(database_url, tmp_path_factory.mktemp("standby"))
+    with made.running():
+        yield made.url
+
+
+@pytest.fixture
+def promoted(config: Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    made = Standby(config.database_url or "", tmp_path_factory.mktemp("promoted"))
+    with made.running():
+        made.run("pg_ctl", "promote", "-w", "-s")
+        yield made.url
 
 
 @pytest.fixture
@@ -112,3 +134,28 @@ async def test_lost_replica_falls_back_to_the_primary(config: Config, token: str
     async with serving(msgspec.structs.replace(config, read_url=gone)) as client:
         client.headers["Authorization"] = f"Bearer {token}"
         assert [await total(client) for _ in range(3)] == [1, 1, 1]
+
+
+async def test_write_to_a_replica_is_unavailable_not_a_crash(config: Config, standby: str, token: str, db: Db) -> None:
+    async with serving(msgspec.structs.replace(config, database_url=standby)) as client:
+        client.headers["Authorization"] = f"Bearer {token}"
+        async with await psycopg.AsyncConnection.connect(standby, autocommit=True) as follower:
+            await caught_up(db, follower)
+        body = {"identity": {"firstName": "Ada", "lastName": "Byron"}, "effectiveDate": "2030-01-01"}
+        written = await client.post("/api/personnel-events/onboard", json=body)
+        ready = await client.get("/readyz")
+
+    assert (written.status_code, written.json()["message"]) == (503, "The database is read-only")
+    assert written.headers["retry-after"] == "5"
+    assert (ready.status_code, ready.json()["message"]) == (503, "Not ready: the database is read-only")
+
+
+async def test_promoted_replica_takes_writes(config: Config, token: str, promoted: str) -> None:
+    async with serving(msgspec.structs.replace(config, database_url=promoted)) as client:
+        client.headers["Authorization"] = f"Bearer {token}"
+        body = {"identity": {"firstName": "Ada", "lastName": "Byron"}, "effectiveDate": "2030-01-01"}
+        answer = await client.post("/api/personnel-events/onboard", json=body)
+        entries = (await client.get("/api/audit-events")).json()["totalCount"]
+
+    assert answer.status_code == 201, answer.text
+    assert entries > 0

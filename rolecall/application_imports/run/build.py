@@ -34,8 +34,8 @@ from rolecall.application_imports.run.steps import Steps
 from rolecall.applications.model import Content
 from rolecall.core import clock
 from rolecall.core.authors import by_system, written_by
-from rolecall.core.db import Db, execute, session_options
-from rolecall.core.files import is_disk_full
+from rolecall.core.db import Db, execute, reachable, session_options
+from rolecall.core.files import StoreUnreachable, is_disk_full
 
 # A BRIN index has no ranges for new pages until they are summarized; queries then read all new pages.
 _SUMMARIZE = """
@@ -70,6 +70,8 @@ async def result_of(work: Awaitable[None]) -> BuildResult:
         return BuildResult(BuildOutcome.HELD, str(held), held.lowers_risk)
     except Canceled:
         return BuildResult(BuildOutcome.CANCELED)
+    except StoreUnreachable as error:
+        return BuildResult(BuildOutcome.POSTPONED, str(error))
     except (OperationalError, InterfaceError) as error:
         if is_disk_full(error):
             return BuildResult(BuildOutcome.FAILED, DISK_FULL)
@@ -79,7 +81,7 @@ async def result_of(work: Awaitable[None]) -> BuildResult:
 @asynccontextmanager
 async def connection(job: Job) -> AsyncIterator[Db]:
     options = session_options(job.base_url)
-    async with await AsyncConnection.connect(job.database_url, autocommit=True, options=options) as db:
+    async with await AsyncConnection.connect(reachable(job.database_url), autocommit=True, options=options) as db:
         yield db
 
 

@@ -7,14 +7,12 @@ retries it.
 import asyncio
 import glob
 import re
-import sys
 from collections.abc import AsyncIterator, Awaitable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, Protocol, TypeVar, cast
 
 import aiohttp
-import fsspec
 from fsspec.implementations.local import LocalFileSystem
 
 from rolecall.application_imports import actions, queries
@@ -27,7 +25,7 @@ from rolecall.core import clock
 from rolecall.core.authors import by_system, written_by
 from rolecall.core.config import Config
 from rolecall.core.db import Pool, fetch_rows
-from rolecall.core.files import Upload, UploadedFile, Writing, without_path
+from rolecall.core.files import Upload, UploadedFile, Writing, file_system, library_errors, without_path
 from rolecall.core.roots import is_below, is_plain, root_of
 from rolecall.core.text import byte_size
 from rolecall.sources import fetching as live
@@ -48,21 +46,11 @@ _ERRORS: tuple[type[Exception], ...] = (
     NotImplementedError,
     ValueError,
 )
-# Error classes of file store libraries, by module; a library that is not loaded cannot have raised one.
-_LIBRARY_ERRORS = {
-    "azure.core.exceptions": "AzureError",
-    "botocore.exceptions": "BotoCoreError ClientError",
-    "gcsfs.retry": "HttpError",
-    "google.auth.exceptions": "GoogleAuthError",
-    "paramiko.ssh_exception": "SSHException",
-    "requests.exceptions": "RequestException",
-}
 
 
 def source_errors() -> tuple[type[Exception], ...]:
     """Return the errors that mean that a source failed, those of loaded libraries included."""
-    loaded = ((sys.modules[name], names) for name, names in _LIBRARY_ERRORS.items() if name in sys.modules)
-    return (*_ERRORS, *(getattr(module, name) for module, names in loaded for name in names.split()))
+    return (*_ERRORS, *library_errors())
 
 
 class OpenSource(Protocol):
@@ -221,7 +209,7 @@ def _open_file(config: Config, location: str) -> tuple[str, BinaryIO]:
     if "://" not in location:
         return _open_path([root for root in config.import_roots if "://" not in root], location)
     root = _root_of(config, location)
-    files, path = fsspec.core.url_to_fs(location)
+    files, path = file_system(location)
     beginning = f"{str(files._strip_protocol(root)).rstrip('/')}/"
     if isinstance(files, LocalFileSystem):
         return _open_path([beginning], path)

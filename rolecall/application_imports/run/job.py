@@ -40,6 +40,8 @@ class BuildOutcome(StrEnum):
     CANCELED = "canceled"
     # The database connection was lost or the child was killed; a worker starts the import again.
     INTERRUPTED = "interrupted"
+    # The file store does not answer; a worker starts the import again, however often it takes.
+    POSTPONED = "postponed"
 
 
 class BuildResult(msgspec.Struct, frozen=True):

@@ -40,11 +40,15 @@ async def _run(db: Db, config: Config, id: UUID) -> bool:
     size = await _input_bytes(db, id)
     zone = str(config.timezone)
     job = Job(id, config.database_url, config.base_url, config.store, zone, size, started, is_dry_run=True)
-    await _end(db, id, await build_in_child(job), attempts)
-    return True
+    result = await build_in_child(job)
+    await _end(db, id, result, attempts)
+    return result.outcome != BuildOutcome.POSTPONED
 
 
 async def _end(db: Db, id: UUID, result: BuildResult, attempts: int) -> None:
+    if result.outcome == BuildOutcome.POSTPONED:
+        await execute(db, "UPDATE dry_runs SET attempts = attempts - 1 WHERE id = %(id)s", id=id)
+        return
     is_interrupted = result.outcome == BuildOutcome.INTERRUPTED
     if is_interrupted and attempts < MAX_ATTEMPTS:
         return

@@ -38,7 +38,7 @@ from rolecall.core import clock
 from rolecall.core.authors import by_system, written_by
 from rolecall.core.config import Config
 from rolecall.core.db import Db, Pool, execute, fetch_rows, fetch_value
-from rolecall.core.files import is_disk_full
+from rolecall.core.files import StoreUnreachable, is_disk_full
 from rolecall.core.nudge import nudge
 from rolecall.core.text import in_one_line
 
@@ -99,8 +99,9 @@ async def _run(pool: Pool, config: Config, db: Db, id: UUID) -> bool:
         building.cancel()
         over.set()
         await asyncio.gather(building, watching, return_exceptions=True)
-    await _end(pool, run, BuildResult(BuildOutcome.CANCELED) if building.cancelled() else building.result())
-    return True
+    result = BuildResult(BuildOutcome.CANCELED) if building.cancelled() else building.result()
+    await _end(pool, run, result)
+    return result.outcome != BuildOutcome.POSTPONED
 
 
 async def _start(db: Db, id: UUID) -> datetime | None:
@@ -176,6 +177,8 @@ async def _build(pool: Pool, config: Config, run: ImportRun, started: datetime) 
         return BuildResult(BuildOutcome.HELD, str(held), held.lowers_risk)
     except Canceled:
         return BuildResult(BuildOutcome.CANCELED)
+    except StoreUnreachable as error:
+        return BuildResult(BuildOutcome.POSTPONED, str(error))
     except (OSError, OperationalError) as error:
         if is_disk_full(error):
             return BuildResult(BuildOutcome.FAILED, DISK_FULL)
@@ -252,6 +255,10 @@ async def _end(pool: Pool, run: ImportRun, result: BuildResult) -> None:
                 await _close(db, run.id, ImportStatus.CANCELED, "Canceled")
             case BuildOutcome.INTERRUPTED:
                 log.error("import interrupted", run=run.number, reason=result.message)
+            case BuildOutcome.POSTPONED:
+                log.error("file store unreachable", run=run.number, reason=result.message)
+                # Not an attempt: the reason is not in the files. Fires notify_of_held_import, schema/notifications.sql.
+                await execute(db, "UPDATE import_runs SET attempts = attempts - 1 WHERE import_id = %(id)s", id=run.id)
 
 
 async def _wait_for_build(db: Db, application_id: UUID) -> None:
