@@ -5,9 +5,7 @@ from uuid import UUID
 import msgspec
 
 from rolecall.access_requests import queries as access_requests
-from rolecall.access_requests.enrichment import held_privileges
 from rolecall.access_requests.shapes import AccessRequestDetail
-from rolecall.accounts.model import GROUP_HEADER
 from rolecall.carriers.model import (
     CARRYING,
     REMOVALS,
@@ -21,8 +19,8 @@ from rolecall.carriers.model import (
     StepVerb,
     Verification,
 )
-from rolecall.carriers.naming import STORED
-from rolecall.carriers.planning import KnownAccount, RequestFacts, another_persons, plan
+from rolecall.carriers.planning import another_persons, plan
+from rolecall.carriers.request_facts import request_facts
 from rolecall.carriers.shapes import (
     CarriedItem,
     CarrierBrake,
@@ -34,7 +32,6 @@ from rolecall.carriers.shapes import (
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute, fetch_one, fetch_rows, fetch_value
 from rolecall.core.errors import NotFound
-from rolecall.settings.policy import RequestAction
 from rolecall.sources import queries as sources
 from rolecall.sources.model import SourceKind
 from rolecall.sources.references import file_date
@@ -213,62 +210,6 @@ async def nth_last_sent(db: Db, application_id: UUID, n: int) -> datetime | None
     return found
 
 
-async def facts_of(db: Db, request: AccessRequestDetail) -> RequestFacts:
-    """Read the facts that planning needs about the person, the account and the groups of a request."""
-    identity = request.target.affected_identity
-    return RequestFacts(
-        await _person(db, identity.id, request.target.name) if identity else {},
-        await _account(db, request),
-        await _group_headers(db, request),
-    )
-
-
-async def _person(db: Db, id: UUID, target_name: str) -> dict[str, str]:
-    (row,) = await fetch_rows(
-        db,
-        """SELECT id::text, first_name, last_name, email_address, coalesce(employee_id, ''), type, title, company,
-                  division, department, office FROM identities WHERE id = %(id)s""",
-        id=id,
-    )
-    return {**dict(zip(STORED, row, strict=True)), "username": target_name}
-
-
-async def _account(db: Db, request: AccessRequestDetail) -> KnownAccount | None:
-    """Find the account by its name; for an Add, find otherwise another account of the person."""
-    identity = request.target.affected_identity
-    rows = await fetch_rows(
-        db,
-        """SELECT a.id, a.username, v.is_active AND NOT v.is_locked, a.identity_id IS NOT DISTINCT FROM %(identity)s
-           FROM accounts a JOIN account_versions v ON v.account_number = a.number AND v.until_import IS NULL
-           WHERE a.application_id = %(application)s
-             AND (a.username = %(name)s OR %(by_person)s AND a.identity_id = %(identity)s)
-           ORDER BY a.username <> %(name)s, v.is_active DESC, a.username LIMIT 1""",
-        application=request.target.application.id,
-        name=request.target.name,
-        identity=identity.id if identity else None,
-        by_person=request.action == RequestAction.ADD,
-    )
-    if not rows:
-        return None
-    id, username, is_active, is_of_person = rows[0]
-    held = (await held_privileges(db, [id])).get(id, [])
-    holds = frozenset((each.header, each.section, each.permission) for each in held)
-    return KnownAccount(username, is_active, is_of_person and identity is not None, holds)
-
-
-async def _group_headers(db: Db, request: AccessRequestDetail) -> dict[str, frozenset[str]]:
-    """Map each known group of the request to the headers that denote a membership in it."""
-    rows = await fetch_rows(
-        db,
-        """SELECT g.name, array_agg(DISTINCT group_header(v.nomenclature))
-           FROM groups g JOIN group_versions v ON v.group_number = g.number AND v.until_import IS NULL
-           WHERE g.application_id = %(application)s AND g.name = ANY(%(names)s) GROUP BY 1""",
-        application=request.target.application.id,
-        names=[each.permission.permission for each in request.target.privileges],
-    )
-    return {name: frozenset({*headers, GROUP_HEADER}) for name, headers in rows}
-
-
 async def covers(db: Db, application_id: UUID, *, memberships: bool) -> bool:
     """Return whether the live source fetches accounts, and memberships if those must be verified too."""
     source = await sources.find(db, application_id)
@@ -347,7 +288,7 @@ async def _steps(db: Db, which: str, **values: object) -> list[CarrierStepItem]:
 async def previewed(db: Db, carrier: Carrier, request: AccessRequestDetail) -> CarrierPreview:
     """Return the plan of a request, or why it would be left to a person. Record and send nothing."""
     try:
-        steps = plan(request, carrier, await facts_of(db, request))
+        steps = plan(request, carrier, await request_facts(db, request))
     except Inexpressible as why:
         return CarrierPreview(request.id, [], 0, str(why))
     removals = sum(step.verb in REMOVALS for step in steps)

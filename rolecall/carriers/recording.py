@@ -26,6 +26,7 @@ from rolecall.carriers.model import (
     StepVerb,
 )
 from rolecall.carriers.planning import plan
+from rolecall.carriers.request_facts import request_facts
 from rolecall.core.db import Db, execute, fetch_rows, fetch_value, insert_rows
 from rolecall.core.errors import Conflict
 from rolecall.work_items.actions import record_activity
@@ -69,7 +70,7 @@ async def begin(db: Db, application_id: UUID, carrier: Carrier, request_id: UUID
     try:
         if is_new:
             _require_free(request, known)
-        steps = plan(request, carrier, await queries.facts_of(db, request))
+        steps = plan(request, carrier, await request_facts(db, request))
     except Inexpressible as why:
         await leave(db, request_id, str(why), now)
         return
