@@ -84,7 +84,7 @@ async def medians(*works: Callable[[], Awaitable[Any]]) -> list[float]:
 
 
 async def filters_of(db: Db, review: ReviewDetail) -> dict[str, ItemFilters]:
-    """Return every combination of filters, with their most frequent values."""
+    """Return every combination of filters, with one typical value for each."""
     common: dict[str, Any] = {
         "status": ReviewItemStatus.PENDING,
         "reviewer_id": max(review.progress.reviewers, key=lambda each: each.items.pending).reviewer.id,

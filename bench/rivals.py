@@ -1,6 +1,8 @@
-"""Run the programs that the service is compared with, each a short but fair implementation of its kind.
+"""Run one of the programs that the service is compared with: short but fair implementations of their kind.
 
-python -m bench.rivals NAME PORT ANSWERS
+    python -m bench.rivals NAME PORT ANSWERS
+
+ANSWERS is a JSON file with the response for each path.
 """
 
 import asyncio

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-# Bar: time of an import by a shape, relative to the same data in standard form.
+# The maximum time of an import with a shape, as a multiple of the time for the same data in standard form.
 SHAPE_BAR = 1.3
 TEAMS = 2_000
 TEAMS_EACH = 10

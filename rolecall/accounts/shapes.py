@@ -39,7 +39,7 @@ class AccountIdentity(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class RosterItem(msgspec.Struct, rename="camel"):
-    """An account in the list of all applications; `matchedOn` is when the current match began.
+    """An account in the list across all applications; `matchedOn` is when the current match began.
 
     `ageDays` counts the days since the person left, or since the account became unmatched or disputed, or else since
     its last login. It is null if there is none of these.

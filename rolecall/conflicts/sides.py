@@ -17,7 +17,7 @@ from rolecall.entitlements.model import EntitlementKind
 async def sides_of(db: Db, items: Sequence[ConflictItem], as_of: datetime | None) -> list[list[ConflictSide]]:
     """Return the access on each side, now or at a past time; for an ended conflict, when it ended.
 
-    If a duty or the rule has changed since the conflict ended, the sides stored at the change are returned.
+    If a duty, the rule or the match of an account has changed since, the sides stored at the change are returned.
     """
     kept = await duties.kept_access(db, [item.id for item in items])
     named = await _duties_of(db, {item.rule.id for item in items})

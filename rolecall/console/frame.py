@@ -266,7 +266,7 @@ def _permit(spec: Screen, visit: Visit) -> None:
 
 
 async def _permit_record(spec: Screen, visit: Visit) -> None:
-    """Check that the person may use the record in the path. Verbs of requests are checked by their actions."""
+    """Check that the person may use the record in the path. The actions of requests check their verbs themselves."""
     if isinstance(spec.limits, RecordType) and visit.person:
         named = visit.request.path_params.get("verb", SEE) if spec.limits is RecordType.EVENT else SEE
         await record_access.require(visit.db, visit.caller, spec.limits, visit.id, spec.needs or named)

@@ -1,4 +1,4 @@
-"""Read the relations of a person to a record, and check by them what the person may do."""
+"""Look up the relations of a person to a record, and check what they allow the person to do."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from uuid import UUID

@@ -209,7 +209,7 @@ class _Server:
         pid_file = self.folder / "postmaster.pid"
         try:
             pid = int(pid_file.read_text().split()[0])
-            # PostgreSQL itself detects surviving backends by their shared memory.
+            # The file of a zombie can go: PostgreSQL itself detects surviving backends by their shared memory.
             if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
                 pid_file.unlink()
         except (OSError, ValueError, IndexError):

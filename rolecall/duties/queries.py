@@ -225,7 +225,7 @@ async def access_at(
 
 
 async def kept_access(db: Db, conflicts: Sequence[UUID]) -> dict[UUID, dict[DutyReference, list[DutyAccess]]]:
-    """Return the access on each side of conflicts that was stored when a duty or the rule changed."""
+    """Return the stored sides of conflicts: access before a duty, a rule or the match of an account changed."""
     rows = await fetch_rows(
         db,
         f"""SELECT h.conflict_id, d.id, d.name, {_ACCESS}

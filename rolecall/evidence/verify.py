@@ -365,7 +365,7 @@ def check_bulks(review: Review) -> Iterator[str]:
 
 
 def check_changes(review: Review) -> Iterator[str]:
-    """Compute the digest of every change by the service again, and compare it with the items."""
+    """Check the digest of every change by the service, and that the status of each item follows from the changes."""
     for change in review.parts["changes"]:
         numbers = "\n".join(str(number) for number in sorted(change["items"]))
         if len(change["items"]) != change["itemCount"] or sha256(numbers.encode()) != change["digest"]:
@@ -616,7 +616,7 @@ def check_exceptions(review: Review) -> Iterator[str]:
 
 
 def check_numbers(review: Review) -> Iterator[str]:
-    """Check that records name items by the number that belongs to their id."""
+    """Check that the item number and the item id in each record belong to the same item."""
     for part in ("decisions", "moves", "acceptances"):
         for record in review.parts[part]:
             if review.numbers.get(record["itemId"]) != record["item"]:

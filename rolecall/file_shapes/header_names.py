@@ -59,7 +59,7 @@ def _names_of_path(header: str) -> list[str]:
     # In a path such as groups[].name, the list is the name that counts.
     is_of_thing = last in _NAMES_OF_THINGS and _THING.search(owner) and (owner, last) != ("profile", "displayname")
     names = ["" if "[]" in header or is_of_thing else steps[-1], "".join(steps[-2:])]
-    # The text of a reference, as in department: {"display_value": "Sales", "link": "…"}, means what its owner means.
+    # The text of a reference has the meaning of the field around it: {"department": {"display_value": "Sales"}}.
     if last in _SHOWN:
         names.insert(0, steps[-2])
     elif last == "value":

@@ -19,7 +19,7 @@ from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
 
 _LEAST_TICKED = 3
 _COUNTS = re.compile(r"(?:grand )?total|count|sum|number of .*", re.IGNORECASE)
-# The most distinct levels in the cells of a matrix, such as R and RW.
+# The maximum number of different levels in the cells of a matrix, such as R and RW.
 _MOST_LEVELS = 6
 _LONGEST_LEVEL = 12
 # Matches a full name or an e-mail address.

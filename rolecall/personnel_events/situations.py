@@ -46,7 +46,7 @@ async def situation_of(
 
 
 async def _holdings(db: Db, identity_id: UUID, found: Sequence[Account]) -> dict[UUID, frozenset[Key]]:
-    """Return the privileges of accounts, held directly or through groups or requested and not imported yet."""
+    """Return the privileges of each account: those it holds, and those requested but not imported yet."""
     ids = [account.id for account in found]
     holds = defaultdict[UUID, set[Key]](set)
     for member in await accounts.memberships(db, ids):

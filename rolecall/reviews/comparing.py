@@ -180,7 +180,7 @@ async def _remediate_gone(db: Db, run: ComparedImport, now: datetime) -> None:
 
 
 async def cited(db: Db, number: int) -> str:
-    """Return a sentence that names an import with its files and their digests."""
+    """Say that an import no longer shows the access, with the names and digests of its files."""
     rows = await fetch_rows(
         db,
         """SELECT f.name, encode(f.sha256, 'hex') FROM import_files f

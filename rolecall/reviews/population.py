@@ -67,7 +67,7 @@ async def _collect(db: Db, what: Taking) -> None:
     for statement in _TABLES.split(";"):
         if statement.strip():
             await execute(db, statement)
-    # For sorts and joins of a million rows, until the transaction ends.
+    # Sort and join a million rows in memory; the setting ends with the transaction.
     await execute(db, "SELECT set_config('work_mem', '128MB', true)")
     await _pin(db, what)
     await execute(db, _HELD[what.subject], moment=what.moment)

@@ -50,7 +50,8 @@ async def submit(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> Su
     own = await _own_items(db, review, reviewer_id)
     pending = sum(item.decision is None for item in own)
     if pending:
-        raise Conflict(f"{pending} of your items {'is' if pending == 1 else 'are'} not decided yet")
+        are, them = ("item is", "it") if pending == 1 else ("items are", "them")
+        raise Conflict(f"{pending} {are} not decided yet. Decide {them}, then submit")
     if not own:
         raise Conflict("There is nothing to submit: you have no items in this review, or submitted all of them")
     await permitted.require_independent(db, [item.id for item in own], acting.people)

@@ -135,8 +135,8 @@ CREATE OR REPLACE FUNCTION is_membership(p privileges) RETURNS boolean STABLE LA
         WHERE r.id = p.request_id AND q.header = p.header AND q.section = '' AND q.permission = p.permission);
 
 -- Return these groups and the groups above them (`up`) or below them, by imports and by open requests about groups. Names are compared
--- ignoring case, because requests may name groups that no import has shown. `turn` is that of the last request that the nesting depends on,
--- or 0. Each pair of name and turn is visited once, so a cycle ends.
+-- ignoring case, because requests may name groups that no import has shown. `turn` is the highest `turn_of` of the requests that the nesting depends
+-- on, or 0 if all of them are provisioned. Each pair of name and turn is visited once, so a cycle ends.
 CREATE OR REPLACE FUNCTION requested_nesting(there uuid[], names text[], up boolean)
 RETURNS TABLE (application_id uuid, start text, name text, turn bigint) STABLE LANGUAGE sql BEGIN ATOMIC
     WITH RECURSIVE requested AS MATERIALIZED (

@@ -132,7 +132,7 @@ class PostgresConnection:
 
 
 def _row(line: bytes) -> FetchedRecord:
-    """Decode a line of COPY output. JSON contains nothing else that COPY escapes than backslashes."""
+    """Decode a line of COPY output. Backslashes are the only characters in JSON that COPY escapes."""
     return _RECORD.decode(line.replace(b"\\\\", b"\\"))
 
 

@@ -160,7 +160,7 @@ async def test_request_of_a_group_counts_people_who_asked_to_become_members(clie
     assert (member.status_code, given.status_code) == (201, 400), given.text
 
 
-async def test_member_of_a_group_counts_what_an_open_request_would_give_it(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_open_request_for_a_group_counts_for_its_members(client: httpx2.AsyncClient, db: Db) -> None:
     company = await a_company(db, response="Block")
     finn = await an_identity(db, "Finn", "Santos")
     await an_account(db, company.ledger, "finn", finn, groups=("Temps",), run=company.run)

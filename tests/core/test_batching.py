@@ -9,8 +9,8 @@ from rolecall.core.config import Config
 from rolecall.core.db import Db, fetch_rows, make_pool
 
 
-class Clerk:
-    """Answer one batch at a time, when the test says so."""
+class FakeQuery:
+    """A fake query that records its batches and blocks until the test releases it."""
 
     def __init__(self) -> None:
         self.asked: list[set[str]] = []
@@ -28,18 +28,18 @@ class Clerk:
 
 async def test_lookup_during_a_query_joins_the_next_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batching, "_PATIENCE_SECONDS", 60)
-    clerk = Clerk()
-    lookup = BatchedLookup(clerk.answer)
+    query = FakeQuery()
+    lookup = BatchedLookup(query.answer)
     first = asyncio.create_task(lookup.get("a"))
-    await asyncio.wait_for(clerk.is_asked.wait(), 60)
+    await asyncio.wait_for(query.is_asked.wait(), 60)
     later = [asyncio.create_task(lookup.get(key)) for key in "abb"]
     await asyncio.sleep(0.01)
-    assert clerk.asked == [{"a"}]
+    assert query.asked == [{"a"}]
 
-    clerk.may_answer.set()
+    query.may_answer.set()
 
     assert await asyncio.gather(first, *later) == ["answer 1", "answer 2", "answer 2", "answer 2"]
-    assert clerk.asked == [{"a"}, {"a", "b"}]
+    assert query.asked == [{"a"}, {"a", "b"}]
 
 
 async def test_hanging_query_delays_the_next_batch_only_briefly() -> None:
@@ -63,22 +63,22 @@ async def test_hanging_query_delays_the_next_batch_only_briefly() -> None:
 
 
 async def test_canceled_lookup_does_not_cancel_its_batch() -> None:
-    clerk = Clerk()
-    lookup = BatchedLookup(clerk.answer)
+    query = FakeQuery()
+    lookup = BatchedLookup(query.answer)
     first, second = (asyncio.create_task(lookup.get(key)) for key in "ab")
-    await asyncio.wait_for(clerk.is_asked.wait(), 60)
+    await asyncio.wait_for(query.is_asked.wait(), 60)
 
     first.cancel()
-    clerk.may_answer.set()
+    query.may_answer.set()
 
     assert await second == "answer 1"
     assert first.cancelled()
 
 
 async def test_failed_batch_fails_its_lookups_and_no_later_ones() -> None:
-    clerk = Clerk()
-    clerk.may_answer.set()
-    lookup = BatchedLookup(clerk.answer)
+    query = FakeQuery()
+    query.may_answer.set()
+    lookup = BatchedLookup(query.answer)
 
     failed = await asyncio.gather(lookup.get("nonsense"), lookup.get("a"), return_exceptions=True)
 

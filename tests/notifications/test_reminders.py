@@ -121,7 +121,7 @@ async def test_no_reminder_or_escalation_when_both_are_off(db: Db, config: Confi
     assert await activity(db) == []
 
 
-async def test_request_of_a_reviewer_who_cannot_sign_in_is_escalated_at_once(db: Db, company: Company) -> None:
+async def test_request_is_escalated_at_once_if_its_reviewer_cannot_sign_in(db: Db, company: Company) -> None:
     request = await ask(db, company)
     await execute(db, "UPDATE identities SET type = 'Shared' WHERE id = %(id)s", id=company.grace)
 

@@ -60,8 +60,8 @@ async def archive(db: Db, company: Reviewed, is_archived: bool) -> None:
         await following.withdraw_archived(db, datetime.now(UTC))
 
 
-async def parts(db: Db, review: str) -> list[str]:
-    """Return the events of which the owner of a review, or the administrators, are notified."""
+async def event_names(db: Db, review: str) -> list[str]:
+    """Return the names of the events of a review, oldest first."""
     rows = await fetch_rows(db, "SELECT name FROM review_events WHERE review_id = %(id)s ORDER BY number", id=review)
     return [name for (name,) in rows]
 
@@ -254,7 +254,7 @@ async def test_access_to_keep_until_a_date_is_flagged_if_its_removal_is_canceled
     await follow(db)
 
     assert (await risky_item(client, review))["status"] == "Flagged"
-    assert "ReviewRemovalCanceled" in await parts(db, review)
+    assert "ReviewRemovalCanceled" in await event_names(db, review)
 
 
 async def test_accepted_access_is_not_removed_until_the_acceptance_ends(client: httpx2.AsyncClient, db: Db) -> None:
@@ -273,7 +273,7 @@ async def test_accepted_access_is_not_removed_until_the_acceptance_ends(client: 
     assert (await numbers(db, datetime.now(UTC))).flagged_items == 0
     async with db.transaction():
         await following.follow_due(db, until)
-    assert "ReviewAcceptanceEnded" in await parts(db, review)
+    assert "ReviewAcceptanceEnded" in await event_names(db, review)
     assert (await numbers(db, until)).flagged_items == 1
 
 

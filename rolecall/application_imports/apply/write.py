@@ -62,7 +62,7 @@ async def _close_unnamed_groups(db: Db, changes: HoldingChanges) -> None:
 
 
 async def _close_unused_permissions(db: Db, changes: HoldingChanges) -> None:
-    """Remove permissions that lost a line and that nothing holds any more."""
+    """Remove permissions that a removed line named and that nothing holds any more."""
     if not changes.maybe_unused.height:
         return
     await execute(

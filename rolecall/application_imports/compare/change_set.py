@@ -16,7 +16,7 @@ from rolecall.application_imports.model import Relation
 from rolecall.application_imports.read.file_delta import Doubt, FileDelta
 from rolecall.applications.model import Content
 
-# The number of new rows from which the statistics of a table are updated after the import.
+# An import of at least this many rows is large: it updates statistics afterwards and uses no nested loops.
 MANY = 5_000
 
 

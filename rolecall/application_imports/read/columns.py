@@ -53,7 +53,10 @@ def lay_out(
     shape: FileShape | None = None,
     made: Mapping[str, int] | None = None,
 ) -> ColumnLayout:
-    """Find the column of each field: those `made` by the shape, then those of `mapping`, then by name and alias."""
+    """Find the column of each field.
+
+    Columns `made` by the shape take precedence, then `mapping`, then headers that equal a name or an alias.
+    """
     _check_headers(headers)
     mapped = {same_header(header): field for header, field in mapping.items()}
     known = {same_header(name): field for field in FIELDS[content] for name in (field, *ALIASES.get(field, ()))}

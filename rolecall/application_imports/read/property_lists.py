@@ -41,7 +41,7 @@ def read_property_list(text: str) -> Iterator[tuple[int, dict[str, object]]]:
 
 
 def _record(block: list[str]) -> dict[str, str] | None:
-    """Return the properties of a record in the first form that all of its lines have, or None."""
+    """Parse a record in the first format that fits all of its lines; return None if none does."""
     for read in (_properties, _stanza, _aligned_values):
         if (record := read(block)) is not None:
             return record

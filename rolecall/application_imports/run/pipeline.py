@@ -58,7 +58,7 @@ class Pipeline:
         self.contents_read: set[Content] = set()
 
     async def find_files(self, db: Db) -> None:
-        """Find the files of the import by content, and the files that the current state was read from."""
+        """Find the files for each kind of content, and the files that the current state was read from."""
         self.before = await sources_after(db, self.run.application_id)
         sent = await self.sent_files(db)
         for group in await groups_of(db, self.run.application_id):

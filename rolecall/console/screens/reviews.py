@@ -132,7 +132,7 @@ def _review_body(form: Form, before: Sequence[Json] = ()) -> Json:
 
 
 def shown_problems(error: Invalid) -> dict[str, str]:
-    """Show problems of nested fields at the field of the form that holds them."""
+    """Return problems by form field; that of a nested field belongs to the field that contains it."""
     places = PLACES | {"period.from": "periodFrom", "period.until": "periodUntil"}
     return {
         places.get(field, field.partition(".")[0]): message
