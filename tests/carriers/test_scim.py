@@ -297,7 +297,7 @@ async def test_refusal_is_left_to_a_person_at_once(
 
 
 @pytest.mark.parametrize(
-    ("status", "reason"), [(500, "answers 500"), (429, "too busy"), (302, "answers 302"), (401, "refuses the cred")]
+    ("status", "reason"), [(500, "with 500"), (429, "too busy"), (302, "with 302"), (401, "refuses the cred")]
 )
 async def test_step_is_retried_after_a_server_error(
     carrying: Carrying, liar: tuple[Liar, str], status: int, reason: str
