@@ -55,7 +55,9 @@ async def restored(db: Db, new: NewRequest, asked: Mapping[int, PrivilegeBody]) 
         if taken is None:
             problems.append(Problem(field, f"{name.words()} of {new.target_name} is not suspended"))
         elif each.access not in (None, taken.requested_access):
-            problems.append(Problem(field, f"Access must be {taken.requested_access}, which is still approved"))
+            problems.append(
+                Problem(field, f"Access must be {taken.requested_access}, the access that is still approved")
+            )
     if len(set(names)) < len(names):
         problems.append(TWICE)
     if not asked:

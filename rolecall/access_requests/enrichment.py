@@ -90,7 +90,7 @@ async def _holders(db: Db, news: Sequence[NewRequest]) -> dict[int, _Holder]:
 
 
 async def _names(db: Db, unnamed: Sequence[NewRequest]) -> dict[UUID | None, str]:
-    """Name the accounts that identities do not have yet by their e-mail, or without one by first and last name."""
+    """Name accounts that do not exist yet by the e-mail of the identity or, without one, by first and last name."""
     rows = await fetch_rows(
         db,
         """SELECT id, coalesce(nullif(email_address, ''), first_name || ' ' || last_name)
@@ -108,7 +108,7 @@ def _without_holder(new: NewRequest, names: dict[UUID | None, str]) -> NewReques
 
 
 async def enrich_privileges(db: Db, targeted: Targeted) -> list[NewRequest]:
-    """Fill in the privileges. A Remove or Suspend of a whole account gets everything that the account holds."""
+    """Fill in the privileges. For a Remove or Suspend of a whole account, list everything that the account holds."""
     news, holders = list(targeted.requests), targeted.holders
     taken = [n for n, new in enumerate(news) if new.action in _TAKES_ALL and not new.privileges and new.identity_id]
     everything = await held_privileges(db, [holders[n].id for n in taken if n in holders])

@@ -37,7 +37,8 @@ class Approvers(msgspec.Struct, frozen=True):
     """The active people who may give each of the two approvals; administrators replace an owner who is not available.
 
     Auditors give none, because they check decisions. `owners` own the rule or an application; others can stand in for
-    them, but nobody can stand in for an administrator. `involved` already have a part in the pending exception.
+    them. A stand-in of an administrator does not inherit the role. `involved` already have a part in the pending
+    exception.
     """
 
     rule_owners: dict[UUID, str]

@@ -122,7 +122,7 @@ async def change_rule(db: Db, id: str, raw: Json, facts: Facts) -> RuleDetail:
     cleared = {name: None for name in ("without", "ownerId") if raw.get(name, "") is None}
     draft = msgspec.convert({**msgspec.to_builtins(standing), **cleared, **_given(body)}, RuleDefinition)
     if draft.without in draft.conflicts:
-        raise Invalid.on("without", "Without must name a duty other than those that conflict")
+        raise Invalid.on("without", "Without must name a duty that is not among the conflicting ones")
     await update_draft(db, "duty_rules", rule.id, draft, facts.now)
     return await queries.get_rule(db, rule.id)
 

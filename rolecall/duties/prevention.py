@@ -146,7 +146,7 @@ def _lost_controls(control: UUID | None, proposal: AccessProposal, held: _HeldDu
 
 
 async def duties_given(db: Db, access: Iterable[ProposedAccess]) -> dict[ProposedAccess, set[UUID]]:
-    """Return the duties of rules in effect that access would give. One query answers for all."""
+    """Return the duties of rules in effect that access would give, with one query for all access."""
     asked = list(access)
     found: dict[ProposedAccess, set[UUID]] = {each: set() for each in asked}
     if not asked:

@@ -232,7 +232,7 @@ class RuleChanges(DutyRuleFields):
     @classmethod
     def controls_others(cls, without: UUID | None, info: ValidationInfo) -> UUID | None:
         if without and without in (info.data.get("conflicts") or ()):
-            raise broken("{name} must name a duty other than those that conflict")
+            raise broken("{name} must name a duty that is not among the conflicting ones")
         return without
 
 

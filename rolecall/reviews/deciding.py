@@ -104,7 +104,7 @@ async def _require_read(db: Db, caller: Caller, item: ReviewItemDetail, body: De
 
 
 def _require_fitting(item: ReviewItemDetail, body: DecideBody) -> None:
-    """Refuse access that is not lower than now, and an uncommented decision against the recommendation."""
+    """Refuse a new access that is not lower, and a decision without comment against the recommendation."""
     if body.decision is Decision.CHANGE and body.access is not None:
         if item.entitlement is None or item.entitlement.kind != EntitlementKind.PERMISSION:
             raise Invalid.on("decision", "Only the access of a permission can be changed; keep or revoke this one")

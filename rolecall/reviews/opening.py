@@ -63,7 +63,7 @@ async def require_sources(db: Db, review: ReviewDetail) -> None:
     )
     missing = [f"{name} {'is archived' if is_archived else 'has no finished import'}" for name, is_archived in rows]
     if missing:
-        raise Conflict(f"{'; '.join(missing)}. Remove it from the scope, or import its data first")
+        raise Conflict(f"{'; '.join(missing)}. Remove applications without data from the scope, or import their data")
 
 
 def _why_empty(equation: list[TakenApplication]) -> str:

@@ -36,7 +36,7 @@ class Taking(msgspec.Struct, frozen=True):
     scope: ReviewScope
     moment: datetime
     review_id: UUID | None = None
-    # The temporary tables already contain everything of the applications; only the scope is applied again.
+    # The temporary tables already contain the complete data of the applications; only the scope is applied again.
     is_collected: bool = False
 
     @property

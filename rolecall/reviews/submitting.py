@@ -71,7 +71,7 @@ async def submit(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> Su
 
 
 async def _moment(db: Db, review_id: UUID, own: Sequence[_Own], now: datetime) -> datetime:
-    """Return the time of a statement, never before the decisions that it signs: a concurrent request may be later."""
+    """Return the time of a statement: now or, if it is later, the time of the last decision or move."""
     rows = await fetch_rows(
         db,
         """(SELECT decided_on FROM review_decisions WHERE review_id = %(id)s ORDER BY number DESC LIMIT 1)

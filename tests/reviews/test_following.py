@@ -360,7 +360,8 @@ async def test_named_application_without_data_is_refused(client: httpx2.AsyncCli
     refused = await post(client, f"/api/reviews/{draft}/open", status=409)
 
     assert refused["message"] == (
-        "Treasury is archived; Voting has no finished import. Remove it from the scope, or import its data first"
+        "Treasury is archived; Voting has no finished import."
+        " Remove applications without data from the scope, or import their data"
     )
 
 
