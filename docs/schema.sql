@@ -1835,8 +1835,7 @@ ALTER TABLE ONLY public.review_moves ADD CONSTRAINT review_moves_review_id_fkey 
 CREATE TABLE public.review_news (
     number bigint NOT NULL,
     request_id uuid NOT NULL,
-    name text NOT NULL,
-    is_proved boolean NOT NULL
+    name text NOT NULL
 );
 ALTER TABLE public.review_news ALTER COLUMN number ADD GENERATED ALWAYS AS IDENTITY ( SEQUENCE NAME public.review_news_number_seq START WITH 1 INCREMENT BY 1 NO MINVALUE NO MAXVALUE CACHE 1 );
 ALTER TABLE ONLY public.review_news ADD CONSTRAINT review_news_pkey PRIMARY KEY (number);
@@ -2681,7 +2680,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- b23fff13ad0f function ship_reports()
 
 -- In rolecall/schema/reviews.sql:
--- 574da32c056f function follow_review_requests()
+-- 5f13274b65b7 function follow_review_requests()
 -- 428bf819bb13 function keep_item_reasons()
 -- 4ca6382b71a3 function keep_review_item_reasons_on_delete()
 -- 1ec1cb4a5f66 function keep_review_item_reasons_on_insert()

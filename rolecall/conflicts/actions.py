@@ -124,6 +124,8 @@ async def approve_exception(db: Db, caller: Caller, id: str, raw: Json, facts: F
     if not requested:
         raise Conflict("No exception for this conflict is waiting for approval")
     _require_current(conflict)
+    if requested.until <= facts.now:
+        raise Conflict("The exception has expired; request it again with a later end")
     await _require_control_owner(db, requested)
     requested = await _without_invalid_approvals(db, conflict, requested, facts.now)
     approver = await approving.approver_of(db, caller, conflict, requested, body, facts.now)

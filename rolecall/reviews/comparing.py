@@ -6,6 +6,7 @@ from uuid import UUID
 
 import msgspec
 
+from rolecall.access_requests import moving
 from rolecall.core.caller import SYSTEM
 from rolecall.core.db import Db, execute, fetch_rows, fetch_value
 from rolecall.reviews import queries
@@ -176,7 +177,25 @@ async def _remediate_gone(db: Db, run: ComparedImport, now: datetime) -> None:
         doubted=run.doubted,
         now=now,
     )
-    await mark_remediated(db, rows, await cited(db, run.number), now, run.number)
+    said = await cited(db, run.number)
+    await mark_remediated(db, rows, said, now, run.number)
+    await _end_requests(db, [id for id, _ in rows], said, now)
+
+
+async def _end_requests(db: Db, item_ids: Sequence[UUID], said: str, now: datetime) -> None:
+    """Complete or cancel requests whose items are all remediated: a change would give the access back."""
+    rows = await fetch_rows(
+        db,
+        """SELECT DISTINCT c.request_id FROM review_items c
+           WHERE c.id = ANY(%(ids)s) AND c.request_id IS NOT NULL AND NOT EXISTS (
+               SELECT FROM review_items o WHERE o.request_id = c.request_id AND o.status <> 'Remediated')""",
+        ids=list(item_ids),
+    )
+    ids = [id for (id,) in rows]
+    await moving.lock(db, ids)
+    await moving.resolve(db, ids, SYSTEM, now, said)
+    await moving.verify(db, ids, SYSTEM, now, said)
+    await moving.cancel_with_reasons(db, dict.fromkeys(ids, f"{said}, so nothing is left to do"), now)
 
 
 async def cited(db: Db, number: int) -> str:

@@ -13,7 +13,7 @@ from rolecall.identities.actions import remove_identities
 from rolecall.reviews import queries
 from rolecall.reviews.changes import ItemChange, record_change, reviews_of
 from rolecall.reviews.closing import close_if_done, close_review
-from rolecall.reviews.comparing import HELD_NOW, cited, mark_remediated
+from rolecall.reviews.comparing import HELD_NOW, mark_remediated
 from rolecall.reviews.events import (
     ACCEPTANCE_ENDED,
     OVERDUE,
@@ -28,20 +28,16 @@ from rolecall.work_items.actions import record_activity_of
 
 
 async def follow_requests(db: Db, now: datetime) -> None:
-    """Update the items of ended requests: proven requests remediate them, canceled ones flag them again."""
-    rows = await fetch_rows(db, "DELETE FROM review_news RETURNING number, request_id, name, is_proved")
+    """Update the items of ended requests: canceled ones flag them again, completed ones wait for an import."""
+    rows = await fetch_rows(db, "DELETE FROM review_news RETURNING number, request_id, name")
     await _lock_reviews(
         db,
         "r.id IN (SELECT c.review_id FROM review_items c WHERE c.request_id = ANY(%(requests)s))",
-        requests=[request_id for _, request_id, _, _ in rows],
+        requests=[request_id for _, request_id, _ in rows],
     )
-    for _, request_id, name, is_proved in sorted(rows):
-        if name != "AccessRequestCompleted":
-            await _flag_again(db, request_id, now)
-        elif is_proved:
-            await _remediate_by_request(db, request_id, now)
-        else:
-            await _await_proof(db, request_id, now)
+    for _, request_id, name in sorted(rows):
+        follow = _await_proof if name == "AccessRequestCompleted" else _flag_again
+        await follow(db, request_id, now)
 
 
 async def _lock_reviews(db: Db, which: str, **params: object) -> None:
@@ -49,27 +45,11 @@ async def _lock_reviews(db: Db, which: str, **params: object) -> None:
     await execute(db, f"SELECT FROM reviews r WHERE {which} ORDER BY r.number FOR UPDATE", **params)
 
 
-async def _remediate_by_request(db: Db, request_id: UUID, now: datetime) -> None:
-    """Mark items Remediated if an import completed their request, and cite the last import of the application."""
-    # Fires show_review_items, schema/reviews.sql.
-    rows = await fetch_rows(
-        db,
-        """UPDATE review_items c SET status = 'Remediated', remediated_on = %(now)s, remediated_import = last.number
-           FROM access_requests q CROSS JOIN LATERAL (
-               SELECT max(r.number)::int AS number FROM application_imports r
-               WHERE r.application_id = q.application_id AND r.status = 'Finished') AS last
-           WHERE q.id = %(request)s AND c.request_id = q.id AND c.status = 'Flagged'
-           RETURNING c.id, c.review_id, c.remediated_import""",
-        request=request_id,
-        now=now,
-    )
-    if rows:
-        number = rows[0][2]
-        await mark_remediated(db, [(id, review) for id, review, _ in rows], await cited(db, number), now, number)
-
-
 async def _await_proof(db: Db, request_id: UUID, now: datetime) -> None:
-    """Record that a person completed the request; only an import proves that the access is gone."""
+    """Record that the request is completed; only an import that does not show the access proves that it is gone.
+
+    The import that completed the request may show it: there, an account that cannot be used counts as removed.
+    """
     rows = await fetch_rows(
         db, "SELECT id FROM review_items WHERE request_id = %(request)s AND status = 'Flagged'", request=request_id
     )

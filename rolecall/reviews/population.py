@@ -9,6 +9,7 @@ from uuid import UUID
 
 import msgspec
 
+from rolecall.core.caller import SYSTEM
 from rolecall.core.db import Db, execute
 from rolecall.effective_access.queries import GRANTING_REQUESTS
 from rolecall.reviews.model import Exclusion, ItemSubject, ReviewScope, ReviewType, subject_of
@@ -390,7 +391,8 @@ async def _exclude_by_type(db: Db, what: Taking) -> None:
                 FROM review_items c JOIN reviews r ON r.id = c.review_id
                 WHERE h.excluded IS NULL AND c.account_number = h.holder AND c.entitlement_id = h.entitlement_id
                   AND c.since_import = h.since_import AND c.access = h.access AND c.subject = 'Access'
-                  AND c.identity_id IS NOT DISTINCT FROM h.identity_id AND c.status <> 'Withdrawn' AND {SAME_SCOPE}""",
+                  AND c.identity_id IS NOT DISTINCT FROM h.identity_id AND c.status <> 'Withdrawn'
+                  AND NOT {KEPT_BY_SILENCE.format(row="c")} AND {SAME_SCOPE}""",
             reason=Exclusion.UNCHANGED,
             moment=what.moment,
             scope=msgspec.json.encode(what.scope).decode(),
@@ -400,9 +402,15 @@ async def _exclude_by_type(db: Db, what: Taking) -> None:
 # SQL that is true if the scope of review `r` does not narrow what it includes of an application.
 IS_WHOLE = """NOT EXISTS (SELECT FROM jsonb_each(r.scope) AS part
     WHERE part.key <> 'applicationIds' AND part.value NOT IN ('[]', 'null'))"""
-# SQL that is true if review `r` left no item of its population `p` undecided because the application was archived.
-WAS_SEEN = """NOT EXISTS (SELECT FROM review_items w WHERE w.review_id = r.id AND w.application_id = p.application_id
-    AND w.status = 'Withdrawn' AND w.withdrawn_import IS NULL)"""
+# SQL that is true for an item `{row}` that was kept for lack of a decision: nobody has looked at it.
+KEPT_BY_SILENCE = f"""({{row}}.decision = 'Keep' AND {{row}}.decided_by = '{SYSTEM.id}' AND NOT {{row}}.is_carried)"""
+# SQL that is true if review `r` left no item of its population `p` undecided because the application was archived, and
+# kept none for lack of a decision. Items are read for the latter only if the service decided some.
+WAS_SEEN = f"""NOT EXISTS (SELECT FROM review_items w WHERE w.review_id = r.id AND w.application_id = p.application_id
+    AND w.status = 'Withdrawn' AND w.withdrawn_import IS NULL)
+    AND NOT EXISTS (SELECT FROM review_changes k JOIN review_items w ON w.review_id = k.review_id
+                    WHERE r.on_silence = 'approve' AND k.review_id = r.id AND k.change = 'No Response'
+                      AND w.application_id = p.application_id AND {KEPT_BY_SILENCE.format(row="w")})"""
 # SQL that is true if review `r` includes everything that the accounts of the application of its population `p` hold.
 COVERS = f"""r.opened_by_import IS NULL AND r.type IN ('Application', 'Supervisor', 'Entitlement')
       AND {IS_WHOLE} AND {WAS_SEEN}"""

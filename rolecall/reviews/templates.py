@@ -108,8 +108,8 @@ async def get(db: Db, id: str | UUID) -> ReviewTemplate:
     return _from_row(rows[0])
 
 
-async def _require_valid(db: Db, name: str, review: Json, facts: Facts) -> None:
-    """Validate the fields of a template by the rules for a new review."""
+async def _checked(db: Db, name: str, review: Json, facts: Facts) -> Jsonb:
+    """Validate the fields of a template by the rules for a new review; return those that are known."""
     raw = _body(name, review, facts.now + timedelta(days=1), facts.now)
     known = await with_mentioned_applications(db, await with_mentioned_identities(db, facts, raw), raw)
     try:
@@ -117,6 +117,7 @@ async def _require_valid(db: Db, name: str, review: Json, facts: Facts) -> None:
         actions.require_fitting_stages(body.type, body.stages or ())
     except Invalid as error:
         raise Invalid(*(Problem(f"review.{each.field}", each.message) for each in error.problems)) from None
+    return Jsonb(body.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude={"name", "due_on"}))
 
 
 def _body(name: str, review: Json, due_on: datetime, now: datetime) -> Json:
@@ -125,7 +126,7 @@ def _body(name: str, review: Json, due_on: datetime, now: datetime) -> Json:
 
 async def create_template(db: Db, raw: Json, facts: Facts) -> ReviewTemplate:
     body = check(NewReviewTemplate, raw, facts)
-    await _require_valid(db, body.name, body.review, facts)
+    review = await _checked(db, body.name, body.review, facts)
     id = new_id()
     try:
         await execute(
@@ -139,7 +140,7 @@ async def create_template(db: Db, raw: Json, facts: Facts) -> ReviewTemplate:
             days=body.days_to_review,
             next=body.next_on or facts.now,
             opens=body.opens,
-            body=Jsonb(body.review),
+            body=review,
             now=facts.now,
         )
     except UniqueViolation:
@@ -150,15 +151,13 @@ async def create_template(db: Db, raw: Json, facts: Facts) -> ReviewTemplate:
 async def change_template(db: Db, id: str, raw: Json, facts: Facts) -> ReviewTemplate:
     found = await get(db, id)
     body = check(ReviewTemplateChanges, raw, facts)
-    if body.review is not None:
-        await _require_valid(db, found.name, body.review, facts)
     columns = {
         "every_months": body.every_months,
         "days_to_review": body.days_to_review,
         "next_on": body.next_on,
         "first_on": body.next_on if body.next_on != found.next_on else None,
         "opens": body.opens,
-        "body": None if body.review is None else Jsonb(body.review),
+        "body": None if body.review is None else await _checked(db, found.name, body.review, facts),
     }
     given = {name: value for name, value in columns.items() if value is not None}
     if given:

@@ -30,9 +30,8 @@ CREATE OR REPLACE TRIGGER note_import_to_review AFTER UPDATE OF status ON applic
 -- Queue requests of review items that ended, in the transaction of the move.
 CREATE OR REPLACE FUNCTION follow_review_requests() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    INSERT INTO review_news (request_id, name, is_proved)
-    SELECT n.request_id, n.name, n.caller_id = '00000000-0000-0000-0000-000000000000'
-    FROM new_rows n WHERE n.name IN ('AccessRequestCompleted', 'AccessRequestCanceled')
+    INSERT INTO review_news (request_id, name) SELECT n.request_id, n.name FROM new_rows n
+    WHERE n.name IN ('AccessRequestCompleted', 'AccessRequestCanceled')
       AND EXISTS (SELECT FROM related_items l WHERE l.request_id = n.request_id AND l.kind = 'Review Item') ORDER BY n.number;
     IF FOUND THEN
         PERFORM pg_notify(reviews_channel(), '');

@@ -130,6 +130,17 @@ async def test_expired_exception_reopens_the_conflict(client: httpx2.AsyncClient
     assert after["activity"][-1]["content"] == "The exception expired; the conflict is open again"
 
 
+async def test_exception_whose_end_has_passed_cannot_be_approved(client: httpx2.AsyncClient, db: Db) -> None:
+    cast = await a_cast(db)
+    await act(client, cast.conflict, "except", cast.wish())
+    await execute(db, "UPDATE conflict_exceptions SET until = now()")
+
+    answer = await approve(client, db, cast.conflict, cast.company.owner)
+
+    assert answer.status_code == 409
+    assert answer.json()["message"] == "The exception has expired; request it again with a later end"
+
+
 async def test_owners_are_notified_when_an_exception_is_requested_and_expires(
     client: httpx2.AsyncClient, db: Db
 ) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import httpx2
+import pytest
 
 from rolecall.core.checking import Facts
 from rolecall.core.db import Db, execute, fetch_rows, fetch_value
@@ -221,3 +222,15 @@ async def test_many_unmatched_accounts_are_one_review(client: httpx2.AsyncClient
     [review] = (await client.get("/api/reviews")).json()["items"]
     assert review["name"] == "Unexplained access in Finance Ledger: 11 unmatched accounts"
     assert len(await items_of(client, review["id"])) == 11
+
+
+@pytest.mark.parametrize("unknown", [{"x": "\0"}, {"\0": 1}, {"scope": {"x": "\0"}}])
+async def test_template_keeps_only_the_fields_of_a_review(client: httpx2.AsyncClient, unknown: dict[str, Any]) -> None:
+    body = {"name": "Ledger", "everyMonths": 3, "review": {"type": "application", **unknown}}
+
+    made = await post(client, "/api/review-templates", body, 201)
+    changed = await client.patch(f"/api/review-templates/{made['id']}", json={"review": {"type": "Model", **unknown}})
+
+    assert made["review"]["type"] == "Application"
+    assert changed.status_code == 200
+    assert "x" not in changed.json()["review"]

@@ -138,3 +138,21 @@ async def test_reviewer_who_must_not_decide_passes_on_but_cannot_choose_the_next
 
     assert (chosen.status_code, passed.status_code) == (409, 200)
     assert passed.json()["reviewer"]["name"] == "Administrators"
+
+
+async def test_access_that_was_kept_by_silence_was_not_reviewed(client: httpx2.AsyncClient, db: Db) -> None:
+    await a_reviewed_company(db)
+    await execute(db, "UPDATE applications SET review_every_months = 6")
+    await execute(db, "UPDATE application_imports SET build_end = now() - interval '10 months'")
+    review = await an_open_review(client, "Application", onSilence="approve")
+    [first, *rest] = await items_of(client, review)
+    await decide(client, first, "Keep")
+    await execute(db, "UPDATE reviews SET due_on = now() - interval '1 hour'")
+    await follow(db)
+
+    [ledger] = (await client.get("/api/reviews/coverage")).json()["items"]
+    changed = await items_of(client, await an_open_review(client, "Changed"))
+
+    assert (await client.get(f"/api/reviews/{review}")).json()["status"] == "Completed"
+    assert (ledger["isOverdue"], ledger["lastReview"]) == (True, None)
+    assert len(changed) == len(rest)
