@@ -28,8 +28,14 @@ def _account_controls() -> dict[str, object]:
 
 
 # Spreadsheets write true and false in the user's language.
-_YES = "true,yes,y,t,1,on,ja,oui,si,sí,wahr,vrai,verdadero,vero,sì,tak,sim,verdadeiro,prawda,waar,はい,是,ano,да"
-_NO = "false,no,n,f,0,off,nein,non,falsch,faux,falso,nie,não,nao,nee,fałsz,onwaar,いいえ,否,ne,nej,nei,нет"
+_YES = (
+    "true,yes,y,t,1,on,ja,oui,si,sí,wahr,vrai,verdadero,vero,sì,tak,sim,verdadeiro,prawda,waar,はい,是,ano,да"
+    ",evet,예,네,igen,kyllä,ναι,так"
+)
+_NO = (
+    "false,no,n,f,0,off,nein,non,falsch,faux,falso,nie,não,nao,nee,fałsz,onwaar,いいえ,否,ne,nej,nei,нет"
+    ",hayır,아니오,아니요,nem,nu,ei,όχι,ні"
+)
 YES_NO = _all(True, _YES) | _all(False, _NO)
 ACTIVE = {
     **YES_NO,
@@ -52,6 +58,11 @@ ACTIVE = {
         "inativo,inattivo,nieaktywny,zablokowany,inactief,geblokkeerd,disabilitato,bloccato,desativado,neaktivní,zablokován,inaktiv,заблокирован,отключен,неактивен,уволен",
     ),
     **_all(False, "無効,停止,停止中,利用停止,退職,削除,禁用,停用"),
+    **_all(
+        True, "aktif,사용,사용중,재직,활성,정상,aktív,activ,aktiivinen,käytössä,ενεργός,aktivan,активний,alta,vigente"
+    ),
+    **_all(False, "pasif,미사용,사용안함,휴면,퇴직,퇴사,비활성,정지,중지,inaktív,inactiv,passiivinen,ei käytössä"),
+    **_all(False, "ανενεργός,neaktivan,неактивний,заблокований,звільнений,baja,cesado,cessato"),
     **_account_controls(),
 }
 LOCKED = {

@@ -20,8 +20,9 @@ from rolecall.file_shapes.kinds import find_bindings, kind_column, read_conditio
 from rolecall.file_shapes.matrices import GRANTED
 from rolecall.file_shapes.meanings import Meaning
 from rolecall.file_shapes.objects import find_object, tell_apart
-from rolecall.file_shapes.parts import Part, View, add_list, separated_by, without_prefix
+from rolecall.file_shapes.parts import Part, View, add_list, login_behind_name, separated_by, without_prefix
 from rolecall.file_shapes.profiles import Profile
+from rolecall.file_shapes.shapes import OpenQuestion
 
 _MEMBERS = {"member", "members", "uniquemember", "memberuid", "users", "memberlist"}
 _NAMING = ["cn", "group", "groupname", "name", "displayname", "role", "rolename", "team"]
@@ -86,8 +87,11 @@ def find_groups_with_members(view: View) -> list[Part]:
     groups = {"Group": name, **{k: v for k, v in view.fields(Content.GROUPS, [naming.header]).items() if k != "Group"}}
     shape: dict[str, Any] = {"split": {members.header: separator}, "deriveUsers": True}
     fields = {"Group": name}
-    if members.distinguished_names:
-        shape["join"] = {"Username": f"{{{members.header}|rdn}}"}
+    listed = members.distinct if separator == JSON else [
+        member.strip() for cell in members.distinct for member in cell.split(separator) if member.strip()
+    ]  # fmt: skip
+    if filters := "|rdn" if members.distinguished_names else login_behind_name(listed):
+        shape["join"] = {"Username": f"{{{members.header}{filters}}}"}
     else:
         fields["Username"] = Meaning(members.header, "Username", 0.9, "it lists members")
     evidence = [f"{members.header} lists the members of {naming.header}, {separated_by(separator)}"]
@@ -139,8 +143,31 @@ def find_permissions(view: View) -> list[Part]:
         evidence.append(f"{permission.header} lists several, {separated_by(separator)}")
     without_prefix(view, fields, shape, evidence)
     part = Part(Content.PERMISSIONS, fields, shape, 0.85, evidence)
+    _ask_for_pairs(view, part)
     skip_no_groups(part, permission, "permission")
     return [*with_users(view, part), *_roles_beside(view, part, group)]
+
+
+def _ask_for_pairs(view: View, part: Part) -> None:
+    """Ask about cells that list several values each which belong together in order: rows cannot be made of them."""
+    permission = view.by_header[part.fields["Permission"].header]
+    for field in ("Header", "Section", "Group"):
+        other = view.by_header[part.fields[field].header] if field in part.fields else None
+        if other and other is not permission and (sign := _common_separator(permission, other)):
+            text = (
+                f"{permission.header} and {other.header} list values that belong together, separated by {sign!r}. "
+                "Export a row for each pair. Or is each of the one granted in each of the other?"
+            )
+            part.questions = [*part.questions, OpenQuestion(text, [])]
+
+
+def _common_separator(one: Profile, other: Profile) -> str | None:
+    """Return the text that occurs equally often in each row of two columns, and in some row at all."""
+    for sign in ("::", ";", "|", "\n"):
+        counts = [(a.count(sign), b.count(sign)) for a, b in zip(one.cells, other.cells, strict=True)]
+        if any(a for a, _ in counts) and all(a == b for a, b in counts):
+            return sign
+    return None
 
 
 def _roles_beside(view: View, part: Part, role: Meaning | None) -> list[Part]:

@@ -14,10 +14,11 @@ from rolecall.file_shapes.profiles import EXCEL, Profile, is_date, is_serial
 from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
 
 _LAST_DAY = re.compile(
-    r"(?:end|terminat[a-z]*|expir[a-z]*|leav[a-z]*|exit|separation)[ _-]*(?:date|day|on|at|time)(?![a-z])"
+    r"(?:end|terminat[a-z]*|expir[a-z]*|leav[a-z]*|exit|separation)[ ._-]*(?:date|day|on|at|time)(?![a-z])"
     r"|valid[ _-]*(?:to|until|through|till)(?![a-z])|g(?:ü|ue)ltig[ _-]*bis"
     r"|(?:account|access|membership|grant|assignment|role)[ _-]*expir[a-z]*"
-    r"|^(?:gltgb|to_dat|enddt|austritt|austrittsdatum|accountexpires|expires?|expiry|expiration|deactivates?)$",
+    r"|^fecha(?: de)? (?:baja|cese)$|^data(?: di)? (?:cessazione|fine rapporto)$|^date de (?:sortie|fin|départ)$"
+    r"|^(?:gltgb|to_dat|enddt|austritt|austrittsdatum|acc(?:oun)?texpires|expires?|expiry|expiration|deactivates?)$",
     re.IGNORECASE,
 )
 # The value of an answer that keeps the proposal.

@@ -1,8 +1,12 @@
 """Choose and clean the columns of memberships: the groups and the usernames."""
 
+import re
+from collections import Counter
+from collections.abc import Collection
+
 from rolecall.applications.model import Content
 from rolecall.core.text import fold
-from rolecall.file_shapes.header_names import names_of
+from rolecall.file_shapes.header_names import is_known_header, known_for, names_of
 from rolecall.file_shapes.meanings import Meaning, meanings
 from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.profiles import Profile
@@ -13,6 +17,8 @@ _NO_GROUP = {
     "no access", "no role", "no roles", "no groups",
 }  # fmt: skip
 _LIKELY = 0.4
+_LISTING = {";", "|", "\n", "json"}
+_NUMBERED = re.compile(r"(.*?[^\W\d])[ _.-]*[\[(]?\d{1,2}[\])]?")
 
 
 def use_filled_group(view: View, fields: dict[str, Meaning]) -> None:
@@ -26,6 +32,37 @@ def use_filled_group(view: View, fields: dict[str, Meaning]) -> None:
         if is_other and column.is_filled and not column.ticks and not column.is_opaque:
             fields["Group"] = other
             return
+
+
+def numbered_groups(view: View) -> list[str]:
+    """Return the headers of columns such as Group 1 and Group 2, which name one group each."""
+    found: dict[str, list[str]] = {}
+    for column in view.profiles:
+        match = _NUMBERED.fullmatch(column.header.strip())
+        if match and column.values and not column.ticks and not column.numbers and not column.is_dated:
+            found.setdefault(match[1], []).append(column.header)
+    several = [headers for stem, headers in found.items() if len(headers) > 1 and _names_groups(stem)]
+    return max(several, key=len, default=[])
+
+
+def _names_groups(stem: str) -> bool:
+    return bool(known_for("Group").intersection(names_of(stem)))
+
+
+def name_unread_lists(view: View, read: Collection[str]) -> list[str]:
+    """Name the columns that are not read and list several values, some of them for several accounts."""
+    found = [each.header for each in view.profiles if each.header not in read and _is_shared_list(each)]
+    return (
+        [f"{', '.join(found[:5])} lists several values and is kept as it is: it names no known groups"] if found else []
+    )
+
+
+def _is_shared_list(column: Profile) -> bool:
+    if is_known_header(column.header) or column.separator not in _LISTING or column.distinguished_names:
+        return False
+    lists = column.lists if column.is_list else [re.split(r"[;|\n,\[\]{}]+", cell) for cell in column.cells]
+    counts = Counter(value.strip() for values in lists for value in set(values) if value.strip())
+    return any(1 < count < len(lists) for count in counts.values()) and max(map(len, lists)) > 1
 
 
 def use_login(view: View, fields: dict[str, Meaning]) -> None:

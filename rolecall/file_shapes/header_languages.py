@@ -6,27 +6,47 @@ Words are compared without accents, spaces, dashes and underscores.
 from rolecall.core.text import without_accents
 
 # Headers that mean the opposite of active.
-_INACTIVE = "inactief,uitgeschakeld,disabilitato,nieaktywny,wylaczony,inativo,desativado,無効"
+_INACTIVE = (
+    "inactief,uitgeschakeld,disabilitato,nieaktywny,wylaczony,inativo,desativado,無効,pasif,inaktív,inactiv,неактивний"
+)
 _WORDS = {
     "Username": "benutzerprinzipalname,nomdutilisateur,codeutilisateur,gebruikersnaam,gebruiker,codiceutente"
     ",nazwauzytkownika,uzytkownik,uzivatelskejmeno,uzivatel,nomedeusuario,utilizador,nomedeutilizador,anvandarnamn"
     ",anvandare,brukernavn,brugernavn,логин,пользователь,имяпользователя"
-    ",ログイン名,ログインid,ユーザー名,ユーザーid,用户名,登录名",
-    "Name": "volledigenaam,nominativo,nome,imieinazwisko,celejmeno,fulltnavn,фио,氏名,表示名,姓名",
-    "First Name": "voornaam,imie,jmeno,fornamn,fornavn,имя",
-    "Last Name": "achternaam,nazwisko,prijmeni,sobrenome,apelido,efternamn,etternavn,efternavn,фамилия",
+    ",ログイン名,ログインid,ユーザー名,ユーザーid,用户名,登录名,kullanıcıadı,kullanıcıkodu,kullanıcı,사용자id,아이디"
+    ",사용자아이디,로그인id,felhasználónév,felhasználó,utilizator,numeutilizator,käyttäjätunnus,käyttäjänimi,käyttäjä"
+    ",όνομαχρήστη,χρήστης,korisničkoime,korisnik,логін,користувач,імякористувача",
+    "Name": "volledigenaam,nominativo,nome,imieinazwisko,celejmeno,fulltnavn,фио,氏名,表示名,姓名,adısoyadı,adsoyad"
+    ",사용자명,성명,이름,teljesnév,név,numecomplet,nimi,kokonimi,ονοματεπώνυμο,imeiprezime,піб,apellidosynombre",
+    "First Name": "voornaam,imie,jmeno,fornamn,fornavn,имя,keresztnév,prenume,etunimi,όνομα,ime,імя",
+    "Last Name": "achternaam,nazwisko,prijmeni,sobrenome,apelido,efternamn,etternavn,efternavn,фамилия,soyadı"
+    ",vezetéknév,sukunimi,επώνυμο,prezime,прізвище",
     "Email": "adresseelectronique,mailadres,postaelettronica,adresemail,epost,электроннаяпочта,почта"
-    ",メールアドレス,メール,电子邮件,邮箱",
-    "Employee ID": "personeelsnummer,numerpracownika,社員番号",
+    ",メールアドレス,メール,电子邮件,邮箱,eposta,epostaadresi,이메일,sähköposti,электроннаяадреса,електроннапошта",
+    "Employee ID": "personeelsnummer,numerpracownika,社員番号,matricula,sicilno,사번,사원번호,törzsszám,marca"
+    ",henkilönumero",
     "Group": "benutzergruppen,profil,profils,groep,groepen,ruolo,ruoli,grupa,grupy,rola,skupina,skupiny,perfil,perfis"
-    ",perfiles,grupp,grupper,roller,группа,группы,роль,роли,グループ,ロール,角色",
+    ",perfiles,grupp,grupper,roller,группа,группы,роль,роли,グループ,ロール,角色,yetkigrubu,kullanıcıgrubu,grup,그룹"
+    ",권한그룹,역할,csoport,csoportok,szerepkör,szerepkörök,grupuri,roluri,ryhmä,ryhmät,rooli,roolit,ομάδα,ομάδες"
+    ",ρόλος,ρόλοι,grupe,uloga,uloge,група,групи,ролі",
+    "Status": "situacion,situacao,статус,状態,状态,durum,durumu,상태,재직여부,재직상태,állapot,státusz,stare,tila"
+    ",κατάσταση,стан,stav",
+    "Title": "puesto,mansione,qualifica,stanowisko,functie,stilling,befattning,funktion,stelle,unvan,직급,직책,職位"
+    ",职位,beosztás,funcție,tehtävänimike",
+    "Department": "departamento,reparto,afdeling,avdelning,dzial,oddelení,bölüm,부서,부서명,部署,部门,osztály,osasto"
+    ",departement,odjel",
+    "Created": "fechadealta,fechaalta,fechaingreso,dataassunzione,datazatrudnienia,indienst,anställningsdatum,işegiriş"
+    ",입사일,入社日,入职日期,eintritt",
     "Active": "kontoaktiviert,actief,attivo,abilitato,aktywny,aktivni,stav,ativo,situacao,статус,активен"
-    f",状態,ステータス,有効,状态,{_INACTIVE}",
+    f",状態,ステータス,有効,状态,durum,durumu,aktif,사용여부,상태,재직여부,계정상태,állapot,státusz,aktív,stare,activ,tila"
+    f",aktiivinen,κατάσταση,ενεργός,aktivan,активний,стан,situacion,{_INACTIVE}",
     "Locked": "bloque,geblokkeerd,vergrendeld,bloccato,zablokowany,zablokowane,zablokovan,blokovan,bloqueado,sparrad"
-    ",laast,заблокирован",
+    ",laast,заблокирован,kilitli,잠금,잠금여부,zárolt,zárolva,blocat,lukittu,zaključan,заблокований",
     "Last Login": "zuletztangemeldet,laatsteaanmelding,ultimoaccesso,ultimologin,ostatnielogowanie"
     ",dataostatniegologowania,posledniprihlaseni,ultimoacesso,senastinloggad,senesteinnlogging,последнийвход"
-    ",最終ログイン,最終ログイン日時,最終ログイン日,最后登录时间",
+    ",最終ログイン,最終ログイン日時,最終ログイン日,最后登录时间,songiriş,songiriştarihi,최종로그인,최종접속일시"
+    ",최근접속일,마지막로그인,utolsóbejelentkezés,ultimaautentificare,ultimaconectare,viimeisinkirjautuminen"
+    ",τελευταίασύνδεση,zadnjaprijava,posljednjaprijava,останнійвхід",
 }
 TRANSLATED = {field: frozenset(without_accents(words).split(",")) for field, words in _WORDS.items()}
 TRANSLATED_INACTIVE = frozenset(without_accents(_INACTIVE).split(","))

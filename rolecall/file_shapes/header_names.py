@@ -31,6 +31,7 @@ _BRACKETED = re.compile(r"[\[(]([^\[\]()]*)[\])]")
 _THING = re.compile(r"(?:profile|role|group|team|department|permissionset|organi[sz]ation|company|definition|license)$")
 _NAMES_OF_THINGS = {"name", "displayname", "label"}
 _SHOWN = {"displayvalue", "display"}
+_PEOPLE = {"user", "usr", "person", "employee", "operator", "account", "login", "logon"}
 _LINKS = {"link", "href", "self", "$ref"}
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
@@ -62,11 +63,13 @@ def _names_of_path(header: str) -> list[str]:
     # The text of a reference has the meaning of the field around it: {"department": {"display_value": "Sales"}}.
     if last in _SHOWN:
         names.insert(0, steps[-2])
+        names += ["displayname"] if owner in _PEOPLE else []
     elif last == "value":
         names.append(steps[-2])
     if is_of_thing:
         names.append(f"{steps[-2]}name")
-    return [*names, re.sub(r"\[[^\[\]]*\](?:\.\w+)?", "", header)]
+    # Multivalue databases write a dot for the space: SIGN.ON.NAME.
+    return [*names, re.sub(r"\[[^\[\]]*\](?:\.\w+)?", "", header), "".join(steps)]
 
 
 @lru_cache(maxsize=65_536)
@@ -77,6 +80,12 @@ def words_of(header: str) -> set[str]:
 def is_link(header: str) -> bool:
     """Return whether a column contains the URL of a reference."""
     return "." in header and same_header(header.rpartition(".")[2]) in _LINKS
+
+
+def is_name_of_person(header: str) -> bool:
+    """Return whether a header is about the name of a user, such as user.name, and so of no group."""
+    words = words_of(header)
+    return "name" in words and bool(words & _PEOPLE) and not words & HELD
 
 
 def is_known_header(cell: str) -> bool:

@@ -7,9 +7,9 @@ from rolecall.file_shapes.header_languages import TRANSLATED, TRANSLATED_INACTIV
 _PERSON = {
     "Name": "name,fullname,displayname,cn,commonname,name.formatted,formattedname,employeename,realname,gecos"
     ",anzeigename,nomcomplet,nombrecompleto,nomecompleto",
-    "First Name": "firstname,givenname,first,forename,name.givenname,vorname,prenom,fname,profile.firstname,nombre"
+    "First Name": "firstname,givenname,first,forename,fn,name.givenname,vorname,prenom,fname,profile.firstname,nombre"
     ",legalfirstname,preferredfirstname",
-    "Last Name": "lastname,surname,sn,last,familyname,name.familyname,nachname,nom,lname,profile.lastname,apellido"
+    "Last Name": "lastname,surname,sn,last,familyname,ln,name.familyname,nachname,nom,lname,profile.lastname,apellido"
     ",apellidos,cognome,familienname,nomdefamille,legallastname",
     "Email": "email,mail,emailaddress,e-mail,primaryemail,workemail,emails,usermail,smtp,useremail,profile.email"
     ",emailid,emailadresse,mailadresse,courriel,adressemail,adresseemail,correo,correoelectronico,primaryworkemail",
@@ -19,22 +19,22 @@ _PERSON = {
 }
 _USERNAME = (
     "username,samaccountname,login,loginname,loginid,logonname,userlogin,accountname,account,accountid,userid,uid,user"
-    ",userprincipalname,upn,profile.login,subjectsname,granteename,principal,principalname,principalid,subject,identity,bname,benutzer,member,membername"
+    ",samid,upuprf,signonname,userprincipalname,upn,profile.login,subjectsname,granteename,principal,principalname,principalid,subject,identity,bname,benutzer,member,membername"
     ",nickname,handle,useridentifier,assignedto,actor,grantee,benutzername,benutzerkennung,anmeldename,kennung"
     ",identifiant,utilisateur,nomutilisateur,usuario,nombredeusuario,utente,nomeutente,uname,signinname,nativeidentity,memberupn"
     ",memberuserprincipalname,membersamaccountname,userupn,key,oprid,roleuser,identityreference,usename,racfid,operid"
-    ",operatorid,networkid,logonid,useraccount,authorizationname,samid"
+    ",operatorid,networkid,logonid,useraccount,authorizationname"
 )
 _GROUP = (
     "group,groupname,role,rolename,agrname,team,teamname,profile,profilename,permissionset,memberof,groups,roles,teams"
     ",groupdisplayname,securitygroup,gruppe,rolle,assignedgroups,assignedroles,assignedapps,apps,organization,orgs"
     ",responsibilityname,responsibility,usergroup,usergroups,userrole,license,licenses,membership,memberships,groupid,roleid,jobrole,grantedrole"
-    ",gruppen,rollen,benutzergruppe,gruppenname,groupe,groupes,grupo,grupos,gruppo,gruppi,rol,roleassigned,groupprofilename,groupprofile"
+    ",gruppen,rollen,benutzergruppe,gruppenname,groupe,groupes,grupo,grupos,gruppo,gruppi,rol,roleassigned,groupprofilename,groupprofile,profileid,cohort,upgrpf,accesslevels"
 )
 _ACTIVE = (
     "active,status,enabled,isactive,accountstatus,accountenabled,state,userstatus,isenabled,useraccountcontrol"
     ",employmentstatus,accountstate,lifecyclestate,activated,canlogin,rolcanlogin,aktiv,aktiviert,kontostatus,actif,statut,etat,activo"
-    ",estado,stato,workerstatus,loginaccess,loginenabled,loginallowed,enable,accountflags"
+    ",estado,stato,workerstatus,loginaccess,loginenabled,loginallowed,enable,accountflags,upstat"
 )
 # Headers that mean the opposite of active.
 _INACTIVE = (
@@ -48,7 +48,7 @@ WORDS: dict[Content, dict[str, str]] = {
         **_PERSON,
         "Active": f"{_ACTIVE},{_INACTIVE}",
         "Locked": "locked,lockedout,islocked,uflag,accountlocked,acctlock,lockout,gesperrt,sperre"
-        ",snowflakelock,verrouille",
+        ",snowflakelock,verrouille,benutzersperre,kontosperre,sperrgrund",
         "Last Login": "lastlogin,lastlogindate,logindate,lastlogon,lastlogondate,lastsignin,lastsignindate,lastactivity"
         ",lastactive,lastlogontimestamp,lastauthentication,lastaccess,lastseen,passwordlastused,lastsignindatetime"
         ",signinactivity.lastsignindatetime,lastlogintime,lastsignedin,lastsignon,trdat,latest,lastlogonat,letzteanmeldung,letzteanm,lastsuccesslogin,letzterlogin,derniereconnexion,ultimoacceso"
@@ -122,7 +122,7 @@ TOKENS: dict[str, str] = {
     "Supervisor ID": "manager id,manager emp,manager number,supervisor id,supervisor emp",
     "Locked": "locked,lock,lockout",
     "Last Login": "last on,last login,last logon,last sign,last signed,last signon,last seen,last access"
-    ",last authenticated,last connection,last sign on,last successful",
+    ",last authenticated,last connection,last sign on,last successful,latest login",
     "First Name": "first name,given name",
     "Last Name": "last name,family name",
     "Email": "email,mail",

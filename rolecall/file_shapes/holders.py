@@ -9,7 +9,8 @@ from rolecall.core.secret_names import looks_secret
 from rolecall.core.text import fold, without_accents
 from rolecall.file_shapes.directory import people_in
 from rolecall.file_shapes.ending import end_after, ended_beside
-from rolecall.file_shapes.groups_held import skip_no_groups
+from rolecall.file_shapes.groups_held import name_unread_lists, numbered_groups, skip_no_groups
+from rolecall.file_shapes.header_languages import TRANSLATED
 from rolecall.file_shapes.header_names import is_link, names_of, words_of
 from rolecall.file_shapes.kinds import people_among, skip_groups
 from rolecall.file_shapes.meanings import Meaning, assigned, meanings
@@ -19,8 +20,9 @@ from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
 from rolecall.file_shapes.statuses import decide_active
 
 _LISTED = re.compile(
-    r"group|grps?$|role|team|apps?$|member|licen|entitle|orgs?$|organi[sz]ation|profil|permissionset|gruppe|rolle|grup"
-    rf"|ruol|perfi|groep|skupin|roller|групп|рол|角色|{without_accents('グループ|ロール')}",
+    r"group|grps?$|grpf$|role|team|cohort|accesslevels?$|apps?$|member|licen|entitle|orgs?$|organi[sz]ation|profil|permissionset|gruppe|rolle|grup"
+    rf"|ruol|perfi|groep|skupin|roller|групп|рол|角色|{without_accents('グループ|ロール|그룹|역할|ομάδ|ρόλο')}"
+    rf"|grub|csoport|{without_accents('szerepkör|ryhmä')}|rooli|ulog|груп",
     re.IGNORECASE,
 )
 _PLURAL = {
@@ -28,7 +30,7 @@ _PLURAL = {
     "groups", "roles", "teams", "memberof", "memberships", "usergroups", "assignedroles", "assignedgroups",
 }  # fmt: skip
 # Singular names of columns with groups. In a short list, the groups below them need not repeat.
-_SINGULAR = re.compile(r"(?:role|group|team|rolle|gruppe|groupprofile)(?:name)?$")
+_SINGULAR = re.compile(r"(?:role|group|team|rolle|gruppe|groupprofile|profile)(?:name|id)?$")
 _FEW_ROWS = 20
 # The score of a status that only its values indicate.
 _WEAK = 0.5
@@ -95,7 +97,8 @@ _FULL_NAMES = {
 
 def _full_name(view: View, employee: str) -> Profile | None:
     """Return the column with full names, other than the column of employee IDs."""
-    found = [each for each in view.profiles if _FULL_NAMES.intersection(names_of(each.header))]
+    known = _FULL_NAMES | TRANSLATED["Name"]
+    found = [each for each in view.profiles if known.intersection(names_of(each.header))]
     return next((each for each in found if each.header != employee and each.numbers < 1), None)
 
 
@@ -127,9 +130,16 @@ def find_users(view: View) -> list[Part]:
     if len(lists) > 1:
         rest = ", ".join(each.header for each in lists[1:])
         evidence.append(f"Memberships come from {lists[0].header} alone; {rest} is kept unchanged")
-    parts = [part, *(_listed_memberships(part, each) for each in lists[:1] if key)]
+    numbered = numbered_groups(everything)
+    if not lists and not numbered:
+        evidence += name_unread_lists(view, [meaning.header for meaning in fields.values()])
+    parts = [part]
+    if key and numbered:
+        parts.append(_numbered_memberships(everything, part, numbered))
+    elif key:
+        parts += [_listed_memberships(part, each) for each in lists[:1]]
     # Memberships contain these groups; as text of the account they would change with each membership.
-    part.ignore(each.header for each in lists[:1] if key)
+    part.ignore(numbered if key and numbered else [each.header for each in lists[:1] if key])
     for each in parts:
         each.skip_rows(*conditions)
         skip_groups(everything, each)
@@ -297,7 +307,8 @@ def _lists_groups(profile: Profile, fields: dict[str, Meaning]) -> bool:
     is_group = bool({"Group"} & assigned(meanings(Content.MEMBERSHIPS, [profile])).keys())
     repeats = len(profile.distinct) < len(profile.values)
     is_plural = _last_name(profile) in _PLURAL
-    is_few = len(profile.values) <= _FEW_ROWS and _SINGULAR.search(_last_name(profile)) is not None
+    is_singular = bool(_SINGULAR.search(_last_name(profile))) or _last_name(profile) in TRANSLATED["Group"]
+    is_few = len(profile.values) <= _FEW_ROWS and is_singular
     is_named = is_group and (repeats or is_plural or is_few or profile.distinguished_names > 0.5)
     return profile.separator is not None or (is_named and not profile.numbers)
 
@@ -309,6 +320,19 @@ def _is_default(profile: Profile) -> bool:
 
 def _last_name(profile: Profile) -> str:
     return (names_of(profile.header) or [""])[-1]
+
+
+def _numbered_memberships(view: View, users: Part, groups: list[str]) -> Part:
+    """Return the memberships of columns with one group each: the rest of the file is kept beside each of them."""
+    keep = [each.header for each in view.profiles if each.header not in groups]
+    shape: dict[str, Any] = {"unpivot": {"keep": keep, "headers": "Group", "cells": "Group"}}
+    fields: dict[str, Meaning] = {}
+    if "Username" in users.fields:
+        fields["Username"] = users.fields["Username"]
+    else:
+        shape["join"] = {"Username": users.shape["join"]["Username"]}
+    evidence = [f"{', '.join(groups[:3])} name one group of the account each"]
+    return Part(Content.MEMBERSHIPS, fields, shape, 0.7, evidence)
 
 
 def _listed_memberships(users: Part, groups: Profile) -> Part:
@@ -383,7 +407,9 @@ def _overlap(profile: Profile, named: set[str]) -> float:
 
 
 def is_about_users(view: View) -> bool:
-    """Return whether each row describes a person: there are several fields of people and a unique column."""
+    """Return whether each row describes another person: it has fields of people, and a unique column."""
+    if view.table.fill_down or _repeats_users(view, view.fields(Content.USERS)):
+        return False
     return len(about_people(view)) >= 3 and any(each.is_unique and each.is_filled for each in view.profiles)
 
 

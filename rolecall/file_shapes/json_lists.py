@@ -8,8 +8,9 @@ from typing import Any
 import msgspec
 
 from rolecall.application_imports.read.broken_file import BrokenFile
-from rolecall.application_imports.read.json_pages import PageSigns, list_of_pages, signs_of
+from rolecall.application_imports.read.json_pages import ENVELOPES, PageSigns, list_of_pages, signs_of
 from rolecall.application_imports.read.json_records import TOO_DEEP, inner_records, read_json
+from rolecall.core.json_paths import flattened, value_at
 from rolecall.core.text import fold
 from rolecall.file_shapes.sample import MOST_WHOLE, Sample
 from rolecall.file_shapes.sample_table import MOST_ROWS, SampleTable, Unreadable, from_records
@@ -20,6 +21,13 @@ WHOLE = "$"
 MOST_LISTS = 8
 _LOOKED_AT = 100
 _RECORD = re.compile(r"\}\s*,\s*\{")
+_LOGINS = {
+    "username", "userid", "login", "loginname", "userprincipalname", "samaccountname", "email", "emailaddress", "mail",
+}  # fmt: skip
+# Members of accounts, which a reference to one does not have.
+_DESCRIBED = {"active", "enabled", "disabled", "status", "state", "suspended", "first-name", "firstname", "first_name"}
+# Names of lists inside the only entry of another list, as remote procedure calls answer.
+_WRAPPED = set(ENVELOPES) - {"users", "members", "groups"}
 # Words for the kind of an entry.
 _KINDS = {"user", "group", "serviceaccount", "serviceprincipal", "app"}
 
@@ -90,26 +98,39 @@ def _sorted_lists(document: Any) -> dict[str, list[dict[str, Any]]]:
 
 
 def _inner_lists(records: Iterable[dict[str, Any]]) -> list[str]:
-    """Return the names of members that are lists of objects."""
+    """Return the names of members that are lists of objects, also of members one level deeper."""
     found = {
         name
         for record in records
-        for name, value in record.items()
+        for name, value in flattened(record, depth=1)
         if isinstance(value, list) and value and all(isinstance(each, dict) and len(each) > 1 for each in value)
     }
     return sorted(found)
 
 
 def _best(lists: Mapping[str, list[dict[str, Any]]]) -> str:
-    """Return the path of the first list, or of its inner list if its entries have a kind such as user or group."""
+    """Return the path of the first list, or of its inner list if that has a kind in each entry, or people."""
     if ACCOUNTS in lists:
         return ACCOUNTS
     first = next(iter(lists))
+    is_about_people = any(map(_names_person, lists[first][:_LOOKED_AT]))
     for path, records in lists.items():
         name = path.removeprefix(f"{first}[].").removesuffix("[]")
-        if path.startswith(f"{first}[].") and all(_has_kind(record[name]) for record in records):
+        entries = [value_at(record, name) for record in records] if path.startswith(f"{first}[].") else []
+        if entries and (all(map(_has_kind, entries)) or (not is_about_people and all(map(_is_described, entries)))):
             return path
     return first
+
+
+def _names_person(record: object) -> bool:
+    """Return whether an object has the login or the address of a person; a name alone may be that of a group."""
+    members = {fold(name).replace("-", "").replace("_", "") for name in record} if isinstance(record, dict) else set()
+    return bool(members & _LOGINS)
+
+
+def _is_described(entry: object) -> bool:
+    """Return whether an entry names a person and says more: the state of the account, or its name in parts."""
+    return _names_person(entry) and isinstance(entry, dict) and bool(_DESCRIBED & {fold(name) for name in entry})
 
 
 def _has_kind(entry: object) -> bool:
@@ -158,9 +179,17 @@ def _lists(document: Any, path: str = "", depth: int = 3) -> Iterator[tuple[str,
     if isinstance(document, list):
         if document and all(isinstance(each, dict) for each in document):
             yield path, document
+            if len(document) == 1 and path and not _is_named(document[0]):
+                inner = {name: value for name, value in document[0].items() if name.lower() in _WRAPPED}
+                yield from _lists(inner, f"{path}[0]", depth - 1)
     elif isinstance(document, dict) and depth:
         for name, value in document.items():
             yield from _lists(value, f"{path}.{name}" if path else name, depth - 1)
+
+
+def _is_named(record: dict[str, Any]) -> bool:
+    """Return whether an object is itself a person or a group, rather than an envelope."""
+    return _names_person(record) or any(fold(name) in ("name", "displayname", "id", "key") for name in record)
 
 
 def _is_record(document: Any) -> bool:

@@ -21,6 +21,7 @@ _SUBTOTAL = re.compile(
     r"(?:total|count)[ :=]{1,40}[\d.,]+$|(?:users|rows|records|members|accounts) ?[:=] {0,40}[\d.,]+$", re.IGNORECASE
 )
 _TOTAL = re.compile(r"(?:grand |report )?totals?\b|number of |count of ", re.IGNORECASE)
+_COUNT = re.compile(r"(?:sum|summe|gesamt|anzahl|suma|somma|totale?|nombre|aantal|razem|celkem)\b", re.IGNORECASE)
 _END = re.compile(r"end of (?:report|list|listing|file|data)|e n d +o f", re.IGNORECASE)
 _NUMBER = re.compile(r"[\d.,% ]{1,40}")
 _RULES = ("--", "==", "+-", "+=")
@@ -43,18 +44,38 @@ def find_rows(
     last = [row for row in last if row not in above]
     footers = _find_footers(last, len(header), header[0] or "Column 1")
     totals = _find_totals([row for row in last if not footers or not _is_short(row, len(header))])
+    late = _find_late_totals(header, last)
     pages = [each for each in _page_breaks(header, above, below) if each not in footers]
     ends = [row for row in last if _is_short(row, len(header)) or _END.search(" ".join(row)) or _is_total(row)]
     texts = {row[0].strip() for row in ends if footers}.union(totals)
     conditions = [msgspec.convert(each, RowCondition) for each in pages]
     rows = [row for row in below if row[0].strip() not in texts and not any(c.matches(row[0]) for c in conditions)]
+    rows = [row for row in rows if not any(_has(row, header, each) for each in late)]
     evidence = []
     if pages:
         evidence.append(f"Lines between the rows repeat the header or the title and are left out: {_named(pages)}")
     shown = ", ".join(" ".join(text.split()) for text in sorted(texts))
     if footers:
         evidence.append(f"The last lines are no rows and are left out: {shown[:80]}")
-    return RowsBelow(rows, totals, [*footers, *pages], evidence)
+    if late:
+        evidence.append(f"The last line is a total and is left out: {_named(late)}")
+    return RowsBelow(rows, totals, [*footers, *pages, *late], evidence)
+
+
+def _find_late_totals(header: Sequence[str], last: Sequence[list[str]]) -> list[dict[str, Any]]:
+    """Return the condition for a total in the last line whose text is below another column than the first."""
+    rows = [row for row in last if any(cell.strip() for cell in row)]
+    filled = [(n, cell.strip()) for n, cell in enumerate(rows[-1]) if cell.strip()] if rows else []
+    at, text = filled[0] if filled else (0, "")
+    is_counted = all(_NUMBER.fullmatch(cell) for _, cell in filled[1:])
+    if not 0 < at < len(header) or not header[at] or not is_counted or not (_TOTAL.match(text) or _COUNT.match(text)):
+        return []
+    return [without_total(header[at], text)]
+
+
+def _has(row: Sequence[str], header: Sequence[str], condition: dict[str, Any]) -> bool:
+    at = header.index(condition["column"])
+    return not row[0].strip() and at < len(row) and msgspec.convert(condition, RowCondition).matches(row[at])
 
 
 def _page_breaks(

@@ -36,6 +36,8 @@ _ROLE = re.compile(
 # The key of an answer that says what the headers of a matrix are, and the labels of its values.
 HEADERS_ACROSS = "unpivot.headers"
 _HOLDERS = {"Username": "Users", "Group": "Groups or roles"}
+# Fields of people beside a name.
+_OF_PEOPLE = {"Department", "Title", "Office", "Employee ID", "Email", "Supervisor ID", "Company", "Division"}
 # Headers of tables that pair users with roles, even if each user has only one role.
 GRANTED = {"agrname", "grantedrole"}
 
@@ -71,6 +73,7 @@ def _matrix(
         if turned := _with_people_across(first, headers, keep=[each.header for each in others]):
             return [turned]
         fields["Username"] = Meaning(first.header, "Username", 0.5, "it names the rows of a matrix")
+    _use_people(view, fields, others)
     across = _across(ticked) if "Permission" in fields else "Permission"
     fields = {field: meaning for field, meaning in fields.items() if field not in (across, "Access")}
     if across == "Permission" and {"Username", "Group"} <= fields.keys():
@@ -99,6 +102,24 @@ def _matrix(
         section, name = f"{{Permission|before({separator})}}", f"{{Permission|after({separator})}}"
         part.shape.setdefault("join", {}).update({"Section": section, "Permission": name})
     return [part, *users]
+
+
+def _use_people(view: View, fields: dict[str, Meaning], others: list[Profile]) -> None:
+    """Read the rows as users if `Name` has names of people, beside their department or title."""
+    named = fields.get("Group")
+    if named is None or "Username" in fields or names_of(named.header)[:1] != ["name"]:
+        return
+    headers = {each.header for each in others} - {named.header}
+    about = view.fields(Content.IDENTITIES)
+    is_employed = any(field in _OF_PEOPLE and each.header in headers for field, each in about.items())
+    if not is_employed or view.by_header[named.header].names < 1:
+        return
+    del fields["Group"]
+    logins = [each for each in others if each.is_unique and each.is_filled and each.is_login]
+    holder = logins[0].header if logins else named.header
+    fields["Username"] = Meaning(
+        holder, "Username", 0.5, f"it names the rows of a matrix, as {named.header} does people"
+    )
 
 
 def _are_grants(view: View, columns: list[Profile]) -> bool:

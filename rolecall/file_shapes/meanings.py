@@ -12,6 +12,7 @@ from rolecall.file_shapes.header_names import (
     ends_feature,
     is_flag,
     is_link,
+    is_name_of_person,
     known_for,
     known_for_others,
     names_of,
@@ -22,6 +23,8 @@ from rolecall.file_shapes.profiles import Profile
 
 _CERTAIN = 0.9
 _MOST_CODES = 4
+# The score of a rare word for a field, however long the list of them is.
+_LEAST_KNOWN = 0.55
 
 
 class Meaning(msgspec.Struct, frozen=True):
@@ -57,8 +60,8 @@ def _meanings(content: Content, profile: Profile) -> Iterable[Meaning]:
     for field, words in WORDS[content].items():
         known = words.split(",")
         for at, name in enumerate(names):
-            if name in known:
-                score = 1 - known.index(name) * 0.008 - at * 0.05
+            if name in known and not (field == "Group" and is_name_of_person(profile.header)):
+                score = max(1 - known.index(name) * 0.008, _LEAST_KNOWN) - at * 0.05
                 yield _judged(Meaning(profile.header, field, score, f"its header says {field}"), profile)
                 break
         else:

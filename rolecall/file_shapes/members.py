@@ -1,9 +1,8 @@
 """Recognize records of groups with an inner list of members, each with its kind."""
 
-from typing import Any
-
 from rolecall.applications.model import Content
 from rolecall.core.text import fold
+from rolecall.file_shapes.held import with_users
 from rolecall.file_shapes.kinds import kind_column
 from rolecall.file_shapes.meanings import Meaning
 from rolecall.file_shapes.parts import Part, View
@@ -12,44 +11,46 @@ from rolecall.file_shapes.profiles import Profile
 _LISTS = ("members", "users", "memberships")
 _GROUP_NAMES = ("displayname", "name", "groupname", "cn", "title", "id")
 _MEMBER_NAMES = (
-    "username",
-    "userprincipalname",
-    "login",
-    "email",
-    "mail",
-    "display",
-    "displayname",
-    "name",
-    "value",
-    "id",
-)
+    "username", "userprincipalname", "login", "email", "mail", "emailaddress", "display", "displayname", "name",
+    "value", "id",
+)  # fmt: skip
 _ABOUT_MEMBERS = {"type", "kind", "$ref", "ref", "objectid", "upn", "samaccountname", "@odata.type", "objecttype"}
+# What a list of accounts says about each, beside its names.
+_STATES = {"active", "enabled", "disabled", "status", "state", "suspended", "key", "self", "timezone"}
 
 
 def find_inner_members(view: View) -> list[Part]:
     """Return the groups and their memberships; leave out members that are groups."""
     outer, _, inner = (view.table.records or "").rpartition("[].")
     name = inner.removesuffix("[]")
-    if not outer or name.lower() not in _LISTS:
+    if not outer or not any(step in _LISTS for step in name.lower().split(".")):
         return []
     prefix = f"{name}."
     group = _named(view, _GROUP_NAMES, "")
-    member = _named(view, _MEMBER_NAMES, prefix)
+    member = _login(view, prefix) or _named(view, _MEMBER_NAMES, prefix)
     inner_names = {fold(each.header.removeprefix(prefix)) for each in view.profiles if each.header.startswith(prefix)}
     # Members with other attributes, such as rights, hold permissions: other rules read those.
-    if group is None or member is None or not inner_names <= {*_MEMBER_NAMES, *_ABOUT_MEMBERS}:
+    if group is None or member is None or not inner_names <= {*_MEMBER_NAMES, *_ABOUT_MEMBERS, *_STATES}:
         return []
     why = f"each record of {outer} lists its {name}"
     naming = Meaning(group.header, "Group", 0.85, why)
     listing = Part(Content.GROUPS, {"Group": naming}, {"records": outer, "ignore": [name]}, 0.8, [why])
     fields = {"Username": Meaning(member.header, "Username", 0.8, why), "Group": naming}
-    shape: dict[str, Any] = {"deriveUsers": True}
-    pairs = Part(Content.MEMBERSHIPS, fields, shape, 0.8, [f"{member.header} names the members of {group.header}"])
+    pairs = Part(Content.MEMBERSHIPS, fields, {}, 0.8, [f"{member.header} names the members of {group.header}"])
     kinds = kind_column(view)
     if kinds and kinds.header.startswith(prefix) and kinds.groups:
         pairs.skip_rows({"column": kinds.header, "is": kinds.groups})
         pairs.evidence.append(f"Members whose {kinds.header} is {', '.join(kinds.groups)} are groups and are left out")
+    if inner_names & _STATES:
+        return [listing, *with_users(view, pairs)]
+    pairs.shape["deriveUsers"] = True
     return [listing, pairs]
+
+
+def _login(view: View, prefix: str) -> Profile | None:
+    """Return the column `name` of members if it has logins: single words in small letters."""
+    column = view.by_header.get(f"{prefix}name")
+    return column if column and column.is_login and all(value.islower() for value in column.distinct) else None
 
 
 def _named(view: View, names: tuple[str, ...], prefix: str) -> Profile | None:

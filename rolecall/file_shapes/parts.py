@@ -1,7 +1,7 @@
 """Define the proposal for one content of a file, and the view of the file that the rules use."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -16,6 +16,12 @@ from rolecall.file_shapes.shapes import OpenQuestion
 _FEW = 0.2
 _GUESSED = 0.45
 _OTHERWISE = re.compile(r"\|or\((.*)\)\}$")
+# A name and a login in brackets, as in Ada Byron (abyron).
+_BEHIND_NAME = {
+    "()": r"[^\W\d][^@(]* \([^\s()]+\)",
+    "<>": r"[^\W\d][^@<]* <[^\s<>]+>",
+    "[]": r"[^\W\d][^@\[]* \[[^\s\[\]]+\]",
+}
 _PREFIXED = re.compile(r"[A-Za-z_]+:(?=[^\s/])")
 
 
@@ -124,6 +130,18 @@ def without_prefix(view: View, fields: dict[str, Meaning], shape: dict[str, Any]
         fields.pop("Username")
         shape.setdefault("join", {})["Username"] = f"{{{holder.header}|after(:)}}"
         evidence.append(f"{holder.header} begins with a kind, such as {values[0]}: the name follows the colon")
+    elif filters := login_behind_name(values):
+        fields.pop("Username")
+        shape.setdefault("join", {})["Username"] = f"{{{holder.header}{filters}}}"
+        evidence.append(f"{holder.header} has the login behind the name, such as {values[0]}")
+
+
+def login_behind_name(values: Sequence[str]) -> str:
+    """Return the filters that read the login of members written as `Ada Byron (abyron)`, or nothing."""
+    for brackets, pattern in _BEHIND_NAME.items():
+        if values and all(re.fullmatch(pattern, value) for value in values):
+            return f"|after({brackets[0]})|before({brackets[1]})"
+    return ""
 
 
 def separated_by(separator: str) -> str:

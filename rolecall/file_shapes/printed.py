@@ -78,7 +78,8 @@ def _aligned_header(lines: Sequence[str], chosen: int | None) -> int | None:
     top = [n for n in range(min(_MOST_TITLES, len(lines))) if lines[n].strip()]
     for n in top:
         below = lines[n + 1] if n + 1 < len(lines) else ""
-        if aligned.is_rule(below) and 1 < len(aligned.columns_of(lines[n], below).starts) < _MOST_COLUMNS:
+        columns = aligned.columns_of(lines[n], below)
+        if columns.is_ruled and len(columns.starts) < _MOST_COLUMNS:
             return n + 1
     starts = {n: aligned.columns_of(lines[n], "").starts for n in top}
     # A title such as USER LIST   PAGE 1 also has a known word, but its columns do not fit the rows.

@@ -26,6 +26,8 @@ _WRITTEN_DATE = re.compile(
 _DATE = re.compile(r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}|\d{8}$")
 # Separators of lists inside a cell; those that are rare in text first.
 SEPARATORS = (";", "|", "#", "\n", ",")
+# A text that says that an account is locked, such as `Locked by administrator`.
+LOCK = re.compile(r"(?<!un)(?<!b)(?<!not )lock|(?<!nicht )(?<!ent)(?:ge)?sperr|verrouill", re.IGNORECASE)
 _MOST_LISTED = 200
 _ENOUGH = 0.8
 
@@ -105,8 +107,8 @@ class Profile:
 
     @cached_property
     def is_lock(self) -> bool:
-        """Return whether the column says which accounts are locked, in words or as numbers."""
-        return self.numbers == 1 or all(fold(value) in LOCKED for value in self.distinct)
+        """Return whether the column says which accounts are locked, in words, as numbers or by texts."""
+        return self.numbers == 1 or all(fold(value) in LOCKED or LOCK.search(value) for value in self.distinct)
 
     @cached_property
     def ticks(self) -> bool:

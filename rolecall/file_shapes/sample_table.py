@@ -138,6 +138,7 @@ def _paths_into(name: str, entries: list[Any]) -> list[str]:
         named = [str(each.get(members["name"])) for each in entries if isinstance(each, dict)]
         return [f"{name}[{members['name']}={each}].{members['value']}" for each in named if _PLAIN.fullmatch(each)]
     inner = next((members[key] for key in _NAMING if key in members), None)
+    inner = inner or next((key for key, value in entries[0].items() if isinstance(value, str) and "@" in value), None)
     if inner is None:
         return []
     if "mail" in name.lower() or "phone" in name.lower() or "address" in name.lower():

@@ -58,7 +58,9 @@ def _ask_for_state(view: View, part: Part) -> None:
     for column in view.profiles:
         words = [fold(word) for word in column.distinct]
         is_unknown = column.header not in taken and not is_known_header(column.header)
-        if not is_unknown or len(words) != _YES_AND_NO or not {*words} <= YES_NO.keys() - _ENGLISH:
+        # Among headers in another language, Y and N say as little as words do.
+        known = YES_NO.keys() - (_ENGLISH if column.header.isascii() else ())
+        if not is_unknown or len(words) != _YES_AND_NO or not {*words} <= known:
             continue
         yes = next((word for word in column.distinct if YES_NO[fold(word)]), column.distinct[0])
         text = f"No column says who is active. Does {column.header}?"

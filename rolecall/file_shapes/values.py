@@ -134,6 +134,9 @@ def _add_locks(view: View, part: Part) -> None:
         if column.numbers == 1 and any(fold(word) not in WORDS["Locked"] for word in column.distinct):
             # SAP writes the reasons for a lock as a number; 0 means not locked.
             values["Locked"] = {"0": "No", ANY_OTHER: "Yes"}
+        elif reasons := [word for word in column.distinct if fold(word) not in WORDS["Locked"]]:
+            values["Locked"] = {**dict.fromkeys(reasons, "Yes"), **({} if column.is_filled else {ANY_OTHER: "Yes"})}
+            part.evidence.append(f"{locked.header} says why accounts are locked: {', '.join(reasons)[:80]}")
     active = part.source("Active") if part.content == Content.USERS and locked is None else None
     words = [word for word in view.by_header[active].distinct if _LOCKED.search(word)] if active else []
     if active and words:

@@ -42,9 +42,13 @@ def is_boxed(line: str) -> bool:
 
 
 def columns_of(header: str, below: str) -> Columns:
-    """Find where columns begin: at the dashes below the header, or at its titles, two spaces apart."""
-    if is_rule(below):
-        return Columns([match.start() for match in _DASHES.finditer(below.expandtabs())], is_ruled=True)
+    """Find where columns begin: at the dashes below the header, or at its titles, two spaces apart.
+
+    One unbroken line of dashes only separates the header from the rows.
+    """
+    dashes = [match.start() for match in _DASHES.finditer(below.expandtabs())] if is_rule(below) else []
+    if len(dashes) > 1:
+        return Columns(dashes, is_ruled=True)
     return Columns([match.start() for match in _TITLE.finditer(header.expandtabs())], is_ruled=False)
 
 

@@ -181,8 +181,9 @@ class ShapedTable:
         self.headers = [self.headers[int(position)] for position in index[1:]]
         renamed = {position: str(i) for i, position in enumerate(index[1:])}
         self.frame = frame.select("line", *(pl.col(old).alias(new) for old, new in renamed.items()), headers, cell)
-        for field, source in ((matrix.headers, "header"), (matrix.cells, "cell")):
-            self.make(field, pl.col(source))
+        if matrix.headers != matrix.cells:
+            self.make(matrix.headers, pl.col("header"))
+        self.make(matrix.cells, pl.col("cell"))
         self.frame = self.frame.drop("header", "cell")
 
     def join(self, patterns: Mapping[str, str]) -> None:
