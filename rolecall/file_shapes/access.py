@@ -79,7 +79,7 @@ def find_groups_with_members(view: View) -> list[Part]:
         return []
     # In LDIF a list with one member looks like a plain attribute.
     separator = members.separator or (JSON if view.table.format == "LDIF" else None)
-    if separator is None:
+    if separator is None or (separator == "," and _are_whole_names(naming, members)):
         return []
     if bindings := find_bindings(naming, members, separator):
         return [read_conditions(view, bindings)]
@@ -105,6 +105,12 @@ def find_groups_with_members(view: View) -> list[Part]:
     if people_in(everything)[1]:
         return [listing, *_with_people(everything, pairs, members)]
     return [listing, pairs]
+
+
+def _are_whole_names(naming: Profile, members: Profile) -> bool:
+    """Return whether each cell is one member, such as `Byron, Ada [abyron]`, and no list of two."""
+    is_one = all(cell.count(",") == 1 for cell in members.values)
+    return is_one and bool(login_behind_name(members.values) or not naming.is_unique)
 
 
 def _with_people(view: View, pairs: Part, members: Profile) -> list[Part]:
