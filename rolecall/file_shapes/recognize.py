@@ -82,7 +82,7 @@ _TEXTS = {
     "Get-LocalGroupMember or Get-ADUser with Export-Csv",
     r"^%?[\w.-]{1,64}[ \t]{1,40}ALL[ \t]{0,9}=[ \t]{0,9}\(": "a list of sudo rules; export the members of the groups "
     "that they name",
-    r"^username [^\s]{1,64} (?:privilege|secret|password) ": "the configuration of a network device, which holds "
+    r"^username [^\s]{1,64} (?:privilege|secret|password) ": "the configuration of a network device, which contains "
     "secrets; export its accounts as CSV",
     r"^config system admin": "the configuration of a firewall, which contains secrets; export its accounts as CSV",
     r"^(?:local|host|hostssl|hostnossl)[ \t]{1,40}\S{1,200}[ \t]{1,40}\S{1,200}[ \t][^\n]{0,300}"
