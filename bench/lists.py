@@ -262,7 +262,8 @@ async def _switch(db: psycopg.AsyncConnection, state: str) -> None:
 
 async def run(urls: dict[str, str]) -> bool:
     pairs = list(zip(await cases(urls["big"]), await cases(urls["small"]), strict=True))
-    # Write in another database: transaction ids are server-wide, and `reading` expects one backend in its own.
+    # Write to another database: transaction ids are shared by the server, and `reading` needs a database with one
+    # backend.
     elsewhere = psycopg.conninfo.make_conninfo(urls["big"], dbname="postgres")
     async with (
         await psycopg.AsyncConnection.connect(elsewhere, autocommit=True) as writer,

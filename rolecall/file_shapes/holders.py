@@ -29,7 +29,7 @@ _PLURAL = {
     "gruppen", "rollen", "groupes", "grupos", "gruppi",
     "groups", "roles", "teams", "memberof", "memberships", "usergroups", "assignedroles", "assignedgroups",
 }  # fmt: skip
-# Singular names of columns with groups. In a short list, the groups below them need not repeat.
+# Singular headers of columns with groups. In a short list, their values are groups even if none repeats.
 _SINGULAR = re.compile(r"(?:role|group|team|rolle|gruppe|groupprofile|profile)(?:name|id)?$")
 _FEW_ROWS = 20
 # The score of a status that only its values indicate.

@@ -76,7 +76,7 @@ def decoded(sample: Sample, encoding: str | None = None) -> tuple[str, str | Non
     return text, encoding
 
 
-# Texts that are not tables: what they are, by a pattern for one of their lines.
+# Descriptions of texts that are not tables, by a pattern for one of their lines.
 _TEXTS = {
     r"^The command completed successfully": "the output of net user or net localgroup; use Get-LocalUser, "
     "Get-LocalGroupMember or Get-ADUser with Export-Csv",

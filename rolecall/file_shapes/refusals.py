@@ -34,7 +34,7 @@ def check_is_about_access(view: View) -> None:
     if is_listed and not any(map(is_about_person, view.table.headers)) and not _names_access(view):
         named = ", ".join(each.header for each in money[:3])
         raise Unreadable(
-            f"no column is about accounts or access, but {named} about business; export a list of accounts"
+            f"no column is about accounts or access; {named} look like business data; export a list of accounts"
         )
 
 
