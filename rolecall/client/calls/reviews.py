@@ -68,7 +68,7 @@ def check_population(review_id: Id) -> Call[answers.PopulationCheck]:
 
 
 def close_review(review_id: Id, *, confirm: bool = False) -> Call[answers.Review]:
-    """Close a review after its due date; `confirm` a close that would flag many accounts."""
+    """Close a review after its due date; `confirm` is required if that would flag many accounts."""
     return describe.post(answers.Review, "/api/reviews/{}/close", review_id, confirm=confirm)
 
 
