@@ -44,7 +44,7 @@ class Work(msgspec.Struct, frozen=True):
 
 @contextmanager
 def a_receiver(receive: Callable[[Connection], None]) -> Iterator[Connection]:
-    """Run the receiver in a process of its own; yield the connection to it."""
+    """Run the receiver in its own process; yield the connection to it."""
     spawn = multiprocessing.get_context("spawn")
     here, there = spawn.Pipe()
     receiver = spawn.Process(target=receive, args=(there,), daemon=True)

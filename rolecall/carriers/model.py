@@ -46,7 +46,7 @@ class RemovalWay(StrEnum):
 
 
 class MemberValue(StrEnum):
-    """What a group's member attribute contains."""
+    """The content of the member attribute of a group: DNs or usernames."""
 
     DN = "DN"
     USERNAME = "Username"

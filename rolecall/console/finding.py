@@ -121,7 +121,7 @@ async def _search(db: Db, words: str, sight: _Sight | None) -> list[SearchResult
 
 
 async def _configured(db: Db, words: str) -> list[SearchResult]:
-    """Find records by any part of their names, for kinds of which a company has few records."""
+    """Find records of kinds with few records, such as applications, by any part of their names."""
     if not words:
         return []
     rows = await fetch_rows(

@@ -1,4 +1,4 @@
-"""List records for select fields, of kinds of which a company has few."""
+"""List the records of a kind for select fields. Each kind has only a few records."""
 
 from enum import StrEnum
 

@@ -160,7 +160,7 @@ def _check_one_table(header: Sequence[str], below: Numbered) -> None:
         is_header = len(cells) > 1 and cells != header and known_words(cells) == len(cells)
         if is_header and not set(cells) & set(header) and not _has_values(row, [other for _, other in below]):
             text = f"line {line} looks like the header of a second table ({', '.join(cells[:3])})"
-            raise Unreadable(f"{text}; save each table as a file of its own")
+            raise Unreadable(f"{text}; save each table as a separate file")
 
 
 def _check_repeats(line: int, header: Sequence[str]) -> None:

@@ -115,7 +115,7 @@ def find_users(view: View) -> list[Part]:
     everything, view = view, people_among(view)
     fields = view.fields(Content.USERS)
     shape: dict[str, Any] = {}
-    evidence = [f"Entries that are no people are left out: {left_out:,} in the sample"] if left_out else []
+    evidence = [f"Entries that are not people are left out: {left_out:,} in the sample"] if left_out else []
     _prefer_login(view, fields)
     _prefer_address(view, fields)
     key = choose_username(view, fields, shape, evidence)

@@ -56,7 +56,7 @@ def find_rows(
         evidence.append(f"Lines between the rows repeat the header or the title and are left out: {_named(pages)}")
     shown = ", ".join(" ".join(text.split()) for text in sorted(texts))
     if footers:
-        evidence.append(f"The last lines are no rows and are left out: {shown[:80]}")
+        evidence.append(f"The last lines are not rows and are left out: {shown[:80]}")
     if late:
         evidence.append(f"The last line is a total and is left out: {_named(late)}")
     return RowsBelow(rows, totals, [*footers, *pages, *late], evidence)

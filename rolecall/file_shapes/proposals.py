@@ -138,7 +138,7 @@ def _not_read(others: Sequence[ReadFile], sheets: Sequence[str]) -> list[str]:
         return []
     lists = [f"{_place(each)} ({len(each.view.table.rows):,})" for each in others if each.view and not sheets]
     named = ", ".join([*lists, *(f"sheet {name}" for name in sheets)])
-    return [f"Not read: {named}. Choose another one to read it instead, or import it as an application of its own"]
+    return [f"Not read: {named}. Choose another one to read it instead, or import it as a separate application"]
 
 
 def _inner_lists(found: SampleTable) -> list[str]:
@@ -271,7 +271,7 @@ def _groups(files: Sequence[ReadFile]) -> list[dict[str, Any]]:
             file.group = known["name"]
         else:
             file.problem = (
-                f"another file has {content} already, in other columns; import it as an application of its own, "
+                f"another file has {content} already, in other columns; import it as a separate application, "
                 "or give both files the same columns"
             )
     return list(groups.values())
@@ -323,7 +323,7 @@ def _without_aliases(columns: dict[str, str]) -> dict[str, str]:
     return {header: field for header, field in columns.items() if same_header(header) not in names[field]}
 
 
-# What is shown
+# Build the response.
 
 
 def _shown(file: ReadFile) -> FileProposal:

@@ -24,7 +24,7 @@ def find_payload(view: View) -> list[Part]:
     users = Part(Content.USERS, fields, {}, 0.9, [f"{ACCOUNTS} has the accounts: {why}"])
     users.ignore(each.header for each in view.profiles if not each.header.startswith("local_users."))
     if _ROLES in view.table.choices:
-        users.evidence.append(f"Not read: {_ROLES}, the roles of the accounts. Import them from a file of their own")
+        users.evidence.append(f"Not read: {_ROLES}, the roles of the accounts. Import them from a separate file")
     parts = [users]
     if groups := view.by_header.get("local_users.groups"):
         users.ignore([groups.header])

@@ -181,7 +181,7 @@ class SourceConnection(Protocol):
 
 
 class SourceAccess(msgspec.Struct, frozen=True):
-    """What a connection needs: the source, its secret and the limits of this service."""
+    """The parameters of a connection: the source, its secret and the limits of this service."""
 
     source: Source
     secret: str

@@ -91,7 +91,7 @@ def _permission(row: tuple[str, ...]) -> list[str]:
         ),
         (
             "username,name\nada,Ada Byron\nbob,Bob Kahn\n\ngroup,description\nstaff,All staff\n",
-            "line 5 looks like the header of a second table (group, description); save each table as a file of its own",
+            "line 5 looks like the header of a second table (group, description); save each table as a separate file",
         ),
     ],
     ids=[

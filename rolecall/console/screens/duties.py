@@ -40,7 +40,7 @@ _MOST_SHOWN = 10
 # The suffix of the picker's fields. With a suffix, the fields for groups and for permissions have different names.
 _PICKER = ".1"
 TABS = ("contents", "simulation")
-# What a rule does with a request that would create a conflict.
+# Labels for what a rule does with a request that would create a conflict.
 RESPONSES = {
     RuleResponse.WARN: "Show a warning",
     RuleResponse.APPROVE: "Require the owner's approval",
