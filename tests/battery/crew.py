@@ -238,7 +238,7 @@ class Crew(Generic[S]):
         moves = sum(map(len, self.decisions.values()))
         return (
             f"{writes + moves:,} acknowledged writes ({moves:,} of them moves), 0 lost, 0 doubled; "
-            f"{len(self.files)} imports ({interrupted} given up after three interruptions), {events:,} deliveries "
+            f"{len(self.files)} imports ({interrupted} given up with a reason), {events:,} deliveries "
             f"({doubled} repeated after an unknown outcome), {chain['count']:,} audit entries, every chain whole"
         )
 
@@ -277,7 +277,8 @@ class Crew(Generic[S]):
         interrupted = 0
         for id, digest in self.files.items():
             status, locations, digests, last = found[id]
-            if status == "Failed" and "interrupted" in last:
+            # An import fails if it was interrupted three times, or if its source is away when it is fetched.
+            if status == "Failed" and ("interrupted" in last or f"{self.export} cannot be read" in last):
                 interrupted += 1
                 continue
             assert status == "Finished", (id, status, last)
