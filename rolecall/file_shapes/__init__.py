@@ -15,7 +15,8 @@ header_words.py the words of headers for each field; header_languages.py has oth
 header_names.py the names and words in a header
 meanings.py     score which field a column contains
 parts.py        one content of a file, and the view of a file that the rules use
-holders.py      rules for files about people: accounts, or the people of an HR system
+holders.py      rules for files about accounts
+people.py       the people of an HR system
 access.py       rules for files about access: groups, memberships, permissions, matrices
 kinds.py        columns that name both users and groups
 directory.py    people and groups of a directory export

@@ -5,7 +5,7 @@ from typing import Any
 
 from rolecall.applications.model import Content
 from rolecall.core.secret_names import looks_secret
-from rolecall.file_shapes import access, holders, matrices, members, veza
+from rolecall.file_shapes import access, holders, matrices, members, people, veza
 from rolecall.file_shapes.directory import end_by_role
 from rolecall.file_shapes.headers import NO_HEADER
 from rolecall.file_shapes.last_lines import without_total
@@ -30,7 +30,7 @@ def parts_of(view: View, content: Content | None = None) -> list[Part]:
 
 _RULES: tuple[Callable[[View], list[Part]], ...] = (
     veza.find_payload,
-    holders.find_people,
+    people.find_people,
     matrices.find_matrix,
     access.find_postgres_roles,
     access.find_sap_authorizations,

@@ -1,4 +1,4 @@
-"""Recognize files about people: the accounts of a system, or the people of an HR system."""
+"""Recognize files about the accounts of a system."""
 
 import re
 from collections.abc import Sequence
@@ -8,7 +8,6 @@ from rolecall.applications.model import Content, same_header
 from rolecall.core.secret_names import looks_secret
 from rolecall.core.text import fold, without_accents
 from rolecall.file_shapes.directory import people_in
-from rolecall.file_shapes.ending import end_after, ended_beside
 from rolecall.file_shapes.groups_held import name_unread_lists, numbered_groups, skip_no_groups
 from rolecall.file_shapes.header_languages import TRANSLATED
 from rolecall.file_shapes.header_names import is_link, names_of, words_of
@@ -43,69 +42,7 @@ _LOGIN = re.compile(r"[\w.$-]{1,64}(?:\\[\w.$-]{1,64})?")
 # Fields that logins are made of, and how many letters of a word must match.
 _NAMED = ("Name", "First Name", "Last Name", "Email")
 _BEGINNING, _LEAST_PEOPLE, _NEARLY_ALL = 3, 2, 0.8
-_CODED = re.compile(r"\w+#\S")
 PERSON = {"Name", "First Name", "Last Name", "Email", "Employee ID", "Active", "Last Login", "Password Changed"}
-# Fields that only HR systems have.
-_EMPLOYED = {"Created", "Type", "Supervisor ID", "Office", "Title"}
-
-
-def find_people(view: View) -> list[Part]:
-    """Recognize the people of an HR system: an employee ID, a name, and fields that only HR systems have."""
-    fields = view.fields(Content.IDENTITIES)
-    login = view.fields(Content.USERS).get("Username")
-    employee = fields.get("Employee ID")
-    if employee is None or (login and login.score > _CERTAIN):
-        return []
-    if not (view.by_header[employee.header].is_unique and view.by_header[employee.header].is_filled):
-        return []
-    users = view.fields(Content.USERS)
-    if "Last Login" in users and users["Last Login"].score > _WEAK:
-        # A last login shows accounts of a system, not people of an HR system.
-        return []
-    employed = {field for field in _EMPLOYED & fields.keys() if view.by_header[fields[field].header].values}
-    if not {"Created", "Type", "Supervisor ID"} & employed and len(employed) < 2:
-        return []
-    shape: dict[str, Any] = {}
-    full = _full_name(view, employee.header)
-    if not {"First Name", "Last Name"} <= fields.keys():
-        if full is None:
-            return []
-        shape["join"] = {"First Name": f"{{{full.header}|first}}", "Last Name": f"{{{full.header}|last}}"}
-        fields = {field: meaning for field, meaning in fields.items() if field not in shape["join"]}
-    if (above := fields.get("Supervisor ID")) and not _names_people(view, above.header, employee.header):
-        del fields["Supervisor ID"]
-    evidence = [f"{employee.header} is unique, and an HR system knows {', '.join(sorted(employed))}"]
-    part = Part(Content.IDENTITIES, fields, shape, 0.75, evidence)
-    if title := fields.get("Title"):
-        values = view.by_header[title.header].distinct
-        if values and all(_CODED.match(value) for value in values):
-            fields.pop("Title")
-            shape.setdefault("join", {})["Title"] = f"{{{title.header}|after(#)}}"
-            evidence.append(f"{title.header} begins with a code: the title follows the #")
-    if status := fields.get("Status"):
-        ended_beside(view, part, "Status", status.header)
-    else:
-        end_after(view, part, "Status")
-    return [part]
-
-
-_FULL_NAMES = {
-    "name", "fullname", "displayname", "employeename", "worker", "employee", "personname", "lastnamefirstname",
-    "firstnamelastname", "lastfirst", "namelastfirst",
-}  # fmt: skip
-
-
-def _full_name(view: View, employee: str) -> Profile | None:
-    """Return the column with full names, other than the column of employee IDs."""
-    known = _FULL_NAMES | TRANSLATED["Name"]
-    found = [each for each in view.profiles if known.intersection(names_of(each.header))]
-    return next((each for each in found if each.header != employee and each.numbers < 1), None)
-
-
-def _names_people(view: View, column: str, employee: str) -> bool:
-    """Return whether a column refers to people by employee IDs of the same file, rather than by their names."""
-    values = set(view.by_header[column].distinct)
-    return not values or len(values.intersection(view.by_header[employee].distinct)) > len(values) / 2
 
 
 def find_users(view: View) -> list[Part]:
