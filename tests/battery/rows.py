@@ -148,8 +148,6 @@ ROWS = [
         "0 acknowledged writes lost, 0 moves doubled, only retryable answers, ready within 10 s of a promotion",
         ("tests/battery/test_hosts.py",),
         full={"ROLECALL_HOST_FAULTS": "200"},
-        ci={"ROLECALL_HOST_FAULTS": "10", "ROLECALL_READY_WITHIN_SECONDS": "60"},
-        ci_seconds=120,
     ),
     Row(
         "fuzz",
