@@ -1,4 +1,4 @@
-"""Access reviews: items taken from pinned imports, decided by independent reviewers, removals proven by imports.
+"""Access reviews: independent reviewers decide about imported access; later imports prove that access was removed.
 
 model, shapes, bodies, queries, routes            reviews and their items; item_queries.py lists items
 actions.py, opening.py, closing.py                draft, preview, open, close, complete and cancel a review
@@ -7,7 +7,7 @@ reviewers.py, permitted.py, facts.py              who decides, who may decide, a
 deciding.py, moving.py, submitting.py             decide items, give them to other reviewers, sign decisions
 remediating.py, accepting.py                      requests that carry decisions out; accepted risks
 comparing.py, following.py, unexplained.py        what the worker does after imports, requests and due dates
-changes.py, steps.py, events.py                   records: by the service, by people, for webhooks and notifications
-templates.py, coverage.py, quality.py             reviews that repeat, reviewed applications, how reviewers decide
+changes.py, steps.py, events.py                   records of changes by the service, of steps by people, and of events
+templates.py, coverage.py, quality.py             repeating reviews, last reviews of applications, how reviewers decide
 workspace.py, new_access.py, reason_lists.py      what the workspace of a reviewer shows
 """

@@ -23,7 +23,7 @@ from rolecall.tokens.queries import own_id
 async def accept(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> ReviewItemDetail:
     """Keep flagged access until a date, with a reason.
 
-    The item stays flagged, but no longer keeps its review from completing.
+    The item stays flagged, but its review can be completed.
     """
     # Lock the review before its item, as submitting does, to avoid deadlocks.
     review = await queries.plan_of(db, await item_queries.review_of(db, id), lock=True)
@@ -34,7 +34,7 @@ async def accept(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> Re
     if item.status is not ReviewItemStatus.FLAGGED:
         raise Conflict(f"Only an item that is Flagged can be accepted; this one is {item.status}")
     if not item.is_submitted and not item.related_items and not await _is_closed(db, item.review_id):
-        raise Conflict("The reviewer has not submitted the decision yet")
+        raise Conflict("The reviewer has not submitted the decision yet. Accept the access after they have")
     person_id = await _accepting(db, caller, item, body.identity_id)
     name = await fetch_value(
         db, "SELECT first_name || ' ' || last_name FROM identities WHERE id = %(id)s", id=person_id
@@ -63,7 +63,7 @@ async def accept(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> Re
 
 
 async def may_accept(db: Db, caller: Caller, item: ReviewItemDetail) -> bool:
-    """Return whether this person can accept the item now, so that the console offers it."""
+    """Return whether this person can accept the item now; the console offers it only then."""
     if item.status is not ReviewItemStatus.FLAGGED or not (item.is_submitted or item.related_items):
         return False
     try:
@@ -74,13 +74,13 @@ async def may_accept(db: Db, caller: Caller, item: ReviewItemDetail) -> bool:
 
 
 async def _is_closed(db: Db, review_id: UUID) -> bool:
-    """Return whether the review has ended, so that its rules decided the items without a decision."""
+    """Return whether the review is closed; closing also decides the items that had no decision."""
     sql = "SELECT status IN ('Closed', 'Completed') FROM reviews WHERE id = %(id)s"
     return bool(await fetch_value(db, sql, id=review_id))
 
 
 async def _postpone_removal(db: Db, caller: Caller, item_id: UUID, now: datetime) -> None:
-    """Snooze an open request, if all its items are accepted, until the first acceptance ends."""
+    """If all flagged items of the item's open request are accepted, snooze it until the first acceptance ends."""
     rows = await fetch_rows(
         db,
         """SELECT q.id, min(o.accepted_until) FROM review_items c JOIN access_requests q ON q.id = c.request_id
@@ -96,11 +96,11 @@ async def _postpone_removal(db: Db, caller: Caller, item_id: UUID, now: datetime
 
 
 async def _accepting(db: Db, caller: Caller, item: ReviewItemDetail, given: UUID | None) -> UUID:
-    """Return the person who accepts: the application's owner or, if there is none who can, an administrator."""
+    """Return the person who accepts; refuse all but the application's owner or, if they cannot, an administrator."""
     if caller.is_person and given not in (None, caller.id):
         raise Invalid.on("identityId", "Identity ID must be your own: you cannot accept for another person")
     if not caller.is_person and given is None:
-        raise Invalid.on("identityId", "Identity ID is required: a token records the acceptance of a person")
+        raise Invalid.on("identityId", "Identity ID is required with a token: name the person who accepts")
     person = given or caller.id
     if await _has_decided(db, item, [person, await own_id(db, caller)]):
         raise Conflict(
@@ -117,7 +117,9 @@ async def _accepting(db: Db, caller: Caller, item: ReviewItemDetail, given: UUID
     owner = owners[0][0] if owners else None
     if person == owner or (not await _can_accept(db, item, owner) and await administrators.is_one(db, person)):
         return person
-    raise Conflict("Only the owner of the application can accept flagged access, or an administrator if they cannot")
+    raise Conflict(
+        "Only the owner of the application can accept flagged access or, if the owner cannot, an administrator"
+    )
 
 
 async def _can_accept(db: Db, item: ReviewItemDetail, owner: UUID | None) -> bool:

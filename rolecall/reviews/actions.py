@@ -84,7 +84,7 @@ async def _person(db: Db, caller: Caller) -> UUID | None:
 
 
 def _columns(body: ReviewFields) -> dict[str, Any]:
-    """Return the columns for the fields that are given."""
+    """Return the column values for the fields that are given."""
     given: dict[str, Any] = {
         "description": body.description,
         "explained": body.explained,
@@ -105,10 +105,12 @@ def _columns(body: ReviewFields) -> dict[str, Any]:
 
 
 def require_fitting_stages(type: ReviewType, stages: Iterable[ReviewStage | ReviewStageBody]) -> None:
-    """Refuse a stage whose reviewer the items of this type do not have."""
+    """Refuse supervisors as reviewers if the items of this type of review are not about people."""
     by_supervisor = any(stage.reviewer is StageReviewer.SUPERVISOR for stage in stages)
     if by_supervisor and subject_of(type) in (ItemSubject.GROUP, ItemSubject.MODEL):
-        raise Invalid.on("stages", f"A review of type {type} is not about people, so supervisors cannot review it")
+        raise Invalid.on(
+            "stages", f"Supervisors cannot review type {type}, which is not about people; choose another reviewer"
+        )
 
 
 async def change_review(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> ReviewDetail:
@@ -150,9 +152,9 @@ async def preview_review(db: Db, id: str, now: datetime) -> ReviewPreview:
 async def open_review(
     db: Db, caller: Caller, id: str | UUID, now: datetime, *, is_collected: bool = False
 ) -> ReviewDetail:
-    """Take the population, pinned to import numbers, and store its items with their reviewers.
+    """Take the population as of the last imports, and store its items with their reviewers.
 
-    With `is_collected`, an earlier call in this transaction has read the whole population of the applications.
+    `is_collected` means that an earlier call in this transaction has already read the data of the applications.
     """
     review = await queries.plan_of(db, id, lock=True)
     if review.status is not ReviewStatus.DRAFT:
@@ -181,7 +183,7 @@ async def open_review(
 
 
 async def move_review(db: Db, review: ReviewDetail, to: ReviewStatus, verb: str, **columns: object) -> None:
-    """Change the status of a review with one compare-and-set."""
+    """Change the status of a review with one compare-and-set; refuse if its current status does not allow that."""
     changes = "".join(f", {name} = %({name})s" for name in columns)
     moved = await execute(
         db,
@@ -196,10 +198,10 @@ async def move_review(db: Db, review: ReviewDetail, to: ReviewStatus, verb: str,
 
 
 async def check_population(db: Db, id: str) -> PopulationCheck:
-    """Take the population again from the pinned imports, and compare its digest with the stored one."""
+    """Take the population again from the same imports; return whether it and the stored items are unchanged."""
     review = await queries.plan_of(db, id)
     if review.opened_on is None or review.digest is None:
-        raise Conflict("This review has no population yet: it was not opened")
+        raise Conflict("This review has no population yet. Open it first")
     what = Taking(type=review.type, scope=review.scope, moment=review.opened_on, review_id=review.id)
     await population.take(db, what)
     again = await digests.taken_digest(db, what.subject)

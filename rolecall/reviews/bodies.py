@@ -66,7 +66,7 @@ class StageFields(Body):
 
 
 class ReviewStageBody(StageFields):
-    """A stage. `identityId` is required for the reviewer `Identity`."""
+    """A stage of a review. `identityId` is required if the reviewer is `Identity`."""
 
     identity_id: Maybe[IdentityId | None] = Field(None, validate_default=True)
 
@@ -97,7 +97,7 @@ def _is_ahead(moment: datetime, info: ValidationInfo) -> datetime:
 
 
 def _end_of_day(value: object) -> object:
-    """Return the end of a day that is given without a time."""
+    """Return the end of the day for a date without a time, and any other value unchanged."""
     return f"{value}T23:59:59" if isinstance(value, str) and _DAY.fullmatch(value) else value
 
 
@@ -173,7 +173,7 @@ class _DecisionFields(Body):
 
 
 class DecideBody(_DecisionFields):
-    """A decision. A token names the reviewer; for Not Mine, `identityId` is the person who should decide instead."""
+    """A decision. A token must send `reviewerId`. For Not Mine, `identityId` is the person to decide instead."""
 
     identity_id: Maybe[IdentityId | None] = None
 
@@ -226,7 +226,7 @@ def _ends_in_time(until: datetime, info: ValidationInfo) -> datetime:
 
 
 class AcceptBody(Body):
-    """Keep flagged access until a date. A token names the person who accepts it in `identityId`."""
+    """Keep flagged access until a date. A token must send `identityId`, the person who accepts."""
 
     reason: Annotated[SomeText, Field(max_length=2048)]
     until: Annotated[Moment, AfterValidator(_ends_in_time)]
@@ -234,7 +234,7 @@ class AcceptBody(Body):
 
 
 class SubmitBody(Body):
-    """Sign the decisions. A token names the reviewer; `statement`, if given, must equal that of the review."""
+    """Sign the decisions. A token must send `reviewerId`. `statement`, if given, must equal that of the review."""
 
     reviewer_id: Maybe[IdentityId | None] = None
     statement: Text2048 | None = None

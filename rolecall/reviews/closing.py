@@ -20,7 +20,10 @@ _NO_RESPONSE = "No decision by {:%Y-%m-%d}. {}, as the review defines"
 
 
 async def close_review(db: Db, caller: Caller, id: str | UUID, confirm: bool, now: datetime) -> ReviewDetail:
-    """Close a review if all items are submitted or the due date has passed; `confirm` lifts the hold."""
+    """Close a review if all items are submitted, or if it is overdue and its settings decide the remaining items.
+
+    If closing would flag too many accounts, only hold the review. `confirm` closes it despite an earlier hold.
+    """
     review = await queries.plan_of(db, id, lock=True)
     if review.status is not ReviewStatus.OPEN:
         raise Conflict(f"A review that is {review.status} cannot be closed")
@@ -50,7 +53,7 @@ async def _record_close(db: Db, caller: Caller, review: ReviewDetail, held: str 
 
 
 async def _replace_parties(db: Db, review: ReviewDetail, now: datetime) -> None:
-    """Discard decisions of reviewers who meanwhile hold the account or own the model, so that they do not count."""
+    """Reassign items whose reviewers have since got the account or the model; this discards their decisions."""
     await replace_parties(db, review.id, now)
     if review.explained is Explained.BY_MODEL:
         await release_obstructed(db, SYSTEM, review.id, None, now)
@@ -72,9 +75,9 @@ async def _left(db: Db, review_id: UUID) -> int:
 
 
 async def _too_many(db: Db, review: ReviewDetail) -> str | None:
-    """Return a message if closing would flag too many accounts of an application without a signed decision.
+    """Return a message if closing would flag too many accounts of an application without a signed decision, else None.
 
-    An account counts too if something is flagged for a group that it is a member of, directly or through other groups.
+    An item about a group counts for every account in the group, directly or through other groups.
     """
     rows = await fetch_rows(
         db,

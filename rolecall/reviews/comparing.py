@@ -26,7 +26,7 @@ async def imports_to_review(db: Db) -> list[int]:
     return [number for (number,) in rows]
 
 
-# SQL that is true if the access, the account or the membership that item `c` is about is held now.
+# SQL that is true if what item `c` is about is still held; after a decision to lower access, if it is still higher.
 HELD_NOW = f"""((EXISTS (SELECT FROM memberships m JOIN groups o ON o.number = m.group_number
                         WHERE c.subject = 'Access' AND {IS_HELD} AND m.account_number = c.account_number
                           AND m.until_import IS NULL)
@@ -48,8 +48,8 @@ _LATER = """EXISTS (SELECT FROM review_populations p WHERE p.review_id = c.revie
                             AND p.application_id = c.application_id AND p.import_number < %(number)s)"""
 
 
-# SQL that is true if the import may withdraw or remediate item `c`: its data was supplied neither by the person whose
-# account it is nor by a person who carried out its request.
+# SQL that is true if the import can prove that the access of item `c` is gone: the person who supplied the data neither
+# holds the account nor carried out the request.
 _TRUSTED = """(%(supplier)s::uuid IS NULL OR c.identity_id IS DISTINCT FROM %(supplier)s
         AND NOT EXISTS (SELECT FROM accounts own WHERE own.number = c.account_number AND own.identity_id = %(supplier)s)
         AND (c.request_id IS NULL OR c.request_id <> ALL(%(doubted)s)))"""
@@ -183,7 +183,7 @@ async def _remediate_gone(db: Db, run: ComparedImport, now: datetime) -> None:
 
 
 async def _end_requests(db: Db, item_ids: Sequence[UUID], said: str, now: datetime) -> None:
-    """Complete or cancel requests whose items are all remediated: a change would give the access back."""
+    """Complete or cancel requests whose items are all remediated; carrying out a change would restore the access."""
     rows = await fetch_rows(
         db,
         """SELECT DISTINCT c.request_id FROM review_items c
@@ -199,7 +199,7 @@ async def _end_requests(db: Db, item_ids: Sequence[UUID], said: str, now: dateti
 
 
 async def cited(db: Db, number: int) -> str:
-    """Say that an import no longer shows the access, with the names and digests of its files."""
+    """Return the sentence that an import no longer shows the access, with the names and digests of its files."""
     rows = await fetch_rows(
         db,
         """SELECT f.name, encode(f.sha256, 'hex') FROM import_files f
@@ -222,7 +222,7 @@ _GRANTED_AGAIN = """EXISTS (
 
 
 async def _reopen_returned(db: Db, run: ComparedImport, now: datetime) -> None:
-    """Flag items again if this import shows their removed access without a new request, and request its removal."""
+    """Flag items again, and request the removal, if this import shows removed access that no new request approved."""
     # Fires show_review_items, schema/reviews.sql.
     rows = await fetch_rows(
         db,

@@ -1,4 +1,4 @@
-"""Report when each application was reviewed last and which are overdue, by how often each must be reviewed."""
+"""Report when each application was last reviewed, and which reviews are overdue."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -83,7 +83,7 @@ async def overdue_count(db: Db, now: datetime) -> int:
 
 
 class ReviewNumbers(msgspec.Struct, frozen=True):
-    """Metrics: reviews and items that are not finished, and applications whose review is overdue."""
+    """Metrics: unfinished reviews and items, overdue reviews, and applications whose review is overdue."""
 
     by_status: dict[str, int]
     pending_items: int
@@ -92,7 +92,7 @@ class ReviewNumbers(msgspec.Struct, frozen=True):
     overdue_applications: int
 
 
-# Access that returned, or whose acceptance ended, after its review was completed.
+# Count access that returned, or whose acceptance ended, after its review was completed.
 _FLAGGED_AFTERWARDS = """
     SELECT count(*) FROM review_items c JOIN reviews r ON r.id = c.review_id AND r.status = 'Completed'
     WHERE c.status = 'Flagged' AND coalesce(c.accepted_until, '-infinity') <= %(now)s"""

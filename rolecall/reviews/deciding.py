@@ -77,7 +77,7 @@ async def _with_people(db: Db, facts: Facts, raw: Json) -> Facts:
 
 
 async def _acting(db: Db, caller: Caller, item: ReviewItemDetail, given: UUID | None, now: datetime) -> ActingFor:
-    """Return the reviewer for whom the caller decides. Refuse if that is not the reviewer of the item."""
+    """Return the reviewer for whom the caller decides. Refuse another reviewer, and an item that cannot be decided."""
     if caller.is_person and given is None and await permitted.may_act_for(db, caller, item.reviewer.id):
         given = item.reviewer.id
     acting = await permitted.acting_for(db, caller, given, now)
@@ -92,7 +92,7 @@ async def _acting(db: Db, caller: Caller, item: ReviewItemDetail, given: UUID | 
 
 
 async def _require_read(db: Db, caller: Caller, item: ReviewItemDetail, body: DecideBody) -> None:
-    """Refuse a decision about a sample whose details were not opened; a token must comment on what the reviewer saw."""
+    """Refuse to decide about a sample before its details were opened; with a token, require a comment instead."""
     if not item.is_sample:
         return
     if caller.is_person and not await fetch_value(
@@ -104,7 +104,7 @@ async def _require_read(db: Db, caller: Caller, item: ReviewItemDetail, body: De
 
 
 def _require_fitting(item: ReviewItemDetail, body: DecideBody) -> None:
-    """Refuse a new access that is not lower, and a decision without comment against the recommendation."""
+    """Refuse a change that does not lower the access, and a decision against the recommendation without a comment."""
     if body.decision is Decision.CHANGE and body.access is not None:
         if item.entitlement is None or item.entitlement.kind != EntitlementKind.PERMISSION:
             raise Invalid.on("decision", "Only the access of a permission can be changed; keep or revoke this one")
@@ -116,7 +116,7 @@ def _require_fitting(item: ReviewItemDetail, body: DecideBody) -> None:
 
 
 async def _require_fitting_model(db: Db, item: ReviewItemDetail, body: DecideBody) -> None:
-    """Refuse Keep Until for a model without items below it, and uncommented decisions against their recommendations."""
+    """Refuse Keep Until for a model without items below it, and decisions against recommendations without a comment."""
     against = Decision.REVOKE if body.decision in KEPT else Decision.KEEP
     [(below, opposed)] = await fetch_rows(
         db,
@@ -129,7 +129,7 @@ async def _require_fitting_model(db: Db, item: ReviewItemDetail, body: DecideBod
     if body.decision is Decision.KEEP_UNTIL and not below:
         raise Invalid.on("decision", "A model cannot be kept until a date; keep it, or revoke it and change it")
     if opposed and is_blank(body.comment):
-        raise Invalid.on("comment", f"{_AGAINST.format(against)} for {opposed:,} of the items that it decides")
+        raise Invalid.on("comment", f"{_AGAINST.format(against)} for {opposed:,} of the items below the model")
 
 
 def _is_against(decision: Decision, verdict: Decision) -> bool:
@@ -186,7 +186,7 @@ async def _decide_below(db: Db, caller: Caller, decided: DecisionMade, item: Rev
 async def _store_bulk(
     db: Db, caller: Caller, decided: DecisionMade, ids: Sequence[UUID], selection: Json, now: datetime
 ) -> tuple[UUID, str]:
-    """Write one decision to many items, with one audit entry that contains a digest of their ids."""
+    """Write one decision to many items, with one audit entry; return its id and a digest of the item ids."""
     digest = hashlib.sha256("\n".join(sorted(str(id) for id in ids)).encode()).hexdigest()
     bulk_id = new_id()
     await execute(
@@ -226,7 +226,7 @@ async def undo_decision(db: Db, caller: Caller, id: str, raw: Json, facts: Facts
 
 
 async def undo_together(db: Db, caller: Caller, id: str, facts: Facts) -> int:
-    """Withdraw a decision and the others of its bulk decision; return how many items are pending again."""
+    """Withdraw a decision and all others of the same bulk decision; return how many items are pending again."""
     item = await undo_decision(db, caller, id, {}, facts)
     bulk_id = await fetch_value(
         db,
@@ -250,7 +250,7 @@ async def undo_together(db: Db, caller: Caller, id: str, facts: Facts) -> int:
 
 
 async def _withdraw(db: Db, caller: Caller, ids: Sequence[UUID], reviewer_id: UUID, now: datetime) -> int:
-    """Make decided items, and the items below their models, pending again; return how many."""
+    """Make decided items pending again, with the items below if they are models; return how many changed."""
     below = await fetch_rows(db, "SELECT id FROM review_items WHERE under_id = ANY(%(ids)s)", ids=list(ids))
     # Fires show_review_items, schema/reviews.sql.
     return await execute(
@@ -308,7 +308,7 @@ async def decide_several(db: Db, caller: Caller, id: str, raw: Json, facts: Fact
 
 
 def _selection(body: DecideSeveralBody) -> Json:
-    """Return the selection as it was applied, for the audit log and the evidence."""
+    """Return the filters, or the number of selected items, for the audit log and the evidence."""
     if body.item_ids is not None:
         return {"itemIds": len(body.item_ids)}
     assert body.filters

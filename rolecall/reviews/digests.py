@@ -1,11 +1,11 @@
-"""Hash the items of a review: those of the population that was just taken, and those that are stored."""
+"""Hash the items of a review: those that were just taken from imports, or those that are stored."""
 
 from uuid import UUID
 
 from rolecall.core.db import Db, fetch_value
 from rolecall.reviews.model import ItemSubject
 
-# One line per item, of ids and imported values, so that it can be computed again with or without a database.
+# One line of ids and imported values per item, so that the hash can be recomputed with or without a database.
 _LINE = """concat_ws(E'\\t', coalesce({holder}::text, ''), coalesce({row}.entitlement_id::text, ''), {subject},
     coalesce({row}.application_id::text, ''), {row}.access, coalesce({row}.since_import::text, ''),
     coalesce({row}.identity_id::text, ''))"""
@@ -15,7 +15,7 @@ _DIGEST = """
 
 
 async def taken_digest(db: Db, subject: ItemSubject) -> str:
-    """Hash the items of the population that was just taken."""
+    """Return the SHA-256 of the items that were just taken."""
     line = _LINE.format(holder="coalesce(a.id, g.id, h.model_id)", row="h", subject="%(subject)s::text")
     lines = f"""SELECT {line} FROM pinned_holdings h LEFT JOIN accounts a ON a.number = h.holder
                 LEFT JOIN groups g ON g.number = h.holder WHERE h.excluded IS NULL"""
@@ -24,7 +24,7 @@ async def taken_digest(db: Db, subject: ItemSubject) -> str:
 
 
 async def items_digest(db: Db, review_id: UUID) -> str:
-    """Hash the stored items of a review, except model items that group others: no account holds them."""
+    """Return the SHA-256 of the stored items of a review, without model items that only group other items."""
     line = _LINE.format(holder="coalesce(a.id, g.id, i.model_id)", row="i", subject="i.subject")
     lines = f"""SELECT {line} FROM review_items i LEFT JOIN accounts a ON a.number = i.account_number
                 LEFT JOIN groups g ON g.number = i.group_number JOIN reviews r ON r.id = i.review_id

@@ -10,7 +10,7 @@ from rolecall.reviews.model import Exclusion
 
 
 class TakenApplication(msgspec.Struct, frozen=True):
-    """The equation of one application: its accounts, what they held, the items, and what is excluded by reason."""
+    """The counts of one application: its accounts, what they held, the items, and the exclusions by reason."""
 
     application_id: UUID | None
     import_number: int | None
@@ -22,7 +22,7 @@ class TakenApplication(msgspec.Struct, frozen=True):
 
 
 async def equation_of(db: Db) -> list[TakenApplication]:
-    """Count the population that was just taken, in the order of application names."""
+    """Return the counts of the population that was just taken, in the order of application names."""
     rows = await fetch_rows(
         db,
         """SELECT p.application_id, p.import_number,

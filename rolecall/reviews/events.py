@@ -45,21 +45,21 @@ STEP_BY_HOLDER, CANCELED, RECORDED = "ReviewStepByHolder", "ReviewCanceled", "Re
 
 
 async def record_reminder(db: Db, review_id: UUID, reviewer_ids: Sequence[UUID], now: datetime) -> None:
-    """Remind reviewers of the items that they have to decide."""
+    """Record an event that reminds reviewers of the items that they have to decide."""
     subject = msgspec.json.encode({"reviewerIds": reviewer_ids})
     await _record(db, REMINDED, review_id, subject, now)
 
 
 async def record_notice(db: Db, notice: str, review_id: UUID, now: datetime, by: UUID | None = None) -> None:
-    """Notify reviewers that a review is due soon, or its owner of what happened in it.
+    """Record an event that notifies reviewers that a review is due soon, or its owner of what happened in it.
 
-    If the owner did it (`by`), notify administrators instead.
+    If the person who acted (`by`) is the owner, administrators are notified instead.
     """
     await _record(db, notice, review_id, msgspec.json.encode({"byId": by} if by else {}), now)
 
 
 async def record_submission_by_token(db: Db, review_id: UUID, reviewer_id: UUID, now: datetime) -> None:
-    """Notify a reviewer in whose name a token submitted decisions."""
+    """Record an event that notifies a reviewer that a token submitted decisions in their name."""
     await _record(db, RECORDED, review_id, msgspec.json.encode({"reviewerIds": [reviewer_id]}), now)
 
 

@@ -36,7 +36,7 @@ _CONFLICTING = """
           UNION SELECT duty_id, 'Group', group_number FROM duty_groups) AS x ON x.duty_id = d.duty_id
     JOIN entitlements e ON e.kind = x.kind AND e.number = x.number
     WHERE c.status = 'Open' AND c.identity_id IN (SELECT identity_id FROM candidate_items)"""
-# Peers have the same title and department; without these, the same supervisor.
+# Peers have the same title and department or, if one of these is empty, the same supervisor.
 _PEERS = """
     INSERT INTO peer_groups
     SELECT id, peers, count(*) OVER (PARTITION BY peers) FROM (
@@ -111,7 +111,7 @@ _FACTS = f"""
 
 
 async def find_facts(db: Db, review_id: UUID, subject: ItemSubject, now: datetime) -> None:
-    """Fill `item_facts` for all candidates."""
+    """Fill the temporary table `item_facts` for all candidate items."""
     for name, columns in _TABLES.items():
         await execute(db, f"DROP TABLE IF EXISTS {name}")
         await execute(db, f"CREATE TEMP TABLE {name} {columns} ON COMMIT DROP")

@@ -28,7 +28,7 @@ from rolecall.work_items.actions import record_activity_of
 
 
 async def follow_requests(db: Db, now: datetime) -> None:
-    """Update the items of ended requests: canceled ones flag them again, completed ones wait for an import."""
+    """Update the items of ended requests: flag items of canceled requests again; the others wait for an import."""
     rows = await fetch_rows(db, "DELETE FROM review_news RETURNING number, request_id, name")
     await _lock_reviews(
         db,
@@ -48,7 +48,7 @@ async def _lock_reviews(db: Db, which: str, **params: object) -> None:
 async def _await_proof(db: Db, request_id: UUID, now: datetime) -> None:
     """Record that the request is completed; only an import that does not show the access proves that it is gone.
 
-    The import that completed the request may show it: there, an account that cannot be used counts as removed.
+    An import can complete the request and still show the access: for requests, a disabled account has no access.
     """
     rows = await fetch_rows(
         db, "SELECT id FROM review_items WHERE request_id = %(request)s AND status = 'Flagged'", request=request_id
@@ -93,14 +93,14 @@ async def follow_due(db: Db, now: datetime) -> None:
     await _end_acceptances(db, now)
 
 
-# SQL for what a model gave, and to whom, when its item was decided, without its name, description and owner.
+# SQL for the definition of a model when its item was decided, without name, description and owner.
 _MODEL_THEN = """(SELECT v.definition - '{name,description,ownerId}'::text[] FROM access_model_versions v
     WHERE v.model_id = c.model_id AND v.committed_at <= c.decided_on ORDER BY v.version DESC LIMIT 1)"""
 _MODEL_NOW = _MODEL_THEN.replace(" AND v.committed_at <= c.decided_on", "")
 
 
 async def _follow_models(db: Db, now: datetime) -> None:
-    """Mark flagged models Remediated if they are no longer in effect, or if what they give, or to whom, has changed."""
+    """Mark flagged models Remediated if they are no longer in effect, or if their conditions or grants have changed."""
     await _lock_reviews(
         db, "r.id IN (SELECT c.review_id FROM review_items c WHERE c.subject = 'Model' AND c.status = 'Flagged')"
     )
@@ -132,7 +132,7 @@ async def _end_acceptances(db: Db, now: datetime) -> None:
 
 
 async def _escalate(db: Db, now: datetime) -> None:
-    """Notify the owner of each open review that is overdue, once."""
+    """Notify the owner of each overdue review once."""
     rows = await fetch_rows(
         db,
         """SELECT r.id FROM reviews r WHERE r.status = 'Open' AND r.due_on <= %(now)s AND NOT EXISTS (

@@ -1,4 +1,4 @@
-"""Read review items with what explains them, what imports showed since the review was opened, and their decisions."""
+"""Read review items with the requests and models that explain them, their decisions, and what later imports showed."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -34,7 +34,7 @@ from rolecall.reviews.shapes import (
 from rolecall.settings.policy import Level
 from rolecall.work_items.shapes import ActivityEntry, PersonReference
 
-# SQL for the group or permission `o` that item `c` is about, also under its current name.
+# SQL that is true if item `c` is about the group or permission `o`, which may have been renamed since.
 IS_HELD = "o.id IN (c.entitlement_id, latest_self(c.entitlement_id))"
 # The access that is held now, and the import that ended or replaced what was held when the review was opened.
 _NOW = f"""
@@ -131,7 +131,7 @@ def _from_row(row: Sequence[Any]) -> _Explained:
 
 
 def _decided(row: Sequence[Any]) -> tuple[Any, ...]:
-    """Make the fields of an item from `stage` on."""
+    """Return the fields of an item from `stage` on."""
     stage, reviewer_id, reviewer, moved, is_carried, is_sample, decision, until, new_access = row[:9]
     comment, decided_on, is_submitted, *request = row[9:15]
     return (
@@ -179,7 +179,7 @@ class ItemFilters(msgspec.Struct, frozen=True, kw_only=True):
     reason: ItemFact | None = None
 
     def conditions(self) -> str:
-        """Return SQL conditions for a row `c`; the filters are its parameters."""
+        """Return SQL conditions on a row `c`; their parameters are the filters."""
         given = {name for name, value in msgspec.structs.asdict(self).items() if value is not None}
         words = {name: f" AND c.{name} = %({name})s" for name in given}
         if self.reason is not None:
@@ -198,14 +198,14 @@ class BulkFilters(ItemFilters, frozen=True, kw_only=True):
 
 
 async def items(db: Db, review_id: UUID, page: int, filters: ItemFilters) -> Page[ReviewItem]:
-    """List the items of a review by person, application and risk."""
+    """List the items of a review, ordered by person, application and risk."""
     given = filters.given()
     is_listed = filters.reason is None or await reason_lists.are_complete(db, review_id)
     if filters.identity_id is None and is_listed:
         listing = BY_REASON if filters.reason else ITEMS
         found = await fetch_listed(db, listing, page, review_id=review_id, **given)
     else:
-        # The items of one person are few. Items by reason are counted here until the worker has listed them.
+        # One person has few items. Items with a reason are counted here until the worker has stored the reasons.
         rows = f"FROM review_items c WHERE c.review_id = %(review_id)s{filters.conditions()}"
         found = await fetch_page(
             db,
@@ -257,7 +257,7 @@ async def _requests(db: Db, ids: set[UUID]) -> dict[UUID, RequestReason]:
 
 
 async def items_by_id(db: Db, ids: Sequence[UUID]) -> list[ReviewItem]:
-    """Get several items, in order."""
+    """Return several items, in the order of the list."""
     sql = f"SELECT {_COLUMNS} FROM review_items c {_JOINS} WHERE c.id = ANY(%(ids)s) ORDER BY c.list_key"
     rows = await fetch_rows(db, sql, ids=list(ids))
     return await _completed(db, [_from_row(row) for row in rows])
@@ -265,22 +265,22 @@ async def items_by_id(db: Db, ids: Sequence[UUID]) -> list[ReviewItem]:
 
 async def review_of(db: Db, id: str) -> UUID:
     """Return the id of the review that an item belongs to."""
-    known = known_guid("ReviewItem", id)
+    known = known_guid("Review item", id)
     rows = await fetch_rows(db, "SELECT review_id FROM review_items WHERE id = %(id)s", id=known)
     if not rows:
-        raise NotFound("ReviewItem", id)
+        raise NotFound("Review item", id)
     found: UUID = rows[0][0]
     return found
 
 
 async def get_item(db: Db, id: str | UUID, *, lock: bool = False) -> ReviewItemDetail:
     """Get one item with its history; with `lock`, locked until the transaction ends."""
-    known = known_guid("ReviewItem", str(id))
+    known = known_guid("Review item", str(id))
     if lock:
         await fetch_rows(db, "SELECT FROM review_items WHERE id = %(id)s FOR UPDATE", id=known)
     rows = await fetch_rows(db, f"SELECT {_COLUMNS} FROM review_items c {_JOINS} WHERE c.id = %(id)s", id=known)
     if not rows:
-        raise NotFound("ReviewItem", id)
+        raise NotFound("Review item", id)
     (item,) = await _completed(db, [_from_row(rows[0])])
     fields = [getattr(item, name) for name in ReviewItem.__struct_fields__]
     activity = await fetch_all(
@@ -347,6 +347,6 @@ async def _acceptance(db: Db, item_id: UUID) -> Acceptance | None:
 async def find_item_by_number(db: Db, number: int) -> UUID:
     rows = await fetch_rows(db, "SELECT id FROM review_items WHERE number = %(number)s", number=number)
     if not rows:
-        raise NotFound("ReviewItem", f"#{number}")
+        raise NotFound("Review item", f"#{number}")
     found: UUID = rows[0][0]
     return found

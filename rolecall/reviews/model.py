@@ -14,7 +14,7 @@ CHANNEL = "reviews"
 LONGEST_ACCEPTANCE = timedelta(days=366)
 # The longest time for which a reviewer can keep access with Keep Until.
 LONGEST_KEEP = timedelta(days=5 * 366)
-# If closing would flag a greater share of an application's accounts, the close is held until a person confirms it.
+# If closing would flag more than this share of an application's accounts, it is held until a person confirms it.
 MOST_FLAGGED = 0.2
 # The share of carried-over items of each reviewer that must be decided by hand.
 SAMPLE = 0.05
@@ -69,7 +69,7 @@ class ReviewItemStatus(StrEnum):
 LEFT_TO_DECIDE = (ReviewItemStatus.PENDING, ReviewItemStatus.APPROVED, ReviewItemStatus.FLAGGED)
 
 ITEM_MOVES = {
-    # To Pending: the decision is withdrawn before it is submitted, or the next stage decides again.
+    # An item becomes Pending again if its decision is withdrawn or the item is given to another reviewer.
     ReviewItemStatus.PENDING: {ReviewItemStatus.APPROVED, ReviewItemStatus.FLAGGED, ReviewItemStatus.WITHDRAWN},
     ReviewItemStatus.APPROVED: {ReviewItemStatus.PENDING, ReviewItemStatus.FLAGGED, ReviewItemStatus.WITHDRAWN},
     ReviewItemStatus.FLAGGED: {
@@ -114,7 +114,7 @@ class StageReviewer(StrEnum):
     IDENTITY = "Identity"
 
 
-# The default reviewers of a review without stages.
+# The reviewers of a review without stages; for types that are not listed, the application's owner.
 USUAL_REVIEWERS = {
     ReviewType.SUPERVISOR: StageReviewer.SUPERVISOR,
     ReviewType.CHANGED: StageReviewer.SUPERVISOR,
@@ -159,7 +159,7 @@ class Decision(StrEnum):
     UNSURE = "Unsure"
 
 
-# The status of an item after a decision. The other two decisions pass the item on to another reviewer.
+# The status of an item after a decision. Decisions that are not listed pass the item on to another reviewer.
 DECIDED = {
     Decision.KEEP: ReviewItemStatus.APPROVED,
     Decision.KEEP_UNTIL: ReviewItemStatus.APPROVED,

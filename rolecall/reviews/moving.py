@@ -131,7 +131,7 @@ async def reassign(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> 
     item = await item_queries.get_item(db, id, lock=True)
     body = check(ReassignBody, raw, await with_mentioned_identities(db, facts, raw))
     if item.is_submitted or item.status not in LEFT_TO_DECIDE:
-        raise Conflict("The item is decided; it cannot be given to another reviewer")
+        raise Conflict("The item is submitted or withdrawn; it cannot be given to another reviewer")
     await require_not_below(db, item.id)
     await _require_not_passed_on(db, item, body.identity_id)
     if why := await permitted.obstacle_to(db, item.id, [await own_id(db, caller)]):
@@ -145,7 +145,7 @@ async def reassign(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> 
 async def _move_below(
     db: Db, caller: Caller, review: ReviewDetail, ids: Sequence[UUID], stage: int, now: datetime
 ) -> None:
-    """Move the items below models with them, undecided; release those that the new reviewers must not decide."""
+    """Give the items below moved models to the same reviewers, undecided; release items that these must not decide."""
     rows = await fetch_rows(
         db,
         """SELECT c.id, m.reviewer_id, 'Item #' || m.number || ', which decides about its model, has this reviewer'
@@ -238,7 +238,7 @@ NOT_SUBMITTED = """c.status IN ('Pending', 'Approved', 'Flagged') AND c.submissi
 
 
 async def replace_parties(db: Db, review_id: UUID | None, now: datetime) -> None:
-    """Reassign items whose reviewers got the account or the model; with no `review_id`, those of all open reviews."""
+    """Reassign items whose reviewers now hold the account or own the model, in one review or in all open reviews."""
     rows = await fetch_rows(
         db,
         f"""{REVIEWERS}, parties AS (

@@ -53,7 +53,7 @@ def _from_row(row: Sequence[Any]) -> NewAccess:
 
 
 async def new_access(db: Db, review_id: UUID, page: int, reviewers: Sequence[UUID] | None = None) -> Page[NewAccess]:
-    """List access that is new; with `reviewers`, for the people and applications whose items they review."""
+    """List the new access; with `reviewers`, only of people and accounts that they review in the same application."""
     return await fetch_page(
         db,
         _from_row,

@@ -35,7 +35,7 @@ class TakenItems(msgspec.Struct, frozen=True):
 
 
 async def take_items(db: Db, review: ReviewDetail, now: datetime, *, is_collected: bool = False) -> TakenItems:
-    """Take the population and fill `candidate_items`, `assigned_items` and `item_facts`."""
+    """Take the population, find reviewers and facts; return the counts and the digest of the population."""
     what = Taking(type=review.type, scope=review.scope, moment=now, is_collected=is_collected)
     await population.take(db, what)
     equation = await equation_of(db)
@@ -63,7 +63,7 @@ async def require_sources(db: Db, review: ReviewDetail) -> None:
     )
     missing = [f"{name} {'is archived' if is_archived else 'has no finished import'}" for name, is_archived in rows]
     if missing:
-        raise Conflict(f"{'; '.join(missing)}. Remove applications without data from the scope, or import their data")
+        raise Conflict(f"{'; '.join(missing)}. Remove these applications from the scope, or import their data")
 
 
 def _why_empty(equation: list[TakenApplication]) -> str:
@@ -76,12 +76,12 @@ def _why_empty(equation: list[TakenApplication]) -> str:
     return ", ".join(f"{count} × {reason.lower()}" for reason, count in sorted(reasons.items())) or "nothing is held"
 
 
-# Ids ascend in the order of the items, so that the index grows only at its end: a time prefix, the place, and random
-# digits.
+# Ids ascend in the order of the items, so that the index grows only at its end. They consist of a time prefix, the
+# place and random digits.
 _PLACE = "lpad(to_hex(row_number() OVER w), 8, '0')"
 _ORDERED_ID = f"""(%(prefix)s || left({_PLACE}, 3) || '-8' || substr({_PLACE}, 4, 3) || '-' || right({_PLACE}, 2)
             || right(gen_random_uuid()::text, 10))::uuid"""
-# Items by person, application, risk and name; accounts without a person come last.
+# Order items by person, application, account, risk and name; accounts without a person come last.
 _LIST = f"""
     INSERT INTO candidate_items
     SELECT row_number() OVER w, {_ORDERED_ID},
@@ -110,7 +110,7 @@ async def _list_candidates(db: Db, review: ReviewDetail, what: Taking) -> None:
 
 
 async def _group_by_model(db: Db, review: ReviewDetail, now: datetime) -> None:
-    """Add an item for each model that explains others. The model's owner decides these together with it."""
+    """Add an item for each model that explains access; its owner decides about this access together with the model."""
     await execute(
         db, "DELETE FROM assigned_items a USING candidate_items c WHERE c.place = a.place AND c.under_model IS NOT NULL"
     )
@@ -161,7 +161,7 @@ _STORE = """
 
 
 async def store_items(db: Db, review: ReviewDetail, taken: TakenItems, now: datetime) -> None:
-    """Store the items, the equation and what the scope excluded."""
+    """Store the items, their counts per application, and what the scope excluded."""
     await execute(
         db,
         _STORE,
@@ -187,7 +187,7 @@ async def store_items(db: Db, review: ReviewDetail, taken: TakenItems, now: date
 
 
 async def _draw_sample(db: Db, review_id: UUID) -> None:
-    """Choose some carried-over items of each reviewer at random, at least one, that must be decided by hand."""
+    """Choose at random at least one carried-over item of each reviewer, to be decided by hand."""
     # Fires show_review_items, schema/reviews.sql.
     await execute(
         db,

@@ -1,4 +1,4 @@
-"""Decide who may see and decide reviews: reviewers, their stand-ins and owners; nobody decides about themselves."""
+"""Check who may see and decide reviews: owners, reviewers and their stand-ins. Nobody decides about themselves."""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
@@ -18,7 +18,7 @@ from rolecall.settings.policy import RequirementType
 from rolecall.stand_ins.queries import between
 from rolecall.tokens.queries import own_id
 
-_TOKEN = "Reviewer ID is required: a token records the decision of a person"  # noqa: S105
+_TOKEN = "Reviewer ID is required with a token: name the reviewer who decides"  # noqa: S105
 
 
 class ActingFor(msgspec.Struct, frozen=True):
@@ -33,7 +33,7 @@ class ActingFor(msgspec.Struct, frozen=True):
 
 
 async def acting_for(db: Db, caller: Caller, given: UUID | None, now: datetime) -> ActingFor:
-    """Find the reviewer for whom a caller decides: themselves, a person they stand in for, or the one a token names."""
+    """Return for which reviewer a caller decides: the caller, a person they stand in for, or the one a token names."""
     reviewer_id = await _reviewer(db, caller, given)
     people = {reviewer_id, await own_id(db, caller)}
     if caller.is_person and reviewer_id not in (caller.id, ADMINISTRATORS.id):
@@ -66,7 +66,7 @@ async def _require_available(db: Db, people: Collection[UUID], now: datetime) ->
 
 
 def with_administrators(facts: Facts) -> Facts:
-    """Accept the administrators as the reviewer that a body names."""
+    """Allow a request body to name the administrators as the reviewer."""
     return msgspec.structs.replace(facts, identities=facts.identities | {ADMINISTRATORS.id})
 
 

@@ -1,4 +1,4 @@
-"""Take the population of a review: what applications held after their last import, as items or excluded by reason.
+"""Take the population of a review: all that accounts held after the last import, as items or excluded by reason.
 
 The rows are collected in temporary tables, with one statement per step for any number of rows. Everything is read as of
 the pinned imports and the time of opening, so that the population can be taken again later.
@@ -46,7 +46,7 @@ class Taking(msgspec.Struct, frozen=True):
 
 
 async def take(db: Db, what: Taking) -> None:
-    """Fill the temporary tables. They are dropped when the transaction ends."""
+    """Fill the temporary tables with the population. They are dropped when the transaction ends."""
     if not what.is_collected:
         await _collect(db, what)
     else:
@@ -68,7 +68,7 @@ async def _collect(db: Db, what: Taking) -> None:
     for statement in _TABLES.split(";"):
         if statement.strip():
             await execute(db, statement)
-    # Sort and join a million rows in memory; the setting ends with the transaction.
+    # Keep sorts and joins of a million rows in memory; the setting ends with the transaction.
     await execute(db, "SELECT set_config('work_mem', '128MB', true)")
     await _pin(db, what)
     await execute(db, _HELD[what.subject], moment=what.moment)
@@ -222,7 +222,7 @@ _ACCESS = f"""
     FROM pinned_imports p JOIN permissions o ON o.application_id = p.application_id
     JOIN assignments s ON s.permission_number = o.number AND s.access NOT IN ('None', 'Deny')
          AND {_THEN.format(row="s")}"""
-# What each kind of review finds before its scope is applied.
+# SQL that reads what is held, for each subject of items, before the scope is applied.
 _HELD = {
     ItemSubject.ACCESS: f"""
         INSERT INTO pinned_holdings
@@ -265,7 +265,7 @@ _HELD = {
 
 
 async def _exclude_by_scope(db: Db, what: Taking) -> None:
-    """Mark what the scope excludes. An account without a person has no department and no identity type."""
+    """Mark what the scope excludes. A scope that narrows people also excludes accounts without a person."""
     scope = what.scope
     narrowed = scope.departments or scope.identity_types or scope.identity_ids or what.type is ReviewType.LEAVERS
     unmatched = Exclusion.UNMATCHED if narrowed else None
@@ -399,22 +399,22 @@ async def _exclude_by_type(db: Db, what: Taking) -> None:
         )
 
 
-# SQL that is true if the scope of review `r` does not narrow what it includes of an application.
+# SQL that is true if the scope of review `r` is narrowed only by application.
 IS_WHOLE = """NOT EXISTS (SELECT FROM jsonb_each(r.scope) AS part
     WHERE part.key <> 'applicationIds' AND part.value NOT IN ('[]', 'null'))"""
-# SQL that is true for an item `{row}` that was kept for lack of a decision: nobody has looked at it.
+# SQL that is true for an item `{row}` that the service kept because nobody decided about it.
 KEPT_BY_SILENCE = f"""({{row}}.decision = 'Keep' AND {{row}}.decided_by = '{SYSTEM.id}' AND NOT {{row}}.is_carried)"""
-# SQL that is true if review `r` left no item of its population `p` undecided because the application was archived, and
-# kept none for lack of a decision. Items are read for the latter only if the service decided some.
+# SQL that is true if people decided all items of review `r` in the application of `p`: none was withdrawn because the
+# application was archived, or kept because nobody decided. For the latter, items are read only if there were any.
 WAS_SEEN = f"""NOT EXISTS (SELECT FROM review_items w WHERE w.review_id = r.id AND w.application_id = p.application_id
     AND w.status = 'Withdrawn' AND w.withdrawn_import IS NULL)
     AND NOT EXISTS (SELECT FROM review_changes k JOIN review_items w ON w.review_id = k.review_id
                     WHERE r.on_silence = 'approve' AND k.review_id = r.id AND k.change = 'No Response'
                       AND w.application_id = p.application_id AND {KEPT_BY_SILENCE.format(row="w")})"""
-# SQL that is true if review `r` includes everything that the accounts of the application of its population `p` hold.
+# SQL that is true if review `r` covers the application of `p`: it includes everything that the accounts hold.
 COVERS = f"""r.opened_by_import IS NULL AND r.type IN ('Application', 'Supervisor', 'Entitlement')
       AND {IS_WHOLE} AND {WAS_SEEN}"""
-# SQL that is true for a completed review `r` of the same scope.
+# SQL that is true for a completed review `r` whose scope is the same, apart from applications and accounts.
 SAME_SCOPE = """r.status = 'Completed' AND r.completed_on <= %(moment)s
     AND r.type IN ('Application', 'Supervisor', 'Entitlement', 'Changed')
     AND r.scope - 'applicationIds' - 'accountIds' = %(scope)s::jsonb - 'applicationIds' - 'accountIds'"""

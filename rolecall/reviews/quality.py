@@ -1,4 +1,4 @@
-"""Measure how reviewers decide. Each figure stands alone, so that a reader can judge it; there is no overall score."""
+"""Measure how reviewers decide. The figures are not combined into a score, so that each can be judged by itself."""
 
 from datetime import datetime
 from uuid import UUID
@@ -13,7 +13,8 @@ from rolecall.reviews.model import ItemFact
 _PAUSE_SECONDS = 600
 # Facts that show that keeping the access was wrong.
 KNOWN_WRONG = (ItemFact.LEAVER, ItemFact.CONFLICT)
-# From these values on, a figure is marked on the page of the review.
+# The page of a review marks reviewers with at least this share of bulk decisions, or with a median of at most this many
+# seconds, if they have made at least this many decisions.
 BULKY_SHARE, FEW_SECONDS, SHORTEST_RUN = 0.8, 3, 10
 
 

@@ -169,7 +169,7 @@ async def applications_of(db: Db, review_id: UUID) -> list[tuple[UUID, str]]:
 
 
 async def reviewers_of(db: Db, review_id: UUID) -> list[tuple[UUID, str]]:
-    """Return the reviewers of a review by name, reading one item of each."""
+    """Return the reviewers of a review by name. The query reads only one item per reviewer."""
     return await fetch_rows(
         db,
         f"""WITH RECURSIVE found AS (

@@ -1,14 +1,14 @@
 """Store which reasons each item of a review has: at once for a small review, by the worker in batches for a large one.
 
-The rows, one per item and reason, have as many indexes as the items. Writing them would double the time that opening
-takes, so until the worker is done, lists by reason are counted instead.
+The rows, one per item and reason, have as many indexes as the items; writing them would double the time to open a large
+review. Until the worker is done, lists by reason are read from the items.
 """
 
 from uuid import UUID
 
 from rolecall.core.db import Db, execute, fetch_rows, fetch_value
 
-# The number of items in one transaction, which locks them.
+# The number of items in one batch; a transaction locks one batch.
 _BATCH = 10_000
 _INSERT = """INSERT INTO review_item_reasons (review_id, reason, status, reviewer_id, application_id, list_key)
     SELECT c.review_id, r.reason, c.status, c.reviewer_id, c.application_id, c.list_key

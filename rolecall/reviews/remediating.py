@@ -1,4 +1,4 @@
-"""Carry out the decisions of a review with one request per account, which the review has approved."""
+"""Carry out the decisions of a review: make one request per account, which counts as approved by the reviewers."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -58,7 +58,7 @@ class _Removal(msgspec.Struct, frozen=True):
 
     @property
     def said(self) -> str:
-        """Say who decided what: the reviewer, another person for them, or nobody in time."""
+        """Return who decided, in words: the reviewer, another person for the reviewer, or nobody in time."""
         if self.decided_by == SYSTEM.id:
             return "no decision in time, so the review flags it"
         if self.decider and self.decided_by != self.reviewer_id:
@@ -80,7 +80,7 @@ class _Removal(msgspec.Struct, frozen=True):
 async def request_removals(
     db: Db, caller: Caller, review: ReviewDetail, item_ids: Sequence[UUID], now: datetime
 ) -> None:
-    """Make one request per account for items to revoke or change, and one per end date of items to keep for a time."""
+    """Make one request per account or group for access to revoke or change, and one per date to keep access until."""
     found = await fetch_all(
         db,
         _Removal,

@@ -18,14 +18,16 @@ _MOST_AN_HOUR = 10
 
 
 async def remind(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> ReviewDetail:
-    """Remind these reviewers, or all who have items left."""
+    """Remind the reviewers named in the body, or all, if they have items to decide or submit."""
     review = await queries.plan_of(db, id, lock=True)
     body = check(RemindBody, raw, await with_mentioned_identities(db, facts, raw))
     if review.status is not ReviewStatus.OPEN:
         raise Conflict(f"Reviewers of a review that is {review.status} cannot be reminded")
     since = facts.now - timedelta(hours=1)
     if sum(name == REMINDED and on > since for name, on in await events_of(db, review.id)) >= _MOST_AN_HOUR:
-        raise Conflict(f"Reviewers of a review can be reminded {_MOST_AN_HOUR} times an hour. Wait, or reassign items")
+        raise Conflict(
+            f"Reviewers can be reminded at most {_MOST_AN_HOUR} times an hour per review. Wait, or reassign items"
+        )
     left = [
         each.reviewer
         for each in (await queries.progress_of(db, review.id)).reviewers

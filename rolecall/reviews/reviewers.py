@@ -43,7 +43,7 @@ _UNNAMED = {
 }
 
 _NAME = "(SELECT first_name || ' ' || last_name FROM identities WHERE id = {})"
-# The person who reviews for each person that the stage names: an absent one is replaced by their stand-in.
+# Find who reviews for each person that the stage names: the person or, if they are absent, their stand-in.
 _STATES = f"""
     INSERT INTO reviewer_states
     SELECT s.id, CASE WHEN s.obstacle IS NULL THEN s.id
@@ -140,7 +140,7 @@ _STAND_INS = f"""
 
 
 async def create_tables(db: Db) -> None:
-    """Create the temporary tables, replacing those of an earlier step of the transaction."""
+    """Create the temporary tables; drop those that an earlier step of the transaction created."""
     made = {
         "reviewer_states": "(id uuid, actual_id uuid, why text)",
         "request_people": "(request_id uuid, person uuid, did text)",
@@ -214,7 +214,7 @@ async def reviewers_for(
     now: datetime,
     passed: str = PASSED_ON,
 ) -> list[NewReviewer]:
-    """Find new reviewers for stored items: the people that `stage` names, or the fallbacks if it is None."""
+    """Return new reviewers for stored items: the people that `stage` names, or the fallbacks if it is None."""
     await create_tables(db)
     named = NAMED_BY[stage.reviewer] if stage else "c.reviewer_id"
     sql = _FROM_ITEMS.replace("{named}", named)

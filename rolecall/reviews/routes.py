@@ -91,25 +91,25 @@ async def change_review(db: Db, caller: Caller, id: str, raw: Json, facts: Facts
 
 @operation("POST", "/{id:str}/preview", scope=_WRITE)
 async def preview_review(db: Db, id: str, now: datetime) -> ReviewPreview:
-    """Show what a draft would contain if it were opened now. Nothing is stored."""
+    """Return what a draft would contain if it were opened now. Nothing is stored."""
     return await actions.preview_review(db, id, now)
 
 
 @operation("POST", "/{id:str}/open", scope=_WRITE)
 async def open_review(db: Db, caller: Caller, id: str, now: datetime) -> ReviewDetail:
-    """Open a draft: take its items from the last finished imports, and ask the reviewers."""
+    """Open a draft: take its items from the last finished imports, and notify the reviewers."""
     return await actions.open_review(db, caller, id, now)
 
 
 @operation("POST", "/{id:str}/check", scope=_READ)
 async def check_population(db: Db, id: str) -> PopulationCheck:
-    """Take the population again from the pinned imports, and compare its digest with the stored one."""
+    """Take the population again from the same imports; return whether it and the stored items are unchanged."""
     return await actions.check_population(db, id)
 
 
 @operation("POST", "/{id:str}/close", scope=_WRITE, body=CloseBody, read_body=optional_json)
 async def close_review(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> ReviewDetail:
-    """Close a review after its due date.
+    """Close a review whose due date has passed, or whose items are all submitted.
 
     If closing would flag many accounts, the review is held: `held` says how many. Send `confirm` to close it anyway.
     """
@@ -141,7 +141,7 @@ async def remind_reviewers(db: Db, caller: Caller, id: str, raw: Json, facts: Fa
     },
 )
 async def list_review_items(db: Db, id: str, query: dict[str, Any]) -> Page[ReviewItem]:
-    """List the items of a review by person, application and risk."""
+    """List the items of a review, ordered by person, application and risk."""
     review = await queries.get_id(db, id)
     filters = ItemFilters(
         status=query.get("status"),
@@ -173,7 +173,7 @@ async def submit_review(db: Db, caller: Caller, id: str, raw: Json, facts: Facts
 
 @operation("GET", "/{id:str}", scope=_READ)
 async def get_review_item(db: Db, id: str) -> ReviewItemDetail:
-    """Get an item with its earlier decision, its history, and what happened since the review was opened."""
+    """Get an item with its history, the previous review's decision, and what happened since the review was opened."""
     return await item_queries.get_item(db, id)
 
 
@@ -197,7 +197,7 @@ async def reassign_review_item(db: Db, caller: Caller, id: str, raw: Json, facts
 
 @operation("POST", "/{id:str}/accept", scope=_WRITE, body=AcceptBody)
 async def accept_review_item(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> ReviewItemDetail:
-    """Keep flagged access until a date, with a reason. Only the owner of the application may do this."""
+    """Keep flagged access until a date, as the owner of the application or, if they cannot, as an administrator."""
     return await accepting.accept(db, caller, id, raw, facts)
 
 
@@ -243,7 +243,7 @@ async def list_review_templates(db: Db, query: dict[str, Any]) -> Page[ReviewTem
 
 @operation("POST", "/", scope=_WRITE, status=201, body=NewReviewTemplate)
 async def create_review_template(db: Db, raw: Json, facts: Facts) -> ReviewTemplate:
-    """Repeat a review every few months, starting at `nextOn`, by default now."""
+    """Create a template that repeats a review every few months, starting at `nextOn` or, without it, now."""
     return await templates.create_template(db, raw, facts)
 
 

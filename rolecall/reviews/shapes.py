@@ -36,9 +36,9 @@ class ReviewPeriod(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class ReviewPopulation(msgspec.Struct, frozen=True, rename="camel"):
-    """What an application held after an import: `held` = `items` + what is `excluded`, by reason.
+    """What the accounts of an application held after an import: `held` = `items` + the counts in `excluded`.
 
-    `fileRows` are the rows of the import's files. `application` is null for the models of a Model review.
+    `fileRows` counts the rows in the import's files. `application` is null for the models of a Model review.
     """
 
     application: NamedReference | None
@@ -99,7 +99,7 @@ class _Review(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class ReviewListItem(_Review, frozen=True, rename="camel"):
-    """A review in a list. `held` says why closing it waits for a person; otherwise it is null."""
+    """A review in a list. `held` says why a person must confirm closing it, and is null otherwise."""
 
 
 class ReviewDetail(_Review, frozen=True, rename="camel"):
@@ -134,8 +134,8 @@ class StaleSource(msgspec.Struct, frozen=True, rename="camel"):
 class ReviewPreview(msgspec.Struct, frozen=True, rename="camel"):
     """What a review would contain if it were opened now.
 
-    Only administrators can decide the items counted in `withoutReviewer`. `moved` counts by reason the items that are
-    not reviewed by the person that the stage names.
+    Only administrators can decide the items counted in `withoutReviewer`. `moved` counts, for each reason, the items
+    whose reviewer is not the person that the stage names.
     """
 
     items: int
@@ -164,7 +164,7 @@ class ReviewItemPerson(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class ReviewItemEntitlement(msgspec.Struct, frozen=True, rename="camel"):
-    """`header`, `section` and `name` are those of a privilege; `kind` is Group or Permission."""
+    """The group or permission of an item (`kind`). `header`, `section` and `name` are those of a privilege."""
 
     id: UUID
     kind: str
@@ -185,7 +185,7 @@ class Recommendation(msgspec.Struct, frozen=True):
 
 
 class ItemPeers(msgspec.Struct, frozen=True):
-    """How many people with the same title and department, or without these the same supervisor, hold the access."""
+    """How many peers hold the access. Peers have the same title and department or, if unknown, the same supervisor."""
 
     total: int
     holding: int
@@ -325,7 +325,7 @@ class BulkOutcome(msgspec.Struct, frozen=True):
 
 
 class BulkDecision(msgspec.Struct, frozen=True, rename="camel"):
-    """The result of a bulk decision, by reason. `digest` is a SHA-256 of the ids of the decided items."""
+    """The result of a bulk decision, with counts by reason. `digest` is a SHA-256 of the ids of the decided items."""
 
     id: UUID | None
     decided: int
@@ -334,9 +334,9 @@ class BulkDecision(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class PopulationCheck(msgspec.Struct, frozen=True, rename="camel"):
-    """The population taken again from the pinned imports, and compared with that of the opening.
+    """The population taken again from the same imports, compared with the one that the review was opened with.
 
-    `isSame` is true if the digests of this population and of the stored items (`itemsDigest`) equal the stored one.
+    `isSame` is true if this population and the stored items (`itemsDigest`) both have the stored digest.
     """
 
     digest: str

@@ -23,7 +23,7 @@ class ReviewStep(StrEnum):
 async def record_step(
     db: Db, caller: Caller, review_id: UUID, step: ReviewStep, detail: str, now: datetime, *, is_notified: bool = False
 ) -> None:
-    """Record a step, which is audited, and notify the owner if the person who takes it has access in the review."""
+    """Record a step for the audit log; notify the review's owner if the person who took it has items in the review."""
     if caller.id == SYSTEM.id:
         return
     person = await own_id(db, caller)

@@ -53,7 +53,9 @@ async def submit(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> Su
         are, them = ("item is", "it") if pending == 1 else ("items are", "them")
         raise Conflict(f"{pending} {are} not decided yet. Decide {them}, then submit")
     if not own:
-        raise Conflict("There is nothing to submit: you have no items in this review, or submitted all of them")
+        raise Conflict(
+            "There is nothing to submit: the reviewer has no items in this review, or has submitted all of them"
+        )
     await permitted.require_independent(db, [item.id for item in own], acting.people)
     if body.statement and body.statement != review.statement:
         raise Invalid.on("statement", f"Statement must be that of the review: {review.statement}")

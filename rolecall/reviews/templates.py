@@ -101,10 +101,10 @@ async def named(db: Db, name: str | None) -> list[ReviewTemplate]:
 
 
 async def get(db: Db, id: str | UUID) -> ReviewTemplate:
-    known = known_guid("ReviewTemplate", str(id))
+    known = known_guid("Review template", str(id))
     rows = await fetch_rows(db, f"SELECT {_COLUMNS} FROM review_templates WHERE id = %(id)s", id=known)
     if not rows:
-        raise NotFound("ReviewTemplate", id)
+        raise NotFound("Review template", id)
     return _from_row(rows[0])
 
 

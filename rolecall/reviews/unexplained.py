@@ -40,7 +40,7 @@ async def open_unexplained(db: Db, application_id: UUID, import_number: int, now
 
 
 async def _asked(db: Db, application_id: UUID, import_number: int) -> list[tuple[ReviewScope, str]]:
-    """Return the scopes to review: the riskiest access of each person, and of each account without a person."""
+    """Return scopes and titles of reviews: the riskiest access of each person, and of each account without a person."""
     found = await fetch_rows(
         db,
         """SELECT DISTINCT ON (coalesce(h.identity_id, a.id)) coalesce(h.identity_id, a.id), h.identity_id IS NULL,

@@ -20,9 +20,9 @@ DECISION_PARTS = {
     "Revoke": ("revoke", "Revoke"),
 }
 WITHDRAWN = ("withdrawn", "Withdrawn")
-# The most holders of one entitlement that a page shows, so that they can be decided together.
+# The maximum number of holders of one entitlement that a page shows, to be decided together.
 MOST_HOLDERS = 1000
-# The most reasons for other reviewers that a page shows.
+# The maximum number of moved items, and of reasons for moving items, that a page shows.
 _MOST_MOVED = 50
 
 
@@ -55,7 +55,7 @@ class OwnProgress(msgspec.Struct, frozen=True):
 
 
 async def progress_of(db: Db, review_id: UUID, reviewer_ids: Sequence[UUID]) -> OwnProgress:
-    """Count the items of these reviewers: a person may decide for several as a stand-in."""
+    """Count the items of several reviewers, because a stand-in can decide for more than one."""
     rows = await fetch_rows(
         db,
         """SELECT CASE status WHEN 'Withdrawn' THEN status WHEN 'Pending' THEN '' ELSE decision END, count(*)
@@ -63,7 +63,7 @@ async def progress_of(db: Db, review_id: UUID, reviewer_ids: Sequence[UUID]) -> 
         review=review_id,
         reviewers=list(reviewer_ids),
     )
-    # As `remediating.request_removals` groups them.
+    # Count requests as `remediating.request_removals` groups them.
     requests: int = await fetch_value(
         db,
         """SELECT count(DISTINCT (account_number, group_number, CASE decision WHEN 'Keep Until' THEN until END))
@@ -169,7 +169,7 @@ async def count_overdue(db: Db, now: datetime) -> int:
 
 
 class AccessToDecide(msgspec.Struct, frozen=True, rename="camel"):
-    """An entitlement with the number of holders that a reviewer must decide, and the recommendations for them."""
+    """An entitlement with the number of its undecided items, in all and by recommendation."""
 
     id: UUID
     name: str
@@ -189,7 +189,7 @@ _UNDECIDED = """FROM review_items i
 async def by_access(
     db: Db, review_id: UUID, reviewer_ids: Sequence[UUID], page: int, application_id: UUID | None = None
 ) -> Page[AccessToDecide]:
-    """List what is left to decide by entitlement, those with the most holders first."""
+    """List the entitlements of undecided items, those with the most holders first."""
     return await fetch_page(
         db,
         lambda row: AccessToDecide(*row),
@@ -210,7 +210,7 @@ async def by_access(
 
 
 async def undecided_holders(db: Db, review_id: UUID, reviewer_ids: Sequence[UUID], entitlement_id: UUID) -> list[UUID]:
-    """Return the undecided items of one entitlement by person, up to a limit."""
+    """Return the ids of the undecided items of one entitlement, ordered by person, up to a limit."""
     rows = await fetch_rows(
         db,
         f"""SELECT i.id {_UNDECIDED} AND i.entitlement_id = %(entitlement)s
@@ -224,7 +224,7 @@ async def undecided_holders(db: Db, review_id: UUID, reviewer_ids: Sequence[UUID
 
 
 class ReviewInMap(msgspec.Struct, frozen=True):
-    """A review that covers an application; `decided` is the percentage of its items there that are decided."""
+    """A review that covers an application, with the percentage of decided items in that application."""
 
     application_id: UUID
     id: UUID
@@ -253,7 +253,7 @@ async def covering_reviews(db: Db, since: datetime) -> list[ReviewInMap]:
 
 
 async def undecided_items(db: Db, review_id: UUID, reviewer_id: UUID) -> list[UUID]:
-    """Return the undecided items of a reviewer, up to a limit."""
+    """Return the ids of a reviewer's undecided items, up to a limit."""
     rows = await fetch_rows(
         db,
         f"""SELECT id FROM review_items WHERE review_id = %(review)s AND reviewer_id = %(reviewer)s
@@ -316,7 +316,7 @@ class MovedItems(msgspec.Struct, frozen=True):
 
 
 async def moved_items(db: Db, review_id: UUID) -> list[MovedItems]:
-    """Return why items have other reviewers, those with the most items first, up to a limit."""
+    """Return the reasons for which items have other reviewers, those with the most items first, up to a limit."""
     return await fetch_all(
         db,
         MovedItems,

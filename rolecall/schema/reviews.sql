@@ -2,7 +2,7 @@
 --
 -- UPDATE of application_imports to Finished (application_imports/actions.py) fires `note_import_to_review`. INSERT of access_request_events
 -- (access_requests/moving.py) fires `follow_review_requests`. UPDATE of review_items (reviews/deciding.py, closing.py, following.py) fires
--- `show_review_items`, `keep_item_reasons` and, for a status that may not follow, `refuse_item_move`. Opening (reviews/opening.py) inserts
+-- `show_review_items`, `keep_item_reasons` and, for a forbidden change of status, `refuse_item_move`. Opening (reviews/opening.py) inserts
 -- review_item_reasons.
 
 -- Return why an identity cannot review, or null if it can. Identities that are not people can sign in only with a role; auditors make no
@@ -27,7 +27,7 @@ END $$;
 CREATE OR REPLACE TRIGGER note_import_to_review AFTER UPDATE OF status ON application_imports FOR EACH ROW
     WHEN (NEW.status = 'Finished' AND OLD.status <> 'Finished') EXECUTE FUNCTION note_import_to_review();
 
--- Queue requests of review items that ended, in the transaction of the move.
+-- Queue ended requests that carry out review items, in the transaction that ends them.
 CREATE OR REPLACE FUNCTION follow_review_requests() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO review_news (request_id, name) SELECT n.request_id, n.name FROM new_rows n

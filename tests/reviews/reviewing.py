@@ -1,4 +1,4 @@
-"""Helpers for tests of reviews: a company whose access is reviewed, and calls of the API."""
+"""Helpers for tests of reviews: a company whose access is reviewed, and API calls."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -119,7 +119,7 @@ async def test_model_without_items_below_it_cannot_be_kept_until_a_date(client: 
     assert kept["status"] == "Approved"
 
 
-async def test_model_goes_on_to_another_reviewer_who_submits(
+async def test_model_that_was_passed_on_is_submitted_by_its_new_reviewer(
     client: httpx2.AsyncClient, db: Db, tmp_path: Path
 ) -> None:
     company = await a_reviewed_company(db)

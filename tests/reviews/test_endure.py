@@ -52,7 +52,7 @@ _FACTS = """
 
 
 class Killing:
-    """Review after review is changed by a process that is killed, and then checked."""
+    """Change reviews in processes that are killed, and check each review afterwards."""
 
     def __init__(self, client: httpx2.AsyncClient, db: Db, config: Config, company: Reviewed) -> None:
         self.client, self.db, self.config, self.company = client, db, config, company

@@ -335,7 +335,7 @@ async def test_narrowed_review_does_not_cover_an_application(client: httpx2.Asyn
     assert (after_narrow, await covered(client)) == ({"Finance Ledger": None}, {"Finance Ledger": 2})
 
 
-async def test_access_outside_a_privileged_review_is_in_the_next_changed_review(
+async def test_changed_review_contains_access_that_a_privileged_review_left_out(
     client: httpx2.AsyncClient, db: Db
 ) -> None:
     await a_reviewed_company(db)
@@ -361,11 +361,11 @@ async def test_named_application_without_data_is_refused(client: httpx2.AsyncCli
 
     assert refused["message"] == (
         "Treasury is archived; Voting has no finished import."
-        " Remove applications without data from the scope, or import their data"
+        " Remove these applications from the scope, or import their data"
     )
 
 
-async def test_changes_of_the_service_are_audited_with_a_digest(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_changes_by_the_service_are_audited_with_a_digest(client: httpx2.AsyncClient, db: Db) -> None:
     company = await a_reviewed_company(db)
     review = await an_open_review(client)
 
@@ -381,7 +381,7 @@ async def test_changes_of_the_service_are_audited_with_a_digest(client: httpx2.A
 
 
 @pytest.mark.parametrize("on_silence", ["flag", "approve"])
-async def test_close_that_would_flag_decisions_without_a_signature_is_held(
+async def test_close_with_many_unsigned_revocations_is_held(
     client: httpx2.AsyncClient, db: Db, on_silence: str
 ) -> None:
     await a_reviewed_company(db)

@@ -49,7 +49,7 @@ async def a_model(db: Db, company: Reviewed, owner: UUID) -> None:
     await an_access_model(db, "Accounting", access=granted, ownerId=str(owner))
 
 
-async def test_owner_of_a_model_does_not_decide_their_own_account_with_it(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_owner_of_a_model_does_not_decide_about_their_own_account(client: httpx2.AsyncClient, db: Db) -> None:
     company = await a_reviewed_company(db)
     await a_model(db, company, company.joana)
     review = await an_open_review(client, explained="by model")
@@ -64,7 +64,7 @@ async def test_owner_of_a_model_does_not_decide_their_own_account_with_it(client
     assert [item["status"] for item in await items_about(client, review, company.emre)] == ["Approved"]
 
 
-async def test_item_of_the_new_reviewer_of_a_model_is_released(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_item_about_the_new_reviewer_of_a_model_is_released(client: httpx2.AsyncClient, db: Db) -> None:
     company = await a_reviewed_company(db)
     await a_model(db, company, company.greta)
     review = await an_open_review(client, explained="by model")
@@ -217,7 +217,7 @@ async def a_carried_review(client: httpx2.AsyncClient, db: Db, company: Reviewed
     return await an_open_review(client, explained="carry over")
 
 
-async def test_sample_is_not_decided_together_with_others(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_bulk_decision_leaves_samples_undecided(client: httpx2.AsyncClient, db: Db) -> None:
     company = await a_reviewed_company(db)
     review = await a_carried_review(client, db, company)
 
@@ -227,7 +227,7 @@ async def test_sample_is_not_decided_together_with_others(client: httpx2.AsyncCl
     assert {"reason": "Samples of carried-over items are decided one by one", "items": 1} in result["outcomes"]
 
 
-async def test_lack_of_a_decision_is_not_carried_over(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_item_that_nobody_decided_is_not_carried_over(client: httpx2.AsyncClient, db: Db) -> None:
     company = await a_reviewed_company(db)
     await a_model(db, company, company.greta)
     await an_open_review(client, onSilence="approve")
@@ -262,7 +262,7 @@ async def test_decision_about_one_person_is_not_carried_over_to_another(client: 
     assert not any(item["isCarried"] or item["isSample"] for item in items)
 
 
-async def test_administrators_decide_and_submit_what_no_person_can(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_administrators_decide_items_that_have_no_other_reviewer(client: httpx2.AsyncClient, db: Db) -> None:
     company = await a_reviewed_company(db)
     await execute(db, "UPDATE applications SET owner_id = NULL")
     await execute(db, "UPDATE identities SET supervisor_id = NULL")
@@ -306,7 +306,7 @@ async def test_reviewer_who_leaves_before_submitting_is_replaced(
     }  # fmt: skip
 
 
-async def test_stand_in_who_flagged_cannot_accept(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_stand_in_who_flagged_access_cannot_accept_it(client: httpx2.AsyncClient, db: Db) -> None:
     company = await a_reviewed_company(db)
     review = await an_open_review(client)
     await a_stand_in(db, company.carla, company.owen)
@@ -320,7 +320,7 @@ async def test_stand_in_who_flagged_cannot_accept(client: httpx2.AsyncClient, db
         await accepting.accept(db, await caller_of(db, company.owen), flagged["id"], raw, facts())
 
 
-async def test_people_who_get_items_are_notified(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_new_reviewer_of_an_item_is_notified(client: httpx2.AsyncClient, db: Db) -> None:
     company = await a_reviewed_company(db)
     review = await an_open_review(client, stages=TWO_STAGES)
     await execute(db, "DELETE FROM notifications")

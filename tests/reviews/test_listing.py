@@ -1,4 +1,4 @@
-"""Test that items are listed exactly by every filter, before and after the worker has listed them by reason."""
+"""Test that every filter lists exactly the matching items, before and after the worker has stored their reasons."""
 
 from itertools import combinations
 from typing import Any
@@ -53,7 +53,7 @@ async def list_all(db: Db) -> int:
 
 
 @pytest.mark.parametrize("batch", [1, 2, 10_000])
-async def test_items_are_listed_by_every_filter(
+async def test_every_filter_lists_exactly_the_matching_items(
     client: httpx2.AsyncClient, db: Db, monkeypatch: pytest.MonkeyPatch, batch: int
 ) -> None:
     monkeypatch.setattr(reason_lists, "_BATCH", batch)

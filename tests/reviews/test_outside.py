@@ -116,7 +116,7 @@ async def test_reviewer_who_can_no_longer_sign_in_is_replaced(client: httpx2.Asy
 
 
 async def rename(client: httpx2.AsyncClient, db: Db, company: Reviewed, permission: str, name: str) -> None:
-    """Import data in which Joana has the permission under another name, and join it with the former one."""
+    """Import data in which Joana has the permission under another name, and record that both are the same."""
     run = await a_finished_import(db, company.ledger)
     await execute(
         db,

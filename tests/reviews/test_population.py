@@ -143,7 +143,7 @@ async def test_items_of_a_group_contents_review_are_what_groups_give(client: htt
     assert held == {("Officers", "Prepare run"), ("Juniors", "Officers")}
 
 
-async def test_a_model_review_asks_the_owners_of_models(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_a_model_review_is_decided_by_the_owners_of_models(client: httpx2.AsyncClient, db: Db) -> None:
     company = await a_reviewed_company(db)
     await an_access_model(db, "Accounting", ownerId=str(company.greta))
     review = await an_open_review(client, "Model")
@@ -266,9 +266,7 @@ async def test_account_whose_removal_was_canceled_is_still_unmatched(client: htt
     assert (await post(client, f"/api/reviews/{second}/check"))["isSame"] is True
 
 
-async def test_name_joined_after_opening_does_not_change_the_unexplained_population(
-    client: httpx2.AsyncClient, db: Db
-) -> None:
+async def test_rename_recorded_after_opening_does_not_change_the_population(client: httpx2.AsyncClient, db: Db) -> None:
     company = await a_reviewed_company(db)
     await execute(db, "UPDATE identities SET department = 'Finance'")
     granted = [{"applicationId": str(company.ledger), "groups": ["Bookkeeper"]}]

@@ -1,4 +1,4 @@
-"""What proves that access was removed, and what happens to the request then."""
+"""Test what proves that access was removed, and what then happens to its request."""
 
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
@@ -64,7 +64,7 @@ async def test_account_that_cannot_be_used_still_has_the_access(
     assert await status_of(client, review) == "Completed"
 
 
-async def test_request_that_data_of_the_holder_completes_proves_nothing(
+async def test_request_that_the_holder_completed_with_data_proves_nothing(
     client: httpx2.AsyncClient, db: Db, ledger: Ledger
 ) -> None:
     await ledger.upload(AFTER)
@@ -120,7 +120,7 @@ async def test_postponed_change_does_not_give_removed_access_back(client: httpx2
     )
 
 
-async def test_request_is_open_while_a_part_of_it_is_left(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_request_stays_open_until_all_of_it_is_done(client: httpx2.AsyncClient, db: Db) -> None:
     company = await a_reviewed_company(db)
     review = await an_open_review(client)
     for item in await items_of(client, review):

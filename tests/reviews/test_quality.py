@@ -44,7 +44,7 @@ async def test_every_figure_of_a_reviewer_is_computed(client: httpx2.AsyncClient
     assert (found["Greta Das"].state, found["Greta Das"].approval_rate) == ("Not started", None)
 
 
-async def test_decision_about_several_items_counts_with_a_part_of_its_time(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_time_of_a_bulk_decision_is_divided_among_its_items(client: httpx2.AsyncClient, db: Db) -> None:
     await a_reviewed_company(db)
     review = await an_open_review(client)
     mine = [item for item in await items_of(client, review) if item["reviewer"]["name"] == "Carla Abadi"]
@@ -81,7 +81,7 @@ async def test_chart_counts_the_items_left_after_each_day_of_decisions(client: h
     assert left == [(NOON - timedelta(days=1), 5), (NOON, 3), (NOON + timedelta(days=2), 2)]
 
 
-async def test_map_shows_how_far_the_review_of_an_application_is(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_map_shows_the_share_of_decided_items_per_application(client: httpx2.AsyncClient, db: Db) -> None:
     company = await a_reviewed_company(db)
     review = await an_open_review(client)
     items = await items_of(client, review)

@@ -177,7 +177,7 @@ async def test_people_are_notified_of_a_template_that_cannot_open_and_of_its_dra
     ]
 
 
-async def test_template_and_draft_refuse_supervisors_of_models(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_template_and_draft_of_a_model_review_refuse_supervisors(client: httpx2.AsyncClient, db: Db) -> None:
     await a_reviewed_company(db)
     stages = [{"reviewer": "Supervisor"}]
     body = {"name": "Models", "everyMonths": 1, "review": {"type": "Model", "stages": stages}}
@@ -208,7 +208,7 @@ async def test_unexplained_access_of_unmatched_accounts_is_reviewed_too(client: 
         assert (await post(client, f"/api/reviews/{review['id']}/check"))["isSame"] is True
 
 
-async def test_many_unmatched_accounts_are_one_review(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_many_unmatched_accounts_share_one_review(client: httpx2.AsyncClient, db: Db) -> None:
     company = await a_reviewed_company(db)
     await client.patch(f"/api/applications/{company.ledger}", json={"surpriseReviews": True})
     run = await a_finished_import(db, company.ledger)

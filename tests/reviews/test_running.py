@@ -116,7 +116,7 @@ async def test_reviewer_sees_new_access_of_their_people_only(client: httpx2.Asyn
     assert of_carla.items == []
 
 
-async def test_unexplained_access_of_many_people_is_one_review(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_unexplained_access_of_many_people_opens_one_review(client: httpx2.AsyncClient, db: Db) -> None:
     company = await a_reviewed_company(db)
     await execute(db, "UPDATE applications SET surprise_reviews = true")
     run = await a_finished_import(db, company.ledger)

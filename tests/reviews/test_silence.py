@@ -140,7 +140,7 @@ async def test_reviewer_who_must_not_decide_passes_on_but_cannot_choose_the_next
     assert passed.json()["reviewer"]["name"] == "Administrators"
 
 
-async def test_access_that_was_kept_by_silence_was_not_reviewed(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_access_kept_without_a_decision_counts_as_not_reviewed(client: httpx2.AsyncClient, db: Db) -> None:
     await a_reviewed_company(db)
     await execute(db, "UPDATE applications SET review_every_months = 6")
     await execute(db, "UPDATE application_imports SET build_end = now() - interval '10 months'")

@@ -1,4 +1,4 @@
-"""Compare random legal and illegal calls of reviews with a small model of their states.
+"""Make random allowed and forbidden API calls, and compare the results with a small model of a review.
 
 Set `ROLECALL_MODEL_CALLS=20000` for a long run; the default is short.
 """

@@ -230,7 +230,7 @@ async def test_item_cannot_be_passed_back_to_the_person_who_passed_it_on(client:
     assert passed["reviewer"]["name"] == "Owen Park"
 
 
-async def test_changed_review_contains_access_of_an_account_with_another_person(
+async def test_changed_review_contains_access_of_an_account_that_got_another_person(
     client: httpx2.AsyncClient, db: Db
 ) -> None:
     company = await a_reviewed_company(db)
