@@ -25,7 +25,7 @@ from rolecall.work_items.actions import record_activity
 
 
 async def simulate_rule(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> shapes.RuleSimulation:
-    """Commit the draft, read the conflicts, and roll back."""
+    """Return the conflicts that committing the draft would begin and end. The commit is rolled back."""
     body = check(shapes.RuleSimulationBody, raw, facts)
     rule = await duty_queries.get_rule(db, id)
     duties.draft_of(rule)
@@ -50,7 +50,7 @@ async def simulate_rule(db: Db, caller: Caller, id: str, raw: Json, facts: Facts
 
 
 async def simulate_duty(db: Db, id: str, raw: Json, facts: Facts) -> shapes.DutySimulation:
-    """Change the duty, compare the conflicts, and roll back."""
+    """Return the conflicts that a change of the duty would begin and end. The change is rolled back."""
     duty = await duty_queries.get(db, id)
     before = await queries.people_by_rule(db, duty.id)
     after = before
@@ -125,7 +125,7 @@ async def approve_exception(db: Db, caller: Caller, id: str, raw: Json, facts: F
         raise Conflict("No exception for this conflict is waiting for approval")
     _require_current(conflict)
     if requested.until <= facts.now:
-        raise Conflict("The exception has expired; request it again with a later end")
+        raise Conflict("The exception has expired; request it again with a later end date")
     await _require_control_owner(db, requested)
     requested = await _without_invalid_approvals(db, conflict, requested, facts.now)
     approver = await approving.approver_of(db, caller, conflict, requested, body, facts.now)
@@ -164,7 +164,7 @@ async def _require_control_owner(db: Db, requested: ConflictException) -> None:
 async def _without_invalid_approvals(
     db: Db, conflict: ConflictDetail, requested: ConflictException, now: datetime
 ) -> ConflictException:
-    """Remove approvals of people who could not give them now: they left, or no longer own the rule or application."""
+    """Delete approvals of people who may no longer give them; return the exception with the remaining approvals."""
     people = await approving.approvers_for(db, conflict)
     invalid = [each for each in requested.approvals if not people.may_take(each.approver.id, each.part)]
     if not invalid:
@@ -195,7 +195,7 @@ def _approved(approver: approving.Approver, caller: Caller) -> str:
 
 
 async def _put_in_force(db: Db, conflict: ConflictDetail, requested: ConflictException, now: datetime) -> None:
-    """Replace the exception in force, if there is one, and mark the conflict as excepted."""
+    """Put the requested exception in force, in place of any earlier one, and mark the conflict as excepted."""
     if conflict.in_force:
         await _move(db, conflict.in_force, ExceptionStatus.WITHDRAWN, now)
     await _move(db, requested, ExceptionStatus.APPROVED, now)
@@ -234,7 +234,7 @@ async def expire_exceptions(db: Db, now: datetime) -> None:
 
 
 async def _locked(db: Db, id: str, now: datetime) -> ConflictDetail:
-    """Lock and read a conflict, so that no other writer changes its exceptions, begins or ends it meanwhile."""
+    """Lock and return a conflict; other writers of conflicts and exceptions wait."""
     await take_turn(db)
     return await queries.get(db, id, now)
 

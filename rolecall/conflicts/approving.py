@@ -1,4 +1,4 @@
-"""Decide who may approve and withdraw an exception: the rule's owner and another person, not the one in conflict."""
+"""Check who may approve or withdraw an exception. The rule's owner and one other person approve."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ class Approver(msgspec.Struct, frozen=True):
 
 
 class Approvers(msgspec.Struct, frozen=True):
-    """The active people who may give each of the two approvals; administrators replace an owner who is not available.
+    """The active people who may give each of the two approvals; administrators replace a rule's owner who cannot.
 
     Auditors give none, because they check decisions. `owners` own the rule or an application; others can stand in for
     them. A stand-in of an administrator does not inherit the role. `involved` already have a part in the pending
@@ -47,7 +47,7 @@ class Approvers(msgspec.Struct, frozen=True):
     involved: frozenset[UUID]
 
     def part_of(self, id: UUID, requested: ConflictException) -> Approver | None:
-        """Return the part in which a person can still approve the exception, or None."""
+        """Return the person as an approver in a part that is still free, or None."""
         taken = {each.part for each in requested.approvals}
         if id in self.rule_owners and ApprovalPart.RULE_OWNER not in taken:
             return Approver(id, self.rule_owners[id], ApprovalPart.RULE_OWNER)
@@ -129,7 +129,7 @@ def _from_rows(rows: Sequence[Sequence[Any]], parties: Parties | None) -> Approv
 
 
 def approver_among(caller: Caller, people: Approvers, requested: ConflictException) -> Approver | None:
-    """Return the part that a person can take now: their own, or that of an owner for whom they stand in."""
+    """Return the approval that a person can give now, as themselves or as the stand-in of an owner, or None."""
     if caller.id in people.involved:
         return None
     if own := people.part_of(caller.id, requested):
@@ -158,7 +158,7 @@ async def approver_of(
         if stand_in and (given not in people.represented_by(caller) or body.stand_in_id not in (None, caller.id)):
             raise Invalid.on("approverId", "Approver ID must be your own, or that of an owner for whom you stand in")
     elif given is None:
-        raise Invalid.on("approverId", "Approver ID is required: a token records the approval of a person")
+        raise Invalid.on("approverId", "Approver ID is required with a token: name the person who approves")
     elif body.stand_in_id:
         stand_in = await acting_for(db, body.stand_in_id, given, _APPROVE, now)
     both = {given} | ({stand_in.id} if stand_in else set())
@@ -203,6 +203,6 @@ async def may_withdraw(
 async def require_may_withdraw(db: Db, caller: Caller, conflict: ConflictDetail, exception: ConflictException) -> None:
     if not await may_withdraw(db, caller, conflict, exception, await approvers_for(db, conflict)):
         raise Conflict(
-            "Only the person in conflict, the person who requested it,"
-            f" the rule's owner, {SECOND_APPROVERS} can withdraw an exception"
+            "Only the person in conflict, the person who requested the exception,"
+            f" the rule's owner, {SECOND_APPROVERS} can withdraw it"
         )

@@ -1,4 +1,4 @@
-"""Keep the people of an exception apart: the person in conflict, the requester, and each approver."""
+"""Check that the person in conflict, the requester and both approvers of an exception are different people."""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -15,7 +15,7 @@ from rolecall.tokens.queries import own_id
 class Parties(msgspec.Struct, frozen=True):
     """The requester of an exception, and the people who gave, passed on or recorded its approvals.
 
-    A token without an owner stands for itself.
+    A token without an owner counts as a person of its own.
     """
 
     requester: UUID

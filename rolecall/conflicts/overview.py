@@ -1,4 +1,4 @@
-"""Figures about all conflicts: the matrix of duties, and the number of conflicts over time."""
+"""Compute figures about all conflicts: the matrix of duties, and the number of conflicts over time."""
 
 from datetime import datetime
 from uuid import UUID
@@ -40,7 +40,7 @@ class DutyMatrix(msgspec.Struct, frozen=True):
     cells: dict[tuple[UUID, UUID], MatrixCell]
 
 
-# Each pair once, in the order of the names.
+# Read each pair once, in the order of the names.
 _CELLS = """{before}
     SELECT a.id AS lower, b.id AS upper, r.id AS rule_id, r.name AS rule, r.definition ->> 'risk' AS risk,
            count(*) FILTER (WHERE c.status = 'Open') AS open, count(*) FILTER (WHERE c.status = 'Excepted') AS excepted
@@ -54,7 +54,7 @@ _CELLS = """{before}
     GROUP BY a.id, b.id, r.id ORDER BY count(c.status) > 0, risk_rank(r.definition ->> 'risk')"""
 
 
-# The conflicts at a past time, and the duties that their people held.
+# The conflicts at a past time, and the duties that the people in conflict held.
 _BEFORE = f"""WITH past AS MATERIALIZED ({queries.CONFLICTS_THEN}), held AS MATERIALIZED (
     SELECT s.duty_id, s.identity_id FROM duty_spans(
         ARRAY(SELECT duty_id FROM duty_rule_duties), ARRAY(SELECT DISTINCT identity_id FROM past)) AS s

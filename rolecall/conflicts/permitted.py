@@ -1,4 +1,4 @@
-"""Decide who may see a conflict: the person, their supervisors, the owners of the rule, applications and controls.
+"""Check who may see a conflict: the person, their supervisors, the owners of the rule, applications and controls.
 
 A stand-in of an owner sees it while an exception is pending, and later if they approved one.
 """
@@ -49,6 +49,6 @@ async def relations_to_exception(db: Db, caller: Caller, exception_id: UUID) -> 
 
 
 async def relations_to_rule(db: Db, caller_id: UUID, rule_id: UUID) -> frozenset[PersonRelation]:
-    """Return the relation of a person to a rule: an owner sees its conflicts."""
+    """Return the relation Owner if a person owns the rule, which lets them see its conflicts."""
     owner = "SELECT true FROM duty_rules WHERE id = %(id)s AND (definition ->> 'ownerId')::uuid = %(me)s"
     return frozenset({PersonRelation.OWNER}) if await fetch_value(db, owner, id=rule_id, me=caller_id) else frozenset()

@@ -43,7 +43,7 @@ _STATUS_THEN = """CASE WHEN EXISTS (
         SELECT FROM conflict_exceptions e WHERE e.rule_id = c.rule_id AND e.identity_id = c.identity_id
         AND e.approved_on <= %(moment)s AND coalesce(e.ended_on, e.until) > %(moment)s)
     THEN 'Excepted' ELSE 'Open' END"""
-# The conflicts at a past time. One that ended later was not ended then.
+# The conflicts at a past time. A conflict that ended later is shown as not ended.
 CONFLICTS_THEN = f"""SELECT c.id, c.number, c.rule_id, c.identity_id, c.since, c.since_import,
     NULL::timestamptz AS until, NULL::int AS until_import, {_STATUS_THEN} AS status, c.list_key
     FROM conflicts c WHERE c.since <= %(moment)s AND (c.until IS NULL OR c.until > %(moment)s)"""
@@ -169,7 +169,7 @@ async def current_of(db: Db, people: Sequence[UUID]) -> dict[UUID, list[Conflict
 
 
 async def concerning(db: Db, entitlement_id: UUID, most: int) -> tuple[int, list[ConflictItem]]:
-    """Count the current conflicts to which this entitlement contributes a duty, and return the newest."""
+    """Return the number of current conflicts to which an entitlement contributes a duty, and the newest of them."""
     rows = await fetch_rows(
         db,
         f"""WITH given AS MATERIALIZED (
@@ -192,7 +192,7 @@ async def concerning(db: Db, entitlement_id: UUID, most: int) -> tuple[int, list
 
 
 async def spans_of(db: Db, item: ConflictItem) -> list[HeldSpan]:
-    """Return when the person held each duty of the rule, by the current patterns."""
+    """Return when the person held each duty of the rule, according to the current patterns."""
     return await fetch_all(
         db,
         HeldSpan,
@@ -206,7 +206,7 @@ async def spans_of(db: Db, item: ConflictItem) -> list[HeldSpan]:
 
 
 async def conflict_spans(db: Db, item: ConflictItem) -> list[HeldSpan]:
-    """Return all conflicts of the same rule and person, oldest first."""
+    """Return the time spans of all conflicts of the same rule and person, oldest first."""
     return await fetch_all(
         db,
         HeldSpan,
@@ -238,7 +238,7 @@ async def is_active(db: Db, identity_id: UUID) -> bool:
 
 
 async def people_in_conflict(db: Db, rule_id: UUID) -> set[UUID]:
-    """Return the people who are now in conflict by a rule."""
+    """Return the people who are now in conflict under a rule."""
     rows = await fetch_rows(
         db, "SELECT identity_id FROM conflicts WHERE rule_id = %(rule)s AND until IS NULL", rule=rule_id
     )
@@ -302,7 +302,7 @@ def _an_exception(row: Sequence[Any]) -> ConflictException:
 
 
 async def _exceptions(db: Db, items: Sequence[ConflictItem]) -> dict[tuple[UUID, UUID], list[ConflictException]]:
-    """Return the exceptions of conflicts by rule and person, newest first."""
+    """Return the exceptions for conflicts, for each rule and person, newest first."""
     rows = await fetch_rows(
         db,
         f"""SELECT {_EXCEPTION} FROM conflict_exceptions e {_EXCEPTION_JOINS}

@@ -1,4 +1,4 @@
-"""Find the removals of access that would take duties from a person in conflict."""
+"""Find the access whose removal would take duties from a person in conflict."""
 
 from collections.abc import Sequence
 from uuid import UUID

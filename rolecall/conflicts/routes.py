@@ -78,13 +78,13 @@ async def withdraw_exception(db: Db, caller: Caller, id: str, raw: Json, facts: 
 
 @operation("POST", "/{id:str}/simulate", scope=_WRITE, body=RuleSimulationBody, read_body=optional_json)
 async def simulate_duty_rule(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> RuleSimulation:
-    """Show who would be in conflict if the draft were committed, since when, and through which requests and models."""
+    """Return who would be in conflict if the draft were committed, since when, and through which request or model."""
     return await actions.simulate_rule(db, caller, id, raw, facts)
 
 
 @operation("POST", "/{id:str}/simulate", scope=_WRITE, body=DutyChanges)
 async def simulate_duty(db: Db, id: str, raw: Json, facts: Facts) -> DutySimulation:
-    """Show how many conflicts a change of the duty would begin and end, by rule."""
+    """Return how many conflicts of each rule a change of the duty would begin and end."""
     return await actions.simulate_duty(db, id, raw, facts)
 
 

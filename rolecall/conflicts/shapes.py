@@ -21,7 +21,7 @@ class ConflictRule(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class ThroughAccess(msgspec.Struct, frozen=True):
-    """The access that has given a person a duty for the longest time; `path` are the groups that it comes through."""
+    """The access that has given a person a duty for the longest time; `path` lists the groups that it comes through."""
 
     duty: DutyReference
     application: DutyReference
@@ -31,7 +31,7 @@ class ThroughAccess(msgspec.Struct, frozen=True):
 
 
 class Through(msgspec.Struct, frozen=True, rename="camel"):
-    """The requests and models that gave the access that completed the conflict; none if none is on record.
+    """The requests and models that gave the access that completed the conflict; empty if none is on record.
 
     `access` has one entry for each duty.
     """
@@ -78,7 +78,7 @@ class ConflictSide(msgspec.Struct, frozen=True):
 
 
 class ConflictingGroup(msgspec.Struct, frozen=True, rename="camel"):
-    """A group that gives several of the conflicting duties by itself: removing one entitlement does not help."""
+    """A group that gives several of the conflicting duties by itself: removing one other entitlement does not help."""
 
     application: DutyReference
     group: str
@@ -97,7 +97,7 @@ class ExceptionApproval(msgspec.Struct, frozen=True, rename="camel"):
 class ConflictException(msgspec.Struct, frozen=True, rename="camel"):
     """Permission to keep a conflict until `until`, under a control. It applies only while it is Approved.
 
-    `approvedOn` is when the second approval was given, `endedOn` when it expired or was withdrawn.
+    `approvedOn` is when the second approval was given, `endedOn` when the exception ended.
     """
 
     id: UUID

@@ -59,7 +59,7 @@ def _side(identity_id: UUID, duty: DutyReference, entries: Sequence[DutyAccess],
 
 
 def _given(entry: DutyAccess) -> Given:
-    """Return the key by which requests and models name the access: indirect access is named by the account's group."""
+    """Return how requests and models name the access: indirect access is named after the account's group."""
     there = entry.application.id
     if entry.path or entry.kind is EntitlementKind.GROUP:
         return there, True, "", "", entry.path[0] if entry.path else entry.name
@@ -67,7 +67,7 @@ def _given(entry: DutyAccess) -> Given:
 
 
 def through_of(sides: Sequence[ConflictSide]) -> Through:
-    """Collect the requests and models of the side that came last, which completed the conflict."""
+    """Return the requests and models of the side that came last, which completed the conflict."""
     firsts = {side.duty.id: min(each.access.since.build_end for each in side.access) for side in sides}
     last = max(firsts.values(), default=None)
     reasons = [each.why for side in sides if firsts[side.duty.id] == last for each in side.access]
@@ -82,7 +82,7 @@ def _first_access(side: ConflictSide) -> ThroughAccess:
 
 
 def groups_in_conflict(sides: Sequence[ConflictSide]) -> list[ConflictingGroup]:
-    """Find groups that give several of the duties by themselves."""
+    """Return the groups that give several of the duties by themselves."""
     given = defaultdict[tuple[DutyReference, str], list[str]](list)
     for side in sides:
         for group in dict.fromkeys(_group_of(each.access) for each in side.access):

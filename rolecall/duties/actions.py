@@ -1,7 +1,6 @@
 """Write duties and rules, and evaluate who is in conflict. The evaluation itself is in schema/duties.sql.
 
-Writers take the lock of matching before they read or write. It is their only lock, because a second one on a table
-could deadlock.
+Writers take the matching lock before they read or write, and no other lock, because a second one could cause deadlocks.
 """
 
 from collections.abc import Iterable
@@ -79,8 +78,7 @@ async def delete_duty(db: Db, id: str) -> None:
         raise Conflict(f"Duty {duty.name} is used by the rules {names}: remove it from them first")
     if await queries.is_on_record(db, known):
         raise Conflict(f"Duty {duty.name} is on record in past conflicts: remove its patterns instead")
-    # duty_holders has no foreign key: checking it would dominate the time when thousands of people begin to hold a
-    # duty.
+    # duty_holders has no foreign key, because checking it would be slow when thousands of people get a duty.
     await execute(db, "DELETE FROM duty_holders WHERE duty_id = %(id)s", id=known)
     await execute(db, "DELETE FROM duties WHERE id = %(id)s", id=known)
 
@@ -145,7 +143,7 @@ async def discard_rule_draft(db: Db, id: UUID) -> None:
 
 def draft_of(rule: RuleDetail) -> RuleDefinition:
     if rule.draft is None:
-        raise Conflict("The rule has no draft")
+        raise Conflict("The rule has no draft. Change the rule first")
     return rule.draft
 
 

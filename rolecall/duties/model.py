@@ -1,4 +1,4 @@
-"""Patterns that match entitlements, rules, and the check whether two rules contradict each other."""
+"""Define rules and the patterns that match entitlements, and check whether two rules contradict each other."""
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
@@ -38,8 +38,7 @@ CONFLICT_MOVES = {
 class Pattern(msgspec.Struct, frozen=True):
     """A pattern that matches entitlements by name; `*` stands for any text.
 
-    It names either a `group` or the parts of a permission. `access` is the lowest access to the permission that
-    matches.
+    It names either a `group` or the parts of a permission. Access to the permission below `access` does not match.
     """
 
     application: str = "*"

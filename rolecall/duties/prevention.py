@@ -36,7 +36,7 @@ class ProposedAccess(msgspec.Struct, frozen=True):
     is_group: bool = False
 
 
-# Access with the duties that it gives or, if it is lost, no longer gives.
+# The duties that each access gives or, if it is lost, takes away.
 AccessDuties = Mapping[ProposedAccess, AbstractSet[UUID]]
 _NOTHING: AccessDuties = {}
 
@@ -146,7 +146,7 @@ def _lost_controls(control: UUID | None, proposal: AccessProposal, held: _HeldDu
 
 
 async def duties_given(db: Db, access: Iterable[ProposedAccess]) -> dict[ProposedAccess, set[UUID]]:
-    """Return the duties of rules in effect that access would give, with one query for all access."""
+    """Return for each access the duties of rules in effect that it would give. One query serves all access."""
     asked = list(access)
     found: dict[ProposedAccess, set[UUID]] = {each: set() for each in asked}
     if not asked:
@@ -235,7 +235,7 @@ _Key = tuple[UUID, bool, str, str | None, str, str]
 
 
 def key_of(access: ProposedAccess) -> _Key:
-    """Return what the access is to and who holds it. The header of a group in a group is ignored."""
+    """Return a key for an access and its holder. For a group within a group, the header is ignored."""
     header = None if access.is_group and not access.section else access.header
     return access.application_id, access.is_group, access.holder, header, access.section, access.permission
 
@@ -243,7 +243,7 @@ def key_of(access: ProposedAccess) -> _Key:
 def _keys(entry: DutyAccess) -> set[_Key]:
     """Return the keys of all removals that would take this access away.
 
-    They are: a group itself, the account's membership, a group in another group, and what the last group holds.
+    A removal may concern a whole group, the account's membership, the nesting of a group, or a grant to a group.
     """
     there, username = entry.application.id, entry.account.username
     names = entry.header, entry.section, entry.name
@@ -258,7 +258,7 @@ def _keys(entry: DutyAccess) -> set[_Key]:
 
 
 class ModelConflicts(msgspec.Struct, frozen=True, rename="camel"):
-    """How many people a model would put in conflict by a rule; 0 if it joins the duties but matches nobody yet."""
+    """How many people a model would put in conflict under a rule; 0 if it joins the duties but affects nobody yet."""
 
     rule_id: UUID
     rule: str
@@ -268,9 +268,9 @@ class ModelConflicts(msgspec.Struct, frozen=True, rename="camel"):
 
 
 async def conflicts_among(db: Db, people: Sequence[UUID], gains: Sequence[ProposedAccess]) -> list[ModelConflicts]:
-    """Count by rule the people who would be newly in conflict if all of them had this access.
+    """Return for each rule how many of these people would be newly in conflict if all of them had this access.
 
-    A rule whose duties this access joins by itself is included even if it affects nobody now.
+    A rule is also included, with 0 people, if this access alone combines its duties.
     """
     given = _all(await duties_given(db, set(gains)))
     found = await _rules_with(db, given, set(), set())

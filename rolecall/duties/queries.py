@@ -1,4 +1,4 @@
-"""Read duties with what they match, rules, and who holds which duty."""
+"""Read duties and the entitlements that they match, rules, and the holders of duties."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -73,7 +73,7 @@ async def get(db: Db, id: str | UUID) -> DutyDetail:
 
 
 async def matched(db: Db, patterns: Sequence[Pattern]) -> list[MatchedPattern]:
-    """Count the present entitlements that each pattern matches. Removed ones are ignored: they may have a new name."""
+    """Return each pattern with the number of present entitlements that it matches; removed ones may have a new name."""
     rows = await fetch_rows(
         db,
         """SELECT m.place, count(*) FROM entitlements_matching(%(patterns)s, NULL) AS m
@@ -155,7 +155,7 @@ _HELD_THEN = """WITH held AS MATERIALIZED (
 
 
 async def holders(db: Db, id: str, page: int, as_of: datetime | None) -> Page[DutyHolder]:
-    """List the people who hold a duty by name, with the access that gives it."""
+    """List the people who hold a duty, ordered by name, with the access that gives it."""
     duty = await get(db, id)
     if as_of is None:
         found = await fetch_listed(db, _HOLDERS, page, duty_id=duty.id)
@@ -178,7 +178,7 @@ async def holders(db: Db, id: str, page: int, as_of: datetime | None) -> Page[Du
     return await found.completed(db, with_access)
 
 
-# The access at one time. PostgreSQL plans this better than a join with rows of times.
+# Read the access at one time. PostgreSQL plans this better than a join with rows of times.
 _HELD_ONCE = """SELECT 0 AS n, d.* FROM duty_access(
     %(duties)s, %(people)s::uuid[], (%(moments)s::timestamptz[])[1]) AS d WHERE cardinality(%(places)s::int[]) > 0"""
 _HELD_AT_MOMENTS = """SELECT at.n, d.* FROM (
@@ -198,14 +198,14 @@ HeldAccess = dict[tuple[UUID, UUID], list[DutyAccess]]
 
 
 async def access_by(db: Db, duties: Iterable[UUID], people: Iterable[UUID], as_of: datetime | None) -> HeldAccess:
-    """Return by person and duty the access that gives people these duties, now or at a past time."""
+    """Return the access that gives people these duties, for each person and duty, now or at a past time."""
     return (await access_at(db, duties, {as_of: people}))[as_of]
 
 
 async def access_at(
     db: Db, duties: Iterable[UUID], people: Mapping[datetime | None, Iterable[UUID]]
 ) -> dict[datetime | None, HeldAccess]:
-    """Return by person and duty the access that gives people these duties, at several times; None means now."""
+    """Return the access that gives people these duties, for each person and duty, at several times; None means now."""
     entries = [(n, moment, id) for n, (moment, ids) in enumerate(people.items()) for id in set(ids)]
     places, moments, identities = zip(*entries, strict=True) if entries else ((), (), ())
     rows = await fetch_rows(
@@ -225,7 +225,7 @@ async def access_at(
 
 
 async def kept_access(db: Db, conflicts: Sequence[UUID]) -> dict[UUID, dict[DutyReference, list[DutyAccess]]]:
-    """Return the stored sides of conflicts: access before a duty, a rule or the match of an account changed."""
+    """Return the stored sides of conflicts: the access before a duty, a rule or the match of an account changed."""
     rows = await fetch_rows(
         db,
         f"""SELECT h.conflict_id, d.id, d.name, {_ACCESS}
@@ -298,14 +298,14 @@ async def conflict_counts(db: Db, ids: Sequence[UUID]) -> dict[UUID, tuple[int, 
 
 
 async def get_rule(db: Db, id: str | UUID) -> RuleDetail:
-    known = known_guid("DutyRule", str(id))
+    known = known_guid("Duty rule", str(id))
     rows = await fetch_rows(
         db,
         "SELECT version, definition, draft, created_at, changed_at FROM duty_rules WHERE id = %(id)s",
         id=known,
     )
     if not rows:
-        raise NotFound("DutyRule", id)
+        raise NotFound("Duty rule", id)
     version, definition, draft, created, changed = rows[0]
     committed, drafted = _definition(definition), _definition(draft)
     mentioned = {duty for rule in (committed, drafted) if rule for duty in rule.duties}

@@ -35,7 +35,7 @@ async def list_duties(db: Db, query: dict[str, Any]) -> Page[DutyItem]:
 
 @operation("POST", "/", scope=_WRITE, status=201, body=NewDuty)
 async def create_duty(db: Db, raw: Json, facts: Facts) -> DutyDetail:
-    """Create a duty from patterns over entitlements. A pattern that matches nothing is accepted with a warning."""
+    """Create a duty from patterns of entitlements. A pattern that matches nothing is accepted with a warning."""
     return await actions.create_duty(db, raw, facts)
 
 
@@ -59,7 +59,7 @@ async def delete_duty(db: Db, id: str) -> None:
 
 @operation("GET", "/{id:str}/holders", scope=_READ, query={"asOf": an_as_of})
 async def list_duty_holders(db: Db, id: str, query: dict[str, Any], config: Config, now: datetime) -> Page[DutyHolder]:
-    """List the people who hold a duty by name, with the access that gives it; now, or as of a time or an import."""
+    """List the people who hold a duty, ordered by name, with the access that gives it; now, or at a time or import."""
     return await queries.holders(db, id, query["page"], await moment_of(db, query.get("asOf"), config, now))
 
 

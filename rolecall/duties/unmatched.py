@@ -11,7 +11,7 @@ from rolecall.duties.shapes import MatchedPattern
 
 
 async def warnings_of(db: Db, patterns: Sequence[MatchedPattern]) -> list[str]:
-    """Warn of each pattern that matches nothing: a misspelt name would leave the duty without holders."""
+    """Return a warning for each pattern that matches nothing: a misspelled name leaves the duty without holders."""
     if not patterns:
         return ["The duty has no patterns, so it has no holders"]
     unmatched = [each.pattern for each in patterns if not each.entitlements]
@@ -23,7 +23,7 @@ async def warnings_of(db: Db, patterns: Sequence[MatchedPattern]) -> list[str]:
 
 
 async def _complaints(db: Db, unmatched: Sequence[Pattern]) -> dict[Pattern, str]:
-    """Return what is wrong with patterns without wildcards, by the catalogue of their application if it exists."""
+    """Compare patterns without wildcards with the catalogue of their application; return what is wrong with each."""
     exact = [each for each in unmatched if "*" not in str(each)]
     applications = await _applications(db, exact) if exact else {}
     known = [each for each in exact if each in applications]

@@ -3,8 +3,8 @@
 -- INSERT of conflicts (refresh_conflicts, schema/duties.sql) fires `except_conflicts`. An exception covers the duties that the person held
 -- when it was requested, with the patterns that they had. INSERT of duty_holders and duty_rule_duties (schema/duties.sql) fires
 -- `end_outgrown_exceptions`, and UPDATE of a duty's patterns (duties/actions.py) fires `end_exceptions_of_duty`. UPDATE of a rule's owner
--- (commit_draft, core/drafts.py) fires `drop_approvals_of_rule`. conflicts/actions.py calls `end_exceptions` and `reopen_conflicts`. UPDATE
--- of a status to one that may not follow fires `refuse_move`.
+-- (commit_draft, core/drafts.py) fires `drop_approvals_of_rule`. conflicts/actions.py calls `end_exceptions` and `reopen_conflicts`. A
+-- forbidden change of status fires `refuse_move`.
 
 -- Refuse a change of status that the model does not list.
 CREATE OR REPLACE FUNCTION refuse_move() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -36,7 +36,7 @@ CREATE OR REPLACE FUNCTION reopen_conflicts(exceptions uuid[]) RETURNS uuid[] LA
     SELECT coalesce(array_agg(opened.id), '{}') FROM opened;
 END;
 
--- End those of these exceptions that are pending or in force, with this status, and reopen their conflicts.
+-- End the given exceptions that are pending or in force, with the given status, and reopen their conflicts.
 CREATE OR REPLACE FUNCTION end_exceptions(exceptions uuid[], final_status text, said text, moment timestamptz) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     ended uuid[];
@@ -54,8 +54,8 @@ BEGIN
     WHERE e.id = ANY (ended) ORDER BY e.number;
 END $$;
 
--- Record who ended conflicts by a change of duties or rules, and by which change, and notify the owners of the rules. The stored sides of
--- conflicts that did not end are deleted, because they can be read from the access.
+-- For each conflict that a change ended, record the change and its author, and notify the owner of the rule. Delete the stored sides of
+-- conflicts that did not end, because these can be read from the access.
 CREATE OR REPLACE FUNCTION record_ends(conflicts_before uuid[], said text, moment timestamptz) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     ended uuid[] := ARRAY(SELECT id FROM conflicts WHERE id = ANY (conflicts_before) AND until IS NOT NULL);

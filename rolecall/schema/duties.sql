@@ -280,7 +280,7 @@ BEGIN
     EXECUTE format($sql$
         WITH found AS MATERIALIZED (
             SELECT r.rule_id, h.identity_id FROM duty_rule_duties r JOIN duty_holders h USING (duty_id)
-            -- Most people hold one duty at most.
+            -- Exclude most people early, because they hold at most one duty.
             WHERE %1$s AND identity_id IN (SELECT o.identity_id FROM duty_holders o WHERE %2$s GROUP BY o.identity_id HAVING count(*) > 1)
             GROUP BY r.rule_id, h.identity_id
             HAVING is_conflict(count(*) FILTER (WHERE NOT r.is_control), count(*) FILTER (WHERE r.is_control))
@@ -308,7 +308,7 @@ BEGIN
     END IF;
 END $$;
 
--- Return the people whose accounts gained or lost access that concerns duties through an import.
+-- Return the people whose accounts gained or lost access that matters for duties in an import.
 CREATE OR REPLACE FUNCTION people_touched(import_number int, changed_groups int[]) RETURNS uuid[] STABLE LANGUAGE sql BEGIN ATOMIC
     WITH members AS (
         SELECT m.account_number, m.group_number FROM memberships m WHERE m.from_import = import_number
@@ -328,13 +328,13 @@ CREATE OR REPLACE FUNCTION people_touched(import_number int, changed_groups int[
     SELECT ARRAY(SELECT DISTINCT a.identity_id FROM touched t JOIN accounts a ON a.number = t.number WHERE a.identity_id IS NOT NULL);
 END;
 
--- Return the people whose accounts changed outside an import, and empty their queue.
+-- Remove the people whose accounts changed outside an import from the queue, and return them.
 CREATE OR REPLACE FUNCTION take_people_to_evaluate() RETURNS uuid[] LANGUAGE sql BEGIN ATOMIC
     WITH taken AS (DELETE FROM identities_to_evaluate RETURNING identity_id)
     SELECT coalesce(array_agg(DISTINCT taken.identity_id), '{}') FROM taken;
 END;
 
--- Evaluate these people. The conflicts whose sides note_people_to_evaluate stored have lost an account.
+-- Update the duties and conflicts of these people. Conflicts with stored sides are those of people who lost an account.
 CREATE OR REPLACE FUNCTION evaluate_people(people uuid[], moment timestamptz, import_number int) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     kept uuid[];
@@ -348,7 +348,7 @@ BEGIN
     END IF;
 END $$;
 
--- Evaluate after an import: the entitlements that it showed first, and the people whose access it changed.
+-- Evaluate duties after an import: the entitlements that it showed first, and the people whose access it changed.
 CREATE OR REPLACE FUNCTION evaluate_import() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     run int := NEW.number::int;
@@ -398,7 +398,7 @@ BEGIN
     RETURN ARRAY(SELECT id FROM conflicts WHERE rule_id = ANY (rules) AND until IS NULL);
 END $$;
 
--- Evaluate after duties changed.
+-- Update holders and conflicts after these duties changed, and record the conflicts that ended.
 CREATE OR REPLACE FUNCTION evaluate_duties(which uuid[], moment timestamptz) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     rules uuid[] := ARRAY(SELECT DISTINCT rule_id FROM duty_rule_duties WHERE duty_id = ANY (which));
@@ -411,7 +411,7 @@ BEGIN
                                                         ELSE 'an application or entitlement has another name' END, moment);
 END $$;
 
--- Evaluate after rules were committed.
+-- Update conflicts after these rules were committed, and record the conflicts that ended.
 CREATE OR REPLACE FUNCTION evaluate_rules(rules uuid[], moment timestamptz) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     before uuid[] := keep_sides(rules);
@@ -433,7 +433,7 @@ BEGIN
     PERFORM refresh_conflicts(NULL, rules, moment, NULL);
 END $$;
 
--- Evaluate everything again.
+-- Evaluate all duties, rules and people again.
 CREATE OR REPLACE FUNCTION evaluate_everything(moment timestamptz) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM lock_matching();
@@ -442,7 +442,7 @@ BEGIN
     PERFORM refresh_rules(ARRAY(SELECT id FROM duty_rules), moment);
 END $$;
 
--- Store the sides of the current conflicts of people who lose these accounts. The accounts already match other people.
+-- For people who lost these accounts, store the sides of their current conflicts as they were with the accounts.
 CREATE OR REPLACE FUNCTION keep_sides_of_accounts(numbers int[], former uuid[]) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     kept uuid[] := ARRAY(SELECT c.id FROM conflicts c WHERE c.until IS NULL AND c.identity_id = ANY (former)
@@ -468,7 +468,7 @@ BEGIN
     WHERE upper_inf(h.during);
 END $$;
 
--- Queue the people whose accounts were matched to another person.
+-- Queue the people who lost or gained an account, and store the sides of the conflicts of those who lost one.
 CREATE OR REPLACE FUNCTION note_people_to_evaluate() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     numbers int[];
@@ -558,7 +558,7 @@ END $$;
 CREATE OR REPLACE TRIGGER match_same_entitlements AFTER UPDATE OF same_as ON curations FOR EACH ROW
     WHEN (OLD.same_as IS DISTINCT FROM NEW.same_as) EXECUTE FUNCTION match_same_entitlements();
 
--- Return whether the application calls its groups by this header, now or when the group was last imported; null matches.
+-- Return whether the application calls its groups by this header, now or when the group was last imported; a null header matches.
 CREATE OR REPLACE FUNCTION is_group_header(number int, header text) RETURNS boolean STABLE LANGUAGE sql RETURN header IS NULL OR (
     SELECT group_header(v.nomenclature) = is_group_header.header FROM group_versions v
     WHERE v.group_number = is_group_header.number ORDER BY v.from_import DESC LIMIT 1);
@@ -605,7 +605,7 @@ STABLE LANGUAGE sql BEGIN ATOMIC
     WHERE NOT is_in_catalogue(application, duties_given.header, duties_given.section, duties_given.name)
           AND EXISTS (SELECT FROM names_of_applications() AS o WHERE o.id = application AND o.name LIKE like_wildcard(p ->> 'application'))
           AND looks_like(duties_given.name, coalesce(p ->> 'group', p ->> 'permission'))
-          -- An omitted header or section matches any. An application without groups has no other word for them.
+          -- An omitted header or section matches any. So does the default group header, because an application without groups has no other.
           AND (p ->> 'group' IS NOT NULL OR duties_given.header IS NOT NULL
                AND (look_of(duties_given.header) IN ('', look_of(default_group_header())) OR looks_like(duties_given.header, p ->> 'header'))
                AND (look_of(duties_given.section) = '' OR looks_like(duties_given.section, p ->> 'section'))

@@ -1,4 +1,4 @@
-"""Test conflicts that a change of a duty or rule ends: who and what ended them is recorded, their sides are kept."""
+"""Test conflicts that a change of a duty or rule ends: the author and the change are recorded, and sides kept."""
 
 from typing import Any
 from uuid import UUID

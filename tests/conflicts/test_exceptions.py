@@ -138,7 +138,7 @@ async def test_exception_whose_end_has_passed_cannot_be_approved(client: httpx2.
     answer = await approve(client, db, cast.conflict, cast.company.owner)
 
     assert answer.status_code == 409
-    assert answer.json()["message"] == "The exception has expired; request it again with a later end"
+    assert answer.json()["message"] == "The exception has expired; request it again with a later end date"
 
 
 async def test_owners_are_notified_when_an_exception_is_requested_and_expires(

@@ -105,7 +105,7 @@ async def test_administrator_approves_in_place_of_a_rules_owner_who_requests(
     assert (first["status"], second["status"], parts) == ("Open", "Excepted", ["Rule Owner", "Second Approver"])
 
 
-async def test_token_without_an_owner_requests_but_records_no_approval(db: Db) -> None:
+async def test_token_without_an_owner_can_request_but_not_record_an_approval(db: Db) -> None:
     """Otherwise a person who creates tokens could request the exception and give both approvals."""
     cast = await a_cast(db)
     programs = [await token_of(db, None, name) for name in ("one", "two", "three")]
@@ -148,7 +148,7 @@ async def test_administrators_are_notified_if_the_rules_owner_requests(db: Db) -
     assert ("Conflict Exception", "New") not in await notified(db, cast.company.owner)
 
 
-async def test_person_who_requested_an_earlier_exception_does_not_withdraw_a_later_one(db: Db) -> None:
+async def test_person_who_requested_an_earlier_exception_cannot_withdraw_a_later_one(db: Db) -> None:
     cast = await a_cast(db)
     noor = await caller_of(db, cast.company.noor)
     holder = msgspec.structs.replace(noor, scopes=frozenset({Scope.DUTIES_WRITE}))
@@ -167,7 +167,7 @@ async def withdraw(db: Db, caller: Caller, cast: Cast) -> None:
         await actions.withdraw_exception(db, caller, str(cast.conflict), {}, facts())
 
 
-async def test_person_without_a_part_in_the_conflict_requests_no_exception(db: Db) -> None:
+async def test_person_without_a_part_in_the_conflict_cannot_request_an_exception(db: Db) -> None:
     cast = await a_cast(db)
 
     with pytest.raises(Conflict, match="can request an exception"):
@@ -196,7 +196,7 @@ async def test_approval_of_a_former_owner_of_the_rule_does_not_count(client: htt
     assert said in [entry["content"] for entry in second["activity"]]
 
 
-async def test_people_who_chose_the_stand_in_of_one_approval_do_not_give_the_other(
+async def test_people_who_chose_the_stand_in_of_one_approval_cannot_give_the_other(
     client: httpx2.AsyncClient, db: Db
 ) -> None:
     cast = await a_cast(db)

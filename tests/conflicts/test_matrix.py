@@ -7,7 +7,7 @@ from rolecall.core.db import Db
 from tests.duties.separating import a_company, a_duty, a_rule
 
 
-async def test_riskier_rule_without_conflicts_does_not_hide_those_of_another(
+async def test_riskier_rule_without_conflicts_does_not_hide_conflicts_of_another_rule(
     client: httpx2.AsyncClient, db: Db
 ) -> None:
     company = await a_company(db)

@@ -26,7 +26,7 @@ async def add_to_rule(client: httpx2.AsyncClient, cast: Cast, *duties: object) -
 
 
 @pytest.mark.parametrize(("group", "expected"), [("Juniors", "Outgrown"), ("Auditors", "Approved")])
-async def test_duty_that_is_added_to_the_rule_ends_it_if_the_person_holds_the_duty(
+async def test_duty_added_to_the_rule_ends_the_exception_if_the_person_holds_it(
     client: httpx2.AsyncClient, db: Db, group: str, expected: str
 ) -> None:
     cast = await a_cast(db)
@@ -39,7 +39,9 @@ async def test_duty_that_is_added_to_the_rule_ends_it_if_the_person_holds_the_du
     assert await shown(client, db, cast) == (status, expected)
 
 
-async def test_duty_of_the_rule_that_the_person_gets_later_ends_it(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_another_duty_of_the_rule_that_the_person_gets_ends_the_exception(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
     cast = await a_cast(db)
     await some_groups(db, cast.company.ledger, {"Auditors": ""}, cast.company.run)
     await add_to_rule(client, cast, await a_duty(db, "Audit", {"group": "Auditors"}))
@@ -56,9 +58,7 @@ async def test_duty_of_the_rule_that_the_person_gets_later_ends_it(client: httpx
     assert ("Conflict Exception", "New") in await notified(db, cast.una)
 
 
-async def test_other_pair_of_duties_is_not_covered_when_the_conflict_begins_again(
-    client: httpx2.AsyncClient, db: Db
-) -> None:
+async def test_exception_does_not_cover_a_later_conflict_of_other_duties(client: httpx2.AsyncClient, db: Db) -> None:
     cast = await a_cast(db)
     await some_groups(db, cast.company.ledger, {"Auditors": ""}, cast.company.run)
     await add_to_rule(client, cast, await a_duty(db, "Audit", {"group": "Auditors"}))
@@ -81,7 +81,7 @@ _PREPARE: dict[str, Any] = {"header": "Wires", "permission": "prepare*"}
         ([_PREPARE], ("Excepted", "Approved")),
     ],
 )
-async def test_new_pattern_of_a_duty_ends_it(
+async def test_new_pattern_of_a_duty_ends_the_exception(
     client: httpx2.AsyncClient, db: Db, patterns: list[dict[str, Any]], expected: tuple[str, str]
 ) -> None:
     cast = await a_cast(db)
@@ -92,7 +92,7 @@ async def test_new_pattern_of_a_duty_ends_it(
     assert await shown(client, db, cast) == expected
 
 
-async def test_exception_that_waits_for_approval_is_outgrown_too(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_pending_exception_is_outgrown_too(client: httpx2.AsyncClient, db: Db) -> None:
     cast = await a_cast(db)
     await act(client, cast.conflict, "except", cast.wish())
 

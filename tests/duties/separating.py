@@ -28,7 +28,7 @@ async def a_rule(db: Db, name: str, *conflicts: UUID, committed: bool = True, **
 
 
 async def finish_again(db: Db, import_number: int, now: datetime | None = None) -> None:
-    """Finish an import after its rows were written, as an import does, which evaluates duties."""
+    """Finish an import whose rows are already written; this evaluates duties."""
     await execute(
         db,
         """UPDATE application_imports SET status = 'Running', build_end = NULL, metrics = NULL

@@ -40,7 +40,7 @@ async def test_holders_are_listed_with_access_account_and_groups(client: httpx2.
     assert access["since"]["number"] == company.run
 
 
-async def test_holders_of_a_past_import_are_as_they_were(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_holders_as_of_a_past_import_are_listed(client: httpx2.AsyncClient, db: Db) -> None:
     company = await a_company(db)
     run = await leave(db, company, "noor", "Officers")
 

@@ -26,7 +26,7 @@ async def test_rule_takes_effect_when_it_is_committed_and_keeps_versions(client:
     committed = (await client.post(f"{URL}/{company.rule}/commit")).json()
     assert (committed["version"], committed["draft"], committed["open"]) == (2, None, 0)
     again = await client.post(f"{URL}/{company.rule}/commit")
-    assert (again.status_code, again.json()["message"]) == (409, "The rule has no draft")
+    assert (again.status_code, again.json()["message"]) == (409, "The rule has no draft. Change the rule first")
 
 
 async def test_control_duty_makes_a_combination_acceptable(client: httpx2.AsyncClient, db: Db) -> None:

@@ -10,7 +10,7 @@ SETS = sorted((Path(__file__).parents[2] / "docs/duties").glob("*.yaml"))
 FILES = {path.stem: yaml.safe_load(path.read_text()) for path in SETS}
 
 
-def test_there_is_a_set_for_each_area() -> None:
+def test_there_is_a_starter_set_for_each_area() -> None:
     names = ["core-banking-wires", "general-ledger", "it-administration", "payables", "payroll"]
     assert list(FILES) == names
 
