@@ -3,7 +3,7 @@
 request_body.py    read the body of a new request
 enrichment.py      fill it in from imported data
 separation.py      check it for conflicts of duties; rechecking.py checks stored requests again
-requirements.py    find who must respond, by the approval policy
+requirements.py    find who must respond according to the approval policy
 creation.py        insert requests in bulk
 actions.py         the verbs of a request: respond, resolve, verify, …
 moving.py          change the status of requests in bulk; opening.py lets provisioning begin

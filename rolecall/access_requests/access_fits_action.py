@@ -22,7 +22,7 @@ TWICE = Problem("privileges", "Privileges must name each permission once")
 
 
 def not_lowered(new: NewRequest, places: Iterable[int]) -> list[Problem]:
-    """Find privileges that a Remove or a Suspend would not lower; `places` are their indexes in the body.
+    """Return a problem for each privilege that a Remove or Suspend would not lower; `places` are indexes in the body.
 
     A request about a whole account names no privileges in the body, so it has no such problems.
     """
@@ -44,7 +44,7 @@ def _not_lower(held: Access, asked: Access) -> str | None:
 
 
 async def restored(db: Db, new: NewRequest, asked: Mapping[int, PrivilegeBody]) -> tuple[NewRequest, list[Problem]]:
-    """Fill a Restore with suspended access: all of it, or the privileges in `asked`, keyed by index in the body."""
+    """Return the Restore with all suspended access, or that in `asked` (by index in the body), and the problems."""
     targeted = await enrich_targets(db, [new])
     (new,) = targeted.requests
     suspended = await _suspended(db, new)
@@ -169,7 +169,7 @@ def _taken(
 
 
 async def overtaken(db: Db, requests: Sequence[AccessRequestDetail]) -> dict[UUID, str]:
-    """Find requests that would raise access now although they did not when they were approved, with the reason.
+    """Return the requests that would raise access now but did not when they were approved, each with the reason.
 
     The access of the target may have been lowered between approval and start.
     """

@@ -88,7 +88,7 @@ async def request_access(db: Db, caller: Caller, raw: Json, facts: Facts) -> Acc
 
 
 async def preview_request(db: Db, caller: Caller, raw: Json, facts: Facts) -> RequestConflicts:
-    """Create the request, read the conflicts that it would create, and roll back."""
+    """Return the conflicts that the request would create. Its creation is rolled back."""
     async with db.transaction(force_rollback=True):
         made = await request_access(db, caller, raw, facts)
         return await queries.conflicts_of(db, made.id)
@@ -145,7 +145,7 @@ async def _perform(
 def _require_reason(
     locked: _LockedRequest, move: Move, comment: str | None, reviewer_id: UUID | None = None
 ) -> str | None:
-    """Return the reason of a person who decides alone although separation of duties forbids it, else None."""
+    """Require and return the reason of a person who decides alone despite separation of duties; else return None."""
     standing = locked.standing
     if move not in DECIDED.values() or not standing.is_alone or standing.is_independent(reviewer_id):
         return None
@@ -201,7 +201,7 @@ async def assign(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> Ac
     body = check(AssignBody, raw, await identities.with_mentioned_identities(db, facts, raw))
     assignee = await identities.get(db, str(body.assignee_id))
     if assignee.status != IdentityStatus.ACTIVE:
-        raise Invalid.on("assigneeId", f"Identity is {assignee.status}")
+        raise Invalid.on("assigneeId", f"Identity is {assignee.status}; assign an active person")
     _check_move(locked, ASSIGN)
     await _add_comment(db, locked, caller, body.comment)
     name = f"{assignee.first_name} {assignee.last_name}"
@@ -243,7 +243,7 @@ async def respond(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> A
 
 
 async def _acting(db: Db, locked: _LockedRequest, caller: Caller) -> tuple[Caller, Standing]:
-    """Return the caller whose permissions apply: the owner of the token, if not an administrator, or the caller."""
+    """Return whose permissions apply: the token's owner, unless they are an administrator, or the caller."""
     if locked.owner is None or locked.owner.role == Role.ADMINISTRATOR:
         return caller, locked.standing
     return await as_person(db, locked.owner.caller_id, locked.now), locked.owner
@@ -260,7 +260,7 @@ class _Reviewer(msgspec.Struct, frozen=True):
 async def _stand_in(
     db: Db, locked: _LockedRequest, body: RespondBody, reviewer_id: UUID, caller: Caller
 ) -> Caller | None:
-    """Return the person who responds for the reviewer: the caller, or the person whom the body of a token names."""
+    """Return the stand-in who responds for the reviewer, or None. A token names the stand-in in the body."""
     if caller.is_person or body.stand_in_id is None:
         if body.stand_in_id not in (None, caller.id):
             raise Invalid.on("standInId", ONLY_YOURSELF)

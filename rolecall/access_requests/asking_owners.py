@@ -37,7 +37,7 @@ async def record_conflicts(db: Db, verdicts: Sequence[ConflictVerdict]) -> None:
 
 
 def _shown(verdict: ConflictVerdict, names: dict[UUID, str]) -> list[PotentialConflict]:
-    """Return the conflict by each rule, with the duties that were recorded for other people."""
+    """Return one conflict for each rule, which includes the duties that were recorded for other people."""
     return [
         with_duties(
             each.conflict,
@@ -57,7 +57,7 @@ def _found(verdict: ConflictVerdict) -> list[FoundConflict]:
 
 
 def _with_recorded(verdict: ConflictVerdict) -> list[FoundConflict]:
-    """Add the duties that were recorded for the same people, if the current owner of the rule was asked about them."""
+    """Return the conflicts, with duties already recorded for the same people if the rule's current owner was asked."""
 
     def known(conflict: PotentialConflict, person: UUID) -> frozenset[UUID]:
         found = verdict.request.recorded.get((conflict.rule_id, person))
@@ -124,7 +124,7 @@ async def _ask(db: Db, verdicts: Sequence[ConflictVerdict]) -> _Rows:
 
 
 def _is_asked(rule: RuleReviewers, known: Sequence[Sequence[str]]) -> bool:
-    """Return whether the request already asks one of the reviewers by this rule; rules may have the same reason."""
+    """Return whether a reviewer of this rule is already asked for the same reason; other rules may share the reason."""
     return any([rule.reason, str(reviewer.id)] in known for reviewer in rule.reviewers)
 
 

@@ -128,7 +128,7 @@ async def _carried_out_by_supplier(db: Db, run: FinishedImport, ids: list[UUID])
 
 
 async def _leave_to_people(db: Db, doubtful: dict[UUID, str], now: datetime) -> None:
-    """Record why an import did not verify requests, once per time that they were resolved."""
+    """Record why an import did not verify requests, once each time they were resolved."""
     rows = await fetch_rows(
         db,
         """SELECT r.id FROM access_requests r WHERE r.id = ANY(%(ids)s) AND NOT EXISTS (

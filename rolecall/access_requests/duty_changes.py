@@ -51,7 +51,7 @@ _NONE = _DutiesOfAccess()
 
 
 class GainsAndLosses(msgspec.Struct, frozen=True):
-    """Access with the duties that it would give, and with those that it would no longer give.
+    """The access that a request would give and take away, each with its duties.
 
     `repeated` is requested access that the target already holds, perhaps through a group that it leaves. `sure` are the
     duties of all this access that do not depend on other open requests.
@@ -108,7 +108,7 @@ def _whole_group(new: NewRequest) -> list[OpenChange]:
 
 
 async def checked(db: Db, news: Sequence[NewRequest], turns: Sequence[int], *, of_groups: bool) -> list[CheckedRequest]:
-    """Find the duties that the privileges of each request would give or no longer give."""
+    """Return each request with the duties that its privileges would give or take away."""
     changes = [[change_of(new, each) for each in new.privileges] or _whole_group(new) for new in news]
     given = await _given(db, [one for each in changes for one in each], of_groups=of_groups)
     return [
@@ -189,7 +189,7 @@ def group_of(new: NewRequest) -> Group:
 
 
 async def others_of(db: Db, people: Iterable[UUID], *, of_groups: bool) -> OtherRequests:
-    """Return what open requests would change for people. Concurrent checks of requests of these people wait."""
+    """Return what open requests would change for people. Concurrent checks for the same people wait."""
     changes = await open_access.open_changes(db, people, of_groups=of_groups)
     every = [one for by_request in changes.values() for each in by_request.values() for one in each]
     return OtherRequests(changes, await _given(db, every, of_groups=of_groups) if every else {})
@@ -207,7 +207,7 @@ def merged(parts: Iterable[DutiesOf]) -> DutiesOf:
 
 
 def joined(found: Iterable[FoundConflict]) -> list[FoundConflict]:
-    """Join the conflicts of several people by rule. The people may hold different duties of the rule."""
+    """Merge the conflicts of several people into one per rule. The people may hold different duties of the rule."""
     by_rule: dict[UUID, FoundConflict] = {}
     for each in found:
         known = by_rule.setdefault(each.conflict.rule_id, each)

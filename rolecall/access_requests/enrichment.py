@@ -61,7 +61,7 @@ async def enrich_targets(db: Db, news: Sequence[NewRequest]) -> Targeted:
 
 
 async def _holders(db: Db, news: Sequence[NewRequest]) -> dict[int, _Holder]:
-    """Find each target by name, or the identity's account in the application, preferably an active one."""
+    """Return the existing targets: the named account or group, or an account of the identity, preferably active."""
     rows = await fetch_rows(
         db,
         """SELECT asked.n, holder.* FROM unnest(%(applications)s::uuid[], %(identities)s::uuid[], %(names)s::text[])
@@ -90,7 +90,7 @@ async def _holders(db: Db, news: Sequence[NewRequest]) -> dict[int, _Holder]:
 
 
 async def _names(db: Db, unnamed: Sequence[NewRequest]) -> dict[UUID | None, str]:
-    """Name accounts that do not exist yet by the e-mail of the identity or, without one, by first and last name."""
+    """Return names for accounts that do not exist yet: the identity's e-mail or, without one, first and last name."""
     rows = await fetch_rows(
         db,
         """SELECT id, coalesce(nullif(email_address, ''), first_name || ' ' || last_name)
@@ -143,7 +143,7 @@ class _CatalogueEntry(msgspec.Struct, frozen=True):
 async def _known(
     db: Db, news: Sequence[NewRequest], holders: dict[int, _Holder]
 ) -> dict[tuple[int, int], NewPrivilege]:
-    """Return all privileges filled in, by the index of the request and of the privilege."""
+    """Return all privileges filled in, keyed by the indexes of the request and the privilege."""
     asked = {
         (n, position): privilege for n, new in enumerate(news) for position, privilege in enumerate(new.privileges)
     }
@@ -260,7 +260,7 @@ def _permission(held: HeldPermission) -> NewPrivilege:
 
 
 async def granting_models(db: Db, news: Sequence[NewRequest]) -> dict[int, list[AccessModelReference]]:
-    """Return by index in `news` the models in effect that grant the requested access, and whether they match."""
+    """Return, by index in `news`, the models in effect that grant the requested access, and whether each matches."""
     asked = [(n, new, privilege) for n, new in enumerate(news) for privilege in new.privileges]
     rows = await fetch_rows(
         db,

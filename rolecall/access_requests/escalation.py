@@ -14,7 +14,7 @@ from rolecall.identities import administrators
 
 # The people who must not decide on a request, and those who already respond to it.
 _EXCLUDED = "excluded_stand_ins(r, p.type, NULL)"
-# Unmet rules of requests, with their reviewers, the available supervisors of these, and the people who must not be
+# Unmet rules of requests, with their reviewers, the reviewers' available supervisors, and the people who must not be
 # asked.
 _SILENT = f"""
     SELECT p.request_id, p.type, p.rule, max(p.position), p.reason, array_agg(p.reviewer_id),
@@ -27,11 +27,11 @@ _SILENT = f"""
         AND NOT entered_leave_of(s.id, i.id)
     WHERE r.id = ANY(%(ids)s)
     GROUP BY r.id, p.request_id, p.type, p.rule, p.reason HAVING bool_and(p.response = 'Pending')"""
-# True if every reviewer of a rule left or is on leave, and no stand-in may decide on request `r`.
+# SQL that is true if every reviewer of a rule left or is on leave, and no stand-in may decide on request `r`.
 _UNANSWERABLE = """
     NOT bool_or(can_be_answered(p.reviewer_id, p.type, %(now)s, excluded_stand_ins(r, p.type, p.reviewer_id)))"""
 _ABSENT = f"{_SILENT} AND {_UNANSWERABLE}"
-# SQL that is true if request `r` waits and has such a rule.
+# SQL that is true if request `r` waits for responses and has a rule that nobody can answer.
 HAS_UNANSWERABLE_RULE = f"""
     EXISTS (SELECT FROM responses p WHERE p.request_id = r.id AND p.type = awaited_type(r.status) AND p.asked
             GROUP BY p.type, p.rule HAVING bool_and(p.response = 'Pending') AND {_UNANSWERABLE})"""
@@ -49,9 +49,9 @@ async def add_reviewers(
 ) -> list[FurtherReviewer]:
     """Add reviewers to these locked requests; return the added reviewers.
 
-    With `absent_on`, only to rules whose reviewers left, or are on leave at that time and have no stand-in who may
-    decide. If nobody else could respond, these rules ask even administrators who already respond to other rules of the
-    request.
+    With `absent_on`, add them only to rules whose reviewers left, or are on leave at that time without a stand-in who
+    may decide. If nobody else can respond, these rules ask even administrators who already respond to other rules of
+    the request.
     """
     statement = _SILENT if absent_on is None else _ABSENT
     awaited = {"types": list(AWAITED.keys()), "statuses": list(AWAITED.values())}

@@ -1,4 +1,4 @@
-"""Judge requests by imported data: proved, contradicted, or undecided because the files do not cover them."""
+"""Compare requests with imported data: proved, contradicted, or undecided because the files do not cover them."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -23,9 +23,9 @@ _NOTHING = frozenset({Access.NONE, Access.DENY})
 
 
 class FinishedImport(msgspec.Struct, frozen=True):
-    """An import to judge requests by. It decides only about the kinds of content that its files have.
+    """An import to compare requests with. It decides only about the kinds of content that its files have.
 
-    `supplied_by` is the caller who chose its data, by an upload or a rollback.
+    `supplied_by` is the caller who uploaded its data or rolled back to it.
     """
 
     id: UUID

@@ -140,7 +140,7 @@ SNOOZE = Move("Snoozed", "Provisioning is postponed", _OPEN, WorkStatus.SNOOZED)
 RESUME = Move(
     "Resumed", "Provisioning continues", _SNOOZED, WorkStatus.OPEN, clears=("snoozed_until", "postponed_until")
 )
-# Wait until another request is provisioned that removes access or restores a control duty.
+# Wait until another request, which removes access or restores a control duty, is provisioned.
 POSTPONE = Move("Postponed", "Provisioning waits for another request", _SCHEDULED | _SNOOZED, None)
 # Ask the owner of a duty rule to approve, even if the request was approved before.
 ASK_AGAIN = Move(

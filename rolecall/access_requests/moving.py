@@ -165,7 +165,7 @@ async def withhold_from(db: Db, identity_id: UUID, now: datetime) -> None:
 
 
 async def lock_unfinished(db: Db, identity_id: UUID) -> list[UUID]:
-    """Lock the unfinished requests of a person. Call it before a check of duties, which locks people after requests."""
+    """Lock and return a person's requests that are not provisioned yet. Call this before a check of duties."""
     rows = await fetch_rows(
         db,
         """SELECT id FROM access_requests WHERE identity_id = %(identity)s AND status = ANY(%(waiting)s)

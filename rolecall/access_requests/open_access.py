@@ -23,7 +23,7 @@ _CHANGE = """r.application_id, p.header, coalesce(p.section, ''), coalesce(p.per
 
 
 class CountedRequest(msgspec.Struct, frozen=True):
-    """A request that counts for other requests of the same person; `items` are what it belongs to, such as an event."""
+    """A request that counts when others of the same person are checked; `items` are the items that it belongs to."""
 
     id: UUID
     number: int
@@ -33,7 +33,7 @@ class CountedRequest(msgspec.Struct, frozen=True):
 
     @property
     def turn(self) -> int:
-        """Return the number after which requests count this one; 0 if it was provisioned, so that all count it."""
+        """Return the request's number, or 0 if it was provisioned. Requests with a higher number count it."""
         return 0 if self.is_provisioned else self.number
 
 
@@ -56,7 +56,7 @@ def _parts(groups: Iterable[Group]) -> dict[str, list[Any]]:
 
 
 async def take_turns_of_nesting(db: Db, *, of_groups: bool) -> bool | None:
-    """Make checks of requests about groups and all other checks wait for each other.
+    """Serialize the checks of requests about groups with all other checks.
 
     Return None if no rule is in effect, else whether requests about groups are open.
     """
@@ -89,7 +89,7 @@ async def changes_of_groups(db: Db, groups: Iterable[Group]) -> dict[Group, list
 async def open_changes(
     db: Db, people: Iterable[UUID], *, of_groups: bool
 ) -> dict[UUID, dict[CountedRequest, list[OpenChange]]]:
-    """Return what open requests would change for people: their own requests, and those of groups that they are in.
+    """Return what open requests would change for people: their own, and requests about groups that they are in.
 
     Lock these people until the transaction ends, so that two concurrent checks cannot miss each other's request.
     """

@@ -131,7 +131,10 @@ async def _open(
 
 
 async def _apply(db: Db, verdicts: Mapping[UUID, ConflictVerdict], now: datetime) -> list[UUID]:
-    """Cancel requests that a rule now blocks, and return those to approval that a rule's owner must approve."""
+    """Cancel requests that a rule now blocks, and send those that a rule's owner must approve back to approval.
+
+    Return the ids of both.
+    """
     if not verdicts:
         return []
     await record_conflicts(db, list(verdicts.values()))
@@ -149,7 +152,7 @@ async def _apply(db: Db, verdicts: Mapping[UUID, ConflictVerdict], now: datetime
 
 
 async def _postpone(db: Db, why: Mapping[UUID, str], now: datetime) -> list[UUID]:
-    """Make requests wait for others of the same event. They are checked again after those, or after a day."""
+    """Make requests wait for others of the same event. They are checked again after these, or after a day."""
     again = now + _LOOK_AGAIN
     # Fires the triggers of a move, which do nothing if the status stays the same (schema/access_requests.sql).
     rows = await fetch_rows(

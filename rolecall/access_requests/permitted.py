@@ -1,8 +1,9 @@
 """Decide who may see and move an access request. Actions and console both use `refusal`.
 
-An API token acts by its scope; one that belongs to a person who is not an administrator may do only what that person
-may do. A person acts by role or by relation to the request: reporter, reviewer, assignee or provisioner of the
-application. Separation of duties applies to every person, including administrators, and to tokens that they own.
+The scope of an API token decides what it may do; a token of a person who is not an administrator may do only what that
+person may do. A person's role, or relation to the request, decides what they may do: reporter, reviewer, assignee or
+provisioner of the application. Separation of duties applies to all people, including administrators, and to tokens that
+they own.
 """
 
 from collections.abc import Sequence
@@ -89,7 +90,7 @@ class Standing(msgspec.Struct, frozen=True):
     is_alone: bool = False
     # Everyone who made the request or is affected by it.
     parties: list[UUID] = []
-    # The reviewers of the awaited type as whom the caller is asked or has responded.
+    # The reviewers for whom the caller responds now: the caller if asked, and those for whom the caller has stood in.
     responds_as: list[UUID] = []
     # The caller is a token whose owner made the request in person or is affected by it.
     owner_is_party: bool = False
@@ -109,13 +110,13 @@ class Standing(msgspec.Struct, frozen=True):
         }
 
     def is_independent(self, reviewer_id: UUID | None) -> bool:
-        """Return whether neither the caller nor the reviewer made the request, is its subject, or carried it out."""
+        """Return whether the caller is no party to the request, and neither caller nor reviewer carried it out."""
         people = {reviewer_id} | ({self.caller_id} if self.is_person else set())
         is_own = self.is_person and (self.is_reporter or self.is_affected)
         return not is_own and not self.owner_carried_out and not people & {*self.carried_out_by}
 
     def responds_for_others(self, reviewer_id: UUID) -> bool:
-        """Return whether the caller already responds as another reviewer: one person must not meet two rules."""
+        """Return whether the caller already responds for another reviewer: one person must not meet two rules."""
         return not self.is_alone and bool({*self.responds_as} - {reviewer_id})
 
     @property
@@ -131,7 +132,7 @@ def response_refusal(standing: Standing, caller: Caller, type: RequirementType, 
     """Return why a caller may not record the response of a reviewer, or None.
 
     A person responds as themselves, as an administrator for `Administrators`, or as a stand-in. Separation of duties
-    applies to the person and to the reviewer. Tokens record responses of others by their scope.
+    applies to the person and to the reviewer. A token with the scope may record responses of others.
     """
     if standing.role == Role.AUDITOR:
         return NOT_INVOLVED
@@ -202,7 +203,7 @@ NOT_PARTY = """r.reporter_id <> %(own)s AND r.identity_id IS DISTINCT FROM %(own
 
 
 async def standing_of(db: Db, caller_id: UUID, request_id: UUID) -> Standing:
-    """Read a caller's relation to a request. Lock the request first, so that the result stays true until the commit."""
+    """Return a caller's relation to a request. Lock the request first, so that the result is valid until the commit."""
     found = await fetch_one(
         db,
         Standing,
@@ -255,7 +256,7 @@ NOT_OWN_OFFBOARDING = """(r.identity_id IS DISTINCT FROM %(me)s OR r.reporter_id
 async def relations_to(db: Db, caller: Caller, request_id: UUID) -> frozenset[PersonRelation]:
     """Return every relation of a person to a request; none if the request does not exist.
 
-    A stand-in sees requests that wait for the person now, and those to which the stand-in responded.
+    A stand-in sees requests that wait for a person whom they represent now, and those to which they responded.
     """
     rows = await fetch_rows(
         db,
@@ -296,7 +297,7 @@ ONLY_OWN_PEOPLE = "You can request access for yourself and for people who report
 
 
 async def require_may_request(db: Db, caller: Caller, identity_id: UUID | None) -> None:
-    """Refuse requests by a limited person for a group, or for anyone but themselves and their reports."""
+    """Refuse a request by a person without a role, unless it is for themselves or for people who report to them."""
     if not caller.is_limited:
         return
     relations = await authority.relations_to_person(db, caller.id, identity_id) if identity_id else frozenset()

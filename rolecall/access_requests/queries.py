@@ -104,7 +104,7 @@ async def items(db: Db, ids: Sequence[UUID]) -> list[AccessRequestItem]:
 
 
 def of_event(event_id: UUID) -> Whole[AccessRequestItem]:
-    """List the requests of a personnel event by number, for an export."""
+    """List the requests of a personnel event in number order, for an export."""
     return whole(
         _item,
         f"""SELECT {LISTED} WHERE r.id IN (SELECT request_id FROM related_items WHERE item_id = %(id)s)

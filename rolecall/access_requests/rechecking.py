@@ -46,7 +46,7 @@ class RecordedConflict(msgspec.Struct, frozen=True):
     duties: frozenset[UUID]
 
     def covers(self, conflict: PotentialConflict, duties: frozenset[UUID]) -> bool:
-        """Return whether this record covers response and duties, and the current owner was asked if necessary."""
+        """Return whether this record covers response and duties, and the rule's current owner was asked if needed."""
         is_asked = conflict.response is RuleResponse.WARN or conflict.owner_id == self.owner_id
         return _STRICTNESS(self.response) >= _STRICTNESS(conflict.response) and duties <= self.duties and is_asked
 
@@ -71,7 +71,7 @@ class StoredRequest(msgspec.Struct, frozen=True):
 
 
 class ConflictVerdict(msgspec.Struct, frozen=True):
-    """The conflicts that a stored request would newly create, by consequence; `waits` says what it waits for."""
+    """The new conflicts that a stored request would create, grouped by consequence; `waits` says what it waits for."""
 
     request: StoredRequest
     refused: list[FoundConflict]
@@ -154,7 +154,7 @@ def _case(
 
 
 def _after(proposal: AccessProposal, own: CheckedRequest, others: Sequence[OtherRequest]) -> AccessProposal:
-    """Add to the proposal what other requests of the same event remove and restore."""
+    """Return the proposal with what other requests of the same event remove and restore."""
     return msgspec.structs.replace(
         proposal,
         losses=merged((own.changes.losses, *(each.changes.losses for each in others))),
@@ -163,7 +163,7 @@ def _after(proposal: AccessProposal, own: CheckedRequest, others: Sequence[Other
 
 
 def _helps(action: RequestAction, changes: GainsAndLosses, others: GainsAndLosses, controls: _Controls) -> bool:
-    """Return whether another request may depend on this one: it removes duties, or restores their control duty."""
+    """Return whether this request removes duties, or restores a control duty for duties that the others would give."""
     given = set[UUID]().union(*others.given.values())
     restored = set[UUID]().union(*changes.given.values()) if action is RequestAction.RESTORE else set[UUID]()
     return bool(changes.losses) or any(controls[duty] & given for duty in restored & controls.keys())
@@ -227,7 +227,7 @@ def _reason_to_wait(conflict: PotentialConflict, numbers: Sequence[int]) -> str:
 
 
 async def refuse_new_conflicts(db: Db, request_id: UUID, before: ConflictVerdict | None) -> None:
-    """Refuse lowered access that would create a conflict that the request did not have, such as without a control duty.
+    """Refuse lowered access that creates a new conflict, for example because a control duty is no longer given.
 
     The owner of the rule was not asked about it. Rules that only warn refuse nothing.
     """
@@ -237,7 +237,7 @@ async def refuse_new_conflicts(db: Db, request_id: UUID, before: ConflictVerdict
         if each.conflict.rule_id not in known:
             raise Invalid.on(
                 "approvedAccess",
-                f"With this access the request would create a conflict by the rule {each}:"
+                f"With this access the request would create a conflict under the rule {each}:"
                 " also lower the access that creates it, or reject the request",
             )
 

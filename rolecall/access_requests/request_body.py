@@ -80,7 +80,7 @@ async def read_request(db: Db, raw: Json, facts: Facts) -> tuple[NewRequest | No
 
 
 def _is_given(raw: Json, field: str) -> bool:
-    """Return whether the body has a value for a field, by the same rule as its validation."""
+    """Return whether the body has a value for a field; as in validation, blank text is no value."""
     value = raw.get(field)
     return value is not None and not (isinstance(value, str) and is_blank(value))
 
@@ -123,7 +123,7 @@ async def _find_target(db: Db, application_id: UUID, fields: Mapping[str, Any]) 
 async def _find_account(
     db: Db, application_id: UUID, identity_id: UUID, name: str, action: RequestAction | None
 ) -> _RequestTarget:
-    """Find the named account; refuse names that would show reviewers the wrong person or account."""
+    """Return the named account; refuse names that would show reviewers the wrong person or account."""
     rows = await fetch_rows(
         db,
         """SELECT a.username, a.identity_id FROM accounts a
@@ -154,7 +154,7 @@ async def _find_account(
 
 
 async def _check_identity(db: Db, new: NewRequest) -> list[Problem]:
-    """Refuse a request that would give access to an inactive identity. Access may still be removed."""
+    """Return a problem if the request would give access to an inactive identity. Access may still be removed."""
     if new.identity_id is None or not gives_access(new.action, [each.requested_access for each in new.privileges]):
         return []
     identity = await identities.get(db, str(new.identity_id))

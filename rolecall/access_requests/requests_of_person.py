@@ -71,13 +71,13 @@ async def _hides_some(db: Db, me: UUID, application_id: UUID | None) -> bool:
 
 
 def _reviewers(caller: Caller) -> dict[str, list[Any]]:
-    """Return the reviewers as whom a person responds, with types: the person, and people they stand in for."""
+    """Return the reviewers for whom a person responds, with types: the person, and people whom they stand in for."""
     pairs = [(caller.id, str(type)) for type in RequirementType] + sorted(caller.stands_in_for)
     return {"reviewers": [id for id, _ in pairs], "types": [type for _, type in pairs]}
 
 
 async def concerning(db: Db, page: int, caller: Caller, **filters: Any) -> Page[AccessRequestItem]:
-    """List the requests that concern a person, newest first; `filters` are by column, and None means no filter."""
+    """List the requests that concern a person, newest first. `filters` maps columns to values or None."""
     given = {column: value for column, value in filters.items() if value is not None}
     me, application = caller.id, given.get("application_id")
     owns = application is not None and application in await applications.applications_of(db, me)

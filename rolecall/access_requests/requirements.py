@@ -79,7 +79,7 @@ def reviewers_of(
     conflicts: Sequence[PotentialConflict] = (),
     in_conflict: Iterable[UUID] = (),
 ) -> list[RuleReviewers]:
-    """Apply the rules of the policy, and exclude the reporter, the affected identity and people in conflict.
+    """Return the reviewers that the policy asks, without the reporter, the affected identity and people in conflict.
 
     A request that would create conflicts is as risky as their rules, and needs the approval of the owners of rules that
     do more than warn.
@@ -117,7 +117,7 @@ def _met(approval: PriorApproval) -> RuleReviewers:
 
 
 def rule_owner(conflict: PotentialConflict, own: set[UUID | None], people: People) -> RuleReviewers:
-    """Ask the owner of a duty rule or, if that is impossible, the administrators."""
+    """Return the owner of a duty rule as reviewer or, if the owner is not available, the administrators."""
     reason = f"The owner of the rule {conflict.rule} approves access that would combine {' and '.join(conflict.duties)}"
     if owner := people.available([conflict.owner_id], own):
         return RuleReviewers(RequirementType.APPROVE, reason, owner, duty_rule_id=conflict.rule_id)

@@ -72,7 +72,7 @@ async def create_access_request(db: Db, caller: Caller, raw: Json, facts: Facts)
 
 @operation("POST", "/preview", scope=_WRITE, body=NewRequestBody, tags=_ADDED)
 async def preview_access_request(db: Db, caller: Caller, raw: Json, facts: Facts) -> RequestConflicts:
-    """Show the conflicts of duties that a request would create, and who must approve them. Nothing is stored."""
+    """Return the conflicts of duties that a request would create, and who must approve them. Nothing is stored."""
     return await actions.preview_request(db, caller, raw, facts)
 
 

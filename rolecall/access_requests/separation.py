@@ -101,7 +101,7 @@ def _places(new: NewRequest, gains: frozenset[ProposedAccess]) -> list[int]:
 
 
 def without_refused(new: NewRequest, found: Sequence[FoundConflict]) -> tuple[NewRequest | None, list[str]]:
-    """Remove the privileges that a rule blocks, and return why. The request is None if no privilege remains."""
+    """Return the request without the privileges that a rule blocks, or None if none remains, and the reasons."""
     blocking = [each for each in found if each.conflict.response is RuleResponse.BLOCK]
     refused = {place: each.conflict for each in blocking for place in _places(new, each.gains)}
     kept = [each for place, each in enumerate(new.privileges) if place not in refused]

@@ -150,7 +150,7 @@ class RequestConflict(msgspec.Struct, rename="camel"):
 
 
 class RequestConflicts(msgspec.Struct):
-    """`waits` says which other requests must be provisioned before this one, and by which rule."""
+    """`waits` says which other requests must be provisioned before this one, and because of which rule."""
 
     conflicts: list[RequestConflict]
     waits: str | None
@@ -190,7 +190,7 @@ class LeftoverItem(msgspec.Struct, rename="camel"):
 
 
 class PrivilegeBody(PermissionNameBody):
-    """A permission by header, section and name, with the requested access; the default access depends on the action."""
+    """A permission (header, section, name) with the requested access, whose default depends on the action."""
 
     access: Maybe[Annotated[Access, one_of(Access)] | None] = None
 

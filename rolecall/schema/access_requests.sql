@@ -5,11 +5,11 @@
 -- people in people_to_recheck for access_requests/opening.py. The events that access_requests/moving.py records fire triggers of
 -- personnel_events.sql and webhooks.sql.
 
--- Add the owners of the tokens among these callers.
+-- Return these callers, and the owners of the tokens among them.
 CREATE OR REPLACE FUNCTION with_token_owners(callers uuid[]) RETURNS uuid[] STABLE LANGUAGE sql RETURN
     callers || ARRAY(SELECT t.owner_id FROM tokens t WHERE t.id = ANY (callers) AND t.owner_id IS NOT NULL);
 
--- Return who provisioned a request, by a response or by a move. The assignee is read from the event of the move, because a verifier may be
+-- Return who provisioned a request, through a response or a move. The assignee is read from the event of the move, because a verifier may be
 -- assigned later.
 CREATE OR REPLACE FUNCTION done_by(which uuid) RETURNS uuid[] STABLE LANGUAGE sql RETURN
     ARRAY(SELECT unnest(array_remove(ARRAY[p.reviewer_id, p.stand_in_id], NULL)) FROM responses p
@@ -39,7 +39,7 @@ CREATE OR REPLACE FUNCTION excluded_from(request access_requests, response_type 
     || CASE WHEN response_type = 'Verify' THEN carried_out_by(request.id, request.status) ELSE '{}'::uuid[] END;
 
 -- Return the people who must not respond for a reviewer, because one person must not approve or verify both as a reviewer and for another.
--- The reviewer is included after responding for another one.
+-- The reviewer is one of them after responding for another reviewer.
 CREATE OR REPLACE FUNCTION excluded_stand_ins(request access_requests, response_type text, reviewer uuid) RETURNS uuid[] STABLE LANGUAGE sql RETURN
     excluded_from(request, response_type) || ARRAY(
         SELECT person FROM responses p CROSS JOIN LATERAL unnest(ARRAY[p.reviewer_id, p.stand_in_id]) AS person
@@ -134,7 +134,7 @@ CREATE OR REPLACE FUNCTION is_membership(p privileges) RETURNS boolean STABLE LA
         SELECT FROM permissions q JOIN access_requests r ON r.application_id = q.application_id
         WHERE r.id = p.request_id AND q.header = p.header AND q.section = '' AND q.permission = p.permission);
 
--- Return these groups and the groups above them (`up`) or below them, by imports and by open requests about groups. Names are compared
+-- Return these groups and the groups above them (`up`) or below them, according to imports and open requests about groups. Names are compared
 -- ignoring case, because requests may name groups that no import has shown. `turn` is the highest `turn_of` of the requests that the nesting depends
 -- on, or 0 if all of them are provisioned. Each pair of name and turn is visited once, so a cycle ends.
 CREATE OR REPLACE FUNCTION requested_nesting(there uuid[], names text[], up boolean)
@@ -196,7 +196,7 @@ END $$;
 -- Return whether a request can still be stopped before it is provisioned.
 CREATE OR REPLACE FUNCTION is_to_recheck(status text) RETURNS boolean IMMUTABLE LANGUAGE sql RETURN status IN ('Pending', 'Scheduled', 'Open', 'Snoozed');
 
--- Queue the people of requests that are not provisioned for another check: of all applications, or of these. A null person stands for
+-- Queue the people with requests that are not provisioned for another check, in all applications or in these. A null person stands for
 -- requests about groups.
 CREATE OR REPLACE FUNCTION recheck_requests(there uuid[]) RETURNS void LANGUAGE sql BEGIN ATOMIC
     INSERT INTO people_to_recheck (identity_id) SELECT DISTINCT r.identity_id FROM access_requests r
@@ -234,10 +234,10 @@ CREATE OR REPLACE TRIGGER recheck_requests AFTER INSERT ON duty_groups REFERENCI
 CREATE OR REPLACE TRIGGER recheck_requests_on_delete AFTER DELETE ON duty_groups REFERENCING OLD TABLE AS changed_rows
     FOR EACH STATEMENT EXECUTE FUNCTION recheck_requests_of_groups();
 
--- Check requests again after people began or ceased to hold duties: theirs, and those about groups, which they may be in.
+-- Check requests again after people got or lost duties: the requests of these people, and those about groups, in which they may be.
 CREATE OR REPLACE FUNCTION recheck_requests_of_holders() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    -- Test this before the changed rows are read, because there may be as many as people.
+    -- Test this before the changed rows are read, because there may be as many of them as people.
     IF EXISTS (SELECT FROM access_requests r WHERE is_to_recheck(r.status)) THEN
         INSERT INTO people_to_recheck (identity_id) SELECT DISTINCT r.identity_id FROM access_requests r
         WHERE is_to_recheck(r.status) AND (r.identity_id IS NULL OR r.identity_id IN (SELECT h.identity_id FROM changed_rows h));
@@ -276,8 +276,8 @@ CREATE OR REPLACE FUNCTION counts_on_removals(request uuid) RETURNS boolean STAB
               SELECT o.request_id FROM related_items t JOIN related_items o ON o.item_id = t.item_id WHERE t.request_id = request))
           AND access_rank(coalesce(p.lowered_access, p.requested_access)) < access_rank(p.initial_access));
 
--- Check requests again after an import. It may show new members of groups, completed requests that were not provisioned and on which others
--- count, or access that people hold again although requests remove it.
+-- Check requests again after an import. It may show new members of groups, that a completed request on which others count was not carried
+-- out, or access that people hold again although requests remove it.
 CREATE OR REPLACE FUNCTION recheck_requests_after_import() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO people_to_recheck (identity_id) SELECT NULL WHERE EXISTS (

@@ -1,4 +1,4 @@
-"""People who use the console, as callers."""
+"""Create callers for people who use the console."""
 
 from rolecall.console import actions as console
 from rolecall.core.caller import Caller

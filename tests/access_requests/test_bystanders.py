@@ -93,7 +93,7 @@ async def test_token_that_resolved_without_being_asked_is_not_asked_later(client
     assert answer.json()["errors"] == [{"field": "reviewerId", "message": "Reviewer ID is required"}]
 
 
-async def test_response_is_refused_in_a_status_that_awaits_another(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_response_is_refused_in_a_status_that_awaits_another_type(client: httpx2.AsyncClient, db: Db) -> None:
     cast = await a_cast(db)
     id = await a_request_that_is(client, db, "Pending", cast)
 

@@ -38,7 +38,7 @@ async def test_access_that_another_account_keeps_is_not_lost(
     assert answer.status_code == status, answer.text
 
 
-async def test_control_duty_that_is_only_requested_controls_nothing(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_control_duty_that_is_only_requested_does_not_count(client: httpx2.AsyncClient, db: Db) -> None:
     company = await a_company(db, response="Block")
     await some_groups(db, company.ledger, {"Reviewers": ""}, company.run)
     review = await a_duty(db, "Review", {"group": "Reviewers"})
@@ -52,7 +52,7 @@ async def test_control_duty_that_is_only_requested_controls_nothing(client: http
     assert [each.status_code for each in (control, alone, together)] == [201, 400, 201]
 
 
-async def test_two_concurrent_requests_see_each_other(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_two_concurrent_requests_count_for_each_other(client: httpx2.AsyncClient, db: Db) -> None:
     company = await a_company(db, response="Block")
     other = await an_identity(db, "Finn", "Santos")
 
@@ -75,7 +75,7 @@ async def second_of_two(client: httpx2.AsyncClient, db: Db, first: Any, second: 
     return await sent
 
 
-async def test_request_of_a_group_sees_the_request_of_a_member(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_request_about_a_group_counts_the_request_of_a_member(client: httpx2.AsyncClient, db: Db) -> None:
     company = await a_company(db, response="Block")
     other = await an_identity(db, "Finn", "Santos")
     await an_account(db, company.ledger, "finn", other, groups=("Temps",), run=company.run)
@@ -137,7 +137,7 @@ def to_group(company: Company, group: str, permission: str, action: str = "Add")
     return {"action": action, "applicationId": str(company.ledger), "group": group, "privileges": privileges}
 
 
-async def test_membership_counts_what_an_open_request_would_give_the_group(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_request_for_membership_counts_what_the_group_is_about_to_get(client: httpx2.AsyncClient, db: Db) -> None:
     company = await a_company(db, response="Block")
     await some_groups(db, company.ledger, {"Temps": "", "Interns": "Temps"}, company.run)
 
@@ -150,7 +150,9 @@ async def test_membership_counts_what_an_open_request_would_give_the_group(clien
     assert [each.status_code for each in (empty, member, below, canceled, after)] == [201, 400, 400, 200, 201]
 
 
-async def test_request_of_a_group_counts_people_who_asked_to_become_members(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_request_about_a_group_counts_people_who_asked_to_become_members(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
     company = await a_company(db, response="Block")
     await some_groups(db, company.ledger, {"Temps": "", "Interns": "Temps"}, company.run)
 
@@ -171,7 +173,7 @@ async def test_open_request_for_a_group_counts_for_its_members(client: httpx2.As
     assert (given.status_code, asked.status_code) == (201, 400), asked.text
 
 
-async def test_request_of_an_empty_group_and_a_membership_wait_for_each_other(
+async def test_checks_of_an_empty_group_and_a_new_membership_wait_for_each_other(
     client: httpx2.AsyncClient, db: Db
 ) -> None:
     company = await a_company(db, response="Block")
@@ -214,7 +216,7 @@ async def test_removal_of_a_control_duty_is_shown_and_the_rules_owner_approves(
     assert "Hana Makinen" in approvers(answer.json())
 
 
-async def test_removal_of_a_control_together_with_a_duty_creates_no_conflict(
+async def test_removal_of_a_control_duty_together_with_a_duty_creates_no_conflict(
     client: httpx2.AsyncClient, db: Db
 ) -> None:
     company = await with_control(client, db, "Block")
@@ -224,7 +226,7 @@ async def test_removal_of_a_control_together_with_a_duty_creates_no_conflict(
     assert await conflicts(client, answer.json()) == []
 
 
-async def test_control_that_an_open_request_takes_away_controls_nothing(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_control_duty_that_an_open_request_takes_away_does_not_count(client: httpx2.AsyncClient, db: Db) -> None:
     company = await with_control(client, db, "Block")
     await leave(db, company, "noor", "Approvers")
 
@@ -236,7 +238,7 @@ async def test_control_that_an_open_request_takes_away_controls_nothing(client: 
     assert [each.status_code for each in (removal, refused, allowed)] == [201, 400, 201]
 
 
-async def test_removal_of_a_control_from_a_group_is_shown(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_removal_of_a_control_duty_from_a_group_is_shown(client: httpx2.AsyncClient, db: Db) -> None:
     company = await a_company(db)
     await some_groups(db, company.ledger, {"Reviewers": ""}, company.run)
     await give(db, company.ledger, "Reviewers", "Review run", company.run)
@@ -252,7 +254,7 @@ async def test_removal_of_a_control_from_a_group_is_shown(client: httpx2.AsyncCl
     assert await conflicts(client, answer.json()) == [("Approve", BOTH)]
 
 
-async def test_removal_of_the_group_that_gives_the_control_is_shown(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_removal_of_the_group_that_gives_the_control_duty_is_shown(client: httpx2.AsyncClient, db: Db) -> None:
     company = await with_control(client, db, "Approve")
 
     answer = await client.post(
@@ -262,7 +264,7 @@ async def test_removal_of_the_group_that_gives_the_control_is_shown(client: http
     assert await conflicts(client, answer.json()) == [("Approve", BOTH)]
 
 
-async def test_open_removal_of_a_group_takes_its_control_away(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_open_removal_of_a_group_takes_its_control_duty_away(client: httpx2.AsyncClient, db: Db) -> None:
     company = await with_control(client, db, "Block")
     await leave(db, company, "noor", "Approvers")
     await client.post(URL, json={"action": "Remove", "applicationId": str(company.ledger), "group": "Reviewers"})
@@ -292,7 +294,7 @@ async def test_restored_membership_of_a_group_that_is_gone_gives_what_the_group_
     assert await duties_given(db, [access]) == {access: {company.release}}
 
 
-async def test_pattern_counts_its_lowest_access_also_for_a_permission_that_no_import_has_shown(
+async def test_lowest_access_of_a_pattern_applies_to_a_permission_that_no_import_has_shown(
     client: httpx2.AsyncClient, db: Db
 ) -> None:
     company = await a_company(db)
@@ -308,7 +310,7 @@ async def test_pattern_counts_its_lowest_access_also_for_a_permission_that_no_im
 
 
 @pytest.mark.parametrize(("action", "count"), [(RequestAction.RESTORE, 0), (RequestAction.ADD, 1)])
-async def test_control_of_another_application_counts_if_the_same_leave_restores_it(
+async def test_control_duty_of_another_application_counts_if_the_same_leave_restores_it(
     client: httpx2.AsyncClient, db: Db, action: RequestAction, count: int
 ) -> None:
     company = await a_company(db, response="Block")

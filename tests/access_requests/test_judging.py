@@ -163,7 +163,7 @@ async def test_only_an_add_is_judged_by_another_account_of_the_person(db: Db, le
     assert changed.contradictions == ["ada does not exist"]
 
 
-async def test_membership_is_known_by_the_nomenclature_of_its_group(db: Db, ledger: UUID) -> None:
+async def test_membership_is_recognized_by_the_nomenclature_of_its_group(db: Db, ledger: UUID) -> None:
     run = await a_finished_import(db, ledger)
     await an_account(db, ledger, "ada", None, groups=("Posters",), run=run)
     await an_account(db, ledger, "bo", None, groups=("Others",), run=run)

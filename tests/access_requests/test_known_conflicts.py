@@ -211,7 +211,7 @@ async def test_renamed_duty_is_not_asked_about_again(client: httpx2.AsyncClient,
     assert (after["status"], await conflicts(client, after)) == ("Open", [("Approve", BOTH)])
 
 
-async def test_request_that_is_found_in_conflict_needs_the_approvals_of_a_new_one(
+async def test_stored_request_found_in_conflict_needs_the_approvals_of_a_new_request(
     client: httpx2.AsyncClient, db: Db, config: Config
 ) -> None:
     company = await a_company(db)

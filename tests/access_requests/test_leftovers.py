@@ -25,7 +25,7 @@ async def leftovers(client: httpx2.AsyncClient) -> list[tuple[str, str]]:
     return [(item["application"]["name"], item["username"]) for item in page["items"]]
 
 
-async def test_leftovers_are_current_active_accounts_by_application_and_username(
+async def test_leftovers_are_active_accounts_ordered_by_application_and_username(
     client: httpx2.AsyncClient, db: Db, ada: UUID
 ) -> None:
     wiki, ledger, attic = [await an_application(db, name) for name in ("Wiki", "Ledger", "Attic")]

@@ -31,7 +31,7 @@ PERMISSION, GROUP = {"permission": "Review run"}, {"group": "Reviewers"}
 
 @pytest.mark.parametrize("pattern", [PERMISSION, GROUP])
 @pytest.mark.parametrize(("group", "above"), [("Team", "Readers"), ("Readers", "Reviewers")])
-async def test_group_that_leaves_the_group_above_it_takes_the_control_from_its_members(
+async def test_members_lose_the_control_duty_when_their_group_leaves_the_group_above_it(
     client: httpx2.AsyncClient, db: Db, pattern: dict[str, str], group: str, above: str
 ) -> None:
     company = await with_control_of_groups(client, db, pattern)
@@ -51,7 +51,7 @@ LOSSES = {
 
 
 @pytest.mark.parametrize("lost", LOSSES)
-async def test_group_about_to_lose_the_control_does_not_give_it_to_new_members(
+async def test_group_about_to_lose_the_control_duty_does_not_give_it_to_new_members(
     client: httpx2.AsyncClient, db: Db, lost: str
 ) -> None:
     company = await with_control_of_groups(client, db, PERMISSION)

@@ -40,7 +40,7 @@ def test_request_gives_access_by_action_and_level(action: str, accesses: list[st
     assert gives_access(action, accesses) is expected
 
 
-def test_more_access_than_held_raises_it() -> None:
+def test_requesting_more_than_is_held_raises_access() -> None:
     raised = {(held, asked) for held in Access for asked in Access if raises(held, asked)}
 
     higher = {(held, asked) for n, held in enumerate(ORDER) for asked in ORDER[n + 1 :]}

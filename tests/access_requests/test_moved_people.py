@@ -93,7 +93,7 @@ async def test_request_is_canceled_when_its_account_matches_another_person(
     assert after["comments"][-1]["content"].startswith("Account shared belongs to another identity now")
 
 
-async def test_request_of_a_group_is_checked_when_an_account_in_it_matches_another_person(
+async def test_request_about_a_group_is_checked_when_an_account_in_it_matches_another_person(
     client: httpx2.AsyncClient, db: Db, config: Config
 ) -> None:
     company = await a_company(db, response="Block")

@@ -125,7 +125,7 @@ async def test_people_in_conflict_through_a_group_are_not_asked_and_do_not_respo
     assert (await respond(client, made["id"], company.owner)).status_code == 409
 
 
-async def test_token_of_a_person_in_conflict_through_a_group_records_no_approval(
+async def test_token_of_a_person_in_conflict_through_a_group_cannot_record_an_approval(
     client: httpx2.AsyncClient, db: Db
 ) -> None:
     company = await a_company(db)
@@ -211,7 +211,7 @@ async def test_supervisor_in_conflict_is_not_asked_for_an_owner_who_left(
     assert "Noor Hansen" not in approvers(await get(client, made["id"]))
 
 
-async def test_auditor_is_not_asked_and_another_person_responds_for_one_who_was(
+async def test_auditor_is_not_asked_and_is_replaced_if_already_asked(
     client: httpx2.AsyncClient, db: Db, config: Config
 ) -> None:
     company = await a_company(db)
@@ -231,7 +231,7 @@ async def test_auditor_is_not_asked_and_another_person_responds_for_one_who_was(
     assert "Hana Makinen" not in approvers((await ask(client, company, company.noor, "Approvers")).json())
 
 
-async def test_others_are_asked_where_a_reviewer_has_responded_for_another(
+async def test_others_are_asked_if_a_reviewer_has_responded_for_another(
     client: httpx2.AsyncClient, db: Db, config: Config
 ) -> None:
     company = await a_company(db)

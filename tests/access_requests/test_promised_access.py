@@ -59,7 +59,7 @@ async def test_removed_access_that_is_requested_again_counts_as_new(
     assert (await ask(client, mover.company, mover.company.noor, "Officers")).status_code == 400
 
 
-async def test_control_that_another_request_would_give_a_group_controls_nothing(
+async def test_control_duty_that_another_request_would_give_a_group_does_not_count(
     client: httpx2.AsyncClient, db: Db
 ) -> None:
     company = await a_controlled_company(client, db)
@@ -70,7 +70,7 @@ async def test_control_that_another_request_would_give_a_group_controls_nothing(
 
 
 @pytest.mark.parametrize("is_completed", [False, True])
-async def test_removal_of_a_control_that_no_import_has_shown_is_approved_by_the_rules_owner(
+async def test_rules_owner_approves_removal_of_a_control_duty_that_no_import_has_shown(
     client: httpx2.AsyncClient, db: Db, *, is_completed: bool
 ) -> None:
     company = await a_controlled_company(client, db)
@@ -85,14 +85,16 @@ async def test_removal_of_a_control_that_no_import_has_shown_is_approved_by_the_
     assert (await get(client, id))["status"] == ("Completed" if is_completed else "Open")
 
 
-async def test_control_that_an_earlier_request_takes_away_controls_nothing(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_control_duty_that_an_earlier_request_takes_away_does_not_count(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
     company = await a_controlled_company(client, db)
     assert (await remove_reviewers(client, company))["status"] == "Open"
 
     assert (await ask(client, company, company.noor, "Reviewers", "Approvers")).status_code == 400
 
 
-async def test_request_is_checked_when_its_group_no_longer_gives_the_control(
+async def test_request_is_checked_when_its_group_no_longer_gives_the_control_duty(
     client: httpx2.AsyncClient, db: Db, config: Config
 ) -> None:
     company = await a_controlled_company(client, db)

@@ -281,7 +281,7 @@ async def test_approved_request_is_checked_after_the_person_gets_the_other_duty(
     assert (await get(client, reserve["id"]))["status"] == "Canceled"
 
 
-async def test_request_of_a_group_is_checked_when_people_join_it(
+async def test_request_about_a_group_is_checked_when_people_join_it(
     client: httpx2.AsyncClient, db: Db, config: Config
 ) -> None:
     company = await a_company(db, response="Block")
@@ -308,7 +308,7 @@ async def test_membership_is_checked_when_the_group_is_given_a_duty(
     assert (await get(client, member["id"]))["status"] == "Canceled"
 
 
-async def test_reopened_request_is_checked_by_a_rule_added_meanwhile(
+async def test_reopened_request_is_checked_against_a_rule_added_meanwhile(
     client: httpx2.AsyncClient, db: Db, config: Config
 ) -> None:
     company = await a_company(db, response="Block")

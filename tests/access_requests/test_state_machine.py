@@ -1,4 +1,4 @@
-"""Compare random legal and illegal calls with a small model of the table of moves.
+"""Make random allowed and forbidden API calls, and compare the results with a small model of the table of moves.
 
 Set `ROLECALL_MODEL_CALLS=20000` for a long run; the default is short.
 """
