@@ -1,4 +1,4 @@
-"""Access models: the access that people should have, by conditions on their fields.
+"""Access models grant access to people who match conditions on their fields.
 
 Drafts are committed as versions.
 """

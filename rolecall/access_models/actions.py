@@ -133,7 +133,7 @@ async def _checked(db: Db, body: type[B], raw: Json, facts: Facts, id: UUID | No
 
 
 async def _as_stored(db: Db, body: B) -> B:
-    """Replace the names of groups and permissions with the spelling of their applications."""
+    """Return the body with the names of groups and permissions in the spelling of their applications."""
     given = body.access or []
     groups = [(each.application_id, name) for each in given for name in each.groups]
     permissions = [(each.application_id, asked.key) for each in given for asked in each.permissions]
@@ -166,7 +166,7 @@ async def _locked(db: Db, id: str) -> AccessModelDetail:
 
 def _draft_of(model: AccessModelDetail) -> Definition:
     if model.draft is None:
-        raise Conflict("The access model has no draft")
+        raise Conflict("The access model has no draft. Change the model first")
     return model.draft
 
 

@@ -13,7 +13,7 @@ RANK: dict[str, int] = {Access.NONE: 0, Access.DENY: 0, Access.GRANT: 1, Access.
 
 
 class Field(StrEnum):
-    """The field that a condition tests; access_model_people() in `schema/access_models.sql` reads it."""
+    """A field that a condition can test; access_model_people() in `schema/access_models.sql` reads these fields."""
 
     TYPE = "type"
     TITLE = "title"

@@ -29,7 +29,7 @@ async def by_name(db: Db, page: int) -> Page[AccessModelItem]:
 
 
 async def get(db: Db, id: str | UUID) -> AccessModelDetail:
-    known = known_guid("AccessModel", str(id))
+    known = known_guid("Access model", str(id))
     rows = await fetch_rows(
         db,
         """SELECT id, 'Access Model' AS kind, version, definition, draft, created_at, changed_at
@@ -37,7 +37,7 @@ async def get(db: Db, id: str | UUID) -> AccessModelDetail:
         id=known,
     )
     if not rows:
-        raise NotFound("AccessModel", id)
+        raise NotFound("Access model", id)
     *first, definition, draft, created, changed = rows[0]
     members = (await member_counts(db, [known]))[known]
     drafted = _definition(draft)
@@ -78,7 +78,7 @@ MEMBERS = Listing(
 
 
 async def members(db: Db, id: str, page: int) -> Page[IdentityDetail]:
-    """List the identities that the committed model matches, by name."""
+    """List the identities that the committed model matches, ordered by name."""
     model = await get(db, id)
     return await fetch_listed(db, MEMBERS, page, model_id=model.id)
 
@@ -99,7 +99,7 @@ async def matching(db: Db, identity_id: UUID, changes: Mapping[str, object] | No
 
 
 async def granted(db: Db, model_ids: Iterable[UUID]) -> list[Grant]:
-    """Return what these models grant together, by application: the highest access, and the names of all its models."""
+    """Return what these models grant together: for each entitlement, the highest access and the names of the models."""
     return await fetch_all(
         db,
         Grant,

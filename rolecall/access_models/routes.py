@@ -48,13 +48,13 @@ async def change_access_model(db: Db, id: str, raw: Json, facts: Facts) -> Acces
 
 @operation("GET", "/{id:str}/members", scope=_READ, query={})
 async def list_access_model_members(db: Db, id: str, query: dict[str, Any]) -> Page[IdentityDetail]:
-    """List the identities that the committed model matches, by name."""
+    """List the identities that the committed model matches, ordered by name."""
     return await queries.members(db, id, query["page"])
 
 
 @operation("POST", "/{id:str}/simulate", scope=_WRITE, body=SimulateBody, read_body=optional_json)
 async def simulate_access_model(db: Db, id: str, raw: Json, facts: Facts) -> Simulation:
-    """Show who would gain or lose which access if the draft were committed."""
+    """Return who would gain or lose which access if the draft were committed."""
     return await actions.simulate_model(db, id, raw, facts)
 
 

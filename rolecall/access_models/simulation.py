@@ -72,7 +72,7 @@ def _params(model: AccessModelDetail, draft: Definition) -> dict[str, Any]:
 
 
 async def _affected(db: Db, people: Sequence[Any], *, model: AccessModelDetail, draft: Definition) -> list[Affected]:
-    """Add the access that people gain and lose; `people` are rows of id, name and change."""
+    """Return the people with the access that they gain and lose; `people` are rows of id, name and change."""
     before, after = _gives(model.committed), _gives(draft)
     elsewhere = await _given_elsewhere(db, model.id, [id for id, *_ in people])
 
@@ -85,7 +85,7 @@ async def _affected(db: Db, people: Sequence[Any], *, model: AccessModelDetail, 
 
 
 async def conflicts_of(db: Db, draft: Definition) -> list[ModelConflicts]:
-    """Count the people whom the draft would put in conflict, by rule."""
+    """Return for each rule how many people the draft would put in conflict."""
     if not draft.enabled:
         return []
     rows = await fetch_rows(

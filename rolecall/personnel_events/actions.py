@@ -52,8 +52,8 @@ async def onboard(db: Db, caller: Caller, raw: Json, facts: Facts) -> UUID:
     email = body.identity.email or ""
     is_taken = bool(email and await active_with_email(db, email))
     identity_id = await identities.create_identity(db, body.identity, facts.now)
-    # An e-mail that two people share cannot be used to sign in, and a caller could enter an address of their own. So
-    # this one is withheld until it is confirmed.
+    # Withhold the e-mail until it is confirmed: if two people shared it, neither could sign in, and a caller could
+    # enter an address of their own.
     if Scope.IDENTITIES_WRITE not in caller.scopes and (is_taken or (email and caller.is_person)):
         await identities.withhold_email(db, identity_id, "", facts.now)
     return await _create_event(db, caller, facts, EventType.ONBOARD, identity_id, body)
@@ -88,7 +88,7 @@ async def assign_event(db: Db, caller: Caller, id: UUID, raw: Json, facts: Facts
     body = check(AssignBody, raw, await with_mentioned_identities(db, facts, raw))
     assignee = await get_identity(db, str(body.assignee_id))
     if assignee.status != IdentityStatus.ACTIVE:
-        raise Invalid.on("assigneeId", f"Identity is {assignee.status}")
+        raise Invalid.on("assigneeId", f"Identity is {assignee.status}; assign an active person")
     _require_unfinished(event)
     name = f"{assignee.first_name} {assignee.last_name}"
     # Fires notify_of_assigned_event, schema/notifications.sql.
@@ -190,7 +190,7 @@ def _require_unfinished(event: LockedEvent) -> None:
 
 
 async def gather_facts(db: Db, raw: Json, facts: Facts) -> Facts:
-    """Add the settings and the mentioned identities, which the validation of an event needs."""
+    """Return the facts with the settings and the mentioned identities that the validation of an event needs."""
     current = await settings.get(db)
     facts = msgspec.structs.replace(
         facts,

@@ -1,4 +1,4 @@
-"""Decide who may act on a personnel event. Actions and console both use these functions.
+"""Check who may act on a personnel event. Actions and console both use these functions.
 
 The scope of the caller is checked earlier; these rules concern the person whom an event is about, and the last
 administrator.
@@ -66,7 +66,7 @@ async def require(db: Db, verb: EventVerb, caller: Caller, *, identity_id: UUID,
 async def require_no_own_supervision(
     db: Db, caller: Caller, identity_id: UUID, changes: IdentityChanges | None
 ) -> None:
-    """Refuse callers who make themselves a supervisor or change their own, because supervisors approve access."""
+    """Refuse callers who make themselves a supervisor or change their own supervisor: supervisors approve access."""
     if changes is None or "supervisor_id" not in changes.model_fields_set or Scope.IDENTITIES_WRITE in caller.scopes:
         return
     if await own_id(db, caller) in (identity_id, changes.supervisor_id):
@@ -95,7 +95,7 @@ async def relations_to(db: Db, caller_id: UUID, event_id: UUID) -> frozenset[Per
 async def require_own_people(
     db: Db, caller: Caller, identity_id: UUID | None, fields: IdentityFields | None = None
 ) -> None:
-    """Refuse an event by a limited caller unless the person and the new supervisor report to the caller.
+    """Refuse an event by a caller without a role, unless the person and the new supervisor report to the caller.
 
     Without an id, the event creates the person. A new e-mail or type must also be allowed.
     """
@@ -128,7 +128,7 @@ async def _require_free_email(db: Db, caller: Caller, identity_id: UUID | None, 
 
 
 async def _require_same_sign_in(db: Db, caller: Caller, identity_id: UUID, new: IdentityType) -> None:
-    """Prevent people without `identities:write` from deciding by the type whether an identity can sign in."""
+    """Refuse a change of type that decides whether an identity can sign in, if the person lacks `identities:write`."""
     if not caller.is_person or Scope.IDENTITIES_WRITE in caller.scopes:
         return
     known = await get_identity(db, str(identity_id))

@@ -71,7 +71,7 @@ def _add(application_id: UUID, privileges: Iterable[NewPrivilege], dates: EventD
 
 
 def _of_account(action: RequestAction, account: HeldAccount, dates: EventDates) -> NewRequest:
-    """Request an action for the whole account; `enrich` then lists everything that it holds."""
+    """Return a request for the whole account; `enrich` then lists everything that the account holds."""
     return NewRequest(
         action=action,
         application_id=account.application_id,
@@ -114,6 +114,6 @@ def _is_same_access(given: NewPrivilege, had: NewPrivilege | None) -> bool:
 
 
 def _account_in(application_id: UUID, accounts: Sequence[HeldAccount]) -> HeldAccount | None:
-    """Return the account to change if a person has several: the first active one by username."""
+    """Return the person's account in an application: if there are several, the first active one by username."""
     there = [account for account in accounts if account.application_id == application_id]
     return min(there, key=lambda account: (not account.is_active, account.username), default=None)

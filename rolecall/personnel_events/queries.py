@@ -159,7 +159,7 @@ async def by_id(db: Db, ids: Sequence[UUID]) -> dict[UUID, EventDetail]:
 
 
 async def lock(db: Db, id: UUID) -> LockedEvent:
-    """Lock an event and its stages until the transaction ends."""
+    """Lock an event until the transaction ends, and return it with its stages."""
     rows = await fetch_rows(
         db,
         """SELECT number, type, status, reporter_id, reporter_name, identity_id, needed_on, needed_until

@@ -123,10 +123,10 @@ async def _other_leave(db: Db, event: LockedEvent) -> int | None:
 
 
 async def _limits(db: Db, event: LockedEvent, suspended: Sequence[AccessRequestDetail]) -> _Limits:
-    """Find access that other requests removed or lowered, and groups that no longer exist.
+    """Return limits for access that other requests removed or lowered, and for groups that no longer exist.
 
-    A request is omitted if it was resolved before the last import before the suspension: the suspended access was read
-    from that import, so it already reflects the request.
+    The suspended access was read from the last import before the suspension. Requests that were resolved before that
+    import set no limit, because the suspended access already reflects them.
     """
     rows = await fetch_rows(
         db,

@@ -22,7 +22,7 @@ async def situation_of(
     changes: Mapping[str, Any] | None = None,
     custom_fields: Mapping[str, str] | None = None,
 ) -> Situation:
-    """Read the accounts and models of an identity; `changes` and `custom_fields` are those of a role transition."""
+    """Return the accounts and models of an identity; `changes` and `custom_fields` are those of a role transition."""
     found = await accounts.of_identity(db, identity_id)
     holds = await _holdings(db, identity_id, found) if type is EventType.ROLE_TRANSITION else {}
     held = [

@@ -88,7 +88,7 @@ async def _nothing(_: Db, __: LockedEvent, ___: datetime) -> None:
     pass
 
 
-# What opening each stage does.
+# The function to call when a stage opens.
 _EFFECTS: dict[StageName, Callable[[Db, LockedEvent, datetime], Awaitable[None]]] = {
     StageName.APPROVAL: make_requests,
     StageName.PROVISION: disable_leaver,

@@ -90,7 +90,7 @@ CREATE OR REPLACE TRIGGER refresh_members_on_insert AFTER INSERT ON identities R
 CREATE OR REPLACE TRIGGER refresh_members_on_update AFTER UPDATE ON identities REFERENCING NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION refresh_access_model_members();
 
--- Store former members of a model with the time that they were members: docs/decisions/0090.
+-- Store former members of a model with the period in which they were members: docs/decisions/0090.
 CREATE OR REPLACE FUNCTION keep_past_model_members() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     moment timestamptz := written_on();

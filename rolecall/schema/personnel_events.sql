@@ -3,7 +3,7 @@
 -- INSERT INTO access_request_events (access_requests/moving.py) fires `note_event_news`, which wakes the worker's loop for personnel
 -- events. INSERT and UPDATE of a leave of absence (personnel_events/actions.py, personnel_events/stages.py) fire `keep_absences`.
 
--- Queue the personnel events whose requests moved, in the transaction of the move. personnel_events/stages.py takes them by deleting them.
+-- Queue the personnel events whose requests moved, in the transaction of the move. personnel_events/stages.py removes them from the queue.
 CREATE OR REPLACE FUNCTION note_event_news() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO event_news (event_id, caller_id, caller_name)

@@ -1,4 +1,4 @@
-"""Name a stand-in and end it early. schema/stand_ins.sql determines who responds for whom at a given time."""
+"""Name stand-ins and end them early. schema/stand_ins.sql determines who responds for whom at a given time."""
 
 from datetime import datetime
 from uuid import UUID
@@ -62,11 +62,15 @@ async def _require_possible(db: Db, person: UUID, body: StandInBody, facts: Fact
     role = await fetch_value(db, "SELECT role FROM console_roles WHERE identity_id = %(id)s", id=stand_in.id)
     problems = []
     if stand_in.status != IdentityStatus.ACTIVE:
-        problems.append(Problem("standInId", f"{name} is {stand_in.status} and cannot sign in"))
+        problems.append(Problem("standInId", f"{name} is {stand_in.status} and cannot sign in; choose another person"))
     elif stand_in.type in NOT_PEOPLE and role is None:
-        problems.append(Problem("standInId", f"{name} is of type {stand_in.type}, which cannot sign in"))
+        problems.append(
+            Problem("standInId", f"{name} is of type {stand_in.type}, which cannot sign in; choose another person")
+        )
     if role == Role.AUDITOR:
-        problems.append(Problem("standInId", f"{name} has the role Auditor, which does not decide"))
+        problems.append(
+            Problem("standInId", f"{name} has the role Auditor, which does not decide; choose another person")
+        )
     if overlap := await _overlapping(db, person, body, facts):
         problems.append(Problem("startsOn", overlap))
     if await _is_represented(db, person, body, facts.now):
@@ -80,7 +84,7 @@ async def _require_possible(db: Db, person: UUID, body: StandInBody, facts: Fact
 
 
 async def _overlapping(db: Db, person: UUID, body: StandInBody, facts: Facts) -> str | None:
-    """Describe a stand-in for the same type in the same period."""
+    """Return a message about another stand-in for the same type in the same period, or None."""
     rows = await fetch_rows(
         db,
         """SELECT d.first_name || ' ' || d.last_name, s.starts_on, s.ends_on
@@ -125,8 +129,8 @@ async def _is_represented(db: Db, person: UUID, body: StandInBody, now: datetime
 
 
 async def end_stand_in(db: Db, caller: Caller, id: str, now: datetime) -> None:
-    """End a stand-in now, or delete one that has not started. Ending that of another person needs `config:manage`."""
-    found = await queries.get(db, known_guid("StandIn", id), now)
+    """End a stand-in now, or delete one that has not started. For another person, this needs `config:manage`."""
+    found = await queries.get(db, known_guid("Stand-in", id), now)
     if found.identity.id != await own_id(db, caller) and Scope.CONFIG_MANAGE not in caller.scopes:
         raise Forbidden(Scope.CONFIG_MANAGE)
     if found.ends_on <= now:

@@ -2,7 +2,7 @@ from datetime import timedelta
 from enum import StrEnum
 
 LONGEST = timedelta(days=366)
-# The most current and planned stand-ins of one person.
+# The maximum number of current and planned stand-ins of one person.
 MOST = 100
 
 

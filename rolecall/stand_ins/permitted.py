@@ -1,4 +1,4 @@
-"""Decide who may see a named stand-in: the stand-in and the person for whom they respond."""
+"""Check who may see a named stand-in: the stand-in and the person for whom they respond."""
 
 from uuid import UUID
 

@@ -48,7 +48,7 @@ async def newest_first(
 async def get(db: Db, id: UUID, now: datetime) -> StandInItem:
     rows = await fetch_rows(db, f"SELECT {_COLUMNS} {_FROM} WHERE s.id = %(id)s", id=id)
     if not rows:
-        raise NotFound("StandIn", id)
+        raise NotFound("Stand-in", id)
     return _item(now)(rows[0])
 
 

@@ -38,7 +38,7 @@ async def members(db: Db) -> set[str]:
         ([], set()),
     ],
 )
-async def test_a_model_matches_by_its_conditions(db: Db, groups: Any, expected: set[str]) -> None:
+async def test_a_model_matches_identities_that_meet_its_conditions(db: Db, groups: Any, expected: set[str]) -> None:
     async def people() -> None:
         await an_identity(db, "Ada", department="Finance", title="Head of Ledger")
         await an_identity(db, "Bob", department="FINANCE", customField3="Blue")

@@ -100,7 +100,7 @@ async def test_without_a_draft_there_is_nothing_to_commit_or_simulate(client: ht
     for verb in ("commit", "simulate"):
         answer = await client.post(f"{PATH}/{id}/{verb}")
         assert answer.status_code == 409
-        assert answer.json()["message"] == "The access model has no draft"
+        assert answer.json()["message"] == "The access model has no draft. Change the model first"
 
 
 async def test_models_are_listed_by_name(client: httpx2.AsyncClient, db: Db) -> None:
@@ -237,7 +237,7 @@ async def test_an_unknown_model_is_not_found(client: httpx2.AsyncClient) -> None
     for method, path in [("GET", ""), ("PATCH", ""), ("GET", "/members"), ("POST", "/simulate"), ("POST", "/commit")]:
         answer = await client.request(method, f"{PATH}/seven{path}", json={})
         assert (path, answer.status_code) == (path, 404)
-        assert answer.json()["message"] == "AccessModel with id seven not found"
+        assert answer.json()["message"] == "Access model with id seven not found"
 
 
 async def test_name_with_nul_character_is_rejected(client: httpx2.AsyncClient) -> None:
@@ -247,7 +247,7 @@ async def test_name_with_nul_character_is_rejected(client: httpx2.AsyncClient) -
     assert answer.json()["errors"] == [{"field": "name", "message": "Name must not contain NUL characters"}]
 
 
-async def test_names_cannot_differ_by_surrounding_spaces(client: httpx2.AsyncClient) -> None:
+async def test_names_cannot_differ_only_by_surrounding_spaces(client: httpx2.AsyncClient) -> None:
     first = await client.post(PATH, json={"name": " Clerks "})
     again = await client.post(PATH, json={"name": "Clerks\t"})
 
@@ -268,7 +268,7 @@ async def test_membership_starts_at_the_time_of_the_writing_transaction(client: 
     assert await fetch_value(db, "SELECT since FROM access_model_members") == then
 
 
-async def test_unknown_names_are_listed_and_their_commit_needs_consent(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_unknown_names_are_listed_and_must_be_allowed_for_a_commit(client: httpx2.AsyncClient, db: Db) -> None:
     ledger = await an_application(db, "Ledger")
     await some_groups(db, ledger, {"Clerks": ""})
     access = [{"applicationId": str(ledger), "groups": ["Clerk"], "permissions": [{"permission": "Post"}]}]

@@ -52,4 +52,6 @@ async def test_event_cannot_be_assigned_to_an_inactive_identity(client: httpx2.A
     answer = await client.post(f"{EVENTS}/{event['id']}/assign", json={"assigneeId": str(ada)})
 
     assert answer.status_code == 400
-    assert answer.json()["errors"] == [{"field": "assigneeId", "message": "Identity is Disabled"}]
+    assert answer.json()["errors"] == [
+        {"field": "assigneeId", "message": "Identity is Disabled; assign an active person"}
+    ]

@@ -114,7 +114,7 @@ def test_another_access_level_of_the_same_permission_is_a_change() -> None:
     assert plan(EventType.ROLE_TRANSITION, situation) == [("Change", LEDGER, "ada", ["Books Modify"], START)]
 
 
-def test_access_of_both_roles_stays_unchanged() -> None:
+def test_access_that_both_roles_grant_stays_unchanged() -> None:
     both = gives(LEDGER, group("Posters"))
 
     assert plan(EventType.ROLE_TRANSITION, Situation([HeldAccount(LEDGER, "a", True)], before=both, after=both)) == []

@@ -150,7 +150,7 @@ async def test_account_whose_access_was_removed_gets_no_restore(
     assert (event["stages"][2]["accessRequests"], len(comments), event["status"]) == ([], 2, "Completed")
 
 
-async def test_removal_that_was_canceled_or_affects_another_person_is_not_a_limit(
+async def test_removal_that_was_canceled_or_affects_another_person_does_not_limit_the_restore(
     client: httpx2.AsyncClient, db: Db, config: Config, leave: Leave
 ) -> None:
     await suspended(client, leave)
@@ -176,7 +176,7 @@ DAY, SECOND, HOUR = timedelta(days=1), timedelta(seconds=1), timedelta(hours=1)
         (timedelta(), -SECOND, False),
     ],
 )
-async def test_removal_that_an_import_already_reflects_is_not_a_limit(
+async def test_removal_that_an_import_already_reflects_does_not_limit_the_restore(
     client: httpx2.AsyncClient,
     db: Db,
     config: Config,
@@ -214,7 +214,7 @@ async def test_removal_that_an_import_already_reflects_is_not_a_limit(
         ([Access.UNRESTRICTED], "Unrestricted", None),
     ],
 )
-async def test_access_lowered_during_the_leave_is_restored_lowered(
+async def test_access_lowered_during_the_leave_is_restored_at_the_lower_level(
     client: httpx2.AsyncClient,
     db: Db,
     config: Config,

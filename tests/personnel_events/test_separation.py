@@ -55,7 +55,7 @@ async def a_payments_model_of(client: httpx2.AsyncClient, ledger: object, groups
     assert committed.status_code == 200, committed.text
 
 
-async def test_joiner_gets_neither_of_two_duties_that_one_model_would_join(
+async def test_joiner_gets_neither_of_two_conflicting_duties_of_one_model(
     client: httpx2.AsyncClient, db: Db, config: Config
 ) -> None:
     company = await a_company(db)

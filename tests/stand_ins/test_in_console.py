@@ -174,7 +174,7 @@ async def test_administrator_names_a_stand_in_for_another_person(
     assert "Sam Else stands in for Grace Hopper" in page
 
 
-async def test_auditor_who_became_one_later_does_not_decide(
+async def test_stand_in_who_became_an_auditor_later_cannot_decide(
     administrator: httpx2.AsyncClient, db: Db, office: Office
 ) -> None:
     request = await office.request(db)

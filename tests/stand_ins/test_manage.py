@@ -96,9 +96,9 @@ async def test_person_who_cannot_sign_in_or_decide_cannot_stand_in(
     said = [await problems(client, pair.body(standInId=str(id))) for id in (pair.grace, robot, auditor)]
 
     assert [each["standInId"] for each in said] == [
-        "Grace Hopper is Disabled and cannot sign in",
-        "Robo Account is of type Service Account, which cannot sign in",
-        "Nina Auditor has the role Auditor, which does not decide",
+        "Grace Hopper is Disabled and cannot sign in; choose another person",
+        "Robo Account is of type Service Account, which cannot sign in; choose another person",
+        "Nina Auditor has the role Auditor, which does not decide; choose another person",
     ]
 
 

@@ -114,7 +114,7 @@ async def test_stand_in_does_not_decide_on_their_own_request(db: Db, office: Off
     assert await approve(db, office.grace, request, office.grace) == "Grace Hopper approved"
 
 
-async def test_stand_in_does_not_verify_what_the_reviewer_or_they_provisioned(db: Db, office: Office) -> None:
+async def test_stand_in_cannot_verify_what_they_or_the_reviewer_provisioned(db: Db, office: Office) -> None:
     await execute(
         db, "UPDATE applications SET priority = 'High', owner_id = %(grace)s, provisioner_ids = %(both)s",
         grace=office.grace, both=[office.grace, office.rosa],
@@ -253,7 +253,7 @@ async def a_second_rule(db: Db, reviewer: UUID, name: str) -> None:
     )
 
 
-async def test_reviewer_does_not_respond_for_another_reviewer_too(db: Db, office: Office) -> None:
+async def test_reviewer_cannot_also_respond_for_another_reviewer(db: Db, office: Office) -> None:
     request = await office.request(db)
     await a_second_rule(db, office.rosa, "Rosa Far")
     await a_stand_in(db, office.rosa, office.grace)

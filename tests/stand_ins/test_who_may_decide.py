@@ -192,7 +192,7 @@ async def test_request_can_be_answered_if_a_person_of_the_model_is_present(db: D
 
 
 async def can_approve(db: Db, person: UUID, request: UUID, reviewer: UUID, now: datetime) -> bool:
-    """Try to approve as a person, and roll it back."""
+    """Return whether a person can approve the request. The attempt is rolled back."""
     if await fetch_value(db, "SELECT status FROM identities WHERE id = %(id)s", id=person) != "Active":
         return False
     caller = await caller_of(db, person, now)
