@@ -24,7 +24,7 @@ _READ, _WRITE = Scope.ACCESS_REQUESTS_READ, Scope.CONFIG_MANAGE
 
 @operation("GET", "/", scope=_READ, query={})
 async def list_access_models(db: Db, query: dict[str, Any]) -> Page[AccessModelItem]:
-    """List access models by name."""
+    """List access models, ordered by name."""
     return await queries.by_name(db, query["page"])
 
 

@@ -101,7 +101,7 @@ async def _is_suspended(db: Db, new: NewRequest) -> bool:
     return found
 
 
-# The access to privilege `p` after each later request.
+# The access to privilege `p` that each later request leaves.
 _LEFT = f"""
     SELECT CASE WHEN later.approved_on IS NULL THEN coalesce(q.lowered_access, q.requested_access)
                 ELSE q.approved_access END AS access, later.number, later.approved_on IS NOT NULL AS is_approved
@@ -113,8 +113,8 @@ _LEFT = f"""
 async def _suspended(db: Db, new: NewRequest) -> dict[PermissionName, NewPrivilege]:
     """Return the access that suspensions took away, except what was restored, removed or lowered since.
 
-    Of the later requests that change a privilege, the last approved one and the pending ones after it are considered,
-    and the lowest access applies.
+    If later requests change a privilege, the last approved one and the pending ones after it count, and the lowest
+    access applies.
     """
     rows = await fetch_rows(
         db,

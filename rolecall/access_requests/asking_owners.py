@@ -57,7 +57,7 @@ def _found(verdict: ConflictVerdict) -> list[FoundConflict]:
 
 
 def _with_recorded(verdict: ConflictVerdict) -> list[FoundConflict]:
-    """Return the conflicts, with duties already recorded for the same people if the rule's current owner was asked."""
+    """Return the conflicts with the duties already recorded for the same people, if the current owner was asked."""
 
     def known(conflict: PotentialConflict, person: UUID) -> frozenset[UUID]:
         found = verdict.request.recorded.get((conflict.rule_id, person))

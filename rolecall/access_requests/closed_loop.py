@@ -24,7 +24,7 @@ _BATCH = 500
 
 
 async def finished_imports(db: Db) -> list[UUID]:
-    """Return finished imports that are not reconciled yet, in number order."""
+    """Return the finished imports that were not compared with requests yet, in number order."""
     rows = await fetch_rows(
         db, "SELECT r.id FROM finished_imports f JOIN application_imports r ON r.id = f.import_id ORDER BY r.number"
     )
@@ -62,7 +62,7 @@ async def ask_import_to_verify(db: Db, ids: Sequence[UUID]) -> None:
 
 
 async def _claim(db: Db, import_id: UUID) -> FinishedImport | None:
-    """Claim a finished import that is not reconciled yet. A rollback is skipped: its old data proves nothing."""
+    """Take a finished import from the queue. Return None for a rollback, because its old data proves nothing."""
     rows = await fetch_rows(
         db,
         """WITH taken AS (DELETE FROM finished_imports WHERE import_id = %(id)s RETURNING import_id)

@@ -67,8 +67,8 @@ async def take_turns_of_nesting(db: Db, *, of_groups: bool) -> bool | None:
 async def changes_of_groups(db: Db, groups: Iterable[Group]) -> dict[Group, list[tuple[int, OpenChange]]]:
     """Return what open requests would give to and take from these groups and the groups above them.
 
-    Groups count as above also if an open request would nest them. Each change comes with the turn of the last request
-    that it depends on.
+    These include groups that would be above because of an open request. Each change comes with the turn of the last
+    request that it depends on.
     """
     rows = await fetch_rows(
         db,

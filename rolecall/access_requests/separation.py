@@ -113,7 +113,7 @@ def without_refused(new: NewRequest, found: Sequence[FoundConflict]) -> tuple[Ne
 
 
 async def split(db: Db, news: Sequence[NewRequest]) -> list[NewRequest]:
-    """Split requests of one event that each give and remove duties, if there are several.
+    """If several requests of one event both give and remove duties, split each of them.
 
     The parts that remove access can be provisioned at once. Without the split, the requests would wait for each other.
     """

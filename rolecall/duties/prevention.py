@@ -22,7 +22,7 @@ from rolecall.settings.policy import Level
 
 
 class ProposedAccess(msgspec.Struct, frozen=True):
-    """A privilege by name. For a membership, `header` is what the application calls groups, or None.
+    """The name of a privilege. For a membership, `header` is what the application calls groups, or None.
 
     `holder` is the account, or the group if `is_group`. It matters for losses: another holder may keep the same access.
     """

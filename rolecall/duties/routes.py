@@ -29,7 +29,7 @@ _READ, _WRITE = Scope.DUTIES_READ, Scope.DUTIES_WRITE
 
 @operation("GET", "/", scope=_READ, query={})
 async def list_duties(db: Db, query: dict[str, Any]) -> Page[DutyItem]:
-    """List duties by name, with how many entitlements they match and how many people hold them."""
+    """List duties, ordered by name, with how many entitlements they match and how many people hold them."""
     return await queries.by_name(db, query["page"])
 
 
@@ -65,7 +65,7 @@ async def list_duty_holders(db: Db, id: str, query: dict[str, Any], config: Conf
 
 @operation("GET", "/", scope=_READ, query={})
 async def list_duty_rules(db: Db, query: dict[str, Any]) -> Page[RuleItem]:
-    """List rules by name, with the numbers of their open and excepted conflicts."""
+    """List rules, ordered by name, with the numbers of their open and excepted conflicts."""
     return await queries.rules_by_name(db, query["page"])
 
 

@@ -29,7 +29,7 @@ async def close_review(db: Db, caller: Caller, id: str | UUID, confirm: bool, no
         raise Conflict(f"A review that is {review.status} cannot be closed")
     left = await _left(db, review.id)
     if left and review.due_on > now:
-        raise Conflict(f"{_unsubmitted(left)}, and the due date has not passed")
+        raise Conflict(f"{_unsubmitted(left)}, and the due date has not passed. Remind the reviewers, or wait")
     if left and review.on_silence is OnSilence.ESCALATE:
         raise Conflict(f"{_unsubmitted(left)}. Remind the reviewers, or reassign the items")
     if left:

@@ -21,7 +21,7 @@ from rolecall.reviews.unexplained import open_unexplained
 
 
 async def imports_to_review(db: Db) -> list[int]:
-    """Return the numbers of finished imports that were not compared with items yet, in order."""
+    """Return the numbers of finished imports that were not compared with items yet, in ascending order."""
     rows = await fetch_rows(db, "SELECT import_number FROM imports_to_review ORDER BY import_number")
     return [number for (number,) in rows]
 

@@ -53,7 +53,7 @@ _COLUMNS = """a.id, a.name, a.review_every_months, last.id, last.number, last.na
 
 
 async def coverage(db: Db, page: int, now: datetime) -> Page[ApplicationCoverage]:
-    """List applications by name, with the reviews that cover them."""
+    """List applications, ordered by name, with the reviews that cover them."""
 
     def from_row(row: Sequence[Any]) -> ApplicationCoverage:
         id, name, every, *rest = row

@@ -93,7 +93,7 @@ async def _record(db: Db, event: str, review_id: UUID, subject: bytes, now: date
 
 
 async def events_of(db: Db, review_id: UUID) -> list[tuple[str, datetime]]:
-    """Return the names and times of a review's events, in order."""
+    """Return the names and times of a review's events, oldest first."""
     rows = await fetch_rows(
         db, "SELECT name, created_at FROM review_events WHERE review_id = %(id)s ORDER BY number", id=review_id
     )

@@ -405,7 +405,7 @@ IS_WHOLE = """NOT EXISTS (SELECT FROM jsonb_each(r.scope) AS part
 # SQL that is true for an item `{row}` that the service kept because nobody decided about it.
 KEPT_BY_SILENCE = f"""({{row}}.decision = 'Keep' AND {{row}}.decided_by = '{SYSTEM.id}' AND NOT {{row}}.is_carried)"""
 # SQL that is true if people decided all items of review `r` in the application of `p`: none was withdrawn because the
-# application was archived, or kept because nobody decided. For the latter, items are read only if there were any.
+# application was archived, or kept because nobody decided. The second check reads items only if the service kept some.
 WAS_SEEN = f"""NOT EXISTS (SELECT FROM review_items w WHERE w.review_id = r.id AND w.application_id = p.application_id
     AND w.status = 'Withdrawn' AND w.withdrawn_import IS NULL)
     AND NOT EXISTS (SELECT FROM review_changes k JOIN review_items w ON w.review_id = k.review_id

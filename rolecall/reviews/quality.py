@@ -111,7 +111,7 @@ _QUALITY = f"""
 
 
 async def quality_of_reviewers(db: Db, review_id: UUID) -> list[ReviewerQuality]:
-    """Return the figures of every reviewer of a review, by name."""
+    """Return the figures of every reviewer of a review, ordered by name."""
     return await fetch_all(
         db,
         ReviewerQuality,

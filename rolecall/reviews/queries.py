@@ -163,13 +163,13 @@ async def populations(db: Db, review_id: UUID) -> list[ReviewPopulation]:
 
 
 async def applications_of(db: Db, review_id: UUID) -> list[tuple[UUID, str]]:
-    """Return the applications that a review covers, by name."""
+    """Return the applications that a review covers, ordered by name."""
     covered = await populations(db, review_id)
     return [(each.application.id, each.application.name) for each in covered if each.application]
 
 
 async def reviewers_of(db: Db, review_id: UUID) -> list[tuple[UUID, str]]:
-    """Return the reviewers of a review by name. The query reads only one item per reviewer."""
+    """Return the reviewers of a review, ordered by name. The query reads only one item per reviewer."""
     return await fetch_rows(
         db,
         f"""WITH RECURSIVE found AS (
@@ -215,7 +215,7 @@ async def progress_of(db: Db, review_id: UUID) -> ReviewProgress:
 
 
 async def submissions(db: Db, review_id: UUID) -> list[SubmissionDetail]:
-    """Return the signed statements of a review, in order."""
+    """Return the signed statements of a review, oldest first."""
     rows = await fetch_rows(
         db,
         """SELECT id, review_id, reviewer_id, reviewer_name, statement, counts, digest, submitted_by_name, submitted_on

@@ -80,7 +80,7 @@ class _Removal(msgspec.Struct, frozen=True):
 async def request_removals(
     db: Db, caller: Caller, review: ReviewDetail, item_ids: Sequence[UUID], now: datetime
 ) -> None:
-    """Make one request per account or group for access to revoke or change, and one per date to keep access until."""
+    """Make one request per account or group to revoke or change access, and another for each Keep Until date."""
     found = await fetch_all(
         db,
         _Removal,

@@ -237,7 +237,7 @@ items = Router(
 
 @operation("GET", "/", scope=_READ, query={})
 async def list_review_templates(db: Db, query: dict[str, Any]) -> Page[ReviewTemplate]:
-    """List the templates of reviews that repeat, by name."""
+    """List the templates of reviews that repeat, ordered by name."""
     return await templates.by_name(db, query["page"])
 
 

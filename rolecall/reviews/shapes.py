@@ -164,7 +164,7 @@ class ReviewItemPerson(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class ReviewItemEntitlement(msgspec.Struct, frozen=True, rename="camel"):
-    """The group or permission of an item (`kind`). `header`, `section` and `name` are those of a privilege."""
+    """The entitlement of an item, named like a privilege. `kind` is Group or Permission."""
 
     id: UUID
     kind: str

@@ -235,7 +235,7 @@ class ReviewInMap(msgspec.Struct, frozen=True):
 
 
 async def covering_reviews(db: Db, since: datetime) -> list[ReviewInMap]:
-    """Return the reviews that cover whole applications and were completed or are due after `since`, by date."""
+    """Return the reviews that cover whole applications and were completed or are due after `since`, oldest first."""
     return await fetch_all(
         db,
         ReviewInMap,

@@ -39,7 +39,7 @@ CREATE OR REPLACE FUNCTION excluded_from(request access_requests, response_type 
     || CASE WHEN response_type = 'Verify' THEN carried_out_by(request.id, request.status) ELSE '{}'::uuid[] END;
 
 -- Return the people who must not respond for a reviewer, because one person must not approve or verify both as a reviewer and for another.
--- The reviewer is one of them after responding for another reviewer.
+-- They include the reviewer if the reviewer has already responded for another one.
 CREATE OR REPLACE FUNCTION excluded_stand_ins(request access_requests, response_type text, reviewer uuid) RETURNS uuid[] STABLE LANGUAGE sql RETURN
     excluded_from(request, response_type) || ARRAY(
         SELECT person FROM responses p CROSS JOIN LATERAL unnest(ARRAY[p.reviewer_id, p.stand_in_id]) AS person
@@ -160,7 +160,7 @@ RETURNS TABLE (application_id uuid, start text, name text, turn bigint) STABLE L
     SELECT w.application_id, w.start, w.name, min(w.turn) FROM walked w GROUP BY w.application_id, w.start, w.name;
 END;
 
--- Serialize the checks of requests of these people, then return what open requests would change for them: their own, and those of groups
+-- Serialize the checks of these people's requests, then return what open requests would change for them: their own, and those of groups
 -- that they are in. The function is volatile, so that the second statement sees what others committed during the wait. Its plan is generic,
 -- because planning takes longer than execution.
 CREATE OR REPLACE FUNCTION open_changes_of_people(people uuid[], of_groups boolean)
@@ -249,7 +249,7 @@ CREATE OR REPLACE TRIGGER recheck_requests_on_insert AFTER INSERT ON duty_holder
 CREATE OR REPLACE TRIGGER recheck_requests_on_delete AFTER DELETE ON duty_holders REFERENCING OLD TABLE AS changed_rows
     FOR EACH STATEMENT EXECUTE FUNCTION recheck_requests_of_holders();
 
--- Check requests again after accounts were matched to other people: those of these people, about these accounts, and about groups.
+-- Check requests again after accounts were matched to other people: requests of these people, about these accounts, and about groups.
 CREATE OR REPLACE FUNCTION recheck_requests_of_matches() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF EXISTS (SELECT FROM access_requests r WHERE is_to_recheck(r.status)) THEN

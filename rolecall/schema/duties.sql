@@ -163,7 +163,7 @@ BEGIN
     END IF;
 END $$;
 
--- Return the entitlements that gave accounts duties, at any time and by the current patterns. `path` lists the groups that the access comes
+-- Return the entitlements that gave accounts duties, at any time and according to the current patterns. `path` lists the groups that the access comes
 -- through, beginning with the group that the account is in; it is empty for direct access.
 CREATE OR REPLACE FUNCTION duty_holdings(which uuid[], accounts int[])
 RETURNS TABLE (account int, duty_id uuid, kind text, number int, path int[], access text, during int4range) STABLE LANGUAGE sql BEGIN ATOMIC
@@ -501,7 +501,7 @@ END $$;
 CREATE OR REPLACE TRIGGER move_duty_holders AFTER UPDATE ON identities REFERENCING NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION move_duty_holders();
 
--- Store the former name of an application. Patterns still match by it, so that a new name ends no conflict.
+-- Store the former name of an application. Patterns still match this name, so that renaming ends no conflict.
 CREATE OR REPLACE FUNCTION keep_former_name() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     NEW.former_names := array_append(array_remove(array_remove(OLD.former_names, NEW.name), OLD.name), OLD.name);

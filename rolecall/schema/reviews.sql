@@ -85,6 +85,6 @@ CALL keep_audit('review_decisions', '''Review Item''', 'CASE WHEN r.bulk_id IS N
 CALL keep_audit('review_moves', '''Review Item''', 'r.item_id', $$to_jsonb(r) - '{number,review_id,item_id}'::text[]$$, $$'moves.' || r.number$$);
 CALL keep_audit('review_acceptances', '''Review Item''', 'r.item_id', $$to_jsonb(r) - '{number,item_id}'::text[]$$, $$'acceptances.' || r.number$$);
 CALL keep_audit('review_steps', '''Review''', 'r.review_id', $$to_jsonb(r) - '{number,review_id}'::text[]$$, $$'steps.' || r.number$$);
--- The counts of each application (equation.py), and what the service changed by itself (changes.py).
+-- Audit the counts of each application (equation.py), and the changes that the service itself made (changes.py).
 CALL keep_audit('review_populations', '''Review''', 'r.review_id', $$to_jsonb(r) - '{review_id,position}'::text[]$$, $$'populations.' || r.position$$);
 CALL keep_audit('review_changes', '''Review''', 'r.review_id', $$to_jsonb(r) - '{number,review_id,items}'::text[]$$, $$'changes.' || r.number$$);

@@ -53,7 +53,7 @@ async def get(db: Db, id: UUID, now: datetime) -> StandInItem:
 
 
 async def represented_by(db: Db, person_id: UUID, now: datetime) -> list[Represented]:
-    """Return the people for whom a person responds now, by name.
+    """Return the people for whom a person responds now, ordered by name.
 
     A person on leave who named a stand-in for only some types may be returned twice: once with the types that they
     named, once with the automatic ones.

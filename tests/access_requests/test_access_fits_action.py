@@ -353,7 +353,7 @@ async def test_change_that_raises_access_is_approved_like_an_add(
 
 
 @pytest.mark.parametrize("action", ["Remove", "Suspend", "Change"])
-async def test_request_that_would_raise_access_by_its_start_is_canceled(
+async def test_request_that_would_raise_access_when_it_starts_is_canceled(
     client: httpx2.AsyncClient, db: Db, config: Config, cast: Cast, action: str
 ) -> None:
     clock.travel_to(NOON)

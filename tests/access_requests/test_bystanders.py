@@ -121,7 +121,7 @@ async def test_access_is_lowered_only_in_its_own_request(client: httpx2.AsyncCli
     assert [each["approvedAccess"] for each in other["target"]["privileges"]] == ["Modify", "Modify"]
 
 
-async def test_access_that_is_approved_as_requested_is_not_raised(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_approving_the_requested_access_does_not_change_it(client: httpx2.AsyncClient, db: Db) -> None:
     cast = await a_cast(db)
     id = await a_request_about(db, cast, "CRM", *SALES)
     same = [{"header": "Sales", "permission": "Leads", "access": "Modify"}]

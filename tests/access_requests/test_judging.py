@@ -40,7 +40,7 @@ def a_run(ledger: UUID, number: int, files: tuple[Content, ...] = ALL) -> Finish
 
 
 async def findings(db: Db, ledger: UUID, number: int, *ids: UUID, files: tuple[Content, ...] = ALL) -> list[Judgement]:
-    """Judge all requests by the same state, as the closed loop does."""
+    """Compare all requests with the same state, as the closed loop does."""
     requests = {request.id: request for request in await queries.details(db, ids)}
     state = await imported_state(db, a_run(ledger, number, files), list(requests.values()))
     return [judge(requests[id], state) for id in ids]

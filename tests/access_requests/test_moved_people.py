@@ -139,7 +139,7 @@ async def test_access_is_checked_after_an_import_that_shows_that_the_removal_was
     assert (await get(client, mover.gain))["status"] == "Canceled"
 
 
-async def test_rollback_of_an_import_does_not_show_completed_requests(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_completed_request_still_counts_after_a_rollback(client: httpx2.AsyncClient, db: Db) -> None:
     company = await a_company(db, response="Block")
     finn = await an_identity(db, "Finn", "Santos")
     await an_account(db, company.ledger, "finn", finn, run=company.run)

@@ -33,7 +33,7 @@ async def a_controlled_company(client: httpx2.AsyncClient, db: Db) -> Company:
 
 
 async def controlled_access(client: httpx2.AsyncClient, company: Company) -> str:
-    """Let Noor get a duty and its control duty by the same open request."""
+    """Let Noor get a duty and its control duty through the same open request."""
     made = (await ask(client, company, company.noor, "Reviewers", "Approvers")).json()
     id: str = (await approve(client, made["id"]))["id"]
     return id

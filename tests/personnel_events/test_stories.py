@@ -129,7 +129,7 @@ def privileges(detail: Any) -> list[tuple[str, str, str]]:
     ]
 
 
-async def test_joiner_with_three_models_in_two_applications(company: Company) -> None:
+async def test_joiner_gets_the_access_of_three_models_in_two_applications(company: Company) -> None:
     owner = await company.employee("Olive", "Owner")
     boss = await company.employee("Mary", "Somerville")
     ledger = await company.application("Ledger", priority="High", ownerId=owner)
@@ -211,7 +211,7 @@ async def test_joiner_with_three_models_in_two_applications(company: Company) ->
     assert [model["name"] for model in why["accessModels"]] == ["Closers"]
 
 
-async def test_leaver_with_forty_accounts(company: Company) -> None:
+async def test_leaver_loses_forty_accounts(company: Company) -> None:
     ada = await company.employee("Ada", "Lovelace", email="ada@example.com")
     mary = await company.employee("Mary", "Somerville", email="mary@example.com")
     applications = [await company.application(f"Application {n}", priority="Critical") for n in range(2)]
@@ -257,7 +257,7 @@ async def test_leaver_with_forty_accounts(company: Company) -> None:
     assert len((await company.get(f"/api/identities/{mary}/access"))["applications"]) == 2
 
 
-async def test_mover_with_overlapping_roles(company: Company) -> None:
+async def test_mover_keeps_both_roles_until_the_end_date(company: Company) -> None:
     boss, next_boss = await company.employee("Mary", "Somerville"), await company.employee("Grace", "Hopper")
     ada = await company.employee("Ada", "Lovelace", email="ada@example.com", department="Finance", supervisorId=boss)
     ledger, wiki, cases = [await company.application(name, priority="High") for name in ("Ledger", "Wiki", "Cases")]
@@ -345,7 +345,7 @@ async def resolve_open(company: Company, event: Any, stage: int = 0) -> None:
             await company.post(f"{REQUESTS}/{request['id']}/resolve")
 
 
-async def test_leave_without_return_date_and_with_a_removed_account(company: Company) -> None:
+async def test_end_of_a_leave_restores_only_accounts_that_still_exist(company: Company) -> None:
     ada = await company.employee("Ada", "Lovelace", email="ada@example.com")
     ledger, mail = await company.application("Ledger", priority="High"), await company.application("Mail")
     await company.holds(ledger, {"ada": ("ada@example.com", "yes", ["Posters"])})

@@ -70,7 +70,10 @@ async def test_message_about_one_unsubmitted_item_is_singular(client: httpx2.Asy
 
     answer = await client.post(f"/api/reviews/{review}/close")
 
-    assert answer.json()["message"] == "1 item is not submitted yet, and the due date has not passed"
+    assert (
+        answer.json()["message"]
+        == "1 item is not submitted yet, and the due date has not passed. Remind the reviewers, or wait"
+    )
 
 
 async def test_reminders_have_a_limit(client: httpx2.AsyncClient, db: Db) -> None:
