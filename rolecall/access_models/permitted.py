@@ -1,4 +1,4 @@
-"""Decide who may see an access model."""
+"""Check who may see an access model."""
 
 from uuid import UUID
 

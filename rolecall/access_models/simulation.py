@@ -133,7 +133,7 @@ async def _given_elsewhere(db: Db, model_id: UUID, identity_ids: Sequence[UUID])
 
 
 def _most(given: set[GivenAccess]) -> set[GivenAccess]:
-    """Keep the highest access of each permission."""
+    """Return only the highest access to each permission."""
     by_name = {_name(access): access for access in sorted(given, key=lambda access: RANK[access.access])}
     return set(by_name.values())
 

@@ -7,6 +7,6 @@ requirements.py    find who must respond according to the approval policy
 creation.py        insert requests in bulk
 actions.py         the verbs of a request: respond, resolve, verify, …
 moving.py          change the status of requests in bulk; opening.py lets provisioning begin
-permitted.py       decide who may see and move a request
+permitted.py       check who may see and move a request
 closed_loop.py     compare requests with a finished import; judging.py decides about each
 """

@@ -1,4 +1,4 @@
-"""Decide who may see and move an access request. Actions and console both use `refusal`.
+"""Check who may see and move an access request. Actions and console both use `refusal`.
 
 The scope of an API token decides what it may do; a token of a person who is not an administrator may do only what that
 person may do. A person's role, or relation to the request, decides what they may do: reporter, reviewer, assignee or

@@ -29,7 +29,7 @@ EXCEPTION_MOVES = {
 
 
 class ApprovalPart(StrEnum):
-    """In which part an approver acts: as the rule's owner, or as the second person."""
+    """The part of an approver: the rule's owner, or the second approver."""
 
     RULE_OWNER = "Rule Owner"
     SECOND = "Second Approver"

@@ -331,7 +331,7 @@ async def exceptions_at(db: Db, moment: datetime, page: int) -> Page[ConflictExc
 
 
 async def exceptions(db: Db, page: int, statuses: Collection[ExceptionStatus]) -> Page[ConflictException]:
-    """List exceptions with these statuses and their controls, newest first."""
+    """List the exceptions that have one of these statuses, newest first."""
     return await fetch_page(
         db,
         _an_exception,

@@ -26,7 +26,7 @@ class _Limit(msgspec.Struct, frozen=True):
     why: str
 
 
-# Keyed by application, account (empty for all accounts), header, section and permission.
+# The key is application, account (empty for all accounts), header, section and permission.
 _Limits = dict[tuple[UUID, str, str, str, str], _Limit]
 
 

@@ -237,7 +237,7 @@ END;
 CREATE OR REPLACE FUNCTION is_conflict(apart bigint, controls bigint) RETURNS boolean IMMUTABLE PARALLEL SAFE LANGUAGE sql
     RETURN apart > 1 AND controls = 0;
 
--- Return when each current conflict began, for pairs of a rule and a person: at its first moment after the last moment without it.
+-- Return when each current conflict began, for these pairs of rule and person: the first moment in conflict after the last one without.
 CREATE OR REPLACE FUNCTION conflict_starts(rules uuid[], people uuid[])
 RETURNS TABLE (rule_id uuid, identity_id uuid, since timestamptz) STABLE LANGUAGE sql BEGIN ATOMIC
     WITH asked AS MATERIALIZED (
@@ -256,7 +256,7 @@ RETURNS TABLE (rule_id uuid, identity_id uuid, since timestamptz) STABLE LANGUAG
                    count(*) FILTER (WHERE NOT m.is_control AND m.during @> t.moment), count(*) FILTER (WHERE m.is_control AND m.during @> t.moment)) AS holds
         FROM moments t JOIN mine m ON m.rule_id = t.rule_id AND m.identity_id = t.identity_id GROUP BY t.rule_id, t.identity_id, t.moment
     ), judged AS (
-        -- A window instead of a join of `states` with itself, for which the planner chooses a nested loop.
+        -- Use a window function instead of a self-join of `states`, for which the planner chooses a nested loop.
         SELECT s.rule_id, s.identity_id, s.moment, s.holds,
                max(s.moment) FILTER (WHERE NOT s.holds) OVER (PARTITION BY s.rule_id, s.identity_id) AS last_without
         FROM states s
@@ -620,7 +620,7 @@ BEGIN
     RETURN QUERY SELECT asked.n, d.duty_id
         FROM unnest(applications, headers, sections, names, accesses) WITH ORDINALITY AS asked (application_id, header, section, name, access, n)
         CROSS JOIN LATERAL duties_given(asked.application_id, asked.header, asked.section, asked.name, asked.access) AS d
-        -- A subquery for each row, because a join would read the duties of all rules.
+        -- Use a subquery for each row, because a join would read the duties of all rules.
         WHERE (SELECT true FROM duty_rule_duties r WHERE r.duty_id = d.duty_id LIMIT 1);
 END $$;
 

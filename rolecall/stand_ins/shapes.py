@@ -12,7 +12,7 @@ from rolecall.work_items.shapes import PersonReference
 
 
 class StandInItem(msgspec.Struct, rename="camel"):
-    """A person who responds for another from `startsOn` until `endsOn`; `type` is null if for all types of response."""
+    """A person who responds for another from `startsOn` until `endsOn`; `type` is null for all types of response."""
 
     id: UUID
     kind: Literal["Stand-In"]

@@ -43,7 +43,7 @@ async def record_activity_of(
     content: str | Mapping[UUID, str],
     now: datetime,
 ) -> None:
-    """Record an activity entry for each item, with one shared content or one per item."""
+    """Record an activity entry for each item; `content` is one text for all items, or one for each."""
     await execute(
         db,
         "INSERT INTO activity (item_id, created_date, author, action, content)"

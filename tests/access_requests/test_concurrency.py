@@ -50,7 +50,7 @@ def status_after(actions: list[str]) -> str:
 
 
 @pytest.mark.timeout(900 + DECISIONS // 10)
-async def test_concurrent_decisions_leave_one_legal_path_each(config: Config, db: Db, token: str) -> None:
+async def test_concurrent_decisions_leave_each_request_with_a_legal_history(config: Config, db: Db, token: str) -> None:
     cast, olga = await a_cast(db), str(await an_identity(db, "Olga", "Owner"))
     crm = await an_application(db, priority="High", ownerId=olga, provisionerIds=[cast.peter])
     risky = [NewPrivilege(header="H", permission="P", risk_rating=Level.HIGH)]

@@ -26,7 +26,7 @@ async def ask(client: httpx2.AsyncClient, bank: UUID, who: UUID, **privilege: st
 
 
 @pytest.mark.parametrize("name", SPELLINGS)
-async def test_permission_is_not_taken_for_a_group_in_an_application_without_groups(
+async def test_permission_is_not_mistaken_for_a_group_in_an_application_without_groups(
     client: httpx2.AsyncClient, db: Db, name: str
 ) -> None:
     bank, ann, bea = await an_application(db, "Bank"), await an_identity(db, "Ann"), await an_identity(db, "Bea")

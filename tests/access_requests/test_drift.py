@@ -90,7 +90,7 @@ async def test_access_that_stays_removed_is_no_drift(db: Db, ledger: UUID) -> No
     assert await drifted(db, run) == []
 
 
-async def test_drift_is_judged_by_the_last_request_that_was_not_canceled(db: Db, ledger: UUID) -> None:
+async def test_drift_depends_on_the_last_request_that_was_not_canceled(db: Db, ledger: UUID) -> None:
     await a_request(db, ledger, "regained")
     await a_request(db, ledger, "regained", "Add", status="Open")
     removed = await a_request(db, ledger, "removed")
@@ -103,7 +103,7 @@ async def test_drift_is_judged_by_the_last_request_that_was_not_canceled(db: Db,
     assert await drifted(db, run) == [removed]
 
 
-async def test_drift_is_not_reported_for_work_that_is_newer_than_the_import(db: Db, ledger: UUID) -> None:
+async def test_drift_is_not_reported_for_a_request_completed_after_the_import_began(db: Db, ledger: UUID) -> None:
     at_once = await a_request(db, ledger, "at once", at=NOON)
     await a_request(db, ledger, "later", at=NOON + timedelta(seconds=1))
     await a_request(db, ledger, "open", status="Open")

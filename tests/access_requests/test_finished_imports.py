@@ -28,7 +28,7 @@ async def test_finished_imports_are_compared_in_the_order_of_their_numbers(db: D
     assert await finished_imports(db) == [await id_of(db, number) for number in numbers]
 
 
-async def test_finished_import_is_compared_once_and_others_stay(db: Db) -> None:
+async def test_finished_import_is_compared_once_and_others_stay_queued(db: Db) -> None:
     ledger, wiki = await an_application(db, "Ledger"), await an_application(db, "Wiki")
     first, second = [await id_of(db, await finish_import(db, each, "Users", at=NOON)) for each in (ledger, wiki)]
 

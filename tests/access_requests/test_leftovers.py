@@ -39,7 +39,7 @@ async def test_leftovers_are_active_accounts_ordered_by_application_and_username
     assert await leftovers(client) == [("Ledger", "a"), ("Ledger", "b"), ("Wiki", "ada")]
 
 
-async def test_only_an_unfinished_removal_of_the_same_account_covers_it(
+async def test_only_an_unfinished_removal_takes_the_account_off_the_list(
     client: httpx2.AsyncClient, db: Db, ada: UUID
 ) -> None:
     ledger, wiki = await an_application(db, "Ledger"), await an_application(db, "Wiki")

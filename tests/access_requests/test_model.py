@@ -36,7 +36,9 @@ def asking(access: str, held: str | None = None, risk: Level | None = None) -> N
         ("Suspend", ["Grant"], False),
     ],
 )
-def test_request_gives_access_by_action_and_level(action: str, accesses: list[str], expected: bool) -> None:
+def test_action_and_level_decide_whether_a_request_gives_access(
+    action: str, accesses: list[str], expected: bool
+) -> None:
     assert gives_access(action, accesses) is expected
 
 
@@ -60,7 +62,7 @@ def test_requesting_more_than_is_held_raises_access() -> None:
         (a_request("Suspend", asking("Unrestricted", "None")), False),
     ],
 )
-def test_request_raises_access_by_action_and_privileges(new: NewRequest, expected: bool) -> None:
+def test_action_and_privileges_decide_whether_a_request_raises_access(new: NewRequest, expected: bool) -> None:
     assert new.raises_access() is expected
 
 

@@ -128,7 +128,7 @@ async def test_inactive_person_is_not_asked_to_review(client: httpx2.AsyncClient
     assert await names(client, id) == [("Approve", ["Administrators"]), ("Resolve", ["Di Deputy"])]
 
 
-async def test_rules_apply_by_action_event_priority_and_risk(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_rules_apply_depending_on_action_event_priority_and_risk(client: httpx2.AsyncClient, db: Db) -> None:
     named = str(await an_identity(db, "Nora", "Named"))
     conditions: list[dict[str, Any]] = [
         {"actions": ["Suspend"]},

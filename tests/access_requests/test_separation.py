@@ -187,7 +187,7 @@ async def test_model_simulation_counts_people_and_a_blocking_rule_refuses_the_co
     assert refused.json()["message"].startswith(said)
 
 
-async def test_model_that_joins_blocked_duties_is_refused_although_it_matches_nobody(
+async def test_model_that_combines_blocked_duties_is_refused_although_it_matches_nobody(
     client: httpx2.AsyncClient, db: Db
 ) -> None:
     company = await a_company(db, response="Block")

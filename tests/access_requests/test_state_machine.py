@@ -34,8 +34,8 @@ CALLS = int(os.environ.get("ROLECALL_MODEL_CALLS", SHORT_WALK))
 STEPS = 50
 AT_ONCE = 5
 
-# For each verb: the statuses that allow it, the next status, milestones, events and activity. None depends on the
-# request.
+# For each verb: the statuses that allow it, the next status, milestones, events and activity. None means that the value
+# depends on the request.
 TABLE: dict[str, tuple[set[str], str | None, set[str], list[str], str]] = {
     "resolve": ({"Open"}, None, {"resolvedOn"}, ["Resolved"], "Resolved"),
     "verify": ({"Resolved"}, "Completed", {"verifiedOn", "completedOn"}, ["Completed"], "Verified"),

@@ -96,7 +96,7 @@ async def test_blank_comment_sent_with_a_verb_is_ignored(client: httpx2.AsyncCli
     assert (request["status"], request["comments"]) == ("Resolved", [])
 
 
-async def test_comment_is_allowed_in_any_status_and_keeps_it(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_comment_is_allowed_in_any_status_and_does_not_change_it(client: httpx2.AsyncClient, db: Db) -> None:
     id = await a_request_that_is(client, db, "Canceled", await a_cast(db))
     before = await detail_of(client, id)
 

@@ -165,7 +165,7 @@ async def told(db: Db, kind: str = "Conflict Exception") -> list[tuple[str, str,
     return sorted((fact.person, fact.result, fact.is_current) for fact in facts.values())
 
 
-async def test_owner_of_the_rule_is_notified_of_new_conflicts_once_until_it_is_read(db: Db) -> None:
+async def test_rules_owner_gets_one_notification_of_new_conflicts_until_it_is_read(db: Db) -> None:
     cast = await a_cast(db)
 
     await join(db, cast.company, "noor", "Approvers")
@@ -234,7 +234,7 @@ async def test_database_refuses_moves_that_the_model_does_not_list(client: httpx
         await execute(db, "UPDATE conflicts SET status = 'Open', until = NULL WHERE id = %(id)s", id=cast.conflict)
 
 
-async def test_ending_outgrown_exceptions_leaves_those_that_have_ended(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_ended_exception_does_not_become_outgrown(client: httpx2.AsyncClient, db: Db) -> None:
     cast = await a_cast(db)
     await act(client, cast.conflict, "except", cast.wish())
     await act(client, cast.conflict, "withdraw")

@@ -14,7 +14,9 @@ async def archive(client: httpx2.AsyncClient, company: Company, *, archived: boo
     assert answer.status_code == 200, answer.text
 
 
-async def test_conflict_ends_with_its_application_and_keeps_its_sides(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_archiving_an_application_ends_its_conflict_which_keeps_its_sides(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
     company = await a_company(db)
     id = await conflict_of(db, company.sofia)
 
@@ -42,7 +44,7 @@ async def test_conflict_begins_again_when_the_application_is_no_longer_archived(
     assert (begun["status"], begun["since"]) == ("Open", ended["until"])
 
 
-async def test_control_duty_of_an_archived_application_controls_nothing(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_control_duty_of_an_archived_application_does_not_count(client: httpx2.AsyncClient, db: Db) -> None:
     company = await a_company(db)
     crm = await an_application(db, "CRM")
     run = await some_groups(db, crm, {"Reviewers": ""})

@@ -53,7 +53,7 @@ async def transition(db: Db, people: dict[str, UUID], moved: str, changes: dict[
     await actions.transition_role(db, caller, raw, facts())
 
 
-async def test_caller_cannot_become_a_supervisor_or_change_their_own(db: Db) -> None:
+async def test_caller_cannot_become_a_supervisor_or_change_their_own_supervisor(db: Db) -> None:
     people = {name: await an_identity(db, name) for name in ("ada", "bo", "eve")}
 
     for moved, supervisor in (("ada", "bo"), ("ada", ""), ("bo", "ada")):

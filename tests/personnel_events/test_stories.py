@@ -70,7 +70,7 @@ class Company:
         return str(event["affectedIdentity"]["id"])
 
     async def holds(self, application: str, accounts: Mapping[str, tuple[str, str, Sequence[str]]]) -> int:
-        """Import accounts by username, with e-mail, active flag and groups, and `root`; return the import number."""
+        """Import these accounts (username: e-mail, active flag, groups) and `root`; return the import number."""
         accounts = {**accounts, "root": ("", "yes", ["Administrators"])}
         users = [f"{name},{email},{active}" for name, (email, active, _) in accounts.items()]
         members = [f"{name},{group}" for name, (_, _, groups) in accounts.items() for group in groups]

@@ -1,4 +1,4 @@
-"""An office where some people stand in for others, and a helper that approves as one of them."""
+"""Build an office where some people stand in for others, and approve as one of them."""
 
 from datetime import datetime
 from typing import Any

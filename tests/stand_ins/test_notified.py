@@ -124,7 +124,7 @@ async def test_notification_of_a_former_stand_in_is_not_current(db: Db, config: 
     ]
 
 
-async def test_request_of_a_reviewer_on_leave_waits_for_the_supervisor_without_escalation(db: Db) -> None:
+async def test_request_whose_reviewer_is_on_leave_waits_for_the_supervisor_without_escalation(db: Db) -> None:
     company = await a_company(db)
     await a_leave(db, company.grace)
     await ask(db, company)

@@ -80,7 +80,7 @@ async def test_stand_in_for_one_type_does_not_respond_to_others(db: Db, office: 
     assert await approve(db, office.sam, request, office.grace) == NOT_STANDING_IN
 
 
-async def test_stand_in_cannot_respond_before_and_after_the_period(db: Db, office: Office) -> None:
+async def test_stand_in_cannot_respond_before_or_after_the_period(db: Db, office: Office) -> None:
     request, now = await office.request(db), datetime.now(UTC)
     await a_stand_in(db, office.grace, office.sam, startsOn=(now + timedelta(days=1)).isoformat())
 
@@ -89,7 +89,7 @@ async def test_stand_in_cannot_respond_before_and_after_the_period(db: Db, offic
     assert "standing in" in await approve(db, office.sam, request, office.grace, now + timedelta(days=2))
 
 
-async def test_stand_in_who_was_ended_cannot_respond(db: Db, office: Office) -> None:
+async def test_stand_in_cannot_respond_after_being_ended(db: Db, office: Office) -> None:
     request, made = await office.request(db), await a_stand_in(db, office.grace, office.sam)
     await end_stand_in(db, CLERK, str(made.id), datetime.now(UTC))
 
