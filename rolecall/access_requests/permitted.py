@@ -297,7 +297,7 @@ ONLY_OWN_PEOPLE = "You can request access for yourself and for people who report
 
 
 async def require_may_request(db: Db, caller: Caller, identity_id: UUID | None) -> None:
-    """Refuse a request by a person without a role, unless it is for themselves or for people who report to them."""
+    """Refuse a request by a limited caller (`is_limited`), unless it is for themselves or people who report to them."""
     if not caller.is_limited:
         return
     relations = await authority.relations_to_person(db, caller.id, identity_id) if identity_id else frozenset()

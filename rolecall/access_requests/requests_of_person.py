@@ -106,7 +106,7 @@ _MOST_ABOUT = 20
 
 
 async def about(db: Db, entitlement: EntitlementItem, caller: Caller) -> list[AccessRequestDetail]:
-    """Return the newest requests about an entitlement; a caller without a role does not see their own offboarding."""
+    """Return the newest requests about an entitlement; a limited caller does not see their own offboarding."""
     rows = await fetch_rows(
         db,
         f"""SELECT r.id FROM access_requests r JOIN privileges p ON p.request_id = r.id

@@ -95,7 +95,7 @@ async def relations_to(db: Db, caller_id: UUID, event_id: UUID) -> frozenset[Per
 async def require_own_people(
     db: Db, caller: Caller, identity_id: UUID | None, fields: IdentityFields | None = None
 ) -> None:
-    """Refuse an event by a caller without a role, unless the person and the new supervisor report to the caller.
+    """Refuse an event by a limited caller (`is_limited`), unless the person and the new supervisor report to them.
 
     Without an id, the event creates the person. A new e-mail or type must also be allowed.
     """

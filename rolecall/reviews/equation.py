@@ -1,4 +1,4 @@
-"""Count the population that a review has just taken, as an equation: what accounts hold = items + excluded."""
+"""Count the population that a review has just taken, as an equation: held = items + excluded."""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -10,7 +10,7 @@ from rolecall.reviews.model import Exclusion
 
 
 class TakenApplication(msgspec.Struct, frozen=True):
-    """The counts of one application: its accounts, what they held, the items, and the exclusions by reason."""
+    """The counts of one application: accounts, what was held, items, and exclusions by reason."""
 
     application_id: UUID | None
     import_number: int | None

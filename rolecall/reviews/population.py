@@ -1,4 +1,4 @@
-"""Take the population of a review: all that accounts held after the last import, as items or excluded by reason.
+"""Take the population of a review: everything that was held after the last import, as items or excluded by reason.
 
 The rows are collected in temporary tables, with one statement per step for any number of rows. Everything is read as of
 the pinned imports and the time of opening, so that the population can be taken again later.
@@ -404,14 +404,14 @@ IS_WHOLE = """NOT EXISTS (SELECT FROM jsonb_each(r.scope) AS part
     WHERE part.key <> 'applicationIds' AND part.value NOT IN ('[]', 'null'))"""
 # SQL that is true for an item `{row}` that the service kept because nobody decided about it.
 KEPT_BY_SILENCE = f"""({{row}}.decision = 'Keep' AND {{row}}.decided_by = '{SYSTEM.id}' AND NOT {{row}}.is_carried)"""
-# SQL that is true if people decided all items of review `r` in the application of `p`: none was withdrawn because the
-# application was archived, or kept because nobody decided. The second check reads items only if the service kept some.
+# SQL that is true if review `r` skipped no item in the application of `p`: none was withdrawn because the application
+# was archived, or kept because nobody decided. The second check reads items only if the service kept some.
 WAS_SEEN = f"""NOT EXISTS (SELECT FROM review_items w WHERE w.review_id = r.id AND w.application_id = p.application_id
     AND w.status = 'Withdrawn' AND w.withdrawn_import IS NULL)
     AND NOT EXISTS (SELECT FROM review_changes k JOIN review_items w ON w.review_id = k.review_id
                     WHERE r.on_silence = 'approve' AND k.review_id = r.id AND k.change = 'No Response'
                       AND w.application_id = p.application_id AND {KEPT_BY_SILENCE.format(row="w")})"""
-# SQL that is true if review `r` covers the application of `p`: it includes everything that the accounts hold.
+# SQL that is true if review `r` covers the application of `p`: it includes all that accounts hold, and skipped none.
 COVERS = f"""r.opened_by_import IS NULL AND r.type IN ('Application', 'Supervisor', 'Entitlement')
       AND {IS_WHOLE} AND {WAS_SEEN}"""
 # SQL that is true for a completed review `r` whose scope is the same, apart from applications and accounts.
