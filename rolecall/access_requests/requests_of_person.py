@@ -77,7 +77,7 @@ def _reviewers(caller: Caller) -> dict[str, list[Any]]:
 
 
 async def concerning(db: Db, page: int, caller: Caller, **filters: Any) -> Page[AccessRequestItem]:
-    """List the requests that concern a person, newest first. `filters` maps columns to values or None."""
+    """List the requests that concern a person, newest first. `filters` are values of columns; None means no filter."""
     given = {column: value for column, value in filters.items() if value is not None}
     me, application = caller.id, given.get("application_id")
     owns = application is not None and application in await applications.applications_of(db, me)

@@ -57,8 +57,7 @@ class People(msgspec.Struct, frozen=True):
         application = self.applications[new.application_id]
         match rule.responder:
             case Responder.SUPERVISOR:
-                # The caller chose the identity of an unmatched account, and thereby the supervisor, who is therefore
-                # not asked.
+                # Ask no supervisor about an unmatched account, because the caller chose the identity.
                 return [self.supervisors[new.identity_id]] if new.identity_id and not new.is_unmatched else []
             case Responder.OWNER:
                 return [application.owner_id]
