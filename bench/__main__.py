@@ -1,4 +1,4 @@
-"""Run all benchmarks, or the named ones, and print one table of results: `python -m bench http lists`.
+"""Run all benchmarks, or the named benchmarks, and print one table of results: `python -m bench http lists`.
 
 A run of all benchmarks writes the table to docs/performance.md. ROLECALL_BENCH_ROWS sets the number of identities and
 requests.
@@ -21,7 +21,7 @@ from bench.figures import FILE, MISSED, Found, busy_seconds, gathered
 from bench.seeding import FOLDER, ROWS, SMALL
 from rolecall.core.postgres import BIN
 
-# Each is a module of this package that can also be run alone; `http` runs the programs of `rivals`.
+# Each benchmark is a module of this package that can also be run alone; `http` runs the programs of `rivals`.
 NAMES = [
     "http",
     "tail",

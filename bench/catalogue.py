@@ -42,8 +42,8 @@ ROUNDS = 30
 APPLICATION = id_of("application", 1)
 PLACES = ("first", "middle", "3/4", "last")
 
-# Accounts have the numbers 1 to {accounts}. Groups have the following numbers: the top level, then the second, then the
-# lowest. Each account is in four groups of the lowest level, one below each quarter of the top level.
+# Accounts have the numbers 1 to {accounts}, and groups the numbers after that: first the top level, then the second,
+# then the lowest. Each account is in four groups of the lowest level, one below each quarter of the top level.
 _GROUPS = """
     INSERT INTO groups (number, application_id, name)
     SELECT {accounts} + 1 + n, pg_temp.id_of('application', 1), 'Group ' || n FROM generate_series(0, {groups} - 1) AS n
@@ -51,7 +51,7 @@ _GROUPS = """
 _PARENT = """CASE WHEN n < {tops} THEN ''
                   WHEN n < {tops} * 10 THEN 'Group ' || n % {tops}
                   ELSE 'Group ' || {tops} + (n - {tops} * 10) % ({tops} * 9) END"""
-# The description of every tenth lowest group has changed since.
+# The description of every tenth group of the lowest level changed in a later import.
 _GROUP_VERSIONS = f"""
     INSERT INTO group_versions (group_number, from_import, until_import, description, nomenclature, parent, metadata)
     SELECT {{accounts}} + 1 + n, v.since, v.until, 'Described in ' || v.since, 'Role', {_PARENT}, '{{{{}}}}'
@@ -60,7 +60,7 @@ _GROUP_VERSIONS = f"""
     CROSS JOIN LATERAL (SELECT 1 AS since, CASE WHEN n % 10 = 9 THEN changed END AS until
                         UNION ALL SELECT changed, NULL WHERE n % 10 = 9) AS v
 """
-# Every twentieth membership began later and replaced another one below the same quarter of the top level.
+# Every twentieth membership began in a later import and replaced one below the same quarter of the top level.
 _MEMBERSHIPS = f"""
     INSERT INTO memberships (account_number, group_number, from_import, until_import)
     SELECT n, {{accounts}} + 1 + {{tops}} * 10 + {{tops}} * ((pick + v.was) % {{span}}) + {{tops}} / 4 * slot
@@ -165,7 +165,7 @@ def sizes_of(rows: int) -> dict[str, int]:
         "accounts": rows // 100,
         "groups": groups,
         "tops": tops,
-        # The number of lowest groups below one group of the top level.
+        # The number of groups of the lowest level below each group of the top level.
         "span": (groups - tops * 10) // tops,
         "permissions": max(200, rows // 5000),
     }
@@ -199,7 +199,7 @@ async def timed(reader: Reader, path: str, into: Timed, **query: Any) -> Any:
 
 
 async def time_holders(reader: Reader, what: str, path: str, as_of: str | None) -> tuple[float, float]:
-    """Time pages of holders; return the cost of page 1, and of the slowest page relative to it."""
+    """Time pages of holders; return the cost of page 1, and the cost of the slowest page as a multiple of it."""
     query = {"asOf": as_of} if as_of else {}
     first = Timed()
     found = msgspec.json.decode(await timed(reader, path, first, **query))
@@ -255,7 +255,7 @@ async def measure_people(reader: Reader, people: list[str]) -> bool:
 
 
 async def measure_list(reader: Reader) -> bool:
-    """Compare the catalogue a year ago with the catalogue now, both after a first request."""
+    """Compare the catalogue a year ago with the catalogue now, with warm caches; return whether the bar is met."""
     now, then = Timed(), Timed()
     for n in range(ROUNDS + 3):
         await timed(reader, "/api/entitlements", now if n >= 3 else Timed())
@@ -288,7 +288,7 @@ _EVERYTHING = """SELECT a.id, a.username, a.identity_id, p.header, p.section, p.
 
 
 async def _export(url: str, format: str | None) -> tuple[int, float]:
-    """Export every direct assignment, or without a format run `COPY TO` on the same query; return rows and seconds."""
+    """Export every direct assignment, or run `COPY TO` if there is no format; return the rows and seconds."""
     everything = whole(lambda row: ExportedHolding(*row), _EVERYTHING)
     async with snapshot(Config(database_url=url)) as db:
         if format is None:

@@ -36,7 +36,7 @@ TIMES = 50
 PATIENCE_SECONDS = 30
 BAR_MS = 150
 EMAIL = "bench@example.com"
-# Details of a request that `seeding` leaves out: 6 privileges, reviewers, activity and comments.
+# Details of requests that `seeding` does not create: 6 privileges, reviewers, activity and comments.
 _DETAILS = """
     INSERT INTO privileges
     SELECT id, n, 'None', 'Grant', 'None', NULL, 'Ledger', 'Section ' || n, 'Permission ' || n, 'What it allows',
@@ -53,7 +53,7 @@ _DETAILS = """
     SELECT id, created_at, 'Bench Administrator', 'As agreed' FROM access_requests;
     ANALYZE;
 """
-# Sets a promise of the milliseconds from a key press until a frame with another heading is painted.
+# A script that measures the milliseconds from a key press until a frame with another heading is painted.
 _WATCH = """heading => {
     const text = () => document.querySelector(heading)?.textContent ?? "";
     window.painted = new Promise(resolve => addEventListener("keydown", event => {
@@ -85,7 +85,7 @@ async def timed(page: Page, key: str, heading: str) -> float:
 
 
 async def next_request(page: Page, n: int) -> float:
-    """Open the next request of the inbox; after the last one on a page, go to the next page."""
+    """Open the next request of the inbox, if necessary on the next page; return the milliseconds."""
     if n % 49 == 0:
         await page.goto(f"/requests?page={n // 49 + 1}")
     return await timed(page, "j", "article h2")
@@ -125,7 +125,7 @@ async def measure(url: str, link: str) -> dict[str, list[float]]:
 def report(times: dict[str, list[float]]) -> bool:
     held = True
     for what, taken in times.items():
-        # Approving also writes and redirects, so it is reported without a bar.
+        # An approval also writes and redirects, so it is reported without a bar.
         bar = None if what.startswith("a ") else BAR_MS
         held &= tell(Found("console", f"{what}, median", statistics.median(taken), "ms", bar, at_most=True))
         tell(Found("console", f"{what}, 95th percentile", statistics.quantiles(taken, n=20)[-1], "ms"))

@@ -59,7 +59,7 @@ _SEED = [
                    'response', 'Warn', 'conflicts', jsonb_build_array(md5('duty ' || 1 + n %% {DUTIES})::uuid,
                    md5('duty ' || 1 + (n + 1 + n / {DUTIES}) %% {DUTIES})::uuid)), 'rule ' || n, now(), now()
         FROM generate_series(1, {RULES}) AS n""",
-    # VACUUM summarizes the new pages in BRIN indexes, which an import does itself.
+    # VACUUM summarizes the new pages in BRIN indexes, as an import does itself.
     "VACUUM ANALYZE",
 ]
 _JOIN = """
@@ -126,7 +126,7 @@ async def a_request(db: Db, there: UUID, place: int) -> float:
 
 
 async def requests(db: Db, there: UUID) -> float:
-    """Return by how many percent the check slows requests down: medians of alternating runs with and without rules."""
+    """Return the slowdown of requests by the check in percent: medians of alternating runs with and without rules."""
     took: dict[bool, list[float]] = {True: [], False: []}
     for n in range(ROUNDS):
         # Alternate the order, because the second request for a person finds warm caches.

@@ -37,10 +37,10 @@ from bench.figures import MISSED, Found, tell
 from bench.seeding import ROWS, company
 from rolecall.tokens.model import new_secret, public_id, sha256
 
-# Bars for the ratio of request rates: to the bare program, and to the conventional one on page 1 and page 10,000.
+# The minimum request rates, as multiples of the bare program and of the conventional one on page 1 and page 10,000.
 BAR_BARE, BAR_PAGE, BAR_DEEP = 0.7, 8, 500
 ROUNDS = 7
-# Seconds to load the conventional program, because its page 10,000 is slow.
+# The seconds for which the conventional program is loaded, because its page 10,000 is slow.
 PATIENCE = 3
 GET, FIRST, WRITTEN, DEEP = "get one", "page 1", "page 1 while others write", "page 10,000"
 TICK = os.sysconf("SC_CLK_TCK")
@@ -53,7 +53,7 @@ PROGRAMS = {
 
 
 class Figure(msgspec.Struct):
-    """The measurements of one program on one path, one per round."""
+    """The measurements of one program for one kind of request, one for each round."""
 
     per_second: list[float] = []
     program_us: list[float] = []
@@ -61,7 +61,7 @@ class Figure(msgspec.Struct):
 
 
 class Connection(asyncio.Protocol):
-    """Repeat a request. Compare only the lengths of responses, because parsing them would take CPU time."""
+    """A connection that repeats a request. It compares only lengths of responses, because parsing takes CPU time."""
 
     def __init__(self, request: bytes) -> None:
         self.request, self.count, self.expected, self.received = request, 0, 0, 0

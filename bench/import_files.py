@@ -41,7 +41,7 @@ def assignments(accounts: int, count: int) -> list[str]:
 
 
 def changed(lines: list[str], column: int, share: float = 0.01) -> list[str]:
-    """Change a value in a share of the lines, by default in one of a hundred."""
+    """Return the lines with a value changed in a share of them, by default in one of a hundred."""
     lines = list(lines)
     for i in random.Random(7).sample(range(len(lines)), int(len(lines) * share)):
         fields = lines[i].split(",")

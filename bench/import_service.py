@@ -21,7 +21,7 @@ CONNECTOR = {
     "name": "Standard files",
     "files": [{"name": name, "content": name.lower()} for name in ("Users", "Groups", "Permissions")],
 }
-# The name of the file set that each import uploads.
+# The set of files that each import uploads.
 STEPS = {"first": "first", "changed": "changed", "unchanged": "changed"}
 
 
@@ -112,7 +112,7 @@ def wait_for(port: int) -> None:
 async def run_imports(
     url: str, token: str, files: dict[str, dict[str, Path]], steps: dict[str, str] = STEPS
 ) -> dict[str, dict[str, Any]]:
-    """Import the files of each step into one new application."""
+    """Import the files of each step into one new application; return the result of each step."""
     async with aiohttp.ClientSession(url, headers={"Authorization": f"Bearer {token}"}) as session:
         application = await make_application(session, connector=CONNECTOR)
         return {label: await run_import(session, application, files[chosen]) for label, chosen in steps.items()}

@@ -2,8 +2,8 @@
 
 python -m bench.imports [--accounts 100000] [--assignments 1000000] [--convention none|first|all] [--people] [--shapes]
 
-The first import of people is compared with the first import of as many accounts, and an import by a shape with one of
-the same data in standard form; --people and --shapes run only these parts.
+The first import of people is compared with the first import of as many accounts, and an import with a shape with an
+import of the same data in standard form; --people and --shapes run only these parts.
 """
 
 import argparse
@@ -24,16 +24,17 @@ from bench.other_imports import conventional, raw_copy
 from bench.shaped import SHAPE_BAR, SHAPED, STANDARD, write_both
 from rolecall.core.postgres import embedded
 
-# Bars: time relative to a raw COPY, speed relative to the conventional importer, memory of the worker.
+# The maximum time as a multiple of a raw COPY, and the minimum speed as a multiple of the conventional importer.
 BARS = {"first": 4.0, "changed": 1.2, "unchanged": 0.15}
 CONVENTION_BAR = 6
-# Bar: time of the first import of people, relative to as many accounts.
+# The maximum time of the first import of people, as a multiple of the time for as many accounts.
 PEOPLE_BAR = 2.0
+# The maximum memory of the worker.
 MEMORY_BAR = int(1.1 * 2**30)
 
 
 def compare_people(url: str, token: str, folder: Path, count: int, *, logs: bool) -> bool:
-    """Compare the first import of people with one of accounts; return whether the bar is met."""
+    """Compare the first import of people with a first import of accounts; return whether the bar is met."""
     # Warm up: the first import also starts the process that later builds are forked from.
     asyncio.run(run_imports(url, token, {"first": warm_files(folder)}, {"first": "first"}))
     results = asyncio.run(run_people(url, token, *people_files(folder / "people", count)))
@@ -50,7 +51,7 @@ def print_times(results: dict[str, Any], count: int, *, logs: bool) -> None:
 
 
 def compare_shapes(url: str, token: str, folder: Path, count: int, *, logs: bool) -> bool:
-    """Compare imports of the same data by a shape and in standard form; return whether the bar is met."""
+    """Compare imports of the same data with a shape and in standard form; return whether the bar is met."""
     asyncio.run(run_imports(url, token, {"first": warm_files(folder)}, {"first": "first"}))
     standard, shaped = write_both(folder / "shaped", COLUMNS, users(count))
     results = asyncio.run(run_shapes(url, token, standard, shaped))
@@ -72,7 +73,7 @@ async def run_shapes(
 
 
 async def run_people(url: str, token: str, accounts: Path, people: Path) -> dict[str, dict[str, Any]]:
-    """Import a file of accounts and one of as many people, each for the first time."""
+    """Import a file of accounts and a file of as many people, each for the first time; return both results."""
     async with aiohttp.ClientSession(url, headers={"Authorization": f"Bearer {token}"}) as session:
         plain = await make_application(session, connector=ACCOUNTS)
         source = await make_application(session, connector=PEOPLE, isIdentitySource=True)
@@ -134,7 +135,7 @@ def main() -> None:
         size = sum(path.stat().st_size for path in files["first"].values())
         data_dir = Path(folder) / "rolecall"
         with service(data_dir) as (url, token, pid), embedded(data_dir) as database:
-            # Time the COPY before and after the imports and take the median, because the machine's speed varies.
+            # Time the COPY before and after the imports, because the machine's speed varies.
             copies = [raw_copy(database, files["first"])]
             memory = Memory(pid)
             results = asyncio.run(run_imports(url, token, files))

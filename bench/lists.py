@@ -1,4 +1,4 @@
-"""Compare the cost of any page with any filter with that of page 1, and measure what lists cost writers.
+"""Compare the cost of every page, with every filter, to the cost of page 1, and measure what lists cost writers.
 
     [ROLECALL_BENCH_ROWS=1000000] python -m bench.lists
 
@@ -39,7 +39,7 @@ ROUNDS = 30
 WRITERS = 16
 PAGES = ("first", "middle", "3/4", "last", "beyond")
 
-# The filters of each list: column and query parameter. The most and the least frequent value of each are measured.
+# The filters of each list: column and query parameter. The most and the least frequent value of each is measured.
 FILTERS: dict[str, dict[str, str]] = {
     "identities": {},
     "access_requests": {
@@ -108,7 +108,7 @@ async def api(url: str, connections: int) -> AsyncIterator[Api]:
 
 
 class Case(msgspec.Struct):
-    """A list under one filter; `took` has the milliseconds of CPU time for each page, by name."""
+    """A list with one filter; `took` has the milliseconds of CPU time for each measured page."""
 
     table: str
     filter: str
@@ -192,7 +192,7 @@ async def time_pages(writer: psycopg.AsyncConnection, big: tuple[Reader, Case], 
 
 
 async def look_at(reader: Reader, case: Case) -> None:
-    """Determine the length of the list, and choose the pages to measure."""
+    """Read the length of the list, and choose the pages to measure."""
     first = msgspec.json.decode(await reader.api.ask("GET", case.path, case.query))
     case.total, last = first["totalCount"], max(1, first["totalPages"])
     case.pages = dict(zip(PAGES, (1, (last + 1) // 2, max(1, last * 3 // 4), last, last + 10**6), strict=True))
@@ -241,7 +241,7 @@ async def time_writes(api: Api, count: int) -> float:
 
 
 async def time_upkeep(api: Api, url: str, count: int) -> tuple[float, float]:
-    """Return the best write rate with list triggers, and their overhead, by disabling and enabling them in turn."""
+    """Return the best write rate with list triggers, and the overhead of the triggers, in alternating runs."""
     on, off = [], []
     async with await psycopg.AsyncConnection.connect(url, autocommit=True) as db:
         await time_writes(api, count // 4)

@@ -1,4 +1,4 @@
-"""Seed data for reviews: an application in which every tenth person has ten groups, and reasons for this access.
+"""Create data for reviews: an application in which every tenth person has ten groups, and reasons for this access.
 
 A model, requests and a closed review explain part of the access, so that every kind of reason is computed.
 """
@@ -34,7 +34,7 @@ _STATEMENTS = [
             ON g.n %% 10 = a.number %% 10 WHERE a.application_id = %(there)s""",
     "SELECT refresh_entitlements(%(there)s, %(run)s)",
 ]
-# Every tenth account got one of its groups by a request that another person approved.
+# Every tenth account got one of its groups through a request that another person approved.
 _REQUESTS = [
     """INSERT INTO access_requests (id, action, status, reporter_id, reporter_name, target_type, target_name,
                                     identity_id, application_id, created_at, status_since, resolved_on, completed_on)
@@ -71,7 +71,7 @@ async def a_second_application(db: Db, people: int) -> UUID:
 
 
 async def _commit_model(db: Db, there: UUID) -> None:
-    """Let a model explain half of the groups of every seventh person."""
+    """Commit a model that explains half of the groups of every seventh person."""
     division = [[{"field": "division", "operator": "is", "value": "Division 0"}]]
     access = [{"applicationId": str(there), "groups": [f"Group {n}" for n in range(1, GROUPS // 2 + 1)]}]
     async with db.transaction():
@@ -80,7 +80,7 @@ async def _commit_model(db: Db, there: UUID) -> None:
 
 
 async def close_as_decided(db: Db, review_id: UUID) -> None:
-    """Turn a review into a closed one: every item was kept, except every twentieth, which was revoked."""
+    """Close a review with every item kept, except every twentieth, which is revoked."""
     await execute(
         db,
         """UPDATE review_items SET decision = CASE WHEN number %% 20 = 0 THEN 'Revoke' ELSE 'Keep' END,

@@ -51,7 +51,7 @@ Figure = tuple[str, float, str, float]
 
 
 async def opened(db: Db, type: str, **fields: Any) -> tuple[float, ReviewDetail]:
-    """Open a review in one transaction; return the seconds that it took."""
+    """Open a review in one transaction; return the seconds that it took, and the review."""
     due = (datetime.now(UTC) + timedelta(days=30)).isoformat()
     async with db.transaction():
         draft = await actions.create_review(db, CALLER, {"name": type, "type": type, "dueOn": due, **fields}, facts())
@@ -73,7 +73,7 @@ async def copied(db: Db, review_id: UUID) -> float:
 
 
 async def medians(*works: Callable[[], Awaitable[Any]]) -> list[float]:
-    """Return the median seconds of each function; they run in turns, so that other programs slow down all equally."""
+    """Return the median seconds of each function. They take turns, so that other programs slow down all equally."""
     took: list[list[float]] = [[] for _ in works]
     for _ in range(ROUNDS):
         for times, work in zip(took, works, strict=True):
@@ -103,7 +103,7 @@ async def filters_of(db: Db, review: ReviewDetail) -> dict[str, ItemFilters]:
 
 
 async def pages(db: Db, review: ReviewDetail, small: ReviewDetail) -> list[Figure]:
-    """Compare the last page with the first, and the first with that of a small review, for every filter."""
+    """Compare the last page with the first, and the first page with that of a small review, for every filter."""
     far, wide = dict[str, float](), dict[str, float]()
     own, others = await filters_of(db, review), await filters_of(db, small)
     for name, filters in own.items():
@@ -157,7 +157,7 @@ async def decide_most(db: Db, review: ReviewDetail) -> None:
 
 
 async def evidence(db: Db, review: ReviewDetail) -> list[Figure]:
-    """Measure how long the evidence bundle of a review takes, and by how much memory grows."""
+    """Measure the time to write the evidence bundle of a review, and the growth of memory."""
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with TemporaryFile() as file:
         seconds, _ = await timed(lambda: write_review_bundle(db, file, review.id, datetime.now(UTC)))
@@ -185,7 +185,7 @@ async def prepare(db: Db, review: ReviewDetail) -> str:
 
 
 async def decide_in_browser(url: str, link: str, review_id: UUID) -> tuple[list[float], list[float]]:
-    """Decide items by key as recommended, one each second.
+    """Decide items with a key as recommended, one each second.
 
     Return the milliseconds from each key to the next painted item, and to the response of the service.
     """

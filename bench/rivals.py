@@ -1,4 +1,4 @@
-"""Run one of the programs that the service is compared with: short but fair implementations of their kind.
+"""Run one of the programs that the service is compared with. Each is a short but fair implementation of its kind.
 
     python -m bench.rivals NAME PORT ANSWERS
 

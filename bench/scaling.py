@@ -52,7 +52,7 @@ def processes(count: int, url: str) -> Iterator[tuple[list[int], list[int]]]:
 
 @contextmanager
 def busy_cores() -> Iterator[list[float]]:
-    """Measure how many cores the machine uses in the block; more processes can use only idle cores."""
+    """Measure how many cores are busy during the block; further processes can use only the others."""
     found: list[float] = []
     started, before = time.perf_counter(), busy_seconds()
     yield found
@@ -60,7 +60,7 @@ def busy_cores() -> Iterator[list[float]]:
 
 
 def more_processes(url: str, paths: list[str], secret: str) -> bool:
-    """Start all processes, then load one, two others and all four in turn."""
+    """Load one, two and four API processes in turn; return whether the bar is met."""
     rates: dict[int, list[float]] = {count: [] for count in PROCESSES}
     busy: list[float] = []
     with processes(1 + PROCESSES[-1], url) as (_, [first, *others]):
@@ -70,7 +70,7 @@ def more_processes(url: str, paths: list[str], secret: str) -> bool:
                 rates[count].append(uvloop.run(load_all(ports, paths, secret, CONNECTIONS, TURN_SECONDS)))
             if count == 1:
                 busy.append(cores[0])
-    # Skip the first turn of each, which finds cold caches.
+    # Skip the first turn of each count, which finds cold caches.
     warm = {count: each[1:] for count, each in rates.items()}
     for count in PROCESSES:
         tell(Found("scaling", f"get one, API processes: {count}", statistics.median(warm[count]), "/s"))
@@ -83,7 +83,7 @@ def more_processes(url: str, paths: list[str], secret: str) -> bool:
 
 
 def memory(url: str, kinds: list[tuple[list[str], float]], secret: str) -> bool:
-    """Compare the memory of one process after a tenth of the requests and after all of them."""
+    """Compare the memory of a process after a tenth of the requests and after all; return whether the bar is met."""
     with processes(1, url) as ([pid], [port]):
         done, sizes = 0.0, [0, 0]
         for n, share in enumerate((0.1, 1)):
@@ -99,7 +99,7 @@ def memory(url: str, kinds: list[tuple[list[str], float]], secret: str) -> bool:
 
 
 def two_workers() -> bool:
-    """Compare one import with two concurrent ones while two workers run, and do the same with bare COPYs."""
+    """Compare one import with two concurrent imports by two workers, and one bare COPY with two."""
     with tempfile.TemporaryDirectory() as folder:
         files = import_files.make_files(Path(folder), ACCOUNTS, ASSIGNMENTS)
         data_dir = Path(folder) / "rolecall"
@@ -119,7 +119,7 @@ def two_workers() -> bool:
 
 
 async def _side_by_side(address: str, token: str, files: Any, url: str) -> tuple[float, float]:
-    """Return how much longer two concurrent ones take than one, for imports and for bare COPYs (medians)."""
+    """Return the median time of two concurrent imports, and of two bare COPYs, as multiples of the time of one."""
 
     async def imported() -> float:
         results = await import_service.run_imports(address, token, files, {"first": "first"})
@@ -145,7 +145,7 @@ async def _side_by_side(address: str, token: str, files: Any, url: str) -> tuple
 
 
 def indexed_copy(url: str, files: dict[str, Path]) -> float:
-    """Copy the lines into a table with a primary key and an index: the minimum cost of storing them."""
+    """Return the seconds of a COPY into a table with a primary key and an index: the minimum cost of storing."""
     name = f"lines_{threading.get_ident()}"
     with psycopg.connect(url) as db:
         db.execute(f"CREATE TABLE {name} (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, line text)")

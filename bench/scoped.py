@@ -1,8 +1,8 @@
-"""Compare the request list of people without a role with that of an administrator, at a million requests.
+"""Compare the request list of people without a role with the list of an administrator, at a million requests.
 
     [ROLECALL_BENCH_ROWS=1000000] python -m bench.scoped
 
-Pages are those of the console, rendered in this process; the cost is processor time of this process and of the only
+The pages of the console are rendered in this process; the cost is the CPU time of this process and of the only
 PostgreSQL backend that serves it.
 """
 
@@ -39,7 +39,7 @@ async def session_of(db: psycopg.AsyncConnection, person: UUID) -> str:
 
 
 async def sessions(url: str) -> dict[str, str]:
-    """Sign in as an administrator, as people of several kinds, and as the owner of the largest application."""
+    """Return sessions of an administrator, people of several kinds, and the owner of the largest application."""
     options = session_options(Config().base_url)
     async with await psycopg.AsyncConnection.connect(url, autocommit=True, options=options) as db:
         facts = Facts(now=clock.now(), zone=Config().timezone)

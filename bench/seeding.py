@@ -32,7 +32,7 @@ from rolecall.core.postgres import DATABASE, embedded
 from rolecall.identities.queries import IDENTITIES
 from rolecall.personnel_events.queries import EVENTS
 
-# The folder that keeps the company for the next benchmark, and the size of the company.
+# The variable for the folder in which the company is kept, and the size of the company.
 FOLDER = "ROLECALL_BENCH_FOLDER"
 ROWS = int(os.environ.get("ROLECALL_BENCH_ROWS", "1000000"))
 SMALL = 10_000
@@ -41,7 +41,7 @@ APPLICATION_COUNT = 40
 LISTINGS: dict[str, Listing[Any]] = {
     listing.table: listing for listing in (IDENTITIES, APPLICATIONS, ACCESS_REQUESTS, WAITING, EVENTS, IMPORTS, MEMBERS)
 }
-# Deterministic pseudo-random numbers: the same number and salt give the same value below `range`.
+# Deterministic pseudo-random values below `range`: the same number and salt give the same value.
 _FUNCTIONS = """
     CREATE FUNCTION pg_temp.pick(salt text, n bigint, range bigint) RETURNS bigint IMMUTABLE LANGUAGE sql RETURN
         (hashint8extended(n, hashtext(salt)) & 9223372036854775807) % range;
@@ -137,7 +137,7 @@ _VERSIONS = """
     SELECT number, 1, NULL, username, '', '', username || '@example.com', '', true, false, '', '', '{{}}', '', ''
     FROM accounts
 """
-# The two groups are filled in parallel, the tables of each group in this order.
+# Two groups of tables, which are filled in parallel; the tables of a group are filled in this order.
 TABLES = (
     {
         "identities": _IDENTITIES,
@@ -189,7 +189,7 @@ def company_of(**sizes: int) -> Iterator[str]:
 
 
 def measure(run: Callable[[str, int], Coroutine[Any, Any, bool]], about: str | None) -> NoReturn:
-    """Run a benchmark on a company of `--rows` identities; the exit code says whether it met its bars."""
+    """Run a benchmark on a company of `--rows` identities, and exit with MISSED if it does not meet its bars."""
     options = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--rows", type=int, default=100_000)
     rows = options.parse_args().rows
@@ -228,7 +228,7 @@ def _named(server: str, database: str) -> str:
 
 
 def seed(url: str, sizes: dict[str, int]) -> dict[str, float]:
-    """Fill an empty database and count its lists; return the seconds that each table took."""
+    """Fill an empty database and compute the totals of its lists; return the seconds that each table took."""
     with ThreadPoolExecutor(len(TABLES)) as pool:
         filled = list(pool.map(lambda tables: fill(url, tables, sizes), TABLES))
         # Start when all tables are filled: an open transaction would prevent VACUUM from marking pages all-visible.
@@ -241,7 +241,10 @@ def seed(url: str, sizes: dict[str, int]) -> dict[str, float]:
 
 
 def fill(url: str, tables: dict[str, str], sizes: dict[str, int]) -> dict[str, float]:
-    """Insert into these tables in order. Statements can use all sizes; `rows` is the size of their own table."""
+    """Fill these tables in order; return the seconds of each.
+
+    Statements can use all sizes; `rows` is the size of their own table.
+    """
     seconds = {}
     with _connection(url) as db:
         db.execute(_FUNCTIONS)
@@ -254,7 +257,7 @@ def fill(url: str, tables: dict[str, str], sizes: dict[str, int]) -> dict[str, f
 
 
 def count(url: str, tables: Iterable[str]) -> dict[str, float]:
-    """Vacuum these tables, and count those that are lists."""
+    """Vacuum these tables and compute the totals of those that are lists; return the seconds of each."""
     seconds = {}
     with _connection(url) as db:
         for table in tables:

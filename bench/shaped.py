@@ -1,4 +1,4 @@
-"""Compare an import of files in standard form with an import of the same data by a shape."""
+"""Write the same data in standard form and as an export that needs a shape, for `bench.imports`."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -41,7 +41,7 @@ SHAPED: dict[str, Any] = {
 
 
 def write_both(folder: Path, header: Sequence[str], users: Sequence[str]) -> tuple[dict[str, Path], dict[str, Path]]:
-    """Write the same users and memberships in standard form, and as one export with a title and other headers."""
+    """Write the same users and memberships in standard form and as one export with a title; return both file sets."""
     folder.mkdir()
     teams = [[f"team{(i * 7 + k * 31) % TEAMS}" for k in range(TEAMS_EACH)] for i in range(len(users))]
     rows = [line.split(",") for line in users]

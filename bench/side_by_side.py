@@ -34,7 +34,7 @@ class Comparison(msgspec.Struct):
 
 
 class Work(msgspec.Struct, frozen=True):
-    """The work to compare: `bare` sends messages directly; `ask` creates work for messages, and `send` sends them."""
+    """The work to compare: `bare` sends messages directly; `ask` creates requests, and `send` sends their messages."""
 
     bytes_each: int
     bare: Callable[[int], Awaitable[None]]
@@ -69,7 +69,7 @@ async def ask(db: Db, asked: NewRequest, times: int) -> None:
 
 async def compare(pool: Pool, work: Work, count: int, rounds: int) -> Comparison:
     each, spent = count // rounds, []
-    # The first round warms up. The two take turns, because the load of other programs changes over time.
+    # The first round warms up. Both senders take turns, because the load of other programs changes over time.
     for _ in range(rounds + 1):
         bare_spent = await _timed(lambda: work.bare(each))
         async with pool.connection() as db:

@@ -1,8 +1,8 @@
 """Compare a fetch of live sources with the bare library or server, and the import of a snapshot with a raw COPY.
 
-LDAP: read users and groups of a slapd on loopback with bonsai alone, and as a fetch that writes JSON lines. SCIM: read
-the prepared pages of a server on loopback with decoding only, and as a fetch. Import: a snapshot with 1 % changes, and
-a raw COPY of the same bytes. `make bench-sources ARGS=20000` uses fewer users.
+LDAP: bonsai alone reads users and groups of a slapd on loopback, and a fetch writes them as JSON lines. SCIM: a client
+reads and decodes the prepared pages of a server on loopback, and a fetch does the same. Import: a snapshot with 1 %
+changes, and a raw COPY of the same bytes. `make bench-sources ARGS=20000` uses fewer users.
 """
 
 import asyncio
@@ -37,9 +37,9 @@ from tests.sources.peers import ADMIN, PASSWORD, SUFFIX, a_directory, needs_ldap
 
 USERS = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
 _PAGE = 200
-# Bars: the rate of a fetch relative to the server's, its time relative to the library's, an import relative to a COPY.
+# The minimum rate of a SCIM fetch and the maximum times of an LDAP fetch and of an import, relative to the baselines.
 SCIM_BAR, LDAP_BAR, COPY_BAR = 0.8, 1.5, 1.2
-# Memory that a fetch may add, for any number of records.
+# The maximum memory in MiB that a fetch may add, for any number of records.
 MEMORY_BAR = 64
 ENTERPRISE = "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User"
 SNAPSHOT_FILE = {
@@ -83,7 +83,7 @@ async def fetched(config: Config, source: Source, content: SourceContent) -> int
 
 
 async def timed(work: Callable[[], Awaitable[int]]) -> tuple[float, int]:
-    """Return the seconds of the better of two runs, and the number of records."""
+    """Return the seconds of the faster of two runs, and the number of records."""
     best, count = float("inf"), 0
     for _ in range(2):
         started = time.perf_counter()
@@ -228,7 +228,7 @@ async def import_snapshots(url: str, token: str, first: Path, changed: Path) -> 
 
 
 def imports(folder: Path) -> bool:
-    """Compare the import of a snapshot of which 1 % changed with a raw COPY of the same bytes."""
+    """Compare the import of a snapshot with 1 % changes with a raw COPY of the same bytes."""
     first = write_snapshot(folder / "first.jsonl")
     changed = write_snapshot(folder / "changed.jsonl", set(random.Random(7).sample(range(USERS), USERS // 100)))
     data_dir = folder / "rolecall"

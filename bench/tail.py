@@ -2,8 +2,8 @@
 
     python -m bench.tail
 
-Requests are due at a constant rate, whether or not earlier ones were answered (open loop), and latency counts from the
-due time. Two baselines run at 60 % of their own saturation: one prepared SELECT, and fixed responses.
+Requests are due at a constant rate, whether or not earlier requests were answered (open loop), and latency is measured
+from the due time. Two baselines run at 60 % of their own saturation: one prepared SELECT, and fixed responses.
 
 The host may pause a virtual machine for a moment, and no program on it can prevent that. So a thousand times a second
 the client measures the processor time of a small probe, which other programs do not increase; a probe that takes four
@@ -42,7 +42,7 @@ CONNECTIONS = 16
 SECONDS = 3.0
 ROUNDS = 4
 ASKED = ("service", "select", "bytes")
-# A probe that takes SLOW times the median marks a pause; requests due within SOON_SECONDS after it wait in a backlog.
+# A probe that takes SLOW times the median marks a pause; requests due within SOON_SECONDS after it are in a backlog.
 SLOW, SOON_SECONDS = 4, 0.3
 PIECE_EVERY = 0.001
 
@@ -109,7 +109,7 @@ class Round(msgspec.Struct):
 
 
 def timer(period: float) -> int:
-    """Return a timerfd that fires once per period; event loop timers have a resolution of milliseconds."""
+    """Return a timerfd that fires once per period; timers of the event loop are accurate only to milliseconds."""
     libc, monotonic, nonblocking = ctypes.CDLL(None), 1, os.O_NONBLOCK
     file = libc.timerfd_create(monotonic, nonblocking)
     seconds, nanoseconds = divmod(round(period * 1e9), 10**9)
@@ -144,7 +144,7 @@ async def ask_evenly(port: int, paths: list[str], secret: str, rate: float) -> R
     over = time.perf_counter()
     for transport, connection in made:
         transport.abort()
-        # Requests without a response count with the time they waited.
+        # A request without a response counts with the time that it waited.
         connection.answered += [Answered(due, over - due) for due in connection.due]
     # Skip the warm-up: the first responses of each program find cold caches.
     answered = [one for _, connection in made for one in connection.answered if one.due > started + 0.2]
@@ -186,7 +186,7 @@ def report(rounds: dict[str, list[Round]]) -> bool:
 
 
 def ratio(rounds: list[list[Answered]]) -> float:
-    """Return the median over the rounds of p99 / median; infinity, which misses the bar, if no round is left."""
+    """Return p99 / median as the median of the rounds; infinity, which misses the bar, if no round is left."""
     return statistics.median(high / middle for high, middle in map(tail, rounds)) if rounds else math.inf
 
 

@@ -37,7 +37,7 @@ ROUNDS = 10
 
 
 class _Receiver(asyncio.Protocol):
-    """Respond to every POST with minimal work, because the receiver's CPU time slows down both senders."""
+    """A receiver that responds with minimal work, because its CPU time slows down both senders."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport, self.pending = transport, b""

@@ -41,7 +41,7 @@ APPLICATIONS = 20
 DUE = 100
 FEW, MANY = 1_000, 100_000
 ROUNDS = 10
-# The most that a tick may slow down when there are 100 times as many stages.
+# The maximum slowdown of a tick when there are 100 times as many stages.
 BAR = 1.5
 START = datetime(2026, 11, 2, 8, tzinfo=UTC)
 
@@ -112,7 +112,7 @@ async def a_leaver(client: httpx2.AsyncClient, pool: Pool, config: Config) -> No
 
 
 async def a_joiner(client: httpx2.AsyncClient, pool: Pool, config: Config, facts: Facts) -> None:
-    """Time the onboarding of a person whom 20 models match, each granting access in its own application."""
+    """Time the onboarding of a person who matches 20 models, each with access in its own application."""
     async with pool.connection() as db:
         rows = await fetch_rows(db, "SELECT id FROM applications ORDER BY name_key")
         for n, (id,) in enumerate(rows):
@@ -185,7 +185,7 @@ async def _add_stages(pool: Pool, people: list[str], waiting: int) -> None:
 
 
 async def a_tick(client: httpx2.AsyncClient, pool: Pool, config: Config, waiting: int) -> float:
-    """Time a tick with `waiting` stages that are not due and 100 that are, each with an account to remove."""
+    """Return the time of a tick with 100 due stages, each with an account to remove, and `waiting` later stages."""
     people = [await onboarded(client, "Leaving") for _ in range(DUE)]
     await drain(pool, config)
     await _add_stages(pool, people, waiting)

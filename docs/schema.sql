@@ -2523,7 +2523,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 
 -- In rolecall/schema/core.sql:
 -- 7edf6353787d function empty_list()
--- 4434b61be793 function fold_list(text)
+-- 7169ab0efd82 function fold_list(text)
 -- a1ce1521737d function fold_lists()
 -- 96c2de43cc77 function is_bulk(text, jsonb, bigint)
 -- 87c565330ca9 procedure keep_list(regclass, text[])
@@ -2654,7 +2654,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 1c711a14c8d2 function notify_of_removed_approval()
 -- 2cd8efd87cee function person_or_administrators(uuid)
 -- c9a65c8e0d2b function notify_of_report(uuid, uuid, boolean)
--- a5765beef07a function notify_of_request_events()
+-- 5a037ce846b2 function notify_of_request_events()
 -- def14d7b3e16 function notify_of_review_events()
 -- 30e7a2f57de1 function notify_of_stand_in()
 -- f711aea310d8 function notify_of_templates()

@@ -1,4 +1,4 @@
-"""The HTTP application: routes, error handlers, lifespan."""
+"""Build the HTTP application: routes, error handlers and lifespan."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, nullcontext
@@ -122,7 +122,7 @@ def create_app(config: Config | None = None) -> Edge:
 
 
 def build() -> Litestar:
-    """Build all routes without services. This is the slow part, so tests do it once."""
+    """Build the application with all routes but without services. This is the slow part, so tests do it once."""
     return Litestar(
         [*ROUTERS, documentation(_describe)],
         exception_handlers={kind: for_scim(for_browsers(answer)) for kind, answer in HANDLERS.items()},

@@ -1,6 +1,7 @@
-"""The background process: one loop per kind of work, woken by a nudge or by the clock.
+"""Run background work: one loop for each kind, woken by a database notification or by the clock.
 
-Loops keep no state: each finds its work in the tables, so a nudge may be lost or repeated, and a process may die.
+Loops keep no state. Each finds its work in the tables, so a notification may be lost or repeated, and a process may
+die.
 """
 
 import asyncio
@@ -16,7 +17,7 @@ import structlog
 from psycopg import Error
 from psycopg_pool import PoolTimeout
 
-# Register the lists of these packages for reports, which must not import packages beside or above them.
+# Importing these packages registers their lists for reports; `reports` itself must not import them.
 import rolecall.notifications.routes
 import rolecall.reports.routes
 import rolecall.reviews.routes  # noqa: F401
@@ -68,20 +69,20 @@ log = structlog.get_logger("rolecall.worker")
 _PAUSE_AFTER_FAULT = 1.0
 _BATCH = 1000
 _LAST_TURN_SECONDS = 8.0
-# Imports of different applications; those of one application run in sequence.
+# Imports of different applications that run at the same time; imports of one application run in sequence.
 _IMPORTS_AT_ONCE = 2
-# Carriers of different applications, so that a slow system delays no other.
+# Carriers of different applications that run at the same time, so that a slow system does not delay the others.
 _CARRIERS_AT_ONCE = 2
 
 
 class Loop(msgspec.Struct, frozen=True):
-    """A loop; `run` does the work due at `now` and returns whether more work is due."""
+    """A loop of the worker; `run` does the work that is due and returns whether more is due."""
 
     name: str
     run: Callable[[Pool, Config, datetime], Awaitable[bool]]
-    # The longest pause between looks for work; `None` means one tick.
+    # The longest pause in seconds before the loop looks for work again; `None` means one tick.
     every: float | None = None
-    # The channel that announces its work; a loop without one only follows the clock.
+    # The NOTIFY channel that wakes the loop; a loop without a channel only follows the clock.
     channel: str | None = None
 
 
@@ -123,7 +124,7 @@ CHORES: dict[str, Callable[[Db, Config, datetime], Awaitable[object]]] = {
 
 
 async def tick(pool: Pool, config: Config, now: datetime) -> bool:
-    """Run the chores that are due; a failing chore must not block the others."""
+    """Run all chores; a failing chore does not block the others."""
     for name, chore in CHORES.items():
         try:
             async with pool.connection() as db:
@@ -151,7 +152,7 @@ async def recheck_requests(pool: Pool, _: Config, now: datetime) -> bool:
 
 
 async def remind_and_escalate(pool: Pool, config: Config, now: datetime) -> bool:
-    """Remind reviewers who did not respond, and escalate after some days."""
+    """Remind reviewers who did not respond, and escalate after some days; return whether more is due."""
     async with pool.connection() as db, written_by(db, "reminders", by_system("remind_and_escalate", now)):
         return await reminders.remind_and_escalate(db, config.timezone, now)
 
@@ -195,7 +196,7 @@ _FOLLOWED = (
 
 
 async def follow_reviews(pool: Pool, config: Config, now: datetime) -> bool:
-    """Apply requests, imports and due dates to reviews; a failing step must not block the others."""
+    """Apply requests, imports and due dates to reviews; a failing step does not block the others."""
     async with pool.connection() as db:
         numbers = await comparing.imports_to_review(db)
         due = await templates.due_templates(db, now)
@@ -215,7 +216,7 @@ async def follow_reviews(pool: Pool, config: Config, now: datetime) -> bool:
 
 
 async def list_review_reasons(pool: Pool, _: Config, now: datetime) -> bool:
-    """List the items of opened reviews by reason, one batch at a time."""
+    """Fill the lists of review items by reason, one batch at a time."""
     async with pool.connection() as db, transaction(db, "reviews"):
         return await reason_lists.list_next(db)
 
@@ -303,7 +304,7 @@ async def _turn(loop: Loop, waker: asyncio.Event, stop: asyncio.Event, pool: Poo
             await asyncio.sleep(_PAUSE_AFTER_FAULT)
         if stop.is_set():
             return
-        # Not wait_for: in Python 3.11 it can swallow a cancellation that arrives with the wake-up.
+        # Do not use `wait_for`: in Python 3.11 it can swallow a cancellation that arrives with the wake-up.
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(min(loop.every or config.tick_seconds, config.tick_seconds)):
                 await waker.wait()

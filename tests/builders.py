@@ -43,7 +43,7 @@ async def a_token(
 
 
 async def own_tokens(db: Db, owner: UUID, token: UUID | None = None) -> None:
-    """Make a person the owner of one token or of all, as an administrator unless they have a role."""
+    """Make a person the owner of one token or of all tokens; without a role, the person becomes an administrator."""
     await execute(db, "UPDATE tokens SET owner_id = %(owner)s WHERE id = coalesce(%(id)s, id)", owner=owner, id=token)
     administrator = "INSERT INTO console_roles VALUES (%(id)s, 'Administrator') ON CONFLICT (identity_id) DO NOTHING"
     await execute(db, administrator, id=owner)
@@ -55,7 +55,7 @@ async def an_identity(db: Db, first: str = "Ada", last: str = "Lovelace", **fiel
     return await identities.create_identity(db, check(NewIdentity, raw, known), known.now)
 
 
-# A file-based connector, as most applications have.
+# The files of a connector such as most applications have.
 FILES: list[dict[str, Any]] = [
     {"name": "Users", "content": "users"},
     {"name": "Groups", "content": "groups", "isOptional": True},
@@ -75,7 +75,7 @@ async def an_application(db: Db, name: str = "Payroll", **fields: Any) -> UUID:
 
 
 async def an_import(db: Db, application_id: UUID | None = None, status: str = "Pending", **columns: Any) -> UUID:
-    """Create an import, of a new application unless one is given; set `columns` directly, e.g. `build_start`."""
+    """Create an import, by default of a new application; write `columns`, such as `build_start`, into its row."""
     now = datetime.now(UTC)
     if application_id is None:
         application_id = await an_application(db, f"Application {new_id()}")
@@ -90,9 +90,9 @@ async def an_import(db: Db, application_id: UUID | None = None, status: str = "P
 
 
 async def an_access_request(db: Db, action: str = "Add", **fields: Any) -> UUID:
-    """Create a request for one permission, for a new identity and application unless given; `now` sets its time.
+    """Create a request for one permission, by default of a new identity in a new application; `now` is its time.
 
-    Privileges are rated None unless they have a rating; otherwise names without an import would be Critical.
+    Privileges without a rating get the rating None, because privileges that no import shows would count as Critical.
     """
     now = fields.pop("now", None) or datetime.now(UTC)
     asked = {"privileges": [NewPrivilege(header="Ledger", permission="Post entries")], **fields}

@@ -1,4 +1,4 @@
-"""A real PostgreSQL for every test: one server per run, one database per worker, cloned from a migrated template."""
+"""Provide a real PostgreSQL: one server for each run, one database for each worker, cloned from a migrated template."""
 
 import os
 import shutil
@@ -33,12 +33,12 @@ collect_ignore = [
     for path in row.tests
     if row.ci is not None and "ROLECALL_BATTERY" not in os.environ
 ]
-# Folders whose tests share an expensive fixture: one file per worker.
+# Places whose tests share an expensive fixture: all tests of a file run on one worker.
 _SHARING = ("tests/console/browser/", "tests/cli/", "tests/client/test_client.py", "tests/web/test_replica.py")
 TEMPLATE = "rolecall_template"
 _LOCK = 7_426_001
 BASE_URL = "http://rolecall.test"
-# DELETE, not TRUNCATE, which creates new files for every table and index and takes ten times as long.
+# Use DELETE: TRUNCATE creates new files for every table and index and takes ten times as long.
 EMPTY = """
 DO $$
 DECLARE
@@ -88,7 +88,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> _Togeth
 
 @pytest.fixture(scope="session")
 def server_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Use the server of ROLECALL_TEST_DATABASE_URL, or an embedded one that all workers of the run share."""
+    """Yield the URL of the server in ROLECALL_TEST_DATABASE_URL, or of an embedded server that all workers share."""
     if url := os.environ.get("ROLECALL_TEST_DATABASE_URL"):
         yield url
         return
@@ -114,7 +114,7 @@ def empty_database(server_url: str, tmp_path: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def database_url(server_url: str) -> Iterator[str]:
-    """Clone the template, or use the database named by ROLECALL_TEST_DATABASE and keep it."""
+    """Yield the URL of a clone of the template, or of the database in ROLECALL_TEST_DATABASE, which is kept."""
     if kept := os.environ.get("ROLECALL_TEST_DATABASE"):
         yield with_database(server_url, kept)
         return
@@ -145,7 +145,7 @@ def with_database(url: str, name: str) -> str:
 
 @pytest.fixture(scope="session")
 def cleaner(database_url: str) -> Iterator[Callable[[], None]]:
-    """Clean the database by a permanent connection: a new one must first load the catalog of all tables."""
+    """Clean the database over one permanent connection: a new one would first load the catalog of all tables."""
     db = psycopg.connect(database_url, autocommit=True)
 
     def clean() -> None:
@@ -211,6 +211,6 @@ async def anonymous(config: Config) -> AsyncIterator[httpx2.AsyncClient]:
 
 @pytest.fixture
 async def client(anonymous: httpx2.AsyncClient, token: str) -> httpx2.AsyncClient:
-    """Yield a client that sends the token."""
+    """Return a client that sends the token."""
     anonymous.headers["Authorization"] = f"Bearer {token}"
     return anonymous

@@ -1,4 +1,4 @@
-"""Run the suite on a separate PostgreSQL, reached over TCP with a password like an external server.
+"""Run the suite on a separate PostgreSQL server, which is reached over TCP with a password.
 
 With ROLECALL_TEST_DATABASE_URL it runs on that server instead; the user must be allowed to create databases.
 """

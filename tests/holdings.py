@@ -53,7 +53,7 @@ async def an_account(
     permissions: tuple[tuple[str, str, str, str], ...] = (),
     run: int | None = None,
 ) -> None:
-    """Create an account; `permissions` are header, permission, access and risk; `run` is its import, or a new one."""
+    """Create an account from the import `run` or a new one; each permission is header, permission, access and risk."""
     if run is None:
         run = await a_finished_import(db, application_id)
     account = await fetch_value(

@@ -1,4 +1,4 @@
-"""Nested groups for tests, written as an import would leave them, and a naive walk to compare with."""
+"""Create nested groups for tests as an import would, and walk them naively to compare results."""
 
 from collections.abc import Mapping
 from uuid import UUID
@@ -8,7 +8,7 @@ from tests.holdings import a_finished_import
 
 
 async def some_groups(db: Db, application_id: UUID, parents: Mapping[str, str], run: int | None = None) -> int:
-    """Create groups with the name of their parent, '' for none; return the import that shows them."""
+    """Create groups, each with the name of its parent or ''; return the number of the import that contains them."""
     if run is None:
         run = await a_finished_import(db, application_id)
     for name, parent in parents.items():
@@ -42,7 +42,7 @@ async def some_groups(db: Db, application_id: UUID, parents: Mapping[str, str], 
 
 
 async def only_groups(db: Db, application_id: UUID, parents: Mapping[str, str]) -> int:
-    """Show these groups and end all others, as an import does; return the import."""
+    """Keep only these groups, as an import that contains no others does; return its number."""
     run = await a_finished_import(db, application_id)
     await execute(
         db,
@@ -90,12 +90,12 @@ async def give(
 
 
 async def refresh(db: Db, application_id: UUID, run: int) -> None:
-    """Do what the end of an import does."""
+    """Refresh derived data, as the end of an import does."""
     await execute(db, "SELECT refresh_entitlements(%(application)s, %(run)s)", application=application_id, run=run)
 
 
 def ways_up(parents: Mapping[str, str], group: str) -> dict[str, list[str]]:
-    """Return every group that a member of `group` is in, with the groups on the way; a cycle ends where it began."""
+    """Return every group above `group`, with the groups on the path to it; a cycle ends where it began."""
     found, path, here = {group: list[str]()}, [], group
     while (parent := parents.get(here, "")) and parent in parents and parent not in found:
         path.append(here)

@@ -1,4 +1,4 @@
-"""The short form of the battery: its order, and which rows a slow machine skips."""
+"""Test the short form of the battery: its order, and which rows a slow machine skips."""
 
 from tests.battery.__main__ import Budget, rotated
 from tests.battery.rows import ROWS, Row
@@ -38,7 +38,7 @@ def test_slow_machine_skips_more_rows() -> None:
     assert not budget.fits(a_row(51))
 
 
-def test_fast_machine_does_not_shorten_the_usual_time() -> None:
+def test_fast_machine_does_not_lower_the_estimate_of_a_row() -> None:
     budget = Budget(100)
     budget.spend(a_row(50), 10)
 

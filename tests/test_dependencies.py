@@ -1,4 +1,4 @@
-"""Pinned versions are newer than every known advisory, and shipped packages are listed."""
+"""Test that pinned versions have no known vulnerability, and that shipped packages are listed."""
 
 import json
 import re

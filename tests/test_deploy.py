@@ -1,4 +1,4 @@
-"""Check the deployment files without a container engine or a cluster; `make rehearse` does more."""
+"""Test the deployment files without a container engine or a cluster; `make rehearse` does more."""
 
 import re
 import shutil

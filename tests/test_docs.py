@@ -1,4 +1,4 @@
-"""The documents match the code."""
+"""Test that the documents match the code."""
 
 import ast
 import re
@@ -24,7 +24,7 @@ def test_every_setting_is_in_the_operating_page() -> None:
     assert missing == []
 
 
-def test_contributing_explains_each_dependency() -> None:
+def test_contributing_page_explains_each_dependency() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     asked = [*project["dependencies"], *(name for extra in project["optional-dependencies"].values() for name in extra)]
     names = {re.split(r"[\[>=<;]", requirement)[0].strip() for requirement in asked}
@@ -52,7 +52,7 @@ def test_every_imported_package_is_declared() -> None:
 
 
 def _imported(tree: ast.AST) -> Iterator[str]:
-    """Return the top-level package of every absolute import in the file."""
+    """Yield the top-level package of every absolute import in the file."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (name.name.partition(".")[0] for name in node.names)
@@ -98,7 +98,7 @@ def test_decisions_are_numbered_without_gaps() -> None:
 
 
 @pytest.mark.parametrize("walk", ["request", "webhook"])
-def test_walk_names_at_most_12_existing_files_in_order(walk: str) -> None:
+def test_page_about_the_life_of_a_record_names_at_most_12_existing_files_in_order(walk: str) -> None:
     rows = re.findall(r"^\| (\d+) \| `([^`]+)` \|", (ROOT / f"docs/life-of-a-{walk}.md").read_text(), re.MULTILINE)
 
     assert [int(number) for number, _ in rows] == list(range(1, len(rows) + 1))

@@ -1,4 +1,4 @@
-"""Every Listing has the indexes and triggers that it needs."""
+"""Test that every Listing has the indexes and triggers that it needs."""
 
 import sys
 from itertools import combinations
@@ -54,7 +54,7 @@ async def test_listing_can_be_read_with_all_filters_combined(db: Db, name: str) 
     assert (page.items, page.total_count) == ([], 0)
 
 
-# Members are only listed per model, holders per duty.
+# Members are listed only for one model, and holders only for one duty.
 UNLISTED = {("access_model_members", ()), ("duty_holders", ())}
 
 

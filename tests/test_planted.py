@@ -1,4 +1,4 @@
-"""Planted bugs of the battery still match the code."""
+"""Test that the planted bugs of the battery match the code."""
 
 import pytest
 

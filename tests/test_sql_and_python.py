@@ -1,4 +1,4 @@
-"""Python and SQL stay consistent: shared constants are written once, and statements name the triggers they fire."""
+"""Test that Python and SQL are consistent: shared constants are written once, and statements name their triggers."""
 
 import ast
 import re
@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[1]
 SOURCES = {path.relative_to(ROOT): path.read_text() for path in (ROOT / "rolecall").rglob("*.py")}
 # Generic triggers of lists and audit; core/paging.py and core/authors.py refer to them.
 GENERAL = re.compile(r"keep_list_on_|note_(insert|update|delete)$|chain_changes$|keep_checkpoint$")
-# Functions that write a table whose triggers have a condition, and never meet it.
+# Functions whose writes never meet the condition of the table's triggers.
 QUIET = (
     "add_reviewers", "ask_import_to_verify", "_ask", "_ask_others_to_verify", "reopen", "_withdraw",
     "change_hook", "change_template", "continue_import", "create_application", "create_duty", "create_hook",
@@ -33,7 +33,7 @@ QUIET = (
 
 
 def test_sql_constants_equal_python_constants() -> None:
-    """Run `make schema` after a change."""
+    """If this fails after a change of a constant, run `make schema`."""
     generated = runpy.run_path(str(ROOT / ".ci/schema.py"))
 
     assert generated["CONSTANTS"].read_text() == generated["constants"]()

@@ -1,4 +1,4 @@
-"""SQL follows the order of imports: a package names tables of its own and of packages below it."""
+"""Test that the SQL of a package names only its own tables and tables of packages below it in the import order."""
 
 import ast
 import re
@@ -52,7 +52,7 @@ OWNERS = {
     "console": "console_passwords console_sessions sign_in_attempts sign_in_links sign_in_mails",
 }
 OWNER = {table: package for package, tables in OWNERS.items() for table in tables.split()}
-# Packages that name a table of a package above them, and why. An audit entry shows the name of what changed.
+# Packages that name a table of a package above them, and why. An audit entry shows the name of the changed record.
 _AUDITED = "access_models access_requests accounts application_imports applications identities personnel_events tokens"
 _AUDITED += " conflicts duties duty_rules review_items review_templates reviews"
 EXCEPTIONS: dict[tuple[str, str], str] = {
@@ -80,7 +80,7 @@ _WRITERS = ("insert_rows", "copy_in")
 
 
 def ranks() -> dict[str, int]:
-    """Return the place of each package in the layers of pyproject.toml, the lowest first."""
+    """Return the layer of each package in pyproject.toml as a number; 0 is the lowest."""
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
     layers = [re.findall(r"\w+", layer) for layer in contracts[0]["layers"]]
     return {package: rank for rank, layer in enumerate(reversed(layers)) for package in layer}
@@ -105,7 +105,7 @@ def texts() -> Iterator[tuple[str, str]]:
 
 @cache
 def named() -> set[tuple[str, str]]:
-    """Return each package with each table that its SQL names."""
+    """Return pairs of a package and a table that its SQL names."""
     return {(package, table) for package, text in texts() for table in _NAMED.findall(text) if table in OWNER}
 
 
@@ -128,7 +128,7 @@ def test_sql_names_no_table_of_a_package_above() -> None:
 
 
 @pytest.mark.parametrize("package", OWNERS)
-def test_owner_names_its_tables(package: str) -> None:
+def test_owner_of_a_table_uses_it(package: str) -> None:
     found = {table for found, table in named() if found == package}
 
     assert set(OWNERS[package].split()) - found == set()

@@ -20,7 +20,9 @@ def calm(config: Config) -> Config:
     return msgspec.structs.replace(config, tick_seconds=3600)
 
 
-async def test_notification_wakes_its_loop_at_commit(calm: Config, db: Db, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_notification_wakes_the_loop_of_its_channel_at_commit(
+    calm: Config, db: Db, monkeypatch: pytest.MonkeyPatch
+) -> None:
     turns: asyncio.Queue[datetime] = asyncio.Queue()
 
     async def run(_: Pool, __: Config, now: datetime) -> bool:

@@ -13,14 +13,14 @@ from psycopg.rows import TupleRow
 
 from rolecall.core.db import Pool
 
-# What DISCARD ALL does, except for plans and prepared statements.
+# Like DISCARD ALL, but keep plans and prepared statements.
 _RESET = """
 CLOSE ALL; RESET SESSION AUTHORIZATION; RESET ALL; UNLISTEN *; SELECT pg_advisory_unlock_all(); DISCARD TEMP;
 DISCARD SEQUENCES"""
 
 
 class WarmConnection(AsyncConnection[TupleRow]):
-    """A connection that `close` keeps for the next `connect` with the same parameters."""
+    """A connection that stays open after `close` and is reused by the next `connect` with the same parameters."""
 
     _kept: ClassVar[defaultdict[str, list[Any]]] = defaultdict(list)
     _key = ""
@@ -41,7 +41,7 @@ class WarmConnection(AsyncConnection[TupleRow]):
             self._kept[self._key].append(self)
 
     async def _is_reset(self) -> bool:
-        """Return the session to its beginning; close it if the server has ended it or a statement still runs."""
+        """Reset the session; close it and return False if the server has ended it or a statement still runs."""
         try:
             if self.info.transaction_status == TransactionStatus.ACTIVE:
                 raise psycopg.OperationalError("a statement still runs")

@@ -16,7 +16,7 @@ async def let_the_worker_work(config: Config, at: datetime | None = None) -> Non
         clock.travel_to(at)
     async with make_pool(config) as pool:
         for _ in range(ROUNDS):
-            # Some work has several concurrent loops.
+            # Run each function once, although some have several concurrent loops.
             for run in dict.fromkeys(loop.run for loop in LOOPS):
                 while await run(pool, config, clock.now()):
                     pass

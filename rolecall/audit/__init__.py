@@ -1,1 +1,1 @@
-"""The audit: who changed what, in hash chains. `schema/audit.sql` writes entries; this package verifies them."""
+"""Read and verify the audit: hash chains of entries that say who changed what. `schema/audit.sql` writes them."""

@@ -33,7 +33,7 @@ class Head(msgspec.Struct, frozen=True):
 
 
 class Checkpoint(msgspec.Struct, frozen=True):
-    """The heads of all chains as the last writer of one chain saw them: number and hash by chain."""
+    """What the last writer of one chain saw: the number and hash of the head of each chain."""
 
     chain: int
     seen: dict[int, tuple[int, str]]
@@ -46,19 +46,19 @@ class Break(msgspec.Struct, frozen=True):
 
 
 def link(previous: bytes, number: int, entry: str) -> bytes:
-    """Hash a digest of the entry, so that links can be shown to people who may not read every entry."""
+    """Return the hash of an entry, made from its digest: people who may not read the entry can still check it."""
     digest = hashlib.sha256(entry.encode()).hexdigest()
     return hashlib.sha256(f"{previous.hex()} {number} {digest}".encode()).digest()
 
 
 def seal_of(heads: Sequence[Head]) -> str:
-    """Hash all heads into one."""
+    """Return one hash over all heads."""
     lines = [f"{head.chain} {head.number} {head.count} {head.hash}\n" for head in heads]
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
 def heads_broken(heads: Sequence[Head], checkpoints: Sequence[Checkpoint]) -> list[Break]:
-    """Compare each chain's head with its own checkpoint: both are written by the same transaction."""
+    """Return the chains whose head differs from their own checkpoint; the same transaction writes both."""
     ends = {head.chain: (head.number, head.hash) for head in heads}
     kept = {checkpoint.chain: checkpoint.seen for checkpoint in checkpoints}
     found = []
@@ -108,9 +108,9 @@ def sighting(by: int, chain: int, number: int, hash: str) -> Mark:
 
 
 class Walk:
-    """Walk along all chains at once, by number, and remember the first entry that is wrong.
+    """Follow all chains at once, in the order of entry numbers, and remember the first entry that is wrong.
 
-    Every mark must be met, and each chain must end at its head.
+    Every marked entry must exist, and each chain must end at its head.
     """
 
     def __init__(self, marks: Sequence[Mark], heads: Sequence[Head]) -> None:

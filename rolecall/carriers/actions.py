@@ -54,7 +54,7 @@ async def put_carrier(db: Db, application_id: UUID, raw: Json, facts: Facts, con
 
 
 async def _leave_unfinished(db: Db, application_id: UUID, reason: str, now: datetime) -> None:
-    """Leave unfinished requests to people: when the carrier is on again, it takes up only requests opened since."""
+    """Leave unfinished requests to people. A carrier takes up only requests that open after it was switched on."""
     for request_id in await queries.unfinished_requests(db, application_id):
         with suppress(recording.NotNow):
             await recording.leave(db, request_id, reason, now)
@@ -78,7 +78,7 @@ async def _store(db: Db, application_id: UUID, carrier: Carrier, facts: Facts) -
 
 
 def _key_problems(body: CarrierBody) -> Iterator[Problem]:
-    """Reject keys that the kind does not use, and require the ones that it needs."""
+    """Yield a problem for each key that the kind does not use, and for each missing key that it needs."""
     given = body.model_dump(by_alias=True, exclude_defaults=True, exclude_none=True)
     for name in sorted(given.keys() & FOREIGN[body.kind]):
         yield Problem(name, f"{body.kind} does not use {name}")
@@ -89,7 +89,7 @@ def _key_problems(body: CarrierBody) -> Iterator[Problem]:
         yield Problem("attributes", f"{name_attribute} is the name of the account; set accountName instead")
     for name in body.changed_attributes:
         if name not in body.attributes:
-            yield Problem("changedAttributes", f"{name} is not among the attributes")
+            yield Problem("changedAttributes", f"{name} is not among the attributes; add it there")
         if name.lower() == (body.active_attribute or _SCIM_ACTIVE).lower():
             yield Problem("changedAttributes", f"{name} disables accounts; only a Suspend or a Remove may do that")
     yield from credential_problems(body, body.secret)
@@ -132,7 +132,7 @@ async def release(db: Db, caller: Caller, application_id: UUID, raw: Json, facts
     )
     released = [id for (id,) in rows]
     if not released:
-        raise Conflict("The brake of this carrier holds no such request")
+        raise Conflict("The brake of this carrier holds none of these requests; they may be released already")
     said = f"{caller.name} released the request from the brake of the carrier"
     await record_activity_of(db, released, author=caller.name, action="Released", content=said, now=facts.now)
     await nudge(db, CHANNEL)
@@ -149,7 +149,7 @@ async def carry_out(db: Db, caller: Caller, application_id: UUID, raw: Json, fac
     try:
         opened_on = await recording.lock_open(db, request.id)
     except recording.NotNow:
-        raise Conflict(f"An access request that is {request.status} cannot be carried out") from None
+        raise Conflict(f"An access request that is {request.status} cannot be carried out; it must be Open") from None
     await recording.take_up_again(db, request.id, opened_on, facts.now)
     said = f"{caller.name} gave the request to the carrier"
     await record_activity_of(db, [request.id], author=caller.name, action="Carry Out", content=said, now=facts.now)

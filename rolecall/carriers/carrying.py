@@ -49,7 +49,7 @@ def carrier_lock(application_id: UUID) -> int:
 
 
 async def carry_out_next(pool: Pool, config: Config, now: datetime) -> bool:
-    """Carry out the due requests of each application; return True as soon as a batch was full, as more may be due."""
+    """Carry out the due requests of each application. Stop after a full batch and return True: more may be due."""
     async with pool.connection() as db:
         for application_id in await queries.applications_with_work(db, now):
             async with locked(db, carrier_lock(application_id)) as is_mine:
@@ -59,7 +59,7 @@ async def carry_out_next(pool: Pool, config: Config, now: datetime) -> bool:
 
 
 async def _carry_out_requests(pool: Pool, config: Config, application_id: UUID) -> bool:
-    """Carry out a batch of requests of an application, then start the import that verifies them if it is due."""
+    """Carry out a batch of requests, then start the verifying import if due; return whether the batch was full."""
     async with pool.connection() as db:
         carrier = await queries.find(db, application_id)
         due = await queries.due_requests(db, application_id, clock.now(), _AT_ONCE)

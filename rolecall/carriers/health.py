@@ -30,7 +30,7 @@ async def problems(db: Db, config: Config) -> list[str]:
 
 
 async def open_by_state(db: Db) -> dict[str, int]:
-    """Count the open requests that carriers took up and did not finish, by state."""
+    """Return the number of open requests in each state that carriers took up but did not finish."""
     rows = await fetch_rows(
         db,
         """SELECT k.state, count(*) FROM carried_requests k

@@ -116,7 +116,7 @@ class _Change:
         require_own(step, was_sent=was_sent)
         if not all(value in _texts(entry, name) for name, value in step.attributes.items()):
             raise CannotCarryOut(f"the account {step.account} exists with other attributes; it may be another person's")
-        return "it existed already, with these attributes"
+        return "it already existed, with these attributes"
 
     def _initial(self) -> dict[str, str]:
         """Return the attribute value that marks a new account as active, if one is configured."""
@@ -135,7 +135,7 @@ class _Change:
     def _set_active(self, entry: Any, *, active: bool) -> str:
         state = "enabled" if active else "disabled"
         if self._is_disabled(entry) is not active:
-            return f"it was {state} already"
+            return f"it was already {state}"
         name = self._carrier.active_attribute
         value = self._carrier.active_value if active else self._carrier.inactive_value
         if _is_control(name):
@@ -175,7 +175,7 @@ class _Change:
         try:
             self._modify(group)
         except self._bonsai.errors.TypeOrValueExists:
-            return "it was a member already"
+            return "it was already a member"
         return "added"
 
     def _remove_member(self, step: Step, entry: Any) -> str:

@@ -22,7 +22,7 @@ RETRY_PAUSES = (timedelta(seconds=10), timedelta(minutes=1), timedelta(minutes=5
 # The default template for the username of a new account.
 DEFAULT_NAME = "{email}"
 # The result of deleting an account that an earlier attempt deleted.
-GONE = "the account was gone already"
+GONE = "the account was already deleted"
 # The Active Directory attribute with the bit that disables an account.
 ACCOUNT_CONTROL = "userAccountControl"
 
@@ -93,7 +93,7 @@ class CarriedState(StrEnum):
 
 
 class Verification(StrEnum):
-    """The state of the import that verifies changes. It has ended if there is no live source to fetch."""
+    """The state of the import that verifies changes; `Ended` also if there is no live source to import from."""
 
     DUE = "Due"
     WAITING = "Waiting"
@@ -131,7 +131,7 @@ class CannotCarryOut(Exception):
 
 
 def require_own(step: Step, *, was_sent: bool) -> None:
-    """Require that an earlier attempt created an existing account: otherwise it may be another person's."""
+    """Raise unless an earlier attempt created the existing account: it may belong to another person."""
     if not was_sent:
         raise CannotCarryOut(f"the account {step.account} exists; it may be another person's")
 
@@ -173,7 +173,7 @@ class Carrier(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
         return self.kind is CarrierKind.SCIM or bool(self.active_attribute)
 
     def digest(self) -> str:
-        """Return a hash of the settings: a plan is made again when they change."""
+        """Return a hash of the settings, which shows whether a plan is still current."""
         return hashlib.sha256(msgspec.json.encode(self)).hexdigest()
 
     def as_source(self) -> Source:
@@ -193,7 +193,7 @@ class Carrier(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 
 
 class CarriedRequest(msgspec.Struct, frozen=True):
-    """The progress of a request. `opened_on` is when it opened: a request that opened again is a new one here."""
+    """The progress of a request that opened at `opened_on`; a reopened request counts as a new one."""
 
     opened_on: datetime
     state: CarriedState

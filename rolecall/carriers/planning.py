@@ -87,7 +87,7 @@ def _created(username: str, carrier: Carrier, facts: RequestFacts) -> Iterator[S
 
 
 def _changed(name: str, carrier: Carrier, facts: RequestFacts) -> Iterator[Step]:
-    """Yield the step that updates the attributes that a Change updates."""
+    """Yield the step that updates the carrier's `changed_attributes`, if it has any."""
     if carrier.changed_attributes:
         attributes = _attributes(carrier, carrier.changed_attributes, facts, name)
         yield Step(StepVerb.CHANGE, name, attributes=attributes)
@@ -101,7 +101,7 @@ def _attributes(
 
 
 def _removed(request: AccessRequestDetail, carrier: Carrier, facts: RequestFacts) -> list[Step]:
-    """Remove the listed access, or disable or delete the account if the request removes all of its access."""
+    """Return the steps that remove the listed access; if that is all access, disable or delete the account instead."""
     name = request.target.name
     if not _takes_all(request, facts):
         return _memberships(request, name, facts, _TAKES)
@@ -139,14 +139,14 @@ def _membership(privilege: Privilege, name: str, facts: RequestFacts) -> Step | 
         if privilege.approved_access == privilege.initial_access:
             return None
         words = " ".join(filter(None, _key(privilege)))
-        raise Inexpressible(f"{words} is not a group, so a carrier cannot give or take it")
+        raise Inexpressible(f"{words} is not a group, so a carrier cannot grant or remove it")
     match privilege.approved_access:
         case Access.GRANT:
             return Step(StepVerb.ADD_MEMBER, name, group)
         case Access.NONE:
             return Step(StepVerb.REMOVE_MEMBER, name, group)
         case Access.UNRESTRICTED | Access.DENY | Access.MODIFY:
-            raise Inexpressible(f"a carrier cannot give the access {privilege.approved_access} to the group {group}")
+            raise Inexpressible(f"a carrier cannot grant the access {privilege.approved_access} to the group {group}")
 
 
 def _is_membership(privilege: Privilege, facts: RequestFacts) -> bool:

@@ -68,7 +68,7 @@ async def by_application(db: Db, ids: Iterable[UUID]) -> dict[UUID, Carrier]:
 
 
 async def applications_with_work(db: Db, now: datetime) -> list[UUID]:
-    """List the applications with requests that are due or that an import must verify."""
+    """Return the applications with requests that are due or that an import must verify."""
     rows = await fetch_rows(
         db,
         f"""SELECT DISTINCT c.application_id FROM {_DUE}
@@ -159,7 +159,7 @@ async def unfinished_steps(db: Db, request_id: UUID) -> list[RecordedStep]:
 
 
 async def obstacle(db: Db, request_id: UUID, account: str) -> str | None:
-    """Return why a person must take over: the request was assigned to one, or the account is not the person's."""
+    """Return why a person must take over: the request was assigned to a person, or the account is someone else's."""
     ((assignee, is_anothers),) = await fetch_rows(
         db,
         """SELECT CASE WHEN r.assignee_id IS DISTINCT FROM k.assignee_id THEN r.assignee_name END,
@@ -186,7 +186,7 @@ async def unfinished_requests(db: Db, application_id: UUID) -> list[UUID]:
 
 
 async def removals_since(db: Db, application_id: UUID, since: datetime) -> int:
-    """Count the removals that were sent since then or are planned."""
+    """Return how many removals were sent since this time or are planned."""
     count: int = await fetch_value(
         db,
         """SELECT count(*) FROM carrier_steps s JOIN carried_requests k USING (request_id)
@@ -257,7 +257,7 @@ async def get(db: Db, application_id: UUID, config: Config, now: datetime) -> Ca
 
 
 async def _requests_in(db: Db, application_id: UUID, state: CarriedState) -> list[CarriedItem]:
-    """List the most recent open requests in this state."""
+    """Return the most recent open requests in this state."""
     rows = await fetch_rows(
         db,
         """SELECT r.id, r.number, r.action, r.target_name, k.reason, k.changed_on, k.next_on
@@ -352,7 +352,7 @@ async def open_requests(db: Db, application_id: UUID) -> list[AccessRequestDetai
 
 
 async def request_of(db: Db, application_id: UUID, request_id: UUID) -> AccessRequestDetail:
-    """Return a request; raise NotFound if it is not of this application."""
+    """Return a request; raise NotFound if it belongs to another application."""
     request = await access_requests.get(db, request_id)
     if request.target.application.id != application_id:
         raise NotFound("AccessRequest", request_id)

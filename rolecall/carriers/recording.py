@@ -91,7 +91,7 @@ async def _require_due(db: Db, carrier: Carrier, request_id: UUID, now: datetime
 
 
 def _require_free(request: AccessRequestDetail, known: CarriedRequest | None) -> None:
-    """Leave a request to people if it is assigned to one, or if the carrier carried it out and it was reopened."""
+    """Raise if a person must handle the request: it is assigned to one, or it was carried out and then reopened."""
     if known and known.state == CarriedState.DONE:
         raise Inexpressible("it was carried out and then reopened, so a person must find out why")
     if request.assignee:
@@ -102,7 +102,7 @@ async def take_up_again(db: Db, request_id: UUID, opened_on: datetime, now: date
     """Start a request again, even if it is assigned to a person or was carried out before."""
     known = await queries.carried(db, request_id)
     if known and known.opened_on == opened_on and known.state in (CarriedState.WAITING, CarriedState.HELD):
-        raise Conflict(f"The carrier has this request already; it is {known.state}")
+        raise Conflict(f"The carrier already has this request, in state {known.state}")
     await _take_up(db, request_id, opened_on, now)
 
 
@@ -210,7 +210,7 @@ async def begin_step(
 
 
 async def end_step(db: Db, request_id: UUID, recorded: RecordedStep, answer: str, now: datetime) -> None:
-    """Record the result of a step, once."""
+    """Record the result of a step, unless it is already recorded."""
     done = await execute(
         db,
         """UPDATE carrier_steps SET state = 'Done', answer = %(answer)s

@@ -1,4 +1,4 @@
-"""Read what planning needs to know about a request."""
+"""Read the facts from which the steps of a request are planned."""
 
 from uuid import UUID
 
@@ -12,7 +12,7 @@ from rolecall.settings.policy import RequestAction
 
 
 async def request_facts(db: Db, request: AccessRequestDetail) -> RequestFacts:
-    """Read the facts that planning needs about the person, the account and the groups of a request."""
+    """Return the facts that planning needs about the person, the account and the groups of a request."""
     identity = request.target.affected_identity
     return RequestFacts(
         await _person(db, identity.id, request.target.name) if identity else {},
@@ -32,7 +32,7 @@ async def _person(db: Db, id: UUID, target_name: str) -> dict[str, str]:
 
 
 async def _account(db: Db, request: AccessRequestDetail) -> KnownAccount | None:
-    """Find the account by its name; for an Add, find otherwise another account of the person."""
+    """Return the account with the name in the request. For an Add without one, return another account of the person."""
     identity = request.target.affected_identity
     rows = await fetch_rows(
         db,

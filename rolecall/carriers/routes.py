@@ -16,7 +16,7 @@ _TAGS = ("Administration",)
 
 @operation("GET", "/{id:str}/carrier", scope=Scope.CONFIG_MANAGE, tags=_TAGS)
 async def get_carrier(db: Db, id: str, config: Config, now: datetime) -> CarrierDetail:
-    """Get the carrier of an application, its last steps and the requests that its brake holds. It shows no secret."""
+    """Get the carrier of an application, its last steps and the requests that its brake holds, without the secret."""
     return await queries.get(db, known_guid("Application", id), config, now)
 
 
@@ -39,7 +39,7 @@ async def delete_carrier(db: Db, id: str, now: datetime) -> None:
 
 @operation("POST", "/{id:str}/carrier/preview", scope=Scope.CONFIG_MANAGE, body=CarriedRequestBody, tags=_TAGS)
 async def preview_carrier(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> CarrierPreview:
-    """Show the steps that the carrier would send for a request. Needs `access-requests:read` as well.
+    """Preview the steps that the carrier would send for a request. Needs `access-requests:read` as well.
 
     Nothing is sent or stored.
     """

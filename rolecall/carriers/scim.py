@@ -85,7 +85,7 @@ class ScimTarget:
         require_own(step, was_sent=was_sent)
         if not all(str(value_at(user, name)) == value for name, value in step.attributes.items()):
             raise CannotCarryOut(f"the account {step.account} exists with other attributes; it may be another person's")
-        return "it existed already, with these attributes"
+        return "it already existed, with these attributes"
 
     def _new_user(self, step: Step) -> Resource:
         made: Resource = {"schemas": [_USER], "active": True}
@@ -104,7 +104,7 @@ class ScimTarget:
     async def _set_active(self, user: Resource, *, active: bool) -> str:
         state = "enabled" if active else "disabled"
         if user.get("active", True) is active:
-            return f"it was {state} already"
+            return f"it was already {state}"
         await self._patch(self._users / user["id"], [{"op": "replace", "path": "active", "value": active}])
         return state
 
@@ -120,7 +120,7 @@ class ScimTarget:
         if group is None:
             raise CannotCarryOut(f"the server has no group {step.group}")
         if user["id"] in await self._members(group):
-            return "it was a member already"
+            return "it was already a member"
         member = {"value": user["id"], "display": step.account}
         await self._patch(self._groups / group["id"], [{"op": "add", "path": "members", "value": [member]}])
         return "added"
@@ -135,7 +135,7 @@ class ScimTarget:
         if user["id"] in members:
             _require_success(answer)
             return "removed"
-        # Remove an unlisted member too, because many servers do not list all members, and it would keep the access.
+        # Remove the member even if it is not listed: many servers do not list all members.
         if not members and not _says_no_target(answer):
             _require_success(answer)
         return "it was not listed as a member; removed anyway" if answer.status < 300 else "it was not a member"

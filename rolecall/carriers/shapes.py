@@ -168,7 +168,7 @@ class CarrierDefinition(PeerBody):
 
 
 class CarrierBody(CarrierDefinition):
-    """The carrier of an application. `secret` is stored encrypted and never shown; with it `secretRef` is `sealed`."""
+    """The carrier of an application. `secret` is stored encrypted and never shown; `secretRef` is then `sealed`."""
 
     secret: Secret | None = None
 

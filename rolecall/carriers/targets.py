@@ -12,7 +12,7 @@ from rolecall.sources.kinds import place_of
 from rolecall.sources.model import SourceAccess
 from rolecall.sources.secrets import find_secret
 
-# How long the client waits in total at the request of the server; a longer wait postpones the request.
+# The longest total wait that the server may ask for; a longer one postpones the request.
 _PATIENCE_SECONDS = 30.0
 _CONNECT = {CarrierKind.SCIM: scim.connect, CarrierKind.LDAP: ldap.connect}
 

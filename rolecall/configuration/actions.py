@@ -51,7 +51,7 @@ _SCOPES = {
 
 
 async def plan_configuration(db: Db, caller: Caller, raw: Json, facts: Facts, config: Config) -> ConfigurationChanges:
-    """Return what applying would change, and roll back (dry run)."""
+    """Return what applying the configuration would change, and roll back (dry run)."""
     changes = ConfigurationChanges([])
     async with db.transaction() as tried:
         changes = await apply_configuration(db, caller, raw, facts, config)
@@ -130,7 +130,7 @@ class _Applying:
         self._naming = Naming(db, raw, self.problems)
 
     def entries(self, section: str) -> Iterator[tuple[str, Json]]:
-        """Return the entries that have a name, with their place in the file; the others are already reported."""
+        """Yield each entry that has a name, with its place in the file; entries without a name are already reported."""
         for number, name in enumerate(names_in(self.raw, section)):
             if isinstance(name, str) and "\x00" not in name:
                 yield f"{section}.{number}", {**self.raw[section][number], "name": name}
@@ -164,7 +164,7 @@ class _Applying:
             parts = {part: given.pop(part) for part in ("source", "carrier") if part in given}
             for part in [part for part, content in parts.items() if content is None]:
                 del parts[part]
-                # Remove parts first: locations exclude a source, and an identity source cannot have a carrier.
+                # Remove parts first: an application with locations can have no source, an identity source no carrier.
                 if known:
                     await self._write_part(known, part, None)
             id = known or await applications.create_application(self.db, given, self.facts, self.caller)
@@ -225,7 +225,7 @@ class _Applying:
     async def _change_draft(self, verbs: "_DraftVerbs", id: UUID, given: Json, commit: bool) -> None:
         before = await verbs.get(self.db, id)
         if before.committed and not commit:
-            raise Invalid.on("isCommitted", f"The {verbs.what} is committed already")
+            raise Invalid.on("isCommitted", f"The {verbs.what} is already committed; set isCommitted to true")
         # Compare with the committed version, so that another person's draft is not committed with it.
         await verbs.discard(self.db, id)
         changed = await verbs.change(self.db, str(id), given, self.facts)

@@ -8,7 +8,7 @@ from rolecall.core.db import Db
 from rolecall.core.errors import Problem
 from rolecall.identities import finding
 
-# The action's field for each field of an entry that names people or records.
+# Maps a field of an entry that names people to the field of the action.
 _PEOPLE = {"owner": "ownerId", "identity": "identityId"}
 _LISTS_OF_PEOPLE = {
     "provisioners": "provisionerIds",
@@ -16,7 +16,7 @@ _LISTS_OF_PEOPLE = {
     "entitlementOwners": "entitlementOwnerIds",
     "identities": "identityIds",
 }
-# The same, with the section of the records and the word for one of them.
+# Maps a field that names records to the field of the action, the section of the records and the word for one record.
 _RECORDS = {"application": ("applicationId", "applications", "application"), "without": ("without", "duties", "duty")}
 _LISTS_OF_RECORDS = {
     "conflicts": ("conflicts", "duties", "duty"),
@@ -34,7 +34,7 @@ _ENTRY_WORDS = (
 
 
 def in_entry(place: str, field: str) -> str:
-    """Return where in the file a field of an action is."""
+    """Return the place in the file for a field of an action."""
     words = [_ENTRY_WORDS.get(word, word) for word in field.split(".")]
     return ".".join([place, *words])
 
@@ -103,7 +103,7 @@ class Naming:
         return None
 
     async def _named(self, place: str, section: str, what: str, name: object) -> str | None:
-        """Return the id of the record with this name, from this file or the table of the section."""
+        """Return the id of the record with this name, or None. Report a name that is neither stored nor in the file."""
         if not isinstance(name, str) or not self.is_sound(place):
             return None
         name = name.strip()

@@ -7,7 +7,7 @@ from rolecall.core.db import Db, fetch_rows
 
 
 async def names_of(db: Db, ids: Iterable[UUID | None]) -> dict[UUID | None, str]:
-    """Return the first of e-mail, employee ID and id that is unique."""
+    """Return a unique name for each person: the confirmed e-mail, otherwise the employee ID, otherwise the id."""
     rows = await fetch_rows(
         db,
         """SELECT i.id, coalesce(

@@ -191,7 +191,7 @@ async def rule_entries(db: Db, name: str | None = None) -> list[DutyRuleEntry]:
 
 
 async def entitlement_id(db: Db, application_id: str, entry: Json) -> UUID | None:
-    """Return the group, or the permission with its header and section, that an entry names."""
+    """Return the id of the group, or of the permission with its header and section, that an entry names."""
     found: UUID | None = await fetch_value(
         db,
         """SELECT id FROM entitlements WHERE application_id = %(application)s
@@ -209,7 +209,7 @@ async def entitlement_id(db: Db, application_id: str, entry: Json) -> UUID | Non
 
 
 async def ids_by_name(db: Db, table: str, names: Iterable[Any]) -> dict[str, UUID]:
-    """Return ids by name from a table that has names; names in drafts do not count."""
+    """Map each of these names to the id of the record with that name; names in drafts do not count."""
     alive = " AND deleted_on IS NULL" if table in ("webhooks", "reports") else ""
     rows = await fetch_rows(
         db, f"SELECT name, id FROM {table} WHERE name = ANY(%(names)s){alive}", names=[str(name) for name in names]

@@ -14,7 +14,7 @@ Names = dict[str, Any]
 
 
 async def entries(db: Db, name: str | None = None) -> list[ReviewTemplateEntry]:
-    """Return the templates by name, or the one with this name."""
+    """Return all templates in the order of their names, or only the one with this name."""
     found = await templates.named(db, name)
     reviews = [each.review for each in found]
     names = await _names(db, reviews)
@@ -26,7 +26,7 @@ async def entries(db: Db, name: str | None = None) -> list[ReviewTemplateEntry]:
     ]
 
 
-# The field of the file for each field of a review that has ids.
+# Maps a field of a review that contains ids to the field of the file.
 _FIELDS = {
     "ownerId": "owner",
     "identityId": "identity",
@@ -71,7 +71,7 @@ def _ids(part: Any) -> Iterable[str]:
 
 
 async def _names(db: Db, reviews: list[Json]) -> Names:
-    """Return the names of all people and records that reviews mention; an entitlement has a name with several parts."""
+    """Return the name for each id in these reviews; an entitlement is named by its application and further parts."""
     ids = [UUID(id) for id in _ids(reviews) if id]
     people = await names_of(db, ids)
     records = await fetch_rows(
@@ -98,9 +98,9 @@ def _access(application: str, group: str | None, *permission: str) -> Entitlemen
 
 
 async def write_template(db: Db, name: str, given: Json, facts: Facts) -> None:
-    """Create a template or change its given fields.
+    """Create a template, or change the given fields of an existing one.
 
-    `nextOn` applies only to a new one; later the worker advances it.
+    `nextOn` applies only to a new template; later the worker advances it.
     """
     found = await templates.named(db, name)
     if not found:

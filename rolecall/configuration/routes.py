@@ -27,7 +27,7 @@ async def _with_names(request: AnyRequest, config: Config) -> Carried:
 
 @operation("POST", "/plan", scope=Scope.CONFIG_MANAGE, body=ConfigurationBody, read_body=_with_names)
 async def plan_configuration(db: Db, caller: Caller, raw: Json, facts: Facts, config: Config) -> ConfigurationChanges:
-    """Show what applying a configuration would change."""
+    """Preview what applying a configuration would change."""
     return await actions.plan_configuration(db, caller, raw, facts, config)
 
 

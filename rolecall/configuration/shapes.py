@@ -198,7 +198,7 @@ class ConfigurationChanges(msgspec.Struct):
     changes: list[EntryChange]
 
 
-# Entries reuse the fields and rules of the operations' bodies, with names in place of ids.
+# Entries reuse the fields and rules of request bodies, with names in place of ids.
 class PolicyEntryBody(RuleFields):
     identity: OptionalName256 | None = None
     responder: ResponderName
@@ -312,7 +312,7 @@ class ConfigurationBody(Body):
 
 
 def unknown_fields(shape: type[BaseModel], raw: Any, path: str = "") -> Iterator[Problem]:
-    """Reject unknown fields, which the API ignores: in a file they are typing mistakes."""
+    """Yield a problem for each unknown field. The API ignores these fields, but in a file they are typing mistakes."""
     if not isinstance(raw, dict):
         return
     known = {field.alias or name: field.annotation for name, field in shape.model_fields.items()}

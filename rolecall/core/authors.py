@@ -1,7 +1,7 @@
 """Record who writes a transaction and why.
 
-Every writing transaction is signed with an `Author`; the triggers of `schema/audit.sql` copy it into the audit entry of
-each change, and `written_on()` takes the transaction's time from it.
+Every transaction that writes is signed with an `Author`; the triggers of `schema/audit.sql` copy it into the audit
+entry of each change, and `written_on()` takes the transaction's time from it.
 """
 
 import getpass
@@ -43,7 +43,7 @@ class Author(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
 
 
 def by(kind: AuthorKind, caller: Caller, action: str, now: datetime, correlation_id: str) -> Author:
-    """Name the author; `action` is the operation's name, shown in words (`create_token`: `Create token`)."""
+    """Return the author; the operation's name is stored in words (`create_token` as `Create token`)."""
     writer = Writer(None, AuthorKind.ANYONE, "") if caller is NOBODY else Writer(caller.id, kind, caller.name)
     return Author(caller=writer, action=in_words(action), created_date=now, correlation_id=correlation_id)
 
@@ -56,7 +56,7 @@ def by_system(action: str, now: datetime, *, bulk: bool = False) -> Author:
 
 
 def by_command_line(command: str, now: datetime) -> Author:
-    """Name the operating system's user as the author."""
+    """Return the operating system's user as the author."""
     writer = Writer(None, AuthorKind.COMMAND_LINE, _user())
     return Author(caller=writer, action=command, created_date=now, correlation_id=secrets.token_hex(16))
 
@@ -92,14 +92,14 @@ _ENCODE = msgspec.json.Encoder().encode
 async def wait_to_revoke(db: Db) -> None:
     """Serialize transactions that revoke tokens, roles or sessions, to avoid deadlocks.
 
-    Each of them holds a lock on its own token or session and waits for the one it revokes.
+    Each such transaction holds a lock on the caller's own token or session and waits for the lock on the revoked one.
     """
     await execute(db, "SELECT pg_advisory_xact_lock(hashtext('revocation'), 0)")
 
 
 @asynccontextmanager
 async def written_by(db: Db, name: str, author: Author) -> AsyncIterator[None]:
-    """Run a transaction as this author; `name` names its fault points."""
+    """Run a transaction as this author; `name` is the prefix of its fault points."""
     async with transaction(db, name):
         await sign(db, author)
         yield

@@ -15,14 +15,14 @@ from rolecall.core.ids import known_guid
 
 K = TypeVar("K")
 V = TypeVar("V")
-# A query that returns the existing records of these ids, by id.
+# A query that returns the records that exist among these ids, keyed by id.
 Find = Callable[[Db, list[UUID]], Awaitable[dict[UUID, V]]]
 
 _PATIENCE_SECONDS = 0.25
 
 
 class BatchedLookup(Generic[K, V]):
-    """Batch lookups. One that arrives during a query joins the next batch: the running query may miss its row."""
+    """Batch lookups. A lookup that arrives during a query joins the next batch: the running query may miss its row."""
 
     def __init__(self, query: Callable[[set[K]], Awaitable[V]]) -> None:
         self._query = query
@@ -52,7 +52,7 @@ async def get_one(db: Db, kind: str, find: Find[V], id: str | UUID) -> V:
 
 
 async def get_batched(pool: Pool, kind: str, find: Find[V], id: str) -> V:
-    """Get one record in a batch with concurrent lookups."""
+    """Return one record, looked up in one query with concurrent lookups."""
     guid = known_guid(kind, id)
     lookup: BatchedLookup[UUID, dict[UUID, V]] | None = pool.lookups.get(find)
     if lookup is None:
@@ -61,7 +61,7 @@ async def get_batched(pool: Pool, kind: str, find: Find[V], id: str) -> V:
 
 
 async def _look_up(pool: Pool, find: Find[V], ids: set[UUID]) -> dict[UUID, V]:
-    # Not `pool.connection()`: there is no transaction to end.
+    # Do not use `pool.connection()`: there is no transaction to end.
     db = await pool.getconn()
     try:
         return await find(db, list(ids))

@@ -39,7 +39,7 @@ class Caller(msgspec.Struct, frozen=True):
     `is_limited`: the person sees only records that concern them (`identities/authority.py`).
     `stands_in_for`: the people for whom the person currently responds, each with the type of response.
     `refused_scopes`: scopes of the token that its owner may no longer use.
-    `own_scopes`: what everyone may do with records that concern them, and this person's role does not allow on others.
+    `own_scopes`: scopes that everyone has for records that concern them; scopes of the person's role are left out.
     """
 
     id: UUID
@@ -56,7 +56,7 @@ class Caller(msgspec.Struct, frozen=True):
             raise Forbidden(scope, is_lost_by_owner=scope in self.refused_scopes)
 
 
-# The caller of background work: the tick, an import.
+# The caller of background work, such as the tick or an import.
 SYSTEM = Caller(UUID(int=0), "System", frozenset())
-# The caller where no token is needed.
+# The caller of operations that need no token.
 NOBODY = Caller(UUID(int=0), "", frozenset())

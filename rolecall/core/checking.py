@@ -34,7 +34,7 @@ from rolecall.core.errors import Invalid, Problem
 from rolecall.core.text import CONTROL, INVISIBLE, fold, has_control, is_blank
 
 Json = dict[str, Any]
-# Resolved addresses by host name.
+# The resolved addresses of each host name.
 Addresses = Mapping[str, Sequence[str]]
 
 
@@ -69,7 +69,7 @@ B = TypeVar("B", bound=BaseModel)
 
 
 def check(model: type[B], raw: Json, facts: Facts, also: Iterable[Problem] = ()) -> B:
-    """Validate `raw`; report the problems in `also` in the same response."""
+    """Return the validated body; raise Invalid with its problems and those in `also`."""
     problems = list(also)
     try:
         body = model.model_validate(_as_meant(raw), context=facts)
@@ -100,7 +100,7 @@ def valid_fields(model: type[BaseModel], raw: Json, facts: Facts) -> dict[str, A
 
 
 def valid_entries(model: type[B], entries: object, facts: Facts, *, most: int) -> dict[int, B]:
-    """Return the valid entries of a list by index, reading no more than `most` entries."""
+    """Return the valid entries among the first `most` of a list, keyed by index."""
     found = {}
     for place, entry in enumerate(_as_meant(entries[:most]) if isinstance(entries, list) else ()):
         with suppress(ValidationError):
@@ -112,14 +112,14 @@ _CLOCKS_DIFFER = timedelta(minutes=5)
 
 
 def require_past(field: str, moment: datetime, now: datetime) -> datetime:
-    """Reject a time in the future, with a small tolerance for clock skew."""
+    """Return the time; reject one in the future, with a small tolerance for clock skew."""
     if moment > now + _CLOCKS_DIFFER:
         raise Invalid.on(field, f"{human_name([field])} must not be in the future")
     return moment
 
 
 def mentioned_ids(raw: Any) -> list[UUID]:
-    """Collect every GUID in the body: the records it may refer to."""
+    """Return every GUID in the body: each may be the id of a record."""
     match raw:
         case dict():
             return [id for value in raw.values() for id in mentioned_ids(value)]
@@ -130,7 +130,7 @@ def mentioned_ids(raw: Any) -> list[UUID]:
 
 
 def broken(message: str) -> PydanticCustomError:
-    """Create a validation error with exactly this message."""
+    """Return a validation error with exactly this message."""
     return PydanticCustomError("rule", "{message}", {"message": message})
 
 
@@ -205,7 +205,7 @@ def _absent_if_blank(value: object) -> object:
 
 
 def one_of(kind: Iterable[StrEnum]) -> BeforeValidator:
-    """Accept a value of an enum, or of a subset, ignoring case and spaces."""
+    """Return a validator that accepts these values of an enum, ignoring case and spaces."""
     words = {fold(member.value): member for member in kind}
 
     def read(value: object) -> object:
@@ -232,7 +232,7 @@ Name = Annotated[str, _CONTROL_FREE, BeforeValidator(_required, json_schema_inpu
 OptionalName = Annotated[str, _CONTROL_FREE, BeforeValidator(_not_blank, json_schema_input_type=_A_NAME)]
 # An optional id, date, enum value or comment: "" counts as absent, and the default applies.
 Maybe = Annotated[_T, BeforeValidator(_absent_if_blank)]
-# Strip white space around names, so that two names cannot differ by it alone. Longer texts stay unchanged.
+# Strip white space around names, so that two names cannot differ only in it. Longer texts stay unchanged.
 STRIPPED = BeforeValidator(_strip)
 Text100 = Annotated[Text, STRIPPED, Field(max_length=100)]
 Text128 = Annotated[Text, STRIPPED, Field(max_length=128)]
@@ -261,7 +261,7 @@ def _as_meant(value: Any) -> Any:
 
 
 def _plain(limit: float) -> float:
-    """Format a limit of 100.0 as 100."""
+    """Return a limit of 100.0 as 100."""
     return int(limit) if limit == int(limit) else limit
 
 

@@ -39,7 +39,7 @@ def stop_at(moment: datetime) -> None:
 
 
 def traveled() -> timedelta:
-    """Return by how much the clock is shifted, so that child processes can shift theirs."""
+    """Return how far the clock is shifted, so that child processes can apply the same shift."""
     return _offset
 
 
@@ -49,7 +49,7 @@ def is_date(text: str) -> bool:
 
 
 def parse(text: str, zone: ZoneInfo) -> datetime:
-    """Parse a date as midnight in `zone`, or a date-time, local to `zone` without an offset.
+    """Parse a date as midnight in `zone`, or a date-time, which is in `zone` if it has no offset.
 
     Raises ValueError or OverflowError.
     """
@@ -67,7 +67,7 @@ def parse(text: str, zone: ZoneInfo) -> datetime:
 
 
 def local(moment: datetime, zone: ZoneInfo) -> datetime:
-    """Convert a stored moment to a zone, or return it unchanged at the end of the calendar, where that overflows."""
+    """Convert a stored time to a zone; return it unchanged if that overflows, as at the end of the calendar."""
     try:
         return moment.astimezone(zone)
     except OverflowError:

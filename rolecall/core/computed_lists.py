@@ -13,14 +13,14 @@ from rolecall.core.paging import PAGE_SIZE
 
 
 class ComputedPage(msgspec.Struct, frozen=True):
-    """The keys of the rows on one page, in order, and the number of all rows."""
+    """The keys of the rows on one page, in order, and the total number of rows."""
 
     keys: list[str]
     total: int
 
 
 async def fetch_computed(db: Db, name: str, rows: str, page: int, now: datetime, **params: object) -> ComputedPage:
-    """Return a page of the list `name`; `rows` selects `key` and `place`, which is the number of rows before it."""
+    """Return a page of the list `name`; the SQL in `rows` selects `key` and `place`, the number of rows before it."""
     sql = """SELECT page, total, key FROM stored_pages
              WHERE list = %(list)s AND page IN (0, %(page)s) ORDER BY page DESC"""
     given = {"list": name, "page": min(page, 2**31 - 1)}

@@ -39,7 +39,7 @@ class ConfigError(CannotRun):
 
 
 class RateLimit(msgspec.Struct, frozen=True):
-    """Requests per minute and token, for reads and for writes."""
+    """The limits of requests per minute for each token: one for reads, one for writes."""
 
     reads: int
     writes: int
@@ -141,7 +141,7 @@ def _setting(environ: Mapping[str, str], field: str) -> str | None:
 
 
 def _database_url(name: str) -> Callable[[str], str]:
-    """Reject an invalid URL without printing it: PostgreSQL's error would repeat a password with an `@` in it."""
+    """Return a parser that does not print an invalid URL: PostgreSQL's error would repeat a password with an `@`."""
 
     def read(text: str) -> str:
         try:
@@ -198,7 +198,7 @@ def _seconds(text: str) -> float:
 
 
 def _rate_limit(text: str) -> RateLimit:
-    """Parse `600` for both, or `600,60` for reads and writes."""
+    """Parse one limit for reads and writes, such as `600`, or one for each, such as `600,60`."""
     reads, _, writes = text.partition(",")
     number = _positive("RATE_LIMIT")
     return RateLimit(number(reads.strip()), number((writes or reads).strip()))
@@ -227,7 +227,7 @@ def _url(name: str, text: str) -> str:
     try:
         parts = urlsplit(text)
         fits = parts.scheme in ("http", "https") and parts.hostname and not parts.query and not parts.fragment
-        fits = fits and parts.port != 0  # An invalid port raises.
+        fits = fits and parts.port != 0  # Reading an invalid port raises.
     except ValueError:
         fits = False
     if not fits or not text.isprintable() or set(text) & set(" \\"):
@@ -236,7 +236,7 @@ def _url(name: str, text: str) -> str:
 
 
 def _issuer(text: str) -> str:
-    """Keep the issuer exactly as the provider spells it, including a trailing slash."""
+    """Return the issuer exactly as the provider spells it, including a trailing slash."""
     parts = urlsplit(_url("OIDC_ISSUER", text))
     if parts.scheme != "https" and parts.hostname not in _LOOPBACK:
         raise ConfigError(f"ROLECALL_OIDC_ISSUER: {text!r} is not an https URL")

@@ -32,12 +32,12 @@ CronLine = Annotated[Name256, AfterValidator(_a_cron_line)]
 def is_due(cron: str, fired_at: datetime | None, now: datetime, zone: ZoneInfo) -> bool:
     """Return whether a schedule is due.
 
-    One that has never fired is due now: firing it records the time from which the next one is computed.
+    A schedule that has never fired is due: firing it records the time from which its next time is computed.
     """
     due = now if fired_at is None else next(CronSim(cron, fired_at.astimezone(zone)), None)
     return due is not None and due <= now
 
 
 def next_time(cron: str, now: datetime, zone: ZoneInfo) -> datetime | None:
-    """Return when the schedule fires next."""
+    """Return when the schedule fires next; None if never."""
     return next(CronSim(cron, now.astimezone(zone)), None)

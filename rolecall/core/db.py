@@ -59,13 +59,13 @@ def session_options(base_url: str, **more: str) -> str:
 
 
 def reachable(url: str) -> str:
-    """Complete a database URL with timeouts, unless it has its own."""
+    """Return the database URL with timeouts added, unless it has its own."""
     given = conninfo_to_dict(url)
     return make_conninfo(url, **{name: value for name, value in _NOTICE_LOSS.items() if name not in given})
 
 
 def connecting(config: Config, **settings: str) -> dict[str, Any]:
-    """Return the arguments of a connection with session settings; a pooler may forbid prepared statements."""
+    """Return the arguments for a connection. Prepared statements can be turned off, as a pooler may forbid them."""
     options = session_options(config.base_url, **settings)
     return {"autocommit": True, "options": options, "prepare_threshold": 1 if config.prepared_statements else None}
 
@@ -73,7 +73,7 @@ def connecting(config: Config, **settings: str) -> dict[str, Any]:
 class Pool(AsyncConnectionPool[Db]):
     @cached_property
     def lookups(self) -> dict[Any, Any]:
-        """Return the batched lookups of this pool (`batching.py`), by query function."""
+        """Return the batched lookups of this pool (`batching.py`), keyed by query function."""
         return {}
 
 
@@ -111,7 +111,7 @@ async def _check_settings(base_url: str, db: Db) -> None:
 
 
 async def _is_open(db: Db) -> None:
-    """Detect a closed connection without a round trip: input on an idle socket means the server hung up."""
+    """Raise if the connection is closed. This needs no round trip: input on an idle socket means the server hung up."""
     socket = select.poll()
     socket.register(db.pgconn.socket, select.POLLIN)
     if socket.poll(0):
@@ -131,7 +131,7 @@ async def transaction(db: Db, name: str) -> AsyncGenerator[None]:
 # Bounded, because some statements contain an import number.
 @lru_cache(maxsize=1024)
 def struct_row(struct: type[T], sql: str) -> Callable[[AsyncCursor[Any]], Callable[[Sequence[Any]], T]]:
-    """Map columns to struct fields by position, and check once that their names agree."""
+    """Return a row factory that maps columns to struct fields by position and checks once that the names agree."""
     agreed = False
 
     def make(values: Sequence[Any]) -> T:
@@ -169,7 +169,7 @@ async def fetch_rows(db: Db, sql: str, **params: object) -> list[TupleRow]:
 
 
 async def stream_rows(db: Db, sql: str, **params: object) -> AsyncGenerator[TupleRow]:
-    """Stream any number of rows from one snapshot."""
+    """Yield any number of rows from one snapshot, without keeping them all in memory."""
     # libpq 17 and newer can fetch in chunks.
     size = _AT_ONCE if capabilities.has_stream_chunked() else 1
     async with db.cursor(binary=True) as cursor:
@@ -198,7 +198,7 @@ def json_rows(select: str) -> str:
 
 
 async def insert_rows(db: Db, table: str, rows: Sequence[dict[str, Any]]) -> None:
-    """Insert rows of the same columns in order, with one statement, so that statement triggers fire once."""
+    """Insert rows with the same columns, in order and in one statement, so that statement triggers fire once."""
     if not rows:
         return
     columns = ", ".join(rows[0])

@@ -1,7 +1,7 @@
-"""Write records that are drafted and then committed, such as access models and rules of separation of duties.
+"""Write records that are drafted and then committed, such as access models and rules for the separation of duties.
 
-Their tables share the columns `draft` and `definition` (JSON), `version`, `name_key`, `created_at` and `changed_at`. A
-second table has one row for each committed version.
+The tables of such records share the columns `draft` and `definition` (JSON), `version`, `name_key`, `created_at` and
+`changed_at`. A second table has one row for each committed version.
 """
 
 from datetime import datetime

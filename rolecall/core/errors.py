@@ -1,6 +1,11 @@
-"""Errors, raised where they are detected and turned into responses in `web/errors.py`."""
+"""Define the errors that callers see; `web/errors.py` converts them to responses."""
+
+import re
 
 import msgspec
+
+# The specification spells these names in one word; others are shown in words ("Review item").
+_ONE_WORD = frozenset({"AccessRequest", "ApplicationImport", "PersonnelEvent"})
 
 
 class Problem(msgspec.Struct, frozen=True):
@@ -9,7 +14,7 @@ class Problem(msgspec.Struct, frozen=True):
 
 
 class CannotRun(Exception):
-    """The process cannot run here; the message tells the operator why in one line."""
+    """The process cannot run; the message tells the operator why in one line."""
 
 
 class RolecallError(Exception):
@@ -28,7 +33,8 @@ class Invalid(RolecallError):
 
 class NotFound(RolecallError):
     def __init__(self, resource: str, id: object) -> None:
-        super().__init__(f"{resource} with id {id} not found")
+        words = re.sub("(?<=[a-z])[A-Z]", lambda capital: f" {capital[0].lower()}", resource)
+        super().__init__(f"{resource if resource in _ONE_WORD else words} with id {id} not found")
         self.resource = resource
 
 

@@ -99,10 +99,10 @@ async def check_size(db: Db, whole: Whole[Any], format: Format) -> None:
 async def write(
     db: Db, whole: Whole[Any], plan: Plan, outcome: Outcome, by: str, now: datetime
 ) -> AsyncGenerator[bytes]:
-    """Yield the file piece by piece, and count it in `outcome`."""
+    """Yield the file piece by piece; record rows, bytes and digest in `outcome`."""
     digest = hashlib.sha256()
     outcome.no_data_before = whole.no_data_before
-    # Writing uses CPU time, so it runs in a thread; a single one, so that closing waits for a running write.
+    # Write in a thread, because writing uses CPU time; use only one, so that closing waits for a running write.
     thread = ThreadPoolExecutor(1, "export")
     run = partial(asyncio.get_running_loop().run_in_executor, thread)
 

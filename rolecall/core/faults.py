@@ -1,7 +1,7 @@
 """Fault injection: named points around each commit, fsync and send at which tests make a process die.
 
-A file with the point's name in the folder `ROLECALL_FAULTS` arms it; the process that reaches it removes the file and
-dies. Without that variable a point does nothing.
+A file with the name of a point in the folder `ROLECALL_FAULTS` arms the point; the process that reaches it removes the
+file and dies. Without that variable a point does nothing.
 """
 
 import os

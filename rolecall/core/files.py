@@ -40,7 +40,7 @@ _LIBRARY_ERRORS = {
     "paramiko.ssh_exception": "SSHException",
     "requests.exceptions": "RequestException",
 }
-# The outcome of the commit is unknown.
+# After these errors it is unknown whether the transaction was committed.
 _OUTCOME_UNKNOWN = (OperationalError, InterfaceError, CancelledError)
 
 
@@ -64,7 +64,7 @@ def file_system(url: str) -> tuple[Any, str]:
     from fsspec.core import url_to_fs
 
     files, root = url_to_fs(url)
-    # It is shared by the whole process, and would remember what it listed: sizes and times of files replaced since.
+    # fsspec shares a file system within the process and caches sizes and times of files that may be replaced later.
     files.invalidate_cache()
     return files, str(root).rstrip("/")
 
@@ -115,7 +115,7 @@ class Store(msgspec.Struct, frozen=True):
                     files.rm_file(f"{root}/{location}")
 
     def sweepable(self, now: datetime) -> list[str]:
-        """Return the locations stored two to eight days ago: no open transaction can still add a reference to one."""
+        """Return the locations of files stored two to eight days ago, which no open transaction can still reference."""
         days = [f"{now - timedelta(days=n):%Y/%m/%d}" for n in range(2, 9)]
         return [f"{day}/{name}" for day in days for name in self._names(day)]
 
@@ -135,7 +135,7 @@ class Store(msgspec.Struct, frozen=True):
 
     @contextmanager
     def _shared(self) -> Iterator[tuple[Any, str]]:
-        """Give the file system and the path in it; raise `StoreUnreachable` if it fails."""
+        """Yield the file system and the path in it; raise `StoreUnreachable` if it fails."""
         assert self.url
         try:
             yield file_system(self.url)
@@ -211,7 +211,7 @@ class UploadedFile(msgspec.Struct):
         self.path.unlink(missing_ok=True)
         if self.place is not None:
             store, location = self.place
-            # If the store fails, a sweep removes it later.
+            # If the store fails, a sweep removes the file later.
             with suppress(StoreUnreachable):
                 store.remove(location)
 

@@ -44,7 +44,7 @@ REFUSED = "URL must not point to a private, local or other special address"
 
 
 def is_allowed(address: str, allowed: Iterable[Network]) -> bool:
-    """Return whether the address is in ROLECALL_WEBHOOK_ALLOW."""
+    """Return whether the address is in one of the allowed networks."""
     plain = _plain(address)
     return any(plain.version == network.version and plain in network for network in allowed)
 
@@ -59,7 +59,7 @@ def is_refused(address: str, allowed: Iterable[Network]) -> bool:
 
 
 def _plain(address: str) -> Address:
-    """Strip the zone and unwrap an IPv4-mapped IPv6 address."""
+    """Parse an address without its zone; unwrap an IPv4-mapped IPv6 address."""
     found = ip_address(address.partition("%")[0])
     return (found.ipv4_mapped or found) if isinstance(found, IPv6Address) else found
 
@@ -78,7 +78,7 @@ def parse(text: str) -> URL | None:
 
 
 def is_host(host: str) -> bool:
-    """Accept a name or a plain address. A host that ends in digits must be an address: some parsers read it as one."""
+    """Return whether a host is a name or an address. A name must not end in digits: some parsers misread it."""
     if ":" in host:
         return "%" not in host
     last = host.rstrip(".").rpartition(".")[2]
@@ -88,7 +88,7 @@ def is_host(host: str) -> bool:
 
 
 async def looked_up(texts: Iterable[object]) -> Addresses:
-    """Resolve the hosts of URLs. DNS can take seconds, so call this before opening a transaction."""
+    """Return the addresses of the hosts of URLs. DNS can take seconds, so call this before opening a transaction."""
     urls = [url for text in texts if isinstance(text, str) and (url := parse(text))]
     hosts = {url.raw_host or "" for url in urls}
     return dict(zip(hosts, await asyncio.gather(*map(_addresses, hosts)), strict=True))
@@ -121,7 +121,7 @@ def _is_local(host: str) -> bool:
 
 
 async def _addresses(host: str) -> list[str]:
-    """Resolve the host; return nothing when the lookup fails."""
+    """Return the addresses of the host; none if the lookup fails."""
     try:
         async with asyncio.timeout(_LOOKUP_TAKES):
             found = await look_up(host.rstrip("."))
@@ -133,7 +133,7 @@ async def _addresses(host: str) -> list[str]:
 async def look_up(
     host: str, family: int = socket.AF_UNSPEC, executor: Executor | None = None
 ) -> list[tuple[socket.AddressFamily, str]]:
-    """Use the system resolver, so that every spelling of an address it accepts is checked too."""
+    """Resolve a host with the system resolver, so that every spelling of an address that it accepts is checked too."""
     loop = asyncio.get_running_loop()
     infos = await loop.run_in_executor(
         executor, lambda: socket.getaddrinfo(host, None, socket.AddressFamily(family), socket.SOCK_STREAM)

@@ -1,7 +1,7 @@
-"""Messages in flight and their results, for the senders of webhooks and notifications.
+"""Track messages in flight and their results, for the senders of webhooks and notifications.
 
-Results that arrive while a turn commits are recorded together in the next turn: under load one transaction serves many
-messages.
+A sender works in turns, each with one transaction. Results that arrive while a turn commits are recorded together in
+the next turn, so that under load one transaction serves many messages.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ class InFlight(Generic[Result]):
     def __init__(self, wake: Callable[[], None], gather_seconds: float = 0) -> None:
         """Start with nothing in flight.
 
-        `wake` requests a turn; while other messages are in flight, it is called `gather_seconds` after a result.
+        `wake` requests a turn. It is called after a result, `gather_seconds` later if other messages are in flight.
         """
         self._wake, self._gather_seconds = wake, gather_seconds
         self._tasks: set[asyncio.Task[None]] = set()
@@ -63,7 +63,7 @@ class InFlight(Generic[Result]):
             await asyncio.wait(self._tasks)
 
     def set_alarm(self, due: datetime | None) -> None:
-        """Wake at the next due time, which may be between two ticks."""
+        """Request a turn at the next due time, which may be between two ticks."""
         self._alarm.set(due)
 
     def close(self) -> None:

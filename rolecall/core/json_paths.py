@@ -10,7 +10,7 @@ _STEP = re.compile(r"(.*?)((?:\[[^\]]*\])*)")
 
 
 def flattened(record: Record, prefix: str = "", depth: int = _DEEPEST) -> Iterator[tuple[str, object]]:
-    """Yield nested objects as dotted names; lists, and what is nested deeper than `depth`, stay as they are."""
+    """Yield each value with its dotted name. Lists, and objects nested deeper than `depth`, stay whole."""
     for name, value in record.items():
         if isinstance(value, dict) and value and depth:
             yield from flattened(value, f"{prefix}{name}.", depth - 1)
@@ -19,7 +19,7 @@ def flattened(record: Record, prefix: str = "", depth: int = _DEEPEST) -> Iterat
 
 
 def value_at(value: object, path: str) -> object:
-    """Follow a path such as `name.givenName`, `emails[type=work].value`, `emails[0].value` or `groups[].name`."""
+    """Return the value at a path: `name.givenName`, `emails[type=work].value`, `emails[0].value` or `groups[].name`."""
     if not path:
         return value
     if isinstance(value, dict) and path in value:

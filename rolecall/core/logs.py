@@ -47,7 +47,7 @@ def _json_line(fields: dict[str, Any]) -> str:
 
 
 def _text_line(fields: dict[str, Any]) -> str:
-    """Write a request as structlog's console renderer does."""
+    """Return the line of a request as structlog's console renderer would write it."""
     shown = " ".join(f"{key}={_quoted(_shown(fields[key]))}" for key in sorted(fields))
     return f"{datetime.now(UTC).isoformat()[:-6]}Z [info     ] request {shown}"
 
@@ -112,7 +112,7 @@ def _shown(value: object) -> object:
 
 
 def _encode(event: Any, **_: Any) -> str:
-    """Escape control characters and Unicode line separators that JSON leaves as they are."""
+    """Return the event as JSON; escape control characters and line separators that JSON leaves unchanged."""
     try:
         text = _ENCODER.encode(event).decode()
     except UnicodeEncodeError:  # a lone surrogate, for example in a file name

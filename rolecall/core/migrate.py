@@ -21,8 +21,8 @@ FOLDER = Path(__file__).parent.parent / "migrations"
 # The schema to which a restore moves the old data until the new data is complete.
 ASIDE = "rolecall_replaced"
 INTERRUPTED = (
-    "a restore is running or was interrupted; if none is running, repeat it,"
-    " or run `rolecall migrate` to return to the data from before it"
+    "a restore is running or was interrupted; if none is running, repeat the restore,"
+    " or run `rolecall migrate` to return to the earlier data"
 )
 _LOCK = int.from_bytes(b"rolecall", "big") >> 1
 # Look for the tables instead of creating them, so that reading needs no privilege to create.
@@ -34,20 +34,20 @@ _READ = {
 
 
 class Applied(msgspec.Struct, frozen=True):
-    """The migrations and schema files applied to a database: their digests by name, and the files' version."""
+    """The digests of the migrations and schema files applied to a database, and the version of the schema files."""
 
     migrations: dict[str, str]
     schema: dict[str, str]
     version: list[int]
 
     def ahead(self) -> list[str]:
-        """Return what a newer program applied and this one does not know."""
+        """Return the names of migrations and schema files that only a newer program has."""
         unknown = sorted(self.migrations.keys() - {file.name for file in _files()})
         newer = self.version > schema.VERSION
         return [*unknown, *([f"the functions of version {'.'.join(map(str, self.version))}"] if newer else [])]
 
     def behind(self) -> list[str]:
-        """Return what is still to be applied, in order. Functions of a newer program are kept."""
+        """Return the names still to be applied, in order; the schema files of a newer program are kept."""
         missing = [file.name for file in _files() if file.name not in self.migrations]
         known = schema.digests()
         changed = [name for name, digest in known.items() if self.schema.get(name) != digest]
@@ -55,7 +55,7 @@ class Applied(msgspec.Struct, frozen=True):
 
 
 def migrate(url: str) -> list[str]:
-    """Bring the database to this version; return the names of what was applied."""
+    """Bring the database to this version; return the names of the applied migrations and schema files."""
     with psycopg.connect(url, autocommit=True) as db:
         lock_migrations(db)
         return _apply(db)
@@ -73,14 +73,14 @@ async def is_current(db: Db) -> bool:
 
 
 async def differences(db: Db) -> tuple[list[str], list[str]]:
-    """Return what only this program has, and what only the database has."""
+    """Return the names that only this program has, and the names that only the database has."""
     found = await fetch_rows(db, _FOUND)
     applied = _from_rows(await fetch_rows(db, _read(found)) if found else [])
     return applied.behind(), applied.ahead()
 
 
 def check(url: str) -> None:
-    """Raise unless the database is at this version; for commands that must not create or change one."""
+    """Raise unless the database is at this version; for commands that must not create or change a database."""
     with psycopg.connect(url, autocommit=True) as db:
         if is_set_aside(db):
             raise MigrationError(INTERRUPTED)
@@ -105,7 +105,7 @@ def is_new(applied: list[str]) -> bool:
 
 
 def pending(db: psycopg.Connection) -> list[str]:
-    """Return the names of what is to be applied; raise if the database does not match this program."""
+    """Return the names still to be applied; raise if the database does not match this program."""
     applied = read_applied(db)
     for file in _files():
         if applied.migrations.get(file.name, _digest(file)) != _digest(file):

@@ -1,4 +1,4 @@
-"""Wake workers by NOTIFY when a writing transaction commits.
+"""Wake workers with NOTIFY when a transaction that creates work commits.
 
 The tables are the queue: a lost or repeated notification is harmless, because the next tick finds the work.
 """

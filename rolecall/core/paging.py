@@ -51,12 +51,12 @@ class Page(msgspec.Struct, Generic[T], rename="camel"):
         return msgspec.structs.replace(self, items=await complete(db, self.items))
 
 
-# Turns a batch of items into as many complete ones, in the same order, and writes nothing.
+# Returns the completed items in the same order, and writes nothing.
 Complete = Callable[[Db, Sequence[Any]], Awaitable[list[T]]]
 
 
 class Rows(msgspec.Struct, Generic[T], frozen=True):
-    """A query that is not run yet, how an item is built from a row, and what completes a batch of items."""
+    """A query to run later, and the functions that build an item from a row and complete a batch of items."""
 
     statement: str
     params: dict[str, Any]
@@ -71,7 +71,7 @@ class PastPage(Page[T], Generic[T], rename="camel"):
 
 
 class Whole(PastPage[T], Generic[T]):
-    """A list that is read later, part by part in batches; `EVERYTHING` returns one instead of a page."""
+    """A list to read later, part by part in batches; the page number `EVERYTHING` returns it instead of a page."""
 
     parts: list[Rows[T]] = []
 
@@ -114,7 +114,7 @@ class Listing(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
 
 
 async def fetch_listed(db: Db, listing: Listing[T], page: int, **filters: object) -> Page[T]:
-    """Fetch a page; `filters` are by column, and None means no filter."""
+    """Fetch a page; `filters` maps columns to values, and None means no filter."""
     given = {column: value for column, value in filters.items() if value is not None}
     if page == EVERYTHING:
         return whole(listing.make, _select_all(listing, frozenset(given)), **given)
@@ -235,7 +235,7 @@ _COUNTED = """
 class FrozenListing(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
     """A list that never changes, so that the start of each page is stored once.
 
-    `key` maps the columns of the order to their types. A list that can change has a `version`: SQL for a text that
+    `key` maps the columns of the sort order to their types. A list that can change has a `version`: SQL for a text that
     differs after each change.
     """
 
@@ -328,7 +328,7 @@ async def tidy_lists(db: Db) -> None:
 
 
 async def totals_by(db: Db, table: str, column: str, values: Sequence[str], **others: str) -> dict[str, int]:
-    """Return the stored total for each value of a facet, under fixed values of other facets."""
+    """Return the stored total for each value of a facet, with the given values of other facets."""
     totals = await totals_of(db, table, [{column: value, **others} for value in values])
     return dict(zip(values, totals, strict=True))
 

@@ -87,7 +87,7 @@ def is_made(data_dir: Path) -> bool:
 
 
 def revive(data_dir: Path) -> bool:
-    """Restart the folder's server if it died; return whether it had."""
+    """Restart the folder's server if it died; return whether it had died."""
     data_dir = data_dir.absolute()
     server = _Server(data_dir)
     if server.is_running():
@@ -106,7 +106,7 @@ def make_folder(folder: Path) -> None:
     except OSError as error:
         raise CannotRun(f"The data folder {folder} cannot be written: {error.strerror}") from error
     status = folder.stat()
-    # Under root, PostgreSQL runs as another user and must pass through. A sticky folder such as /tmp stays shared.
+    # Under root, PostgreSQL runs as another user, who must traverse the folder. A sticky one such as /tmp stays shared.
     most = 0o701 if os.geteuid() == 0 else 0o700
     if not status.st_mode & stat.S_ISVTX:
         _restrict(folder, status, most)
@@ -153,7 +153,7 @@ class _Server:
 
     @staticmethod
     def _socket_folder(data_dir: Path) -> Path:
-        """Use a folder next to the data, unless the path is too long for a socket or hard to quote."""
+        """Return the data folder, or a temporary one if its path is too long for a socket or contains a quote."""
         name = f"rolecall-{hashlib.sha256(str(data_dir).encode()).hexdigest()[:16]}"
         places = (data_dir / "postgres", Path(tempfile.gettempdir()) / name, Path("/tmp") / name)  # noqa: S108
         short = (place for place in places if len(str(place)) + len(_SOCKET) < _SOCKET_PATH_LIMIT)
@@ -194,7 +194,7 @@ class _Server:
         fresh.rename(self.folder)
 
     def is_running(self) -> bool:
-        """Probe the socket: the pid in postmaster.pid may belong to a zombie or to another program."""
+        """Return whether the socket responds; the pid in postmaster.pid may belong to a zombie or another program."""
         with socket.socket(socket.AF_UNIX) as probe:
             probe.setblocking(False)
             return probe.connect_ex(str(self.sockets / _SOCKET)) in (0, errno.EAGAIN)
@@ -205,11 +205,11 @@ class _Server:
             shutil.rmtree(self.sockets, ignore_errors=True)
 
     def _reap(self) -> None:
-        """Reap a dead server, which would otherwise count as running."""
+        """Delete the pid file of a dead server, which would otherwise count as running."""
         pid_file = self.folder / "postmaster.pid"
         try:
             pid = int(pid_file.read_text().split()[0])
-            # The file of a zombie can go: PostgreSQL itself detects surviving backends by their shared memory.
+            # It is safe to delete the file of a zombie: PostgreSQL detects surviving backends by their shared memory.
             if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
                 pid_file.unlink()
         except (OSError, ValueError, IndexError):
@@ -217,7 +217,7 @@ class _Server:
 
     def _give(self, folder: Path) -> None:
         status = folder.lstat()
-        # The temporary folder is world-writable: an existing entry may be a trap.
+        # The temporary folder is world-writable: another user may have created this entry.
         if folder != self.folder and (not stat.S_ISDIR(status.st_mode) or status.st_uid not in self._ours()):
             raise PostgresError(f"{folder} belongs to another user; remove it")
         if self.owner:

@@ -6,7 +6,7 @@ from rolecall.core.caller import Scope
 
 
 class Role(StrEnum):
-    """A role that an administrator assigns; it widens what relations allow."""
+    """A role that an administrator assigns; it allows more than a person's relations to records do."""
 
     ADMINISTRATOR = "Administrator"
     PEOPLE = "People"

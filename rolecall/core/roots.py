@@ -13,7 +13,7 @@ def is_plain(url: str) -> bool:
 
 
 def is_below(roots: Sequence[Path], path: Path) -> bool:
-    """Resolve the path first, so that neither `..` nor a link escapes. The roots must be resolved already."""
+    """Return whether the path is below a root. Resolve it first, so that neither `..` nor a link escapes."""
     try:
         resolved = path.resolve()
     except (OSError, RuntimeError):  # a cycle of links

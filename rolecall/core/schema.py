@@ -2,7 +2,7 @@
 
 A file is applied again when its digest differs from the one in the table `schema_files`; all that differ are applied in
 one transaction. The table also records which objects each file created, so that objects that no file creates any more
-are dropped, and which version of the program applied them, so that an older program leaves a newer one's files alone.
+are dropped, and which version of the program applied them, so that an older program does not replace newer files.
 """
 
 import hashlib
@@ -50,14 +50,14 @@ PACKAGES: tuple[str, ...] = (
     "notifications",
     "console",
 )
-# Their procedures create triggers on tables of other packages, so a change in one of them reapplies every file.
+# Files whose procedures create triggers on tables of other packages; a change in one of them reapplies every file.
 _GENERATORS = ("core", "audit")
 VERSION = [int(part) for part in re.findall(r"\d+", __version__)[:3]]
 
 _TABLE = """CREATE TABLE IF NOT EXISTS schema_files (
     name text PRIMARY KEY, sha256 text NOT NULL, version int[] NOT NULL, objects text[] NOT NULL,
     applied_at timestamptz NOT NULL DEFAULT now())"""
-# Creating or replacing an object writes its row in the catalog, so the row carries this transaction's id.
+# Creating or replacing an object writes its row in the catalog, so the row has the id of this transaction.
 _MADE = """
     SELECT o.type || ' ' || o.identity FROM (
         SELECT 'pg_proc'::regclass, oid FROM pg_proc WHERE xmin = pg_current_xact_id()::xid
@@ -65,7 +65,7 @@ _MADE = """
               WHERE xmin = pg_current_xact_id()::xid AND NOT tgisinternal
         UNION SELECT 'pg_class'::regclass, ev_class FROM pg_rewrite WHERE xmin = pg_current_xact_id()::xid
     ) AS made (class, id) CROSS JOIN LATERAL pg_identify_object(class, id, 0) AS o ORDER BY 1"""
-# Less than PostgreSQL's deadlock_timeout: in a deadlock with a running service this transaction gives way and retries.
+# Less than PostgreSQL's deadlock_timeout: in a deadlock with a running service this transaction fails and is retried.
 _LOCK_TIMEOUT = "250ms"
 _PAUSE_SECONDS = 1.0
 
@@ -132,7 +132,7 @@ def _recorded(db: psycopg.Connection) -> set[str]:
 
 
 def _drop(db: psycopg.Connection, objects: set[str]) -> None:
-    """Drop objects, dependent ones first. Without CASCADE: dropping an object still in use is an error."""
+    """Drop objects, dependent objects first. Do not use CASCADE: dropping an object still in use must fail."""
     drops = [
         f"DROP {kind} IF EXISTS {object.removeprefix(f'{kind} ')}"
         for kind in ("trigger", "view")

@@ -62,7 +62,7 @@ _ABOUT_PASSWORD_WORDS = {"set", "date", "time", "age", "lock", "locked", "lockou
 _STATES = re.compile(r"pwd.*(?:date|time|state|initial|reset|count|subentry|attempts)")
 # Words that contain one of the above by accident: a one-time password is a secret, not the time of a change.
 _OTHERS = re.compile(r"(?:one|first)time|exchange")
-# Members of an object of credentials that name the account, such as credentials.userName.
+# Fields of a credentials object that name the account, such as credentials.userName.
 _NAMING = {"username", "login", "name", "id", "type"}
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 

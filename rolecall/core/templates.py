@@ -7,7 +7,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 
 def environment(package: str, **filters: Callable[..., Any]) -> Environment:
-    """Load the templates of a package, autoescaped; an unknown name in a template is an error."""
+    """Return an autoescaping environment for the templates of a package; an unknown name in a template is an error."""
     made = Environment(
         loader=PackageLoader(package),
         autoescape=True,

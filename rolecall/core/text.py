@@ -13,7 +13,7 @@ ZERO_WIDTH = (
     r"\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U000e0000-\U000e0fff"
 )
 INVISIBLE = rf"\s{ZERO_WIDTH}"
-# Lower-case letters of other alphabets that look like Latin ones, as such or as their capitals (after Unicode's
+# Lower-case letters of other alphabets that look like Latin letters, in lower or upper case (after Unicode's
 # confusables.txt), and digits that look like letters.
 _LOOKALIKES: dict[str, str] = {
     **dict(zip("авгеёһніїјкмоԁԛԝӏрстухѕѵґ", "abreëhhiïjkmodqwlpctyxsvr", strict=True)),
@@ -23,7 +23,7 @@ _LOOKALIKES: dict[str, str] = {
 }
 # Greek capitals that look like a different Latin letter than their small forms.
 _SMALL, _CAPITAL = str.maketrans(_LOOKALIKES), str.maketrans({**_LOOKALIKES, "η": "h", "ν": "n", "υ": "y"})
-# The alphabets with such letters; `username_skeleton` in the database folds the case of these alone.
+# The alphabets with such letters; `username_skeleton` in the database ignores case only in these.
 _ALPHABETS = range(0x80, 0x590)
 _HAS_CONTROL = re.compile(f"[{CONTROL}]")
 _IS_BLANK = re.compile(rf"[{CONTROL}{INVISIBLE}]*")
@@ -62,14 +62,14 @@ def name_key(name: str) -> str:
 def skeletons(name: str) -> set[str]:
     """Return what a name looks like in lower case and in upper case; names that share a skeleton are easily confused.
 
-    Letters that look like Latin ones count as those, and dots at the end are ignored.
+    A letter that looks like a Latin letter counts as that letter, and dots at the end are ignored.
     """
     key = name_key(name)
     return {key.translate(alike).rstrip(". ") for alike in (_SMALL, _CAPITAL)}
 
 
 def skeleton_table() -> tuple[str, str]:
-    """Return the characters that `username_skeleton` in the database replaces, and what it replaces them by."""
+    """Return the characters that `username_skeleton` in the database replaces, and their replacements."""
     found = {chr(code): chr(code).casefold() for code in _ALPHABETS}
     pairs = {c: _LOOKALIKES.get(folded, folded) for c, folded in found.items() if len(folded) == 1}
     pairs |= {digit: _LOOKALIKES[digit] for digit in "01"}
@@ -78,7 +78,7 @@ def skeleton_table() -> tuple[str, str]:
 
 
 def fold(text: str) -> str:
-    """Fold case and remove spaces, for matching words that people type."""
+    """Return the text in lower case without spaces, for matching words that people type."""
     return "".join(text.split()).casefold()
 
 
@@ -98,7 +98,7 @@ def in_one_line(text: str) -> str:
 
 
 def byte_size(count: int) -> str:
-    """Write a size in the largest unit that is exact: `1 MiB`, `16 KiB`, `1,000 bytes`."""
+    """Format a size in the largest unit that is exact: `1 MiB`, `16 KiB`, `1,000 bytes`."""
     for unit, size in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
         if count >= size and count % size == 0:
             return f"{count // size:,} {unit}"

@@ -20,7 +20,7 @@ _ACCOUNTS = """SELECT number FROM accounts WHERE identity_id = %(id)s
 
 
 async def find_identity(db: Db, text: str) -> UUID:
-    """Find a person by id, employee ID, e-mail or full name, ignoring case."""
+    """Return the id of the person with this id, employee ID, e-mail or full name, ignoring case."""
     fits = await finding.meant(db, text)
     if not fits:
         raise NotFound("Identity", text)
@@ -56,7 +56,7 @@ _IMPORTS_OF_PERSON = f"""
 
 
 async def imports_in(db: Db, numbers: str, **values: object) -> list[ImportEvidence]:
-    """List the imports whose numbers a query finds, with the digests of their files."""
+    """Return the imports whose numbers a query selects, with the digests of their files."""
     rows = await fetch_rows(
         db,
         f"""SELECT i.id, i.number, a.name, i.type, i.status, i.created_by, i.build_start, i.build_end, i.metrics,

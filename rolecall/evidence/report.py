@@ -91,7 +91,7 @@ def _request(request: AccessRequestDetail) -> Row:
 
 
 def _responded(response: ReviewerResponse) -> str:
-    """Name the reviewer, and the person who responded for them."""
+    """Return the names of the reviewer and of the person who responded for them."""
     by = f" by {response.stand_in.name} as stand-in" if response.stand_in else ""
     return f"{response.reviewer.name} {response.response}{by}"
 
@@ -109,7 +109,7 @@ def _conflict(conflict: ConflictDetail) -> Row:
 
 
 def _excepted(exception: ConflictException) -> str:
-    """Describe an exception; name its approvers and the people who approved for them."""
+    """Return a description of an exception, with its approvers and the people who approved for them."""
     by = [
         each.approver.name + (f" by {each.stand_in.name} as stand-in" if each.stand_in else "")
         for each in exception.approvals

@@ -23,12 +23,12 @@ MOST_PRINTED = 2000
 
 
 async def read_report(db: Db, id: UUID, now: datetime) -> ReviewReport:
-    """Read what the printed report shows, without writing a bundle."""
+    """Return the content of the printed report, without writing a bundle."""
     return await _gather(db, id, now, None)
 
 
 async def _gather(db: Db, id: UUID, now: datetime, bundle: BundleWriter | None) -> ReviewReport:
-    """Read the review once; write each member as it is read if there is a bundle."""
+    """Read the review once and return its report; if there is a bundle, write each member as it is read."""
     review = await records.review_row(db, id)
     if review["openedOn"] is None:
         raise Conflict(NOT_OPENED)

@@ -12,7 +12,7 @@ from rolecall.evidence.shapes import ImportEvidence
 
 _PERSON = """CASE WHEN {0}.id IS NOT NULL
     THEN json_build_object('id', {0}.id, 'name', {0}.first_name || ' ' || {0}.last_name) END"""
-# One line per item. `holder` is the account, the group or the model; the digest of the population is over its id.
+# One line per item. `holder` is the account, the group or the model; the digest of the population covers its id.
 _ITEMS = f"""
     SELECT json_build_object(
         'id', i.id, 'number', i.number, 'status', i.status, 'subject', i.subject,
@@ -80,7 +80,7 @@ _RECORDS = {
         WHERE i.review_id = %(id)s GROUP BY q.id ORDER BY q.number""",
 }
 RECORDS = tuple(_RECORDS)
-# The pinned imports, and those that showed that access was gone or had returned.
+# The pinned imports, and the imports that showed that access was removed or had returned.
 _IMPORTS = """SELECT import_number FROM review_populations WHERE review_id = %(id)s
               UNION SELECT remediated_import FROM review_items WHERE review_id = %(id)s
               UNION SELECT reopened_import FROM review_items WHERE review_id = %(id)s
@@ -102,7 +102,7 @@ _REVIEW = """
         'completedOn', r.completed_on, 'canceledOn', r.canceled_on, 'digest', r.digest, 'itemCount', r.item_count,
         'decisionCount', r.decision_count, 'moveCount', r.move_count, 'closedDueOn', r.closed_due_on)
     FROM reviews r WHERE r.id = %(id)s"""
-# The equation of each application: file rows, accounts, what they hold, items and what is excluded by reason.
+# The numbers of each application: file rows, accounts, access held, items, and access excluded for each reason.
 _POPULATION = """
     SELECT json_build_object(
         'application', CASE WHEN a.id IS NOT NULL THEN json_build_object('id', a.id, 'name', a.name) END,
@@ -113,7 +113,7 @@ _POPULATION = """
 
 
 async def find_review(db: Db, text: str) -> UUID:
-    """Find a review by its number or its id."""
+    """Return the id of the review with this number or id."""
     number = int(text.lstrip("#")) if text.lstrip("#").isdecimal() and len(text) < 19 else None
     rows = await fetch_rows(
         db, "SELECT id FROM reviews WHERE number = %(number)s OR id = %(id)s", number=number, id=guid(text)

@@ -44,7 +44,7 @@ EXCEPTION_WORDS = {
     "reopened": "Items whose access returned after it was removed",
     "accepted": "Flagged items whose risk the owner accepted",
 }
-# The numbers of items that the page names for each exception; `exceptions.json` has all of them.
+# The page lists at most this many item numbers for each exception; `exceptions.json` has all of them.
 _MOST_NAMED = 100
 
 

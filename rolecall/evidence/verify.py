@@ -5,10 +5,10 @@ python verify.py evidence.zip        check a bundle file
 python verify.py … --seal DIGEST     also compare with the seal that was printed when the bundle was written
 python verify.py … --head head.json  also compare with heads of the audit chains that were saved before the bundle
 
-Without a seal, a bundle rewritten with all its digests looks intact where the audit chains do not cover it: the report,
-the access and the requests. In the bundle of a review the population is covered by the digest that was stored when the
-review was opened; decisions, statements, reassignments and what the service changed by itself are covered by their
-audit entries. A forger can change this file too: use a copy from a trusted source.
+The audit chains do not cover the report, the access and the requests: without a seal, a forger can change these and
+recompute their digests unnoticed. In the bundle of a review, the digest that was stored when the review was opened
+covers the population; audit entries cover decisions, statements, reassignments and changes by the service. A forger
+can change this file too: use a copy from a trusted source.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def sha256(content: bytes) -> str:
 
 
 def check(bundle: Bundle, kept: Iterable[dict[str, Any]] = (), seal: str | None = None) -> list[str]:
-    """Return one sentence per mismatch; none if everything matches. `seal` is the saved digest of the manifest."""
+    """Return one sentence for each mismatch. `seal` is the saved digest of the manifest."""
     try:
         manifest = bundle.read(MANIFEST)
         if sha256(manifest) != bundle.read(SEAL).decode().strip():
@@ -70,7 +70,7 @@ def check(bundle: Bundle, kept: Iterable[dict[str, Any]] = (), seal: str | None 
 
 def check_members(bundle: Bundle, members: dict[str, str]) -> Iterator[str]:
     for name in sorted({name for name in bundle.names() if bundle.names().count(name) > 1}):
-        yield f"{name} is there twice"
+        yield f"{name} is in the bundle twice"
     names = set(bundle.names()) - {MANIFEST, SEAL}
     for name in sorted(members.keys() - names):
         yield f"{name} is missing"
@@ -86,7 +86,7 @@ def check_members(bundle: Bundle, members: dict[str, str]) -> Iterator[str]:
 
 
 def entries_of(bundle: Bundle) -> Iterator[dict[str, Any]]:
-    """Read each entry with the text that is hashed, which ends its line."""
+    """Yield each entry with its hashed text, which is at the end of the line."""
     for line in bundle.read("audit.jsonl").decode().split("\n"):
         if line:
             entry = json.loads(line)
@@ -106,7 +106,7 @@ class Chain:
 
 
 def check_chains(bundle: Bundle, kept: Iterable[dict[str, Any]]) -> Iterator[str]:
-    """Follow every link from the beginning of each chain to its head; entries of other people are only digests."""
+    """Follow every link from the start of each chain to its head. Other people's entries are only digests."""
     entries: dict[int, dict[str, Any]] = {}
     for entry in entries_of(bundle):
         if entry["number"] in entries:
@@ -120,7 +120,7 @@ def check_chains(bundle: Bundle, kept: Iterable[dict[str, Any]]) -> Iterator[str
         number, chain = int(second), chains.setdefault(int(first), Chain(int(first)))
         yield from check_link(chain, number, digest, entries.get(number))
         unlinked.discard(number)
-        # Remove each head when its entry is found; the remaining ones were not found.
+        # Remove each saved head when its entry is found; heads that remain have no entry.
         if ends.pop((chain.number, number), chain.hash) != chain.hash:
             yield f"chain {chain.number} at entry {number} differs from the saved head"
     for number in sorted(unlinked):
@@ -160,7 +160,7 @@ def check_heads(said: dict[str, Any], chains: dict[int, Chain]) -> Iterator[str]
 
 
 def check_imports(bundle: Bundle) -> Iterator[str]:
-    """Compare the files of each import with those that its audit entries name."""
+    """Compare the files of each import with the files that its audit entries name."""
     named: dict[str, set[str]] = {}
     for entry in entries_of(bundle):
         for field, value in (entry["entry"]["after"] or {}).items():
@@ -172,7 +172,7 @@ def check_imports(bundle: Bundle) -> Iterator[str]:
             yield f"the files of import {run['number']} differ from its audit entry"
 
 
-# Parts of a review and of its items that are audited one by one, and the member with their records.
+# The kinds of records that are audited one by one, and the file of the bundle that contains each kind.
 PARTS = {name: f"{name}.json" for name in ("bulks", "submissions", "acceptances", "steps")}
 PARTS.update({name: f"{name}.jsonl" for name in ("decisions", "moves", "changes")})
 SYSTEM = "00000000-0000-0000-0000-000000000000"
@@ -199,14 +199,14 @@ class Review:
             self.acts.setdefault(made["reviewerId"], []).append((made["decidedOn"], made["itemId"], made["decision"]))
         submitted = {one["submittedOn"] for one in self.parts["submissions"]}
         for move in self.parts["moves"]:
-            # Submitting moves kept items to the next stage, at the same moment.
+            # Submitting also moves kept items to the next stage, at the same time.
             if move["movedOn"] not in submitted:
                 self.acts.setdefault(move["fromId"], []).append((move["movedOn"], move["itemId"], None))
         for acts in self.acts.values():
             acts.sort(key=lambda act: act[0])
-        # The last time that each item went to another reviewer.
+        # The last move of each item to another reviewer.
         self.moved = {move["itemId"]: move for move in sorted(self.parts["moves"], key=lambda move: move["number"])}
-        # The changes that the service made by itself, by item number and in order.
+        # The changes that the service made to each item, by item number and in order.
         self.changes: dict[int, list[dict[str, Any]]] = {}
         for change in sorted(self.parts["changes"], key=lambda change: change["number"]):
             for number in change["items"]:
@@ -233,12 +233,12 @@ def check_review(bundle: Bundle) -> Iterator[str]:
         yield from check_part(review)
 
 
-# Fields without an audit entry: names of people, and what the digest of a bulk or of a change covers.
+# Fields that are in no audit entry, such as numbers, names, and items that a digest covers.
 UNAUDITED = {"id", "number", "item", "itemId", "bulk", "items", "owner"}
 
 
 def is_same(one: Any, other: Any) -> bool:
-    """Compare two values; what is empty is not in an audit entry, and times are written in two ways."""
+    """Return whether two values are equal; audit entries omit empty values, and times have two formats."""
     if isinstance(one, str) and isinstance(other, str):
         return one == other or plain_time(one) == plain_time(other)
     return one == other or (not one and not other)
@@ -265,7 +265,7 @@ def check_settings(review: Review) -> Iterator[str]:
         return
     for field in differing(review.about, audited, review.about.keys() - {"id", "owner"}):
         yield f"the {field} of the review differs from its audit entries"
-    # Counted when the review ended, so that none of them can be left out together with its audit entry.
+    # These numbers were stored when the review ended, so that no record can be removed together with its audit entry.
     about = review.about
     if about["closedOn"] or about["canceledOn"]:
         counted = {"decisionCount": "decisions", "moveCount": "moves"}
@@ -280,7 +280,7 @@ def check_settings(review: Review) -> Iterator[str]:
 
 
 def population_line(item: dict[str, Any]) -> str:
-    """Return the line that an item contributes to the digest of the population."""
+    """Return the line of an item in the text from which the digest of the population is computed."""
     access, place = (item[name] and item[name]["id"] for name in ("entitlement", "application"))
     person = item["person"] and item["person"]["id"]
     parts = (item["holder"]["id"], access, item["subject"], place, item["access"], item["sinceImport"], person)
@@ -288,7 +288,7 @@ def population_line(item: dict[str, Any]) -> str:
 
 
 def check_population(review: Review) -> Iterator[str]:
-    """Compute the digest over the items again, and check that every application's equation adds up."""
+    """Recompute the digest of the items, and check that the numbers of every application add up."""
     # An item about a model decides other items; it is part of the population only in a review of models.
     items = [item for item in review.items if item["subject"] != "Model" or review.about["type"] == "Model"]
     lines = sorted(population_line(item).encode() for item in items)
@@ -302,7 +302,7 @@ def check_population(review: Review) -> Iterator[str]:
         if here != place["items"]:
             yield f"{name} has {here} items, but its population says {place['items']}"
         if place["held"] != place["items"] + sum(place["excluded"].values()):
-            yield f"the population of {name} does not add up: items and excluded are not what is held"
+            yield f"the population of {name} does not add up: items and excluded access differ from the access held"
         if place["importNumber"] and place["importNumber"] not in review.imports:
             yield f"import {place['importNumber']}, to which {name} is pinned, is missing"
     if len(items) != review.about["itemCount"]:
@@ -310,7 +310,7 @@ def check_population(review: Review) -> Iterator[str]:
 
 
 def check_equation(review: Review) -> Iterator[str]:
-    """Compare the equation of each application with its audit entry."""
+    """Compare the numbers of each application with their audit entry."""
     audited = review.audited.get(review.about["id"], {})
     said = {name: value for name, value in audited.items() if name.startswith("populations.") and value}
     if len(said) != len(review.population):
@@ -323,7 +323,7 @@ def check_equation(review: Review) -> Iterator[str]:
 
 
 def check_parts(review: Review) -> Iterator[str]:
-    """Compare each decision, statement and reassignment with its audit entry, in both directions."""
+    """Compare each decision, statement and reassignment with its audit entry; report missing records too."""
     for part, records in review.parts.items():
         found = set()
         for record in records:
@@ -344,7 +344,7 @@ def check_parts(review: Review) -> Iterator[str]:
 
 
 def check_bulks(review: Review) -> Iterator[str]:
-    """Compute the digest of every bulk decision again from the decisions that belong to it."""
+    """Recompute the digest of every bulk decision from the decisions that belong to it."""
     by_bulk: dict[int, list[dict[str, Any]]] = {}
     for one in review.parts["decisions"]:
         by_bulk.setdefault(one["bulk"], []).append(one)
@@ -354,18 +354,18 @@ def check_bulks(review: Review) -> Iterator[str]:
         if len(ids) != bulk["itemCount"] or sha256("\n".join(ids).encode()) != bulk["digest"]:
             yield f"the decisions of bulk {bulk['number']} do not match its digest"
         shared = ["reviewerId", "decision", "comment", "decidedBy", "decidedByName", "decidedOn"]
-        # Older bulk decisions to keep access for a while have no date of their own.
+        # Older bulk decisions of the kind Keep Until have no date of their own.
         if bulk["decision"] != "Keep Until" or bulk.get("until"):
             shared.append("until")
         if any(one["newAccess"] is not None or differing(one, bulk, shared) for one in made):
             yield f"a decision of bulk {bulk['number']} differs from it"
     for number in sorted(number for number in by_bulk if number is not None):
         if number not in {bulk["number"] for bulk in review.parts["bulks"]}:
-            yield f"bulk {number} of a decision does not exist"
+            yield f"a decision belongs to bulk {number}, which does not exist"
 
 
 def check_changes(review: Review) -> Iterator[str]:
-    """Check the digest of every change by the service, and that the status of each item follows from the changes."""
+    """Check the digest of every change that the service made, and that the status of each item follows from them."""
     for change in review.parts["changes"]:
         numbers = "\n".join(str(number) for number in sorted(change["items"]))
         if len(change["items"]) != change["itemCount"] or sha256(numbers.encode()) != change["digest"]:
@@ -400,7 +400,7 @@ def check_decision_of_service(review: Review, item: dict[str, Any]) -> Iterator[
 
 
 def last_change(review: Review, item: dict[str, Any], *kinds: str) -> dict[str, Any] | None:
-    """Return the last change of an item among these kinds."""
+    """Return the last change of these kinds to an item."""
     return next((each for each in reversed(review.changes.get(item["number"], [])) if each["change"] in kinds), None)
 
 
@@ -428,19 +428,19 @@ def check_decisions(review: Review) -> Iterator[str]:
 
 def allowed_statuses(review: Review, item: dict[str, Any]) -> set[str]:
     decided = DECIDED.get(item["decision"] or "", "Pending")
-    # The removal of access that was to be kept for a while was canceled.
+    # The request that was to remove the access at the end of a Keep Until was canceled.
     if item["decision"] == "Keep Until" and last_change(review, item, "Flagged"):
         decided = "Flagged"
     return {decided, "Remediated"} if decided == "Flagged" else {decided}
 
 
 def is_by_system(item: dict[str, Any], review: Review) -> bool:
-    """Return whether the service decided: by carrying over when it was opened, or without a response at the end."""
+    """Return whether the service decided the item: carried it over at the start, or closed it without a response."""
     return item["decidedBy"] == SYSTEM and last_change(review, item, "Carried Over", "No Response") is not None
 
 
 def check_reviewers(review: Review) -> Iterator[str]:
-    """Check that every item names its acceptance, and the reviewer to whom it was last given or who decided it."""
+    """Check that every item names the reviewer who last received or decided it, and the end of its acceptance."""
     given: dict[str, tuple[str, str]] = {}
     for move in review.parts["moves"]:
         given[move["itemId"]] = max(given.get(move["itemId"], ("", "")), (move["movedOn"], move["toId"]))
@@ -465,21 +465,21 @@ def check_openings(review: Review) -> Iterator[str]:
         if moved is not None and item["moved"] != moved:
             yield f"item {item['number']} does not show why its reviewer was replaced"
         if bool(item["isSample"]) != (last_change(review, item, "Sampled") is not None):
-            yield f"item {item['number']} was chosen for the random sample or not, against what it shows"
+            yield f"item {item['number']} and the audit disagree on whether it is in the random sample"
         if item["stage"] != review.moved.get(item["id"], {"stage": 1})["stage"]:
-            yield f"item {item['number']} is in another stage than its reassignments say"
+            yield f"item {item['number']} is in a different stage than its reassignments show"
 
 
 def accepted_until(review: Review, item: dict[str, Any], accepted: dict[str, Any] | None) -> Any:
-    """Return the end of the last acceptance of an item, unless it ended or the access was removed and returned."""
+    """Return the end of an item's last acceptance; None if it was ended, or if the access was removed and returned."""
     ended = last_change(review, item, "Acceptance Ended", "Reopened")
     return None if accepted is None or (ended and ended["changedOn"] > accepted["acceptedOn"]) else accepted["until"]
 
 
 def check_submissions(review: Review) -> Iterator[str]:
-    """Compute the digest of every statement again from the decisions that it signs."""
+    """Recompute the digest of every statement from the decisions that it signs."""
     carried = {item["id"] for item in review.items if last_change(review, item, "Carried Over")}
-    # Submitting moves kept items to the next stage, at the same moment.
+    # Submitting also moves kept items to the next stage, at the same time.
     passed: dict[tuple[str, str], set[str]] = {}
     for move in review.parts["moves"]:
         passed.setdefault((move["fromId"], move["movedOn"]), set()).add(move["itemId"])
@@ -504,14 +504,14 @@ def check_submissions(review: Review) -> Iterator[str]:
         signed.update(dict.fromkeys(own, one))
     for item in review.items:
         statement = signed.get(item["id"])
-        # A submission, or the service, gave it to another reviewer afterwards.
+        # A submission, or the service, gave the item to another reviewer afterwards.
         is_moved = (
             item["id"] in review.moved
             and statement
             and (review.moved[item["id"]]["movedOn"] >= statement["submittedOn"])
         )
         if item["submission"] != (statement["number"] if statement and not is_moved else None):
-            yield f"item {item['number']} is signed or not, against the statements"
+            yield f"item {item['number']} and the statements disagree on whether it is signed"
 
 
 def check_remediation(review: Review) -> Iterator[str]:
@@ -542,7 +542,7 @@ def check_remediation(review: Review) -> Iterator[str]:
 
 
 def is_proof(review: Review, item: dict[str, Any], number: int, pins: dict[str, int]) -> bool:
-    """Return whether an import of the item's application came after the one that the review is pinned to."""
+    """Return whether the import is of the item's application, and newer than the one that the review is pinned to."""
     run = review.imports.get(number)
     place = item["application"]
     return run is not None and run["application"] == place["name"] and number > (pins.get(place["id"]) or 0)
@@ -556,7 +556,7 @@ def reviewer_of(item: dict[str, Any]) -> Any:
     return item["reviewer"] and item["reviewer"]["id"]
 
 
-# Items that auditors ask for: each kind with its rule over an item and the review.
+# Kinds of items that auditors ask for, each with a function of the item and the review that recognizes it.
 EXCEPTIONS: dict[str, Callable[[dict[str, Any], dict[str, Any]], bool]] = {
     "self": lambda item, _: bool(item["person"]) and item["person"]["id"] in (item["decidedBy"], reviewer_of(item)),
     "standIn": lambda item, _: item["decidedBy"] not in (None, SYSTEM, reviewer_of(item)),
@@ -586,7 +586,7 @@ EXCEPTIONS: dict[str, Callable[[dict[str, Any], dict[str, Any]], bool]] = {
 
 
 class ExceptionsFound:
-    """Collect what auditors ask for, item by item: numbers by kind, and applications that one person decided alone."""
+    """Collect what auditors ask for: item numbers of each kind, and applications that one person decided alone."""
 
     def __init__(self, review: dict[str, Any], steps: Iterable[dict[str, Any]]) -> None:
         self.review = review
@@ -620,11 +620,11 @@ def check_numbers(review: Review) -> Iterator[str]:
     for part in ("decisions", "moves", "acceptances"):
         for record in review.parts[part]:
             if review.numbers.get(record["itemId"]) != record["item"]:
-                yield f"{part}.{record['number']} names another item than its id"
+                yield f"{part}.{record['number']} has the number of one item and the id of another"
 
 
 def check_review_imports(review: Review) -> Iterator[str]:
-    """Compare the imports with their audit entries."""
+    """Compare the fields of the imports with their audit entries."""
     names = {
         place["application"]["id"]: place["application"]["name"] for place in review.population if place["application"]
     }
@@ -635,16 +635,16 @@ def check_review_imports(review: Review) -> Iterator[str]:
         ):
             yield f"the {field} of import {run['number']} differs from its audit entries"
         if names.get(said.get("applicationId"), run["application"]) != run["application"]:
-            yield f"import {run['number']} is of another application than its audit entries say"
+            yield f"import {run['number']} belongs to a different application than its audit entries say"
 
 
-# Reviewer quality, as the service computes it: facts that show that keeping was wrong, and how long a pause is.
+# For reviewer quality: facts that show that keeping was wrong, and the gap after which a decision is not timed.
 KNOWN_WRONG = {"Person Left", "Conflict"}
 PAUSE_SECONDS = 600
 
 
 def check_quality(review: Review) -> Iterator[str]:
-    """Compute the figures of every reviewer again from the items."""
+    """Recompute the quality figures of every reviewer from the items."""
     by_reviewer: dict[Any, list[dict[str, Any]]] = {}
     for item in review.items:
         if item["status"] != "Withdrawn":
@@ -653,7 +653,7 @@ def check_quality(review: Review) -> Iterator[str]:
     known = {id for id in by_reviewer if id is not None}
     found = {one["reviewerId"] if one["reviewerId"] in known else None: one for one in review.quality}
     if found.keys() != by_reviewer.keys() or len(found) != len(review.quality):
-        yield "the quality names other reviewers than the items"
+        yield "the quality figures and the items name different reviewers"
     for id in by_reviewer.keys() & found.keys():
         figures = figures_of(by_reviewer[id])
         figures["medianSeconds"] = medians[id]
@@ -692,7 +692,7 @@ def figures_of(items: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def paces(items: list[dict[str, Any]]) -> list[float]:
-    """Return the seconds of each decision: a decision about several items counts for each with its part."""
+    """Return the seconds that each item took; the time of a bulk decision is divided among its items."""
     acts = Counter(
         (
             instant(item),
@@ -717,7 +717,7 @@ def median(numbers: list[float]) -> float | None:
 
 
 def instant(item: dict[str, Any], field: str = "decidedOn") -> float:
-    """Return a time as seconds; older Pythons read only six digits of a fraction."""
+    """Return a time in seconds. Parse the fraction here, because Python before 3.11 reads only three or six digits."""
     whole, _, rest = plain_time(item[field]).partition("+")[0].partition(".")
     return datetime.fromisoformat(f"{whole}+00:00").timestamp() + float(f"0.{rest or 0}")
 

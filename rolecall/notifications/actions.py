@@ -117,7 +117,7 @@ async def _mark_bounced(db: Db, id: UUID, reason: str, now: datetime) -> None:
 
 
 async def change_preferences(db: Db, caller: Caller, raw: Json, facts: Facts) -> UUID:
-    """Change the preferences that the body contains for the caller; return the id of the person."""
+    """Change those preferences of the caller that the body contains; return the id of the person."""
     body = check(PreferencesBody, raw, facts)
     own = await own_id(db, caller)
     if not await fetch_value(db, "SELECT true FROM identities WHERE id = %(id)s", id=own):
@@ -142,9 +142,9 @@ def _choice_problems(known: NotificationPolicy, body: PreferencesBody) -> Iterat
     for number, choice in enumerate(body.kinds or ()):
         rule = known.rule_of(choice.kind)
         if rule.is_locked:
-            yield Problem(f"kinds.{number}.kind", f"An administrator has locked {choice.kind}")
+            yield Problem(f"kinds.{number}.kind", f"An administrator has locked {choice.kind}; you cannot change it")
         elif choice.kind in ALWAYS_CONSOLE:
-            yield Problem(f"kinds.{number}.kind", f"{choice.kind} is shown in the console only")
+            yield Problem(f"kinds.{number}.kind", f"{choice.kind} is shown only in the console; remove this entry")
         elif choice.channel in CHATS and not rule.is_chat_allowed:
             yield Problem(
                 f"kinds.{number}.channel", f"An administrator has not allowed {choice.kind} in {choice.channel}"
@@ -232,7 +232,7 @@ def _problems(changed: NotificationPolicy, body: NotificationSettingsBody) -> It
         yield Problem("reminders.escalateAfterDays", said)
     for number, kind in enumerate(body.kinds or ()):
         if kind.kind in ALWAYS_CONSOLE and kind.channel not in (None, Channel.CONSOLE):
-            yield Problem(f"kinds.{number}.channel", f"{kind.kind} is shown in the console only")
+            yield Problem(f"kinds.{number}.channel", f"{kind.kind} is shown only in the console; choose Console")
         rule = changed.rule_of(kind.kind)
         if rule.channel in CHATS and not rule.is_chat_allowed:
             yield Problem(f"kinds.{number}.channel", _SHARED.format(kind=kind.kind, channel=rule.channel))
@@ -252,7 +252,7 @@ def _email_problems(email: EmailSettings) -> Iterator[Problem]:
 
 
 async def _password_problems(db: Db, known: EmailSettings, body: NotificationSettingsBody) -> list[Problem]:
-    """Require the password again for another host, which could otherwise read the stored one."""
+    """Require the password again if the host changes: a new host could otherwise receive the stored password."""
     if body.email is None or body.email.host in (None, known.host) or body.email.password is not None:
         return []
     stored = "SELECT true FROM notification_secrets WHERE channel = %(channel)s"
@@ -287,7 +287,7 @@ async def _keep_secrets(db: Db, body: NotificationSettingsBody, config: Config, 
 
 
 def preview(raw: Json, facts: Facts, config: Config) -> TemplatePreview:
-    """Fill in a template with example facts, without storing it."""
+    """Return a template filled in with example facts, without storing it."""
     body = check(TemplatePreviewBody, raw, facts)
     template = MessageTemplate(body.kind, body.subject, body.body)
     if problems := template_problems(template):

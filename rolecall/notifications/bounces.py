@@ -16,8 +16,7 @@ from rolecall.notifications.model import LONGEST_RESPONSE
 
 _FAILED = "failed"
 _STATUS_PART = "message/delivery-status"
-# A header with the ID of a message, in the report or in the mail that it quotes. The ID of a long header is on the next
-# line.
+# A header with the ID of a message, in the report or in the mail that it quotes. The ID may be on the next line.
 _REFERENCE = re.compile(r"^[> ]*(?:Message-ID|In-Reply-To|References):\s*<([0-9a-f-]{36})@", re.I | re.M)
 _MOST_REFERENCES = 10
 # Limits against denial of service: anyone can send a mail here, and the time to parse one grows with its length times
@@ -35,7 +34,7 @@ class DeliveryReport(msgspec.Struct, frozen=True):
 
 
 def report_in(text: str) -> DeliveryReport | None:
-    """Return the delivery report at the beginning of a mail, or None if it has none, such as an automatic answer."""
+    """Return the delivery report at the beginning of a mail, or None if it has none, such as an automatic reply."""
     text = text[:_LONGEST_READ]
     if len(_PART_HEADER.findall(text)) > _MOST_PART_HEADERS:
         return None

@@ -1,4 +1,4 @@
-"""Record whether each channel works. A failing one is paused, and the administrators are notified in the console."""
+"""Record whether each channel works. A failing channel is paused, and administrators are notified in the console."""
 
 from datetime import datetime
 

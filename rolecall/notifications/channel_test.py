@@ -47,7 +47,9 @@ async def send_test(pool: Pool, config: Config, raw: Json, facts: Facts) -> Sent
     async with pool.connection() as db:
         delivery = await queries.delivery(db, sealing.load_key(config))
     if body.channel not in delivery.channels:
-        raise Conflict(f"{body.channel} is not configured; an administrator can do so with `rolecall notify change`")
+        raise Conflict(
+            f"{body.channel} is not configured; an administrator can set it up with `rolecall notify change`"
+        )
     note = msgspec.structs.replace(_NOTE, link=f"{config.base_url}/")
     written = write([note], _RECIPIENT, config.base_url, is_digest=False)
     address = body.address if body.channel is Channel.EMAIL else str(body.channel)

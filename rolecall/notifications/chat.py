@@ -35,7 +35,7 @@ def _escaped(text: str) -> str:
 
 
 def _teams(recipient: str, notes: Sequence[Note]) -> object:
-    """Build an adaptive card, the form that workflows in Teams accept."""
+    """Build an adaptive card, the format that Teams workflows accept."""
     body: list[object] = [_plain(f"For {recipient}", isSubtle=True)]
     for note in notes:
         body.append(_plain(note.subject, weight="Bolder"))

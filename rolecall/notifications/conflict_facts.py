@@ -44,7 +44,7 @@ async def of_conflicts(db: Db, ids: Sequence[UUID], _: FactContext) -> dict[UUID
 
 
 async def of_ended_conflicts(db: Db, ids: Sequence[UUID], _: FactContext) -> dict[UUID, NotificationFacts]:
-    """Describe the conflicts of each rule that a change of a duty or the rule ended."""
+    """Describe the conflicts of each rule that ended because a duty or the rule changed."""
     rows = await fetch_rows(
         db,
         """SELECT n.id, r.name, n.part, c.id, c.author,

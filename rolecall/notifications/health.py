@@ -73,7 +73,7 @@ async def problems(db: Db, now: datetime) -> NotificationProblems:
 
 
 async def _unsendable(db: Db, now: datetime) -> int:
-    """Count people who were not sent notifications of the last days, if e-mail is turned off."""
+    """Return how many people were recently notified in the console only because e-mail is turned off."""
     if (await queries.policy(db)).email.transport is not Transport.OFF:
         return 0
     count: int = await fetch_value(

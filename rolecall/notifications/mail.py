@@ -31,7 +31,7 @@ from rolecall.notifications.model import (
 from rolecall.notifications.outbox import OutgoingMessage
 
 _CONNECTIONS = 8
-# Servers close idle connections; an older one is replaced.
+# Servers close idle connections, so replace a connection that was idle for longer.
 _IDLE_SECONDS = 20.0
 _FAILED_LOGIN = "The mail server refused the user name or password"
 _TOO_SLOW = "The mail server did not respond in time"
@@ -51,7 +51,7 @@ class MailAccount(msgspec.Struct, frozen=True):
 
 
 class ChannelFault(Exception):
-    """The server cannot be used, for any message."""
+    """The server cannot be used for any message."""
 
 
 class Mailer:
@@ -64,7 +64,7 @@ class Mailer:
         self._stopped = False
 
     def stop(self) -> None:
-        """Begin no more messages. Those that wait for a connection return at once."""
+        """Start no further messages; messages that wait for a connection return at once."""
         self._stopped = True
 
     async def close(self) -> None:
@@ -73,7 +73,7 @@ class Mailer:
             await _leave(client)
 
     async def send(self, message: OutgoingMessage) -> tuple[MessageOutcome, str]:
-        """Send one message; return the outcome and the response of the server, or `sending` if it was not begun."""
+        """Send one message; return the outcome and the server's response, or `sending` if sending did not start."""
         async with self._free:
             now = clock.now()
             if self._stopped or now - message.claimed_on > FRESH_FOR:
@@ -193,7 +193,7 @@ def _said(error: aiosmtplib.SMTPResponseException) -> str:
 
 
 def _content(message: OutgoingMessage, sender: str, now: datetime) -> bytes:
-    """Build the message by hand: the email package takes ten times as long."""
+    """Return the encoded message, built by hand: the email package takes ten times as long."""
     boundary = f"part-{message.id.hex}"
     headers = {
         "From": _address(sender, "Rolecall"),

@@ -2,7 +2,7 @@
 
 A template is text with names in double braces, such as `{{ person }}`. A line whose names are all empty is omitted. The
 facts (who, what, why, by when, what happens without a response) and the link follow every template, so that no edit can
-lose them.
+remove them.
 """
 
 import re
@@ -172,7 +172,7 @@ def template_in(policy: NotificationPolicy, kind: NotificationKind) -> MessageTe
 
 @lru_cache(maxsize=64)
 def template_problems(template: MessageTemplate) -> tuple[Problem, ...]:
-    """Return what is wrong with a template, by field and line."""
+    """Return what is wrong with a template, with the field and the line of each problem."""
     found = []
     for field, text in (("subject", template.subject), ("body", template.body)):
         for number, line in enumerate(text.split("\n"), 1):
@@ -228,7 +228,7 @@ def _filled(text: str, values: dict[str, str]) -> str:
 
 
 def without_links(value: str) -> str:
-    """Return a value as one line that mail programs do not turn into a link, because people choose their names."""
+    """Return a value as one line that mail programs do not turn into a link: people choose their own names."""
     return _HOST_DOT.sub("[.]", _SCHEME.sub("[:]", _SHARE.sub("[\\\\\\\\]", _one_line(value))))
 
 
@@ -245,7 +245,7 @@ def subject_of(notes: Sequence[Note]) -> str:
 def write(
     notes: Sequence[Note], recipient: str, base_url: str, *, is_digest: bool, about_link: str = _ABOUT_LINK
 ) -> WrittenMessage:
-    """Write a message with one or more notes as plain text and as HTML; `about_link` explains its link."""
+    """Return a message with its notes as plain text and as HTML; `about_link` is the sentence about its links."""
     subject = subject_of(notes)
     values = {
         "subject": subject,

@@ -86,7 +86,7 @@ class MessageOutcome(StrEnum):
     UNKNOWN = "unknown"
     # The server accepted it, and reported later that it could not be delivered.
     BOUNCED = "bounced"
-    # An error in the service prevented the text of this message; other messages are not affected.
+    # The text could not be written because of an error in the service; other messages are not affected.
     UNWRITTEN = "unwritten"
 
 
@@ -126,7 +126,7 @@ class CountedDays(StrEnum):
 
 
 class KindRule(msgspec.Struct, frozen=True, rename="camel"):
-    """How a kind is sent. People may choose otherwise unless it is locked."""
+    """How notifications of a kind are sent. People may choose another way unless the kind is locked."""
 
     kind: NotificationKind
     channel: Channel = Channel.EMAIL
@@ -179,7 +179,7 @@ MEANINGS = {
     NotificationKind.STAND_IN: "You were named as a stand-in, or a stand-in was named for you",
     NotificationKind.REVIEW: "A review waits for your decisions; your review is overdue; or removed access came back",
 }
-# A message about a failing channel would have to go through it.
+# A message about a failing channel would have to go through that channel.
 ALWAYS_CONSOLE = frozenset({NotificationKind.CHANNEL_FAILING})
 
 # The facts of these kinds say whether the record still concerns the recipient.
@@ -215,7 +215,7 @@ FRESH_FOR = timedelta(seconds=5)
 IN_FLIGHT = {Channel.EMAIL: 64, Channel.SLACK: 16, Channel.TEAMS: 16}
 ROUTED_AT_ONCE = 500
 KEPT_FOR = timedelta(days=90)
-# How long before an exception ends its owners are notified.
+# Owners are notified this long before an exception ends.
 EXCEPTION_ENDS_WITHIN = timedelta(days=7)
 _DIGEST_AT = time(8)
 MOST_IN_A_DIGEST = 100
@@ -282,7 +282,7 @@ class NotificationFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FactContext(msgspec.Struct, frozen=True):
-    """Inputs of the facts that are not in the database."""
+    """Inputs that facts need and that are not in the database."""
 
     reminders: Reminders
     zone: ZoneInfo
@@ -315,14 +315,14 @@ def next_attempt_on(step: int, now: datetime) -> datetime | None:
 
 
 def counted_after(moment: datetime, count: int, reminders: Reminders, zone: ZoneInfo) -> datetime:
-    """Return the same time of day after this many counted days."""
+    """Return the same time of day after this many counted days: working days, or all days."""
     return _moved(moment, count, reminders, zone, timedelta(days=1))
 
 
 def counted_before(moment: datetime, count: int, reminders: Reminders, zone: ZoneInfo) -> datetime:
     """Return the same time of day, this many counted days ago.
 
-    Other days count as one moment, their beginning: any time of a weekend gives the same result.
+    A time on a day that is not counted is treated as midnight: any time on a weekend gives the same result.
     """
     local = moment.astimezone(zone)
     if not reminders.is_counted(local.date()):

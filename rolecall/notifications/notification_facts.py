@@ -244,7 +244,7 @@ async def _of_events(db: Db, ids: Sequence[UUID], context: FactContext) -> dict[
 
 
 def _changed(part: str, needed_until: datetime | None, context: FactContext) -> str:
-    """Say what happened to an event."""
+    """Return what happened to an event, in words."""
     if part == "Return Date" and needed_until:
         day = clock.local(needed_until, context.zone)
         return f"changed to end on {day.day} {day:%B %Y}"
@@ -348,7 +348,7 @@ async def _of_reports(db: Db, ids: Sequence[UUID], _: FactContext) -> dict[UUID,
 
 
 async def _of_owned_entitlements(db: Db, ids: Sequence[UUID], _: FactContext) -> dict[UUID, NotificationFacts]:
-    """Read the person who left, whose id is in `part`; the item is the application whose entitlements they owned."""
+    """Describe people who left and owned entitlements: `part` is the id of the person, the item is the application."""
     rows = await fetch_rows(
         db,
         """SELECT n.id, a.id, a.name, i.first_name || ' ' || i.last_name, i.status <> 'Active',

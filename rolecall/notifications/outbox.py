@@ -1,4 +1,4 @@
-"""The queue of notifications: claim due ones as messages, record the results.
+"""The queue of notifications: claim due notifications as messages, and record the results.
 
 One transaction claims at a time, so that the notifications of a bundle become one message. A claimed row is leased: if
 a worker dies, the lease expires and another worker sends the message again, because its outcome is unknown.
@@ -60,7 +60,7 @@ class OutgoingMessage(msgspec.Struct, frozen=True):
 
 
 class EndedMessage(msgspec.Struct, frozen=True):
-    """A result. The outcome `sending` means that the message was not begun."""
+    """The result of a message. The outcome `sending` means that sending did not start."""
 
     message: OutgoingMessage
     outcome: MessageOutcome
@@ -110,7 +110,7 @@ _CLAIM = f"""
 
 
 async def claim(db: Db, routing: Routing, rooms: Mapping[Channel, int], now: datetime) -> list[OutgoingMessage]:
-    """Lease due notifications, withdraw those that no longer concern the recipient, and write the others."""
+    """Lease due notifications; withdraw those that no longer concern the recipient, return the others as messages."""
     if not rooms:
         return []
     lease = uuid4()
@@ -162,7 +162,7 @@ async def _message(
     lease: tuple[UUID, datetime],
     faults: dict[UUID, Exception],
 ) -> OutgoingMessage | None:
-    """Write a message without the notifications that cannot be written; add those to `faults`."""
+    """Return a message without the notifications that cannot be written; add these to `faults`."""
     first, recipient = rows[0], ", ".join(dict.fromkeys(row.recipient for row in rows))
     channel, is_digest = Channel(first.channel), "digest" in first.bundle
     is_written_once = channel is not Channel.EMAIL and not is_digest
@@ -184,7 +184,7 @@ async def _message(
 
 
 async def _note(db: Db, routing: Routing, row: Claimed, about: NotificationFacts, recipient: str) -> Note:
-    """Fill in the template; if an edited one fails, use the built-in one and record the failure."""
+    """Fill in the template; if an edited template fails, use the built-in one and record the failure."""
     kind = NotificationKind(row.kind)
     try:
         return note_of(template_in(routing.policy, kind), about, recipient, routing.base_url)
@@ -272,7 +272,7 @@ async def record(db: Db, ended: Sequence[EndedMessage], now: datetime) -> None:
 
 
 async def _release(db: Db, messages: Sequence[OutgoingMessage], now: datetime) -> None:
-    """Return messages that were not begun to the queue, as if they had not been claimed."""
+    """Put messages whose sending did not start back into the queue, as if they had not been claimed."""
     if messages:
         await execute(
             db,

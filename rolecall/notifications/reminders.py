@@ -120,7 +120,7 @@ async def _escalate(db: Db, reminders: Reminders, zone: ZoneInfo, now: datetime)
 
 
 async def _escalate_absent(db: Db, now: datetime) -> bool:
-    """Escalate at once the requests that have a rule to which no reviewer or stand-in can respond."""
+    """Escalate requests with a rule to which no reviewer or stand-in can respond; return whether more may be due."""
     ids = await _without_reviewers(db, now)
     asked = await add_reviewers(db, ids, supervisors=True, absent_on=now)
     said = "The reviewers left, cannot sign in, must not decide, or are on leave and have no stand-in"
@@ -147,7 +147,7 @@ async def _notify_further(
 
 
 async def _without_reviewers(db: Db, now: datetime) -> list[UUID]:
-    """Lock requests that have a rule to which no reviewer or stand-in can respond."""
+    """Lock and return requests with a rule to which no reviewer or stand-in can respond."""
     rows = await fetch_rows(
         db,
         f"""SELECT r.id FROM access_requests r
@@ -161,7 +161,7 @@ async def _without_reviewers(db: Db, now: datetime) -> list[UUID]:
 async def _silent(
     db: Db, step: NotificationKind, days: int, reminders: Reminders, zone: ZoneInfo, now: datetime
 ) -> list[UUID]:
-    """Lock requests that have waited this many days and did not have this step yet, and record the step."""
+    """Lock and return requests that have waited this many days without this step, and record the step."""
     if not days:
         return []
     rows = await fetch_rows(

@@ -98,7 +98,7 @@ async def change_notification_settings(
 
 @operation("POST", "/preview", scope=Scope.CONFIG_MANAGE, body=TemplatePreviewBody)
 async def preview_notification_template(raw: Json, facts: Facts, config: Config) -> TemplatePreview:
-    """Show a template with example facts, or what is wrong with it."""
+    """Preview a template with example facts, or return what is wrong with it."""
     return actions.preview(raw, facts, config)
 
 
@@ -125,7 +125,7 @@ async def list_notification_messages(db: Db, query: dict[str, Any]) -> Page[Mess
 
 @operation("GET", "/{id:str}", scope=Scope.CONFIG_MANAGE)
 async def get_notification_message(db: Db, caller: Caller, id: str) -> MessageDetail:
-    """Get one message as it was sent. One with a sign-in link also needs `identities:write`."""
+    """Get one message as it was sent. A message with a sign-in link also needs `identities:write`."""
     message = await queries.get_message(db, id)
     permitted.require_may_read(caller, message)
     return message

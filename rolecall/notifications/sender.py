@@ -41,7 +41,7 @@ class MessageSender:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Drain: wait for messages that were begun, release the others and record the results."""
+        """Drain: wait for messages that are being sent, release the others and record the results."""
         if self._mailer:
             self._mailer.stop()
         await self.rest()
@@ -99,7 +99,7 @@ class MessageSender:
         return {channel: room for channel, room in free.items() if room >= IN_FLIGHT[channel] // 2}
 
     async def _delivery(self, db: Db) -> Delivery:
-        """Read the settings. A secret that cannot be decrypted turns its channel off."""
+        """Return the current settings; a secret that cannot be decrypted turns its channel off."""
         delivery = await queries.delivery(db, sealing.load_key(self._config))
         for channel in delivery.unreadable:
             log.error("the secret of a notification channel cannot be decrypted", channel=channel)

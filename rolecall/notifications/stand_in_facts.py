@@ -33,7 +33,7 @@ class _StandInRow(msgspec.Struct, frozen=True):
 
 
 async def of_stand_ins(db: Db, ids: Sequence[UUID], context: FactContext) -> dict[UUID, NotificationFacts]:
-    """Describe stand-ins that were named, to both people."""
+    """Describe stand-ins that were named by hand, for both people."""
     rows = await fetch_all(
         db,
         _StandInRow,
@@ -49,7 +49,7 @@ async def of_stand_ins(db: Db, ids: Sequence[UUID], context: FactContext) -> dic
 
 
 async def of_leaves(db: Db, ids: Sequence[UUID], context: FactContext) -> dict[UUID, NotificationFacts]:
-    """Tell both people who stands in during a leave."""
+    """Describe who stands in during a leave, for both people."""
     rows = await fetch_all(
         db,
         _StandInRow,

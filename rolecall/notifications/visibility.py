@@ -1,4 +1,4 @@
-"""Decide which notifications a person may still read: the relation to their record may have ended since."""
+"""Decide which notifications a person may still read: the person's relation to the record may have ended."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
@@ -16,7 +16,7 @@ from rolecall.reviews import permitted as reviews
 from rolecall.stand_ins import permitted as stand_ins
 
 _Relations = Callable[[Db, Caller, UUID], Awaitable[frozenset[PersonRelation]]]
-# The record type, and the function that reads a person's relations to the record, by the kind of the item.
+# For each kind of item: the record type, and the function that reads a person's relations to the record.
 READ: Mapping[str, tuple[RecordType, _Relations]] = {
     "Access Request": (RecordType.REQUEST, requests.relations_to),
     "Personnel Event": (RecordType.EVENT, lambda db, caller, item: events.relations_to(db, caller.id, item)),
@@ -30,7 +30,7 @@ READ: Mapping[str, tuple[RecordType, _Relations]] = {
     ),
     "Import": (RecordType.IMPORT, lambda db, caller, item: applications.relations_to_import(db, caller.id, item)),
 }
-# The roles that see records that are not about one person, by the kind of the item.
+# For each kind of item that is not about one person: the roles that may see it.
 ROLES = {
     "Webhook": frozenset({Role.ADMINISTRATOR, Role.PEOPLE, Role.OPERATOR}),
     "Channel": frozenset({Role.ADMINISTRATOR}),
@@ -40,7 +40,7 @@ ROLES = {
 
 
 async def hidden_from(db: Db, identity_id: UUID, ids: Sequence[UUID], now: datetime) -> set[UUID]:
-    """Return those of a person's notifications whose records the person may not see now."""
+    """Return the notifications of a person about records that the person may not see now."""
     caller, role = await _reader(db, identity_id, now)
     rows = await fetch_rows(
         db, "SELECT id, item_kind, item_id FROM notifications WHERE id = ANY(%(ids)s)", ids=list(ids)

@@ -93,7 +93,8 @@ def read_manifest(source: Path) -> Manifest:
     with _opened(source) as archive:
         manifest = msgspec.json.decode(_member(archive, _MANIFEST).read(), type=Manifest)
     if ahead := migrate.Applied(dict.fromkeys(manifest.migrations, ""), {}, manifest.schema_version).ahead():
-        raise CannotRun(f"The backup was made by a newer program: it has {', '.join(ahead)}")
+        newer = f"The backup was made by a newer program: it has {', '.join(ahead)}"
+        raise CannotRun(f"{newer}; restore it with that program")
     return manifest
 
 
@@ -127,7 +128,7 @@ def restore(config: Config, source: Path) -> None:
 
 
 def end_interrupted(config: Config) -> bool:
-    """Finish a restore that was killed: undo it unless all data had arrived. Return whether it was undone."""
+    """Complete an interrupted restore, or undo it if not all data had arrived; return whether it was undone."""
     key = config.data_dir / _RESTORED_KEY
     with psycopg.connect(config.database_url or "", autocommit=True) as db:
         if not migrate.is_set_aside(db) and not key.exists():
@@ -146,7 +147,7 @@ def end_interrupted(config: Config) -> bool:
 
 @contextmanager
 def _replacing(config: Config) -> Iterator[psycopg.Connection]:
-    """Move the old data aside until the new data is complete; if the process is killed, `end_interrupted` decides."""
+    """Move the old data aside until the new data is complete; `end_interrupted` ends this if the process is killed."""
     key = config.data_dir / _RESTORED_KEY
     with psycopg.connect(config.database_url or "", autocommit=True) as db:
         migrate.lock_migrations(db)

@@ -30,7 +30,7 @@ _NAMED = 5
 
 
 async def examine(db: Db, config: Config) -> list[CheckResult]:
-    """Run all checks; those that need tables run last and only on the current schema."""
+    """Run all checks and return their results; checks that need tables run last and only on the current schema."""
     findings = [await _clock(db)]
     if config.data_dir.exists():
         findings += [*disks(config), *permissions(config)]
@@ -121,7 +121,8 @@ async def _late_deliveries(db: Db) -> str:
         late=DELIVERIES_LATE,
     )
     return (
-        f"overdue since {_moment(rows[0][1])}, sent by no worker: deliveries of {_some([name for name, _ in rows])}"
+        f"overdue since {_moment(rows[0][1])}, because no worker sends them:"
+        f" deliveries of {_some([name for name, _ in rows])}"
         if rows
         else ""
     )
@@ -186,7 +187,7 @@ async def _notifications(db: Db) -> str:
     if found.failing:
         said = [f"{each.channel} since {_moment(each.failing_since)}: {each.last_error}" for each in found.failing]
         return f"messages wait, because a channel cannot be used: {_some(said)}"
-    return f"overdue since {_moment(found.overdue_since)}, sent by no worker" if found.overdue_since else ""
+    return f"overdue since {_moment(found.overdue_since)}, because no worker sends them" if found.overdue_since else ""
 
 
 async def _refused_addresses(db: Db) -> str:
@@ -206,7 +207,7 @@ async def _tokens(db: Db) -> str:
 
 
 async def _waiting_imports(db: Db) -> str:
-    """Check for stuck imports, apart from those queued behind another import of their application."""
+    """Check for stuck imports; an import that waits for another one of its application is not stuck."""
     rows = await fetch_rows(
         db,
         """SELECT a.name || ' #' || i.number, i.created_at FROM application_imports i

@@ -1,4 +1,4 @@
-"""Metrics in Prometheus text format, read from the database, so that any API process reports for all."""
+"""Metrics in Prometheus text format, read from the database, so that any API process can report for all processes."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
@@ -33,7 +33,7 @@ class MetricType(StrEnum):
 
 
 class Bucket(msgspec.Struct, frozen=True):
-    """A histogram bucket: the count and total time of events up to `within` seconds, above the previous bucket."""
+    """A histogram bucket: the count and total time of events above the previous bound and up to `within` seconds."""
 
     within: float
     count: int
@@ -171,7 +171,7 @@ def _by(name: str, help: str, label: str, values: Mapping[str, int]) -> Metric:
 def _histogram(
     labels: Labels, bounds: Sequence[float], counted: Sequence[Bucket]
 ) -> Iterator[tuple[str, Labels, float]]:
-    """Convert to Prometheus's cumulative buckets."""
+    """Convert buckets to the cumulative buckets of Prometheus."""
     for bound in bounds:
         upto = sum(bucket.count for bucket in counted if bucket.within <= bound)
         yield "_bucket", {**labels, "le": _number(bound)}, upto

@@ -58,7 +58,7 @@ async def serve_metrics(request: AnyRequest) -> Response[bytes]:
 
 
 def _is_local(request: AnyRequest, proxies: Sequence[Network]) -> bool:
-    """Return whether a program on this machine asks directly: a proxy here forwards requests from elsewhere."""
+    """Return whether a program on this machine sends the request itself; a proxy here may forward it from elsewhere."""
     if request.client is None or is_among(request.client.host, proxies) or any(map(_is_of_a_proxy, request.headers)):
         return False
     # Prevent DNS rebinding: a site whose name resolves to this machine sends its own name as Host.

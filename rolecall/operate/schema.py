@@ -1,7 +1,7 @@
 """Print the schema of a database as SQL, independent of the server and of how the database was created.
 
-Tables come with their constraints, indexes and triggers. Functions, procedures and views are listed by the file that
-has their text, each with a digest, so that a comparison of two schemas shows which of them differ.
+Tables come with their constraints, indexes and triggers. Functions, procedures and views are listed under the file
+that defines them, each with a digest, so that a comparison of two schemas shows which of them differ.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ _OBJECT = re.compile(r"^--\n-- Name: (?P<name>.*); Type: (?P<type>.*); Schema: .
 # Output of pg_dump that varies: versions and session settings.
 _NOISE = re.compile(r"^(?:--.*\n|\\.*\n|SET .*;\n|SELECT pg_catalog.*;\n|CREATE SCHEMA .*\n)", re.M)
 _TABLE = re.compile(r"(?:ALTER TABLE (?:ONLY )?|CREATE (?:UNLOGGED )?TABLE | ON )public\.(\w+)")
-# Objects with a text of their own in rolecall/schema or, for a few functions, in a migration.
+# Objects that are defined in rolecall/schema or, for a few functions, in a migration.
 _ROUTINES = ("FUNCTION", "PROCEDURE", "VIEW")
 _FILES = "SELECT name, unnest(objects) FROM schema_files"
 

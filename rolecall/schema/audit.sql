@@ -3,10 +3,10 @@
 -- Any INSERT, UPDATE or DELETE on a governed table fires `note_insert`, `note_update` or `note_delete`, which note each row before and
 -- after the change. The first note of a transaction inserts into audit_pending. Its deferred trigger `chain_changes` runs at COMMIT: it
 -- turns the notes into one entry for each record that changed, and appends them to a chain. Writing the chain's head fires
--- `keep_checkpoint`. core/authors.py says who acts. A package's schema file calls `keep_audit` for its tables.
+-- `keep_checkpoint`. core/authors.py sets the author. A package's schema file calls `keep_audit` for its tables.
 
--- Add notes to those of this transaction. They are kept in a setting of the transaction, so that no rows must be cleaned up and a rollback
--- discards them.
+-- Add notes to the earlier notes of this transaction. They are kept in a setting that is local to the transaction, so that no rows must be
+-- cleaned up and a rollback discards them.
 CREATE OR REPLACE FUNCTION note_changes(notes text) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     noted text := coalesce(current_setting('rolecall.notes', true), '');
@@ -31,7 +31,7 @@ CREATE OR REPLACE FUNCTION is_bulk_change() RETURNS boolean STABLE LANGUAGE sql 
     coalesce((nullif(current_setting('rolecall.author', true), '')::jsonb ->> 'bulk')::boolean, false);
 
 -- Create the triggers that note what statements do to a table. `kind`, `id`, `part` and `value` are SQL over a row `r`: the kind and id of
--- the record that the row belongs to, the part of that record that it is ('' for the record itself), and the value to store. Never store a
+-- the record that the row belongs to, which part of that record the row is ('' for the record itself), and the value to store. Never store a
 -- secret or its digest.
 CREATE OR REPLACE PROCEDURE keep_audit(source regclass, kind text, id text, value text, part text DEFAULT '''''') LANGUAGE plpgsql AS $$
 BEGIN
@@ -144,8 +144,8 @@ END $$;
 CREATE OR REPLACE FUNCTION audit_hash(previous bytea, number bigint, entry text) RETURNS bytea IMMUTABLE LANGUAGE sql RETURN
     sha256(convert_to(encode(previous, 'hex') || ' ' || number || ' ' || encode(sha256(convert_to(entry, 'UTF8')), 'hex'), 'UTF8'));
 
--- Give entries that are older than the last one of their chain its time, because a transaction that waited has an earlier time than the
--- entry that was chained meanwhile. All entries have the same author, and so the same time.
+-- If entries are older than the last entry of their chain, give them its time: a transaction that waited for the chain has an earlier time
+-- than the entries that were chained meanwhile. All of these entries have the same author, and so the same time.
 CREATE OR REPLACE FUNCTION in_order_of_time(entries text[], last_number bigint) RETURNS text[] STABLE LANGUAGE plpgsql AS $$
 DECLARE
     last record;

@@ -1,4 +1,4 @@
--- Carriers are audited as a part of their application (carriers/actions.py), and what they do as a part of the request
+-- Carriers are audited as a part of their application (carriers/actions.py), and their steps as a part of the request
 -- (carriers/recording.py).
 
 -- Wake the worker when requests are opened (access_requests/moving.py).

@@ -4,7 +4,7 @@
 -- change folds them into list_contents. core/paging.py reads both; its `tidy_lists` folds the rest. A package's schema file calls
 -- `keep_list` for its tables.
 
--- Return the time that this transaction writes, by the program's clock: core/authors.py stores it in the setting `rolecall.author`.
+-- Return the time to write in this transaction, from the program's clock: core/authors.py stores it in the setting `rolecall.author`.
 CREATE OR REPLACE FUNCTION written_on() RETURNS timestamptz STABLE LANGUAGE sql RETURN
     coalesce((nullif(current_setting('rolecall.author', true), '')::jsonb ->> 'createdDate')::timestamptz, now());
 
@@ -12,7 +12,7 @@ CREATE OR REPLACE FUNCTION written_on() RETURNS timestamptz STABLE LANGUAGE sql 
 CREATE OR REPLACE FUNCTION list_stride() RETURNS int IMMUTABLE LANGUAGE sql RETURN 1000;
 CREATE OR REPLACE FUNCTION list_patience() RETURNS int IMMUTABLE LANGUAGE sql RETURN 256;
 
--- Return all subsets of some columns, which are the combinations of filters.
+-- Return all subsets of these columns: the possible combinations of filters.
 CREATE OR REPLACE FUNCTION subsets_of(columns text[]) RETURNS TABLE (subset text[]) IMMUTABLE LANGUAGE sql BEGIN ATOMIC
     SELECT coalesce((SELECT array_agg(name ORDER BY n) FROM unnest(columns) WITH ORDINALITY AS u (name, n)
                      WHERE chosen >> (n::int - 1) & 1 = 1), '{}')
@@ -41,7 +41,7 @@ BEGIN
     ), net AS (
         SELECT g.key, g.facets, sum(g.rows) AS rows FROM gone g GROUP BY g.key, g.facets HAVING sum(g.rows) <> 0
     ), subsets AS MATERIALIZED (
-        -- Every filter that finds such a row: all subsets of its facets.
+        -- A row counts for every filter that finds it: all subsets of its facets.
         SELECT DISTINCT n.facets, n.facets - s.subset AS facet
         FROM (SELECT DISTINCT net.facets FROM net) n
         CROSS JOIN subsets_of(ARRAY(SELECT DISTINCT jsonb_object_keys(net.facets) FROM net)) s

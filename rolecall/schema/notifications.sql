@@ -70,7 +70,7 @@ BEGIN
     END IF;
 END $$;
 
--- A reviewer approved and the request waits for others: mark the notifications of people whose response it does not need as read.
+-- A reviewer approved and the request waits for others: mark as read the notifications of people whose response it does not need.
 CREATE OR REPLACE FUNCTION note_met_rules() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     met CONSTANT uuid[] := ARRAY(SELECT DISTINCT request_id FROM new_rows WHERE response = 'Approved');
@@ -102,7 +102,7 @@ BEGIN
                                     ELSE coalesce((SELECT t.owner_id FROM tokens t WHERE t.id = r.reporter_id), r.reporter_id) END AS person
           FROM new_rows e JOIN access_requests r ON r.id = e.request_id
           WHERE e.name IN ('AccessRequestAssigned', 'AccessRequestCompleted', 'AccessRequestCanceled')
-             -- A request that needs no approval was not approved by anyone.
+             -- If the request needed no approval, there is no decision to report.
              OR e.name = 'AccessRequestApproved' AND EXISTS (SELECT FROM responses p WHERE p.request_id = r.id AND p.type = 'Approve')) AS affected
     JOIN identities i ON i.id = affected.person AND i.status = 'Active' AND i.id <> ALL (with_token_owners(ARRAY[affected.caller_id]));
     IF FOUND THEN
@@ -113,7 +113,7 @@ END $$;
 CREATE OR REPLACE TRIGGER notify_of_request_events AFTER INSERT ON access_request_events REFERENCING NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION notify_of_request_events();
 
--- A request moved: mark its notifications as read, and notify the reviewers who must respond now.
+-- The status of a request changed: mark its notifications as read, and notify the reviewers who must respond now.
 CREATE OR REPLACE FUNCTION notify_of_moved_requests() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     -- Compare the time too: a request that stays Pending but now waits for another reviewer has only a new `status_since`.
@@ -130,7 +130,7 @@ CREATE OR REPLACE TRIGGER notify_of_moved_requests AFTER UPDATE ON access_reques
     FOR EACH STATEMENT EXECUTE FUNCTION notify_of_moved_requests();
 
 -- A personnel event was created or canceled, or the return date of a leave changed: notify the supervisor, and for a leave the
--- person too, except the one who did it.
+-- person too, but not the person who made the change.
 CREATE OR REPLACE FUNCTION notify_of_personnel_events() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM notify_people(ARRAY(
@@ -217,8 +217,8 @@ CREATE OR REPLACE FUNCTION people_who_approve(exception uuid) RETURNS SETOF uuid
     WHERE NOT EXISTS (SELECT FROM able) AND person <> ALL (a.excluded);
 END;
 
--- An exception for a conflict was requested: notify the people who approve first. It was approved or rejected: notify the person who requested it. It
--- expired or was outgrown: notify the owners of the rule and of the control, and the person who requested it.
+-- An exception for a conflict was requested: notify the people who approve first. It was approved or rejected: notify the person who requested it. Its status
+-- became Expired or Outgrown: notify the owners of the rule and of the control, and the person who requested it.
 CREATE OR REPLACE FUNCTION notify_of_exception() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     is_decided CONSTANT boolean := NEW.status IN ('Approved', 'Withdrawn');
@@ -240,8 +240,8 @@ CREATE OR REPLACE TRIGGER notify_of_decided_exception AFTER UPDATE OF status ON 
 CREATE OR REPLACE TRIGGER notify_of_ended_exception AFTER UPDATE OF status ON conflict_exceptions FOR EACH ROW
     WHEN (NEW.status IN ('Expired', 'Outgrown') AND OLD.status <> NEW.status) EXECUTE FUNCTION notify_of_exception();
 
--- The first approval was given: mark the notifications of people who cannot give the second one as read. After the approval of the rule's
--- owner, notify those who can.
+-- The first approval was given: mark as read the notifications of people who cannot give the second approval. After the approval of the
+-- rule's owner, notify the people who can give it.
 CREATE OR REPLACE FUNCTION notify_of_approval() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     approvers CONSTANT uuid[] := ARRAY(SELECT people_who_approve(NEW.exception_id));
@@ -255,8 +255,8 @@ BEGIN
 END $$;
 CREATE OR REPLACE TRIGGER notify_of_approval AFTER INSERT ON exception_approvals FOR EACH ROW EXECUTE FUNCTION notify_of_approval();
 
--- An approval was removed because its person could not give it now: notify the people who can, except those who were already notified. This
--- runs at the end of the transaction, because the approval that replaces it follows.
+-- An approval was removed because the person who gave it may not give it now: notify the people who may, except those already notified.
+-- This runs at the end of the transaction, because the approval that replaces it is inserted later.
 CREATE OR REPLACE FUNCTION notify_of_removed_approval() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM notify_people(ARRAY(
@@ -343,8 +343,8 @@ END $$;
 CREATE OR REPLACE TRIGGER notify_of_conflicts AFTER INSERT ON conflicts REFERENCING NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION notify_of_conflicts();
 
--- A stand-in was named or ended early: notify both people, except the one who did it. At most ten an hour for each
--- recipient, to limit the messages that a person can cause.
+-- A stand-in was named or ended early: notify both people, but not the person who did it. Each recipient gets at most ten
+-- an hour, to limit the messages that a person can cause.
 CREATE OR REPLACE FUNCTION notify_of_stand_in() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM notify_people(ARRAY(SELECT i.id FROM identities i WHERE i.id IN (NEW.stand_in_id, NEW.identity_id) AND i.status = 'Active'
@@ -358,8 +358,8 @@ CREATE OR REPLACE TRIGGER notify_of_new_stand_in AFTER INSERT ON stand_ins FOR E
 CREATE OR REPLACE TRIGGER notify_of_ended_stand_in AFTER UPDATE OF ends_on ON stand_ins FOR EACH ROW
     WHEN (NEW.ends_on < OLD.ends_on) EXECUTE FUNCTION notify_of_stand_in();
 
--- Current leaves that began in the last 30 days: notify the person and the automatic stand-in, once. Neither is notified if that stand-in was also named,
--- because `notify_of_stand_in` notifies of those.
+-- Current leaves that began in the last 30 days: notify the person and the automatic stand-in, once. Neither is notified if that stand-in was also named by
+-- hand, because `notify_of_stand_in` notifies them.
 CREATE OR REPLACE FUNCTION notify_of_leaves(moment timestamptz) RETURNS void LANGUAGE sql BEGIN ATOMIC
     SELECT notify_people(ARRAY[l.stand_in_id, l.identity_id], 'Stand-In', 'Personnel Event', l.event_id, 'Leave')
     FROM (SELECT a.event_id, a.identity_id, automatic_stand_in(a.identity_id, moment) AS stand_in_id FROM absences a
@@ -416,8 +416,8 @@ END $$;
 CREATE OR REPLACE TRIGGER notify_of_review_events AFTER INSERT ON review_events REFERENCING NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION notify_of_review_events();
 
--- Items were given to other reviewers: notify these, at most once a day until they have read it, because the next stage receives items one
--- submission at a time.
+-- Items were given to other reviewers: notify these reviewers, at most once a day until they have read it, because the next stage receives
+-- items one submission at a time.
 CREATE OR REPLACE FUNCTION notify_of_moved_items() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM notify_people(ARRAY(

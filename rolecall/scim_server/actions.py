@@ -85,7 +85,8 @@ async def create_push_token(db: Db, caller: Caller, application_id: UUID, raw: J
         expires_at=None if never else facts.now + timedelta(days=body.expires_in_days or 0),
     )
     if not made:
-        raise Invalid.on("name", f"A token named {body.name} already exists; revoked ones keep their name")
+        taken = f"A token named {body.name} already exists; choose another name (revoked tokens keep theirs)"
+        raise Invalid.on("name", taken)
     return NewPushToken(**msgspec.structs.asdict(await queries.token(db, id)), secret=secret)
 
 
@@ -260,7 +261,7 @@ async def take_changes(db: Db, application_id: UUID) -> bool:
 
 
 def _name_key(target: PushTarget, resource: Resource) -> str:
-    """Normalize the name at least as much as imports do, so that no import fails because of equal names."""
+    """Return the name normalized at least as much as imports do, so that no two names become equal in an import."""
     return name_key(str(resource[target.kind.naming]))
 
 

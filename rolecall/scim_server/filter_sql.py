@@ -113,7 +113,7 @@ class SqlFilter:
     def _meta(self, names: list[str], term: Comparison) -> str:
         column = _MOMENTS.get(names[-1]) if len(names) == 2 else None
         if column is None or term.operator in OF_TEXTS:
-            raise invalid_filter("Filters of meta can compare meta.created and meta.lastModified")
+            raise invalid_filter("Filters on meta can compare only meta.created and meta.lastModified")
         sign = "<>" if term.operator is CompareOperator.NE else _SIGNS[term.operator]
         return f"{column} {sign} {self._param(as_moment(term.value))}::timestamptz"
 

@@ -35,7 +35,7 @@ MOST_OPERATIONS = 1000
 # How many values the filters of all operations of a request may examine.
 _MOST_LOOKED_AT = 50_000
 _LONGEST_PATH = 500
-# Encode values so that equal ones have equal bytes. Sets of these make comparing lists fast.
+# Equal values have equal bytes; comparing lists as sets of these bytes is fast.
 _MARK = msgspec.json.Encoder(order="deterministic").encode
 
 
@@ -55,7 +55,7 @@ class MemberChange(msgspec.Struct, frozen=True):
 
 
 class PatchTarget(msgspec.Struct, frozen=True):
-    """The target of an operation: an attribute, a filter for elements of its list, and a sub-attribute of these."""
+    """The target of an operation: an attribute, a filter for the elements of its list, and their sub-attribute."""
 
     path: AttributePath
     fitting: Filter | None
@@ -161,7 +161,7 @@ class Patch:
             current = holder[path.name] = [{}] if parent and parent.multi_valued else {}
         for each in current if isinstance(current, list) else [current]:
             if not isinstance(each, dict):
-                raise ScimError(f"{path.name} has no part {path.part}", ScimErrorType.INVALID_PATH)
+                raise ScimError(f"{path.name} has no sub-attribute {path.part}", ScimErrorType.INVALID_PATH)
             _change_object(verb, each, path.part, value)
 
     def _change_fitting(self, verb: PatchVerb, holder: Resource, target: PatchTarget, value: Any) -> None:
@@ -184,7 +184,7 @@ class Patch:
             holder[name] = values = [*values, *found]
         for each in found:
             if not isinstance(each, dict):
-                raise ScimError(f"{name} is a list of plain values, which have no parts", ScimErrorType.INVALID_PATH)
+                raise ScimError(f"{name} is a list of plain values without sub-attributes", ScimErrorType.INVALID_PATH)
             if target.part:
                 _change_object(verb, each, _spelling(each, target.part), value)
             elif isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Select the attributes of a response by `attributes` or `excludedAttributes`, always with `id` and `schemas`."""
+"""Select the attributes of a response with `attributes` or `excludedAttributes`; always include `id` and `schemas`."""
 
 from typing import Any
 

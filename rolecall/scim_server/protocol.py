@@ -309,7 +309,7 @@ def _wanted(
 
 
 def _place_for(asked: ScimRequest, wanted: ResourceList) -> AbstractContextManager[None]:
-    """Limit how many filters that read every resource run at once, so that they do not take all connections."""
+    """Limit how many filters read every resource at the same time, so that they do not take all connections."""
     if wanted.filter is None or uses_index(wanted.filter, wanted.kind):
         return nullcontext()
     return asked.services.searches.taken(_MOST_SEARCHES, "searches", asked.token.id, _MOST_OF_A_TOKEN)
@@ -365,7 +365,7 @@ Handler = Callable[[AnyRequest, Any], Response[Any]]
 
 
 def for_scim(answer: Handler) -> Handler:
-    """Wrap an error handler: convert its responses to requests below `/scim/v2` to SCIM errors."""
+    """Wrap an error handler so that requests below `/scim/v2` get SCIM errors."""
 
     def in_form(request: AnyRequest, error: Any) -> Response[Any]:
         path = request.scope["path"]

@@ -28,7 +28,7 @@ _NO_MEMBERS = "NULL::text AS members"
 
 
 async def token_with_secret(db: Db, secret: str) -> PushToken:
-    """Find a token, even a revoked or expired one, which the caller checks. Reject tokens of archived applications."""
+    """Return the token, even if revoked or expired: the caller checks that. Reject tokens of archived applications."""
     public = public_id(secret, PREFIX)
     sql = f"""SELECT {_TOKEN} FROM scim_tokens t WHERE public_id = %(id)s AND secret_sha256 = %(sha256)s
               AND NOT EXISTS (SELECT FROM applications a WHERE a.id = t.application_id AND a.is_archived)"""

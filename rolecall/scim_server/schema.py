@@ -1,6 +1,7 @@
 """Declare the attributes of users and groups (RFC 7643), which `/Schemas` publishes. Names are case-insensitive.
 
-Passwords are not declared, because they are never stored, nor groups of a user, because groups list their members.
+Passwords are not declared, because they are never stored. The groups of a user are not declared either, because groups
+list their members.
 """
 
 from pathlib import Path

@@ -19,7 +19,7 @@ _LAST_USE_PRECISION = timedelta(minutes=1)
 
 
 async def create_token(db: Db, caller: Caller | None, raw: Json, facts: Facts) -> NewToken:
-    """Create a token; without a caller, the operator does so at the command line and may grant any scope."""
+    """Create a token. Without a caller, an operator creates it at the command line and may grant any scope."""
     # A token without expiry needs an explicit null; an omitted field means the default.
     never = "expiresInDays" in raw and raw["expiresInDays"] is None
     body = check(TokenBody, raw, facts)
@@ -54,7 +54,7 @@ async def create_token(db: Db, caller: Caller | None, raw: Json, facts: Facts) -
 async def revoke_token(db: Db, id: UUID, now: datetime) -> None:
     """Revoke a token at once: writes that have begun with it commit first, later ones are refused.
 
-    Revoking twice keeps the first time.
+    Revoking it again keeps the time of the first revocation.
     """
     # FOR UPDATE waits for the KEY SHARE lock of `sign_as_token`; an UPDATE of a non-key column would not.
     if not await fetch_value(db, "SELECT true FROM tokens WHERE id = %(id)s FOR UPDATE", id=id):

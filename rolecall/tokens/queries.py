@@ -38,7 +38,7 @@ async def get(db: Db, id: UUID) -> TokenItem:
 
 
 async def find(db: Db, name_or_id: str) -> TokenItem:
-    """Find a token by name, or else by id."""
+    """Return the token with this name, or otherwise with this id."""
     sql = f"""SELECT {_ITEM} FROM {_WITH_OWNERS} WHERE t.name = %(name)s OR t.id = %(id)s
               ORDER BY t.name = %(name)s DESC LIMIT 1"""
     if rows := await fetch_rows(db, sql, name=name_or_id, id=guid(name_or_id)):
@@ -67,11 +67,11 @@ def _item(row: Sequence[Any]) -> TokenItem:
 
 
 async def own_id(db: Db, caller: Caller) -> UUID:
-    """Return the person behind a caller: a token acts for the person who created it."""
+    """Return the id of the person behind a caller: a token acts for the person who created it."""
     return await owner_of(db, caller.id) or caller.id
 
 
 async def owner_of(db: Db, id: UUID) -> UUID | None:
-    """Return the person who owns a token; None for other ids and for tokens created at the command line."""
+    """Return the id of the person who owns a token; None for other ids and for tokens created at the command line."""
     owner: UUID | None = await fetch_value(db, "SELECT owner_id FROM tokens WHERE id = %(id)s", id=id)
     return owner

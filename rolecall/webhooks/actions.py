@@ -34,7 +34,7 @@ _DELETED_AT_ONCE = 1000
 
 
 async def create_hook(db: Db, raw: Json, facts: Facts, config: Config) -> tuple[UUID, str]:
-    """Create a hook and return it with its secret, which is shown only here."""
+    """Create a hook; return its id and its secret, which is shown only here."""
     facts = await with_mentioned_applications(db, facts, raw)
     body = check(NewHook, raw, facts, _url_problems(raw, facts, config))
     id, secret = new_id(), new_secret()
@@ -104,14 +104,14 @@ async def rotate_secret(db: Db, id: UUID, config: Config, now: datetime) -> str:
 
 
 async def names_of_hook(pool: Pool, id: str) -> Addresses:
-    """Resolve the hook's host before the test takes a database connection."""
+    """Return the addresses of the hook's host. Call this before the test takes a database connection."""
     async with pool.connection() as db:
         hook = await queries.get_hook(db, id)
     return await guard.looked_up([hook.url])
 
 
 async def test_hook(db: Db, id: UUID, facts: Facts, config: Config) -> UUID:
-    """Send a sample delivery once, to a disabled hook too."""
+    """Send a sample delivery once, even to a disabled hook; return its id."""
     url = (await queries.get_hook(db, str(id))).url
     if problem := guard.problem(url, config.webhook_allow, facts.addresses):
         raise Invalid.on("url", problem)
@@ -133,9 +133,9 @@ async def test_hook(db: Db, id: UUID, facts: Facts, config: Config) -> UUID:
 
 
 async def recover_hook(db: Db, id: UUID, raw: Json, facts: Facts) -> None:
-    """Make every undelivered delivery since a time due now, with a fresh retry schedule."""
+    """Make every unsuccessful delivery since a time due now, with a new retry schedule."""
     if not await _lock(db, id):
-        raise Conflict("The webhook is disabled")
+        raise Conflict("The webhook is disabled; enable it first")
     body = check(RecoverBody, raw, facts)
     await execute(
         db,
@@ -151,7 +151,7 @@ async def recover_hook(db: Db, id: UUID, raw: Json, facts: Facts) -> None:
 
 
 async def resend_delivery(db: Db, id: str, now: datetime) -> None:
-    """Send a delivery again under the same id, in any state."""
+    """Send a delivery again with the same id, whatever its status."""
     delivery = known_guid("Delivery", id)
     rows = await fetch_rows(
         db,
@@ -162,7 +162,7 @@ async def resend_delivery(db: Db, id: str, now: datetime) -> None:
     if not rows:
         raise NotFound("Delivery", id)
     if not rows[0][0]:
-        raise Conflict("The webhook is disabled")
+        raise Conflict("The webhook is disabled; enable it first")
     await execute(db, f"UPDATE webhook_deliveries SET {_DUE_NOW} WHERE id = %(id)s", id=delivery, now=now)
     await record(db, "Webhook Delivery", delivery, {"nextAttemptOn": now.isoformat()})
     await nudge(db, CHANNEL)
@@ -217,7 +217,7 @@ async def _keep_callback(db: Db, delivery: UUID, content: str, created: datetime
 
 
 async def delete_old_deliveries(db: Db, now: datetime) -> int:
-    """Delete a batch of deliveries past the retention period, except those that are still to be sent."""
+    """Delete a batch of deliveries past the retention period, except those still to be sent; return their number."""
     days = (await settings.get(db)).webhook_retention_days
     return await execute(
         db,

@@ -19,7 +19,7 @@ class DeliveryStatus(StrEnum):
 
 
 class AttemptOutcome(StrEnum):
-    """Classify how an attempt ended, without details of the receiver's network."""
+    """How an attempt ended, without details of the receiver's network."""
 
     DELIVERED = "delivered"
     STATUS = "status"

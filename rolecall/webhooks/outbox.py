@@ -1,4 +1,4 @@
-"""The queue of deliveries: claim due ones in batches, record finished attempts in batches.
+"""The queue of deliveries: claim due deliveries and record finished attempts, both in batches.
 
 Code that touches several deliveries of a hook locks the hook first, to avoid deadlocks.
 """
@@ -28,7 +28,7 @@ from rolecall.webhooks.model import (
     next_attempt_on,
 )
 
-# The longest time from claim to connect.
+# The longest time from the claim until the connection opens.
 _MARGIN = timedelta(seconds=2)
 
 

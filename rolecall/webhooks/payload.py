@@ -66,7 +66,7 @@ class DeliveredReviewItemEvent(msgspec.Struct):
 
 
 class ReviewPayload(msgspec.Struct, rename="camel"):
-    """An event of a review."""
+    """The body of a delivery about a review."""
 
     id: UUID
     created_date: datetime
@@ -75,7 +75,7 @@ class ReviewPayload(msgspec.Struct, rename="camel"):
 
 
 class ReviewItemPayload(msgspec.Struct, rename="camel"):
-    """An event of an item of a review."""
+    """The body of a delivery about an item of a review."""
 
     id: UUID
     created_date: datetime

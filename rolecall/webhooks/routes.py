@@ -37,7 +37,7 @@ async def _with_secret(db: Db, id: object, secret: str) -> HookWithSecret:
 
 @operation("GET", "/", scope=Scope.WEBHOOKS_MANAGE, query={})
 async def list_webhooks(db: Db, query: dict[str, Any]) -> Page[HookDetail]:
-    """List webhooks by name."""
+    """List webhooks in the order of their names."""
     return await queries.hooks_by_name(db, query["page"])
 
 
@@ -116,7 +116,7 @@ async def get_webhook_delivery(db: Db, id: str) -> DeliveryDetail:
 
 @operation("POST", "/{id:str}/resend", scope=Scope.WEBHOOKS_MANAGE)
 async def resend_webhook_delivery(db: Db, id: str, now: datetime) -> DeliveryDetail:
-    """Send a delivery again under the same id."""
+    """Send a delivery again with the same id."""
     await actions.resend_delivery(db, id, now)
     return await queries.get_delivery(db, id)
 

@@ -73,7 +73,7 @@ class DeliveryDetail(DeliveryItem):
 
 
 class DeliveryNumbers(msgspec.Struct, frozen=True):
-    """Figures for /metrics: undelivered deliveries by status, the lag of the oldest due one, the histogram of lags."""
+    """Figures for /metrics: unsuccessful deliveries by status, lag of the oldest due delivery, histogram of lags."""
 
     by_status: dict[str, int]
     oldest_due_seconds: float

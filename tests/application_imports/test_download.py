@@ -49,11 +49,11 @@ async def test_file_of_another_import_is_not_found(client: httpx2.AsyncClient, d
     other = await an_import(db)
 
     for path, missing in [
-        (f"{other}/files/{file}", f"ImportFile with id {file}"),
-        (f"{run}/files/nonsense", "ImportFile with id nonsense"),
-        (f"{run}/files/{run}", f"ImportFile with id {run}"),
+        (f"{other}/files/{file}", f"Import file with id {file}"),
+        (f"{run}/files/nonsense", "Import file with id nonsense"),
+        (f"{run}/files/{run}", f"Import file with id {run}"),
         (f"nonsense/files/{file}", "ApplicationImport with id nonsense"),
-        (f"{uuid4()}/files/{file}", f"ImportFile with id {file}"),
+        (f"{uuid4()}/files/{file}", f"Import file with id {file}"),
     ]:
         answer = await client.get(f"/api/application-imports/{path}")
 

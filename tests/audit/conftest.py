@@ -8,6 +8,6 @@ from rolecall.core.config import AllowedHosts, Config
 
 @pytest.fixture
 def config(config: Config) -> Config:
-    """Allow webhooks to loopback, and live sources there."""
+    """Allow webhooks and live sources on the loopback address."""
     loopback = (ip_network("127.0.0.0/8"),)
     return msgspec.structs.replace(config, webhook_allow=loopback, source_hosts=AllowedHosts(networks=loopback))

@@ -1,4 +1,4 @@
-"""Call every writing route once. Routes are read from the application, so that a new one cannot be forgotten."""
+"""Call every route that writes once. Routes are read from the application, so that none is forgotten."""
 
 from typing import Any
 from uuid import UUID
@@ -41,7 +41,7 @@ PUSHED = {"kind": "SCIM Push"}
 USERS = "Username,Name\nada,Ada Lovelace\n"
 
 
-# Tables whose changes leave no entry, by reason.
+# Tables whose changes leave no entry, grouped by reason.
 UNGOVERNED = {
     # Rows written by imports: the import has one entry, and rows are kept as intervals.
     "account_versions", "assignments", "group_listings", "group_versions", "groups", "identity_versions",
@@ -49,7 +49,7 @@ UNGOVERNED = {
     "read_progress",
     # Pushed resources: the import that reads them has one entry.
     "scim_members", "scim_pushes", "scim_resources",
-    # Drafts and previews: nothing of them takes effect.
+    # Drafts and previews, which have no effect.
     "dry_run_files", "dry_run_rejects", "dry_runs", "previewed_changes", "previews",
     # Tables that are logs themselves.
     "access_request_events", "activity", "import_log", "webhook_attempts", "webhook_deliveries",
@@ -85,7 +85,7 @@ async def test_every_table_is_audited_or_listed_as_exempt(db: Db) -> None:
 
 
 class Calls:
-    """Make calls and check the entry that each must leave."""
+    """Make calls and check that each leaves an audit entry."""
 
     def __init__(self, client: httpx2.AsyncClient, db: Db) -> None:
         self.client, self.db = client, db
@@ -121,7 +121,7 @@ async def _carrier(call: Calls, db: Db, directory: UUID, cast: Cast) -> None:
 
 
 async def _review(call: Calls, client: httpx2.AsyncClient, company: Company) -> None:
-    """Call the routes of a review of the ledger, whose owner reviews it."""
+    """Call every route of reviews on a review of the ledger by its owner."""
     scope = {"applicationIds": [str(company.ledger)]}
     draft = {"name": "Ledger", "type": "Application", "dueOn": TOMORROW, "scope": scope}
     review = (await call("POST", "/api/reviews", json=draft))["id"]
@@ -237,7 +237,7 @@ async def test_every_route_that_changes_something_leaves_an_entry(
     conflict = await conflict_of(db, company.sofia)
     wish = {"reason": "Small team", "control": "Weekly check", "controlOwnerId": cast.grace, "until": TOMORROW}
     await call("POST", "/api/conflicts/{id}/except", conflict, wish)
-    # One token cannot request and approve, and one without an owner cannot approve.
+    # A token cannot approve its own request, and a token without an owner cannot approve at all.
     await execute(db, "UPDATE conflict_exceptions SET requester_id = %(id)s", id=cast.grace)
     await own_tokens(db, company.owner)
     await call("POST", "/api/conflicts/{id}/approve", conflict, {"approverId": str(company.owner)})

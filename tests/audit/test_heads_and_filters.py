@@ -1,4 +1,4 @@
-"""Heads that contradict their chain, and combined filters."""
+"""Test heads that contradict their chain, and combined filters."""
 
 from datetime import UTC, datetime
 from uuid import uuid4

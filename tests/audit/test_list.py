@@ -109,7 +109,7 @@ async def test_invalid_time_filter_is_rejected(client: httpx2.AsyncClient) -> No
     assert answer.json()["errors"][0]["field"] == "from"
 
 
-async def test_the_action_ignores_case(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_action_filter_ignores_case(client: httpx2.AsyncClient, db: Db) -> None:
     await client.post("/api/applications", json={"name": "Payroll"})
 
     assert len(await entries(client, action="create APPLICATION")) == 1
@@ -150,9 +150,7 @@ async def test_changes_by_the_worker_are_attributed_to_the_system(
     assert disabled["after"]["status"] == "Disabled"
 
 
-async def test_no_secret_and_no_digest_of_one_is_in_any_entry(
-    client: httpx2.AsyncClient, db: Db, config: Config
-) -> None:
+async def test_no_entry_contains_a_secret_or_its_digest(client: httpx2.AsyncClient, db: Db, config: Config) -> None:
     hook = {"name": "Tickets", "url": "http://127.0.0.1:9/", "events": ["AccessRequestCreated"]}
     made = (await client.post("/api/webhooks", json=hook)).json()
     rotated = (await client.post(f"/api/webhooks/{made['id']}/rotate-secret")).json()["secret"]

@@ -1,4 +1,4 @@
-"""Within a chain, no entry is earlier than the one before it."""
+"""Test that within a chain no entry is earlier than the one before it."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""Tampering with entries, heads and checkpoints is detected without a saved head."""
+"""Test that tampering with entries, heads and checkpoints is detected without a saved head."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -106,7 +106,7 @@ async def write(db: Db, name: str) -> None:
 
 @pytest.fixture
 async def written(db: Db, clean_database: str) -> None:
-    """Entries 1 to 3 in chain 1, 4 to 6 in chain 2, 7 to 9 in chain 3."""
+    """Write entries 1 to 3 to chain 1, 4 to 6 to chain 2 and 7 to 9 to chain 3."""
     for held in ((), (1,), (1, 2)):
         async with taken(clean_database, *held):
             for n in range(3):
@@ -170,7 +170,7 @@ async def test_checkpoint_records_the_heads_that_its_writer_saw(written: None, d
 async def test_entries_written_during_verification_are_not_reported_as_forged(
     written: None, db: Db, clean_database: str
 ) -> None:
-    """Heads, checkpoints and entries come from one snapshot."""
+    """Verification reads heads, checkpoints and entries from one snapshot."""
     async with await psycopg.AsyncConnection.connect(clean_database, autocommit=True) as other:
         for n in range(20):
             found, _ = await asyncio.gather(verify(other), write(db, f"meanwhile {n}"))

@@ -1,6 +1,6 @@
-"""Run every row of the battery, or the named ones (`make battery`); `ROLECALL_BATTERY=ci` runs the short form.
+"""Run every row of the battery, or the named rows (`make battery`); `ROLECALL_BATTERY=ci` runs the short form.
 
-A setting in the environment overrides that of the row, so that a long row can be shortened.
+A setting in the environment overrides the setting of a row, so that a long row can be shortened.
 The short form starts with another row at each commit and skips rows that would exceed `ROLECALL_BATTERY_SECONDS`, so
 that a row that a slow machine skips runs at a later commit.
 """
@@ -106,7 +106,7 @@ def rotated(rows: list[Row], commit: str) -> list[Row]:
 
 
 class Budget:
-    """The remaining time; a slower machine runs fewer rows."""
+    """The time that is left for rows; a slower machine runs fewer rows."""
 
     def __init__(self, seconds: float) -> None:
         self.left = seconds

@@ -1,4 +1,4 @@
-"""The service on several hosts, with the files of `deploy/several-hosts`, and what its operator does when one fails."""
+"""Run the service on several hosts with the files of `deploy/several-hosts`, and do what its operator would do."""
 
 import asyncio
 import os
@@ -28,7 +28,7 @@ NUMBERS = {
 }  # fmt: skip
 URL = f"http://{NETWORK}.{NUMBERS['balancer']}"
 STORE_URL = f"http://{NETWORK}.{NUMBERS['store']}:9000"
-# For a machine that is busy with other things; the test says how long it took.
+# Generous, because the machine may be busy; the test reports the time that was needed.
 PATIENCE_SECONDS = 240.0
 _ENV = 'set -a; . "$0"; exec "$@"'
 _RESTARTED = 'while :; do "$0" "$@"; sleep 0.1; done'
@@ -55,7 +55,7 @@ class Cluster:
         }  # fmt: skip
         self.store = Store(folder / "unused", "s3://rolecall/files")
 
-    # What a client, an operator's eye and a check need.
+    # Access for clients and checks.
 
     @asynccontextmanager
     async def client(self, **headers: str) -> AsyncIterator[httpx2.AsyncClient]:
@@ -75,7 +75,7 @@ class Cluster:
         names = [name for name in NUMBERS if name.startswith(("api", "worker"))]
         return [line for name in names for line in self.network[name].said().splitlines() if " crash " in line]
 
-    # Booting.
+    # Starting hosts.
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -88,7 +88,7 @@ class Cluster:
                 yield
 
     def start(self, name: str) -> None:
-        """Start the services of a host, as its boot does."""
+        """Start the services of a host, as a boot does."""
         host = self.network[name]
         match name.partition("-")[0]:
             case "balancer":
@@ -108,7 +108,7 @@ class Cluster:
                 host.start(*moto, env=environment())
 
     def _furnish(self) -> None:
-        """Put the configuration onto the disks."""
+        """Copy the configuration to the disks of the hosts."""
         for name, folder, files in (
             ("balancer", "haproxy", ["haproxy.cfg"]),
             ("pooler", "pgbouncer", ["pgbouncer.ini", "primary.ini"]),
@@ -155,7 +155,7 @@ class Cluster:
         for role in ("rolecall", "replicator"):
             self._on(self.primary, "psql", "-d", "postgres", "-c", f"ALTER ROLE {role} PASSWORD '{self._password}'")
 
-    # What an operator does.
+    # Actions of an operator.
 
     def script(self, host: str, name: str, *words: str) -> None:
         self._on(host, "sh", str(DEPLOYED / name), *words)
@@ -173,12 +173,12 @@ class Cluster:
         self.primary, self.replica = self.replica, self.primary
 
     def _follow(self) -> None:
-        """Make the other host a replica of the primary, and wait for both with every write from now on."""
+        """Make the other host a synchronous replica: from now on every write waits for both."""
         self.script(self.replica, "follow.sh", self.network[self.primary].address)
         self.start(self.replica)
         self.together()
 
-    def follow_anew(self) -> None:
+    def rejoin(self) -> None:
         """Fence the old primary, if it still runs, and bring it back as the replica."""
         self.network.kill(self.replica)
         self.network.boot(self.replica)
@@ -192,7 +192,7 @@ class Cluster:
         self.script(self.primary, "alone.sh")
 
     def is_ready(self) -> bool:
-        """Return whether the balancer finds a host that is ready and workers beat."""
+        """Return whether the balancer finds a ready host and a worker sends heartbeats."""
         return _answers(f"{URL}/readyz") and self.sql(self.primary, _BEATING, "rolecall") >= "1"
 
     def is_whole(self) -> bool:
@@ -208,7 +208,7 @@ class Cluster:
         await asyncio.to_thread(self._wait, holds, what)
 
     def sql(self, name: str, query: str, database: str = "postgres") -> str:
-        """Ask a database host; return "" if it does not answer."""
+        """Run a query on a database host and return its result; return "" if the host does not respond."""
         try:
             return self._on(name, "psql", "-d", database, "-Atc", query).strip()
         except AssertionError:

@@ -27,11 +27,11 @@ from tests.webhooks.receivers import Receiver, receiving
 from tests.webhooks.sending import a_hook
 
 REQUESTS = "/api/access-requests"
-# A time of day that is not reached during the run.
+# A schedule that does not fire during the run.
 NOT_SOON = f"0 {(datetime.now(UTC).hour + 12) % 24} * * *"
 NEXT = {"Pending": "approve", "Open": "resolve", "Resolved": "verify"}
 EXPORT = b"Username\nada\n"
-# Answers that ask the client to try again.
+# Statuses that ask the client to try again.
 RETRYABLE = (502, 503, 504)
 # The number of clients of each kind, and their pause between two actions.
 SHIFTS: dict[str, tuple[int, float]] = {
@@ -40,7 +40,7 @@ SHIFTS: dict[str, tuple[int, float]] = {
 
 
 class Service(Protocol):
-    """What the clients work on."""
+    """The service that the clients use."""
 
     url: str
     store: Store
@@ -64,7 +64,7 @@ class Crew(Generic[S]):
         self.figures = ""
 
     async def set_up(self, db: Db, export: str, content: bytes) -> None:
-        """Create what the clients work on; `export` is the location of a file with `content` that imports read."""
+        """Create the records that the clients use; imports read the file at `export`, which contains `content`."""
         self.cast: Cast = await a_cast(db)
         owner = {"ownerId": self.cast.grace, "provisionerIds": [self.cast.peter], "priority": "High"}
         self.crm = await an_application(db, "CRM", **owner)
@@ -83,7 +83,7 @@ class Crew(Generic[S]):
 
     @asynccontextmanager
     async def at_work(self) -> AsyncIterator[None]:
-        """Work until the end of the block; then each client finishes its current action."""
+        """Run the clients until the end of the block; then each client finishes its current action."""
         stop = asyncio.Event()
 
         async def keep_on(work: Callable[[], Awaitable[None]], rest: float) -> None:
@@ -111,7 +111,7 @@ class Crew(Generic[S]):
         return answer
 
     def _is_outage(self, answer: httpx2.Response) -> bool:
-        """Return whether the service asks to try again; it must not fail in any other way."""
+        """Return whether the service asks the client to try again; fail if it responds with any other server error."""
         if answer.status_code >= 500:
             self.outages[answer.status_code] += 1
             is_retryable = answer.status_code in RETRYABLE and "retry-after" in answer.headers
@@ -183,7 +183,7 @@ class Crew(Generic[S]):
         assert sure or answer is None, f"comment: {answer.status_code} {answer.headers.get('location')}"
 
     async def upload(self) -> None:
-        """Upload a file; every second one is unchanged."""
+        """Upload a file; every second file is unchanged."""
         number = next(self.uploads) // 2
         content = "\n".join(["Username,Name", *(f"user{n},Name {number}" for n in range(200))]).encode()
         sent = {str(self.users): ("users.csv", content)}
@@ -201,14 +201,14 @@ class Crew(Generic[S]):
         await self._run("stage", self.exported, json={"applicationId": id})
 
     async def _run(self, how: str, digest: bytes, **sent: Any) -> None:
-        """Wait for the import to end, so that imports do not pile up."""
+        """Start an import and wait until it ends, so that imports do not pile up."""
         id = (await self.insist(f"/api/application-imports/{how}", **sent)).json()["id"]
         self.files[id] = digest
         while (await self._look(f"/api/application-imports/{id}"))["status"] in ("Pending", "Running"):  # noqa: ASYNC110
             await asyncio.sleep(0.1)
 
     async def finished(self, db: Db) -> None:
-        """Wait until all imports and deliveries have ended, with immediate retries; fail with those that have not."""
+        """Wait until all imports and deliveries have ended, with immediate retries; otherwise fail and list them."""
         await execute(
             db, "UPDATE webhook_deliveries SET next_attempt_on = now() WHERE status = 'Pending' AND lease IS NULL"
         )
@@ -277,7 +277,7 @@ class Crew(Generic[S]):
         interrupted = 0
         for id, digest in self.files.items():
             status, locations, digests, last = found[id]
-            # An import fails if it was interrupted three times, or if its source is away when it is fetched.
+            # An import fails if it was interrupted three times, or if its source is unreachable when it is fetched.
             if status == "Failed" and ("interrupted" in last or f"{self.export} cannot be read" in last):
                 interrupted += 1
                 continue

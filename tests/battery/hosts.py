@@ -1,4 +1,4 @@
-"""Hosts made of namespaces: each has processes, addresses, shared memory, `/run` and `/srv` of its own.
+"""Simulate hosts with namespaces: each has its own processes, addresses, shared memory, `/run` and `/srv`.
 
 No host outlives this process, however it ends, and no packet leaves this machine.
 """
@@ -28,7 +28,7 @@ class CannotMakeHosts(AssertionError):
 
 
 def check_machine(*programs: str) -> None:
-    """Fail unless this machine can make hosts."""
+    """Fail unless this machine can simulate hosts."""
     missing = [program for program in (*_NEEDED, *programs) if not shutil.which(program)]
     if os.geteuid() != 0 or missing:
         why = f"{', '.join(missing)} missing" if missing else "not root"
@@ -41,7 +41,7 @@ def check_machine(*programs: str) -> None:
 
 
 class Host:
-    """A machine that can be booted, cut off and killed; `disk` stays, and is its `/srv`."""
+    """A host that can be booted, cut off and killed; its `/srv` is `disk`, which survives."""
 
     def __init__(self, name: str, number: int, disk: Path) -> None:
         self.name, self.number, self.disk = name, number, disk
@@ -52,7 +52,7 @@ class Host:
         disk.mkdir(exist_ok=True)
 
     def boot(self) -> None:
-        # Should this process be killed, the kernel kills `unshare`, and with it everything in its namespaces.
+        # If this process is killed, the kernel kills `unshare` and everything in its namespaces.
         with (self.disk / "log").open("a") as log:
             self._machine = subprocess.Popen(
                 ["setpriv", "--pdeathsig", "KILL", "unshare", "--net", "--pid", "--mount", "--ipc", "--fork",
@@ -96,12 +96,12 @@ class Host:
         subprocess.run(["nsenter", f"--net=/proc/{self._pid}/ns/net", "ip", *words], check=True, capture_output=True)
 
     def link(self, other: "Host", name: str) -> None:
-        """Add a cable from here to the other host's `eth0`."""
+        """Connect this host to the other host's `eth0`."""
         self.ip("link", "add", name, "type", "veth", "peer", "name", "eth0", "netns", str(other._pid))
 
     @contextmanager
     def joined(self) -> Iterator[None]:
-        """Put this thread, and those it starts, into the host's network."""
+        """Run this thread, and the threads that it starts, in the host's network."""
         before = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
         there = os.open(f"/proc/{self._pid}/ns/net", os.O_RDONLY)
         try:
@@ -146,14 +146,14 @@ class Network:
         host = self.hosts[name]
         host.boot()
         self._switch.link(host, name)
-        # The same hardware address after each boot: neighbours remember it.
+        # Keep the hardware address after each boot, because other hosts cache it.
         host.ip("link", "set", "eth0", "address", f"02:00:0a:55:00:{host.number:02x}", "up")
         host.ip("address", "add", f"{host.address}/24", "dev", "eth0")
         self._switch.ip("link", "set", name, "master", "br0", "up")
 
     def kill(self, name: str) -> None:
         self.hosts[name].kill()
-        # The kernel removes the cable of a dead host some time later.
+        # The kernel removes the link of a dead host some time later.
         with suppress(subprocess.CalledProcessError):
             self._switch.ip("link", "delete", name)
 

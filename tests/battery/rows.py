@@ -11,7 +11,7 @@ class Row(msgspec.Struct, frozen=True):
     goal: str
     tests: tuple[str, ...]
     full: Settings = {}
-    # None if the ordinary suite runs the short form.
+    # The settings of the short form; None if the ordinary suite runs it.
     ci: Settings | None = None
     # Seconds of the short form on two cores, measured or estimated.
     ci_seconds: float = 0

@@ -50,7 +50,7 @@ def points() -> set[str]:
 
 
 async def die_at(service: Whole, folder: Path, point: str) -> float:
-    """Let a process die at the fault point; return the seconds until the service has recovered."""
+    """Make a process die at the fault point; return the seconds until the service has recovered."""
     before, known = await asyncio.to_thread(service.processes), await service.workers()
     armed = folder / point
     armed.touch()

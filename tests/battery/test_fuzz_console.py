@@ -216,7 +216,7 @@ API_PATHS = [
 
 @pytest.mark.timeout(900 + CASES // 20)
 async def test_hostile_paths_never_cause_a_server_error(config: Config, db: Db, facts: Facts) -> None:
-    """Use raw HTTP, because a client library would normalize some of them."""
+    """Use raw HTTP, because a client library would normalize some of the paths."""
     dice = random.Random(SEED)
     token = (await tokens.create_token(db, None, {"name": "paths", "scopes": list(Scope)}, facts)).secret
     link = await actions.create_administrator(db, EMAIL, facts)

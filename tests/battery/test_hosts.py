@@ -19,14 +19,14 @@ from tests.webhooks.receivers import receiving
 
 FAULTS = int(os.environ.get("ROLECALL_HOST_FAULTS", "10"))
 READY_WITHIN_SECONDS = float(os.environ.get("ROLECALL_READY_WITHIN_SECONDS", "10"))
-# Each host is killed in one half and cut off in the other. The store keeps its files in memory: it is only cut off.
+# Each host is killed in one half of the run and cut off in the other; the store, kept in memory, is only cut off.
 EACH_IN_TURN = (
     ("api-1", "kill"), ("worker-2", "cut"), ("primary", "kill"), ("pooler", "kill"), ("store", "cut"),
     ("api-2", "cut"), ("replica", "kill"), ("worker-1", "kill"), ("primary", "cut"), ("balancer", "kill"),
     ("api-2", "kill"), ("worker-1", "cut"), ("primary", "kill"), ("pooler", "cut"), ("store", "cut"),
     ("api-1", "cut"), ("replica", "cut"), ("worker-2", "kill"), ("primary", "cut"), ("balancer", "cut"),
 )  # fmt: skip
-# How long a host is away, in seconds; one that is cut off sometimes longer than the others wait for it.
+# How long a host is down, in seconds. A host that is cut off may be away longer than the timeouts of the others.
 AWAY = {"kill": (0.2, 2), "cut": (1, 12)}
 EXPORTED = "s3://rolecall/exports/users.csv"
 
@@ -38,7 +38,7 @@ class Trial:
         self.repairs: list[float] = []
 
     async def fail(self, name: str, how: str, away: float) -> None:
-        """Take a host away, do what its operator does, and wait until every host works again."""
+        """Kill or cut off a host, do what its operator would do, and wait until every host works again."""
         cluster = self.cluster
         print(f"{how} {name}", end=" ", flush=True)
         host = {"primary": cluster.primary, "replica": cluster.replica}.get(name, name)
@@ -62,7 +62,7 @@ class Trial:
         await self.crew.hire_surely()
         await self.cluster.wait_until(self.cluster.is_ready, "the cluster after a promotion")
         self.promotions.append(time.monotonic() - started)
-        await asyncio.to_thread(self.cluster.follow_anew)
+        await asyncio.to_thread(self.cluster.rejoin)
         await self.cluster.wait_until(self.cluster.is_whole, "the cluster with its new replica")
 
 

@@ -92,7 +92,7 @@ class Carrying:
         return await an_identity(self.db, name.title(), "Lovelace", **given)
 
     async def account(self, name: str, person: UUID | None = None, **fields: Any) -> UUID:
-        """Create an account as an import would, with its person."""
+        """Create an account as an import would, matched to the person."""
         person = person or await self.person(name)
         await an_account(self.db, self.id, name, person, **fields)
         return person
@@ -129,6 +129,6 @@ class Carrying:
         return await detail_of(self.client, id)
 
     async def said(self, id: object) -> list[tuple[str, str]]:
-        """Return the activity of a request that the carrier wrote."""
+        """Return the activity entries that the carrier wrote on a request."""
         activity = (await self.detail(id))["activity"]
         return [(each["action"], each["content"]) for each in activity if each["author"] == "Carrier"]

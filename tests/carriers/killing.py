@@ -15,7 +15,7 @@ _PAUSE = 0.02
 def carry_out_everything(config: Config) -> int:
     """Carry out due requests in a child process; return its exit code."""
     context = multiprocessing.get_context("forkserver")
-    # The fork server starts with the first child, after the folder of the faults is set.
+    # The fork server starts with the first child, so the folder for faults must be set before.
     context.set_forkserver_preload([__name__])
     child = context.Process(target=_carry_out, args=(config,))
     child.start()

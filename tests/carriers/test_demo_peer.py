@@ -50,7 +50,9 @@ async def test_request_is_carried_out_and_verified(carrying: Carrying, peer: Sci
     assert asker.username in [user["userName"] for user in peer.state.resources["Users"].values()]
 
 
-async def test_every_verb_works_with_the_peer(carrying: Carrying, peer: ScimPeer, people: list[Employee]) -> None:
+async def test_account_is_suspended_restored_and_changed(
+    carrying: Carrying, peer: ScimPeer, people: list[Employee]
+) -> None:
     name = people[1].username
     person = await carrying.account(name, groups=(live.GROUP,))
 
@@ -70,7 +72,7 @@ async def test_every_verb_works_with_the_peer(carrying: Carrying, peer: ScimPeer
     assert name not in members()
 
 
-async def test_resources_and_token_are_kept(peer: ScimPeer, tmp_path: Path) -> None:
+async def test_sample_server_keeps_its_resources_and_requires_its_token(peer: ScimPeer, tmp_path: Path) -> None:
     again = ScimPeer(tmp_path / "peer.json")
 
     assert again.state == peer.state

@@ -1,4 +1,4 @@
-"""Doctor and metrics show carriers that cannot work and requests that wait for a person."""
+"""Test that doctor and metrics report carriers that cannot work and requests that wait for a person."""
 
 import httpx2
 import msgspec

@@ -34,7 +34,7 @@ POINTS += ["carrier.before-send", "carrier.after-send"]
 NOWHERE = "ldap://127.0.0.1:1"
 
 
-def test_every_fault_point_of_a_carrier_is_killed() -> None:
+def test_list_of_fault_points_is_complete() -> None:
     text = Path(code.__file__).read_text()
     acts = {name.strip("_").replace("_", "-") for name in re.findall(r"(?:_write|_close)\(\s*pool,\s*([\w.]+)", text)}
 
@@ -53,7 +53,7 @@ class Directories:
         self.done: list[str] = []
 
     async def ask(self, n: int) -> None:
-        """Create one request of each action; one is for a group that the directory does not have."""
+        """Create one request of each action, and one for a group that the directory does not have."""
         carrying = self.carrying
         name = f"new{n}"
         await self._ask(name, {"Staff", "Clerks"}, "Add", await carrying.person(name), gives=("Staff", "Clerks"))
@@ -138,7 +138,7 @@ async def test_kills_lose_and_repeat_no_change(
 
 
 async def kill_at_each_point(config: Config, db: Db, work: Directories, faults: Path) -> Counter[str]:
-    """Arm the fault points in turn; create more requests when a worker has nothing left to do."""
+    """Arm the fault points in turn, create more requests when a worker has nothing left to do, and count the kills."""
     killed, asked = Counter[str](), 0
     while killed.total() < KILLS:
         point = POINTS[killed.total() % len(POINTS)]

@@ -1,4 +1,4 @@
-"""Carry out requests in a running directory: slapd of Debian."""
+"""Carry out requests in a running directory, slapd."""
 
 from typing import Any
 
@@ -56,7 +56,7 @@ async def test_change_writes_attributes_and_memberships(carrying: Carrying, dire
     assert "change1" in members(directory, "Clerks") - members(directory, "Staff")
 
 
-async def test_suspend_disables_and_restore_enables(carrying: Carrying, directory: Directory) -> None:
+async def test_suspend_disables_the_account_and_restore_enables_it(carrying: Carrying, directory: Directory) -> None:
     await carrying.put(directory.url, LDAP)
     person = await carrying.account("disable1", groups=("Staff",))
     await carrying.request("Suspend", person, target_name="disable1", privileges=[])
@@ -109,14 +109,14 @@ async def test_existing_changes_are_not_repeated(carrying: Carrying, directory: 
     await carrying.work()
 
     assert [text for _, text in await carrying.said(added)][:2] == [
-        "Add change2 to the group Staff: it was a member already",
+        "Add change2 to the group Staff: it was already a member",
         "Remove change2 from the group Clerks: it was not a member",
     ]
 
 
 @pytest.mark.parametrize("way", ["Delete", "Disable"])
 async def test_account_that_moved_is_left_to_a_person(carrying: Carrying, directory: Directory, way: str) -> None:
-    """It may have moved to another folder, where it can still be used."""
+    """The account may have moved to another folder, where it can still be used."""
     await carrying.put(directory.url, LDAP, onRemove=way)
     person = await carrying.account("nowhere1")
     id = await carrying.request("Remove", person, target_name="nowhere1", privileges=[])

@@ -1,4 +1,4 @@
-"""A carrier observes its limits: dry run, brake, rate limit, and requests that belong to people."""
+"""Test the limits of a carrier: dry run, brake, rate limit, and requests that belong to people."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -110,7 +110,7 @@ async def test_brake_holds_removals_until_a_person_releases_them(carrying: Carry
     assert actions[-3:] == ["Released", "Carried Out", "Resolved"]
 
 
-async def test_nothing_to_release_is_a_conflict(carrying: Carrying) -> None:
+async def test_release_without_held_requests_is_a_conflict(carrying: Carrying) -> None:
     await carrying.put(NOWHERE, LDAP)
 
     assert (await carrying.post("release")).status_code == 409
@@ -223,8 +223,8 @@ async def test_step_with_a_lost_response_is_checked_and_not_repeated(
     await carrying.work()
 
     assert [text for _, text in await carrying.said(id)][:2] == [
-        "Create the account died1: it existed already, with these attributes",
-        "Add died1 to the group Staff: it was a member already",
+        "Create the account died1: it already existed, with these attributes",
+        "Add died1 to the group Staff: it was already a member",
     ]
 
 
@@ -279,7 +279,7 @@ Turning = Callable[[], Awaitable[object]]
 
 @asynccontextmanager
 async def turning(turn: Turning) -> AsyncIterator[tuple[str, list[str]]]:
-    """Serve SCIM without accounts, and call a function at the first request."""
+    """Serve SCIM without accounts, and call `turn` at the first request."""
     asked: list[str] = []
 
     async def answer(request: web.Request) -> web.Response:
@@ -299,7 +299,7 @@ async def two_additions(carrying: Carrying, url: str) -> list[str]:
     return [await carrying.request("Add", await carrying.person(f"turn{n}"), gives=("Clerks",)) for n in range(2)]
 
 
-async def test_carrier_switched_off_during_a_batch_takes_up_no_more(carrying: Carrying) -> None:
+async def test_carrier_switched_off_during_a_batch_takes_up_no_more_requests(carrying: Carrying) -> None:
     async def switch_off() -> None:
         await carrying.put(url, SCIM, mode="Off")
 
@@ -373,7 +373,8 @@ async def test_sent_deletion_is_recognized_after_the_carrier_changed(carrying: C
     await carrying.work()
 
     assert (await carrying.detail(id))["status"] == "Completed"
-    assert "Delete the account delete9: the account was gone already" in [text for _, text in await carrying.said(id)]
+    said = [text for _, text in await carrying.said(id)]
+    assert "Delete the account delete9: the account was already deleted" in said
 
 
 async def test_waiting_request_that_a_person_takes_over_is_left_to_them(
@@ -392,7 +393,7 @@ async def test_waiting_request_that_a_person_takes_over_is_left_to_them(
     assert account(directory, "delete6") is not None
 
 
-async def test_import_that_must_verify_is_repeated_until_it_finishes(carrying: Carrying, server: RestServer) -> None:
+async def test_verifying_import_is_repeated_until_it_finishes(carrying: Carrying, server: RestServer) -> None:
     refusals = [web.Response(status=404)]
     server.before = lambda _, __: refusals.pop() if refusals else None
     await carrying.source.put(server.url, CONTENTS["None"])

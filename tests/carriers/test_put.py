@@ -1,4 +1,4 @@
-"""Set, show, preview and remove the carrier of an application over HTTP."""
+"""Test setting, reading, previewing and removing the carrier of an application over HTTP."""
 
 from typing import Any
 
@@ -89,7 +89,7 @@ async def test_invalid_field_is_reported(carrying: Carrying, body: dict[str, Any
     assert [(each["field"], message in each["message"]) for each in answer.json()["errors"]] == [(field, True)]
 
 
-async def test_identity_source_has_no_carrier(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_identity_source_cannot_have_a_carrier(client: httpx2.AsyncClient, db: Db) -> None:
     id = await an_application(db, "HR", isIdentitySource=True)
 
     answer = await client.put(f"/api/applications/{id}/carrier", json={"url": URL, **SCIM})
@@ -97,7 +97,7 @@ async def test_identity_source_has_no_carrier(client: httpx2.AsyncClient, db: Db
     assert "cannot have a carrier" in answer.json()["errors"][0]["message"]
 
 
-async def test_application_with_a_carrier_does_not_become_an_identity_source(carrying: Carrying) -> None:
+async def test_application_with_a_carrier_cannot_become_an_identity_source(carrying: Carrying) -> None:
     await carrying.put("ldap://127.0.0.1:1", LDAP)
 
     answer = await carrying.client.patch(f"/api/applications/{carrying.id}", json={"isIdentitySource": True})
@@ -139,7 +139,7 @@ async def test_request_of_another_application_is_not_found(carrying: Carrying, d
         assert (await carrying.post(verb, accessRequestId=id)).status_code == 404
 
 
-async def test_requests_need_their_scopes_as_well(carrying: Carrying, db: Db) -> None:
+async def test_preview_and_carry_out_also_need_the_scopes_of_requests(carrying: Carrying, db: Db) -> None:
     await carrying.put(URL, SCIM)
     token = await a_token(db, "configures", scopes=[Scope.CONFIG_MANAGE])
     carrying.client.headers["Authorization"] = f"Bearer {token.secret}"

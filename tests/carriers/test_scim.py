@@ -1,4 +1,4 @@
-"""Carry out requests on a running SCIM server: scim2-server."""
+"""Carry out requests on a running SCIM server, scim2-server."""
 
 from collections.abc import AsyncIterator, Iterator
 from datetime import timedelta
@@ -77,7 +77,7 @@ async def test_add_creates_the_account_and_its_memberships(carrying: Carrying, s
     assert "new1" in server.members("Staff") & server.members("Clerks")
 
 
-async def test_every_other_verb_is_carried_out(carrying: Carrying, server: Server) -> None:
+async def test_every_action_other_than_add_is_carried_out(carrying: Carrying, server: Server) -> None:
     await carrying.put(server.url, SCIM, onRemove="Delete")
     a_member(server, "verbs1")
     person = await carrying.account("verbs1", groups=("Staff",))
@@ -117,7 +117,7 @@ async def test_existing_changes_are_not_repeated(carrying: Carrying, server: Ser
     await carrying.work()
 
     assert [text for _, text in await carrying.said(member)][:2] == [
-        "Add again1 to the group Staff: it was a member already",
+        "Add again1 to the group Staff: it was already a member",
         "Remove again1 from the group Clerks: it was not listed as a member; removed anyway",
     ]
     assert "the server has no account gone1" in (await carrying.said(removed))[0][1]
@@ -135,7 +135,7 @@ async def test_account_of_another_person_is_left_to_a_person(carrying: Carrying,
 
 
 async def test_people_with_the_same_name_do_not_share_an_account(carrying: Carrying, server: Server) -> None:
-    """The account of one person is not reused for another; but one person may have several Adds."""
+    """The account of one person is not reused for another, although one person may have several Adds."""
     name = {"accountName": "{firstName|first|lower}{lastName|lower}", "changedAttributes": []}
     await carrying.put(server.url, SCIM, **name, attributes={"displayName": "{firstName} {lastName}"})
     one, other = [await carrying.person("john", email=f"john{n}@example.com") for n in range(2)]

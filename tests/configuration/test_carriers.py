@@ -1,4 +1,4 @@
-"""The carrier of an application in configuration files."""
+"""Test carriers of applications in configuration files."""
 
 from typing import Any
 
@@ -53,7 +53,7 @@ async def test_carrier_is_planned_applied_and_exported(client: httpx2.AsyncClien
     assert await exported(client) is None
 
 
-async def test_problems_name_their_place(client: httpx2.AsyncClient) -> None:
+async def test_problems_name_their_place_in_the_file(client: httpx2.AsyncClient) -> None:
     answer = await apply(client, {**CARRIER, "url": "https://elsewhere.example.com"})
 
     assert [problem["field"] for problem in answer.json()["errors"]] == ["applications.0.carrier.url"]

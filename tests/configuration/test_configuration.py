@@ -243,7 +243,7 @@ async def test_malformed_configuration_is_rejected(client: httpx2.AsyncClient, r
     assert (await client.put(URL, json=raw)).status_code == 400
 
 
-async def test_the_connector_of_the_builders_is_read_back(db: Db, client: httpx2.AsyncClient) -> None:
+async def test_connector_of_an_application_can_be_read(db: Db, client: httpx2.AsyncClient) -> None:
     id = await an_application(db)
 
     connector = (await client.get(f"/api/applications/{id}/configuration")).json()["connector"]
@@ -288,7 +288,7 @@ def test_file_covers_every_setting_of_the_api() -> None:
         wanted = {named.get(field, field) for field in said(body)}
         assert wanted <= said(entry), entry
         assert said(entry) == said(entry_body), entry_body
-        # Fields of the same name have the same rules.
+        # Fields with the same name have the same rules.
         for field in (said(body) & said(entry_body)) - {"name", "access", "approval_policy"}:
             assert entry_body.model_fields[field].annotation == body.model_fields[field].annotation, field
 
@@ -324,7 +324,7 @@ async def test_spaces_around_names_are_ignored(client: httpx2.AsyncClient, db: D
     assert twice.json()["errors"] == [{"field": "applications.1.name", "message": "Wiki is listed twice"}]
 
 
-async def test_unconfirmed_e_mail_names_no_person(db: Db, client: httpx2.AsyncClient) -> None:
+async def test_person_cannot_be_named_by_an_unconfirmed_e_mail(db: Db, client: httpx2.AsyncClient) -> None:
     ada, eve = (
         await an_identity(db, "Ada", email="new@example.com"),
         await an_identity(db, "Eve", email="bob@example.com"),

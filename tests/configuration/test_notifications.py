@@ -49,7 +49,7 @@ async def test_secrets_are_neither_exported_nor_accepted(client: httpx2.AsyncCli
     assert "hunter" not in str(await exported(client))
 
 
-async def test_mistakes_of_notifications_name_their_place(client: httpx2.AsyncClient) -> None:
+async def test_problems_of_notification_settings_name_their_place_in_the_file(client: httpx2.AsyncClient) -> None:
     wrong = {"templates": [{"kind": "Waiting", "body": "{{ persn }}"}], "reminders": {"escalateAfterDays": 1}}
 
     answer = await apply(client, wrong)

@@ -39,7 +39,7 @@ async def test_reports_are_created_changed_and_exported_by_name(client: httpx2.A
     assert (await apply(client, entry))["changes"] == []
 
 
-async def test_mistakes_of_reports_name_their_place(client: httpx2.AsyncClient) -> None:
+async def test_problems_of_reports_name_their_place_in_the_file(client: httpx2.AsyncClient) -> None:
     answer = await apply(client, {**MOVERS, "filters": {"colour": "red"}}, {**MOVERS, "owner": "nobody"})
 
     assert {problem["field"] for problem in answer["errors"]} == {

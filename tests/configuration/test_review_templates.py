@@ -1,4 +1,4 @@
-"""Templates of reviews in a configuration: by name, without ids, and without the date that the worker moves."""
+"""Test review templates in a configuration: they have names instead of ids, and no date of the next review."""
 
 from typing import Any
 
@@ -77,7 +77,7 @@ async def test_date_of_the_next_review_stays_when_a_file_is_applied_again(client
     assert rows == [(12, "2031-04-01")]
 
 
-async def test_mistakes_of_templates_name_their_place(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_problems_of_templates_name_their_place_in_the_file(client: httpx2.AsyncClient, db: Db) -> None:
     await a_company(db)
     review: dict[str, Any] = {
         "type": "Sometimes",

@@ -1,4 +1,4 @@
-"""The live source of an application in configuration files."""
+"""Test live sources of applications in configuration files."""
 
 from typing import Any
 
@@ -61,7 +61,7 @@ async def test_null_removes_the_source(client: httpx2.AsyncClient, db: Db) -> No
     assert await fetch_value(db, "SELECT count(*) FROM sources") == 0
 
 
-async def test_problems_name_their_place(client: httpx2.AsyncClient) -> None:
+async def test_problems_name_their_place_in_the_file(client: httpx2.AsyncClient) -> None:
     answer = await apply(client, {**SOURCE, "url": "https://elsewhere.example.com", "secret": "in the file"})
 
     found = {problem["field"]: problem["message"] for problem in answer.json()["errors"]}

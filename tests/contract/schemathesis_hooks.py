@@ -1,7 +1,7 @@
 """Adapt generated requests to facts that a schema cannot express: existing records, today's date, taken names.
 
-Loaded by Schemathesis (SCHEMATHESIS_HOOKS). Requests that are valid by the document are made valid for the records too,
-so that rejecting one is a failure; invalid requests are left unchanged.
+Schemathesis loads this module (SCHEMATHESIS_HOOKS). Requests that are valid by the OpenAPI document are made valid for
+the records too, so that rejecting one is a failure; invalid requests are left unchanged.
 """
 
 import json
@@ -18,7 +18,7 @@ from schemathesis.generation import GenerationMode
 
 from rolecall.core.text import is_blank
 
-# Records created before the run, by the field that refers to them.
+# The ids of records created before the run, by kind.
 RECORDS: dict[str, list[str]] = json.loads(os.environ["SCHEMATHESIS_RECORDS"])
 
 
@@ -71,7 +71,7 @@ FITTING: dict[str, Callable[[Any], Any]] = {
     "provisionerIds": several("identities"),
     # A condition has one of three keys.
     "skipRowsWhere": lambda _: [],
-    # Nothing was renamed.
+    # No record was renamed.
     "sameAs": lambda _: "",
     "patterns": lambda _: [{"permission": "Post*"}],
     "tags": lambda _: ["SOX"],
@@ -81,7 +81,7 @@ FITTING: dict[str, Callable[[Any], Any]] = {
     "without": lambda _: RECORDS["duties"][2],
     "url": lambda _: f"https://hooks.example.com/{another(None)}",
 }
-# The collection of the record that `{id}` in a path names.
+# The kind of record whose id is `{id}` in each path.
 PATHS = {
     "/api/access-requests/{id}": "requests",
     "/api/access-models/{id}": "models",
@@ -106,7 +106,7 @@ PATHS = {
 
 
 A_SOURCE = {"kind": "REST", "url": "https://hooks.example.com/v1", "contents": {"Users": {"path": "users"}}}
-# Bodies with fields that depend on each other.
+# Replacements for bodies whose fields depend on each other.
 WHOLE: dict[str, Callable[[Any], Any]] = {
     # A configuration rejects unknown fields, which a schema that allows more fields cannot express.
     "applyConfiguration": lambda _: {"settings": {"approvalLeadDays": random.randint(1, 99)}},
@@ -189,7 +189,7 @@ def still_broken(value: Any) -> Any:
 
 
 def is_positive(case: Any, location: ParameterLocation) -> bool:
-    """Return whether a case is valid by the document; cases from examples carry no such mark."""
+    """Return whether a case is valid by the document; cases from examples have no such flag and count as valid."""
     info = case.meta.components.get(location)
     return (info.mode if info else case.meta.generation.mode) is GenerationMode.POSITIVE
 

@@ -1,4 +1,4 @@
-"""The specification's tables, field by field in its order, and a check for exact matches."""
+"""Repeat the tables of the specification, field by field and in order, and check values against them."""
 
 import re
 from collections.abc import Callable
@@ -6,7 +6,7 @@ from typing import Any
 
 
 class Words(tuple[str, ...]):
-    """One of these strings."""
+    """Match one of these strings."""
 
 
 class Nullable:
@@ -37,7 +37,7 @@ def FLAG(value: Any) -> bool:  # noqa: N802
 
 
 def mismatches(value: Any, expected: Any, path: str = "answer") -> list[str]:
-    """List the places where a value differs from the expected type, words or fields."""
+    """Return the places where a value differs from the expected type, words or fields."""
     match expected:
         case Nullable():
             return [] if value is None else mismatches(value, expected.expected, path)

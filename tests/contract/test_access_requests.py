@@ -38,7 +38,9 @@ async def a_full_request(db: Db, **fields: Any) -> UUID:
 
 
 @pytest.mark.parametrize(("kind", "target"), [("User", {}), ("Group", GROUP)])
-async def test_list_access_requests(client: httpx2.AsyncClient, db: Db, kind: str, target: dict[str, Any]) -> None:
+async def test_list_of_access_requests_matches_the_specification(
+    client: httpx2.AsyncClient, db: Db, kind: str, target: dict[str, Any]
+) -> None:
     await a_full_request(db, **target)
 
     answer = await client.get(REQUESTS)
@@ -49,7 +51,9 @@ async def test_list_access_requests(client: httpx2.AsyncClient, db: Db, kind: st
 
 
 @pytest.mark.parametrize(("kind", "target"), [("User", {}), ("Group", GROUP)])
-async def test_get_one_access_request(client: httpx2.AsyncClient, db: Db, kind: str, target: dict[str, Any]) -> None:
+async def test_access_request_matches_the_specification(
+    client: httpx2.AsyncClient, db: Db, kind: str, target: dict[str, Any]
+) -> None:
     id = await a_full_request(db, **target)
 
     answer = await client.get(f"{REQUESTS}/{id}")

@@ -29,7 +29,7 @@ def is_new(run: dict[str, Any]) -> bool:
     return nothing and (run["type"], run["status"], run["createdBy"]) == ("API", "Pending", "API Token - tests")
 
 
-async def test_upload(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_uploaded_import_matches_the_specification(client: httpx2.AsyncClient, db: Db) -> None:
     answer = await upload(client, await an_application(db))
 
     assert answer.status_code == 201
@@ -38,7 +38,7 @@ async def test_upload(client: httpx2.AsyncClient, db: Db) -> None:
     assert [(file["fileGroup"], file["name"]) for file in answer.json()["files"]] == [("Users", "users.csv")]
 
 
-async def test_stage(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_staged_import_matches_the_specification(client: httpx2.AsyncClient, db: Db) -> None:
     id = await an_application(db, schedule=SCHEDULE)
 
     answer = await client.post("/api/application-imports/stage", json={"applicationId": str(id)})
@@ -50,7 +50,7 @@ async def test_stage(client: httpx2.AsyncClient, db: Db) -> None:
 
 
 @pytest.mark.parametrize("status", ["Pending", "Running"])
-async def test_cancel(client: httpx2.AsyncClient, db: Db, status: str) -> None:
+async def test_canceled_import_matches_the_specification(client: httpx2.AsyncClient, db: Db, status: str) -> None:
     id = await an_import(db, status=status)
 
     answer = await client.post("/api/application-imports/cancel", json={"applicationImportId": str(id)})
@@ -61,7 +61,7 @@ async def test_cancel(client: httpx2.AsyncClient, db: Db, status: str) -> None:
     assert answer.json()["metrics"] is None
 
 
-async def test_list_imports(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_list_of_imports_matches_the_specification(client: httpx2.AsyncClient, db: Db) -> None:
     application = await an_application(db)
     await upload(client, application)
     await an_import(db, application, "Finished")
@@ -74,7 +74,7 @@ async def test_list_imports(client: httpx2.AsyncClient, db: Db) -> None:
 
 
 @pytest.mark.parametrize("status", ["Pending", "Running", "Finished", "Failed", "Canceled", "Canceling"])
-async def test_get_one_import(client: httpx2.AsyncClient, db: Db, status: str) -> None:
+async def test_import_matches_the_specification(client: httpx2.AsyncClient, db: Db, status: str) -> None:
     id = await an_import(db, status=status)
 
     answer = await client.get(f"/api/application-imports/{id}")
@@ -85,7 +85,7 @@ async def test_get_one_import(client: httpx2.AsyncClient, db: Db, status: str) -
     assert (answer.json()["metrics"] is not None) == (status == "Finished")
 
 
-async def test_get_one_import_with_its_files(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_import_with_files_matches_the_specification(client: httpx2.AsyncClient, db: Db) -> None:
     uploaded = (await upload(client, await an_application(db))).json()
 
     answer = await client.get(f"/api/application-imports/{uploaded['id']}")

@@ -6,7 +6,7 @@ from tests.builders import an_application, an_import
 from tests.contract.tables import APPLICATION, mismatches
 
 
-async def test_get_one_application(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_application_matches_the_specification(client: httpx2.AsyncClient, db: Db) -> None:
     id = await an_application(db)
     await an_import(db, id, "Finished")
 
@@ -24,7 +24,7 @@ async def test_get_one_application(client: httpx2.AsyncClient, db: Db) -> None:
 
 
 @pytest.mark.parametrize("connector", [None, {"name": "Directory", "vendor": "Example", "files": None}])
-async def test_an_application_without_files_or_connector(
+async def test_application_without_files_or_connector_matches_the_specification(
     client: httpx2.AsyncClient, db: Db, connector: dict[str, object] | None
 ) -> None:
     id = await an_application(db, connector=connector)

@@ -1,4 +1,4 @@
-"""The error body and every message that the specification gives."""
+"""Test the error body and every message that the specification gives."""
 
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
@@ -56,7 +56,7 @@ async def test_unknown_records_are_not_found(client: httpx2.AsyncClient, path: s
     assert answer.json()["message"] == f"{resource} with id {id} not found"
 
 
-async def test_onboard(refused: Post) -> None:
+async def test_messages_of_onboard_match_the_specification(refused: Post) -> None:
     body = {"identity": {"firstName": " ", "lastName": "Lovelace"}, "effectiveDate": YESTERDAY}
 
     assert await refused("/api/personnel-events/onboard", body) == [
@@ -93,7 +93,7 @@ async def test_all_length_limits_of_an_identity_are_reported_at_once(refused: Po
     assert len(entries) == len(expected)
 
 
-async def test_offboard(refused: Post) -> None:
+async def test_messages_of_offboard_match_the_specification(refused: Post) -> None:
     assert await refused("/api/personnel-events/offboard", {"identityId": UNKNOWN, "effectiveDate": TOMORROW}) == [
         ("identityId", f"Identity with id {UNKNOWN} not found")
     ]
@@ -103,14 +103,14 @@ async def test_offboard(refused: Post) -> None:
     ]
 
 
-async def test_role_transition(refused: Post) -> None:
+async def test_messages_of_role_transition_match_the_specification(refused: Post) -> None:
     assert await refused("/api/personnel-events/role-transition", {}) == [
         ("identityId", "Identity ID is required"),
         ("effectiveDate", "Effective date is required"),
     ]
 
 
-async def test_leave_of_absence(refused: Post, db: Db) -> None:
+async def test_messages_of_leave_of_absence_match_the_specification(refused: Post, db: Db) -> None:
     body = {"identityId": str(await an_identity(db)), "effectiveDate": TOMORROW, "endDate": TOMORROW}
 
     assert await refused("/api/personnel-events/leave-of-absence", body) == [
@@ -118,7 +118,7 @@ async def test_leave_of_absence(refused: Post, db: Db) -> None:
     ]
 
 
-async def test_stage(refused: Post, db: Db) -> None:
+async def test_messages_of_stage_match_the_specification(refused: Post, db: Db) -> None:
     archived = await an_application(db, isArchived=True, schedule={"cron": "0 6 * * *", "locations": {}})
 
     assert await refused("/api/application-imports/stage", {"applicationId": str(archived)}) == [
@@ -126,13 +126,13 @@ async def test_stage(refused: Post, db: Db) -> None:
     ]
 
 
-async def test_cancel(refused: Post) -> None:
+async def test_messages_of_cancel_match_the_specification(refused: Post) -> None:
     assert await refused("/api/application-imports/cancel", {}) == [
         ("applicationImportId", "Application import ID is required")
     ]
 
 
-async def test_upload(refused: Post, client: httpx2.AsyncClient, db: Db) -> None:
+async def test_messages_of_upload_match_the_specification(refused: Post, client: httpx2.AsyncClient, db: Db) -> None:
     id = await an_application(db)
     groups = (await client.get(f"/api/applications/{id}")).json()["connector"]["files"]
     optional = {groups[1]["fileGroupId"]: ("groups.csv", b"Group\nClerks\n")}

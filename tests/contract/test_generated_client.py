@@ -1,4 +1,4 @@
-"""Generate a client from the OpenAPI document by openapi-python-client and call every operation with it."""
+"""Generate a client from the OpenAPI document with openapi-python-client, and call every operation with it."""
 
 import importlib
 import json
@@ -56,7 +56,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 class Generated:
-    """The generated client; records the operations it called."""
+    """The generated client, with a record of the operations that it called."""
 
     def __init__(self, client: Any, models: ModuleType) -> None:
         self.client = client

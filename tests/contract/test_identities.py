@@ -5,7 +5,7 @@ from tests.builders import an_identity
 from tests.contract.tables import IDENTITY, mismatches, page_of
 
 
-async def test_list_identities(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_list_of_identities_matches_the_specification(client: httpx2.AsyncClient, db: Db) -> None:
     boss = await an_identity(db, "Charles", "Babbage")
     await an_identity(db, supervisorId=str(boss), identityType="ServiceAccount", title="Analyst")
     await execute(db, "UPDATE identities SET status = 'Disabled', inactivated_date = now() WHERE id = %(id)s", id=boss)
@@ -27,7 +27,7 @@ async def test_list_identities(client: httpx2.AsyncClient, db: Db) -> None:
     }
 
 
-async def test_get_one_identity(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_identity_matches_the_specification(client: httpx2.AsyncClient, db: Db) -> None:
     id = await an_identity(db)
 
     answer = await client.get(f"/api/identities/{id}")

@@ -35,7 +35,7 @@ def stages(event: dict[str, Any]) -> list[tuple[str, str, str | None]]:
     return [(stage["name"], stage["status"], stage["scheduledStart"]) for stage in event["stages"]]
 
 
-async def test_onboard(client: httpx2.AsyncClient) -> None:
+async def test_onboarding_matches_the_specification(client: httpx2.AsyncClient) -> None:
     event = await create(client, "onboard", identity={"firstName": "Ada", "lastName": "Lovelace"})
 
     assert (event["type"], event["neededOn"], event["neededUntil"]) == ("Onboard", at(30), None)
@@ -49,14 +49,14 @@ async def test_onboard(client: httpx2.AsyncClient) -> None:
     assert made.json() == event["affectedIdentity"]
 
 
-async def test_offboard(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_offboarding_matches_the_specification(client: httpx2.AsyncClient, db: Db) -> None:
     event = await create(client, "offboard", identityId=str(await an_identity(db)))
 
     assert (event["type"], event["neededOn"], event["neededUntil"]) == ("Offboard", at(30), None)
     assert [stage[0] for stage in stages(event)] == ["Approval", "Provision", "Verification"]
 
 
-async def test_role_transition(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_role_transition_matches_the_specification(client: httpx2.AsyncClient, db: Db) -> None:
     id = str(await an_identity(db))
 
     event = await create(client, "role-transition", identityId=id, endDate=at(60), identity={"title": "Countess"})
@@ -67,7 +67,7 @@ async def test_role_transition(client: httpx2.AsyncClient, db: Db) -> None:
     assert without_end["neededUntil"] is None
 
 
-async def test_leave_of_absence(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_leave_of_absence_matches_the_specification(client: httpx2.AsyncClient, db: Db) -> None:
     id = str(await an_identity(db))
 
     event = await create(client, "leave-of-absence", identityId=id, endDate=at(60))
@@ -82,7 +82,7 @@ async def test_leave_of_absence(client: httpx2.AsyncClient, db: Db) -> None:
     assert stages(without_end)[2] == ("Removal", "Snoozed", None)
 
 
-async def test_list_personnel_events(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_list_of_personnel_events_matches_the_specification(client: httpx2.AsyncClient, db: Db) -> None:
     id = str(await an_identity(db))
     for kind in ("offboard", "role-transition"):
         await create(client, kind, identityId=id)
@@ -94,7 +94,7 @@ async def test_list_personnel_events(client: httpx2.AsyncClient, db: Db) -> None
     assert [item["type"] for item in answer.json()["items"]] == ["Role Transition"]
 
 
-async def test_get_one_personnel_event(client: httpx2.AsyncClient, db: Db, config: Config) -> None:
+async def test_personnel_event_matches_the_specification(client: httpx2.AsyncClient, db: Db, config: Config) -> None:
     ada = await an_identity(db)
     await an_account(db, await an_application(db), "ada", ada)
     made = await create(client, "offboard", identityId=str(ada))

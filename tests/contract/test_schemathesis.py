@@ -1,4 +1,4 @@
-"""Test the service against its OpenAPI document by Schemathesis; `make schemathesis` runs the long form."""
+"""Test the service against its OpenAPI document with Schemathesis; `make schemathesis` runs the long form."""
 
 import asyncio
 import json
@@ -71,7 +71,7 @@ async def records(client: httpx2.AsyncClient, db: Db) -> dict[str, list[str]]:
         "spare_applications": [str(spare)],
         "imports": [str(await an_import(db, application, status)) for status in ("Pending", "Finished", "Failed")],
         "accounts": await column(db, "SELECT id FROM accounts"),
-        # Those of the first import: there is no data about others after its number.
+        # Only entitlements of the imported application: the others have no data.
         "entitlements": await column(db, f"SELECT id FROM entitlements WHERE application_id = '{spare}'"),
         "dry_runs": [str((await client.post(f"/api/applications/{spare}/dry-run", files=sent)).json()["id"])],
         "deliveries": await column(db, "SELECT id FROM webhook_deliveries"),

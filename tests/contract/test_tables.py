@@ -1,4 +1,4 @@
-"""The contract check itself: it must detect added, missing, moved and mistyped fields."""
+"""Test the contract check itself: it must detect added, missing, moved and mistyped fields."""
 
 from typing import Any
 
@@ -58,7 +58,7 @@ def test_number_is_neither_boolean_nor_text() -> None:
     assert mismatches({**IMPORT, "number": "1"}, IMPORT_ITEM) != []
 
 
-def test_a_time_has_no_more_precision_than_it_needs() -> None:
+def test_time_has_six_digits_of_a_second_or_none() -> None:
     assert TIME("2026-12-01T00:00:00.000001Z")
     assert not TIME("2026-12-01T00:00:00.000000Z")
     assert not TIME("2026-12-01T00:00:00.1Z")

@@ -35,7 +35,7 @@ async def approve(client: httpx2.AsyncClient, id: UUID) -> None:
                 await do(client, id, "respond", type="Approve", response="Approved", reviewerId=reviewer)
 
 
-async def test_delivery_of_each_event_kind(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_delivery_of_each_event_matches_the_specification(client: httpx2.AsyncClient, db: Db) -> None:
     id = await a_full_request(db)
     await do(client, id, "assign", assigneeId=str(await an_identity(db)))
     await approve(client, id)
@@ -58,7 +58,7 @@ async def test_delivery_of_each_event_kind(client: httpx2.AsyncClient, db: Db) -
     assert len({delivery["id"] for delivery in made}) == len(made)
 
 
-async def test_the_delivery_of_a_new_request(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_delivery_of_a_new_request_has_no_later_fields(client: httpx2.AsyncClient, db: Db) -> None:
     mailbox = await an_identity(db, identityType="Mailbox", supervisorId=str(await an_identity(db)))
     await a_full_request(db, identity_id=mailbox, comment=None)
 
@@ -71,7 +71,7 @@ async def test_the_delivery_of_a_new_request(client: httpx2.AsyncClient, db: Db)
     assert request["target"]["affectedIdentity"]["type"] == "Bot"
 
 
-async def test_the_callback(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_callback_needs_no_token_and_returns_no_content(client: httpx2.AsyncClient, db: Db) -> None:
     await a_full_request(db)
     (delivery,) = await deliveries(client)
     del client.headers["Authorization"]

@@ -1,4 +1,4 @@
-"""Rules that all request bodies share, checked on every body."""
+"""Test rules that all request bodies share, on every body."""
 
 import re
 from collections.abc import Iterator
@@ -23,8 +23,8 @@ def bodies(kind: type[BaseModel] = Body) -> Iterator[type[BaseModel]]:
         yield from bodies(inner)
 
 
-def is_read_as_a_word(schema: Any) -> bool:
-    """Return whether a field takes an id, a date or an enum value."""
+def is_code(schema: Any) -> bool:
+    """Return whether a field contains an id, a date or an enum value."""
     options = [schema, *schema.get("anyOf", ())]
     nested = [inner for option in options for inner in option.get("anyOf", ())]
     return any("format" in option or "enum" in option for option in [*options, *nested])
@@ -35,7 +35,7 @@ BLANK_IS_ABSENT = sorted(
         (body.__name__, name): (body, name)
         for body in bodies()
         for name, schema in body.model_json_schema().get("properties", {}).items()
-        if name not in body.model_json_schema().get("required", ()) and (name == "comment" or is_read_as_a_word(schema))
+        if name not in body.model_json_schema().get("required", ()) and (name == "comment" or is_code(schema))
     }.values(),
     key=lambda one: (one[0].__name__, one[1]),
 )

@@ -17,7 +17,7 @@ ZURICH = ZoneInfo("Europe/Zurich")
         ("2026-12-01T08:00:00Z", datetime(2026, 12, 1, 8, tzinfo=UTC)),
         ("2026-12-01T08:00:00-05:00", datetime(2026, 12, 1, 13, tzinfo=UTC)),
         ("2026-12-01T08:00:00.250Z", datetime(2026, 12, 1, 8, 0, 0, 250_000, tzinfo=UTC)),
-        # When the clocks go back, 02:30 occurs twice; the first one counts.
+        # When the clocks go back, 02:30 occurs twice; the first occurrence counts.
         ("2026-10-25T02:30", datetime(2026, 10, 25, 0, 30, tzinfo=UTC)),
     ],
 )

@@ -15,7 +15,7 @@ def test_defaults_configure_a_local_service() -> None:
     assert plain.timezone == ZoneInfo("UTC")
 
 
-def test_variables_set_fields() -> None:
+def test_environment_variables_set_the_settings() -> None:
     given = config.load(
         {
             "ROLECALL_DATABASE_URL": "postgresql://db/rolecall",
@@ -37,7 +37,7 @@ def test_variables_set_fields() -> None:
     assert given.log == "json"
 
 
-def test_an_override_wins_unless_it_is_none() -> None:
+def test_override_takes_precedence_unless_it_is_none() -> None:
     environ = {"ROLECALL_DATA_DIR": "/a"}
 
     assert config.load(environ, data_dir=Path("/b")).data_dir == Path("/b")
@@ -77,7 +77,7 @@ def test_value_can_come_from_a_file(tmp_path: Path) -> None:
         ("ROLECALL_FILES_URL", "dir::HTTP://files.example.com/rolecall"),
     ],
 )
-def test_invalid_value_is_rejected_by_name(name: str, value: str) -> None:
+def test_error_names_the_invalid_variable(name: str, value: str) -> None:
     with pytest.raises(ConfigError, match=name):
         config.load({name: value})
 

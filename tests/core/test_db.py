@@ -20,7 +20,7 @@ class Number(msgspec.Struct):
     number: int
 
 
-async def test_cache_of_statement_shapes_is_bounded(db: Db) -> None:
+async def test_cache_of_row_factories_is_bounded(db: Db) -> None:
     for number in range(3000):
         struct_row(Number, f"SELECT {number} AS number")
 

@@ -52,7 +52,7 @@ def test_json_logs_have_one_object_per_line() -> None:
     assert "ZeroDivisionError" in failed["exception"]
 
 
-def test_text_logs_have_no_colour_in_a_pipe() -> None:
+def test_text_logs_have_no_color_in_a_pipe() -> None:
     said, warned, failed = lines("text")
 
     assert "said" in said
@@ -89,7 +89,7 @@ asyncio.run(say())
 
 
 @pytest.mark.parametrize("form", ["text", "json"])
-def test_request_is_logged_as_every_other_event(form: str) -> None:
+def test_requests_are_logged_in_the_same_format_as_other_events(form: str) -> None:
     usual, request = lines(form, REQUEST)
 
     if form == "json":

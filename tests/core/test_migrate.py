@@ -16,7 +16,7 @@ from tests.conftest import with_database
 def url(
     server_url: str, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[str]:
-    """An empty database and a folder of migrations that tests may change, without schema files."""
+    """Create an empty database and a folder of migrations that tests may change, without schema files."""
     monkeypatch.setattr(migrate, "FOLDER", tmp_path)
     monkeypatch.setattr(schema, "PACKAGES", ())
     (tmp_path / "0001_first.sql").write_text("CREATE TABLE first (x int); CREATE TABLE also (x int);")
@@ -107,7 +107,7 @@ def test_migrations_are_numbered_without_gaps() -> None:
     assert [int(name[:4]) for name in names] == list(range(1, len(names) + 1))
 
 
-# Generated columns and indexes store their results, so migrations create and replace them.
+# Generated columns and indexes store the results of these functions, so migrations create and replace them.
 STORED = {"time_key", "in_any_case", "permission_in_any_case", "username_key", "username_skeleton"}
 
 

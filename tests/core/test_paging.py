@@ -1,4 +1,4 @@
-"""Totals and pages are exact after any writes, folds and bulk loads, and during concurrent writes."""
+"""Test that totals and pages are exact after any writes, folds and bulk loads, and during concurrent writes."""
 
 import asyncio
 import random
@@ -70,7 +70,7 @@ FILTERS: list[dict[str, Any]] = [
 
 @pytest.fixture
 async def letters(db: Db) -> AsyncIterator[Db]:
-    """A test list with strides so short that a few hundred rows fold and split often."""
+    """Create a test list with strides so short that a few hundred rows cause many folds and splits."""
     sizes = {name: await fetch_value(db, f"SELECT list_{name}()") for name in ("stride", "patience")}
     await db.execute(TABLE)
     yield db
@@ -78,7 +78,7 @@ async def letters(db: Db) -> AsyncIterator[Db]:
 
 
 async def every_page(db: Db, listing: Listing[Letter], **filters: Any) -> list[Page[Letter]]:
-    """Read all pages in one snapshot."""
+    """Return all pages, read in one snapshot."""
     async with db.transaction():
         await db.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         first = await fetch_listed(db, listing, 1, **filters)
@@ -167,7 +167,7 @@ async def test_rollback_discards_its_changes(letters: Db) -> None:
     await assert_exact(letters)
 
 
-async def test_a_transaction_sees_its_own_rows_counted(letters: Db) -> None:
+async def test_transaction_counts_its_own_rows(letters: Db) -> None:
     async with letters.transaction():
         await execute(letters, "INSERT INTO letters (sent, status) SELECT now(), 'Open' FROM generate_series(1, 120)")
         assert [len((await fetch_listed(letters, UP, n)).items) for n in (1, 2, 3, 4)] == [50, 50, 20, 0]
@@ -201,7 +201,7 @@ async def test_concurrent_writers_do_not_block_and_totals_stay_exact(letters: Db
     await assert_exact(letters)
 
 
-async def test_two_open_transactions_on_the_same_list_do_not_wait(letters: Db, clean_database: str) -> None:
+async def test_two_open_transactions_on_the_same_list_do_not_block_each_other(letters: Db, clean_database: str) -> None:
     bulk = "INSERT INTO letters (sent, status) SELECT now(), 'Open' FROM generate_series(1, 500)"
     async with await psycopg.AsyncConnection.connect(clean_database, autocommit=True) as other:
         await other.execute("SET lock_timeout = '30s'")
@@ -247,7 +247,7 @@ async def test_rows_without_a_key_are_not_listed(letters: Db) -> None:
 
 
 async def rows_read(db: Db) -> int:
-    """Return the rows read from the table and its indexes, from the server's statistics."""
+    """Return how many rows were read from the table and its indexes, by the server's statistics."""
     await db.execute("SELECT pg_stat_force_next_flush()")
     await db.execute("SELECT 1")
     found: int = await fetch_value(

@@ -137,7 +137,7 @@ def test_planted_socket_folder_is_rejected(tmp_path: Path, monkeypatch: pytest.M
             pass
 
 
-def test_a_server_that_cannot_start_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_says_why_the_server_cannot_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with embedded(tmp_path / "here"):
         pass
     (tmp_path / "here/postgres/PG_VERSION").write_text("9\n")

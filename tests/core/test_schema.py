@@ -1,4 +1,4 @@
-"""Schema files are applied when they change, all or nothing, while a service runs."""
+"""Test that schema files are applied when they change, all or nothing, while a service runs."""
 
 import threading
 import time
@@ -42,7 +42,7 @@ class Folder:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
-    """One migration and two schema files that tests may change."""
+    """Create one migration and two schema files that tests may change."""
     monkeypatch.setattr(migrate, "FOLDER", tmp_path)
     monkeypatch.setattr(schema, "FOLDER", tmp_path)
     monkeypatch.setattr(schema, "PACKAGES", ("low", "high"))
@@ -101,7 +101,9 @@ def test_editing_a_schema_file_reapplies_only_that_file(url: str, folder: Folder
     migrate.check(url)
 
 
-def test_change_of_a_generator_file_reapplies_all(url: str, folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_change_of_a_generator_file_reapplies_every_file(
+    url: str, folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(schema, "_GENERATORS", ("low",))
     migrate.migrate(url)
     folder.write(low=LOW + "-- changed")
@@ -206,7 +208,7 @@ def test_locked_table_delays_its_trigger_but_not_other_writers(url: str, folder:
     assert migrate.migrate(url) == []
 
 
-def test_in_a_deadlock_the_schema_change_gives_way_and_retries(url: str, folder: Folder) -> None:
+def test_schema_change_is_retried_after_a_deadlock(url: str, folder: Folder) -> None:
     trigger = "CREATE OR REPLACE TRIGGER note AFTER INSERT ON {} FOR EACH ROW EXECUTE FUNCTION note();"
     # The schema file locks log before notes; the service locks them in the opposite order.
     quiet = HIGH.replace("INSERT INTO log VALUES (four_times(NEW.x));", "")

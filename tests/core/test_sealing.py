@@ -19,7 +19,7 @@ def test_sealed_secret_can_be_unsealed_and_reveals_nothing(tmp_path: Path) -> No
     assert sealed != seal(key, b"whsec_abc", OWNER)
 
 
-def test_another_key_another_record_or_a_changed_byte_cannot_be_unsealed() -> None:
+def test_secret_cannot_be_unsealed_with_another_key_or_record_or_after_a_change() -> None:
     key = bytes.fromhex(new_key())
     sealed = seal(key, b"secret", OWNER)
 

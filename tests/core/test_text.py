@@ -47,11 +47,11 @@ def test_words_are_matched_without_case_and_spaces() -> None:
         ([], "Body"),
     ],
 )
-def test_field_names_are_humanised(path: list[str | int], name: str) -> None:
+def test_field_names_are_shown_in_words(path: list[str | int], name: str) -> None:
     assert human_name(path) == name
 
 
-def test_new_ids_are_version_7_and_rise() -> None:
+def test_new_ids_are_ascending_uuids_of_version_7() -> None:
     made = [new_id() for _ in range(100)]
 
     assert {id.version for id in made} == {7}
@@ -61,7 +61,7 @@ def test_new_ids_are_version_7_and_rise() -> None:
 @pytest.mark.parametrize(
     "text", ["", "x", "6f1c000000004000800000000000000a", "{6f1c0000-0000-4000-8000-00000000000a}", 7]
 )
-def test_only_the_usual_form_is_a_guid(text: object) -> None:
+def test_only_the_hyphenated_form_is_a_guid(text: object) -> None:
     assert guid(text) is None
     assert guid("6F1C0000-0000-4000-8000-00000000000A") is not None
 

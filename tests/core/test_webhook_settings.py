@@ -5,7 +5,7 @@ import pytest
 from rolecall.core.config import ConfigError, load
 
 
-def test_allowed_networks_are_a_list() -> None:
+def test_several_networks_can_be_allowed() -> None:
     config = load({"ROLECALL_WEBHOOK_ALLOW": "10.0.0.0/8, 127.0.0.1,fd00::/8"})
 
     assert config.webhook_allow == (ip_network("10.0.0.0/8"), ip_network("127.0.0.1/32"), ip_network("fd00::/8"))

@@ -37,7 +37,7 @@ class Forgery:
         raise AssertionError("nothing was changed")
 
     def rehash(self) -> None:
-        """Compute every link, hash and head again."""
+        """Recompute every link, hash and head."""
         texts = {json.loads(line)["number"]: line[line.index('"entry":') + 8 : -1] for line in self.lines}
         before: dict[str, str] = {}
         made: dict[int, tuple[str, str, str]] = {}

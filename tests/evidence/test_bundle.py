@@ -1,4 +1,4 @@
-"""Write a bundle of a person with a history using the command, and verify it with the script inside it."""
+"""Write the bundle of a person with the command, and verify it with the script inside it."""
 
 import asyncio
 import io
@@ -41,7 +41,7 @@ async def ada(client: httpx2.AsyncClient, db: Db, config: Config) -> UUID:
     assert (await client.post(f"/api/access-requests/{request}/respond", json=response)).status_code == 200
     event = {"identityId": str(ada), "effectiveDate": "2035-01-01"}
     assert (await client.post("/api/personnel-events/offboard", json=event)).status_code == 201
-    # Links of other people's entries lie between Ada's and the end.
+    # After Ada's entries the chain has links of entries about other people.
     await client.patch("/api/settings", json={"approvalLeadDays": 9})
     return ada
 
@@ -55,7 +55,7 @@ def bundle(ada: UUID, clean_database: str, tmp_path: Path) -> Path:
 
 
 def checked(*arguments: object) -> subprocess.CompletedProcess[str]:
-    """Run the script in this process, which saves the start of Python."""
+    """Run the script in this process, to save the time of starting Python."""
     words, out = [str(word) for word in arguments], io.StringIO()
     with redirect_stdout(out):
         code = verify.main(words)
@@ -68,7 +68,7 @@ def run_script(script: Path, *arguments: Path) -> subprocess.CompletedProcess[st
 
 
 def rewritten(bundle: Path, changes: dict[str, bytes | None]) -> Path:
-    """Rewrite the bundle with other contents of some members; None removes a member."""
+    """Rewrite the bundle with new contents for some members; None removes a member."""
     copy = bundle.with_name("changed.zip")
     with zipfile.ZipFile(bundle) as old, zipfile.ZipFile(copy, "w") as new:
         for name in old.namelist():

@@ -1,4 +1,4 @@
-"""Change every field of every record of a review bundle: verify.py notices it, or the seal alone covers the field."""
+"""Change every field of every record in a review bundle: verify.py notices it unless only the seal covers the field."""
 
 import copy
 import json
@@ -22,9 +22,9 @@ MEMBERS = (
     *("moves.jsonl", "acceptances.json", "changes.jsonl", "steps.json", "remediation.json", "imports.json"),
     *("quality.json", "exceptions.json"),
 )
-# What the digest of the population, the statements and the audit do not cover, so that only the seal does.
+# Fields that only the seal covers: they are in no digest and no audit entry.
 SEALED = {
-    # Names, and how the service explained the access when the review was opened.
+    # Names, and the explanation of the access from when the review was opened.
     "items.jsonl": {"id", "facts", "recommendation", "requestIds", "modelIds", "underId", "moved", "readOn"}
     | {"remediatedOn", "comment"},
     "decisions.jsonl": {"number"},
@@ -43,7 +43,7 @@ def put(members: dict[str, bytes], name: str, value: Any) -> None:
     members[name] = lines.encode()
 
 
-# Fields with a record of its own.
+# Fields that refer to another record.
 REFERENCES = ("application", "entitlement", "person", "reviewer")
 
 
@@ -66,7 +66,7 @@ def another(value: Any, field: str = "") -> Any:
 
 
 def forge(members: dict[str, bytes], name: str, forged: Any) -> None:
-    """Write a member, and the exceptions that follow from the items as they are now."""
+    """Write a member, and recompute the exceptions from the items."""
     put(members, name, forged)
     if name in ("review.json", "items.jsonl", "steps.json"):
         found = verify.ExceptionsFound(read(members, "review.json"), read(members, "steps.json"))
@@ -76,7 +76,7 @@ def forge(members: dict[str, bytes], name: str, forged: Any) -> None:
 
 
 def forgeries(members: dict[str, bytes], name: str) -> Iterator[tuple[str, Any]]:
-    """Return a member with one field changed, for each field of its records, and with each record left out."""
+    """Yield forged copies of a member: one for each changed field, and one for each record left out."""
     records = read(members, name)
     for n, record in enumerate([records] if isinstance(records, dict) else records):
         for field in record.keys() - SEALED.get(name, set()):
@@ -90,7 +90,7 @@ def forgeries(members: dict[str, bytes], name: str) -> Iterator[tuple[str, Any]]
 
 @pytest.fixture
 async def bundle(client: httpx2.AsyncClient, db: Db, tmp_path: Path) -> Path:
-    """A review that silence closed: carried over, sampled, moved, signed, accepted, bulk, unsigned and silent items."""
+    """Write the bundle of a review that was closed at its due date and has items of every kind."""
     company = await a_reviewed_company(db)
     await a_model(db, company)
     await keep_pending(client, await an_open_review(client))

@@ -1,4 +1,4 @@
-"""Carefully forged bundles, some of which only a head saved elsewhere can expose."""
+"""Test carefully forged bundles; some of them are detected only by a head that was saved elsewhere."""
 
 import json
 import warnings
@@ -80,7 +80,7 @@ def test_forged_member_with_new_digests_is_refused_by_the_seal_alone(bundle: Pat
     assert (result.returncode, "does not match the given seal" in result.stdout) == (1, True)
 
 
-def test_member_that_is_there_twice_is_refused(bundle: Path) -> None:
+def test_duplicate_member_is_refused(bundle: Path) -> None:
     seal = Forgery(bundle).members["manifest.sha256"].decode().strip()
     with zipfile.ZipFile(bundle) as archive:
         members = [(name, archive.read(name)) for name in archive.namelist()]
@@ -92,7 +92,7 @@ def test_member_that_is_there_twice_is_refused(bundle: Path) -> None:
 
     result = checked(twice, "--seal", seal)
 
-    assert (result.returncode, result.stdout) == (1, "report.html is there twice\n")
+    assert (result.returncode, result.stdout) == (1, "report.html is in the bundle twice\n")
 
 
 def test_saved_head_of_a_missing_chain_is_rejected(bundle: Path, tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def drop_first_link(forgery: Forgery) -> None:
 
 
 def unlink_an_entry(forgery: Forgery) -> None:
-    """Recompute the chain without an entry that stays in the list of entries."""
+    """Recompute the chain without an entry, which stays in the list of entries."""
     line = forgery.lines.pop()
     number = json.loads(line)["number"]
     forgery.links = [link for link in forgery.links if int(link[1]) != number]

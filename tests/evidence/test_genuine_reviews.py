@@ -1,4 +1,4 @@
-"""Bundles of reviews that went unusual ways must verify: an auditor must not read "tampered" about true data."""
+"""Test that bundles of unusual reviews verify: an auditor must not read "tampered" about true data."""
 
 import json
 from datetime import UTC, datetime
@@ -47,13 +47,13 @@ async def problems(db: Db, review: str, folder: Path) -> list[str]:
 
 
 async def bundle_of(db: Db, review: str, folder: Path) -> dict[str, Any]:
-    """Write a bundle; return its members that are one JSON text each."""
+    """Write a bundle; return its JSON members, parsed."""
     bundle = await written(db, review, folder)
     return {name: json.loads(bundle.read(name)) for name in bundle.names() if name.endswith(".json")}
 
 
 async def keep_pending(client: httpx2.AsyncClient, review: str) -> None:
-    """Keep what is pending, and submit for every reviewer to whom no item was passed meanwhile."""
+    """Keep every pending item, and submit for every reviewer."""
     for item in await items_of(client, review, status="Pending"):
         await decide(client, item, "Keep")
     for each in (await client.get(f"/api/reviews/{review}")).json()["progress"]["reviewers"]:
@@ -65,7 +65,9 @@ async def a_model(db: Db, company: Reviewed) -> UUID:
     return await an_access_model(db, "Accounting", access=granted, ownerId=str(company.greta))
 
 
-async def test_second_stage_of_which_some_items_wait(client: httpx2.AsyncClient, db: Db, tmp_path: Path) -> None:
+async def test_review_with_pending_items_in_the_second_stage_verifies(
+    client: httpx2.AsyncClient, db: Db, tmp_path: Path
+) -> None:
     await a_reviewed_company(db)
     review = await an_open_review(client, stages=STAGES)
     await keep_pending(client, review)
@@ -74,7 +76,9 @@ async def test_second_stage_of_which_some_items_wait(client: httpx2.AsyncClient,
     assert await problems(db, review, tmp_path) == []
 
 
-async def test_second_stage_without_a_response(client: httpx2.AsyncClient, db: Db, tmp_path: Path) -> None:
+async def test_review_without_a_response_in_the_second_stage_verifies(
+    client: httpx2.AsyncClient, db: Db, tmp_path: Path
+) -> None:
     await a_reviewed_company(db)
     review = await an_open_review(client, stages=STAGES, onSilence="approve")
     await keep_pending(client, review)
@@ -85,7 +89,7 @@ async def test_second_stage_without_a_response(client: httpx2.AsyncClient, db: D
     assert await problems(db, review, tmp_path) == []
 
 
-async def test_review_canceled_after_a_statement(client: httpx2.AsyncClient, db: Db, tmp_path: Path) -> None:
+async def test_review_canceled_after_a_statement_verifies(client: httpx2.AsyncClient, db: Db, tmp_path: Path) -> None:
     company = await a_reviewed_company(db)
     review = await an_open_review(client)
     for item in await items_of(client, review, reviewerId=str(company.carla)):
@@ -96,7 +100,7 @@ async def test_review_canceled_after_a_statement(client: httpx2.AsyncClient, db:
     assert await problems(db, review, tmp_path) == []
 
 
-async def test_model_that_was_changed(client: httpx2.AsyncClient, db: Db, tmp_path: Path) -> None:
+async def test_review_of_a_model_that_was_changed_verifies(client: httpx2.AsyncClient, db: Db, tmp_path: Path) -> None:
     company = await a_reviewed_company(db)
     model = await a_model(db, company)
     review = await an_open_review(client, "Model")
@@ -110,7 +114,9 @@ async def test_model_that_was_changed(client: httpx2.AsyncClient, db: Db, tmp_pa
     assert await problems(db, review, tmp_path) == []
 
 
-async def test_carried_over_items_in_two_stages(client: httpx2.AsyncClient, db: Db, tmp_path: Path) -> None:
+async def test_review_with_carried_over_items_in_two_stages_verifies(
+    client: httpx2.AsyncClient, db: Db, tmp_path: Path
+) -> None:
     company = await a_reviewed_company(db)
     await a_model(db, company)
     await keep_pending(client, await an_open_review(client))
@@ -121,7 +127,7 @@ async def test_carried_over_items_in_two_stages(client: httpx2.AsyncClient, db: 
     assert await problems(db, review, tmp_path) == []
 
 
-async def test_access_that_was_withdrawn_restored_removed_and_returned(
+async def test_review_of_access_that_was_removed_and_returned_twice_verifies(
     client: httpx2.AsyncClient, db: Db, tmp_path: Path
 ) -> None:
     company = await a_reviewed_company(db)
@@ -140,7 +146,7 @@ async def test_access_that_was_withdrawn_restored_removed_and_returned(
 
 
 HIDDEN: dict[str, tuple[str, Any, str]] = {
-    "the random sample": ("isSample", False, "was chosen for the random sample"),
+    "the random sample": ("isSample", False, "disagree on whether it is in the random sample"),
     "the reason for another reviewer": ("moved", "", "does not show why its reviewer was replaced"),
     "the acceptance": ("acceptedUntil", None, "is accepted until a different day"),
 }
@@ -171,7 +177,7 @@ async def test_facts_about_an_item_cannot_be_hidden(client: httpx2.AsyncClient, 
         assert any(said in problem for problem in found), (name, found)
 
 
-async def test_statement_that_waited_for_a_decision_of_another_tab(
+async def test_statement_that_waited_for_a_decision_in_another_tab_verifies(
     client: httpx2.AsyncClient, db: Db, tmp_path: Path
 ) -> None:
     company = await a_reviewed_company(db)
@@ -185,7 +191,7 @@ async def test_statement_that_waited_for_a_decision_of_another_tab(
     assert await problems(db, review, tmp_path) == []
 
 
-async def test_decision_that_another_reviewer_did_not_repeat(
+async def test_review_verifies_if_a_new_reviewer_did_not_repeat_a_decision(
     client: httpx2.AsyncClient, db: Db, tmp_path: Path
 ) -> None:
     company = await a_reviewed_company(db)

@@ -1,4 +1,4 @@
-"""Report and lists of a bundle, row by row; they contain no other people's records."""
+"""Test the report and the lists of a bundle row by row; they contain no records of other people."""
 
 import html
 import io
@@ -33,7 +33,7 @@ class Story(msgspec.Struct):
         return json.loads(self.members[name])
 
     def tables(self) -> dict[str, list[list[str]]]:
-        """Return the rows of the page's tables by heading; rows without a heading are about the person."""
+        """Return the table rows under each heading of the page; rows before the first heading are about the person."""
         found = {}
         for part in re.split(r"<h[23]>", self.members["report.html"].decode()):
             title, _, rest = part.partition("<")
@@ -81,7 +81,7 @@ async def story(client: httpx2.AsyncClient, db: Db, config: Config) -> Story:
 
 
 def without_times(rows: list[list[str]]) -> list[list[str]]:
-    """Remove times that come from the clock."""
+    """Return the rows without times that come from the clock."""
     return [[re.sub(r"20[23][0-9]-\d\d-\d\d \d\d:\d\d:\d\d UTC", "<time>", cell) for cell in row] for row in rows]
 
 

@@ -118,7 +118,7 @@ Change = Callable[[list[dict[str, Any]]], object]
 
 
 def alter(forgery: Forgery, member: str, change: Callable[[Any], object]) -> None:
-    """Change a member as an informed attacker would, who computes its digest again."""
+    """Change a member and recompute its digest, as an informed attacker would."""
     text = forgery.members[member].decode()
     if member.endswith(".jsonl"):
         lines = [json.loads(line) for line in text.splitlines()]
@@ -167,7 +167,7 @@ def drop_the_first_decisions(forgery: Forgery) -> None:
     forgery.lines = [line for line in forgery.lines if not any(f'"decisions.{number}"' in line for number in dropped)]
 
 
-# Each forgery with all digests of members computed again, and what the script says about it.
+# Forgeries, each with recomputed digests of the members, and the problem that the script reports.
 FORGERIES: dict[str, tuple[Callable[[Forgery], None], str]] = {
     "an item is removed": (
         lambda f: alter(f, "items.jsonl", lambda items: items.pop()),
@@ -293,7 +293,7 @@ FORGERIES: dict[str, tuple[Callable[[Forgery], None], str]] = {
 }
 
 
-def test_planted_forgeries_are_noticed_without_a_seal(bundle: Path) -> None:
+def test_planted_forgeries_are_detected_without_a_seal(bundle: Path) -> None:
     assert len(FORGERIES) >= 20
     for name, (forge, said) in FORGERIES.items():
         forgery = Forgery(bundle)
@@ -304,7 +304,7 @@ def test_planted_forgeries_are_noticed_without_a_seal(bundle: Path) -> None:
         assert any(said in problem for problem in problems), (name, problems)
 
 
-def test_forged_name_is_noticed_by_the_seal(bundle: Path) -> None:
+def test_forged_name_is_detected_by_the_seal(bundle: Path) -> None:
     forgery = Forgery(bundle)
     seal = forgery.members["manifest.sha256"].decode().strip()
     alter(forgery, "items.jsonl", lambda items: items[0]["person"].update(name="Eve"))

@@ -1,10 +1,10 @@
-"""`make mutants`: plant small bugs in the code that decides, one at a time, and list those that no test notices.
+"""Plant small bugs (mutants) in the target files, one at a time, and list those that no test detects: `make mutants`.
 
-ARGS="tokens audit/model" takes only the files whose path has one of these words; `--sample 100` a fixed choice of that
-size; `--survivors` what survived the last run; `--tests tests/tokens` only the tests in these places; `--seconds 20`
-tries each mutant on that much of tests, quick and specific ones first; `--processes 4` runs four mutants at a time.
-Verdicts are stored and valid until the service or the tests change, so a stopped run continues.
-`--again` runs all again, `--kept` only lists the stored verdicts.
+ARGS="tokens audit/model" selects files whose path contains one of these words; `--sample 100` selects a fixed sample
+of that size; `--survivors` selects the survivors of the last run; `--tests tests/tokens` uses only these tests;
+`--seconds 20` limits the total time of the tests for each mutant, quick and specific tests first; `--processes 4` runs
+four mutants at a time. Verdicts are stored and valid until the service or the tests change, so a stopped run
+continues. `--again` ignores stored verdicts, `--kept` only lists them.
 """
 
 import argparse
@@ -78,7 +78,7 @@ def a_server(folder: Path, processes: int) -> Iterator[str]:
 
 
 def _environ(url: str, **settings: str) -> dict[str, str]:
-    """Name the worker, so that the template is not made again."""
+    """Return the environment of a test process; as a named worker it does not create the template database again."""
     return os.environ | {"ROLECALL_TEST_DATABASE_URL": url, "PYTEST_XDIST_WORKER": "gw1"} | settings
 
 
@@ -91,7 +91,7 @@ def code_digest() -> str:
 
 
 def trace(url: str, places: Sequence[str], processes: int) -> list[Trace]:
-    """Trace the tests whose file has changed, or all of them when the service has."""
+    """Return the traces of all tests; trace tests whose file has changed, or all tests if the service has changed."""
     kept = KEPT / "traces"
     code = code_digest()
     listed = [path for place in places for path in sorted((ROOT / place).rglob("test_*.py")) or [ROOT / place]]
@@ -109,7 +109,7 @@ def trace(url: str, places: Sequence[str], processes: int) -> list[Trace]:
             for out in Path(folder).glob("*.jsonl"):
                 for each in msgspec.json.decode(b"[%s]" % b",".join(out.read_bytes().splitlines()), type=list[Trace]):
                     found[each.test.partition("::")[0]].append(each)
-        # A test that fails without a mutant would seem to notice all of them.
+        # A test that fails without a mutant would seem to detect every mutant.
         failed = [each.test for traces in found.values() for each in traces if not each.passed]
         for name in missing:
             if not any(test.startswith(f"{name}::") for test in failed):
@@ -122,7 +122,7 @@ def trace(url: str, places: Sequence[str], processes: int) -> list[Trace]:
 def judge(
     url: str, jobs: Sequence[tuple[Mutant, list[str]]], reach: Reach, results: Results, folder: Path, processes: int
 ) -> Iterator[Result]:
-    """Run the tests of each mutant, keep its verdict and yield it."""
+    """Run the tests of each mutant; store its verdict and yield it."""
     work: list[list[str]] = [[] for _ in range(processes)]
     for id, (mutant, chosen) in enumerate(jobs):
         limit = 20 + 4 * sum(reach.seconds[test] for test in chosen)
@@ -141,17 +141,17 @@ def judge(
                 mutant, chosen = jobs[said["id"]]
                 yield results.add(mutant, chosen, said["verdict"], said["by"], said["seconds"])
             elif said["verdict"] != "survived":
-                sys.exit(f"The tests fail without a mutant too: {said['by']}")
+                sys.exit(f"This test also fails without a mutant; mend it first: {said['by']}")
     finally:
         for runner, _ in runners:
             runner.terminate()
     if count < sum(len(part) + 2 for _, part in busy):
         print((folder / "0.out").read_text()[-3000:])
-        sys.exit("The run ended early")
+        sys.exit("A process ended early; its last output is above")
 
 
 def _results(runners: Sequence[tuple["subprocess.Popen[bytes]", Path]]) -> Iterator[dict[str, Any]]:
-    """Yield what the processes write, until all have ended."""
+    """Yield the results that the processes write, until all processes have ended."""
     read: Counter[Path] = Counter()
     over = False
     while not over:
@@ -164,14 +164,14 @@ def _results(runners: Sequence[tuple["subprocess.Popen[bytes]", Path]]) -> Itera
 
 
 def _unmutated(job: str) -> list[str]:
-    """Run some tests of a job on the code as it is, in both ways: they must pass."""
+    """Return two jobs without a mutant, one for each way to run tests; their tests must pass."""
     same = json.loads(job)
     same |= {"id": -1, "tests": same["tests"][:3], "start": 0, "end": 0, "text": "", "in_place": False}
     return [json.dumps(same | {"function": function}) for function in ("none", "")]
 
 
 def _within(tests: Sequence[str], seconds: dict[str, float], most: float) -> Iterator[str]:
-    """Take the first tests until they have taken enough time, but never fewer than ten, even on a slow machine."""
+    """Yield the first tests up to a total time, but never fewer than ten, even on a slow machine."""
     spent = 0.0
     for count, test in enumerate(tests, 1):
         yield test
@@ -183,7 +183,7 @@ def _within(tests: Sequence[str], seconds: dict[str, float], most: float) -> Ite
 def _start(
     url: str, number: int, work: list[str], files: list[str], folder: Path
 ) -> tuple["subprocess.Popen[bytes]", Path]:
-    """Start a process that judges mutants in a copy of the tree of its own; its results appear in the file."""
+    """Start a process that judges mutants in its own copy of the tree; return it and the file of its results."""
     tree, results = folder / f"tree{number}", folder / f"{number}.results"
     shutil.copytree(ROOT, tree, ignore=LEFT_OUT)
     (folder / f"{number}.work").write_text("\n".join(work))
@@ -201,7 +201,7 @@ def _start(
 
 
 def report(mutants: Sequence[Mutant], results: Results) -> int:
-    """List what is not killed, with a line of figures for each package; fail below the goal."""
+    """Print the mutants that were not killed and figures for each package; return 1 below the goal."""
     accepted = accepted_mutants()
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     lines = []

@@ -1,4 +1,4 @@
-"""Generate mutants: small, wrong variants of a source file, each one replacement of a piece of its text.
+"""Generate mutants: small wrong variants of a source file, in each of which one piece of text is replaced.
 
 Python is mutated through its syntax tree, SQL inside string literals by regular expressions.
 """
@@ -29,7 +29,7 @@ class Mutant(msgspec.Struct, frozen=True):
 
     @property
     def key(self) -> tuple[str, str, str, str]:
-        """Identify the mutant while lines around it move."""
+        """Return a key that stays the same when other lines of the file change."""
         return self.file, self.function, self.before, self.after
 
     def apply(self, source: bytes) -> bytes:
@@ -88,7 +88,7 @@ _CONDITION = re.compile(r"\b(WHERE|HAVING|AND|(?<!DISTINCT )ON(?! CONFLICT| true
 
 
 def sql_edits(literal: str) -> Iterator[Edit]:
-    """Mutate the SQL of a string literal, except the braces of an f-string."""
+    """Yield the mutations of the SQL in a string literal, outside the braces of an f-string."""
     text = re.sub(r"\{[^{}]*\}", lambda hole: "x" * len(hole[0]), literal)
     for pattern, replacement in _REPLACEMENTS:
         for found in pattern.finditer(text):
@@ -192,7 +192,7 @@ class _Walk:
                 self.literal(node)
                 return
             case ast.keyword(arg="strict"):
-                # In `zip` it is an assertion, which holds.
+                # `strict=` of `zip` only asserts that lengths are equal.
                 return
         outer = self.statement
         if isinstance(node, ast.stmt):
@@ -250,14 +250,14 @@ class _Walk:
         conditions = [getattr(node, "test", None), getattr(node, "guard", None), *getattr(node, "ifs", ())]
         for condition in conditions:
             if condition and not any(isinstance(part, ast.NamedExpr) for part in ast.walk(condition)):
-                # An assertion that always holds is for the type checker.
+                # Assertions are for the type checker: mutating them to True changes nothing.
                 if not isinstance(node, ast.Assert) and not isinstance(condition, ast.Constant):
                     self.replace(condition, "True")
                 if not isinstance(node, ast.While):
                     self.replace(condition, "False")
 
     def elements(self, node: ast.AST) -> None:
-        """Replace each of several names with its neighbour, so that one is missing."""
+        """Replace each of several names with the next one, so that one is missing."""
         names: list[ast.expr] = getattr(node, "elts", [])
         if len(names) > 1 and all(isinstance(name, ast.Name | ast.Attribute) for name in names):
             for name, other in zip(names, [*names[1:], names[0]], strict=True):
@@ -272,7 +272,7 @@ def _without_docstring(body: list[ast.stmt]) -> list[ast.stmt]:
 
 
 def mutants_of(file: str, source: bytes) -> list[Mutant]:
-    """List all mutants of a file, in the order of its text."""
+    """Return all mutants of a file, in the order of its text."""
     walk = _Walk(file, source)
     for statement in _without_docstring(ast.parse(source).body):
         walk.names = ()

@@ -38,9 +38,9 @@ class Reach:
     def __init__(self, root: Path, traces: Iterable[Trace]) -> None:
         self.seconds: dict[str, float] = {}
         self.breadth: dict[str, int] = {}
-        # Tests by file and line.
+        # The tests that run each line of each file.
         self.hits: dict[str, dict[int, set[str]]] = defaultdict(lambda: defaultdict(set))
-        # The lines of each file, and of each package, that a test runs, as a set of bits.
+        # For each file and package, the lines that each test runs, as a bit set.
         self.lines: dict[str, Counter[str]] = defaultdict(Counter)
         bits: dict[tuple[str, int], int] = defaultdict(lambda: 1 << len(bits))
         for trace in traces:
@@ -52,12 +52,12 @@ class Reach:
                 run = reduce(or_, (bits[file, line] for line in lines), 0)
                 self.lines[_package(file)][trace.test] |= run
                 self.lines[file][trace.test] = run
-        # Functions by the names they use, and names by the names in their definition; names include their package.
+        # The functions that use each name, and the names whose definition uses it; names include their package.
         self.mentions: dict[Name, set[_Function]] = defaultdict(set)
         self.derived: dict[Name, set[Name]] = defaultdict(set)
         # The names that each file assigns at its top level.
         self.assigned: dict[str, set[Name]] = defaultdict(set)
-        # The first and last line of each function, by file.
+        # The first and last line of each function of each file.
         self.spans: dict[str, list[tuple[int, int]]] = defaultdict(list)
         for path in sorted((root / "rolecall").rglob("*.py")):
             file, text = str(path.relative_to(root)), path.read_text()
@@ -92,11 +92,11 @@ class Reach:
         traced = set(found)
         if not found:
             found = self._through({(_package(mutant.file), name) for name in mutant.names})
-        # Where few tests run the line, processes that tests start may run it too.
+        # If few tests run the line, processes that tests start may run it too.
         if len(found) < FEWEST or not traced:
             found |= {test for test in self.seconds if test.startswith(own)}
         cost = {test: self._cost(mutant, test) for test in found}
-        # One case of each test before further cases: another test is likelier to notice something else.
+        # Run one case of each test before further cases, because different tests detect different mutants.
         named = Path(mutant.file).stem
         cases: Counter[str] = Counter()
         order = []
@@ -109,14 +109,14 @@ class Reach:
         return self._diverse_first(mutant.file, [test for *_, test in sorted(order)])
 
     def _diverse_first(self, file: str, tests: list[str]) -> list[str]:
-        """After the most specific tests, take those next that run lines of the file, then of the package, first."""
+        """Order tests: the most specific first, then those that run further lines of the file, then of the package."""
         first, rest = tests[:_SPECIFIC], tests[_SPECIFIC:]
         for place in (file, _package(file)):
             self._take_diverse(self.lines[place], first, rest)
         return first + rest
 
     def _take_diverse(self, lines: Counter[str], first: list[str], rest: list[str]) -> None:
-        """Move the tests from `rest` to `first` that run most lines that no other one ran."""
+        """Move tests from `rest` to `first`: those that run the most lines that no test in `first` runs."""
         for _ in range(_DIVERSE):
             run = reduce(or_, (lines[test] for test in first), 0)
             gain = {test: (lines[test] & ~run).bit_count() / max(self.seconds[test], 0.1) for test in rest}
@@ -127,14 +127,14 @@ class Reach:
             rest.remove(best)
 
     def _cost(self, mutant: Mutant, test: str) -> float:
-        """Rank tests: quick ones that run much of the mutated function and little else come first."""
+        """Return the rank of a test: lower for a quick test that runs much of the mutated function and little else."""
         first, last = next((span for span in self.spans[mutant.file] if span[0] <= mutant.line <= span[1]), (0, 0))
         lines = self.hits[mutant.file]
         covered = sum(test in lines.get(line, ()) for line in range(first, last + 1))
         return self.breadth[test] * max(self.seconds[test], 0.1) / max(covered, 1) ** 2
 
     def is_only_in_its_file(self, mutant: Mutant) -> bool:
-        """Return whether on import only constants of the same file use a constant: it is replaced without an import."""
+        """Return whether on import only constants of the same file use the mutated one: no new import is needed."""
         waiting = seen = {(_package(mutant.file), name) for name in mutant.names}
         while waiting:
             waiting = {further for name in waiting for further in self.derived[name]} - seen
@@ -142,7 +142,7 @@ class Reach:
         return seen <= self.assigned[mutant.file]
 
     def _through(self, names: set[Name]) -> set[str]:
-        """Find the tests of all functions that use these names, directly or through other names."""
+        """Return the tests of all functions that use these names, directly or through other names."""
         found: set[str] = set()
         waiting, seen = list(names), set(names)
         while waiting:

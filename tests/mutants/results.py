@@ -1,7 +1,7 @@
-"""Keep the verdict on each mutant: a run that was stopped continues, and a later one judges only what has changed.
+"""Store the verdict on each mutant, so that a stopped run continues and a later run judges only what has changed.
 
-A kill holds while the service and the test that noticed it are the same, any other verdict while the service and all
-tests that were tried are.
+A kill is valid while the service and the test that detected the mutant are unchanged; any other verdict while the
+service and all tests that were tried are unchanged.
 """
 
 import ast
@@ -33,15 +33,15 @@ class Results:
         lines = kept.read_bytes().splitlines() if kept.exists() else []
         found = msgspec.json.decode(b"[%s]" % b",".join(lines), type=list[Result])
         self.last = {(result.key, result.start): result for result in found if result.code == code}
-        # The test that noticed a mutant before runs first, even after a change of the service.
+        # The test that detected a mutant before runs first, even if the service has changed.
         self.killers = {result.key: result.by for result in found if result.by}
 
     def of(self, mutant: Mutant) -> Result | None:
-        """Return the last verdict on this code, even if tests have changed since."""
+        """Return the last verdict on this version of the service, even if tests have changed since."""
         return self.last.get((mutant.key, mutant.start))
 
     def known(self, mutant: Mutant, chosen: Sequence[str]) -> Result | None:
-        """Return the last verdict if trying these tests again cannot change it."""
+        """Return the last verdict if it is still valid for these tests."""
         result = self.of(mutant)
         tried = [result.by] if result and result.by in chosen else chosen
         return result if result and result.tests == self._digest(tried) else None

@@ -54,12 +54,12 @@ def pytest_runtestloop(session: pytest.Session) -> bool:
 
 
 def _order(first: str, known: Counter[str], near: Counter[str]) -> Callable[[str], tuple[bool, int, int]]:
-    """Sort tests: what noticed this mutant before, or others of its function or of its file, comes first."""
+    """Return a sort key: first the test that detected this mutant before, then tests that detected others near it."""
     return lambda test: (test != first, -known[test], -near[test])
 
 
 def _functions() -> dict[str, list[FunctionType]]:
-    """Find every function object of the service, wrapped ones too, by file."""
+    """Return every function object of the service, including wrapped functions, for each file."""
     found = defaultdict(list)
     for thing in gc.get_objects():
         if type(thing) is FunctionType and thing.__code__.co_filename.startswith(str(Path.cwd() / "rolecall")):
@@ -110,7 +110,7 @@ def _judge(
 
 
 def _write(file: Path, source: bytes) -> None:
-    """Set a new modification time in whole seconds, by which Python decides whether compiled code is current."""
+    """Write the file with a new modification time in whole seconds, so that Python compiles it again."""
     global _clock  # noqa: PLW0603
     _clock += 1
     file.write_bytes(source)
@@ -128,7 +128,7 @@ def _wait(child: int, limit: float) -> str:
                 break
             time.sleep(0.01)
     finally:
-        # Stop processes that the tests started too, even if the run is interrupted.
+        # Also stop processes that the tests started, even if the run is interrupted.
         with suppress(ProcessLookupError):
             os.killpg(child, signal.SIGKILL)
     if verdict == "timeout":
@@ -152,7 +152,7 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 
 
 def _swap(source: bytes, file: Path, functions: dict[str, list[FunctionType]]) -> None:
-    """Give every function of the file its code from the source, where it is still the same function."""
+    """Replace the code of every function of the file with the code from the source."""
     changed = {_place(code): code for code in _codes(compile(source, str(file), "exec", dont_inherit=True))}
     for function in functions[str(file)]:
         if code := changed.get(_place(function.__code__)):
@@ -160,9 +160,9 @@ def _swap(source: bytes, file: Path, functions: dict[str, list[FunctionType]]) -
 
 
 def _rebind(source: bytes, file: Path, line: int) -> bool:
-    """Evaluate a constant again, and those of its file that depend on it, and replace them wherever they are imported.
+    """Evaluate a constant and the constants of its file that depend on it again, and replace them in all modules.
 
-    Return False if something else of the file needs them on import.
+    Return False if other code of the file uses them on import.
     """
     (module,) = [each for each in [*sys.modules.values()] if getattr(each, "__file__", None) == str(file)]
     statements = constants_after(ast.parse(source).body, line)
@@ -178,7 +178,7 @@ def _rebind(source: bytes, file: Path, line: int) -> bool:
 
 
 def constants_after(body: list[ast.stmt], line: int) -> list[ast.stmt]:
-    """Return the constant on this line and those that depend on it; nothing if other code uses them on import."""
+    """Return the constant on this line and the constants that depend on it; none if other code uses them on import."""
     found: list[ast.stmt] = []
     changed: set[str] = set()
     for statement in body:
@@ -194,7 +194,7 @@ def constants_after(body: list[ast.stmt], line: int) -> list[ast.stmt]:
 
 
 def _is_constant(statement: ast.stmt) -> bool:
-    """Return whether evaluating the assignment again has no effect but its value."""
+    """Return whether evaluating the assignment again has no side effect."""
     if not isinstance(statement, ast.Assign | ast.AnnAssign) or statement.value is None:
         return False
     if isinstance(statement.value, ast.JoinedStr):
@@ -227,7 +227,7 @@ class _Teller:
 
 
 def _run_again(tests: list[str], said: int) -> int:
-    """Import the package and the tests again, and run them in sessions of their own: few files are collected first."""
+    """Import the package and the tests again and run them: first a few tests, so that few files are collected."""
     for name in [name for name in sys.modules if name.partition(".")[0] in ("rolecall", "tests", "conftest")]:
         del sys.modules[name]
     for part in filter(None, (tests[:_FIRST], tests[_FIRST:])):

@@ -1,4 +1,4 @@
-"""The files to mutate: those that decide who may do what, and those that auditors rely on."""
+"""List the files to mutate: files that decide who may do what, and files that auditors rely on."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Mutants are generated as expected, and accepted survivors are mutants of the current code."""
+"""Test the generation of mutants, and that accepted survivors are mutants of the current code."""
 
 import ast
 from textwrap import dedent
@@ -71,7 +71,7 @@ def test_each_operator_of_sql_is_mutated(text: str) -> None:
     assert {text[:start] + new + text[end:] for start, end, new in sql_edits(text)} == SQL[text]
 
 
-def test_docstrings_annotations_and_plain_text_are_left_alone() -> None:
+def test_docstrings_annotations_and_plain_text_are_not_mutated() -> None:
     source = '''
         def f(x: int | None = None) -> None:
             """SELECT x FROM t WHERE a = b."""
@@ -93,7 +93,7 @@ CONSTANTS = {
 
 
 @pytest.mark.parametrize("source", CONSTANTS)
-def test_constant_is_replaced_with_those_that_depend_on_it(source: str) -> None:
+def test_constant_is_replaced_together_with_constants_that_depend_on_it(source: str) -> None:
     assert [ast.unparse(each) for each in constants_after(ast.parse(source).body, 1)] == CONSTANTS[source]
 
 
@@ -104,6 +104,6 @@ def test_mutants_can_be_compiled_and_differ() -> None:
         ast.parse(mutant.apply(source))
 
 
-def test_accepted_survivors_are_mutants_of_the_code_as_it_is() -> None:
+def test_accepted_survivors_are_mutants_of_the_current_code() -> None:
     assert accepted_mutants().keys() <= {mutant.key for mutant in all_mutants()}
     assert all(accepted_mutants().values())

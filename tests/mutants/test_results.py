@@ -1,4 +1,4 @@
-"""How long a kept verdict holds, and what the tracer records."""
+"""Test how long a stored verdict is valid, and what the tracer records."""
 
 import ast
 from pathlib import Path
@@ -34,7 +34,7 @@ def kept(root: Path, code: str = "code") -> Results:
     return Results(root, root / "results.jsonl", code)
 
 
-def test_kill_holds_until_the_test_that_noticed_changes(root: Path) -> None:
+def test_kill_is_valid_until_the_test_that_detected_it_changes(root: Path) -> None:
     kept(root).add(a_mutant(), TRIED, "killed", NOTICED, 0.5)
 
     write_tests(root, b="2")
@@ -44,7 +44,7 @@ def test_kill_holds_until_the_test_that_noticed_changes(root: Path) -> None:
     assert kept(root).killers == {a_mutant().key: NOTICED}
 
 
-def test_survival_holds_until_any_tried_test_changes(root: Path) -> None:
+def test_survival_is_valid_until_any_tried_test_changes(root: Path) -> None:
     kept(root).add(a_mutant(), TRIED, "survived", "", 0.5)
 
     assert kept(root).known(a_mutant(), TRIED)
@@ -53,7 +53,7 @@ def test_survival_holds_until_any_tried_test_changes(root: Path) -> None:
     assert kept(root).known(a_mutant(), TRIED) is None
 
 
-def test_verdict_holds_for_the_code_it_was_found_on(root: Path) -> None:
+def test_verdict_is_valid_only_for_its_version_of_the_code(root: Path) -> None:
     kept(root).add(a_mutant(), TRIED, "killed", NOTICED, 0.5)
 
     assert kept(root, "other code").of(a_mutant()) is None

@@ -34,7 +34,7 @@ async def company(db: Db) -> Company:
 
 @pytest.fixture
 async def mail(db: Db, config: Config, mail_port: int, mailbox: Mailbox) -> Mailbox:
-    """Return a mailbox to which the service sends its mail."""
+    """Return a mailbox that receives the mail of the service."""
     await set_up_mail(db, config, mail_port)
     return mailbox
 

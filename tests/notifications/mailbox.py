@@ -1,4 +1,4 @@
-"""A real SMTP server on loopback. The name of a recipient makes it refuse, defer or hang up."""
+"""Run a real SMTP server on loopback that refuses, defers or hangs up for certain recipients."""
 
 import asyncio
 from collections import Counter
@@ -13,7 +13,7 @@ from typing import Any
 from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
 
-# Recipients whose local part begins with this word get this response, every time or only for the first attempts.
+# Responses to recipients whose local part begins with a word, for every attempt or only for the first ones.
 REFUSED = {
     "unknown": "550 5.1.1 No such user here",
     "full": "452 4.2.2 Mailbox full",
@@ -31,7 +31,7 @@ class Mailbox:
     """Accept messages and keep them; count the connections and commands."""
 
     def __init__(self) -> None:
-        # Parsed only when they are read, because parsing takes longer than receiving.
+        # Parse messages only when they are read, because parsing takes longer than receiving.
         self._contents: list[bytes] = []
         self._messages: list[EmailMessage] = []
         self.asked = Counter[str]()
@@ -99,7 +99,7 @@ class _Controller(Controller):
         super().__init__(SimpleNamespace(**hooks), hostname="127.0.0.1", port=0, **settings)
 
     def _trigger_server(self) -> None:
-        """Learn the port that the system chose before the controller connects to itself."""
+        """Store the port that the system chose before the controller connects to itself."""
         assert self.server
         self.port = self.server.sockets[0].getsockname()[1]  # type: ignore[attr-defined]
         super()._trigger_server()  # type: ignore[no-untyped-call]

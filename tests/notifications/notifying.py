@@ -13,7 +13,7 @@ from tests.builders import an_access_request, an_application, an_identity, facts
 
 
 class Desk:
-    """A sender whose turns the test takes itself."""
+    """A sender that works only when the test calls it."""
 
     def __init__(self, pool: Pool, config: Config) -> None:
         self.pool, self.config = pool, config
@@ -41,7 +41,7 @@ async def change(db: Db, config: Config, **settings: Any) -> None:
 
 
 class Company(msgspec.Struct, frozen=True):
-    """Ada's supervisor Grace approves what Ada requests in Payroll; Alan is the administrator."""
+    """People for tests: Grace supervises Ada and approves her requests for Payroll; Alan is the administrator."""
 
     ada: UUID
     grace: UUID
@@ -67,7 +67,7 @@ async def ask(db: Db, company: Company, **fields: Any) -> UUID:
 
 
 async def notified(db: Db, identity_id: UUID | None = None) -> list[tuple[str, str]]:
-    """Return kind and status of each notification, oldest first."""
+    """Return the kind and status of each notification, oldest first."""
     return [
         (kind, status)
         for kind, status in await fetch_rows(

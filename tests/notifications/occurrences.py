@@ -1,4 +1,4 @@
-"""Make every kind of notification occur for real, and collect the e-mails about it."""
+"""Cause every kind of notification by real actions, and collect the e-mails."""
 
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
@@ -260,7 +260,7 @@ def _go_on(days: float) -> None:
 
 
 async def _pass_time(office: MailOffice, days: float) -> None:
-    """Let time pass; the worker reminds and escalates."""
+    """Move the clock and run the worker, which reminds and escalates."""
     _go_on(days)
     async with office.db.transaction():
         await sign(office.db, by_system("remind_and_escalate", clock.now()))
@@ -268,7 +268,7 @@ async def _pass_time(office: MailOffice, days: float) -> None:
             pass
 
 
-# The order matters, because the later ones let time pass.
+# The order matters, because the later functions move the clock.
 OCCURRENCES: dict[str, Callable[[MailOffice], Awaitable[None]]] = {
     "request": _request,
     "request for a stand-in": _request_for_a_stand_in,
@@ -291,7 +291,7 @@ OCCURRENCES: dict[str, Callable[[MailOffice], Awaitable[None]]] = {
 
 
 async def every_mail(office: MailOffice) -> list[OccurredMail]:
-    """Cause everything that people are notified of; return each e-mail that is written."""
+    """Cause every event that people are notified of; return each e-mail."""
     mails, last = [], 0
     await office.desk.work()
     for name, occur in OCCURRENCES.items():

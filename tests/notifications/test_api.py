@@ -58,7 +58,7 @@ async def test_token_without_a_person_has_no_notifications(client: httpx2.AsyncC
     assert answer.status_code == 409
 
 
-async def test_preference_decides_unless_the_kind_is_locked(
+async def test_preference_of_a_person_applies_unless_the_kind_is_locked(
     db: Db, config: Config, graces: httpx2.AsyncClient, company: Company, mail: Mailbox, desk: Desk
 ) -> None:
     choice = {"kinds": [{"kind": "Waiting", "channel": "Console"}], "zone": "Europe/Zurich"}
@@ -76,7 +76,8 @@ async def test_preference_decides_unless_the_kind_is_locked(
 
     assert await notified(db, company.grace) == [("Waiting", "Console"), ("Waiting", "Sent")]
     refused = await graces.patch("/api/notification-preferences", json=choice)
-    assert refused.json()["errors"] == [{"field": "kinds.0.kind", "message": "An administrator has locked Waiting"}]
+    message = "An administrator has locked Waiting; you cannot change it"
+    assert refused.json()["errors"] == [{"field": "kinds.0.kind", "message": message}]
 
 
 @pytest.mark.parametrize(
@@ -87,7 +88,7 @@ async def test_preference_decides_unless_the_kind_is_locked(
         ({"email": {"username": "x", "security": "None"}}, "email.security", "must be STARTTLS or TLS"),
         ({"slackUrl": "http://10.0.0.1/x"}, "slackUrl", "must not point to a private"),
         ({"kinds": [{"kind": "Lunch"}]}, "kinds.0.kind", "must be one of Waiting"),
-        ({"kinds": [{"kind": "Channel Failing", "channel": "Email"}]}, "kinds.0.channel", "in the console only"),
+        ({"kinds": [{"kind": "Channel Failing", "channel": "Email"}]}, "kinds.0.channel", "only in the console"),
         ({"templates": [{"kind": "Waiting", "subject": "{{ persn }}"}]}, "templates.0.subject", "did you mean person?"),
         ({"templates": [{"kind": "Waiting", "body": "a\n{{ what"}]}, "templates.0.body", "Line 2: braces"),
         ({"reminders": {"escalateAfterDays": 2}}, "reminders.escalateAfterDays", "must be more than"),
@@ -134,7 +135,7 @@ async def test_password_is_not_sent_to_another_host(client: httpx2.AsyncClient) 
 
 
 @pytest.mark.timeout(60)
-async def test_template_of_blanks_is_refused(client: httpx2.AsyncClient) -> None:
+async def test_blank_template_is_refused(client: httpx2.AsyncClient) -> None:
     template = {"kind": "Waiting", "subject": "{{  person  }}", "body": f"{{{{{' ' * 1500}x"}
 
     answer = await client.post(f"{SETTINGS}/preview", json=template)
@@ -160,7 +161,7 @@ async def test_template_is_previewed_and_used(
     assert next(each for each in templates if each["kind"] == "Waiting")["isDefault"] is True
 
 
-async def test_name_with_a_line_break_adds_no_header(db: Db, company: Company, mail: Mailbox, desk: Desk) -> None:
+async def test_name_with_a_line_break_cannot_add_a_header(db: Db, company: Company, mail: Mailbox, desk: Desk) -> None:
     await execute(
         db, "UPDATE identities SET last_name = %(n)s WHERE id = %(id)s", n="X\r\nBcc: eve@x.example", id=company.ada
     )
@@ -190,7 +191,7 @@ async def test_test_message_returns_the_response_of_the_server(
     assert "Rolecall can send notifications" in detail["text"] + detail["subject"]
 
 
-async def test_test_needs_a_configured_channel(client: httpx2.AsyncClient) -> None:
+async def test_test_message_needs_a_configured_channel(client: httpx2.AsyncClient) -> None:
     answer = await client.post(f"{SETTINGS}/test", json={"channel": "Slack"})
 
     assert answer.status_code == 409
@@ -220,7 +221,7 @@ async def test_chat_gets_one_message_for_several_people(db: Db, config: Config, 
     assert b"Open the import" in post.body
 
 
-def test_name_adds_no_link_to_a_chat_message() -> None:
+def test_name_cannot_add_a_link_to_a_chat_message() -> None:
     name = "[Approve here](https://eve.example) <https://eve.example|here>"
     note = Note(name, [name], [("Person", name)], "http://rolecall.test/", "Open the request")
 

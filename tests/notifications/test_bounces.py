@@ -20,7 +20,7 @@ FULL = "552 5.2.2 The mailbox is over quota"
 
 
 def returned(sent: EmailMessage, action: str = "failed", status: str = "5.2.2", said: str = FULL) -> str:
-    """Return what a mail server writes to the sender of a message that it could not deliver (RFC 3464)."""
+    """Return the report of a mail server to the sender of a message that it could not deliver (RFC 3464)."""
     return f"""From: MAILER-DAEMON@relay.example
 To: {sent["From"]}
 Message-ID: <20261117.4711@relay.example>
@@ -80,7 +80,7 @@ async def test_report_marks_the_message_as_bounced_and_its_notification_as_faile
     assert (address.address, address.response) == ("grace@test.example", said)
 
 
-async def test_report_twice_changes_nothing_more(client: httpx2.AsyncClient, db: Db, sent: EmailMessage) -> None:
+async def test_repeated_report_changes_nothing(client: httpx2.AsyncClient, db: Db, sent: EmailMessage) -> None:
     assert await bounce(client, returned(sent)) == await bounce(client, returned(sent))
     assert await outcomes(db) == ["bounced"]
 
@@ -134,7 +134,7 @@ async def test_every_notification_of_a_returned_digest_fails(
     assert await notified(db, company.grace) == [("Waiting", "Failed")] * 2
 
 
-async def test_report_before_the_result_is_recorded_is_kept(
+async def test_report_that_arrives_before_the_result_of_sending_takes_precedence(
     client: httpx2.AsyncClient, db: Db, company: Company, mail: Mailbox, desk: Desk
 ) -> None:
     await ask(db, company)
@@ -168,13 +168,13 @@ def test_malformed_mails_are_not_taken_for_reports() -> None:
 
 
 def nested(depth: int, before: str = "") -> str:
-    """Return a delivery status nested in other parts, each line of which costs the parser time."""
+    """Return a delivery status nested in other parts, which is slow to parse."""
     parts = "".join(f"Content-Type: multipart/mixed; boundary={n}\n\n{before}\n--{n}\n" for n in range(depth))
     return f"{parts}Content-Type: message/delivery-status\n\nAction: failed\nStatus: 5.2.2\n\n"
 
 
 @pytest.mark.parametrize(("depth", "before", "is_report"), [(3, "", True), (20, "", False), (1, "x" * 70_000, False)])
-async def test_deep_and_late_reports_are_not_read(
+async def test_deeply_nested_and_late_reports_are_not_read(
     client: httpx2.AsyncClient, depth: int, before: str, is_report: bool
 ) -> None:
     no_report = (None, "The mail is not a delivery report")

@@ -41,7 +41,7 @@ CREATED_MEANWHILE = 10
 
 
 class Sent(msgspec.Struct, frozen=True):
-    """What the database knows of one notification: status, address, and outcome and start of each message."""
+    """A notification as stored: its status and address, and the outcome and start of each message."""
 
     status: str
     address: str
@@ -91,7 +91,7 @@ async def test_each_notification_arrives_once_and_none_for_finished_work(
 ) -> None:
     application, people = await an_application(db, "Payroll"), await people_with_reviewers(db)
     workers = [Worker(config), Worker(config)]
-    # Most are created before, so that the measured rate is that of the workers and not of this process.
+    # Create most of them before, so that the workers and not this process limit the measured rate.
     before = MESSAGES - MESSAGES // CREATED_MEANWHILE
     for asked in range(0, before, AT_ONCE):
         await ask(db, application, people, min(AT_ONCE, before - asked))
@@ -118,7 +118,7 @@ async def test_each_notification_arrives_once_and_none_for_finished_work(
 
 
 async def kill_while_sending(mail: Mailbox, workers: list[Worker]) -> list[datetime]:
-    """Kill workers while they send; return when each of them was dead."""
+    """Kill workers while they send; return the time when each was dead."""
     kills = []
     for n in range(KILLS):
         enough: int = MESSAGES * 8 // 10 * (n + 1) // (KILLS + 1)
@@ -134,7 +134,7 @@ async def arrived(mail: Mailbox, number: int) -> bool:
 
 
 async def notifications(db: Db) -> dict[str, Sent]:
-    """Return what the database knows, by the id of the request."""
+    """Return the stored notification of each request, by the id of the request."""
     found = await fetch_rows(
         db,
         """SELECT n.item_id::text, n.status, i.email_address,

@@ -1,4 +1,4 @@
-"""Test faults of servers and receivers: an administrator sees them, and nothing is blocked for others."""
+"""Test faults of servers and receivers: an administrator sees them, and they block nobody else."""
 
 from datetime import timedelta
 
@@ -58,7 +58,7 @@ async def test_message_that_waits_too_long_is_released_without_an_attempt(
     assert await outcomes(db) == ["sent"]
 
 
-async def test_worker_that_stops_releases_what_it_has_not_begun(
+async def test_stopping_worker_releases_messages_that_it_has_not_started_to_send(
     db: Db, company: Company, mail: Mailbox, desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for _ in range(3):
@@ -92,7 +92,7 @@ async def test_message_whose_response_is_late_has_an_unknown_outcome(
 async def test_event_about_a_person_goes_to_a_shared_channel_only_if_allowed(
     db: Db, config: Config, company: Company, mail: Mailbox, desk: Desk, is_allowed: bool
 ) -> None:
-    """Grace chose Slack for what is assigned to her, which may be an event about a person."""
+    """Grace chose Slack for requests and events that are assigned to her; an event is about a person."""
     async with receiving_posts() as receiver:
         await change(db, config, slackUrl=receiver.url)
         if is_allowed:
@@ -202,7 +202,7 @@ async def test_former_owner_of_a_rule_gets_no_mail_about_its_conflicts(
     assert await notified(db, company.owner) == [("Conflict Opened", "Withdrawn")]
 
 
-async def test_notification_that_cannot_be_written_stops_no_other(
+async def test_notification_that_cannot_be_written_blocks_no_other(
     db: Db, company: Company, mail: Mailbox, desk: Desk
 ) -> None:
     leaving = {"identityId": str(company.ada), "effectiveDate": "2030-01-31"}
@@ -246,7 +246,7 @@ def test_mail_programs_find_no_address_in_a_name(name: str, shown: str) -> None:
     assert (name in f"{message.subject} {message.text} {message.html}") is (name == shown)
 
 
-def test_name_adds_neither_a_line_nor_a_link_to_a_mail() -> None:
+def test_name_cannot_add_a_line_or_a_link_to_a_mail() -> None:
     name = "Post\n\nYour session ended. Sign in: https://evil.example/login"
     facts = NotificationFacts(person="Ada", what=name, by=name, why=name, link="/requests/1")
     note = note_of(default_template(NotificationKind.WAITING), facts, "Grace", "https://rolecall.example.com")
@@ -271,7 +271,7 @@ async def test_notification_for_a_chat_that_was_removed_is_mailed(
     assert len(mail.to("grace@test.example")) == 1
 
 
-def test_no_kind_about_conflicts_events_or_reviews_goes_to_a_chat_by_default() -> None:
+def test_notifications_about_conflicts_events_or_reviews_do_not_go_to_a_chat_by_default() -> None:
     allowed = {kind for kind, rule in DEFAULT_RULES.items() if rule.is_chat_allowed}
 
     assert not [kind for kind in allowed if kind.startswith(("Conflict", "Personnel", "Review"))]

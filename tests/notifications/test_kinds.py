@@ -68,7 +68,9 @@ async def test_assignee_is_notified_unless_they_assigned_themselves(db: Db, comp
     assert ("Assigned", "New") in await notified(db, company.alan)
 
 
-async def test_failed_import_notifies_the_owner_or_without_one_the_administrators(db: Db, company: Company) -> None:
+async def test_failed_import_notifies_the_owner_or_the_administrators_if_there_is_none(
+    db: Db, company: Company
+) -> None:
     owned = await an_application(db, "CRM", ownerId=str(company.grace))
 
     await an_import(db, owned, "Failed")
@@ -78,7 +80,9 @@ async def test_failed_import_notifies_the_owner_or_without_one_the_administrator
     assert await notified(db, company.alan) == [("Import Failed", "New")]
 
 
-async def test_held_import_is_notified_and_withdrawn_when_it_continues(db: Db, company: Company, desk: Desk) -> None:
+async def test_notification_of_a_held_import_is_withdrawn_when_the_import_continues(
+    db: Db, company: Company, desk: Desk
+) -> None:
     run = await an_import(db, company.payroll, "Running")
     await execute(db, "INSERT INTO import_runs (import_id) VALUES (%(id)s)", id=run)
 
@@ -117,7 +121,7 @@ async def test_supervisor_and_the_person_are_notified_of_a_leave(db: Db, company
     assert await fetch_value(db, "SELECT count(*) FROM notifications") == 2
 
 
-async def test_offboarding_is_notified_to_the_supervisor_only(db: Db, company: Company) -> None:
+async def test_only_the_supervisor_is_notified_of_an_offboarding(db: Db, company: Company) -> None:
     leaving = {"identityId": str(company.ada), "effectiveDate": "2030-01-31"}
 
     await events.offboard(db, SYSTEM, leaving, facts())
@@ -141,8 +145,8 @@ async def test_person_who_asked_through_a_token_is_notified_of_the_decision(db: 
     assert decided == [("AccessRequestApproved",)]
 
 
-async def test_bell_does_not_count_work_that_another_reviewer_did(db: Db, company: Company) -> None:
-    """Grace or Bob can meet one rule, and Carl the other: after the approval of Grace, only Carl has work."""
+async def test_bell_does_not_count_work_that_another_reviewer_has_done(db: Db, company: Company) -> None:
+    """Grace or Bob can satisfy one rule, and Carl the other: after Grace has approved, only Carl has work."""
     bob, carl = [await an_identity(db, name, "Else") for name in ("Bob", "Carl")]
     request = await ask(db, company)
     await execute(

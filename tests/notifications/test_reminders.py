@@ -34,7 +34,7 @@ def test_deadline_skips_weekends_and_holidays(days: int, reminders: Reminders, e
 
 
 @pytest.mark.parametrize("moment", ["2026-12-19 11:00", "2026-12-20 23:59", "2026-12-21 09:59"])
-def test_no_working_day_passes_on_a_weekend(moment: str) -> None:
+def test_weekend_does_not_count_toward_working_days(moment: str) -> None:
     """A request made on Wednesday at 10:00 is three working days old on Monday at 10:00."""
     wednesday = datetime(2026, 12, 16, 10, tzinfo=UTC)
     due = counted_after(wednesday, 3, Reminders(), ZoneInfo("UTC"))
@@ -47,7 +47,7 @@ def test_no_working_day_passes_on_a_weekend(moment: str) -> None:
 
 
 async def silence(db: Db, after: timedelta) -> None:
-    """Let time pass, and let the worker remind and escalate."""
+    """Move the clock and run the worker, which reminds and escalates."""
     now = datetime.now(UTC) + after
     async with db.transaction():
         await sign(db, by_system("remind_and_escalate", now))

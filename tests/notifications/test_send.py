@@ -48,7 +48,7 @@ async def test_nothing_is_sent_for_finished_work(db: Db, company: Company, mail:
     assert await notified(db, company.grace) == [("Waiting", "Withdrawn")]
 
 
-async def test_without_a_mail_server_notifications_are_in_the_console(db: Db, company: Company, desk: Desk) -> None:
+async def test_notifications_stay_in_the_console_without_a_mail_server(db: Db, company: Company, desk: Desk) -> None:
     await ask(db, company)
 
     await desk.work()

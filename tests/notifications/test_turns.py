@@ -27,7 +27,7 @@ EXCEPTION, REVIEW = "Conflict Exception", "Review"
 
 
 async def shown(db: Db, config: Config, person: UUID, kind: str) -> list[NotificationItem]:
-    """Return the notifications of a kind that a person sees under the bell, newest first."""
+    """Return the notifications of a kind that a person sees in the console, newest first."""
     page = await queries.newest_first(db, person, 1, config, datetime.now(UTC))
     return [item for item in page.items if item.kind == kind]
 
@@ -62,7 +62,7 @@ async def wish(client: httpx2.AsyncClient, db: Db) -> Wish:
     return Wish(cast, carla, sam)
 
 
-async def test_second_approver_and_stand_in_are_notified_after_the_owner_of_the_rule(
+async def test_second_approver_and_stand_in_are_notified_after_the_rule_owner_approved(
     client: httpx2.AsyncClient, db: Db, config: Config, wish: Wish
 ) -> None:
     said = "Exception of Prepare and release for Sofia Dubois waits for your approval"

@@ -1,4 +1,4 @@
-"""Test that notifications are shown by the current relations of the person."""
+"""Test that the current relations of a person decide which notifications they can read."""
 
 import re
 from uuid import UUID

@@ -21,7 +21,7 @@ from tests.application_imports.running import Imports
 from tests.builders import CONNECTOR, an_application
 from tests.cli.commands import a_folder, a_service, eventually, rolecall, typed
 
-# Heartbeats, request times and the worker's queues are not part of the records.
+# Heartbeats, request times and the worker's queues change all the time and are not compared.
 _PASSING = {"finished_imports", "heartbeats", "request_times"}
 
 
@@ -144,12 +144,13 @@ def test_backup_of_a_newer_program_is_refused_before_anything_is_replaced(
 
     refused = typed("restore", tmp_path / "newer.tar", "--data-dir", tmp_path / "here")
 
-    assert (refused.returncode, refused.stderr) == (1, f"Error: The backup was made by a newer program: {said}\n")
+    message = f"The backup was made by a newer program: {said}; restore it with that program"
+    assert (refused.returncode, refused.stderr) == (1, f"Error: {message}\n")
     assert not (tmp_path / "here").exists()
 
 
 def held(folder: Path) -> tuple[list[str], str]:
-    """Return the names of a service's tokens, and its key."""
+    """Return the names of the tokens of a service, and its key."""
     listed = typed("token", "list", "--json", "--data-dir", folder)
     assert listed.returncode == 0, listed.stderr
     return [token["name"] for token in json.loads(listed.stdout)], (folder / "secret.key").read_text()[0]
@@ -157,7 +158,9 @@ def held(folder: Path) -> tuple[list[str], str]:
 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("point", ["old-set-aside", "database-in-place", "before-commit", "after-commit"])
-def test_killed_restore_leaves_old_or_new_data_and_advice(tmp_path: Path, other_service: Path, point: str) -> None:
+def test_killed_restore_leaves_the_old_or_the_new_data_and_says_what_to_do(
+    tmp_path: Path, other_service: Path, point: str
+) -> None:
     here, faults = tmp_path / "here", tmp_path / "faults"
     a_folder(here)
     faults.mkdir()

@@ -26,7 +26,7 @@ from tests.webhooks.sending import a_hook
 
 
 def examined(url: str, folder: Path) -> tuple[int, dict[str, Any]]:
-    """Return the exit code and the failed checks by name."""
+    """Return the exit code, and the failed checks by name."""
     said = rolecall("doctor", "--json", "--data-dir", folder, ROLECALL_DATABASE_URL=url)
     assert said.stdout, said.stderr
     found = json.loads(said.stdout)
@@ -111,7 +111,7 @@ async def test_overdue_deliveries_are_distinguished_from_slow_receivers(client: 
     await execute(db, "UPDATE webhook_deliveries SET next_attempt_on = now() - interval '6 minutes'")
 
     late = await doctor._late_deliveries(db)
-    # One is in flight: the others wait for the receiver, not for the worker.
+    # One delivery is in flight: the others wait for the receiver, not for the worker.
     async with db.transaction():
         now = clock.now()
         assert await outbox.claim(db, await outbox.lock_due_hooks(db, now), 512, now)
@@ -184,7 +184,7 @@ def test_database_of_another_version_is_reported(clean_database: str, tmp_path: 
             db.execute("INSERT INTO migrations (name, sha256) VALUES (%s, %s)", row)
 
 
-def test_unreachable_database_is_a_finding_and_not_a_crash(tmp_path: Path) -> None:
+def test_unreachable_database_is_reported_without_a_crash(tmp_path: Path) -> None:
     code, findings = examined("postgresql://127.0.0.1:1/none", tmp_path / "not made")
 
     assert (code, list(findings)) == (1, ["database"])
@@ -220,7 +220,7 @@ async def test_operating_page_documents_every_check(db: Db, config: Config) -> N
     assert [found.check for found in findings if f"| `{found.check}`" not in page] == []
 
 
-async def test_passwords_off_without_a_provider_is_a_warning(db: Db, config: Config) -> None:
+async def test_disabled_passwords_without_a_provider_are_a_warning(db: Db, config: Config) -> None:
     off = msgspec.structs.replace(config, passwords=False)
 
     found = {finding.check: finding.state for finding in await doctor.examine(db, off)}

@@ -1,4 +1,4 @@
-"""Metrics, parsed as Prometheus parses them."""
+"""Test the metrics, parsed as Prometheus parses them."""
 
 import re
 from collections import Counter
@@ -28,7 +28,7 @@ Told = dict[str, dict[frozenset[tuple[str, str]], float]]
 
 
 def read(text: str) -> tuple[Told, dict[str, str]]:
-    """Parse samples by name and labels, and the type of each metric; fail on invalid format."""
+    """Return the samples by name and labels, and the type of each metric; fail on an invalid format."""
     told: Told = {}
     kinds: dict[str, str] = {}
     for line in text.splitlines():
@@ -79,7 +79,7 @@ async def test_requests_are_counted_by_route_and_status(client: httpx2.AsyncClie
         assert found[-1] == (inf, count[pairs])
 
 
-async def test_every_process_reports_totals_of_all(config: Config, db: Db) -> None:
+async def test_every_process_reports_the_totals_of_all_processes(config: Config, db: Db) -> None:
     async with serving(config) as one, serving(config) as other:
         await one.get("/healthz")
         await asked(one)
@@ -160,7 +160,7 @@ async def test_host_must_be_a_loopback_name_or_address(config: Config) -> None:
         assert [await status(app, ("127.0.0.1", 1), {"Host": host}) for host in LOCAL] == [200] * len(LOCAL)
 
 
-async def test_machine_of_a_trusted_proxy_is_not_local(config: Config) -> None:
+async def test_requests_from_the_machine_of_a_trusted_proxy_are_not_local(config: Config) -> None:
     proxied = msgspec.structs.replace(config, trusted_proxies=(ip_network("127.0.0.0/8"),))
     async with a_service(proxied) as app:
         assert await status(app, ("127.0.0.1", 1), {}) == 401

@@ -1,4 +1,4 @@
-"""What operators learn about notifications from the doctor and the metrics."""
+"""Test what the doctor and the metrics report about notifications."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -17,7 +17,7 @@ async def found(db: Db, config: Config, check: str) -> CheckResult:
     return next(each for each in await doctor.examine(db, config) if each.check == check)
 
 
-async def test_failing_channel_is_trouble_with_the_reason(db: Db, config: Config) -> None:
+async def test_failing_channel_is_reported_as_trouble_with_the_reason(db: Db, config: Config) -> None:
     assert (await found(db, config, "notifications")).state is CheckState.OK
     await execute(
         db,
@@ -32,11 +32,11 @@ async def test_failing_channel_is_trouble_with_the_reason(db: Db, config: Config
     assert "rolecall notify test" in problem.advice
 
 
-async def test_overdue_message_is_trouble_but_not_in_a_paused_channel(db: Db, config: Config) -> None:
+async def test_overdue_message_is_reported_as_trouble_unless_its_channel_is_paused(db: Db, config: Config) -> None:
     await ask(db, await a_company(db))
     await execute(db, "UPDATE notifications SET next_attempt_on = now() - interval '6 minutes'")
 
-    assert "sent by no worker" in (await found(db, config, "notifications")).detail
+    assert "because no worker sends them" in (await found(db, config, "notifications")).detail
     await execute(db, "UPDATE notifications SET status = 'Pending', bundle = 'x', channel = 'Email'")
     await execute(
         db, "INSERT INTO notification_channels (channel, paused_until) VALUES ('Email', now() + interval '1 hour')"
@@ -70,7 +70,7 @@ async def test_secret_of_a_channel_that_cannot_be_decrypted_is_named(db: Db, con
     assert "notifications by Email" in (await found(db, config, "secrets")).detail
 
 
-async def test_metrics_count_messages_by_outcome_and_the_age_of_the_oldest_unsent(
+async def test_metrics_show_messages_by_outcome_and_the_age_of_the_oldest_unsent_message(
     client: httpx2.AsyncClient, db: Db
 ) -> None:
     await ask(db, await a_company(db))

@@ -1,4 +1,4 @@
-"""The password of the database is never printed, logged or passed as an argument."""
+"""Test that the password of the database is never printed, logged or passed as an argument."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -52,7 +52,7 @@ def test_database_password_is_in_no_program_argument(
     assert secret not in str(refused.value)
 
 
-# An address without a server, and a password that is not URL-encoded: PostgreSQL would print half of it.
+# URLs that fail: one without a server, and one whose password is not URL-encoded, of which PostgreSQL prints half.
 OUT_OF_REACH = f"postgresql://rolecall:{quote(SECRET, safe='')}@127.0.0.1:1/rolecall"
 UNESCAPED = [
     f"postgresql://rolecall:{half}@127.0.0.1:1/rolecall" for half in ("a@s3cr3t", "1/s3cr3t", "x/s3cr3t", "%s3cr3t")

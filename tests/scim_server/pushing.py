@@ -1,4 +1,4 @@
-"""Create an application with a SCIM push, and send requests of an identity provider."""
+"""Create an application with a SCIM push, and send requests as an identity provider does."""
 
 from typing import Any
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""Filters: every operator on stored resources, precedence, value paths, and limits against abuse."""
+"""Test filters: every operator on stored resources, precedence, value paths, and limits against abuse."""
 
 import asyncio
 
@@ -138,7 +138,7 @@ _WAITING = "SELECT count(*) FROM pg_locks WHERE relation = 'scim_resources'::reg
 
 
 async def test_slow_filters_do_not_take_all_connections(push: Pushing, db: Db) -> None:
-    """The filters wait for a lock here, to simulate slow ones."""
+    """The filters wait for a lock, to simulate slow filters."""
     everything, one = 'Users?filter=title co "x"', 'Users?filter=userName eq "ada" and title pr'
     async with asyncio.TaskGroup() as tasks:
         async with db.transaction():

@@ -1,4 +1,4 @@
-"""PATCH: the operations of the RFC, and requests of Okta and Entra."""
+"""Test PATCH: the operations of the RFC, and requests of Okta and Entra."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ BEFORE: dict[str, Any] = {
     "tags": ["a"],
     ENTERPRISE: {"department": "Analysis"},
 }
-# Operations, and the attributes that they change; None means that an attribute is removed.
+# Operations, and the attributes that they change; None means that the attribute is removed.
 CASES: dict[str, tuple[list[dict[str, Any]], dict[str, Any]]] = {
     "replace": ([{"op": "replace", "path": "title", "value": "Lady"}], {"title": "Lady"}),
     "entra's spelling": ([{"op": "Replace", "path": "ACTIVE", "value": "False"}], {"active": False}),

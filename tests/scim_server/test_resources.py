@@ -1,4 +1,4 @@
-"""Create, read, replace and delete users and groups, as identity providers do."""
+"""Test creating, reading, replacing and deleting users and groups, as identity providers do."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from tests.scim_server.pushing import ENTERPRISE, GROUP, USER, Pushing, a_push
 NOWHERE = "0192e4a0-7c1e-7000-8000-000000000001"
 
 
-async def test_user_is_stored_as_pushed_in_its_declared_spelling(push: Pushing) -> None:
+async def test_user_is_stored_as_pushed_with_declared_attribute_names(push: Pushing) -> None:
     body = {
         "schemas": [USER, ENTERPRISE],
         "USERNAME": "ada",
@@ -81,7 +81,7 @@ BROKEN: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize("case", BROKEN)
-async def test_broken_user_is_refused_in_the_form_of_the_protocol(push: Pushing, case: str) -> None:
+async def test_invalid_user_is_refused_with_a_scim_error(push: Pushing, case: str) -> None:
     body, detail = BROKEN[case]
 
     answer = await push.send("POST", "Users", body)
@@ -191,7 +191,7 @@ WRONG: dict[str, tuple[str, str, object, int]] = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-async def test_wrong_requests_are_refused_in_the_form_of_the_protocol(push: Pushing, case: str) -> None:
+async def test_invalid_requests_are_refused_with_a_scim_error(push: Pushing, case: str) -> None:
     method, path, body, status = WRONG[case]
 
     answer = await push.send(method, path, body)
@@ -222,7 +222,7 @@ async def test_lists_are_paged_by_index_and_by_cursor(push: Pushing) -> None:
     assert (await push.send("GET", "Users?count=many")).json()["scimType"] == "invalidValue"
 
 
-async def test_attributes_are_chosen_or_left_out(push: Pushing) -> None:
+async def test_attributes_can_be_selected_or_excluded(push: Pushing) -> None:
     ada = await push.user("ada", name={"givenName": "Ada", "familyName": "King"}, title="Countess")
     path = f"Users/{ada['id']}"
 
@@ -257,7 +257,7 @@ async def test_name_that_an_import_would_confuse_with_another_is_refused(push: P
     assert await push.names('userName eq " Ada"') == ["ada"]
 
 
-async def test_archived_application_cannot_be_read(push: Pushing, db: Db) -> None:
+async def test_resources_of_an_archived_application_cannot_be_read(push: Pushing, db: Db) -> None:
     await push.user("ada")
     await execute(db, "UPDATE applications SET is_archived = true WHERE id = %(id)s", id=push.id)
 

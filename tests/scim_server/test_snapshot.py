@@ -1,4 +1,4 @@
-"""Pushed records are imported after a quiet time, as a complete file with guard, change list and history."""
+"""Test that pushed records are imported after a quiet time, as a complete file with guard, change set and history."""
 
 from datetime import timedelta
 from typing import Any
@@ -22,7 +22,7 @@ class Snapshots:
         self.imports = Imports(client, config)
 
     async def after(self, pause: timedelta) -> list[dict[str, Any]]:
-        """Let the worker look for pushes after a pause; run its imports and return all imports so far."""
+        """Run the worker after a pause, with the imports that it creates; return all imports so far."""
         await import_pushes(self.db, self.config, clock.now() + pause)
         await self.imports.work()
         rows = await fetch_rows(self.db, "SELECT id FROM application_imports ORDER BY number")
@@ -73,7 +73,7 @@ async def test_disabled_user_whose_active_is_left_out_stays_disabled(snapshots: 
     }
 
 
-async def test_snapshot_has_one_user_with_groups(snapshots: Snapshots) -> None:
+async def test_push_of_one_user_and_one_group_is_imported(snapshots: Snapshots) -> None:
     await snapshots.push.group("Finance", await snapshots.push.user("ada"))
 
     (run,) = await snapshots.after(QUIET)

@@ -1,4 +1,4 @@
-"""Tokens of a push: bound to one application, shown once, revoked at once; limits on requests and bodies."""
+"""Test tokens of a push: bound to one application, shown once, revoked at once; limits on requests and bodies."""
 
 import asyncio
 from datetime import timedelta
@@ -80,7 +80,7 @@ async def test_token_that_is_revoked_while_the_body_arrives_writes_nothing(
     assert await fetch_value(db, "SELECT count(*) FROM scim_resources") == 0
 
 
-async def test_archived_application_takes_no_pushes(client: httpx2.AsyncClient, push: Pushing) -> None:
+async def test_archived_application_accepts_no_pushes(client: httpx2.AsyncClient, push: Pushing) -> None:
     answer = await client.patch(f"/api/applications/{push.id}", json={"isArchived": True})
     assert answer.status_code == 200, answer.text
 
@@ -101,7 +101,7 @@ async def test_removed_source_revokes_tokens_and_deletes_pushed_records(
     assert again.status_code == 404
 
 
-async def test_token_of_an_identity_source_needs_the_right_to_define_people(
+async def test_token_of_an_identity_source_needs_the_scope_identities_write(
     client: httpx2.AsyncClient, anonymous: httpx2.AsyncClient, db: Db
 ) -> None:
     push = await a_push(client, db, isIdentitySource=True)

@@ -17,7 +17,7 @@ async def change(client: httpx2.AsyncClient, **body: Any) -> httpx2.Response:
     return await client.patch("/api/settings", json=body)
 
 
-async def test_a_fresh_service_has_its_defaults(client: httpx2.AsyncClient) -> None:
+async def test_new_service_has_the_default_settings(client: httpx2.AsyncClient) -> None:
     fresh = await settings(client)
 
     assert fresh["customFields"] == NOTHING_ENABLED

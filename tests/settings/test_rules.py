@@ -1,4 +1,4 @@
-"""Test to which requests a rule of the approval policy applies."""
+"""Test which requests a rule of the approval policy applies to."""
 
 from typing import Any
 
@@ -84,5 +84,5 @@ def test_request_that_raises_access_needs_the_approvals_of_an_add(
         ({"action": "Add", "risk": "Moderate", "priority": "Moderate"}, [0, 2]),
     ],
 )
-def test_default_policy(facts: dict[str, str], applied: list[int]) -> None:
+def test_default_policy_applies_the_expected_rules(facts: dict[str, str], applied: list[int]) -> None:
     assert [n for n, rule in enumerate(DEFAULT_POLICY) if rule.applies(**CHANGE | facts)] == applied

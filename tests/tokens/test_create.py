@@ -75,11 +75,11 @@ def test_typo_in_a_token_is_detected_without_a_query(change: Callable[[str], str
 
 
 @pytest.mark.parametrize("public", ["a" * 11, "a" * 13, "é" + "a" * 11])
-def test_public_id_of_another_form_is_refused_despite_its_checksum(public: str) -> None:
+def test_malformed_public_id_is_refused_despite_a_valid_checksum(public: str) -> None:
     assert public_id(f"rct_{public}_{'b' * 32}{model._checksum(public + 'b' * 32)}") is None
 
 
-async def test_token_belongs_to_the_person_who_made_it_directly_or_by_a_token(db: Db) -> None:
+async def test_token_belongs_to_the_person_who_created_it_directly_or_with_a_token(db: Db) -> None:
     ada, grace = await an_identity(db), await an_identity(db, "Grace", "Hopper")
 
     async def made(name: str, by: UUID | None) -> UUID:
@@ -125,7 +125,7 @@ async def test_names_are_unique(client: httpx2.AsyncClient) -> None:
     assert await problems(client, name=" ci ") == {"name": "A token named ci already exists"}
 
 
-async def test_concurrent_tokens_with_one_name_create_one(client: httpx2.AsyncClient) -> None:
+async def test_only_one_of_several_concurrent_tokens_with_the_same_name_is_created(client: httpx2.AsyncClient) -> None:
     answers = await asyncio.gather(*(create(client, name="ci") for _ in range(5)))
 
     assert sorted(answer.status_code for answer in answers) == [201, 400, 400, 400, 400]

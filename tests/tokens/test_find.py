@@ -1,4 +1,4 @@
-"""Tokens as the command line names them: by name, or else by id."""
+"""Test that the command line finds tokens by name, or otherwise by id."""
 
 from uuid import uuid4
 

@@ -1,4 +1,4 @@
-"""The token cache saves queries and is bounded."""
+"""Test that the token cache saves queries and is bounded."""
 
 import httpx2
 import pytest

@@ -33,7 +33,7 @@ async def test_tokens_created_at_the_same_time_are_listed_by_descending_id(clien
 
 
 async def last_uses(config: Config, secret: str) -> dict[str, str | None]:
-    """Return the last use of each token by name, read by a process without a cache."""
+    """Return the last use of each token by name, as a process without a cache reads it."""
     async with serving(config) as client:
         answer = await client.get("/api/tokens", headers={"Authorization": f"Bearer {secret}"})
     return {item["name"]: item["lastUsedOn"] for item in answer.json()["items"]}

@@ -53,7 +53,7 @@ async def test_token_is_rejected_at_the_moment_of_expiry(client: httpx2.AsyncCli
     assert (await client.get("/api/identities", headers=theirs)).status_code == 401
 
 
-async def test_revoking_twice_keeps_the_first_time(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_second_revocation_keeps_the_time_of_the_first(client: httpx2.AsyncClient, db: Db) -> None:
     token = await a_token(db, "leaving")
 
     async def revoked_on() -> object:

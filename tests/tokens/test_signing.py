@@ -1,4 +1,4 @@
-"""A token is authorized again inside the transaction that writes."""
+"""Test that a token is authorized again inside the transaction that writes."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -30,7 +30,7 @@ async def sign(db: Db, caller: Caller, at: datetime) -> Caller:
         return await sign_as_token(db, caller, by(AuthorKind.TOKEN, caller, "test", at, "correlation"))
 
 
-async def test_writing_token_has_its_scopes_until_the_moment_it_expires(db: Db) -> None:
+async def test_token_may_write_with_its_scopes_until_it_expires(db: Db) -> None:
     caller = await caller_with_a_token(db, expiresInDays=1)
 
     assert (await sign(db, caller, MADE + timedelta(days=1, microseconds=-1))).scopes == {"audit:read"}
@@ -107,7 +107,7 @@ async def test_token_cannot_use_scopes_that_its_owner_lacks(
     assert ("hers of Ada Lovelace (" in await _tokens(db)) is (role != "Administrator")
 
 
-async def test_role_is_removed_after_a_write_that_began_with_it(db: Db, clean_database: str) -> None:
+async def test_removing_a_role_waits_for_a_write_that_uses_it(db: Db, clean_database: str) -> None:
     person = await an_identity(db)
     token = await a_token(db, "hers", owner=person, scopes=["tokens:manage"])
     caller = Caller(token.id, "API Token - hers", frozenset())

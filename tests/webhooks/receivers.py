@@ -1,4 +1,4 @@
-"""Webhook receivers: real servers on 127.0.0.1 that record requests and answer as configured."""
+"""Run webhook receivers: real servers on 127.0.0.1 that record requests and respond as configured."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable

@@ -1,4 +1,4 @@
-"""Helpers for webhook tests: create hooks, list deliveries, send what is due."""
+"""Helpers for webhook tests: create hooks, list deliveries, send due deliveries."""
 
 from datetime import timedelta
 from typing import Any

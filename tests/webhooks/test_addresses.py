@@ -1,4 +1,4 @@
-"""The SSRF guard blocks every spelling of a forbidden address, wherever a URL is accepted or used."""
+"""Test that the SSRF guard blocks every spelling of a forbidden address, wherever a URL is accepted or used."""
 
 import asyncio
 import datetime as dt
@@ -105,7 +105,7 @@ def test_address_corpus_is_large_and_unique() -> None:
 
 
 def test_address_corpus_exposes_gaps_of_is_global() -> None:
-    """The reason for our own list: `is_global` accepts some of these."""
+    """`is_global` accepts some of these addresses, which is why the guard has its own list."""
     literal = [host.strip("[]") for host in SPELLINGS if re.fullmatch(r"[\d.]+|\[[\da-f:.]+\]", host)]
     addresses = [ip_address(text) for text in literal if guard._QUAD.fullmatch(text) or ":" in text]
 
@@ -157,7 +157,7 @@ async def test_forbidden_addresses_are_never_contacted(
         for made in await deliveries(client, page=n)
     ]
     assert len(outcomes) == len(URLS)
-    # Internal names that do not resolve here end with outcome dns.
+    # Internal names that do not resolve here have the outcome dns.
     assert set(outcomes) == {"blocked", "dns"}
     assert outcomes.count("dns") == 2 * len([host for host in SPELLINGS if host.rstrip(".").endswith(INSIDE)])
 
@@ -298,7 +298,7 @@ class TestOpened:
             ("no HTTP", "connect"),
         ],
     )
-    async def test_failures_are_reported_by_class_only(
+    async def test_only_the_kind_of_a_failure_is_reported(
         self,
         client: httpx2.AsyncClient,
         db: Db,

@@ -100,7 +100,7 @@ async def test_callback_of_the_largest_size_is_accepted(
     assert [entry["content"] for entry in await responses(client, request_id)] == [text]
 
 
-async def test_the_same_text_again_is_one_entry(client: httpx2.AsyncClient, path: str, request_id: UUID) -> None:
+async def test_repeated_text_becomes_one_entry(client: httpx2.AsyncClient, path: str, request_id: UUID) -> None:
     answers = [await say(client, path, "done") for _ in range(3)]
 
     assert {answer.status_code for answer in answers} == {204}
@@ -130,7 +130,7 @@ async def test_an_id_that_is_unknown_or_malformed_is_not_found(client: httpx2.As
         assert (await say(client, f"/webhooks/callback/{id}", "hello")).status_code == 404
 
 
-async def test_a_callback_is_open_for_thirty_days(client: httpx2.AsyncClient, path: str, request_id: UUID) -> None:
+async def test_callbacks_are_accepted_for_thirty_days(client: httpx2.AsyncClient, path: str, request_id: UUID) -> None:
     start = clock.now()
     clock.travel_to(start + timedelta(days=30) - timedelta(minutes=1))
     assert (await say(client, path, "in time")).status_code == 204

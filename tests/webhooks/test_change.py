@@ -21,7 +21,7 @@ async def test_only_given_fields_change(client: httpx2.AsyncClient, db: Db) -> N
     assert (await client.get(path)).json()["name"] == "Desk"
 
 
-async def test_a_change_is_checked_like_a_new_hook(client: httpx2.AsyncClient) -> None:
+async def test_changed_fields_are_validated_like_those_of_a_new_hook(client: httpx2.AsyncClient) -> None:
     await a_hook(client, "http://127.0.0.1:9/hook", name="Other")
     hook = await a_hook(client, "http://127.0.0.1:9/hook")
 

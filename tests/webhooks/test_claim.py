@@ -1,4 +1,4 @@
-"""Leases, order and limits of concurrent workers."""
+"""Test leases, order and limits of concurrent workers."""
 
 import asyncio
 from collections import Counter
@@ -218,7 +218,7 @@ async def test_webhooks_take_turns_despite_a_large_backlog(client: httpx2.AsyncC
         await a_backlog(client, db, name, 3)
 
     assert await claimed_by_hook(db, 4) == {"Huge": 1, "One": 1, "Two": 1, "Three": 1}
-    # Beyond the reserved slots there is room for eight: the second and third of each.
+    # Besides the reserved slots there is room for eight deliveries: the second and third of each webhook.
     assert await claimed_by_hook(db, KEPT_FOR_OTHERS + 8) == {"Huge": 2, "One": 2, "Two": 2, "Three": 2}
 
 

@@ -95,7 +95,7 @@ async def test_payload_has_its_own_identity_types(client: httpx2.AsyncClient, db
     assert [request["target"]["affectedIdentity"]["type"] for request in requests] == list(words.values())
 
 
-async def test_standardwebhooks_verifies_deliveries(
+async def test_deliveries_are_verified_by_the_library_standardwebhooks(
     client: httpx2.AsyncClient, db: Db, receiver: Receiver, post: Post
 ) -> None:
     hook = await a_hook(client, receiver.url)
@@ -114,7 +114,7 @@ async def test_standardwebhooks_verifies_deliveries(
         Webhook("whsec_" + "A" * 43 + "=").verify(received.body, received.headers)
 
 
-async def test_standardwebhooks_rejects_an_old_timestamp(
+async def test_old_timestamp_is_rejected_by_the_library_standardwebhooks(
     client: httpx2.AsyncClient, db: Db, receiver: Receiver, post: Post
 ) -> None:
     hook = await a_hook(client, receiver.url)

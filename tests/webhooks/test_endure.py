@@ -1,6 +1,6 @@
-"""Many receivers, a third of them faulty, and killed workers: everything arrives, and nothing twice without need.
+"""Send to many receivers, a third of them faulty, and kill workers: all arrives, and nothing twice without need.
 
-`ROLECALL_DELIVERIES=2000` sends more, a hundred per second, and checks their lag; so does `ROLECALL_WORKER_KILLS`.
+`ROLECALL_DELIVERIES=2000` sends more, a hundred per second, and checks the lag; `ROLECALL_WORKER_KILLS` kills more.
 """
 
 import asyncio

@@ -65,7 +65,7 @@ async def test_every_event_has_its_deliveries_in_the_same_transaction(client: ht
     ]
 
 
-async def test_deliveries_are_listed_newest_first_by_every_filter(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_deliveries_are_listed_newest_first_with_every_filter(client: httpx2.AsyncClient, db: Db) -> None:
     one, other = await a_hook(client, URL, name="One"), await a_hook(client, URL, name="Other")
     requests = [await an_access_request(db) for _ in range(30)]
 

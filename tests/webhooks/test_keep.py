@@ -1,4 +1,4 @@
-"""Retention and metrics of deliveries."""
+"""Test the retention and the metrics of deliveries."""
 
 from collections import Counter
 from datetime import timedelta
@@ -15,7 +15,7 @@ from tests.webhooks.receivers import Receiver, accept, answering
 from tests.webhooks.sending import Post, a_hook, deliveries
 
 
-async def test_delivered_ones_are_deleted_after_the_retention_and_waiting_ones_are_not(
+async def test_old_deliveries_are_deleted_unless_they_are_still_to_be_sent(
     client: httpx2.AsyncClient, db: Db, receiver: Receiver, post: Post, config: Config
 ) -> None:
     await client.patch("/api/settings", json={"webhookRetentionDays": 30})
@@ -36,7 +36,7 @@ async def test_delivered_ones_are_deleted_after_the_retention_and_waiting_ones_a
     assert await fetch_value(db, "SELECT count(*) FROM webhook_attempts") == 2
 
 
-async def test_the_retention_is_a_setting_within_bounds(client: httpx2.AsyncClient) -> None:
+async def test_retention_can_be_set_within_limits(client: httpx2.AsyncClient) -> None:
     assert (await client.get("/api/settings")).json()["webhookRetentionDays"] == 90
 
     answer = await client.patch("/api/settings", json={"webhookRetentionDays": 29})

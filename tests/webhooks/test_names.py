@@ -1,4 +1,4 @@
-"""DNS lookups can take seconds; no database connection is held during one."""
+"""Test that no database connection is held during a DNS lookup, which can take seconds."""
 
 import asyncio
 import socket
@@ -28,7 +28,7 @@ SENDS: dict[str, Send] = {
 
 
 class Nameserver:
-    """Answer for the slow name when the test says so."""
+    """A fake resolver that blocks for the slow name until the test releases it."""
 
     def __init__(self) -> None:
         self.is_asked, self.may_answer = threading.Event(), threading.Event()

@@ -1,4 +1,4 @@
-"""Run the documentation's example receiver unchanged."""
+"""Test the example receiver of the documentation, unchanged."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""Run the documentation's relay unchanged against a fake issue tracker."""
+"""Test the relay of the documentation, unchanged, with a fake issue tracker."""
 
 import json
 import re
@@ -20,7 +20,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "webhook-recipes.md"
 
 
 class Tracker(ThreadingHTTPServer):
-    """Answer like Jira and ServiceNow, and receive the callback."""
+    """Respond as Jira and ServiceNow do, and receive the callback."""
 
     def __init__(self) -> None:
         self.seen: list[tuple[str, str, bytes]] = []

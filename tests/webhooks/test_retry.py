@@ -14,7 +14,7 @@ from tests.webhooks.sending import Post, a_hook, deliveries, delivery, outcomes
 WAITS = [5, 5 * 60, 30 * 60, 2 * 3600, 5 * 3600, 10 * 3600, 14 * 3600, 20 * 3600, 24 * 3600]
 
 
-async def test_ten_attempts_follow_the_schedule_and_then_the_delivery_has_failed(
+async def test_delivery_fails_after_ten_attempts_on_the_schedule(
     client: httpx2.AsyncClient, db: Db, receiver: Receiver, post: Post
 ) -> None:
     receiver.answer = answering(500, "broken")
@@ -132,7 +132,9 @@ async def test_webhook_is_disabled_after_five_days_of_failures(
     assert "Pending" not in {made["status"] for made in await deliveries(client)}
 
 
-async def test_success_resets_the_five_days(client: httpx2.AsyncClient, db: Db, receiver: Receiver, post: Post) -> None:
+async def test_success_restarts_the_five_days_until_a_webhook_is_disabled(
+    client: httpx2.AsyncClient, db: Db, receiver: Receiver, post: Post
+) -> None:
     hook = await a_hook(client, receiver.url)
     start = clock.now()
     for day, status in enumerate([500, 500, 500, 200, 500, 500, 500, 500]):
@@ -195,7 +197,7 @@ async def test_recovery_resends_deliveries_since_a_time(
     assert [len(made["attempts"]) for made in await deliveries(client)] == [1, 2, 1]
 
 
-async def test_recovery_needs_a_time(client: httpx2.AsyncClient) -> None:
+async def test_recovery_needs_a_start_time(client: httpx2.AsyncClient) -> None:
     hook = await a_hook(client, "http://127.0.0.1:9/hook")
 
     for body, message in [

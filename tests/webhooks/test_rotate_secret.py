@@ -69,7 +69,7 @@ async def test_second_rotation_keeps_the_last_two_secrets(
 
 
 @pytest.mark.parametrize("verb", ["rotate-secret", "test"])
-async def test_verbs_need_no_body(client: httpx2.AsyncClient, verb: str) -> None:
+async def test_actions_on_a_webhook_need_no_body(client: httpx2.AsyncClient, verb: str) -> None:
     hook = await a_hook(client, "http://127.0.0.1:9/hook")
 
     assert (await client.post(f"/api/webhooks/{hook['id']}/{verb}")).status_code == 200

@@ -1,4 +1,4 @@
-"""The worker's loop wakes for new work, not only at a tick."""
+"""Test that the worker's loop wakes for new work, not only at a tick."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -20,7 +20,7 @@ from tests.webhooks.sending import a_hook, deliveries
 
 
 class Arrivals:
-    """Wait for arrivals instead of sleeping."""
+    """Deliveries that arrive at a receiver; tests wait for the next one instead of sleeping."""
 
     def __init__(self, receiver: Receiver, statuses: list[int]) -> None:
         self.queue: asyncio.Queue[float] = asyncio.Queue()
@@ -46,7 +46,7 @@ async def working(config: Config) -> AsyncIterator[asyncio.Event]:
 
 @pytest.fixture
 def config(config: Config) -> Config:
-    """Use a tick that does not come during the test."""
+    """Use a tick so long that none occurs during the test."""
     return msgspec.structs.replace(config, tick_seconds=600.0)
 
 

@@ -134,7 +134,7 @@ async def sign_in_by_link(db: Db, id: str, now: datetime, config: Config) -> Htm
 async def go_to_provider(db: Db, request: AnyRequest, config: Config, now: datetime) -> HtmlPage | ASGIResponse:
     """Redirect to the provider. This is a link, because our Content-Security-Policy blocks forms to other sites."""
     if not config.oidc_issuer:
-        raise NotFound("HtmlPage", "/sign-in/oidc")
+        raise NotFound("Page", "/sign-in/oidc")
     from rolecall.console import oidc
 
     services: Services = request.app.state.services
@@ -161,7 +161,7 @@ def _down(config: Config, error: Exception) -> HtmlPage:
 @screen("GET", "/sign-in/oidc/callback", open=True)
 async def come_from_provider(db: Db, request: AnyRequest, config: Config, now: datetime) -> HtmlPage | SeeOther:
     if not config.oidc_issuer:
-        raise NotFound("HtmlPage", "/sign-in/oidc/callback")
+        raise NotFound("Page", "/sign-in/oidc/callback")
     from rolecall.console import oidc
 
     said = request.query_params

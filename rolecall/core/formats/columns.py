@@ -53,7 +53,7 @@ _TYPES: dict[type[inspect.Type], ColumnType] = {
 
 @cache
 def columns_of(item: Any) -> tuple[Column, ...]:
-    """Return the columns of a list of such items."""
+    """Return the columns of a list whose items have this type."""
     return tuple(_columns(inspect.type_info(item), ()))
 
 
@@ -82,7 +82,7 @@ def _is_nothing(type: inspect.Type) -> bool:
 
 
 def cells(items: Sequence[Any], columns: Sequence[Column]) -> dict[str, list[Any]]:
-    """Return the cells by column, as the API encodes them; JSON as text."""
+    """Return the cells of each column as the API encodes them; objects and lists become JSON text."""
     within: dict[tuple[str, ...], Sequence[Any]] = {(): items}
     return {column.name: _encoded(_reached(within, column.path), column.type) for column in columns}
 
@@ -98,7 +98,7 @@ def _encoded(values: Sequence[Any], type: ColumnType) -> list[Any]:
 
 
 def _reached(within: dict[tuple[str, ...], Sequence[Any]], path: tuple[str, ...]) -> Sequence[Any]:
-    """Return the value at the path in each row; open nested objects once for all their columns."""
+    """Return the value at the path in each row; read each nested object once for all of its columns."""
     if path not in within:
         above, name = _reached(within, path[:-1]), path[-1]
         kinds = {*map(type, above)} - {NoneType, msgspec.UnsetType}

@@ -50,7 +50,7 @@ MEDIA_TYPES: dict[str, Format] = {
 
 
 def new_file(format: Format, columns: Sequence[Column], *, is_chosen: bool = False) -> File:
-    """Begin a file; with `is_chosen`, JSON lines contain only the chosen columns instead of whole items."""
+    """Return a new file; with `is_chosen`, JSON lines contain only the chosen columns instead of whole items."""
     if format == Format.JSONL:
         return JsonLinesFile(columns, is_chosen=is_chosen)
     return KINDS[format].write(columns)

@@ -1,4 +1,4 @@
-"""Batches of a list as polars frames, which write CSV and Parquet."""
+"""Convert batches of a list to polars frames, which write CSV and Parquet."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -39,7 +39,7 @@ def without_formulas(frame: "pl.DataFrame", columns: Sequence[Column]) -> "pl.Da
 
 
 def with_times(frame: "pl.DataFrame", columns: Sequence[Column]) -> "pl.DataFrame":
-    """Turn the text of times and dates into values."""
+    """Return the frame with times and dates converted from text to values."""
     import polars as pl
 
     return frame.with_columns(

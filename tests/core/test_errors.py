@@ -1,0 +1,11 @@
+import pytest
+
+from rolecall.core.errors import NotFound
+
+
+@pytest.mark.parametrize(
+    ("resource", "shown"),
+    [("ReviewItem", "Review item"), ("SCIM token", "SCIM token"), ("AccessRequest", "AccessRequest")],
+)
+def test_missing_record_is_named_in_words_unless_the_specification_has_a_name(resource: str, shown: str) -> None:
+    assert str(NotFound(resource, 7)) == f"{shown} with id 7 not found"
