@@ -99,7 +99,7 @@ def memory(url: str, kinds: list[tuple[list[str], float]], secret: str) -> bool:
 
 
 def two_workers() -> bool:
-    """Compare one import with two concurrent imports by two workers, and one bare COPY with two."""
+    """Compare one import with two concurrent ones, and one bare COPY with two; return whether the bar is met."""
     with tempfile.TemporaryDirectory() as folder:
         files = import_files.make_files(Path(folder), ACCOUNTS, ASSIGNMENTS)
         data_dir = Path(folder) / "rolecall"

@@ -149,7 +149,7 @@ def a_user(n: int) -> dict[str, Any]:
 
 
 def scim_app() -> web.Application:
-    """Serve pages that are already encoded, so that the server is as fast as possible."""
+    """Return an application that serves encoded pages, so that the server is as fast as possible."""
     pages = {
         first: msgspec.json.encode(
             {"totalResults": USERS, "Resources": [a_user(n) for n in range(first - 1, min(first - 1 + _PAGE, USERS))]}
@@ -166,7 +166,7 @@ def scim_app() -> web.Application:
 
 
 async def read_only(url: str) -> int:
-    """Read and decode all pages, without checks and without writing a file."""
+    """Read and decode all pages, without checks and without writing a file; return the number of records."""
     count = 0
     async with aiohttp.ClientSession() as session:
         while count < USERS:
@@ -228,7 +228,7 @@ async def import_snapshots(url: str, token: str, first: Path, changed: Path) -> 
 
 
 def imports(folder: Path) -> bool:
-    """Compare the import of a snapshot with 1 % changes with a raw COPY of the same bytes."""
+    """Compare the import of a snapshot with 1 % changes with a raw COPY of its bytes; return whether the bar is met."""
     first = write_snapshot(folder / "first.jsonl")
     changed = write_snapshot(folder / "changed.jsonl", set(random.Random(7).sample(range(USERS), USERS // 100)))
     data_dir = folder / "rolecall"

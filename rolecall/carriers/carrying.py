@@ -155,7 +155,7 @@ async def _close(pool: Pool, act: Callable[..., Awaitable[None]], request_id: UU
 
 
 async def _write(pool: Pool, act: Callable[..., Awaitable[T]], *args: object) -> T:
-    """Run an action in its own transaction. The transaction has the name of the action for fault injection."""
+    """Run an action in its own transaction and return its result. Fault points have the name of the action."""
     now = clock.now()
     name = act.__name__.strip("_").replace("_", "-")
     async with pool.connection() as db, written_by(db, f"carrier-{name}", by_system("carry_out_request", now)):

@@ -60,7 +60,7 @@ async def plan_configuration(db: Db, caller: Caller, raw: Json, facts: Facts, co
 
 
 async def apply_configuration(db: Db, caller: Caller, raw: Json, facts: Facts, config: Config) -> ConfigurationChanges:
-    """Apply every entry, or none if any entry breaks a rule."""
+    """Apply every entry, or none if any entry breaks a rule; return the changes."""
     for section, scope in _SCOPES.items():
         if raw.get(section) is not None and scope not in caller.scopes:
             raise Forbidden(scope)
@@ -87,7 +87,7 @@ async def apply_configuration(db: Db, caller: Caller, raw: Json, facts: Facts, c
 
 
 class _DraftVerbs(NamedTuple):
-    """The verbs of records that are drafted and then committed: access models and rules."""
+    """The actions on records that are drafted and then committed: access models and rules."""
 
     what: str
     get: Callable[..., Awaitable[Any]]
@@ -330,5 +330,5 @@ def _differences(before: Any, after: Any, path: str) -> Iterator[FieldChange]:
 
 
 def _plain(entry: Any) -> Any:
-    """Convert to plain JSON values: a tuple becomes a list."""
+    """Return the entry as plain JSON values: a tuple becomes a list."""
     return msgspec.json.decode(msgspec.json.encode(entry))

@@ -250,7 +250,7 @@ OptionalComment = Maybe[Text | None]
 
 
 def _as_meant(value: Any) -> Any:
-    """Drop null values, and read 5.0 as the whole number 5: JSON does not distinguish them."""
+    """Return the value without nulls, and with 5.0 as the whole number 5: JSON does not distinguish them."""
     if isinstance(value, dict):
         return {key: _as_meant(item) for key, item in value.items() if item is not None}
     if isinstance(value, list):

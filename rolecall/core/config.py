@@ -115,7 +115,7 @@ def load(environ: Mapping[str, str] = os.environ, **overrides: object) -> Config
 
 
 def _misspelt(environ: Mapping[str, str]) -> Iterator[str]:
-    """Report names that resemble a setting. Ignore others: Kubernetes sets ROLECALL_SERVICE_HOST, for example."""
+    """Yield a problem for each name that resembles a setting; ignore others, such as those that Kubernetes sets."""
     known = [f"ROLECALL_{field.upper()}" for field in Config.__struct_fields__]
     files = [f"{name}_FILE" for name in known]
     for name in sorted(environ):
@@ -265,7 +265,7 @@ def _networks(name: str) -> Callable[[str], tuple[Network, ...]]:
 
 
 def _source_hosts(text: str) -> AllowedHosts:
-    """Read names, addresses and networks, separated by commas."""
+    """Parse names, addresses and networks, separated by commas."""
     names, networks = set(), []
     for part in (part.strip() for part in text.split(",") if part.strip()):
         try:
@@ -289,7 +289,7 @@ def _existing(name: str) -> Callable[[str], Path]:
 
 
 def _roots(text: str) -> tuple[str, ...]:
-    """Read the folders and URLs, separated by commas, that scheduled imports may read from."""
+    """Parse the folders and URLs, separated by commas, that scheduled imports may read from."""
     roots = tuple(part.strip() for part in text.split(",") if part.strip())
     for root in roots:
         if _is_http(root):
@@ -298,7 +298,7 @@ def _roots(text: str) -> tuple[str, ...]:
 
 
 def _report_roots(text: str) -> tuple[str, ...]:
-    """Read the folders and URLs, separated by commas, that scheduled reports may be written to."""
+    """Parse the folders and URLs, separated by commas, that scheduled reports may be written to."""
     roots = tuple(part.strip() for part in text.split(",") if part.strip())
     if any(map(_is_http, roots)):
         raise ConfigError("ROLECALL_REPORT_ROOTS: files cannot be written to an http URL; name a bucket or a folder")

@@ -56,7 +56,7 @@ def check_address(address: str, allowed: tuple[guard.Network, ...], *, encrypted
 
 
 def retry_after(text: str) -> timedelta:
-    """Parse Retry-After as seconds or a date; ignore any other value."""
+    """Return the delay in a Retry-After header, given as seconds or a date; zero for any other value."""
     if text.isascii() and text.isdecimal():
         return timedelta(seconds=int(text[:9]))
     try:

@@ -23,7 +23,7 @@ class NamedDraft(Protocol):
 
 
 async def insert_draft(db: Db, table: str, draft: NamedDraft, now: datetime) -> UUID:
-    """Create a record that has only a draft."""
+    """Create a record that has only a draft; return its id."""
     id = new_id()
     await execute(
         db,

@@ -66,7 +66,7 @@ def _plain(address: str) -> Address:
 
 @lru_cache(maxsize=1024)
 def parse(text: str) -> URL | None:
-    """Parse the URL with the sender's own parser, so that check and connection cannot disagree."""
+    """Parse a URL with the sender's own parser, so that check and connection cannot disagree; None if it is invalid."""
     if len(text) > LONGEST_URL or not text.isprintable() or set(text) & set(" \\"):
         return None
     try:
@@ -133,7 +133,7 @@ async def _addresses(host: str) -> list[str]:
 async def look_up(
     host: str, family: int = socket.AF_UNSPEC, executor: Executor | None = None
 ) -> list[tuple[socket.AddressFamily, str]]:
-    """Resolve a host with the system resolver, so that every spelling of an address that it accepts is checked too."""
+    """Return the addresses of a host from the system resolver, so that every spelling that it accepts is checked."""
     loop = asyncio.get_running_loop()
     infos = await loop.run_in_executor(
         executor, lambda: socket.getaddrinfo(host, None, socket.AddressFamily(family), socket.SOCK_STREAM)

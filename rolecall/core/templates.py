@@ -1,4 +1,4 @@
-"""Jinja environments of the packages that render HTML."""
+"""Create the Jinja environments of the packages that render HTML."""
 
 from collections.abc import Callable
 from typing import Any

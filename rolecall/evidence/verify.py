@@ -68,6 +68,7 @@ def check(bundle: Bundle, kept: Iterable[dict[str, Any]] = (), seal: str | None 
         return [f"the bundle cannot be read: {error!r}"]
 
 
+# Every function `check_…` yields one sentence for each mismatch.
 def check_members(bundle: Bundle, members: dict[str, str]) -> Iterator[str]:
     for name in sorted({name for name in bundle.names() if bundle.names().count(name) > 1}):
         yield f"{name} is in the bundle twice"

@@ -147,7 +147,8 @@ def _choice_problems(known: NotificationPolicy, body: PreferencesBody) -> Iterat
             yield Problem(f"kinds.{number}.kind", f"{choice.kind} is shown only in the console; remove this entry")
         elif choice.channel in CHATS and not rule.is_chat_allowed:
             yield Problem(
-                f"kinds.{number}.channel", f"An administrator has not allowed {choice.kind} in {choice.channel}"
+                f"kinds.{number}.channel",
+                f"An administrator has not allowed {choice.kind} in {choice.channel}; choose another channel",
             )
 
 
@@ -223,7 +224,7 @@ def _merged_template(known: NotificationPolicy, body: TemplateBody) -> MessageTe
 
 
 def _problems(changed: NotificationPolicy, body: NotificationSettingsBody) -> Iterator[Problem]:
-    """Check rules that concern several fields."""
+    """Yield the problems that concern several fields."""
     email, reminders = changed.email, changed.reminders
     if body.email is not None:
         yield from _email_problems(email)

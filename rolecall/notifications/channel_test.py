@@ -39,7 +39,7 @@ class SentTest(msgspec.Struct, frozen=True):
 
 
 async def send_test(pool: Pool, config: Config, raw: Json, facts: Facts) -> SentTest:
-    """Send a test message.
+    """Send a test message; return it with its outcome.
 
     The server may be slow, so call this before the operation takes a database connection.
     """

@@ -178,7 +178,7 @@ async def _send_content(client: aiosmtplib.SMTP, content: bytes) -> tuple[Messag
 
 
 async def _rejected(client: aiosmtplib.SMTP, error: aiosmtplib.SMTPResponseException) -> tuple[MessageOutcome, str]:
-    """Classify a response: 4xx asks for a later attempt, 5xx is final. Reset the connection for the next message."""
+    """Return the outcome: 4xx asks for a later attempt, 5xx is final. Reset the connection for the next message."""
     try:
         await client.rset()
     except (aiosmtplib.SMTPException, OSError):

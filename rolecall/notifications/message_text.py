@@ -200,7 +200,7 @@ def _instead(name: str) -> str:
 
 
 def note_of(template: MessageTemplate, about: NotificationFacts, recipient: str, base_url: str) -> Note:
-    """Fill in a template; raise TemplateFault if it is broken."""
+    """Return the note that a template gives for these facts; raise TemplateFault if the template is broken."""
     if problems := template_problems(template):
         raise TemplateFault(f"{problems[0].field}: {problems[0].message}")
     values = {

@@ -77,7 +77,7 @@ MESSAGES = Listing(
 async def newest_first(
     db: Db, identity_id: UUID, page: int, config: Config, now: datetime, *, is_read: bool | None = None
 ) -> Page[NotificationItem]:
-    """List a person's notifications with their texts as they would be written now.
+    """Return a page of a person's notifications, with the texts as they would be written now.
 
     A record that the person may no longer see is not described.
     """
@@ -122,7 +122,7 @@ def _item(row: _ListedRow, about: NotificationFacts, known: NotificationPolicy) 
 
 
 async def count_unread(db: Db, identity_id: UUID, most: int) -> int:
-    """Count unread notifications, up to a limit that keeps every page fast."""
+    """Return the number of unread notifications, up to a limit that keeps every page fast."""
     count: int = await fetch_value(
         db,
         f"""SELECT count(*) FROM (SELECT FROM notifications WHERE identity_id = %(id)s AND NOT is_read

@@ -52,7 +52,7 @@ class KeptFile(msgspec.Struct, frozen=True):
 
 
 def back_up(config: Config, target: Path, now: datetime, *, with_key: bool) -> Manifest:
-    """Write a backup; `target` appears only when it is complete."""
+    """Write a backup and return its manifest; `target` appears only when it is complete."""
     url = config.database_url or ""
     partial, dump = (target.with_name(f".{target.name}.{new_id()}.{part}") for part in ("partial", "dump"))
     try:

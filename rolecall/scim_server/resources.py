@@ -57,7 +57,7 @@ def checked_resource(raw: object, kind: ResourceType) -> Resource:
 
 
 def finished(resource: Resource, kind: ResourceType) -> Resource:
-    """Check the name and the size of the resource, and set `schemas`."""
+    """Check the name and the size of the resource; return it with `schemas` set."""
     name = resource.get(kind.naming)
     if not isinstance(name, str) or is_blank(name):
         raise invalid_value(f"{kind.naming} is required")

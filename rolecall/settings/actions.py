@@ -13,7 +13,7 @@ from rolecall.settings.shapes import CustomFieldBody, SettingsBody
 
 
 async def change_settings(db: Db, raw: Json, facts: Facts) -> Settings:
-    """Store only the given settings; a setting that was never set follows its default."""
+    """Store the given settings and return all; a setting that was never set follows its default."""
     known = msgspec.structs.replace(facts, identities=await queries.people(db, mentioned_ids(raw)))
     body = check(SettingsBody, raw, known)
     await _lock(db)

@@ -88,7 +88,7 @@ async def delete_hook(db: Db, id: UUID, now: datetime) -> None:
 
 
 async def rotate_secret(db: Db, id: UUID, config: Config, now: datetime) -> str:
-    """Replace the secret; the old one also signs for a day, so that the receiver can switch without an outage."""
+    """Replace the secret and return the new one. The old one also signs for a day, so that the receiver can switch."""
     await _lock(db, id)
     secret = new_secret()
     await execute(
@@ -217,7 +217,7 @@ async def _keep_callback(db: Db, delivery: UUID, content: str, created: datetime
 
 
 async def delete_old_deliveries(db: Db, now: datetime) -> int:
-    """Delete a batch of deliveries past the retention period, except those still to be sent; return their number."""
+    """Delete a batch of old deliveries, except those still to be sent; return how many were deleted."""
     days = (await settings.get(db)).webhook_retention_days
     return await execute(
         db,

@@ -38,7 +38,7 @@ class DisabledReason(StrEnum):
 
 
 class HookEvent(StrEnum):
-    """Events that a webhook can receive: those of access requests, and those of reviews."""
+    """Events that a webhook can receive, of access requests and of reviews."""
 
     CREATED = RequestEvent.CREATED.value
     ASSIGNED = RequestEvent.ASSIGNED.value

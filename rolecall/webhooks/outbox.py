@@ -49,7 +49,7 @@ class EndedAttempt(msgspec.Struct, frozen=True):
 
 
 async def lock_due_hooks(db: Db, now: datetime) -> list[DueHook]:
-    """Lock hooks with due deliveries, skipping those that another worker has locked."""
+    """Lock and return hooks with due deliveries, skipping those that another worker has locked."""
     return await fetch_all(
         db,
         DueHook,
@@ -119,7 +119,7 @@ _CLAIM = f"""
 
 
 async def claim(db: Db, hooks: Sequence[DueHook], limit: int, now: datetime) -> list[Claim]:
-    """Lease due deliveries and begin their attempts. The hooks are locked, so the number in flight cannot grow.
+    """Lease and return due deliveries, and begin their attempts. The caller has locked the hooks.
 
     Take one delivery of each hook in turn (round robin). Reserve some slots for healthy hooks with nothing in flight,
     so that a busy or hanging hook causes no starvation.

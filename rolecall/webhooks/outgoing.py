@@ -85,7 +85,7 @@ class Outgoing:
 
 
 async def _head_of(answer: aiohttp.ClientResponse) -> str:
-    """Read the start of the response body. The status decided the outcome, so a failure here changes nothing."""
+    """Return the start of the response body. The status decided the outcome, so a failure here changes nothing."""
     content = bytearray()
     try:
         async for chunk in answer.content.iter_any():

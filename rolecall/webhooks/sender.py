@@ -81,7 +81,7 @@ class Sender:
         return IN_FLIGHT_A_WORKER - len(self._flight)
 
     def _sendable(self, due: list[DueHook]) -> dict[UUID, tuple[DueHook, list[bytes]]]:
-        """Decrypt the signing keys; skip hooks whose keys cannot be read, as no attempt could succeed."""
+        """Return the hooks with their decrypted signing keys; skip hooks whose keys cannot be decrypted."""
         hooks = {}
         for hook in due:
             sealed = [secret for secret in (hook.secret, hook.previous_secret) if secret]

@@ -119,7 +119,7 @@ class Crew(Generic[S]):
         return answer.status_code >= 500
 
     async def insist(self, path: str, **sent: Any) -> httpx2.Response:
-        """Retry with one idempotency key until the write is acknowledged."""
+        """Retry with one idempotency key until the write is acknowledged; return the response."""
         headers = {"Idempotency-Key": str(uuid4())}
         while (answer := await self.once(self.client, path, headers=headers, **sent)) is None:
             pass
@@ -224,7 +224,7 @@ class Crew(Generic[S]):
             await asyncio.sleep(0.1)
 
     async def check(self, db: Db) -> str:
-        """Check that no acknowledged write was lost and that none happened twice."""
+        """Check that no acknowledged write was lost and that none happened twice; return the figures."""
         await self._check_records(db)
         interrupted = await self._check_imports(db)
         events = 0

@@ -117,7 +117,7 @@ async def test_open_conflict_has_a_blank_end(db: Db) -> None:
     assert (row[head.index("Rule")], row[head.index("Until")]) == ("Prepare and release", "")
 
 
-async def test_page_lists_access_by_account_and_marks_inactive_ones(story: Story) -> None:
+async def test_page_lists_access_by_account_and_marks_inactive_accounts(story: Story) -> None:
     tables = story.tables()
 
     assert tables["Payroll: ada"] == [

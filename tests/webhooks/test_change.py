@@ -51,7 +51,7 @@ async def test_disabling_parks_waiting_deliveries(
     assert (parked["status"], parked["nextAttemptOn"], parked["attempts"]) == ("Parked", None, [])
 
 
-async def test_enabling_delivers_new_events_and_leaves_parked_ones(
+async def test_enabling_delivers_new_events_and_leaves_parked_deliveries(
     client: httpx2.AsyncClient, db: Db, receiver: Receiver, post: Post
 ) -> None:
     receiver.answer = answering(410)

@@ -5,5 +5,5 @@ FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "�
 
 
 def harmless(text: str) -> str:
-    """Put an apostrophe before text that a spreadsheet would run as a formula."""
+    """Return the text, with an apostrophe before it if a spreadsheet would run it as a formula."""
     return f"'{text}" if text.startswith(FORMULA_STARTS) else text
