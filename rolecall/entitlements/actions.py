@@ -17,20 +17,20 @@ async def curate_entitlement(db: Db, id: str, raw: Json, facts: Facts) -> Entitl
     entitlement = await queries.get(db, id)
     facts = await with_mentioned_identities(db, facts, raw)
     if "sameAs" in raw:
-        # Lock in the order of an import, this before the table, to avoid deadlocks.
+        # Take this lock before the table lock, as an import does, to avoid deadlocks.
         await take_turn(db)
-    # Serialize curations, so that concurrent joins cannot form a cycle.
+    # Serialize curations, so that two concurrent `sameAs` changes cannot form a cycle.
     await execute(db, "LOCK TABLE curations IN SHARE ROW EXCLUSIVE MODE")
     given = valid_fields(Curation, raw, facts)
     body = check(Curation, raw, facts, await _problems(db, entitlement, given))
     former = given.get("same_as")
     changes = {name: getattr(body, name) for name in _FIELDS if name in body.model_fields_set}
-    # All names of an entitlement share its curated fields, which belong to the latest one.
+    # After a rename, the curated fields are stored once, for the latest name.
     latest: UUID = await fetch_value(db, "SELECT latest_self(%(id)s)", id=entitlement.id)
     before = entitlement.same_as.id if entitlement.same_as else None
     if former and former != before:
         await _take_over(db, latest, former)
-        # A form sends all fields; empty ones must not overwrite what was taken over.
+        # The console form sends all fields; empty ones must not overwrite the values just copied.
         changes = {name: value for name, value in changes.items() if value}
     if "same_as" in changes:
         await _write(db, entitlement.id, {"same_as": changes.pop("same_as")}, facts)
@@ -44,14 +44,14 @@ async def _problems(db: Db, entitlement: EntitlementDetail, given: dict[str, Any
     problems, kept = [], entitlement.former_owner
     owner = given.get("owner_id")
     if owner and not (kept and kept.id == owner) and not await is_active(db, owner):
-        problems.append(Problem("ownerId", "Owner ID must name a person who has not left"))
+        problems.append(Problem("ownerId", "Owner ID must be the id of an active person"))
     if (former := given.get("same_as")) and (reason := await _cannot_join(db, entitlement, former)):
         problems.append(Problem("sameAs", reason))
     return problems
 
 
 async def _cannot_join(db: Db, entitlement: EntitlementDetail, former: UUID) -> str | None:
-    """Return why the former entitlement cannot be joined to this one, or None."""
+    """Return why the former entitlement cannot be linked to this one as its former name, or None if it can."""
     rows = await fetch_rows(
         db,
         """SELECT e.kind, e.application_id, e.is_present,
@@ -74,7 +74,7 @@ async def _cannot_join(db: Db, entitlement: EntitlementDetail, former: UUID) -> 
 
 
 async def _take_over(db: Db, id: UUID, former: UUID) -> None:
-    """Copy the curated fields of the former entitlement that are still empty in this one."""
+    """Copy curated fields from the former entitlement where they are still empty in this one."""
     # Fires note_insert or note_update, schema/audit.sql.
     await execute(
         db,

@@ -1,4 +1,4 @@
-"""Count the holders of entitlements, now or at a past moment. Counts are stored until what they depend on changes."""
+"""Count the holders of entitlements, now or in the past. Counts are stored until an import or a match changes."""
 
 import hashlib
 from collections.abc import Iterable, Sequence
@@ -14,10 +14,10 @@ from rolecall.core.db import Db, fetch_rows, fetch_value
 from rolecall.entitlements.shapes import HolderCounts
 from rolecall.settings.policy import Level
 
-# The last import of each application at a moment.
+# The last import of each application at a given moment.
 LAST_IMPORTS = """(SELECT r.application_id, max(r.number)::int AS number FROM application_imports r
             WHERE r.status = 'Finished' AND r.build_end <= %(moment)s GROUP BY 1)"""
-# A text that identifies these imports. A time would not, because an import may be committed before an earlier one.
+# A digest that identifies these imports. A time cannot, because imports may be committed out of order.
 STATE_OF_IMPORTS = f"SELECT md5(string_agg(last.number::text, ' ' ORDER BY last.number)) FROM {LAST_IMPORTS} AS last"
 # The state that holder counts depend on: the last import of the application, and its number of matchings.
 _STATE = """SELECT e.id, coalesce(t.import_number, 0) AS import_number, coalesce(m.number, 0) AS matching
@@ -25,7 +25,7 @@ _STATE = """SELECT e.id, coalesce(t.import_number, 0) AS import_number, coalesce
             LEFT JOIN matchings m ON m.application_id = e.application_id WHERE e.id = ANY(%(ids)s)"""
 
 
-# The holders counted in that state.
+# The number of holders in that state.
 _COUNTED = f"""SELECT s.id, s.import_number, s.matching, counted.accounts, counted.identities FROM ({_STATE}) AS s
     CROSS JOIN LATERAL (
         SELECT count(DISTINCT h.account) AS accounts, count(DISTINCT o.identity_id) AS identities
@@ -38,7 +38,7 @@ _KEEP = f"""INSERT INTO holder_counts (entitlement_id, import_number, matching, 
 
 
 async def counts_now(db: Db, ids: Sequence[UUID], *, keep: bool = True) -> dict[UUID, HolderCounts]:
-    """Return the stored numbers of holders; recount those that an import or a matching may have changed."""
+    """Return the number of holders of each entitlement; recount after an import or a matching, and store if `keep`."""
     stored = f"""SELECT s.id, h.accounts, h.identities FROM ({_STATE}) AS s
                  LEFT JOIN holder_counts h ON h.entitlement_id = s.id
                  AND (h.import_number, h.matching) = (s.import_number, s.matching)"""
@@ -50,7 +50,7 @@ async def counts_now(db: Db, ids: Sequence[UUID], *, keep: bool = True) -> dict[
 
 
 class PastHolders(msgspec.Struct, frozen=True):
-    """The numbers of holders of an entitlement at a past moment; for a group, also its rating at that time."""
+    """How many accounts and identities held an entitlement at a past moment; for a group, also its rating then."""
 
     holders: HolderCounts
     risk_rating: Level | None
@@ -64,7 +64,7 @@ _COUNTED_AT = f"""SELECT e.id, held.accounts, held.identities, CASE WHEN e.kind 
         SELECT count(DISTINCT h.account) AS accounts, count(DISTINCT identity_then(o, %(moment)s)) AS identities
         FROM holdings_of(e.id, last.number) AS h JOIN accounts o ON o.number = h.account) AS held
     WHERE e.id = ANY(%(ids)s)"""
-# All moments with the same last import and the same matches share their counts, until a match or a join changes.
+# Moments with the same last imports and matches share stored counts, until a match or a curation changes.
 _STATE_AT = f"""SELECT concat_ws(' ',
     ({STATE_OF_IMPORTS}),
     (SELECT max(since) FROM past_matches WHERE since <= %(moment)s),
@@ -84,7 +84,7 @@ def _past_holders(rows: Iterable[Sequence[Any]]) -> dict[UUID, PastHolders]:
 
 
 async def stored_holders_then(db: Db, ids: Sequence[UUID], moment: datetime) -> dict[UUID, PastHolders]:
-    """Return the holders and ratings at a past moment; those of a page are computed once and stored."""
+    """Return the holder counts and ratings at a past moment; compute them once for each page of ids and store them."""
     state = await fetch_value(db, _STATE_AT, moment=moment)
     page = hashlib.sha256(b"".join(id.bytes for id in ids)).hexdigest()
     stored = await fetch_computed(

@@ -1,4 +1,4 @@
-"""Count the entitlements that each value of a filter would find, under the other filters."""
+"""Count the entitlements that match each value of a filter, with the other filters applied."""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -16,7 +16,7 @@ MOST_OWNERS = 12
 
 
 class Facets(msgspec.Struct, frozen=True):
-    """The number of entitlements for each value of each filter; `privileged` counts those that are."""
+    """The number of entitlements for each value of each filter; `privileged` counts the privileged ones."""
 
     applications: dict[UUID, int]
     kinds: dict[EntitlementKind, int]
@@ -55,7 +55,7 @@ async def _privileged(db: Db, filters: EntitlementFilters) -> int:
 
 
 async def _owners(db: Db, filters: EntitlementFilters) -> list[tuple[Owner, int]]:
-    """Count the entitlements of the owners who have most."""
+    """Return the owners with the most entitlements, each with the count."""
     rows, params = rows_that_match(msgspec.structs.replace(filters, owner_id=None))
     found = await fetch_rows(
         db,

@@ -84,20 +84,20 @@ class EntitlementFilters(msgspec.Struct, frozen=True, kw_only=True):
     tag: str | None = None
 
     def columns(self) -> dict[str, object]:
-        """Return the filters that compare a column with a value."""
+        """Return the filters that compare a column with a value, by column name."""
         given = msgspec.structs.asdict(self)
         others = ("search", "tag", "owner_id")
         return {name: given[name] for name in given if name not in others and given[name] is not None}
 
     def are_listed(self) -> bool:
-        """Return whether an index provides the order of the list under these filters."""
+        """Return whether an index supports these filters in the order of the list."""
         return self.search is None and self.tag is None and self.owner_id is None and self.is_privileged is not False
 
 
 async def by_name(
     db: Db, page: int, filters: EntitlementFilters, as_of: datetime | None = None
 ) -> PastPage[EntitlementItem]:
-    """List entitlements by name with the numbers of their holders."""
+    """List entitlements by name with their holder counts."""
     if as_of is not None:
         found = await _at(db, page, filters, as_of)
     elif filters.are_listed() and (filters.application_id or not await _some_archived(db)):
@@ -111,7 +111,7 @@ async def by_name(
         if as_of is None:
             counts = await counts_now(db, ids, keep=keep)
             return [msgspec.structs.replace(item, holders=counts.get(item.id, HolderCounts())) for item in items]
-        # Searches are free text, so what is computed for them is not stored.
+        # Do not store results of a free-text search: they are rarely reused.
         is_stored = keep and filters.search is None and filters.tag is None
         then = await (stored_holders_then if is_stored else holders_then)(db, ids, as_of)
         return [
@@ -125,7 +125,7 @@ async def by_name(
 
 
 async def are_totals_stored(db: Db, filters: EntitlementFilters) -> bool:
-    """Return whether the list keeps the number of matches, so that none must be counted."""
+    """Return whether the total for these filters is stored, so that no rows need to be counted."""
     is_kept = set(filters.columns()) <= set(ENTITLEMENTS.facets)
     return filters.are_listed() and is_kept and (bool(filters.application_id) or not await _some_archived(db))
 
@@ -139,7 +139,7 @@ async def _some_archived(db: Db) -> bool:
     return found
 
 
-# The owner that the list shows: the curated one, or the application's if that person has left.
+# The owner that the list shows: the curated owner or, if that person has left, the application's owner.
 _OWNED = """EXISTS (SELECT FROM identities o WHERE o.id = %(by_owner_id)s AND o.status = 'Active')
     AND (e.owner_id = %(by_owner_id)s
          OR EXISTS (SELECT FROM identities o WHERE o.id = e.owner_id AND o.status <> 'Active')
@@ -187,7 +187,7 @@ async def _searched(db: Db, page: int, filters: EntitlementFilters) -> Page[Enti
 
 
 def rows_that_match(filters: EntitlementFilters, joins: str = "") -> tuple[str, dict[str, Any]]:
-    """Return the FROM and WHERE of the entitlements `e` that the filters find, and their values."""
+    """Return FROM and WHERE clauses for the entitlements `e` that match the filters, and the parameter values."""
     conditions, values = _conditions(filters)
     if filters.application_id is None:
         conditions += " AND e.application_id NOT IN (SELECT id FROM applications WHERE is_archived)"
@@ -198,7 +198,7 @@ _MOST_SUGGESTED = 20
 
 
 async def suggested(db: Db, application_id: UUID | None, words: str) -> list[EntitlementItem]:
-    """Find some entitlements, of one application or of all, by part of their name, without the numbers of holders."""
+    """Return the first entitlements with these words in the name, of one or all applications, without holder counts."""
     conditions, values = _conditions(EntitlementFilters(application_id=application_id, search=words))
     rows = await fetch_rows(
         db,
@@ -210,7 +210,7 @@ async def suggested(db: Db, application_id: UUID | None, words: str) -> list[Ent
 
 
 async def former_names(db: Db, entitlement: EntitlementDetail) -> list[EntitlementReference]:
-    """List entitlements that imports no longer show, which may be this one under its former name."""
+    """List entitlements that the last import no longer shows; this one may be one of them, renamed."""
     return await fetch_all(
         db,
         EntitlementReference,
@@ -225,7 +225,7 @@ async def former_names(db: Db, entitlement: EntitlementDetail) -> list[Entitleme
 
 
 async def by_id(db: Db, ids: Sequence[UUID]) -> dict[UUID, EntitlementItem]:
-    """Return entitlements without the numbers of holders."""
+    """Return entitlements by id, without holder counts."""
     rows = await fetch_rows(
         db, f"SELECT {_COLUMNS} FROM entitlements e {_JOINS} WHERE e.id = ANY(%(ids)s)", ids=list(ids)
     )
@@ -233,8 +233,8 @@ async def by_id(db: Db, ids: Sequence[UUID]) -> dict[UUID, EntitlementItem]:
 
 
 _VALID = "v.from_import <= last.number AND (v.until_import IS NULL OR v.until_import > last.number)"
-# The entitlements that were present at a moment, as imports showed them then, with the curated fields of today. A
-# former name has those of the current one.
+# The entitlements present at a past moment, as imported then, with today's curated fields. A renamed entitlement has
+# the curated fields of its latest name.
 ENTITLEMENTS_AT = f"""(
     SELECT e.id, e.kind, e.number, e.application_id, shown.header, e.section, e.name, shown.description,
            coalesce(k.display_name, '') AS display_name,
@@ -256,10 +256,10 @@ async def _at(db: Db, page: int, filters: EntitlementFilters, moment: datetime) 
     """List the entitlements that were present at a past moment, including those of applications archived later."""
     conditions, values = _conditions(filters)
     rows = f"FROM {ENTITLEMENTS_AT} AS e {_JOINS} WHERE true{conditions}"
-    # The ratings of groups are computed and stored with the numbers of their holders.
+    # The ratings of groups are computed and stored with the holder counts.
     columns = _COLUMNS.replace("e.risk_rating", "CASE WHEN e.kind = 'Group' THEN 'None' ELSE e.risk_rating END")
     if filters.search is not None or filters.tag is not None:
-        # Searches are free text, so their pages are not stored.
+        # Do not store pages of a free-text search: they are rarely reused.
         items = f"SELECT {columns} {rows} ORDER BY e.name_key"
         return await fetch_page(
             db, from_row, page, total=f"SELECT count(*) {rows}", items=items, moment=moment, **values
@@ -271,14 +271,14 @@ async def _at(db: Db, page: int, filters: EntitlementFilters, moment: datetime) 
         make=from_row,
         version="coalesce((SELECT max(changed_on)::text FROM curations), '')",
     )
-    # The list changes with imports only: every moment between two imports shares its pages.
+    # Between two imports, all moments share stored pages; the version changes when a curation does.
     last = await fetch_value(db, STATE_OF_IMPORTS, moment=moment)
     name = f"entitlements at {last} {sorted(values.items())} curated "
     return await fetch_frozen(db, listing, name, page, moment=moment, **values)
 
 
 async def uncounted(db: Db, id: str | UUID) -> EntitlementItem:
-    """Get one entitlement, present or gone, without the numbers of its holders."""
+    """Get one entitlement without holder counts, even if the last import no longer shows it."""
     known = known_guid("Entitlement", str(id))
     found = (await by_id(db, [known])).get(known)
     if found is None:
@@ -287,7 +287,7 @@ async def uncounted(db: Db, id: str | UUID) -> EntitlementItem:
 
 
 async def get(db: Db, id: str | UUID) -> EntitlementDetail:
-    """Get one entitlement, present or gone."""
+    """Get one entitlement, even if the last import no longer shows it."""
     found = await uncounted(db, id)
     known = found.id
     [(is_present, imported, cycle, parents, same_as, renamed_to)] = await fetch_rows(db, _MORE, id=known)
@@ -323,12 +323,12 @@ async def curation(db: Db, id: UUID) -> Curated:
     return found or Curated()
 
 
-# Only the nearest are shown; an entitlement may be given by thousands of groups.
+# Return only the nearest groups; thousands of groups may give an entitlement.
 _MOST_GROUPS = 30
 
 
 async def groups_that_give(db: Db, id: UUID) -> list[GivingGroup]:
-    """List the groups whose members hold it now: those that it is assigned to, then the groups nested in them."""
+    """List the groups whose members hold an entitlement now: its direct holders, then the groups nested in them."""
     rows = await fetch_rows(
         db,
         f"""SELECT x.id, x.name, min(cardinality(b.path)) AS depth
@@ -349,7 +349,7 @@ async def groups_that_give(db: Db, id: UUID) -> list[GivingGroup]:
 
 
 async def groups_named(db: Db, application_id: UUID, names: Iterable[str]) -> dict[str, UUID]:
-    """Find groups of an application by name."""
+    """Return the ids of the groups with these names in an application."""
     rows = await fetch_rows(
         db,
         "SELECT g.name, g.id FROM groups g WHERE g.application_id = %(application)s AND g.name = ANY(%(names)s)",
@@ -363,7 +363,7 @@ Named = tuple[UUID, str, str, str]
 
 
 async def ids_by_name(db: Db, named: Iterable[Named]) -> dict[Named, UUID]:
-    """Find entitlements by application, header, section and name."""
+    """Return the ids of entitlements, looked up by application, header, section and name."""
     keys = list(set(named))
     rows = await fetch_rows(
         db,

@@ -33,7 +33,7 @@ _QUERY = {"asOf": an_as_of, **{name: reader for name, (_, reader) in _FILTERS.it
 async def list_entitlements(db: Db, query: dict[str, Any], config: Config, now: datetime) -> PastPage[EntitlementItem]:
     """List groups and permissions of all applications by name, now or as of a time or an import.
 
-    For a past moment, the list has what imports showed then, with the curated fields of today.
+    For a past moment, the imported fields are those of that time, and the curated fields are those of today.
     """
     as_of = await moment_of(db, query.get("asOf"), config, now)
     given = {field: query.get(name) for name, (field, _) in _FILTERS.items()}

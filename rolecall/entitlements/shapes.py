@@ -20,7 +20,7 @@ class Owner(msgspec.Struct, frozen=True):
 
 
 class HolderCounts(msgspec.Struct, frozen=True):
-    """The number of accounts that hold the entitlement, directly or through groups, and of their identities."""
+    """How many accounts hold the entitlement, directly or through groups, and how many identities they belong to."""
 
     accounts: int = 0
     identities: int = 0
@@ -58,7 +58,7 @@ class EntitlementReference(msgspec.Struct, frozen=True):
 
 
 class GivingGroup(msgspec.Struct, frozen=True):
-    """A group whose members hold an entitlement; `depth` is the number of groups in between."""
+    """A group whose members hold an entitlement; `depth` is the number of groups between it and the entitlement."""
 
     id: UUID
     name: str
@@ -67,10 +67,10 @@ class GivingGroup(msgspec.Struct, frozen=True):
 
 
 class EntitlementDetail(EntitlementItem, rename="camel"):
-    """`isPresent` says whether the last import shows it. `importedRiskRating` is the rating without the override.
+    """One entitlement. `isPresent` says whether the last import shows it; `importedRiskRating` ignores the override.
 
     For a group, `parents` are the groups above it, nearest first, and `cycle` names the groups that contain each other
-    if it is one of them. After a rename, `sameAs` is the former entitlement, and `renamedTo` is the new one.
+    if the group is one of them. After a rename, `sameAs` is the former entitlement, and `renamedTo` is the new one.
     """
 
     is_present: bool
@@ -115,8 +115,8 @@ RatingChange = Annotated[
 class Curation(Body):
     """The curated fields of an entitlement. Omitted fields keep their values; "" and [] clear them.
 
-    Imports do not change them. `riskRating` overrides the import's rating. `sameAs` names the entitlement that this one
-    was before it was renamed: its curated fields and its history continue here.
+    Imports do not change them. `riskRating` overrides the import's rating. After a rename, `sameAs` is the id of the
+    former entitlement: its curated fields and its history continue here.
     """
 
     display_name: Text256 | None = None

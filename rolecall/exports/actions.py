@@ -10,7 +10,7 @@ from rolecall.core.db import Db, execute
 from rolecall.core.exporting import Outcome, Plan
 from rolecall.exports.model import ExportStatus
 
-# Longer than any export can take: if one is still Running after this time, its process died.
+# Longer than any export can take: an export that is still Running after this time has lost its process.
 _LOST_AFTER = timedelta(hours=6)
 
 
@@ -57,7 +57,7 @@ async def finish_export(db: Db, id: UUID, outcome: Outcome, now: datetime) -> No
 
 
 async def close_lost_exports(db: Db, now: datetime) -> None:
-    """Mark exports whose process died as failed; not those of schedules, which a worker writes again."""
+    """Mark exports whose process died as failed, except scheduled ones: a worker writes those again."""
     await execute(
         db,
         """UPDATE exports SET status = 'Failed', reason = 'The service stopped', finished_on = %(now)s

@@ -53,7 +53,7 @@ async def last_of_reports(db: Db, report_ids: Sequence[UUID]) -> dict[UUID, Expo
 
 
 async def get(db: Db, id: str, caller: Caller | None = None) -> ExportItem:
-    """Get one export. If `caller` is set, they must be allowed to see it."""
+    """Get one export; raise NotFound if `caller` is set and may not see it."""
     rows = await fetch_rows(
         db,
         f"""SELECT {_COLUMNS} FROM exports e

@@ -12,7 +12,7 @@ from rolecall.web.operations import operation
 
 @operation("GET", "/", scope=Scope.APPLICATIONS_READ, query={})
 async def list_exports(db: Db, caller: Caller, query: dict[str, Any]) -> Page[ExportItem]:
-    """List exports, newest first: with `audit:read` all, otherwise the caller's own."""
+    """List exports, newest first: all of them with the scope `audit:read`, otherwise only the caller's own."""
     return await queries.newest_first(db, query["page"], caller)
 
 
@@ -20,7 +20,8 @@ async def list_exports(db: Db, caller: Caller, query: dict[str, Any]) -> Page[Ex
 async def get_export(db: Db, id: str, caller: Caller) -> ExportItem:
     """Get the manifest of an export: who, when, filters, row count and SHA-256.
 
-    The header `X-Export-Id` of the file's response contains its id. Without `audit:read` it must be the caller's own.
+    The response that contains the file has the id in its header `X-Export-Id`. Callers without `audit:read` can get
+    only their own exports.
     """
     return await queries.get(db, id, caller)
 

@@ -17,7 +17,7 @@ class ExportCaller(msgspec.Struct):
 
 
 class ExportItem(msgspec.Struct, rename="camel"):
-    """The manifest of an export. Count and digests are null until it has finished.
+    """The manifest of an export. The row count, byte count and digest are null until the export has finished.
 
     `noDataBefore` names the applications that had no import yet at the requested time.
     `reportId` is the report that was run, and `location` is the file that a schedule writes.

@@ -1,1 +1,1 @@
-"""Save exports of lists as reports. `planning.py` turns a report into an export, `running.py` runs schedules."""
+"""Save exports as reports and run them. `planning.py` turns a report into an export; `running.py` runs schedules."""

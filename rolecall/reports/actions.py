@@ -23,7 +23,7 @@ from rolecall.web.lists import RECORD
 
 
 async def create_report(db: Db, caller: Caller, raw: Json, facts: Facts, config: Config) -> UUID:
-    """Save a report. The caller must be allowed to read its list."""
+    """Save a report and return its id. The caller must be allowed to read its list."""
     facts = await with_mentioned_identities(db, facts, raw)
     body = check(NewReport, raw, facts)
     values = {
@@ -105,7 +105,7 @@ async def _check(db: Db, caller: Caller, id: UUID, facts: Facts, config: Config)
     """Check the whole report after it was written; an error rolls the transaction back."""
     report = await queries.get(db, id)
     scope = list_named(report.list).scope
-    # Otherwise a schedule would write a list for an author who may not read it.
+    # Without this check, a schedule would write a list that its author may not read.
     if scope not in caller.scopes:
         raise Forbidden(scope)
     problems = [*_problems(report, facts, config)]
@@ -116,7 +116,7 @@ async def _check(db: Db, caller: Caller, id: UUID, facts: Facts, config: Config)
 async def _unreadable(
     db: Db, caller: Caller, report: ReportDetail, facts: Facts, config: Config
 ) -> AsyncGenerator[Problem]:
-    """Open the list without reading rows, to report filters with an unknown record or a time in the future."""
+    """Open the list without reading rows; yield a problem for an unknown record or a future time in the filters."""
     if not report.filters.keys() & {AS_OF, RECORD}:
         return
     # Plan without the period, which may have no data yet when the report is saved.

@@ -32,9 +32,9 @@ def problem_of(roots: Sequence[str], location: str) -> str | None:
 
 
 def missing_folder(roots: Sequence[str], location: str) -> str | None:
-    """Return the problem of a missing local folder, or None.
+    """Return the problem if a local folder is missing, otherwise None.
 
-    If the root is missing too, report none: it may exist on the host of the worker.
+    A missing root is not a problem: it may exist on the host of the worker.
     """
     files, path = fsspec.core.url_to_fs(location) if "://" in location else _local(location)
     is_local = isinstance(files, LocalFileSystem)
@@ -55,7 +55,7 @@ def _is_inside(roots: Sequence[str], location: str) -> bool:
 
 
 class Destination:
-    """A folder of a location; its methods block, so call them in a thread."""
+    """The folder that a report is written to. Its methods block, so call them in a thread."""
 
     def __init__(self, roots: Sequence[str], location: str) -> None:
         if problem := problem_of(roots, location):
@@ -63,7 +63,7 @@ class Destination:
         self._files, folder = fsspec.core.url_to_fs(location) if "://" in location else _local(location)
         self._is_local = isinstance(self._files, LocalFileSystem)
         if self._is_local:
-            # Resolve links once and check the result, so that a link that changes later cannot redirect the file.
+            # Resolve symbolic links once and check the result, so that a link changed later cannot redirect the file.
             folder = str(Path(folder).resolve())
             if not is_below(_local_roots(roots), Path(folder)):
                 raise PermissionError(OUTSIDE)
@@ -81,14 +81,14 @@ def _local(location: str) -> tuple[Any, str]:
 
 
 def _local_roots(roots: Sequence[str]) -> list[Path]:
-    """Return the local roots with resolved links."""
+    """Return the local roots with symbolic links resolved."""
     plain = [root for root in roots if "://" not in root]
     urls = [root for root in roots if root.startswith(_LOCAL_URLS)]
     return [Path(root).resolve() for root in (*plain, *(LocalFileSystem._strip_protocol(url) for url in urls))]
 
 
 def _open_local(path: str) -> BinaryIO:
-    """Create a new file. Remove what is there first: another user of the folder could have put a link in its place."""
+    """Create a new file. Delete an existing one first: another user of the folder may have put a link there."""
     Path(path).unlink(missing_ok=True)
     return cast(BinaryIO, Path(path).open("xb"))
 

@@ -19,13 +19,13 @@ from rolecall.web.periods import end_of, start_of
 _IDENTITY = "i.id, i.first_name || ' ' || i.last_name, i.title, i.department, i.status"
 _ACCOUNT = "x.id, x.username, coalesce(v.is_active, false), coalesce(v.is_locked, false)"
 _ENTITLEMENT = "e.id, e.kind, e.header, e.section, e.name, e.display_name, e.risk_rating, e.is_privileged"
-# The version `v` of an account `x` as of an import.
+# The version `v` of an account `x` that is valid as of an import.
 _VERSION = """LEFT JOIN account_versions v ON v.account_number = x.number AND v.from_import <= {number}
     AND (v.until_import IS NULL OR v.until_import > {number})"""
-# Who holds the entitlements `e` of an application `a`: computed for each of a few entitlements, or for all at once.
+# The holdings `h` of entitlements `e` in applications `a`: one query per entitlement if few match, else one for all.
 _OF_EACH = """{entitlements} e JOIN applications a ON a.id = e.application_id {joins}
     CROSS JOIN LATERAL holdings_of(e.id, {as_of}) AS h
-    -- Exclude the holdings under a former name, which has rows of its own.
+    -- Exclude holdings under a former name: the former name has its own rows.
     WHERE h.id = e.id"""
 _OF_ALL = """applications a {joins}
     CROSS JOIN LATERAL holdings_within(a.id, {as_of}) AS h JOIN {entitlements} e ON e.id = h.id WHERE true"""
@@ -48,8 +48,8 @@ _FILTERS_OF_PEOPLE = {
     "identityId": "i.id = %(identityId)s",
     "explained": "(coalesce(any_account.said, own_account.said, models.said) IS NOT NULL) = %(explained)s",
 }
-# The key by which requests and access models match held access: they name the group of which the account is a direct
-# member, without a header. The parts are one array, because the planner would join by only some of them.
+# The key that joins held access to requests and access models. They name the group that the account is in directly,
+# without a header. The key is one array, because the planner would join on only some of several columns.
 _GIVEN = """ARRAY[i.id::text, e.application_id::text, (e.kind = 'Group' OR h.path <> '{}')::text,
         CASE WHEN e.kind = 'Group' OR h.path <> '{}' THEN '' ELSE e.header END,
         CASE WHEN e.kind = 'Group' OR h.path <> '{}' THEN '' ELSE e.section END,
@@ -102,7 +102,7 @@ def _holdings(query: dict[str, Any]) -> str:
 
 
 def _live(query: dict[str, Any]) -> str:
-    """Exclude applications that are archived now, unless the caller asks for one."""
+    """Return SQL that excludes archived applications, unless the caller filters by application."""
     return "" if query.get("applicationId") else " AND NOT a.is_archived"
 
 
@@ -111,7 +111,7 @@ _THEN = f"shown AS MATERIALIZED (SELECT e.* FROM {ENTITLEMENTS_AT} AS e), "
 
 
 async def everyones_access(db: Db, query: dict[str, Any], config: Config, now: datetime) -> PastPage[AccessRow]:
-    """List the access of all accounts with the reasons, now or at a past time."""
+    """List the access of all accounts with its reasons, now or at a past time."""
     as_of = await moment_of(db, query.get("asOf"), config, now)
     shown = "shown" if as_of else "entitlements"
     sql = _filled(
@@ -129,7 +129,7 @@ async def everyones_access(db: Db, query: dict[str, Any], config: Config, now: d
 
 
 def _filled(sql: str, **parts: str) -> str:
-    """Replace the named parts; `str.format` cannot, because the SQL contains braces."""
+    """Return the SQL with named parts filled in; `str.format` cannot do this, because the SQL contains braces."""
     for name, part in parts.items():
         sql = sql.replace(f"{{{name}}}", part)
     return sql
@@ -159,7 +159,7 @@ def _access_row(row: Sequence[Any]) -> AccessRow:
 _LATEST_PATH = """CASE WHEN h.path && (SELECT array_agg(r.number) FROM renamed r) THEN ARRAY(
         SELECT coalesce(r.latest, p.number) FROM unnest(h.path) WITH ORDINALITY AS p (number, place)
         LEFT JOIN renamed r ON r.number = p.number ORDER BY p.place) ELSE h.path END"""
-# The whole history of the entitlements of each application that had an import in the period.
+# Read the whole history of each application that had an import in the period.
 _JOIN_CHANGED = "JOIN changed ON changed.application_id = a.id"
 _CHANGES = f"""
     WITH imports AS MATERIALIZED (
@@ -171,7 +171,7 @@ _CHANGES = f"""
         SELECT g.number, (SELECT l.number FROM groups l WHERE l.id = latest_self(g.id)) AS latest
         FROM curations c JOIN groups g ON g.id = c.same_as
     ), {_WAYS.format(joins=_JOIN_CHANGED, as_of="NULL")}, held AS (
-        -- A rename is no change: former names count as the present one.
+        -- A rename is no change: former names count as the latest name.
         SELECT latest_self(e.id) AS id, h.account, {_LATEST_PATH} AS path, h.access,
                unnest(range_agg(h.during)) AS during
         FROM {{holdings}}{{conditions}} GROUP BY 1, 2, 3, 4
@@ -186,7 +186,7 @@ _CHANGES = f"""
         SELECT v.is_active, v.is_locked FROM account_versions v
         WHERE v.account_number = x.number AND v.from_import <= r.number ORDER BY v.from_import DESC LIMIT 1
     ) AS v ON true
-    -- Whose it was just before it was lost.
+    -- For lost access, the identity that the account belonged to just before.
     LEFT JOIN identities i ON i.id = identity_then(
         x, r.build_end - CASE WHEN c.change = 'Lost' THEN interval '1 us' ELSE interval '0' END)
     LEFT JOIN ways w ON w.path = h.path

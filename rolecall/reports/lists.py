@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-# Importing the routes of a package registers its lists. A worker would not load them otherwise.
+# Importing the routes of a package registers its lists; nothing else in a worker imports them.
 import rolecall.access_models.routes
 import rolecall.access_requests.routes
 import rolecall.application_imports.dry_runs.routes
@@ -84,5 +84,5 @@ def known_lists() -> dict[str, ListSource]:
 def list_named(name: str) -> ListSource:
     found = known_lists().get(name)
     if found is None:
-        raise Invalid.on("list", f"There is no list {name}; the lists are {', '.join(known_lists())}")
+        raise Invalid.on("list", f"There is no list named {name}; use one of {', '.join(known_lists())}")
     return found

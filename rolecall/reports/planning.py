@@ -47,7 +47,7 @@ def plan(
     if report.period != ReportPeriod.NOW and not has_past(known):
         problems.append(Problem("period", f"The list {source.name} has no history; set the period to Now"))
     given = {name: text for name, text in {**report.filters, **filters}.items() if text}
-    # A time in the given filters replaces the period of the report.
+    # A time in the filters overrides the period of the report.
     rule = {} if given.keys() & {AS_OF, FROM, UNTIL} else filters_of(report.period, known, now, config.timezone)
     columns, query = source.columns, dict[str, Any]()
     try:
@@ -75,7 +75,7 @@ def plan(
 
 
 def _backwards(query: dict[str, Any], config: Config) -> list[Problem]:
-    """Report a period that ends before it begins."""
+    """Return a problem for a period that ends before it begins."""
     try:
         start, end = start_of(query, config), end_of(query, config)
     except Invalid as error:
@@ -89,13 +89,13 @@ MOST_BYTES = 120
 
 
 def file_stem(name: str) -> str:
-    """Return a name for files of letters, digits and dashes, which is safe in shells and file systems."""
+    """Return a file name of letters, digits, underscores and dashes, which is safe in shells and file systems."""
     stem = re.sub(r"[^\w]+", "-", name.replace("'", "").lower()).strip("-_") or "report"
     return stem.encode()[:MOST_BYTES].decode(errors="ignore")
 
 
 def unplanned(report: ReportDetail) -> Plan:
-    """Return the plan with which the run of an invalid report is recorded as failed."""
+    """Return a plan for an invalid report, so that its run can be recorded as failed."""
     return Plan(
         id=new_id(),
         list=report.list,

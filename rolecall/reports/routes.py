@@ -28,7 +28,7 @@ async def list_reports(db: Db, query: dict[str, Any]) -> Page[ReportDetail]:
 
 @operation("POST", "/", scope=Scope.CONFIG_MANAGE, status=201, body=NewReport)
 async def create_report(db: Db, caller: Caller, raw: Json, facts: Facts, config: Config) -> ReportDetail:
-    """Save a report: a list with filters, columns, a period and a format. Needs the scope of its list too."""
+    """Save a report: a list with filters, columns, a period and a format. Also needs the scope of that list."""
     return await queries.get(db, await actions.create_report(db, caller, raw, facts, config))
 
 
@@ -40,7 +40,7 @@ async def get_report(db: Db, id: str) -> ReportDetail:
 
 @operation("PATCH", "/{id:str}", scope=Scope.CONFIG_MANAGE, body=ReportChanges)
 async def change_report(db: Db, id: str, caller: Caller, raw: Json, facts: Facts, config: Config) -> ReportDetail:
-    """Change the given fields; `schedule` or `ownerId` null removes it. Needs the scope of its list too."""
+    """Change the given fields; null removes `schedule` or `ownerId`. Also needs the scope of the report's list."""
     await actions.change_report(db, caller, known_guid("Report", id), raw, facts, config)
     return await queries.get(db, id)
 
@@ -55,7 +55,9 @@ async def delete_report(db: Db, id: str, now: datetime) -> None:
 async def run_report(
     request: AnyRequest, pool: Pool, id: str, caller: Caller, raw: Json, facts: Facts, config: Config
 ) -> ASGIResponse:
-    """Run a report and return the file. `filters` replace those of the report. Needs the scope of its list too.
+    """Run a report and return the file. Also needs the scope of the report's list.
+
+    `filters` override the filters of the report with the same names; `format` overrides its format.
 
     The header `X-Export-Id` contains the id of the run; `GET /api/exports/{id}` has its row count and SHA-256.
     """
@@ -77,7 +79,7 @@ async def run_report(
 
 @operation("POST", "/{id:str}/write", scope=Scope.CONFIG_MANAGE)
 async def write_report(db: Db, id: str, config: Config, now: datetime) -> ExportItem:
-    """Write a scheduled report to its location now. A worker writes it; the response describes the run."""
+    """Start a run of a scheduled report now. A worker writes the file to its location; the response is the run."""
     run = await running.fire_now(db, known_guid("Report", id), config, now)
     return await exports.get(db, str(run))
 

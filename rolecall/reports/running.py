@@ -52,11 +52,11 @@ class ScheduledRun(msgspec.Struct, frozen=True):
 
 
 class RunFailed(Exception):
-    """Report why a run failed. The message is shown to people."""
+    """A run failed; the message says why and is shown to people."""
 
 
 async def run_reports(pool: Pool, config: Config, now: datetime, scopes_of: ScopesOf) -> bool:
-    """Fire due schedules, then write the files of all unfinished runs, one after the other."""
+    """Fire due schedules, then write the files of all unfinished runs, one by one; return False, as no work is left."""
     async with pool.connection() as db:
         await _fire_schedules(db, config, now)
         runs = await fetch_all(
@@ -87,7 +87,7 @@ async def _fire_schedules(db: Db, config: Config, now: datetime) -> None:
 async def _fire(db: Db, id: UUID, fired_at: datetime | None, config: Config, now: datetime) -> None:
     """Fire a schedule once, even if several workers try or several times were missed.
 
-    The first call for a new schedule only records the time from which it counts.
+    The first call for a new schedule starts no run; it records the time from which due times are counted.
     """
     fired = await execute(
         db,
@@ -106,7 +106,7 @@ async def fire_now(db: Db, id: UUID, config: Config, now: datetime) -> UUID:
     """Start a run of a scheduled report now; return its id. The worker writes the file."""
     report = await queries.get(db, id)
     if report.schedule is None:
-        raise Conflict("The report has no schedule, so there is no location to write to")
+        raise Conflict("The report has no schedule, so there is no location to write to. Add a schedule first")
     fired = await execute(
         db,
         """INSERT INTO report_firings AS f (report_id, fired_at) VALUES (%(id)s, %(now)s)
@@ -115,14 +115,14 @@ async def fire_now(db: Db, id: UUID, config: Config, now: datetime) -> UUID:
         now=now,
     )
     if not fired:
-        raise Conflict("The report is being written already")
+        raise Conflict("The report is being written already. Wait until the run has finished")
     run = await _begin(db, report, config, now)
     await nudge(db, CHANNEL)
     return run
 
 
 async def _begin(db: Db, report: ReportDetail, config: Config, now: datetime) -> UUID:
-    """Record the run; a run that cannot be planned fails at once."""
+    """Record a new run and return its id; a run that cannot be planned is recorded as failed."""
     try:
         plan, reason = planning.plan(report, now, config).plan, None
     except Invalid as error:
@@ -158,7 +158,7 @@ async def _finish(db: Db, report_id: UUID, run_id: UUID, outcome: Outcome, now: 
 
 @asynccontextmanager
 async def _claimed(pool: Pool, run: ScheduledRun) -> AsyncGenerator[bool]:
-    """Claim a run for this process; yield False if another process has it or has finished it."""
+    """Claim a run for this process; yield False if another process has claimed or finished it."""
     async with pool.connection() as db:
         lock = "hashtextextended(%(id)s, 163)"
         if not await fetch_value(db, f"SELECT pg_try_advisory_lock({lock})", id=str(run.id)):
@@ -209,7 +209,7 @@ def _said(error: Exception) -> str:
 
 
 async def _authorized(db: Db, config: Config, run: ScheduledRun, scopes_of: ScopesOf) -> tuple[PlannedRun, Caller]:
-    """Plan the run with the current authority of the report; raise RunFailed if there is none."""
+    """Return the plan of a run and its caller; raise RunFailed if the caller may no longer read the list."""
     try:
         report = await queries.get(db, run.report_id)
     except NotFound:
@@ -256,7 +256,7 @@ async def _write_file(config: Config, planned: PlannedRun, caller: Caller, run: 
 
 
 class FileManifest(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """The manifest beside a file: a description of its content, and its digest."""
+    """The manifest, written next to the file: it describes the content and contains the digest."""
 
     id: UUID
     report_id: UUID

@@ -115,7 +115,7 @@ class ReportChanges(ReportFields):
 
 
 class RunBody(Body):
-    """The parts of a report that a run overrides: the format, and some of the filters."""
+    """Overrides for one run of a report: the format, and filters by name."""
 
     format: Maybe[FormatName | None] = None
     filters: Filters | None = None
@@ -133,7 +133,7 @@ class HeldEntitlement(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class AccessRow(msgspec.Struct, rename="camel"):
-    """Access of one account on one path. `requests` and `models` explain it; both are empty if nothing does."""
+    """Access of one account on one path. `requests` and `models` explain it; both are empty if it is unexplained."""
 
     application: str
     identity: HolderIdentity | None
@@ -161,9 +161,9 @@ class AccessChange(msgspec.Struct, rename="camel"):
 
 
 class Approval(msgspec.Struct, rename="camel"):
-    """A decision about a request by one reviewer; `reviewer` is null where no approval was required.
+    """A decision of one reviewer about a request; `reviewer` is null if no approval was required.
 
-    `stand_in` is the person who responded for the reviewer.
+    `standIn` is the person who responded for the reviewer.
     """
 
     decided_on: datetime

@@ -1,22 +1,22 @@
--- Entitlements are a list in order of their names. Curated fields are audited; imported fields are not.
+-- Entitlements are a list, sorted by name. Curated fields are audited; imported fields are not.
 --
 -- UPDATE of application_imports to Finished (application_imports/actions.py) fires `show_entitlements`. UPDATE of identities
 -- (identities/actions.py, application_imports/apply/people.py, application_imports/apply/identities.py) fires `note_acting_owners`.
 
--- Entitlements as imports show them now, or as they showed them last.
+-- Entitlements as the last import that contains them shows them.
 CREATE OR REPLACE VIEW shown_entitlements AS
     SELECT p.id, 'Permission' AS kind, p.number, p.application_id, p.header, p.section, p.permission AS name, last.description,
            last.until_import, last.risk_rating
     FROM permissions p CROSS JOIN LATERAL (
         SELECT * FROM permission_versions v WHERE v.permission_number = p.number ORDER BY v.from_import DESC LIMIT 1) AS last
     UNION ALL
-    -- The rating of a group is computed by rate_groups, from what it gives.
+    -- rate_groups computes the rating of a group from the permissions that it gives.
     SELECT g.id, 'Group', g.number, g.application_id, group_header(last.nomenclature), '', g.name, last.description, last.until_import, NULL
     FROM groups g CROSS JOIN LATERAL (
         SELECT * FROM group_versions v WHERE v.group_number = g.number ORDER BY v.from_import DESC LIMIT 1) AS last;
 
--- Rate these groups and all groups below them again: group_risk for many groups at once. An import calls it before its tables are analyzed,
--- when the plan of nested calls can be thousands of times slower.
+-- Recompute the ratings of these groups and of all groups below them, as group_risk does for one group. An import runs this before its tables
+-- are analyzed; without statistics, calls of group_risk could be thousands of times slower.
 CREATE OR REPLACE FUNCTION rate_groups(changed int[]) RETURNS void LANGUAGE sql BEGIN ATOMIC
     WITH RECURSIVE parents AS MATERIALIZED (
         SELECT p.child, p.parent FROM current_parents(ARRAY(
@@ -32,7 +32,7 @@ CREATE OR REPLACE FUNCTION rate_groups(changed int[]) RETURNS void LANGUAGE sql 
     ), above AS MATERIALIZED (
         SELECT DISTINCT w.number, w.above FROM walked w
     ), held AS MATERIALIZED (
-        -- OFFSET 0 keeps the lookup by holder: without statistics, the planner would read the assignments of every account.
+        -- OFFSET 0 forces an index lookup per holder: without statistics, the planner would read the assignments of every account.
         SELECT holders.above AS number, s.permission_number
         FROM (SELECT DISTINCT a.above FROM above a) AS holders CROSS JOIN LATERAL (
             SELECT s.permission_number FROM assignments s
@@ -50,11 +50,11 @@ CREATE OR REPLACE FUNCTION rate_groups(changed int[]) RETURNS void LANGUAGE sql 
         FROM above a LEFT JOIN given g ON g.number = a.above LEFT JOIN curated c ON c.number = a.above
         GROUP BY a.number
     )
-    -- Join by id, which has an index: without statistics, a join by number would compare each group with each entitlement.
+    -- Join on id, which has an index: without statistics, a join on number would compare each group with each entitlement.
     UPDATE entitlements e SET risk_rating = r.risk FROM rated r JOIN groups g ON g.number = r.number WHERE e.id = g.id AND e.risk_rating <> r.risk;
 END;
 
--- Update the list after an import: groups and permissions that are new, altered or gone, and the ratings that follow from them.
+-- Update the list after an import: add or change the groups and permissions that are new, altered or gone, and update ratings.
 CREATE OR REPLACE FUNCTION refresh_entitlements(application uuid, import_number int) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     touched_permissions int[] := ARRAY(
@@ -64,7 +64,7 @@ DECLARE
         SELECT group_number FROM group_versions WHERE from_import = import_number
         UNION SELECT group_number FROM group_versions WHERE until_import = import_number);
 BEGIN
-    -- Serialize with curations, which lock this table too, so that neither writes ratings from a snapshot without the other.
+    -- Serialize with curations, which lock this table too, so that neither computes ratings without the other's changes.
     LOCK TABLE curations IN SHARE MODE;
     -- One statement for each kind of change; docs/lists.md explains why.
     UPDATE entitlements e
@@ -93,7 +93,7 @@ END $$;
 CREATE OR REPLACE TRIGGER show_entitlements AFTER UPDATE OF status ON application_imports FOR EACH ROW
     WHEN (NEW.status = 'Finished' AND OLD.status <> 'Finished') EXECUTE FUNCTION show_entitlements();
 
--- Return an entitlement and the ones that were renamed to it, itself first.
+-- Return an entitlement and its former names: the entitlement itself first.
 CREATE OR REPLACE FUNCTION former_selves(id uuid) RETURNS TABLE (id uuid) STABLE LANGUAGE sql BEGIN ATOMIC
     WITH RECURSIVE selves (id) AS (
         SELECT former_selves.id
@@ -113,7 +113,7 @@ CREATE OR REPLACE FUNCTION latest_self(id uuid) RETURNS uuid STABLE LANGUAGE sql
         ) CYCLE id SET is_cycle USING path
         SELECT r.id FROM renamed r ORDER BY r.step DESC LIMIT 1) ELSE id END;
 
--- Each former name of an entitlement with each later name, as requests and models name them: a group without a header.
+-- Pairs of a former and a later name of the same entitlement. As in requests and models, groups have no header.
 CREATE OR REPLACE VIEW renamed_entitlements AS
     WITH RECURSIVE renamed (former, id) AS (
         SELECT c.same_as, c.entitlement_id FROM curations c WHERE c.same_as IS NOT NULL
@@ -125,8 +125,8 @@ CREATE OR REPLACE VIEW renamed_entitlements AS
            e.id, CASE WHEN e.kind = 'Group' THEN '' ELSE e.header END AS header, e.section, e.name AS permission
     FROM renamed r JOIN entitlements f ON f.id = r.former JOIN entitlements e ON e.id = r.id;
 
--- Return the holders of an entitlement under all names that it had, after the import `as_of` or, if it is null, at any time. `path`
--- contains the groups that it is held through, beginning with the group that the account is in; it is empty for direct access.
+-- Return who holds an entitlement under its current and former names, after the import `as_of` or, if `as_of` is null, at any time. `path`
+-- lists the groups through which the account holds it, starting with the group that the account is in; it is empty for direct access.
 CREATE OR REPLACE FUNCTION holdings_of(entitlement uuid, as_of int)
 RETURNS TABLE (id uuid, account int, path int[], access text, during int4range) STABLE LANGUAGE sql BEGIN ATOMIC
     WITH selves AS MATERIALIZED (
@@ -135,7 +135,7 @@ RETURNS TABLE (id uuid, account int, path int[], access text, during int4range) 
         SELECT e.id, s.holder_number, s.access::text, int4range(s.from_import, s.until_import) AS during
         FROM selves e CROSS JOIN LATERAL assignments_of(e.number, as_of) AS s WHERE e.kind = 'Permission' AND s.access NOT IN ('None', 'Deny')
     ), given AS MATERIALIZED (
-        -- A group is held by its members; a permission also by the members of the groups that it is assigned to.
+        -- The members of a group hold the group, and every permission that is assigned to it.
         SELECT e.id, e.number AS giver, '{}'::int[] AS last, 'Grant' AS access, int4range(0, NULL) AS during FROM selves e WHERE e.kind = 'Group'
         UNION ALL
         SELECT s.id, g.number, ARRAY[g.number], s.access, s.during FROM assigned s JOIN groups g ON g.number = s.holder_number
@@ -151,7 +151,7 @@ RETURNS TABLE (id uuid, account int, path int[], access text, during int4range) 
           AND (as_of IS NULL OR m.from_import <= as_of AND (m.until_import IS NULL OR m.until_import > as_of));
 END;
 
--- The same for these accounts only. It follows their groups upwards, so that its cost depends on the number of accounts, not of holders.
+-- Like holdings_of, for the given accounts only. It walks up from their groups, so its cost depends on the number of accounts, not of holders.
 CREATE OR REPLACE FUNCTION holdings_of_accounts(entitlement uuid, as_of int, accounts int[])
 RETURNS TABLE (id uuid, account int, path int[], access text, during int4range) STABLE LANGUAGE sql BEGIN ATOMIC
     WITH selves AS MATERIALIZED (
@@ -178,8 +178,8 @@ RETURNS TABLE (id uuid, account int, path int[], access text, during int4range) 
           AND (as_of IS NULL OR s.from_import <= as_of AND (s.until_import IS NULL OR s.until_import > as_of));
 END;
 
--- Return the holdings of all entitlements of an application, each under the name that it has in the list: `holdings_of` for many at once.
--- It walks up from each group once, instead of once for each entitlement.
+-- Like holdings_of, for all entitlements of an application at once, each under its own name. It walks up from each group once, instead of
+-- once for each entitlement.
 CREATE OR REPLACE FUNCTION holdings_within(application uuid, as_of int)
 RETURNS TABLE (id uuid, account int, path int[], access text, during int4range) STABLE LANGUAGE sql BEGIN ATOMIC
     WITH joined AS MATERIALIZED (
@@ -194,7 +194,7 @@ RETURNS TABLE (id uuid, account int, path int[], access text, during int4range) 
     WHERE a.application_id = application AND s.access NOT IN ('None', 'Deny')
           AND (as_of IS NULL OR s.from_import <= as_of AND (s.until_import IS NULL OR s.until_import > as_of))
     UNION ALL
-    -- Read ids by subqueries, not joins: the planner expects few rows here, and would join them in a loop over all permissions.
+    -- Read ids with subqueries, not joins: the planner expects few rows here and would choose a nested loop over all permissions.
     SELECT (SELECT g.id FROM groups g WHERE g.number = j.above), j.account_number, j.path, 'Grant', j.during FROM joined j
     UNION ALL
     SELECT (SELECT p.id FROM permissions p WHERE p.number = s.permission_number), j.account_number, j.path || j.above, s.access::text,
@@ -204,7 +204,7 @@ RETURNS TABLE (id uuid, account int, path int[], access text, during int4range) 
           AND (as_of IS NULL OR s.from_import <= as_of AND (s.until_import IS NULL OR s.until_import > as_of));
 END;
 
--- Copy the curated fields of an entitlement to the list, for its former names too, and rate the groups again whose risk it changes.
+-- Copy the curated fields of an entitlement to its row in the list and to the rows of its former names, then rate the affected groups.
 CREATE OR REPLACE FUNCTION show_curation(entitlement uuid) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     UPDATE entitlements e
@@ -221,8 +221,8 @@ BEGIN
               JOIN groups g ON g.number = s.holder_number WHERE e.id = entitlement AND e.kind = 'Permission'));
 END $$;
 
--- When the owner of an entitlement leaves, the owner of the application acts in their place until the owner returns. Neither changes a
--- curation, so this trigger audits both.
+-- When the owner of an entitlement leaves, the application's owner acts in their place until they return. Neither changes a curation,
+-- so this trigger audits both.
 CREATE OR REPLACE FUNCTION note_acting_owners() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF NOT EXISTS (SELECT FROM curations WHERE owner_id IS NOT NULL) THEN
@@ -246,6 +246,6 @@ CREATE OR REPLACE TRIGGER note_acting_owners AFTER UPDATE ON identities REFERENC
 CALL keep_list('entitlements', 'application_id', 'kind', 'risk_rating');
 CALL keep_audit('curations', '''Entitlement''', 'r.entitlement_id', $$to_jsonb(r) - '{entitlement_id,changed_on}'::text[]$$);
 
--- When this file is applied for the first time, groups of earlier imports have no rating yet.
+-- Rate existing groups when this file is applied for the first time.
 SELECT rate_groups(array_agg(number)) FROM entitlements
 WHERE kind = 'Group' AND NOT EXISTS (SELECT FROM schema_files WHERE name = 'schema/entitlements.sql');

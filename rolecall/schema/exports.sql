@@ -1,4 +1,4 @@
--- Exports are a list, newest first, and audited when they begin and end (exports/actions.py).
+-- Exports are a list, newest first. Their start and end are audited (exports/actions.py).
 
 CALL keep_list('exports');
 CALL keep_audit('exports', '''Export''', 'r.id', $$to_jsonb(r) - '{id,number,list_key,caller_id,caller_kind,caller_name,sha256}'::text[]

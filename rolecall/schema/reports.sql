@@ -1,4 +1,4 @@
--- Changes of reports are audited (reports/actions.py). The shipped reports are ordinary rows: people may change and delete them.
+-- Changes to reports are audited (reports/actions.py). The shipped reports are ordinary rows: people may change or delete them.
 
 CREATE OR REPLACE FUNCTION ship_reports() RETURNS void LANGUAGE sql BEGIN ATOMIC
     INSERT INTO reports (id, name, description, list, filters, period, created_date)
@@ -19,7 +19,7 @@ CREATE OR REPLACE FUNCTION ship_reports() RETURNS void LANGUAGE sql BEGIN ATOMIC
     WHERE NOT EXISTS (SELECT FROM reports r WHERE lower(r.name) = lower(shipped.name));
 END;
 
--- Insert them only when this file is applied for the first time.
+-- Insert the shipped reports only when this file is applied for the first time.
 SELECT ship_reports() WHERE NOT EXISTS (SELECT FROM schema_files WHERE name = 'schema/reports.sql');
 
 CALL keep_audit('reports', '''Report''', 'r.id', $$to_jsonb(r) - '{id}'::text[]$$);

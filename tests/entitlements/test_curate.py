@@ -62,7 +62,7 @@ async def test_only_given_fields_change_and_blank_values_clear_them(client: http
     assert (cleared["tags"], cleared["isPrivileged"]) == ([], True)
 
 
-async def test_a_rating_overrides_the_import_wherever_access_is_rated(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_curated_rating_overrides_the_imported_rating_everywhere(client: httpx2.AsyncClient, db: Db) -> None:
     ledger = await a_ledger(db)
     ada = await fetch_value(db, "SELECT id FROM identities")
     await curate(client, (await entitlement(client, "Approve"))["id"], riskRating="Moderate")
@@ -129,7 +129,7 @@ async def test_filter_by_owner_finds_the_owner_that_the_list_shows(client: httpx
         assert names(await listed(client, ownerId=str(greta), **moment)) == []
 
 
-async def test_owner_who_has_left_can_be_kept_but_not_chosen(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_owner_who_has_left_can_be_kept_but_not_newly_chosen(client: httpx2.AsyncClient, db: Db) -> None:
     await a_ledger(db)
     greta = await an_identity(db, "Greta", "Das")
     approve, close = (await entitlement(client, "Approve"))["id"], (await entitlement(client, "Close"))["id"]
@@ -141,7 +141,7 @@ async def test_owner_who_has_left_can_be_kept_but_not_chosen(client: httpx2.Asyn
 
     assert kept["formerOwner"]["name"] == "Greta Das"
     assert answer.status_code == 400
-    assert answer.json()["errors"] == [{"field": "ownerId", "message": "Owner ID must name a person who has not left"}]
+    assert answer.json()["errors"] == [{"field": "ownerId", "message": "Owner ID must be the id of an active person"}]
 
 
 async def test_every_change_is_audited_with_before_and_after(client: httpx2.AsyncClient, db: Db) -> None:
@@ -169,7 +169,7 @@ async def test_reading_scope_does_not_allow_curating(client: httpx2.AsyncClient,
 
 
 async def a_rename(client: httpx2.AsyncClient, db: Db) -> tuple[str, str]:
-    """Wire approvers of the first import are called Payment approvers in the second."""
+    """Create a group that the first import calls Wire approvers and the second Payment approvers; return both ids."""
     ledger = await a_ledger(db)
     old = (await entitlement(client, "Wire approvers"))["id"]
     run = await some_groups(db, ledger, {"Payment approvers": "", "Clerks": "Payment approvers"})
@@ -195,7 +195,7 @@ async def a_rename(client: httpx2.AsyncClient, db: Db) -> tuple[str, str]:
     return old, (await entitlement(client, "Payment approvers"))["id"]
 
 
-async def test_renamed_group_keeps_its_owner_and_history(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_renamed_group_keeps_its_explanation_and_history(client: httpx2.AsyncClient, db: Db) -> None:
     old, new = await a_rename(client, db)
     await curate(client, old, explanation="May release money.")
     alone = (await client.get(f"/api/entitlements/{new}/history")).json()
@@ -212,7 +212,7 @@ async def test_renamed_group_keeps_its_owner_and_history(client: httpx2.AsyncCli
     assert (await curate(client, new, sameAs=""))["sameAs"] is None
 
 
-async def test_a_join_fills_only_the_curated_fields_that_are_still_empty(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_linking_a_former_name_fills_only_empty_curated_fields(client: httpx2.AsyncClient, db: Db) -> None:
     old, new = await a_rename(client, db)
     greta = await an_identity(db, "Greta", "Das")
     await curate(
@@ -228,11 +228,11 @@ async def test_a_join_fills_only_the_curated_fields_that_are_still_empty(client:
     assert (joined["owner"]["name"], joined["explanation"]) == ("Greta Das", "May release money.")
     assert (joined["isPrivileged"], joined["riskRating"]) == (True, "Critical")
     assert (joined["tags"], joined["displayName"]) == (["SOX"], "Payments")
-    # Fields are taken over once, when the two are joined.
+    # Fields are copied only when the former name is first set.
     assert (cleared["explanation"], again["explanation"]) == ("", "")
 
 
-async def test_a_group_is_not_rated_by_what_it_is_denied(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_denied_permission_does_not_raise_the_rating_of_a_group(client: httpx2.AsyncClient, db: Db) -> None:
     ledger = await an_application(db, "Ledger")
     run = await some_groups(db, ledger, {"Clerks": ""})
     await give(db, ledger, "Clerks", "Approve", run, access="Deny", risk="Critical")
@@ -252,7 +252,7 @@ async def test_a_group_is_not_rated_by_what_it_is_denied(client: httpx2.AsyncCli
         ("nonsense", "Same as must be a GUID"),
     ],
 )
-async def test_only_a_former_group_of_the_same_application_can_be_joined(
+async def test_former_name_must_be_a_group_that_is_gone_from_the_same_application(
     client: httpx2.AsyncClient, db: Db, what: str, message: str
 ) -> None:
     _, new = await a_rename(client, db)
@@ -271,7 +271,7 @@ async def test_only_a_former_group_of_the_same_application_can_be_joined(
     assert "riskRating" in {problem["field"] for problem in answer.json()["errors"]}
 
 
-async def test_joined_names_cannot_form_a_cycle(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_former_names_cannot_form_a_cycle(client: httpx2.AsyncClient, db: Db) -> None:
     old, new = await a_rename(client, db)
     await curate(client, new, sameAs=old)
     await execute(db, "UPDATE entitlements SET is_present = false WHERE id = %(id)s", id=new)
@@ -281,7 +281,7 @@ async def test_joined_names_cannot_form_a_cycle(client: httpx2.AsyncClient, db: 
     assert answer.status_code == 400
 
 
-async def test_groups_below_a_curated_group_are_as_risky(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_group_inherits_the_curated_rating_of_the_group_above_it(client: httpx2.AsyncClient, db: Db) -> None:
     ledger = await an_application(db, "Directory")
     run = await some_groups(db, ledger, {"Domain admins": "", "Helpdesk": "Domain admins"})
     await give(db, ledger, "Helpdesk", "Reset", run, risk="Low")
@@ -291,13 +291,15 @@ async def test_groups_below_a_curated_group_are_as_risky(client: httpx2.AsyncCli
     assert (await entitlement(client, "Helpdesk"))["riskRating"] == "Critical"
 
 
-async def test_a_rename_fills_only_the_fields_that_are_empty(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_console_form_with_empty_fields_keeps_the_fields_of_the_former_name(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
     old, new = await a_rename(client, db)
     greta = await an_identity(db, "Greta", "Das")
     await curate(client, old, explanation="Releases money.", ownerId=str(greta), isPrivileged=True, tags=["Old"])
     await curate(client, new, tags=["SOX"], riskRating="High")
 
-    # As the console sends it, with all fields.
+    # The console sends all fields.
     joined = await curate(client, new, sameAs=old, explanation="", ownerId="", isPrivileged=False, tags=["SOX"])
     cleared = await curate(client, new, sameAs=old, explanation="")
 
@@ -327,7 +329,7 @@ async def test_all_names_of_an_entitlement_share_its_curated_fields(client: http
     assert (former["isPrivileged"], former["explanation"], former["application"]["id"]) == (False, "", str(ledger))
 
 
-async def test_a_joined_rename_changes_nobodys_access(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_linked_rename_is_not_reported_as_changed_access(client: httpx2.AsyncClient, db: Db) -> None:
     old, new = await a_rename(client, db)
     await execute(db, "UPDATE application_imports SET build_end = now() - interval '30 days' WHERE number = 1")
     since = {"from": str(await fetch_value(db, "SELECT (now() - interval '10 days')::date"))}
@@ -344,7 +346,7 @@ async def test_a_joined_rename_changes_nobodys_access(client: httpx2.AsyncClient
 async def test_notified_owner_can_open_the_link(
     client: httpx2.AsyncClient, db: Db, config: Config, role: str | None, link: str
 ) -> None:
-    """The catalogue is open only to roles that see every record."""
+    """The link leads to a page that the owner may open: only roles that see every record may open the catalogue."""
     ledger = await a_ledger(db)
     greta, omar = await an_identity(db, "Greta", "Das"), await an_identity(db, "Omar", "Santos")
     await client.patch(f"/api/applications/{ledger}", json={"ownerId": str(omar)})

@@ -1,4 +1,4 @@
-"""Facets count what the list finds under the same filters."""
+"""Compare the facets with the totals of the list under the same filters."""
 
 from uuid import UUID
 

@@ -24,7 +24,7 @@ def ways(page: Any) -> list[tuple[str, list[str]]]:
     return [(item["account"]["username"], item["path"]) for item in page["items"]]
 
 
-async def test_holders_are_listed_by_username_with_the_groups_on_the_way(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_holders_are_listed_by_username_with_the_groups_on_their_path(client: httpx2.AsyncClient, db: Db) -> None:
     await a_ledger(db)
 
     approve = await read(client, (await entitlement(client, "Approve"))["id"])
@@ -40,7 +40,7 @@ async def test_holders_are_listed_by_username_with_the_groups_on_the_way(client:
     assert approve["totalCount"] == 2
 
 
-async def test_an_account_is_listed_once_for_each_way_and_counted_once(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_account_is_listed_once_per_path_and_counted_once(client: httpx2.AsyncClient, db: Db) -> None:
     ledger = await an_application(db, "Ledger")
     run = await some_groups(db, ledger, {"Approvers": "", "Clerks": "Approvers"})
     await give(db, ledger, "Approvers", "Approve", run)
@@ -54,7 +54,9 @@ async def test_an_account_is_listed_once_for_each_way_and_counted_once(client: h
     assert found["holders"] == {"accounts": 1, "identities": 0}
 
 
-async def test_holder_of_an_assignment_that_was_opened_again_is_listed_once(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_holder_of_an_assignment_that_was_removed_and_restored_is_listed_once(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
     ledger = await an_application(db, "Ledger")
     first = await a_finished_import(db, ledger)
     approve = ("Wires", "Approve", "Grant", "Low")
@@ -86,7 +88,7 @@ async def test_denied_access_and_no_access_are_not_held(client: httpx2.AsyncClie
         assert (found["holders"]["accounts"], (await read(client, found["id"]))["items"]) == (0, [])
 
 
-async def test_one_call_shows_who_could_approve_on_a_past_day_and_why(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_holders_of_a_past_day_are_listed_with_their_reasons(client: httpx2.AsyncClient, db: Db) -> None:
     """Ada asked for the group, her supervisor approved, a model grants it too; later she left the group."""
     boss = await an_identity(db, "Carla", "Abadi")
     ada = await an_identity(db, "Ada", "Lovelace", department="Finance", supervisorId=str(boss))
@@ -97,7 +99,7 @@ async def test_one_call_shows_who_could_approve_on_a_past_day_and_why(client: ht
     await an_access_model(db, "Clerks", access=[{"applicationId": str(bank), "groups": ["Clerks"]}])
     asked = NewPrivilege(header="Group", permission="Clerks")
     request = await an_access_request(db, application_id=bank, identity_id=ada, privileges=[asked])
-    # All of it happened weeks ago.
+    # Move everything so far into the past.
     await execute(
         db,
         """UPDATE access_requests SET status = 'Completed', resolved_on = now() - interval '30 days',
@@ -130,7 +132,7 @@ async def test_one_call_shows_who_could_approve_on_a_past_day_and_why(client: ht
     assert [each["name"] for each in item["why"]["accessModels"]] == ["Clerks"]
 
 
-async def test_history_has_a_row_for_each_time_it_was_held(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_history_has_a_row_for_each_period_of_access(client: httpx2.AsyncClient, db: Db) -> None:
     await a_ledger(db)
     ledger = await fetch_value(db, "SELECT id FROM applications")
     out, back = await a_finished_import(db, ledger), await a_finished_import(db, ledger)
@@ -159,7 +161,7 @@ async def test_history_has_a_row_for_each_time_it_was_held(client: httpx2.AsyncC
 async def a_granted_request(
     db: Db, application: Any, person: Any, name: str, header: str = "Group", **days: int
 ) -> int:
-    """Create a completed request for a group, or for its removal with `removed`, this many days ago."""
+    """Create a request completed `given` days ago, or a removal completed `removed` days ago; return its number."""
     kind = "removed" if "removed" in days else "given"
     asked = NewPrivilege(header=header, permission=name, requested_access=Access.GRANT)
     request = await an_access_request(db, application_id=application, identity_id=person, privileges=[asked])
@@ -184,8 +186,8 @@ def requests(page: Any) -> list[list[int]]:
     return [[each["number"] for each in item["why"]["accessRequests"]] for item in page["items"]]
 
 
-async def test_history_has_the_reasons_that_access_had_while_it_was_held(client: httpx2.AsyncClient, db: Db) -> None:
-    """It was requested, held for a month and removed by another request before an import showed it gone."""
+async def test_history_keeps_the_reasons_that_access_had_while_it_was_held(client: httpx2.AsyncClient, db: Db) -> None:
+    """Access is requested, held for a month, and removed by another request before an import shows its removal."""
     bank, ada = await an_application(db, "CoreBank"), await an_identity(db, "Ada", "Lovelace", department="Finance")
     run = await some_groups(db, bank, {"Approvers": ""})
     await an_account(db, bank, "ada", ada, groups=("Approvers",), run=run)
@@ -230,7 +232,7 @@ async def test_a_request_explains_a_group_whose_nomenclature_changed(client: htt
     ]
 
 
-async def test_a_joined_rename_keeps_its_reasons(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_renamed_entitlement_keeps_the_reasons_for_its_access(client: httpx2.AsyncClient, db: Db) -> None:
     old, new = await a_rename(client, db)
     ledger = await fetch_value(db, "SELECT id FROM applications")
     bo = await an_identity(db, "Bo", "Clark", department="Finance")
@@ -274,7 +276,7 @@ async def test_holders_are_computed_once_for_all_pages(client: httpx2.AsyncClien
     assert [page for (page,) in stored] == [0, 1, 2, 3]
 
 
-async def test_both_walks_find_the_same_holdings_of_accounts(db: Db) -> None:
+async def test_walking_up_from_accounts_and_down_from_the_entitlement_finds_the_same_holdings(db: Db) -> None:
     ledger = await an_application(db, "Ledger")
     nesting = {"A": "B", "B": "C", "C": "A", "D": "B", "E": ""}
     first = await some_groups(db, ledger, nesting)
@@ -337,7 +339,9 @@ async def test_a_moment_in_the_future_is_refused(client: httpx2.AsyncClient, db:
     assert answer.json()["errors"][0]["field"] == "asOf"
 
 
-async def test_history_has_a_row_for_each_person_an_account_belonged_to(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_history_has_a_row_for_each_person_that_an_account_belonged_to(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
     bank = await an_application(db, "CoreBank")
     ada, bo = await an_identity(db, "Ada", "Lovelace"), await an_identity(db, "Bo", "Clark")
     run = await some_groups(db, bank, {"Approvers": ""})

@@ -25,7 +25,7 @@ def names(page: Any) -> list[str]:
 
 
 async def a_ledger(db: Db, name: str = "Ledger") -> UUID:
-    """Clerks are nested in Wire approvers, who may approve wires; Ada is a clerk and may close the books herself."""
+    """Create a ledger: Clerks are nested in Wire approvers, who may Approve; ada is a clerk and may also Close."""
     ledger = await an_application(db, name)
     run = await some_groups(db, ledger, {"Wire approvers": "", "Clerks": "Wire approvers"})
     await give(db, ledger, "Wire approvers", "Approve", run, risk="Critical")
@@ -42,7 +42,7 @@ async def entitlement(client: httpx2.AsyncClient, name: str) -> Any:
     return found
 
 
-async def test_groups_and_permissions_of_all_applications_are_one_list_by_name(
+async def test_list_has_groups_and_permissions_of_all_applications_sorted_by_name(
     client: httpx2.AsyncClient, db: Db
 ) -> None:
     ledger = await a_ledger(db)
@@ -91,7 +91,7 @@ async def test_groups_and_permissions_of_all_applications_are_one_list_by_name(
         ({"applicationId": "00000000-0000-4000-8000-000000000000"}, []),
     ],
 )
-async def test_filters_find_what_fits_all_of_them(
+async def test_list_contains_only_entitlements_that_match_all_filters(
     client: httpx2.AsyncClient, db: Db, filters: dict[str, str], found: list[str]
 ) -> None:
     await a_ledger(db)
@@ -120,7 +120,7 @@ async def test_as_of_must_not_be_in_the_future(client: httpx2.AsyncClient, db: D
         )
 
 
-async def test_a_past_list_shows_what_imports_showed_then(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_past_list_has_the_entitlements_that_were_imported_then(client: httpx2.AsyncClient, db: Db) -> None:
     ledger = await a_ledger(db)
     second = await some_groups(db, ledger, {"Auditors": ""})
     await execute(db, "UPDATE permission_versions SET until_import = %(run)s WHERE risk_rating = 'Low'", run=second)
@@ -139,7 +139,7 @@ async def test_a_past_list_shows_what_imports_showed_then(client: httpx2.AsyncCl
     assert (before["totalCount"], [one["application"] for one in before["noDataBefore"]]) == (0, ["Ledger"])
 
 
-async def test_a_past_list_has_the_words_and_ratings_of_that_time(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_past_list_has_the_descriptions_and_ratings_of_that_time(client: httpx2.AsyncClient, db: Db) -> None:
     ledger = await an_application(db, "Ledger")
     first = await some_groups(db, ledger, {"Clerks": ""})
     await give(db, ledger, "Clerks", "Wire", first, risk="Low")
@@ -188,7 +188,7 @@ async def test_past_counts_of_holders_are_stored_until_a_match_changes(client: h
     assert await fetch_value(db, stored) == 2
 
 
-async def test_an_entitlement_that_is_gone_can_still_be_read(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_entitlement_can_be_read_after_imports_no_longer_show_it(client: httpx2.AsyncClient, db: Db) -> None:
     ledger = await a_ledger(db)
     id = (await entitlement(client, "Close"))["id"]
     second = await some_groups(db, ledger, {})
@@ -276,7 +276,7 @@ async def test_a_past_list_shows_the_imported_fields_of_that_time(
     ]
 
 
-async def test_import_that_is_committed_late_is_in_the_past_list(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_past_list_includes_an_import_that_was_committed_late(client: httpx2.AsyncClient, db: Db) -> None:
     await a_ledger(db)
     await execute(db, "UPDATE application_imports SET build_end = '2026-03-01T08:00:00.2Z'")
     before = await listed(client, asOf="2026-03-02")

@@ -18,7 +18,7 @@ Row = dict[str, Any]
 
 
 async def whole_list(client: httpx2.AsyncClient, path: str, **query: Any) -> list[Any]:
-    """Read every page of a list."""
+    """Return the items of all pages of a list."""
     items: list[Any] = []
     page, pages = 1, 1
     while page <= pages:
@@ -30,7 +30,7 @@ async def whole_list(client: httpx2.AsyncClient, path: str, **query: Any) -> lis
 
 
 def as_rows(items: list[Any], columns: tuple[Column, ...]) -> list[Row]:
-    """Return the rows of an export of these items: JSON as text, times as values."""
+    """Return the rows that an export of these items should have: nested values as JSON text, times as datetimes."""
     by_column = cells(items, columns)
     rows = [dict(zip(by_column, row, strict=True)) for row in zip(*by_column.values(), strict=True)]
     times = [column.name for column in columns if column.type == ColumnType.TIME]
@@ -48,7 +48,7 @@ def safe(rows: list[Row]) -> list[Row]:
 def from_csv(content: bytes, columns: tuple[Column, ...]) -> list[Row]:
     types = {ColumnType.INTEGER: pl.Int64, ColumnType.NUMBER: pl.Float64, ColumnType.BOOLEAN: pl.Boolean}
     schema = {column.name: types.get(column.type, pl.String) for column in columns}
-    # An empty text is quoted; a missing value is not.
+    # In the CSV, an empty text is quoted and a missing value is not.
     frame = pl.read_csv(BytesIO(content), schema=schema)
     times = [column.name for column in columns if column.type == ColumnType.TIME]
     return [{**row, **{name: moment(row[name]) for name in times}} for row in frame.to_dicts()]

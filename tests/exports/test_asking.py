@@ -24,7 +24,7 @@ from tests.duties.separating import a_company
 from tests.holdings import an_account
 from tests.reviews.reviewing import an_open_review
 
-# A path for every list of the API, with the id of its record if it has one.
+# A path for every list of the API; a placeholder stands for the id of the record that contains the list.
 PATHS = {
     "access-model-members": "/api/access-models/{model}/members",
     "access-models": "/api/access-models",
@@ -88,7 +88,7 @@ PATHS = {
         ("image/png", None),
     ],
 )
-def test_accept_chooses_the_format(accept: str, format: Format | None) -> None:
+def test_accept_header_selects_the_format(accept: str, format: Format | None) -> None:
     assert exporting.accepted(accept) == format
 
 
@@ -124,7 +124,7 @@ async def test_invalid_export_request_is_refused(
     assert message in (None, problem["message"])
 
 
-async def test_an_export_below_an_unknown_record_is_not_found(client: httpx2.AsyncClient) -> None:
+async def test_export_of_a_list_of_an_unknown_record_is_not_found(client: httpx2.AsyncClient) -> None:
     id = "00000000-0000-4000-8000-000000000000"
 
     answer = await client.get(f"/api/applications/{id}/accounts?format=csv")
@@ -133,7 +133,7 @@ async def test_an_export_below_an_unknown_record_is_not_found(client: httpx2.Asy
     assert answer.json()["message"] == f"Application with id {id} not found"
 
 
-def test_every_list_of_the_api_is_exported_in_a_test() -> None:
+def test_every_list_of_the_api_has_a_path_in_this_test() -> None:
     assert set(LISTS) == set(PATHS)
 
 
@@ -185,7 +185,7 @@ async def test_an_export_needs_the_scope_of_its_list(client: httpx2.AsyncClient,
 KNOWN_SCOPES = sorted({str(spec.scope) for spec in LISTS.values()} | {"config:manage"})
 
 
-async def test_a_manifest_is_for_its_caller_and_for_auditors(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_only_the_caller_and_auditors_can_read_a_manifest(client: httpx2.AsyncClient, db: Db) -> None:
     own = await a_token(db, "own", scopes=["identities:read", "applications:read"])
     other = await a_token(db, "other", scopes=["applications:read"])
     auditor = await a_token(db, "auditor", scopes=["applications:read", "audit:read"])
@@ -202,7 +202,7 @@ async def test_a_manifest_is_for_its_caller_and_for_auditors(client: httpx2.Asyn
     assert (await get("/api/exports", auditor.secret)).json()["totalCount"] == 1
 
 
-async def test_list_too_long_for_xlsx_is_refused_with_other_formats(
+async def test_list_too_long_for_xlsx_is_refused_and_other_formats_are_suggested(
     client: httpx2.AsyncClient, db: Db, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(KINDS, Format.XLSX, replace(KINDS[Format.XLSX], most_rows=1))
@@ -288,7 +288,7 @@ async def test_abandoned_download_releases_its_connection(
     ended = ("Finished", None) if format is Format.PARQUET else ("Abandoned", "The client disconnected")
     assert await fetch_rows(db, "SELECT status, reason FROM exports") == [ended]
     await _wait_for(db, _CURSORS, 0)
-    # One more than before: the connection of the export is closed, that of the pool is open.
+    # The count is one higher: the connection of the export is closed, the connection of the pool stays open.
     after = await fetch_value(db, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()")
     assert after <= before + 1
     async with asyncio.timeout(20):
@@ -324,7 +324,7 @@ async def test_head_does_not_build_an_export(client: httpx2.AsyncClient, db: Db,
     assert await fetch_value(db, "SELECT count(*) FROM exports") == 0
 
 
-def test_one_caller_cannot_take_every_slot() -> None:
+def test_one_caller_cannot_take_every_export_slot() -> None:
     slots = Slots()
     with slots.taken(4, "exports", "ada", 2), slots.taken(4, "exports", "ada", 2):
         with pytest.raises(RateLimited), slots.taken(4, "exports", "ada", 2):

@@ -25,7 +25,7 @@ _STAFF = 60
 
 
 async def a_bank(db: Db) -> dict[str, Any]:
-    """Create sixty accounts that hold Approve through nested groups; some lose it in the second import and regain it.
+    """Create sixty accounts that hold Approve through nested groups; some lose it in the second import, then regain it.
 
     The first import finished in January, the second in June, the third now.
     """
@@ -74,7 +74,7 @@ async def _a_request(db: Db, bank: UUID) -> None:
     await execute(db, "UPDATE privileges SET approved_access = 'Grant'")
 
 
-# The list, its path, and its filters. Each has rows, most have more than one page.
+# The list, its path, and its filters. Each has rows, and most have more than one page.
 CASES = [
     ("entitlements", "/api/entitlements", {}),
     ("entitlements", "/api/entitlements", {"kind": "Permission", "riskRating": "Low"}),
@@ -102,7 +102,7 @@ def _filled(case: Any, ids: dict[str, Any]) -> tuple[str, str, dict[str, str]]:
 async def test_every_format_equals_the_list(
     client: httpx2.AsyncClient, db: Db, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, case: Any
 ) -> None:
-    # A batch size that divides neither a page nor the accounts.
+    # A batch size that divides neither the page size nor the number of accounts.
     monkeypatch.setattr(core, "_BATCH", 7)
     name, path, query = _filled(case, await a_bank(db))
     columns = LISTS[name].columns
@@ -134,12 +134,12 @@ async def test_every_format_equals_the_list(
 
 
 def _texts(rows: list[opening.Row], like: list[opening.Row]) -> list[opening.Row]:
-    """Return only columns of text, because openpyxl returns times without a zone and no empty texts."""
+    """Keep only text columns, because openpyxl returns times without a zone and empty texts as None."""
     names = [name for name in like[0] if all(isinstance(row[name], str | None) for row in like)]
     return [{name: row[name] or None for name in names} for row in rows]
 
 
-async def test_holdings_are_explained_in_an_export(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_export_of_holders_contains_the_reasons(client: httpx2.AsyncClient, db: Db) -> None:
     ids = await a_bank(db)
 
     answer = await client.get(f"/api/entitlements/{ids['approve']}/holders?format=jsonl")
@@ -151,7 +151,7 @@ async def test_holdings_are_explained_in_an_export(client: httpx2.AsyncClient, d
     assert by_name["user03"]["identity"] is None
 
 
-async def test_history_has_the_end_of_each_holding(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_export_of_history_contains_the_end_of_each_holding(client: httpx2.AsyncClient, db: Db) -> None:
     ids = await a_bank(db)
 
     answer = await client.get(f"/api/entitlements/{ids['approve']}/history?format=jsonl")

@@ -52,7 +52,7 @@ async def people(db: Db, count: int = 60) -> None:
         await an_identity(db, f"First{number}", f"Last{number:03}", title=HOSTILE[number % len(HOSTILE)])
 
 
-async def test_csv_equals_the_list(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_csv_export_equals_the_list(client: httpx2.AsyncClient, db: Db) -> None:
     await people(db)
     listed = await opening.whole_list(client, "/api/identities")
 
@@ -65,7 +65,7 @@ async def test_csv_equals_the_list(client: httpx2.AsyncClient, db: Db) -> None:
     assert rows == opening.safe(opening.as_rows(listed, columns("identities")))
 
 
-async def test_parquet_equals_the_list(client: httpx2.AsyncClient, db: Db, tmp_path: Path) -> None:
+async def test_parquet_export_equals_the_list(client: httpx2.AsyncClient, db: Db, tmp_path: Path) -> None:
     await people(db)
     listed = opening.as_rows(await opening.whole_list(client, "/api/identities"), columns("identities"))
 
@@ -106,7 +106,7 @@ async def test_xlsx_equals_the_list_and_ends_with_its_manifest(client: httpx2.As
     rows, manifest = opening.from_xlsx(answer.content)
     assert len(rows) == len(listed) == 60
     for found, expected in zip(rows, listed, strict=True):
-        # openpyxl does not unescape characters, and returns times without zone and microseconds.
+        # openpyxl does not unescape characters, and drops the zone and the microseconds of times.
         assert found["title"].replace("_x005F_", "_").replace("_x000D_", "\r") == expected["title"]
         assert found["createdDate"].replace(tzinfo=UTC) - expected["createdDate"] < timedelta(milliseconds=1)
         plain = {name for name in expected if isinstance(expected[name], str) and expected[name] and name != "title"}
@@ -118,7 +118,7 @@ async def test_xlsx_equals_the_list_and_ends_with_its_manifest(client: httpx2.As
 
 
 @pytest.mark.parametrize("format", FORMATS)
-async def test_an_empty_list_is_an_empty_file(client: httpx2.AsyncClient, format: str) -> None:
+async def test_export_of_an_empty_list_has_no_rows(client: httpx2.AsyncClient, format: str) -> None:
     answer = await client.get("/api/personnel-events", params={"format": format})
 
     assert answer.status_code == 200
@@ -146,7 +146,7 @@ async def test_export_applies_the_filters_of_the_list(client: httpx2.AsyncClient
     assert manifest["filters"] == query
 
 
-async def test_an_export_has_its_manifest(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_export_has_a_manifest(client: httpx2.AsyncClient, db: Db) -> None:
     await people(db, 3)
 
     answer = await client.get("/api/identities", headers={"Accept": "text/csv"})
@@ -160,7 +160,7 @@ async def test_an_export_has_its_manifest(client: httpx2.AsyncClient, db: Db) ->
     assert datetime.fromisoformat(manifest["finishedOn"]) >= datetime.fromisoformat(manifest["startedOn"])
 
 
-def test_xlsx_cuts_texts_to_what_a_cell_can_hold() -> None:
+def test_xlsx_truncates_text_to_the_size_limit_of_a_cell() -> None:
     columns = columns_of(_Note)
     file = new_file(Format.XLSX, columns)
     start = datetime(2026, 3, 1, tzinfo=UTC)

@@ -31,7 +31,7 @@ async def rows_of(client: httpx2.AsyncClient, id: str, **filters: Any) -> list[A
 
 
 async def shipped(client: httpx2.AsyncClient, db: Db) -> dict[str, Any]:
-    """Insert the shipped reports and return them by name; tests begin with empty tables."""
+    """Insert the shipped reports, because tests begin with empty tables, and return all reports by name."""
     await execute(db, "SELECT ship_reports()")
     items = (await client.get("/api/reports")).json()["items"]
     return {item["name"]: item for item in items}

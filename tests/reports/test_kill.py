@@ -44,7 +44,7 @@ async def a_worker(config: Config, faults: Path) -> AsyncIterator[Process]:
 
 
 @pytest.mark.parametrize("point", POINTS)
-async def test_a_killed_worker_leaves_no_partial_file_and_another_finishes_it(
+async def test_killed_worker_leaves_no_partial_file_and_another_worker_writes_the_report(
     db: Db, config: Config, token: str, tmp_path: Path, point: str
 ) -> None:
     folder, faults = tmp_path / "reports", tmp_path / "faults"
@@ -72,7 +72,7 @@ async def test_a_killed_worker_leaves_no_partial_file_and_another_finishes_it(
 
 
 def _whole_or_absent(folder: Path) -> str | None:
-    """Check that a visible file is complete and has its manifest; return its digest, or None without a file."""
+    """Check that a report file, if there is one, is complete and has its manifest; return its digest or None."""
     for file in folder.glob("people-*.csv"):
         digest = hashlib.sha256(file.read_bytes()).hexdigest()
         assert json.loads(file.with_name(f"{file.name}.manifest.json").read_text())["sha256"] == digest

@@ -33,7 +33,7 @@ async def access(client: httpx2.AsyncClient, **filters: Any) -> list[Any]:
 
 
 async def a_bank(db: Db) -> tuple[UUID, UUID]:
-    """Create an application in which Ada can approve wires as a clerk and Bo directly; bo has no identity."""
+    """Create a bank where ada approves wires as a clerk and bo as an approver; return the ids of Ada and the bank."""
     ada = await an_identity(db, "Ada", "Lovelace", department="Finance")
     bank = await an_application(db, "CoreBank")
     run = await some_groups(db, bank, {"Wire approvers": "", "Clerks": "Wire approvers"})
@@ -94,7 +94,7 @@ async def test_everyones_access_equals_the_holders_of_each_entitlement(client: h
     )
 
 
-async def test_requests_and_models_explain_access_on_the_path_that_they_gave(
+async def test_requests_and_models_explain_access_on_every_path_through_their_group(
     client: httpx2.AsyncClient, db: Db
 ) -> None:
     ada, bank = await a_bank(db)
@@ -109,7 +109,9 @@ async def test_requests_and_models_explain_access_on_the_path_that_they_gave(
     assert (explained, unexplained) == (rows[:3], rows[3:])
 
 
-async def test_a_request_for_one_account_does_not_explain_another(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_request_for_one_account_does_not_explain_access_of_another_account(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
     ada, bank = await a_bank(db)
     run = await a_finished_import(db, bank)
     await an_account(db, bank, "ada2", ada, groups=("Clerks",), run=run)
@@ -121,7 +123,7 @@ async def test_a_request_for_one_account_does_not_explain_another(client: httpx2
     assert {row["account"]["username"] for row in rows} == {"ada2"}
 
 
-async def test_access_is_filtered(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_everyones_access_can_be_filtered(client: httpx2.AsyncClient, db: Db) -> None:
     ada, bank = await a_bank(db)
     other = await an_application(db, "Mail")
     await an_account(db, other, "cy", None, permissions=(("Box", "Read", "Grant", "Low"),))
@@ -153,7 +155,7 @@ async def test_access_of_a_past_day_is_reported_as_of_that_day(client: httpx2.As
     assert await access(client, asOf=(datetime.now(UTC) - timedelta(days=40)).isoformat()) == []
 
 
-async def test_changes_of_a_period_list_what_was_gained_and_lost(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_changes_of_a_period_list_gained_and_lost_access(client: httpx2.AsyncClient, db: Db) -> None:
     ada, bank = await a_bank(db)
     await execute(db, "UPDATE application_imports SET build_end = now() - interval '35 days'")
     left = await a_finished_import(db, bank)
@@ -196,7 +198,7 @@ async def test_approvals_name_the_reviewer_and_what_was_approved(client: httpx2.
     assert await rows_of(client, report["id"]) == []
 
 
-async def test_accounts_are_reported_by_match_and_by_last_login(
+async def test_shipped_account_reports_filter_by_match_login_and_leavers(
     client: httpx2.AsyncClient, db: Db, config: Config
 ) -> None:
     await an_identity(db, "Ada", "Lovelace", email="ada@example.com")
@@ -223,9 +225,9 @@ async def test_accounts_are_reported_by_match_and_by_last_login(
         (ReportPeriod.LAST_YEAR, "2025-01-01", "2026-01-01"),
     ],
 )
-def test_a_period_is_the_last_whole_one_in_the_zone(period: ReportPeriod, start: str, end: str) -> None:
+def test_period_is_the_last_complete_one_in_the_configured_zone(period: ReportPeriod, start: str, end: str) -> None:
     zone = ZoneInfo("Europe/Zurich")
-    # Already Sunday, 1 March in Zurich.
+    # In Zurich it is already Sunday, 1 March.
     now = datetime(2026, 2, 28, 23, 30, tzinfo=UTC)
 
     assert filters_of(period, {"from", "until"}, now, zone) == {
@@ -262,7 +264,7 @@ async def test_privileged_access_of_a_past_day_includes_former_names(client: htt
     assert [item["name"] for item in listed] == ["Wire approvers"]
 
 
-async def test_joined_rename_is_not_a_change(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_renamed_group_is_not_a_change_of_access(client: httpx2.AsyncClient, db: Db) -> None:
     await a_renamed_group(client, db)
     report = await a_report(client, "access-changes", "Changes", period="LastMonth")
     since = (datetime.now(UTC) - timedelta(days=1)).isoformat()

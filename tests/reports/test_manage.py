@@ -33,7 +33,7 @@ def problems(answer: httpx2.Response) -> dict[str, str]:
     return {problem["field"]: problem["message"] for problem in answer.json()["errors"]}
 
 
-async def test_reports_are_shipped_and_run(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_every_shipped_report_runs(client: httpx2.AsyncClient, db: Db) -> None:
     found = await shipped(client, db)
 
     assert sorted(found) == SHIPPED
@@ -48,7 +48,7 @@ async def test_shipping_again_does_not_restore_deleted_reports(client: httpx2.As
     assert "Dormant accounts" not in await shipped(client, db)
 
 
-async def test_a_report_runs_its_list_with_its_filters_and_columns(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_run_applies_the_filters_and_columns_of_the_report(client: httpx2.AsyncClient, db: Db) -> None:
     await an_identity(db, "Ada", "Lovelace", department="Finance")
     await an_identity(db, "Grace", "Hopper")
     report = await a_report(client, "search-identities", filters={"q": "Lovelace"}, columns=["lastName", "department"])
@@ -64,7 +64,7 @@ async def test_a_report_runs_its_list_with_its_filters_and_columns(client: httpx
     assert (await client.get(f"/api/reports/{report['id']}")).json()["lastRun"] == run
 
 
-async def test_a_run_may_replace_filters_and_format(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_run_can_override_filters_and_format(client: httpx2.AsyncClient, db: Db) -> None:
     await an_identity(db, "Ada", "Lovelace")
     report = await a_report(client, "search-identities", filters={"q": "Nobody"})
 
@@ -75,7 +75,7 @@ async def test_a_run_may_replace_filters_and_format(client: httpx2.AsyncClient, 
 @pytest.mark.parametrize(
     ("fields", "field", "message"),
     [
-        ({"list": "unicorns"}, "list", "There is no list unicorns; the lists are access, access-changes, "),
+        ({"list": "unicorns"}, "list", "There is no list named unicorns; use one of access, access-changes, "),
         ({"filters": {"colour": "red"}}, "filters.colour", "The list access-requests has no such filter; use "),
         ({"filters": {"status": "odd"}}, "filters.status", "Status must be one of "),
         ({"columns": ["colour"]}, "columns", "The list access-requests has no column colour"),
@@ -96,7 +96,7 @@ async def test_a_run_may_replace_filters_and_format(client: httpx2.AsyncClient, 
         ({"name": " "}, "name", "Name is required"),
     ],
 )
-async def test_a_report_that_cannot_run_is_refused(
+async def test_invalid_report_is_refused(
     client: httpx2.AsyncClient, db: Db, fields: dict[str, Any], field: str, message: str
 ) -> None:
     answer = await client.post("/api/reports", json={"name": "Odd", "list": "access-requests", **fields})
@@ -126,7 +126,7 @@ async def test_change_keeps_omitted_fields(client: httpx2.AsyncClient, db: Db) -
     assert (await client.patch(path, json={"ownerId": None})).json()["owner"] is None
 
 
-async def test_deleted_report_is_gone_and_its_runs_remain(client: httpx2.AsyncClient) -> None:
+async def test_deleted_report_is_not_found_but_its_runs_remain(client: httpx2.AsyncClient) -> None:
     report = await a_report(client)
     path = f"/api/reports/{report['id']}"
     run = (await client.post(f"{path}/run")).headers["x-export-id"]
@@ -163,7 +163,7 @@ async def test_running_and_saving_need_the_scope_of_the_list(client: httpx2.Asyn
     assert (await client.get(f"/api/reports/{report['id']}", headers=headers)).json()["name"] == "Who did what"
 
 
-async def test_a_revoked_token_runs_nothing(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_revoked_token_cannot_run_a_report(client: httpx2.AsyncClient, db: Db) -> None:
     report = await a_report(client)
     await execute(db, "UPDATE tokens SET revoked_at = now()")
 
@@ -201,7 +201,7 @@ def test_a_worker_knows_every_list_that_the_api_knows() -> None:
         ("holders", {"id": "nonsense"}, "filters.id", "Entitlement with id nonsense not found"),
     ],
 )
-async def test_a_report_that_could_never_run_is_not_saved(
+async def test_report_with_impossible_filters_is_not_saved(
     client: httpx2.AsyncClient, list: str, filters: dict[str, str], field: str, message: str
 ) -> None:
     answer = await client.post("/api/reports", json={"name": "Never", "list": list, "filters": filters})

@@ -57,7 +57,9 @@ async def test_reports_with_similar_names_write_different_files(
     assert named == [name for name in visible(folder) if name.endswith(".csv")]
 
 
-async def test_missed_times_count_as_one(service: httpx2.AsyncClient, scheduled: Config, folder: Path) -> None:
+async def test_several_missed_times_fire_only_once(
+    service: httpx2.AsyncClient, scheduled: Config, folder: Path
+) -> None:
     report = await daily(service, folder)
 
     for days in (0, 5, 5):
@@ -66,7 +68,7 @@ async def test_missed_times_count_as_one(service: httpx2.AsyncClient, scheduled:
     assert len(await runs_of(service, report)) == 1
 
 
-async def test_missing_location_fails_the_run_and_is_retried_at_the_next_time(
+async def test_run_fails_if_the_location_is_missing_and_the_next_one_succeeds(
     service: httpx2.AsyncClient, db: Db, scheduled: Config, folder: Path
 ) -> None:
     report = await daily(service, folder)
@@ -84,7 +86,7 @@ async def test_missing_location_fails_the_run_and_is_retried_at_the_next_time(
     assert len(visible(folder)) == 2
 
 
-async def test_a_full_location_leaves_no_partial_file(
+async def test_full_disk_leaves_no_partial_file(
     service: httpx2.AsyncClient, scheduled: Config, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     report = await daily(service, folder)
@@ -101,7 +103,7 @@ async def test_a_full_location_leaves_no_partial_file(
     assert os.listdir(folder) == []
 
 
-async def test_a_link_out_of_the_roots_is_not_written_to(
+async def test_link_that_leads_outside_the_roots_is_not_followed(
     service: httpx2.AsyncClient, scheduled: Config, folder: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     outside = tmp_path_factory.mktemp("outside")
@@ -139,7 +141,7 @@ async def test_the_schedule_stops_when_its_owner_leaves(
     assert [run["status"] for run in await runs_of(service, report)] == ["Finished", "Failed", "Finished"]
 
 
-async def test_a_schedule_without_owner_stops_with_the_token_that_saved_it(
+async def test_schedule_without_owner_stops_when_the_token_that_saved_it_is_revoked(
     service: httpx2.AsyncClient, db: Db, scheduled: Config, folder: Path
 ) -> None:
     clerk = await a_token(db, "clerk", scopes=["config:manage", "identities:read", "applications:read"])
@@ -227,7 +229,7 @@ async def test_an_owner_without_the_scope_of_the_list_gets_no_file(
     assert os.listdir(folder) == []
 
 
-async def test_missing_record_fails_the_run_and_is_named(
+async def test_run_fails_with_the_id_of_a_record_that_no_longer_exists(
     service: httpx2.AsyncClient, db: Db, scheduled: Config, folder: Path
 ) -> None:
     application = await an_application(db)
@@ -242,7 +244,9 @@ async def test_missing_record_fails_the_run_and_is_named(
     assert (failed["status"], failed["reason"]) == ("Failed", f"Application with id {gone} not found")
 
 
-async def test_two_workers_write_one_file(service: httpx2.AsyncClient, scheduled: Config, folder: Path) -> None:
+async def test_two_workers_write_the_file_of_a_run_once(
+    service: httpx2.AsyncClient, scheduled: Config, folder: Path
+) -> None:
     report = await daily(service, folder)
     await work(scheduled, START)
     clock.travel_to(DUE)
@@ -284,7 +288,7 @@ async def test_an_interrupted_run_is_retried_and_fails_after_three_attempts(
     assert (failed["status"], failed["reason"]) == ("Failed", "The worker stopped 3 times while it wrote the file")
 
 
-async def test_report_can_be_written_at_once(
+async def test_scheduled_report_can_be_written_immediately(
     service: httpx2.AsyncClient, db: Db, scheduled: Config, folder: Path
 ) -> None:
     report = await daily(service, folder)
@@ -300,7 +304,7 @@ async def test_report_can_be_written_at_once(
     assert (await service.post(f"/api/reports/{by_hand['id']}/write")).status_code == 409
 
 
-async def test_a_schedule_that_is_removed_or_deleted_ends(
+async def test_removed_schedule_or_deleted_report_writes_no_more_files(
     service: httpx2.AsyncClient, db: Db, scheduled: Config, folder: Path
 ) -> None:
     one, two = await daily(service, folder), await daily(service, folder, name="Other")

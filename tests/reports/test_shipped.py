@@ -1,4 +1,4 @@
-"""A migration adds the reports of conflicts to older databases."""
+"""Test the migration that adds the reports on conflicts to older databases."""
 
 from importlib.resources import files
 
@@ -8,7 +8,7 @@ from rolecall.core.ids import new_id
 _MIGRATION = files("rolecall") / "migrations" / "0039_pinned_exceptions.sql"
 
 
-async def test_reports_of_conflicts_are_shipped_once_and_deleted_ones_stay_deleted(db: Db) -> None:
+async def test_migration_adds_reports_on_conflicts_once_and_does_not_restore_deleted_ones(db: Db) -> None:
     statements = _MIGRATION.read_text().partition("ALTER TABLE reports DISABLE TRIGGER USER;")[2]
     insert = statements.partition("ALTER TABLE reports ENABLE")[0]
     await execute(
