@@ -1,4 +1,4 @@
-"""Accounts, groups and permissions as imports show them: who holds what, and which identity an account belongs to.
+"""Accounts, groups and permissions as imported: who holds what, and which identity an account belongs to.
 
-Their rows are intervals between imports, so that every query also works for the past.
+Each row is valid for an interval of imports, so that every query also works for the past.
 """

@@ -11,7 +11,7 @@ from rolecall.identities.queries import with_mentioned_identities
 
 
 async def pin_account(db: Db, id: UUID, raw: Json, facts: Facts) -> None:
-    """Pin an account to an identity, or to none; imports do not change a pin."""
+    """Pin an account to an identity, or pin it as never matched; imports do not change a pin."""
     body = check(PinBody, raw, await with_mentioned_identities(db, facts, raw))
     pin = Match.NEVER if body.never else Match.PINNED
     await matching.take_turn(db)

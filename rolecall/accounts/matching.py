@@ -11,8 +11,8 @@ import msgspec
 from rolecall.core import clock
 from rolecall.core.db import Db, execute, fetch_rows, fetch_value
 
-# The first rule that matches anyone decides; several matches are a dispute. A leaver's account still belongs to the
-# leaver, so only names, the weakest rule, require an active identity.
+# The first rule that matches an identity decides; if it matches several, the account is disputed. A leaver's account
+# still belongs to the leaver, so only the weakest rule, names, requires an active identity.
 _FITS = """
     told AS MATERIALIZED (
         SELECT a.number, lower(v.employee_id) AS employee_id, lower(v.email) AS email,
@@ -47,12 +47,12 @@ _MATCH = f"""{_FITS},
 
 
 async def take_turn(db: Db) -> None:
-    """Serialize matching by imports, identity changes and pins, so that none misses another's uncommitted change."""
+    """Lock out other matchings until the transaction ends, so that none misses another's uncommitted changes."""
     await execute(db, "SELECT lock_matching()")
 
 
 async def wait_for_turns(db: Db, now: datetime) -> datetime:
-    """Wait for matching that is under way; return a moment after it and before all that begins later."""
+    """Wait for a running matching to finish; return a time after it and before every later matching."""
     await execute(
         db,
         """SELECT pg_advisory_lock(turn.key), pg_advisory_unlock(turn.key)
@@ -64,7 +64,7 @@ async def wait_for_turns(db: Db, now: datetime) -> datetime:
 async def match_imported(db: Db, import_number: int, now: datetime) -> None:
     """Match the accounts that an import created or altered; call it last in the import's transaction."""
     await take_turn(db)
-    # Not before a review that was opened without these matches.
+    # Use a time after the lock: a review opened before it did not see these matches.
     now = max(now, clock.now())
     if not await fetch_value(db, "SELECT EXISTS (SELECT FROM identities)"):
         return
@@ -78,11 +78,11 @@ async def match_imported(db: Db, import_number: int, now: datetime) -> None:
 
 
 async def match_changed_identities(db: Db, now: datetime) -> int:
-    """Rematch the accounts that changed identities may affect; return how many got another identity.
+    """Match the accounts again that changed identities may affect; return how many matches changed.
 
     The triggers note_to_match_on_… (schema/accounts.sql) queue the changes.
     """
-    # This runs every second: if nothing changed, return before the lock and the scan of all accounts.
+    # This runs every second: if no identity changed, return without locking or scanning the accounts.
     if not await fetch_value(db, "SELECT EXISTS (SELECT FROM identities_to_match)"):
         return 0
     await take_turn(db)
@@ -116,7 +116,7 @@ async def match_one(db: Db, account_id: UUID, now: datetime) -> None:
 
 
 async def counts(db: Db, application_id: UUID) -> dict[str, int]:
-    """Count an application's accounts by how they were matched."""
+    """Return the number of an application's accounts for each kind of match."""
     rows = await fetch_rows(
         db,
         """SELECT a.match, count(*) FROM accounts a
@@ -128,21 +128,21 @@ async def counts(db: Db, application_id: UUID) -> dict[str, int]:
 
 
 class Fit(msgspec.Struct):
-    """A person who fits an account."""
+    """A person whom a disputed account may belong to."""
 
     id: UUID
     name: str
 
 
 class Dispute(msgspec.Struct):
-    """An account that several people fit equally well."""
+    """An account that the deciding rule matches to several people."""
 
     username: str
     people: list[Fit]
 
 
 async def disputes(db: Db, application_id: UUID, most: int) -> list[Dispute]:
-    """Return the first disputed accounts by username, with the people that the deciding rule found."""
+    """Return the first disputed accounts by username, each with the people whom the deciding rule matches."""
     rows = await fetch_rows(
         db,
         f"""WITH affected AS (

@@ -1,6 +1,6 @@
-"""Match statuses, levels of access and names of permissions.
+"""Define match statuses, levels of access and names of permissions.
 
-`valid` returns SQL for rows valid now or after an import.
+`valid` returns an SQL condition for rows that are valid now or after an import.
 """
 
 from collections.abc import Collection, Iterable
@@ -36,12 +36,12 @@ GROUP_HEADER = "Group"
 
 
 def group_header(nomenclature: str) -> str:
-    """Return the header of a privilege that is a group membership, like group_header() in schema/accounts.sql."""
+    """Return the header of a group membership, as group_header() in schema/accounts.sql does."""
     return nomenclature or GROUP_HEADER
 
 
 def valid(version: str, as_of: int | None) -> str:
-    """Return SQL for whether the interval row `version` is valid now, or was after the import numbered `as_of`."""
+    """Return an SQL condition: the row `version` is valid now or, if `as_of` is given, was valid after that import."""
     if as_of is None:
         return f"{version}.until_import IS NULL"
     held = f"({version}.until_import IS NULL OR {version}.until_import > {as_of:d})"
@@ -49,7 +49,7 @@ def valid(version: str, as_of: int | None) -> str:
 
 
 class PermissionName(NamedTuple):
-    """The name of a permission, or of a group membership: the nomenclature (or `Group`) and the group's name."""
+    """The name of a permission or a group membership; a membership has the nomenclature (or `Group`) as its header."""
 
     header: str
     section: str
@@ -64,7 +64,7 @@ class PermissionName(NamedTuple):
 
 
 def meant_among(known: Collection[PermissionName], asked: Iterable[PermissionName]) -> list[PermissionName]:
-    """Replace each name with the known name that matches it; keep it as written if none or several match."""
+    """Return the known name that matches each name, or the name as written if none or several match."""
     fits: dict[tuple[str, ...], list[PermissionName]] = {}
     for name in known:
         fits.setdefault(name.key(), []).append(name)

@@ -1,6 +1,6 @@
-"""Read the query parameter `asOf`: a day, which means its end, a time, or the number of an import.
+"""Parse the query parameter `asOf`: a date (the end of that day), a time, or the number of an import.
 
-A list for a moment before an application's first import says so: an empty list would suggest that there was no access.
+Lists report applications without data at that time: an empty list would suggest that there was no access.
 """
 
 import re
@@ -55,7 +55,7 @@ async def require_data(db: Db, application_id: UUID, as_of: datetime | None) -> 
 async def moment_after(db: Db, import_number: int) -> datetime:
     """Return when the last finished import up to this number ended.
 
-    A number that no import has yet is refused: `20260301` is more likely a date without dashes.
+    A number higher than that of any import is refused: `20260301` is more likely a date without dashes.
     """
     if import_number > (await fetch_value(db, "SELECT max(number) FROM application_imports") or 0):
         raise Invalid.on("asOf", f"No import has the number {import_number}; write a date as 2026-03-01")
@@ -71,7 +71,7 @@ async def moment_after(db: Db, import_number: int) -> datetime:
 
 
 async def with_missing(db: Db, found: Page[T], application_id: UUID | None, as_of: datetime | None) -> PastPage[T]:
-    """Add the applications without data at a past moment to a list; refuse the list of one such application."""
+    """Add the applications without data at that moment to a page; refuse a list of one application without data."""
     missing: list[WithoutData] = []
     if application_id is not None:
         await require_data(db, application_id, as_of)
@@ -83,7 +83,7 @@ async def with_missing(db: Db, found: Page[T], application_id: UUID | None, as_o
 
 
 async def _without_data(db: Db, as_of: datetime, application_id: UUID | None = None) -> list[WithoutData]:
-    """List the applications, or the one, whose first import finished after this moment; times are rounded up."""
+    """List the applications (or only the given one) whose first import finished after this moment, with its time."""
     return await fetch_all(
         db,
         WithoutData,

@@ -1,8 +1,8 @@
 """Look up permissions and groups by the names that people write, in the catalogue of an application.
 
-Case, white space and Unicode form are ignored where only one entry matches. A name that the catalogue lacks gets a
-complaint with the nearest names; an application without a catalogue of that kind accepts any name that does not look
-like one of the other kind.
+If only one entry matches, case, white space and Unicode form are ignored. An unknown name gets a complaint that
+suggests the most similar names. An application that has imported no permissions (or no groups) accepts any name of a
+permission (or group) that does not look like a known name of the other kind.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ _MOST_NEAREST, _LEAST_LIKENESS = 3, 0.6
 
 
 class Lookup(msgspec.Struct, frozen=True):
-    """A name as the application spells it; if the catalogue lacks it, as written and with a `complaint`."""
+    """A name as the application spells it; an unknown name is kept as written and may have a `complaint`."""
 
     name: PermissionName
     complaint: str | None = None
@@ -52,7 +52,7 @@ class Catalogue:
 
     @cached_property
     def _by_look(self) -> dict[str, list[PermissionName]]:
-        """Return entries by what their names look like: a name of the other kind must not pass for one of them."""
+        """Return entries grouped by look-alike form, to detect a permission written like a group, or vice versa."""
         return _grouped((look, name) for name in self.every for look in skeletons(name.permission))
 
     @cached_property
@@ -86,7 +86,7 @@ class Catalogue:
         return Lookup(written, self._complain("Group", name, fits or self.groups) if self.groups else None)
 
     def _with_parts_left_out(self, name: PermissionName) -> list[PermissionName]:
-        """Find entries that match when header or section is left out; `Group` matches the header of any group."""
+        """Return the entries that match a name without header or section; `Group` matches the header of any group."""
         header, section, permission = name.key()
         if not permission:
             return []
@@ -132,7 +132,7 @@ def _pairs(words: str) -> set[str]:
 
 
 async def look_up_permissions(db: Db, asked: Sequence[tuple[UUID, PermissionName]]) -> list[Lookup]:
-    """Look up permissions and memberships, each in an application, in the order asked."""
+    """Look up permissions and memberships, each in its application; return the results in the given order."""
     rows = await fetch_rows(
         db,
         """SELECT asked.n, min(fits.header), min(fits.section), min(fits.permission)
@@ -171,7 +171,7 @@ async def look_up_permissions(db: Db, asked: Sequence[tuple[UUID, PermissionName
 
 
 async def look_up_groups(db: Db, asked: Sequence[tuple[UUID, str]]) -> list[Lookup]:
-    """Look up groups by name alone, each in an application, in the order asked."""
+    """Look up groups by name only, each in its application; return the results in the given order."""
     rows = await fetch_rows(
         db,
         """SELECT asked.n, min(group_header(v.nomenclature)), '', min(g.name)
@@ -200,7 +200,7 @@ _GROUPS = """
 
 
 async def _catalogues(db: Db, application_ids: set[UUID], parts: str) -> dict[UUID, Catalogue]:
-    """Load the current names of these applications with two statements; `parts` selects permissions, groups or both."""
+    """Load the current catalogue of each application with two statements; `parts` selects what: permissions, groups."""
     if not application_ids:
         return {}
     ids = list(application_ids)

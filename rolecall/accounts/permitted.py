@@ -9,7 +9,7 @@ from rolecall.identities.authority import PersonRelation
 
 
 async def relations_to(db: Db, caller_id: UUID, account_id: UUID) -> frozenset[PersonRelation]:
-    """Read the relations of a person to the account's identity and to its application."""
+    """Return the relations of a person to the account's identity and application."""
     rows = await fetch_rows(db, "SELECT application_id, identity_id FROM accounts WHERE id = %(id)s", id=account_id)
     if not rows:
         return frozenset()

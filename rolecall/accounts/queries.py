@@ -1,6 +1,6 @@
 """Read accounts, groups, permissions and who holds them, now or as of an import.
 
-Every row is an interval between imports, so that each query also works for the past (`as_of`).
+Each row is valid for an interval of imports, so that every query also works for the past (`as_of`).
 """
 
 from collections.abc import Sequence
@@ -42,7 +42,7 @@ def _group_item(row: Sequence[Any]) -> GroupItem:
 
 
 _THEN = "v.from_import <= %(as_of)s AND (v.until_import IS NULL OR v.until_import > %(as_of)s)"
-# The state of an application after one of its imports never changes.
+# After an import, an application's accounts stay the same until the next one, so the pages can be stored.
 ACCOUNTS = FrozenListing(
     columns=_ACCOUNT_ITEM.format(match="a"),
     rows=f"""FROM accounts a JOIN account_versions v ON v.account_number = a.number AND {_THEN}
@@ -50,7 +50,7 @@ ACCOUNTS = FrozenListing(
     key={"a.username": "text"},
     make=_account_item,
 )
-# Matches change between imports, so the number of matchings is part of the version.
+# Matches also change between imports, so the count of matchings is part of the version.
 ACCOUNTS_BY_MATCH = replace(
     ACCOUNTS,
     rows=f"{ACCOUNTS.rows} AND a.match = %(match)s",
@@ -81,7 +81,7 @@ PERMISSIONS = FrozenListing(
 
 
 async def last_import(db: Db, application_id: UUID, as_of: datetime | None = None) -> int:
-    """Return the number of the last import now, or at a past moment; 0 before the first."""
+    """Return the number of the last import, now or at a past moment; 0 if there was none."""
     number: int | None = await fetch_value(
         db,
         """SELECT number FROM application_imports
@@ -107,7 +107,7 @@ async def accounts_of(
 
 
 async def _matched_at(db: Db, application_id: UUID, page: int, moment: datetime, match: Match) -> Page[AccountItem]:
-    """List accounts by how they were matched at a past moment, which imports do not determine."""
+    """List the accounts with this match at a past moment; matches also change between imports."""
     rows = f"{_PAST_ACCOUNTS.rows} AND m.match = %(match)s"
     return await fetch_page(
         db,
@@ -122,7 +122,7 @@ async def _matched_at(db: Db, application_id: UUID, page: int, moment: datetime,
     )
 
 
-# Accounts whose username begins with the words, ignoring case: the skeleton has an index, and maps more letters.
+# A username prefix, ignoring case. The skeleton is indexed, but equates more letters, so the prefix is checked too.
 BEGINS = f"""username_skeleton(username) >= username_skeleton(%(beginning)s)
     AND username_skeleton(username) < username_skeleton(%(beginning)s) || {LAST_KEY}
     AND starts_with(username_key(username), username_key(%(beginning)s))"""
@@ -131,7 +131,7 @@ BEGINS = f"""username_skeleton(username) >= username_skeleton(%(beginning)s)
 async def accounts_named(
     db: Db, application_id: UUID, page: int, beginning: str, match: Match | None = None
 ) -> Page[AccountItem]:
-    """Find accounts by username prefix, ignoring case."""
+    """List the accounts whose username has a prefix, ignoring case."""
     rows = f"""FROM (SELECT * FROM accounts WHERE application_id = %(application)s AND {BEGINS} OFFSET 0) AS a
                CROSS JOIN LATERAL (
                    SELECT * FROM account_versions v WHERE v.account_number = a.number AND {_THEN} LIMIT 1
@@ -210,7 +210,7 @@ async def of_identities(db: Db, identity_ids: Sequence[UUID]) -> list[tuple[UUID
 async def of_identity_at(db: Db, identity_id: UUID, moment: datetime) -> list[tuple[Account, int]]:
     """Return the identity's accounts at a past moment, each with its application's last import up to then.
 
-    `match_then` (schema/accounts.sql) decides whose an account was.
+    `match_then` (schema/accounts.sql) defines which identity an account belonged to.
     """
     rows = await fetch_rows(
         db,
@@ -258,7 +258,7 @@ async def account_at(db: Db, id: UUID, moment: datetime | None) -> tuple[Account
 
 
 async def memberships(db: Db, account_ids: Sequence[UUID], as_of: AsOf = None) -> list[Membership]:
-    """List the groups that accounts are in, directly and through nested groups, and rate each group once."""
+    """List the groups that accounts are in, directly and through nested groups, with their risk ratings."""
     return await fetch_all(
         db,
         Membership,
@@ -278,7 +278,7 @@ async def memberships(db: Db, account_ids: Sequence[UUID], as_of: AsOf = None) -
 
 
 def _walked(as_of: AsOf) -> str:
-    """Return SQL for `walked`, the groups that accounts are in; one walk follows the nesting upwards for all."""
+    """Return a WITH part `walked`: the groups that accounts are in, directly and through nesting, for all at once."""
     return f"""joined AS MATERIALIZED (
             SELECT a.id, a.number, m.group_number, m.from_import FROM accounts a
             JOIN memberships m ON m.account_number = a.number AND {valid("m", as_of)} WHERE a.id = ANY(%(ids)s)
@@ -291,7 +291,7 @@ def _walked(as_of: AsOf) -> str:
 
 
 async def permissions_held(db: Db, account_ids: Sequence[UUID], as_of: AsOf = None) -> list[HeldPermission]:
-    """List what accounts hold, directly and through their groups and the groups above those."""
+    """List the permissions that accounts hold, directly or through their groups and the groups above."""
     return await _permissions(
         db,
         f"{_walked(as_of)}, ",
@@ -304,7 +304,7 @@ async def permissions_held(db: Db, account_ids: Sequence[UUID], as_of: AsOf = No
 
 
 async def permissions_of_groups(db: Db, group_ids: Sequence[UUID], as_of: AsOf = None) -> list[HeldPermission]:
-    """List what groups give, directly and through the groups above them."""
+    """List the permissions that groups give, directly or through the groups above them."""
     return await _permissions(
         db,
         "",
@@ -321,12 +321,12 @@ async def permissions_of_groups(db: Db, group_ids: Sequence[UUID], as_of: AsOf =
 async def _permissions(db: Db, given: str, holders: str, ids: Sequence[UUID], as_of: AsOf) -> list[HeldPermission]:
     """List the assignments of holders. `holders` selects holder, id, number, path and since; `given` is a WITH clause.
 
-    `number` is the account or group that has the assignment, `path` the groups between it and the holder.
+    `number` is the account or group with the assignment; `path` lists the groups between it and the holder.
     """
     return await fetch_all(
         db,
         HeldPermission,
-        # Materialized, so that the groups of a path are named once and not for each permission.
+        # Materialize the holders, so that group names are read once for each path, not for each permission.
         f"""WITH {given}holders AS MATERIALIZED (
                 SELECT h.*, group_names(h.path) AS names FROM ({holders}) AS h (holder, id, number, path, since)
             )

@@ -1,7 +1,7 @@
-"""Accounts across applications, in the order of applications and usernames.
+"""List accounts across applications, sorted by application and username.
 
-The list concatenates the lists of all applications. Without a filter, or filtered by application, match or activity,
-each of them is a frozen list, so every page costs the same. With other filters, the matching rows are counted.
+The list concatenates one list per application. Without filters, or with filters by application, match or activity,
+these are stored (frozen) lists, so every page costs the same. With other filters, the matching rows are counted.
 """
 
 from collections.abc import Sequence
@@ -72,21 +72,21 @@ _UTC = ZoneInfo("UTC")
 
 
 def _aged(item: RosterItem, moment: datetime) -> RosterItem:
-    """Set the age at this moment."""
+    """Set `age_days` as of this moment, and return the item."""
     since: datetime | None = None
     if item.identity and item.identity.status != IdentityStatus.ACTIVE:
         since = item.identity.inactivated_date
     elif item.match in (Match.UNMATCHED, Match.DISPUTED):
         since = item.matched_on
     elif item.last_login:
-        # Imports keep the text of a date that they cannot read.
+        # An import keeps a date that it cannot parse as text.
         with suppress(ValueError, OverflowError):
             since = clock.parse(item.last_login, _UTC)
     item.age_days = max((moment - since).days, 0) if since else None
     return item
 
 
-# Matches and names of identities change between imports, so the number of matchings is part of the list's name.
+# Matches also change between imports, so the count of matchings is part of the version.
 _OF_ONE = FrozenListing(
     columns=_COLUMNS.format(match="x"),
     rows="""FROM accounts x JOIN applications a ON a.id = x.application_id
@@ -106,7 +106,7 @@ async def list_accounts(
 ) -> PastPage[RosterItem]:
     """List accounts by application and username.
 
-    Accounts of archived applications are listed for a past moment, or if asked for by application.
+    Accounts of archived applications are listed only for a past moment or with a filter by application.
     """
     if as_of is None and filters.are_versioned():
         found = await _one_after_the_other(db, page, filters)
@@ -147,8 +147,8 @@ async def _one_after_the_other(db: Db, page: int, filters: RosterFilters) -> Pag
     return Page(items, total, page, PAGE_SIZE, -(-total // PAGE_SIZE))
 
 
-# The last import of each application at that time, the accounts with privileged entitlements after it, and the
-# applications that report logins.
+# `last` is the last import of each application at the time, `privileged` the accounts that held privileged
+# entitlements after it, and `with_logins` the applications that report logins.
 _GIVEN = """WITH last AS MATERIALIZED (
         SELECT r.application_id, max(r.number)::int AS number FROM application_imports r
         WHERE r.status = 'Finished' AND r.build_end <= %(moment)s GROUP BY 1
@@ -210,7 +210,7 @@ _FIRST_DAY = datetime.fromisoformat("1900-01-01T00:00:00+00:00")
 
 
 async def get(db: Db, id: UUID, now: datetime) -> AccountDetail:
-    """Get one account as it is now, or as it last was."""
+    """Get one account as the last import that contains it shows it."""
     seen = "SELECT r.build_end FROM application_imports r WHERE r.application_id = a.id AND r.status = 'Finished'"
     rows = await fetch_rows(
         db,

@@ -25,7 +25,7 @@ _LARGEST_NUMBER = 2**31 - 1
 
 
 def _as_of(text: str) -> str:
-    """Check the form only; `moment_of`, which knows the time zone, parses it."""
+    """Check only the format; `moment_of` parses the text, because it knows the time zone."""
     if text.isascii() and text.isdecimal():
         if int(text[:11]) > _LARGEST_NUMBER:
             raise ValueError(_AS_OF_RULE)
@@ -122,9 +122,9 @@ _ROSTER: dict[str, tuple[str, Reader]] = {
 async def list_all_accounts(db: Db, query: dict[str, Any], config: Config, now: datetime) -> PastPage[RosterItem]:
     """List accounts across applications by application and username, now or as of a time or an import.
 
-    `leaver` finds accounts whose identity is no longer active, `dormantDays` those whose last login is older,
-    `privileged` those that hold a privileged entitlement, `neverUsed` those without a login in an application that
-    reports logins.
+    `leaver` finds accounts whose identity is no longer active; `dormantDays`, accounts whose last login is longer ago;
+    `privileged`, accounts that hold a privileged entitlement; `neverUsed`, accounts without a login in an application
+    that reports logins.
     """
     as_of = await moment_of(db, query.get("asOf"), config, now)
     given = {field: query.get(name) for name, (field, _) in _ROSTER.items()}
@@ -133,7 +133,7 @@ async def list_all_accounts(db: Db, query: dict[str, Any], config: Config, now: 
 
 @operation("GET", "/{id:str}", scope=Scope.APPLICATIONS_READ)
 async def get_account(db: Db, id: str, now: datetime) -> AccountDetail:
-    """Get one account as it is now, or as it last was."""
+    """Get one account as the last import that contains it shows it."""
     return await roster.get(db, known_guid("Account", id), now)
 
 

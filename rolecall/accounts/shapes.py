@@ -25,7 +25,7 @@ class AccountItem(msgspec.Struct, rename="camel"):
     identity_id: UUID | None
     match: Match
     metadata: list[Pair]
-    # Since when the account has been disputed or unmatched.
+    # When the current match, or the lack of one, began.
     matched_on: datetime
 
 
@@ -39,10 +39,10 @@ class AccountIdentity(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class RosterItem(msgspec.Struct, rename="camel"):
-    """An account in the list across all applications; `matchedOn` is when the current match began.
+    """An account in the list of accounts across all applications; `matchedOn` is when the current match began.
 
     `ageDays` counts the days since the person left, or since the account became unmatched or disputed, or else since
-    its last login. It is null if there is none of these.
+    its last login. It is null if none of these is known.
     """
 
     id: UUID
@@ -60,7 +60,7 @@ class RosterItem(msgspec.Struct, rename="camel"):
 
 
 class AccountDetail(RosterItem, rename="camel"):
-    """An account as it is now or last was; `isPresent` says whether the last import shows it."""
+    """An account as the last import that contains it shows it; `isPresent` says whether that is the latest import."""
 
     employee_id: str
     metadata: list[Pair]
@@ -70,7 +70,7 @@ class AccountDetail(RosterItem, rename="camel"):
 
 
 class Account(msgspec.Struct):
-    """An account of an identity, in any application."""
+    """An account of an identity in one of the applications."""
 
     id: UUID
     application_id: UUID
@@ -100,7 +100,7 @@ class PermissionItem(msgspec.Struct, rename="camel"):
 
 
 class Membership(msgspec.Struct):
-    """A group that an account is in; `path` names the groups on the way to it, empty when direct."""
+    """A group that an account is in; `path` names the groups between them and is empty for direct membership."""
 
     account_id: UUID
     group: str
@@ -112,7 +112,7 @@ class Membership(msgspec.Struct):
 
 
 class HeldPermission(msgspec.Struct):
-    """A permission that an account or a group holds; `path` names the groups it comes through, empty when direct."""
+    """A permission that an account or group holds; `path` names the groups that give it, if any."""
 
     holder_id: UUID
     header: str
@@ -132,7 +132,7 @@ class HeldPermission(msgspec.Struct):
 
 
 class PinBody(Body):
-    """Either `identityId`, to match this identity always, or `never`, to match none."""
+    """Either `identityId`, to match the account to this identity, or `never`, to match it to none."""
 
     identity_id: Maybe[IdentityId | None] = None
     never: bool = False
@@ -145,7 +145,7 @@ class PinBody(Body):
 
 
 class PermissionNameBody(Body):
-    """A permission by header, section and name; one of section and name is required."""
+    """A permission, named by header, section and name; section or name is required."""
 
     header: Text256 = ""
     section: Text256 = ""

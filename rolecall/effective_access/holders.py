@@ -1,7 +1,7 @@
 """List who holds an entitlement, now or at a past moment, and who ever held it.
 
-The holdings on each page are computed once per import (`core/computed_lists.py`); a page then reads only its own
-accounts.
+The keys and the order of all holdings are computed once per import (`core/computed_lists.py`); a page then reads only
+its own accounts.
 """
 
 from collections import defaultdict
@@ -23,19 +23,19 @@ from rolecall.effective_access.shapes import HolderAccount, HolderIdentity, Hold
 from rolecall.entitlements.shapes import EntitlementItem
 from rolecall.identities.model import IdentityStatus
 
-# A key names one holding among those of its entitlement; in the history, of one person.
+# The key of a holding is unique within its entitlement. In the history, it also identifies the period of a person.
 _KEY = """concat_ws(' ', h.account, array_to_string(h.path, '>'), h.access, lower(h.during),
                     extract(epoch FROM lower(m.during)))"""
 
 
 class _View(msgspec.Struct, frozen=True):
-    """A list of holdings; `order` sorts direct holdings of an account first, then by the groups on the way."""
+    """How to query a list of holdings; `order` sorts an account's direct holdings first, then by path."""
 
     name: str
     during: str
     as_of: str
     order: str
-    # The time `m` that the account belonged to a person.
+    # SQL for the periods `m` in which the account belonged to a person.
     matches: str
 
     @property
@@ -63,7 +63,7 @@ _HISTORY = _View(
     during="unnest(range_agg(h.during))",
     as_of="NULL",
     order="lower(h.during) DESC, a.username, h.path, h.access, lower(m.during) DESC NULLS LAST",
-    # Only accounts with earlier matches can have changed hands.
+    # Only accounts with earlier matches can have belonged to another person.
     matches="""(SELECT m.identity_id, m.during FROM matches_of(a) AS m, application_imports b
                 WHERE EXISTS (SELECT FROM past_matches p WHERE p.account_number = a.number AND a.pin IS NULL)
                 AND b.number = lower(h.during) AND m.during && tstzrange(b.build_end, r.build_end)
@@ -73,7 +73,7 @@ _ENDED = """LEFT JOIN application_imports r ON r.number = upper(h.during) AND r.
 
 
 class _Row(msgspec.Struct):
-    """A holding from the database."""
+    """A holding as read from the database."""
 
     key: str
     application_id: UUID
@@ -99,7 +99,7 @@ class _Row(msgspec.Struct):
 
     @property
     def given(self) -> Given:
-        """Return the key by which requests and models grant it: the group that the account is in, or itself."""
+        """Return the key in requests and models: of the group that the account is in, or of the permission itself."""
         if self.path or self.is_group:
             return self.application_id, True, "", "", self.path[0] if self.path else self.name
         return self.application_id, False, self.header, self.section, self.name
@@ -159,7 +159,7 @@ async def _last_import(db: Db, entitlement: EntitlementItem, as_of: datetime | N
 
 
 async def _state(db: Db, view: _View, entitlement: EntitlementItem, as_of: datetime | None) -> str:
-    """Return what a stored list depends on besides imports: former names, which share one history, and matches."""
+    """Return a text that changes when a stored list is outdated by a new former name or match."""
     rows = await fetch_rows(db, "SELECT id FROM former_selves(%(id)s)", id=entitlement.id)
     joined = f"joined {' '.join(sorted(str(id) for (id,) in rows))}"
     if view is _HOLDERS:
@@ -176,7 +176,7 @@ async def _state(db: Db, view: _View, entitlement: EntitlementItem, as_of: datet
 
 
 def _select(view: _View, holdings: str) -> str:
-    """Select the columns of a `_Row`, without a condition."""
+    """Return SQL that selects the columns of a `_Row`, without a WHERE clause."""
     return f"""SELECT {_KEY} AS key, e.application_id, e.kind = 'Group' AS is_group, e.header, e.section, e.name,
                a.id AS account_id, a.username, coalesce(v.is_active, false) AS is_active,
                coalesce(v.is_locked, false) AS is_locked, i.id AS identity_id,
@@ -187,20 +187,20 @@ def _select(view: _View, holdings: str) -> str:
         LEFT JOIN LATERAL (SELECT * FROM account_versions v WHERE v.account_number = a.number
                            AND v.from_import <= %(as_of)s ORDER BY v.from_import DESC LIMIT 1) AS v ON true
         {_ENDED} LEFT JOIN LATERAL {view.matches} AS m ON true
-        -- Whose it was until it ended.
+        -- The identity that the account belonged to until the holding ended.
         LEFT JOIN identities i ON i.id = CASE WHEN m.during IS NOT NULL THEN m.identity_id
             ELSE identity_then(a, coalesce(r.build_end - interval '1 us', %(moment)s)) END"""
 
 
 def _seen_at(row: _Row, number: int, as_of: datetime | None) -> _Row:
-    """Clear ends that came later: at that time it was still held by this person."""
+    """Return the row without ends that came after the import or moment: the person still held the access then."""
     is_past = (row.matched_until or FOREVER) <= (as_of or FOREVER)
     until = None if (row.until or 0) > number else row.until
     return msgspec.structs.replace(row, until=until, matched_until=row.matched_until if is_past else None)
 
 
 async def _shown(number: int, as_of: datetime | None, db: Db, rows: Sequence[_Row]) -> list[Holding]:
-    """Explain holdings as of the import `number`; explain ended ones by all reasons that applied while they lasted."""
+    """Return holdings with their reasons as of the import `number`; an ended holding has all reasons it ever had."""
     rows = [_seen_at(row, number, as_of) for row in rows]
     imports = await imports_by_number(db, {n for row in rows for n in (row.since, row.until) if n is not None})
 

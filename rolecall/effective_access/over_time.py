@@ -14,12 +14,12 @@ from rolecall.core.computed_lists import fetch_computed
 from rolecall.core.db import Db, fetch_rows, fetch_value
 from rolecall.entitlements.shapes import EntitlementItem
 
-# How many accounts a step names among those that gained the entitlement, or lost it.
+# How many of the accounts that gained or lost the entitlement a step names.
 _NAMED = 2
 
 
 class HolderStep(msgspec.Struct, frozen=True):
-    """The import that changed the number of accounts; `gained` and `lost` name some of the accounts."""
+    """An import that changed which accounts hold the entitlement; `gained` and `lost` name some of them."""
 
     number: int
     moment: datetime
@@ -37,7 +37,7 @@ class _StoredStep(msgspec.Struct, array_like=True):
     lost: list[int]
 
 
-# An account that holds it in several ways counts once. All steps are one key, because a chart shows all of them.
+# Count an account once, even if it holds the entitlement on several paths. Store all steps together, for one chart.
 _STEPS = f"""
     WITH spans AS (
         SELECT h.account, unnest(range_agg(h.during)) AS during FROM holdings_of(%(id)s, NULL) AS h GROUP BY h.account
@@ -58,7 +58,7 @@ _STEPS = f"""
 
 
 async def holders_over_time(db: Db, entitlement: EntitlementItem, now: datetime) -> list[HolderStep]:
-    """Return the steps from the first import that showed a holder, under all names that the entitlement had."""
+    """Return all imports that changed the holders of an entitlement, including holders under its former names."""
     number = await last_import(db, entitlement.application.id)
     selves = await fetch_rows(db, "SELECT id FROM former_selves(%(id)s) ORDER BY 1", id=entitlement.id)
     name = f"steps of {' '.join(str(id) for (id,) in selves)} up to {number}"
@@ -86,7 +86,7 @@ async def holders_over_time(db: Db, entitlement: EntitlementItem, now: datetime)
 
 
 async def _names(db: Db, accounts: set[int]) -> dict[int, str]:
-    """Name accounts by the person they match, or else by username."""
+    """Return a name for each account: the person that it matches, or else the username."""
     rows = await fetch_rows(
         db,
         """SELECT a.number, coalesce(i.first_name || ' ' || i.last_name, a.username) FROM accounts a
@@ -97,7 +97,7 @@ async def _names(db: Db, accounts: set[int]) -> dict[int, str]:
 
 
 async def first_data(db: Db, application_id: UUID) -> datetime | None:
-    """Return when the first import of the application finished; nothing is known of an earlier time."""
+    """Return when the first import of the application finished; there is no data about earlier times."""
     moment: datetime | None = await fetch_value(
         db,
         """SELECT build_end FROM application_imports WHERE application_id = %(id)s AND status = 'Finished'

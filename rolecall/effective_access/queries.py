@@ -1,7 +1,7 @@
 """Compute an identity's access and the reasons for it, now or at a past moment.
 
-Access comes from the intervals of imports. Reasons are intervals too: a request counts from its resolution until
-another removes the access, a model while it matches the identity.
+Access is read from imports. A request is a reason from its resolution until another request removes the access; an
+access model is a reason while it matches the identity.
 """
 
 from collections import Counter, defaultdict
@@ -32,17 +32,17 @@ from rolecall.effective_access.shapes import (
 from rolecall.settings.policy import Level
 from rolecall.work_items.shapes import PersonReference
 
-# Represents now in comparisons: later than every stored time.
+# Stands for now in comparisons, because it is later than every stored time.
 FOREVER = datetime(9999, 12, 31, tzinfo=UTC)
-# The key by which requests and models grant access: application, whether it is a group, header, section, permission. A
-# group is named without a header, because its nomenclature may change.
+# The key of granted access in requests and models: application, whether it is a group, header, section, permission. A
+# group has no header, because its nomenclature may change.
 Given = tuple[UUID, bool, str, str, str]
-# The first and the last moment of the time that reasons are wanted for.
+# The first and the last moment of a period.
 Span = tuple[datetime, datetime]
 
 
 class _HeldEntry(msgspec.Struct, frozen=True):
-    """Access that an account holds, with the key by which requests and models grant it."""
+    """Access that an account holds; `given` is its key in requests and models."""
 
     given: Given
     header: str
@@ -56,14 +56,14 @@ class _HeldEntry(msgspec.Struct, frozen=True):
 
 
 class _FulfilledRequest(msgspec.Struct, frozen=True):
-    """A request that granted access; `account` is the username, if it named one."""
+    """A request that granted access; `account` is the username if the request names an account."""
 
     account: str | None
     reason: RequestReason
 
 
 async def access_of(db: Db, identity_id: UUID, as_of: datetime | None) -> EffectiveAccess:
-    """Return the access of the identity's accounts with the reasons, both as of the moment if one is given."""
+    """Return the access of the identity's accounts with the reasons for it, now or as of a past moment."""
     accounts = await _accounts(db, identity_id, as_of)
     access = await _entries(db, accounts, identity_id, as_of)
     by_application = defaultdict[UUID, list[AccountAccess]](list)
@@ -80,14 +80,14 @@ async def access_of(db: Db, identity_id: UUID, as_of: datetime | None) -> Effect
 
 
 class AccessCounts(msgspec.Struct, frozen=True):
-    """The number of entries that an identity holds, and of those that no request or model explains."""
+    """How many access entries an identity has, and how many of them no request or model explains."""
 
     held: int
     unexplained: int
 
 
 async def access_counts(db: Db, identity_ids: Sequence[UUID]) -> dict[UUID, AccessCounts]:
-    """Count the access of many identities with as many queries as for one."""
+    """Count the access entries of each identity; the number of queries does not depend on how many there are."""
     accounts = await accounts_queries.of_identities(db, identity_ids)
     whose = {account.id: (identity_id, account.username) for identity_id, account in accounts}
     reasons = await reasons_of(db, identity_ids, None)
@@ -100,7 +100,7 @@ async def access_counts(db: Db, identity_ids: Sequence[UUID]) -> dict[UUID, Acce
 
 
 async def access_of_account(db: Db, id: UUID, as_of: datetime | None) -> AccessOfAccount:
-    """Return what one account holds, matched or not, now or at a past moment."""
+    """Return the access of one account, even without an identity, now or at a past moment."""
     account, number, identity_id = await accounts_queries.account_at(db, id, as_of)
     first = await _first_imports(db, [account.application_id], None)
     since = first.get(account.application_id)
@@ -113,9 +113,9 @@ async def access_of_account(db: Db, id: UUID, as_of: datetime | None) -> AccessO
 async def _entries(
     db: Db, accounts: Sequence[tuple[Account, int | None]], identity_id: UUID | None, as_of: datetime | None
 ) -> dict[UUID, list[AccessEntry]]:
-    """Return what these accounts of one identity hold, by the id of the account."""
+    """Return the access entries of each of these accounts, which belong to one identity, by account id."""
     held: dict[UUID, list[_HeldEntry]] = defaultdict(list)
-    # Query accounts with the same last import together: those of one application, or all of them for the present.
+    # Query accounts with the same last import together: those of one application or, for now, all of them.
     for number, alike in groupby(accounts, key=lambda entry: entry[1]):
         for account_id, entry in await _holdings(db, [account for account, _ in alike], number):
             held[account_id].append(entry)
@@ -140,14 +140,14 @@ async def _entries(
 
 
 async def _accounts(db: Db, identity_id: UUID, as_of: datetime | None) -> list[tuple[Account, int | None]]:
-    """Return accounts by application, each with its application's last import at that time, or None for now."""
+    """Return accounts sorted by application, each with its application's last import at that time, or None for now."""
     if as_of is None:
         return [(account, None) for account in await accounts_queries.of_identity(db, identity_id)]
     return [(account, number) for account, number in await accounts_queries.of_identity_at(db, identity_id, as_of)]
 
 
 async def _holdings(db: Db, accounts: Sequence[Account], number: int | None) -> Iterator[tuple[UUID, _HeldEntry]]:
-    """Yield memberships first, then permissions, each by name within an account."""
+    """Yield memberships, then permissions, each with its account id; both are sorted by name within an account."""
     application = {account.id: account.application_id for account in accounts}
     memberships = await accounts_queries.memberships(db, list(application), number)
     permissions = await accounts_queries.permissions_held(db, list(application), number)
@@ -155,7 +155,7 @@ async def _holdings(db: Db, accounts: Sequence[Account], number: int | None) -> 
 
     def a_membership(member: Membership) -> _HeldEntry:
         header, group = group_header(member.nomenclature), member.group
-        # Access through nested groups was granted with the group that the account is a direct member of.
+        # What granted nested access is the group that the account is in directly.
         source = direct.get((member.account_id, member.path[0]), member) if member.path else member
         given = (application[member.account_id], True, "", "", source.group)
         risk = Level(member.risk_rating)
@@ -184,7 +184,7 @@ async def imports_by_number(db: Db, numbers: Iterable[int]) -> dict[int, ImportR
 
 
 async def _first_imports(db: Db, application_ids: Sequence[UUID], as_of: datetime | None) -> dict[UUID, datetime]:
-    """Return when the first import of each application finished, including applications without data at that time."""
+    """Return when the first import of each given application finished, and of each one without data at that time."""
     rows = await fetch_rows(
         db,
         """SELECT a.id, first.build_end FROM applications a
@@ -200,10 +200,10 @@ async def _first_imports(db: Db, application_ids: Sequence[UUID], as_of: datetim
     return dict(rows)
 
 
-# A request is fulfilled from its resolution on, unless it was reopened or canceled later. Its access counts until a
-# later request removes it, from the same account if both name accounts. It grants what it named under all names that
-# this has had since, and a group under any nomenclature. `people` is a condition on `r`; found are the requests whose
-# access counted at some time from `begin` to `as_of`.
+# The requests that explained access at some time from `begin` to `as_of`. A request does so from its resolution until
+# it is reopened or canceled, or until a later request removes the access (from the same account, if both name one). It
+# explains the access under all later names of the entitlement, and a group under any nomenclature. `people` is a
+# condition on `r`.
 GRANTING_REQUESTS = """
     WITH fulfilled AS MATERIALIZED (
         SELECT r.identity_id, r.id, r.number, r.application_id, r.action, r.list_key, f.since,
@@ -254,8 +254,8 @@ GRANTING_REQUESTS = """
     ORDER BY g.list_key"""
 
 
-# The models that matched people at some time from `begin` to `as_of`, with the names and the grants of the versions of
-# that time, under all names that these have had since. The grants of a model are read once, not once for each person.
+# The models that matched people at some time from `begin` to `as_of`, with the names and grants of the versions of that
+# time. Grants apply under all later names of the entitlement. They are read once per model, not once per person.
 GRANTING_MODELS = """
     WITH matched AS MATERIALIZED (
         SELECT identity_id, model_id FROM access_model_members WHERE {people} AND since <= %(as_of)s
@@ -291,13 +291,13 @@ GRANTING_MODELS = """
 
 
 class Reasons(msgspec.Struct, frozen=True):
-    """The reasons why identities have access: requests and models, by identity and by what they give."""
+    """The requests and models that explain access, keyed by identity and by the key of the access."""
 
     requests: dict[tuple[UUID, Given], list[_FulfilledRequest]]
     models: dict[tuple[UUID, Given], list[ModelReason]]
 
     def why(self, identity_id: UUID | None, given: Given, username: str, application_import: ImportReason) -> Why:
-        """Return the reasons for one entitlement of an account; without an identity only the import is known."""
+        """Return the reasons for one entitlement of an account; without an identity, the only reason is the import."""
         if identity_id is None:
             return Why(application_import, [], [])
         requests, models = self._of(identity_id, given, username)
@@ -314,7 +314,7 @@ class Reasons(msgspec.Struct, frozen=True):
 
 
 async def reasons_of(db: Db, identity_ids: Sequence[UUID], as_of: datetime | None) -> Reasons:
-    """Find the reasons that were valid for these identities then, with two queries for any number of them."""
+    """Return the reasons for the access of these identities at that time, with two queries in total."""
     requests = GRANTING_REQUESTS.format(people="r.identity_id = ANY(%(identities)s)")
     models = GRANTING_MODELS.format(people="identity_id = ANY(%(identities)s)")
     begin, end = at(as_of)
@@ -324,7 +324,7 @@ async def reasons_of(db: Db, identity_ids: Sequence[UUID], as_of: datetime | Non
     )
 
 
-# Apply a query of reasons to several spans of time, each with its identities.
+# Run a query for reasons over several periods, each with its own identities.
 _IN_SPANS = """SELECT span.n, g.* FROM (
         SELECT n, max(begin) AS begin, max(until) AS until, array_agg(identity_id) AS people
         FROM unnest(%(places)s::int[], %(begins)s::timestamptz[], %(ends)s::timestamptz[], %(identities)s::uuid[])
@@ -333,12 +333,12 @@ _IN_SPANS = """SELECT span.n, g.* FROM (
 
 
 def at(moment: datetime | None) -> Span:
-    """Return the span of one moment; None is now."""
+    """Return the span that consists of one moment; None means now."""
     return moment or FOREVER, moment or FOREVER
 
 
 async def reasons_in(db: Db, people: Mapping[Span, Iterable[UUID]]) -> dict[Span, Reasons]:
-    """Find the reasons that were valid for identities in several spans of time, with two queries for all of them."""
+    """Return the reasons for the access of identities in several spans of time, with two queries in total."""
     entries = [(n, *span, id) for n, (span, ids) in enumerate(people.items()) for id in ids]
     places, begins, ends, identities = zip(*entries, strict=True) if entries else ((), (), (), ())
     given = {"places": list(places), "begins": list(begins), "ends": list(ends), "identities": list(identities)}
@@ -356,7 +356,7 @@ async def reasons_in(db: Db, people: Mapping[Span, Iterable[UUID]]) -> dict[Span
 
 
 def _by_request(rows: Iterable[Sequence[Any]]) -> dict[tuple[UUID, Given], list[_FulfilledRequest]]:
-    """Group the requests that had granted access by then, with their approvers."""
+    """Group requests, each with its approvers, by identity and key of the access."""
     found = defaultdict[tuple[UUID, Given], list[_FulfilledRequest]](list)
     for identity_id, application_id, is_group, header, section, permission, account, *reason, approvals in rows:
         people = msgspec.convert(approvals or [], list[PersonReference])
@@ -366,7 +366,7 @@ def _by_request(rows: Iterable[Sequence[Any]]) -> dict[tuple[UUID, Given], list[
 
 
 def _by_model(rows: Iterable[Sequence[Any]]) -> dict[tuple[UUID, Given], list[ModelReason]]:
-    """Group the models that matched the identities then, with the name and the grants of the version of that time."""
+    """Group models by identity and key of the access."""
     found = defaultdict[tuple[UUID, Given], list[ModelReason]](list)
     for identity_id, application_id, is_group, header, section, permission, id, name in rows:
         found[identity_id, (application_id, is_group, header, section, permission)].append(ModelReason(id, name))

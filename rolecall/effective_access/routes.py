@@ -36,14 +36,14 @@ async def list_holders(db: Db, id: str, query: dict[str, Any], config: Config, n
 
 @operation("GET", "/{id:str}/history", scope=Scope.APPLICATIONS_READ, query={"asOf": _AS_OF})
 async def list_holder_history(db: Db, id: str, query: dict[str, Any], config: Config, now: datetime) -> Page[Holding]:
-    """List who held an entitlement, from when until when, newest first; up to a time or an import if given."""
+    """List who has ever held an entitlement and when, newest first; with `asOf`, only up to that time or import."""
     as_of = await moment_of(db, query.get("asOf"), config, now)
     return await holders.history_of(db, await entitlements.uncounted(db, id), query["page"], as_of, now)
 
 
 @operation("GET", "/{id:str}/access", scope=Scope.APPLICATIONS_READ, query={"asOf": _AS_OF})
 async def get_account_access(db: Db, id: str, query: dict[str, Any], config: Config, now: datetime) -> AccessOfAccount:
-    """List what an account can do, matched or not, each entry with its reasons; now, or as of a time or an import."""
+    """Get an account's access, with the reasons for each entry; now, or as of a time or an import."""
     account_id = known_guid("Account", id)
     return await queries.access_of_account(db, account_id, await moment_of(db, query.get("asOf"), config, now))
 

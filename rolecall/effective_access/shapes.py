@@ -13,14 +13,14 @@ from rolecall.work_items.shapes import PersonReference
 
 
 class ImportReason(msgspec.Struct, rename="camel"):
-    """The import that first showed the access, with no gap since."""
+    """The import since which the access has existed without interruption."""
 
     number: int
     build_end: datetime | None
 
 
 class RequestReason(msgspec.Struct, rename="camel"):
-    """A request that granted the access at `resolvedOn`; `completedOn` is null if it was not completed by then."""
+    """A request that granted the access at `resolvedOn`; `completedOn` is null if it was not complete at that time."""
 
     id: UUID
     number: int
@@ -44,9 +44,9 @@ class Why(msgspec.Struct, rename="camel"):
 
 
 class AccessEntry(msgspec.Struct, rename="camel"):
-    """A privilege; `group` names the group it comes through, empty when the account holds it directly.
+    """A privilege; `group` is the group that the account is in and that gives it, or empty for a direct privilege.
 
-    `path` names all groups on the way: the group that the account is in, and the groups above it.
+    `path` names all groups that it comes through: `group` first, then the groups above it.
     """
 
     header: str
@@ -69,7 +69,7 @@ class AccountAccess(msgspec.Struct, rename="camel"):
 
 
 class ApplicationAccess(msgspec.Struct, rename="camel"):
-    """`noDataBefore` is the end of the first import; if `asOf` is earlier, there is no data about the application."""
+    """Access in one application. `noDataBefore` is when its first import finished; there is no earlier data."""
 
     application: ApplicationSummary
     accounts: list[AccountAccess]
@@ -80,7 +80,7 @@ class ApplicationAccess(msgspec.Struct, rename="camel"):
 
 
 class EffectiveAccess(msgspec.Struct, rename="camel"):
-    """`asOf` is null for now. For a past moment, applications without data from that time are listed too."""
+    """The access of an identity; `asOf` is null for now. For the past, applications without data are listed too."""
 
     identity_id: UUID
     as_of: datetime | None
@@ -90,7 +90,7 @@ class EffectiveAccess(msgspec.Struct, rename="camel"):
 class AccessOfAccount(msgspec.Struct, rename="camel"):
     """The access of one account. `identityId` is the identity it matched at that time; null if it had no match.
 
-    `noDataBefore` is when the first import of its application finished: nothing is known of an earlier time.
+    `noDataBefore` is when the first import of its application finished; there is no data for earlier times.
     """
 
     account_id: UUID
@@ -120,10 +120,10 @@ class HolderAccount(msgspec.Struct, frozen=True, rename="camel"):
 class Holding(msgspec.Struct, rename="camel"):
     """An account that holds an entitlement. `identity` is null if the account had no match.
 
-    `path` names the groups it comes through, from the group that the account is in; empty when direct. An account that
-    holds it in several ways is listed once for each. `until` is the import that no longer showed it; null if it was
-    still held. The history has a row for each identity that the account belonged to in that time; if there are several,
-    `matchedFrom` and `matchedUntil` say from when until when.
+    `path` names the groups that give it, starting with the group that the account is in; it is empty for a direct
+    holding. An account that holds it on several paths is listed once per path. `until` is the first import that no
+    longer showed it, or null. The history has a row for each identity that the account belonged to; if there are
+    several, `matchedFrom` and `matchedUntil` are the period of each.
     """
 
     identity: HolderIdentity | None

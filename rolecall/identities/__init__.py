@@ -1,1 +1,1 @@
-"""People: `authority.py` decides who may do what; the scopes of roles are in `core/roles.py`."""
+"""Identities. `authority.py` decides who may do what; `core/roles.py` defines the scopes of roles."""

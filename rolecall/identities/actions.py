@@ -1,4 +1,4 @@
-"""Create, change, disable and remove identities. Their triggers update matches, access models and sessions."""
+"""Create, change, disable and remove identities. Database triggers update matches, access models and sessions."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -41,19 +41,19 @@ async def create_identity(db: Db, body: NewIdentity, now: datetime) -> UUID:
 
 
 def columns_of(body: IdentityFields) -> dict[str, object]:
-    """Map the given fields to the columns they set, sort keys included."""
+    """Return the values of the given fields by column, including the sort keys of names."""
     given = {column: getattr(body, field) for field, column in _COLUMNS.items() if _is_given(body, field)}
     keys = {f"{name}_key": sort_key(str(given[name])) for name in ("last_name", "first_name") if name in given}
     return {**given, **keys}
 
 
 def _is_given(body: IdentityFields, field: str) -> bool:
-    """Return whether a body sets a field; for the supervisor, an explicit None counts and removes it."""
+    """Return whether a body sets a field; an explicit None counts only for the supervisor, and removes them."""
     return getattr(body, field) is not None or (field == "supervisor_id" and field in body.model_fields_set)
 
 
 def custom_fields(body: IdentityFields) -> dict[str, str]:
-    """Return the given custom fields by number as text: `{"3": "blue"}`."""
+    """Return the given custom fields by their number, such as `{"3": "blue"}`."""
     return {str(n): value for n in CUSTOM_FIELDS if (value := getattr(body, f"custom_field_{n}")) is not None}
 
 
@@ -87,13 +87,14 @@ async def withhold_email(db: Db, id: UUID, sign_in_email: str, now: datetime) ->
 
 
 class _IsLast(Exception):
-    """Rolls back the change: no active administrator would be left."""
+    """No active administrator would be left; raising this rolls the change back."""
 
 
 async def disable_unless_last(db: Db, id: UUID, since: datetime, now: datetime) -> bool:
     """Disable an identity unless it is the last active administrator; return whether it was disabled.
 
-    Disabling deletes the person's sessions, so it locks them before it waits for the administrators' lock.
+    Disable first and lock administrators second: disabling locks the person's sessions, and locks must be taken in this
+    order.
     """
     is_administrator = await administrators.is_one(db, id)
     try:
@@ -109,7 +110,7 @@ async def disable_unless_last(db: Db, id: UUID, since: datetime, now: datetime) 
 
 
 async def disable_identity(db: Db, id: UUID, since: datetime, now: datetime) -> None:
-    """Disable an identity; one that is already disabled or removed keeps its date."""
+    """Disable an identity; an identity that is already disabled or removed stays unchanged."""
     # Fires triggers of other packages: schema/identities.sql lists them.
     await execute(
         db,

@@ -1,4 +1,4 @@
-"""Active administrators of the console: at least one must remain, so that someone can assign roles."""
+"""Ensure that at least one active administrator of the console remains, so that someone can assign roles."""
 
 from uuid import UUID
 
@@ -29,9 +29,9 @@ async def is_one(db: Db, identity_id: UUID) -> bool:
 
 
 async def lock_administrators(db: Db) -> None:
-    """Serialize transactions that remove administrators, so that two cannot remove the last two at once.
+    """Serialize transactions that remove administrators, so that two of them cannot remove the last two administrators.
 
-    Lock sessions and roles before this, never after it: a person's own write locks theirs in its first statement and
-    may then wait here (docs/decisions/0105).
+    To avoid deadlocks, lock sessions and roles before calling this, never after: any write in the console locks the
+    writer's own session first (docs/decisions/0105).
     """
     await execute(db, "SELECT pg_advisory_xact_lock(hashtext('administrators'), 0)")

@@ -1,10 +1,10 @@
 """Decide what a caller may do with a record, with one function: `may(caller, verb, record)`.
 
-An API token acts by its scopes. A person acts by an assigned role, or by relation to the record: the request is about
-them, or needs their response or that of a person for whom they stand in; the person reports to them; they own or
-provision the application. A person without a role, and a Provisioner, is *limited*: a record to which they have no
-relation is reported as missing. Each package reads the relations of its own records in `permitted.py`; the table here
-says which relation allows which verb.
+The scopes of an API token decide what it may do. What a person may do depends on their role and on their relations to
+the record: for example, a request is about them or needs their response (or that of a person they stand in for), a
+person reports to them, or they own or provision the application. A person without a role, or with the role Provisioner,
+is *limited*: a record to which they have no relation is reported as not found. Each package reads the relations to its
+own records in `permitted.py`; the table here says which relation allows which verb.
 """
 
 from collections.abc import Iterable, Mapping
@@ -30,7 +30,7 @@ class PersonRelation(StrEnum):
     VERIFIER = "verifier"
     OWNER = "owner"
     PROVISIONER = "provisioner"
-    # The person stands in for a reviewer or an owner, either named by them or automatically during their leave.
+    # The person stands in for a reviewer or an owner, who named them or is on leave.
     STAND_IN = "stand-in"
     # The person decides items of a review.
     REVIEWER = "reviewer"
@@ -65,7 +65,7 @@ _PROVISIONING = frozenset({"assign", "resolve", "snooze", "resume", "reopen"})
 EVERY_MOVE = _PROVISIONING | {"verify", "cancel"}
 _EVENT_VERBS = frozenset({"assign", "return-date", "cancel"})
 _R = PersonRelation
-# The verbs that each relation or role allows. `respond` is not here: it depends on the reviewers.
+# The verbs that each relation or role allows. `respond` is missing, because it depends on the reviewers of a request.
 ALLOWED: Mapping[RecordType, Mapping[PersonRelation | Role, frozenset[str]]] = {
     RecordType.PERSON: {_R.SELF: _SEEN | {REQUEST}, _R.SUPERVISOR: _SEEN | {REQUEST, EVENT}},
     RecordType.REQUEST: {
@@ -112,20 +112,19 @@ def may(caller: Caller, verb: str, record: GovernedRecord) -> bool:
     return not caller.is_limited or verb in allowed(record.type, record.relations)
 
 
-# Search breadth first from the person in %(me)s, so that a limit keeps the nearest people. UNION ends the search at a
-# cycle. ARRAY keeps the planner from reading all identities at every level, and from building a hash table of a million
-# of them.
+# The people who report to %(me)s, directly or through others, breadth first, so that a limit keeps the nearest ones.
+# UNION ends the search at a cycle. ARRAY prevents the planner from scanning or hashing all identities at every level.
 LINE = """
     line AS (SELECT unnest(ARRAY(SELECT i.id FROM identities i WHERE i.supervisor_id = %(me)s)) AS id
              UNION SELECT unnest(ARRAY(SELECT b.id FROM identities b WHERE b.supervisor_id = l.id)) FROM line l)"""
-# The people whose records one page of a limited list covers; exports cover everyone.
+# The maximum number of people whose records a page for a limited caller includes; exports have no maximum.
 MOST_PEOPLE = 1000
 
 
 async def relations_to_person(db: Db, caller_id: UUID, identity_id: UUID) -> frozenset[PersonRelation]:
-    """Return whether a person is the caller, or reports to the caller directly or through others.
+    """Return the relation of the caller to a person: self, or supervisor, directly or through others; else none.
 
-    In a cycle of supervisors a person may be above themselves; that does not make them their own supervisor.
+    Nobody is their own supervisor, even in a cycle of supervisors.
     """
     if caller_id == identity_id:
         return frozenset({PersonRelation.SELF})
@@ -142,7 +141,7 @@ async def relations_to_person(db: Db, caller_id: UUID, identity_id: UUID) -> fro
 
 
 async def people_of(db: Db, person_id: UUID, most: int | None = MOST_PEOPLE) -> list[UUID]:
-    """Return the people below a person in the reporting line, nearest first."""
+    """Return the people who report to a person, directly or through others, nearest first."""
     limit = "ALL" if most is None else f"{most:d}"
     rows = await fetch_rows(
         db, f"WITH RECURSIVE {LINE} SELECT id FROM line WHERE id <> %(me)s LIMIT {limit}", me=person_id
@@ -151,5 +150,5 @@ async def people_of(db: Db, person_id: UUID, most: int | None = MOST_PEOPLE) -> 
 
 
 async def visible_people(db: Db, caller: Caller, most: int | None = MOST_PEOPLE) -> tuple[UUID, ...] | None:
-    """Return the people whom a limited caller sees: themselves and their people; None if the caller sees everyone."""
+    """Return whom a limited caller may see: themselves and the people who report to them; None means everyone."""
     return (caller.id, *await people_of(db, caller.id, most)) if caller.is_limited else None

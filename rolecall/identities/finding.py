@@ -1,6 +1,6 @@
 """Find people by name, e-mail, employee ID or id.
 
-`search` serves the API, `candidates` suggests people while a name is typed, `meant` resolves a complete name.
+`search` serves the API, `candidates` suggests people while someone types, and `meant` resolves a complete name.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,7 +19,7 @@ from rolecall.identities import queries
 from rolecall.identities.model import IdentityStatus, IdentityType
 from rolecall.identities.shapes import IdentityDetail
 
-# SQL conditions for an exact match. Each uses the expression of an index.
+# SQL conditions for an exact match; each has a matching expression index.
 _EXACTLY = {
     "i.id": "i.id = %(id)s::uuid",
     "lower(i.employee_id)": "lower(i.employee_id) IN (lower(%(said)s), lower(%(words)s)) AND i.employee_id <> ''",
@@ -30,7 +30,8 @@ _KEYS = {"last": "i.list_key", "first": "left(i.first_name_key, 300)"}
 _ORDERS = {"last": "i.list_key", "first": "left(i.first_name_key, 300), i.list_key"}
 _LONGEST_KEY = 300
 _EMAIL = 'lower(i.email_address) COLLATE "C"'
-# Upper bounds of range scans: after every name with the prefix; after every accented form of one name.
+# Upper bounds of range scans: the first sorts after all names with a prefix, the second after all accented forms of a
+# name.
 _AFTER_ALL, _AFTER_WHOLE = chr(1114111), "\x03"
 _MOST_WORDS = 8
 _MOST_NAMESAKES = 10
@@ -40,10 +41,10 @@ Values = dict[str, Any]
 
 
 def people(words: str, limit: int | None = None, more: str = "", *, whole: bool = False) -> tuple[str, Values]:
-    """Return a WITH clause `found`, and its parameters, for the people whom the words match.
+    """Return a WITH clause `found` that selects the people who match the words, and its parameters.
 
-    An id or an employee ID must match exactly, a name or an e-mail by prefix, or exactly if `whole`. Each of these
-    subqueries reads one index in order, so that its cost does not depend on the planner's estimates.
+    An id or an employee ID must match exactly; a name or an e-mail must match as a prefix, or exactly if `whole`. Each
+    subquery scans one index in order, so that its cost does not depend on the planner's estimates.
     """
     said = words.replace("\x00", "")
     words = " ".join(said.split())
@@ -61,7 +62,7 @@ def people(words: str, limit: int | None = None, more: str = "", *, whole: bool 
 
 
 def _by_name(words: str, whole: bool, values: Values) -> Iterator[tuple[str, str]]:
-    """Yield an order and a condition for each way to split the words into names; add the parameters to `values`."""
+    """Yield ORDER BY and WHERE for each way to split the words into names; add the parameters to `values`."""
     end = _AFTER_WHOLE if whole else _AFTER_ALL
     for n, pair in enumerate(_as_names(words)):
         both = []
@@ -102,7 +103,7 @@ class PeopleFilters(msgspec.Struct, frozen=True):
         return self == PeopleFilters()
 
     def conditions(self) -> tuple[str, Values]:
-        """Return SQL conditions on an identity `i`, each after AND, and their values."""
+        """Return SQL conditions on an identity `i`, each preceded by AND, and their parameters."""
         given = {name: value for name, value in msgspec.structs.asdict(self).items() if value is not None}
         return "".join(f" AND {_FILTERED[name]}" for name in given), {
             f"by_{name}": list(value) if isinstance(value, tuple) else value for name, value in given.items()
@@ -123,11 +124,11 @@ class Sorting(msgspec.Struct, frozen=True):
     is_descending: bool = False
 
     def of_names(self) -> bool:
-        """Return whether this is the order of the list of identities."""
+        """Return whether this is the default order of the list of identities, by name."""
         return self == BY_NAME
 
     def order(self) -> str:
-        """Return an ORDER BY clause on an identity `i`: people without a value last, people of equal rank by name."""
+        """Return an ORDER BY clause on an identity `i`: empty values come last, and equal values are sorted by name."""
         way = "DESC" if self.is_descending else "ASC"
         empty = [f"{key} = ''" for key in _SORTED[self.by] if self.by in _MAY_BE_EMPTY]
         return ", ".join([*empty, *(f"{key} {way}" for key in (*_SORTED[self.by], "i.list_key"))])
@@ -152,7 +153,7 @@ _FILTERED = {
 
 
 async def listed(db: Db, page: int, filters: PeopleFilters, sorting: Sorting = BY_NAME) -> Page[IdentityDetail]:
-    """List people of a status, type or department."""
+    """List the people who match the filters."""
     if filters.are_empty() and sorting.of_names():
         return await queries.by_name(db, page)
     conditions, values = filters.conditions()
@@ -207,7 +208,7 @@ class Candidate(msgspec.Struct, frozen=True):
 
     @property
     def label(self) -> str:
-        """Return the text that a form field for a person holds."""
+        """Return the text that a form field shows for this person."""
         return f"{self.name} ({self.email or self.id})"
 
 
@@ -227,9 +228,9 @@ async def meant(db: Db, words: str) -> list[Candidate]:
 
 
 async def bearers(db: Db, email: str) -> list[Candidate]:
-    """Return the people with this e-mail. An unconfirmed e-mail does not count, but the previous one does.
+    """Return the people with this e-mail. While an e-mail is unconfirmed, the previous one counts instead.
 
-    Otherwise a person who enters the e-mail of another could receive what belongs to that person.
+    Otherwise a person who enters the e-mail of someone else could receive what is meant for that person.
     """
     return await fetch_all(
         db,

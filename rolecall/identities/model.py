@@ -1,4 +1,4 @@
-"""The status and the type of an identity."""
+"""Define the status and the type of an identity."""
 
 from enum import StrEnum
 

@@ -66,7 +66,7 @@ async def is_active(db: Db, id: UUID) -> bool:
 
 
 async def active_with_email(db: Db, email: str) -> set[UUID]:
-    """Return the active identities that have an e-mail, ignoring case."""
+    """Return the ids of the active identities with this e-mail, ignoring case."""
     rows = await fetch_rows(
         db,
         """SELECT id FROM identities WHERE lower(email_address) = lower(%(email)s) AND email_address <> ''
@@ -105,7 +105,7 @@ async def departments(db: Db) -> list[str]:
 
 
 async def supervisor_cycles(db: Db) -> list[list[str]]:
-    """Return the names of active people who supervise each other, one list for each cycle."""
+    """Return the cycles in the supervision of active people, each as a list of names."""
     rows = await fetch_rows(
         db,
         """SELECT i.id, i.supervisor_id, i.first_name || ' ' || i.last_name FROM identities i

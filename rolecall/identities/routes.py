@@ -54,9 +54,9 @@ _SEARCH = {
 
 @operation("GET", "/search", scope=Scope.IDENTITIES_READ, query=_SEARCH, tags=_ADDED)
 async def search_identities(db: Db, caller: Caller, query: dict[str, Any]) -> Page[IdentityDetail]:
-    """Find people by the beginning of their names or e-mail, by employee ID or id, and by status, type and department.
+    """Find people by a prefix of their names or e-mail, by employee ID or id, and by status, type and department.
 
-    `whole` finds only people whose complete name matches. Without any filter everyone is listed.
+    `whole` finds only people whose complete name or e-mail matches. Without filters, everyone is listed.
     """
     page, words = query["page"], query.get("q")
     within = await visible_people(db, caller, None)

@@ -1,4 +1,4 @@
-"""Responses about identities, which most other records embed, and the fields of an identity that bodies may set."""
+"""Define responses about identities, which most other responses embed, and the fields that a body may set."""
 
 from datetime import datetime
 from typing import Annotated, Literal

@@ -1,6 +1,6 @@
--- Accounts and what they hold: names and ranks in queries, and the triggers behind matching.
+-- Functions for queries about accounts and the access that they hold, and triggers for matching.
 --
--- UPDATE accounts (accounts/matching.py and actions.py) fires `count_matching` and `keep_past`, and `note_pin` where a person pins an account.
+-- UPDATE accounts (accounts/matching.py and actions.py) fires `count_matching` and `keep_past`, and `note_pin` if a pin changes.
 -- INSERT and UPDATE of assignments (application_imports/apply) fire `note_holders` and `note_former_holders`.
 -- INSERT or UPDATE of identities (identities/actions.py, application_imports/apply/people.py, application_imports/apply/identities.py) fires `note_to_match_on_…`.
 
@@ -9,8 +9,8 @@ CREATE OR REPLACE FUNCTION lock_matching() RETURNS void LANGUAGE sql BEGIN ATOMI
     SELECT pg_advisory_xact_lock(hashtextextended('matching', 0));
 END;
 
--- Count the matchings of an application. The names of lists of accounts by match contain this number, so that a new number invalidates
--- their stored pages.
+-- Count the matchings of an application. The names of stored lists of accounts contain this number, so that each matching invalidates their
+-- stored pages.
 CREATE OR REPLACE FUNCTION count_matching() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO matchings SELECT DISTINCT application_id, 1 FROM new_rows
@@ -20,8 +20,8 @@ END $$;
 CREATE OR REPLACE TRIGGER count_matching AFTER UPDATE ON accounts REFERENCING NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION count_matching();
 
--- Note the holders of each permission when assignments begin (they are inserted without an end) and when an import ends them.
--- `assignments_of` reads them.
+-- Record the holders of each permission when an import begins assignments (they are inserted without an end) and when an import ends them.
+-- `assignments_of` reads these records.
 CREATE OR REPLACE FUNCTION note_holders() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO permission_holders (permission_number, from_import, access, holders)
@@ -39,10 +39,10 @@ BEGIN
 END $$;
 CREATE OR REPLACE TRIGGER note_former_holders AFTER UPDATE ON assignments REFERENCING NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION note_former_holders();
--- The import number that stands for now. Rows that are still valid have no end, so their range contains it.
+-- The import number that stands for now. A row that is still valid has no end, so its range contains this number.
 CREATE OR REPLACE FUNCTION now_import() RETURNS int IMMUTABLE LANGUAGE sql PARALLEL SAFE RETURN 2147483646;
--- Return the assignments of a permission that were valid after the import `as_of`, without their ends; if `as_of` is null, all of them,
--- with their ends.
+-- Return the assignments of a permission: those valid after the import `as_of`, without their ends, or, if `as_of` is null, all of them with
+-- their ends.
 CREATE OR REPLACE FUNCTION assignments_of(permission int, as_of int)
 RETURNS TABLE (holder_number int, access access, from_import int, until_import int) STABLE LANGUAGE sql BEGIN ATOMIC
     WITH begun AS NOT MATERIALIZED (
@@ -60,25 +60,25 @@ RETURNS TABLE (holder_number int, access access, from_import int, until_import i
     WHERE as_of IS NULL GROUP BY b.holder, b.access, b.from_import;
 END;
 
--- The header of a privilege that is the membership of a group.
+-- Return the header of a privilege that is a group membership.
 CREATE OR REPLACE FUNCTION group_header(nomenclature text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN coalesce(nullif(nomenclature, ''), default_group_header());
--- The ranks of access and of risk. As text they would be sorted alphabetically.
+-- Return the rank of a level of access or risk, because the names would sort alphabetically.
 CREATE OR REPLACE FUNCTION access_rank(access text) RETURNS int LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN array_position(access_in_order(), access);
 CREATE OR REPLACE FUNCTION risk_rank(rating text) RETURNS int LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN array_position(levels_in_order(), rating);
 
--- The maximum depth to which nested groups are followed. It is more than people use, and bounds the cost of a chain of thousands.
+-- The maximum depth of nested groups. It is deeper than anyone nests groups, and limits the cost of a chain of thousands.
 CREATE OR REPLACE FUNCTION deepest_nesting() RETURNS int IMMUTABLE LANGUAGE sql PARALLEL SAFE RETURN 64;
 
 -- Return the imports that showed a group.
 CREATE OR REPLACE FUNCTION group_shown(number int) RETURNS int4multirange STABLE LANGUAGE sql RETURN coalesce(
     (SELECT range_agg(int4range(v.from_import, v.until_import)) FROM group_versions v WHERE v.group_number = group_shown.number), '{}');
 
--- Return the parents of a group, and during which imports each was its parent. This is the only definition of nesting. The column `Parent`
--- names the parent: the group of exactly this name if the import shows it, else one whose name differs in case only; of several, the one
--- with the lowest number. A name that an import does not show is ignored in it.
+-- Return the parents of a group, each with the imports during which it was the parent. This is the only definition of nesting. The column
+-- `Parent` names the parent: the group with exactly this name if the import contains it, else a group whose name differs only in case (the
+-- one with the lowest number). A parent that the import does not contain is ignored.
 CREATE OR REPLACE FUNCTION parents_of(child int) RETURNS TABLE (parent int, during int4range) STABLE LANGUAGE sql BEGIN ATOMIC
     SELECT p.number, unnest(range_agg(int4range(v.from_import, v.until_import)::int4multirange * p.shown - p.taken))
     FROM group_versions v JOIN groups c ON c.number = v.group_number
@@ -90,7 +90,7 @@ CREATE OR REPLACE FUNCTION parents_of(child int) RETURNS TABLE (parent int, duri
     WHERE v.group_number = child AND v.parent <> '' GROUP BY p.number;
 END;
 
--- Return the current parents of all groups of these applications, by the same rule.
+-- Return the current parents of all groups of these applications, as parents_of defines them.
 CREATE OR REPLACE FUNCTION current_parents(there uuid[]) RETURNS TABLE (child int, parent int) STABLE LANGUAGE sql BEGIN ATOMIC
     SELECT DISTINCT ON (c.number) c.number, p.number
     FROM groups c JOIN group_versions v ON v.group_number = c.number AND v.until_import IS NULL AND v.parent <> ''
@@ -105,7 +105,7 @@ CREATE OR REPLACE FUNCTION children_of(parent int) RETURNS TABLE (child int, dur
     SELECT v.group_number, unnest(range_agg(int4range(v.from_import, v.until_import)::int4multirange * p.shown - taken.shown))
     FROM (SELECT g.*, group_shown(g.number) AS shown FROM groups g WHERE g.number = children_of.parent OFFSET 0) AS p
     CROSS JOIN LATERAL (
-        -- The collation is that of the index on parents. Without OFFSET 0 the planner would read all versions.
+        -- Use the collation of the index on parents. Without OFFSET 0, the planner would read all versions.
         SELECT * FROM group_versions v
         WHERE in_any_case(v.parent) = in_any_case(p.name) COLLATE "default" AND v.parent <> '' OFFSET 0
     ) AS v JOIN groups c ON c.number = v.group_number AND c.application_id = p.application_id
@@ -117,9 +117,9 @@ CREATE OR REPLACE FUNCTION children_of(parent int) RETURNS TABLE (child int, dur
     GROUP BY v.group_number;
 END;
 
--- Return the groups that a member of each of these groups is in: the group itself and all groups above it. `path` contains the groups on
--- the way, from the group itself to the one below `above`. The nesting is that after the import `as_of`, or if it is null of any time. No
--- path contains a group twice, so cycles end.
+-- Return, for each of these groups, all groups that its members are in: the group itself and all groups above it. `path` lists the groups
+-- from the group itself up to the one below `above`. The nesting is the one after the import `as_of` or, if `as_of` is null, of any time.
+-- A path contains each group only once, so cycles end.
 CREATE OR REPLACE FUNCTION groups_above(starts int[], as_of int)
 RETURNS TABLE (number int, above int, path int[], during int4range) STABLE LANGUAGE sql BEGIN ATOMIC
     WITH RECURSIVE walked (number, above, path, during) AS (
@@ -132,8 +132,8 @@ RETURNS TABLE (number int, above int, path int[], during int4range) STABLE LANGU
     SELECT w.number, w.above, w.path, w.during FROM walked w;
 END;
 
--- Return the groups whose members are in the group `start`, including `start`: the inverse of groups_above. `path` contains the groups on
--- the way, from `number` to the one below `start`; it is empty for `start` itself.
+-- Return the groups whose members are in the group `start`, including `start`: the inverse of groups_above. `path` lists the
+-- groups from `number` up to the one below `start`; it is empty for `start` itself.
 CREATE OR REPLACE FUNCTION groups_below(start int, as_of int)
 RETURNS TABLE (number int, path int[], during int4range) STABLE LANGUAGE sql BEGIN ATOMIC
     WITH RECURSIVE walked (number, path, during) AS (
@@ -147,20 +147,20 @@ RETURNS TABLE (number int, path int[], during int4range) STABLE LANGUAGE sql BEG
     SELECT w.number, w.path, w.during FROM walked w;
 END;
 
--- Return the names of these groups in this order. It is one expression, so that queries inline it.
+-- Return the names of these groups in the given order. The function is one expression, so that queries inline it.
 CREATE OR REPLACE FUNCTION group_names(numbers int[]) RETURNS text[] STABLE LANGUAGE sql RETURN coalesce(
     (SELECT array_agg(g.name::text ORDER BY n.place)
      FROM unnest(numbers) WITH ORDINALITY AS n (number, place) JOIN groups g ON g.number = n.number), '{}');
 
--- Return the groups of the cycle that a group is part of, or null.
+-- Return the groups of the cycle that a group belongs to, or null.
 CREATE OR REPLACE FUNCTION group_cycle(number int, as_of int) RETURNS int[] STABLE LANGUAGE sql BEGIN ATOMIC
     SELECT w.path || w.above FROM groups_above(ARRAY[group_cycle.number], as_of) AS w
     CROSS JOIN LATERAL parents_of(w.above) AS l
     WHERE l.parent = group_cycle.number AND l.during @> as_of LIMIT 1;
 END;
 
--- Rate a group by the riskiest permission that it or a group above it gives, and by the curated ratings of the groups above it, now or
--- after the import `as_of`.
+-- Return the rating of a group: the highest among the permissions that it or a group above it gives and the curated ratings of the groups
+-- above it; now or after the import `as_of`.
 CREATE OR REPLACE FUNCTION given_risk_at(number int, as_of int) RETURNS text STABLE LANGUAGE sql BEGIN ATOMIC
     WITH above AS MATERIALIZED (
         SELECT DISTINCT w.above AS number FROM groups_above(ARRAY[given_risk_at.number], coalesce(as_of, now_import())) AS w
@@ -177,14 +177,14 @@ CREATE OR REPLACE FUNCTION given_risk_at(number int, as_of int) RETURNS text STA
         WHERE c.risk_rating IS NOT NULL AND g.number <> given_risk_at.number
     ) AS rated ORDER BY risk_rank(rated.risk) DESC LIMIT 1), 'None');
 END;
--- A curated rating of a group takes precedence over the rating that follows from its permissions.
+-- Return the curated rating of a group, or else the rating computed from its permissions.
 CREATE OR REPLACE FUNCTION group_risk_at(number int, as_of int) RETURNS text STABLE LANGUAGE sql BEGIN ATOMIC
     SELECT coalesce((SELECT c.risk_rating FROM groups g JOIN curations c ON c.entitlement_id = g.id WHERE g.number = group_risk_at.number),
                     given_risk_at(group_risk_at.number, as_of));
 END;
 CREATE OR REPLACE FUNCTION group_risk(number int) RETURNS text STABLE LANGUAGE sql RETURN group_risk_at(number, NULL);
 
--- Rate a privilege by the permission or the group of its name; return null if the catalogue has neither.
+-- Return the rating of the permission or the group that a privilege names, or null if the catalogue has neither.
 CREATE OR REPLACE FUNCTION known_risk(permission int, membership int) RETURNS text STABLE LANGUAGE sql BEGIN ATOMIC
     SELECT rated.risk FROM (
         SELECT coalesce(c.risk_rating, v.risk_rating) AS risk FROM permission_versions v
@@ -195,7 +195,7 @@ CREATE OR REPLACE FUNCTION known_risk(permission int, membership int) RETURNS te
         WHERE v.group_number = membership AND v.until_import IS NULL
     ) AS rated ORDER BY risk_rank(rated.risk) DESC LIMIT 1;
 END;
--- A privilege that is not in the catalogue is rated Critical.
+-- Rate a privilege; one that is not in the catalogue is Critical.
 CREATE OR REPLACE FUNCTION privilege_risk(permission int, membership int) RETURNS text STABLE LANGUAGE sql
     RETURN coalesce(known_risk(permission, membership), 'Critical');
 
@@ -209,7 +209,7 @@ CREATE OR REPLACE FUNCTION usual_value(permission int, wanted text) RETURNS text
     ) AS found ORDER BY a.place LIMIT 1;
 END;
 
--- Queue the matching keys of identities, before and after a change. accounts/matching.py takes them by deleting them.
+-- Queue the matching keys of identities, before and after a change. accounts/matching.py deletes them as it reads them.
 CREATE OR REPLACE FUNCTION note_identities_to_match() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF TG_OP = 'INSERT' THEN
@@ -217,7 +217,7 @@ BEGIN
         SELECT id, employee_id, email_address, last_name_key, first_name_key FROM new_rows;
     ELSE
         INSERT INTO identities_to_match (identity_id, employee_id, email_address, last_name_key, first_name_key)
-        -- Use EXCEPT, not a join: a session keeps the plan of its first update, which may have had one row.
+        -- EXCEPT instead of a join: a cached plan for few rows would make a join of many rows quadratic.
         SELECT id, employee_id, email_address, last_name_key, first_name_key FROM (
             (SELECT id, employee_id, email_address, last_name_key, first_name_key, status FROM old_rows
              EXCEPT SELECT id, employee_id, email_address, last_name_key, first_name_key, status FROM new_rows)
@@ -233,8 +233,8 @@ CREATE OR REPLACE TRIGGER note_to_match_on_insert AFTER INSERT ON identities REF
 CREATE OR REPLACE TRIGGER note_to_match_on_update AFTER UPDATE ON identities REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION note_identities_to_match();
 
--- Return the match of an account at a past time, and since when it matched. A pin always wins. Before the first recorded match, that match
--- is returned, with a later `matched_on`; between two matches the account was unmatched.
+-- Return the match of an account at a past time, and when that match began. A pin applies to all times. For a time before the first recorded
+-- match, return that match, with a later `matched_on`. Between two matches, the account was unmatched.
 CREATE OR REPLACE FUNCTION match_then(account accounts, moment timestamptz)
 RETURNS TABLE (identity_id uuid, match text, matched_on timestamptz) STABLE ROWS 1 LANGUAGE sql BEGIN ATOMIC
     SELECT CASE WHEN p.account_number IS NULL THEN account.identity_id WHEN p.until > moment THEN p.identity_id END,
@@ -250,7 +250,7 @@ CREATE OR REPLACE FUNCTION identity_then(account accounts, moment timestamptz) R
     CASE WHEN account.pin IS NOT NULL OR account.matched_on <= moment THEN account.identity_id
          ELSE (SELECT m.identity_id FROM match_then(account, moment) AS m) END;
 
--- Return all identities that an account has belonged to, as match_then defines it; null for the time between two matches.
+-- Return all identities that an account has belonged to, with the time of each, as match_then defines it; null between two matches.
 CREATE OR REPLACE FUNCTION matches_of(account accounts) RETURNS TABLE (identity_id uuid, during tstzrange) STABLE LANGUAGE sql BEGIN ATOMIC
     WITH known AS (
         SELECT m.identity_id, m.since, m.until FROM past_matches m WHERE account.pin IS NULL AND m.account_number = account.number
@@ -266,7 +266,7 @@ CREATE OR REPLACE FUNCTION matches_of(account accounts) RETURNS TABLE (identity_
     SELECT s.identity_id, unnest(range_agg(s.during)) FROM spans s GROUP BY s.identity_id;
 END;
 
--- Store the matches that an update ends, with their time: docs/decisions/0090.
+-- Store the matches that an update ends, with their start and end: docs/decisions/0090.
 CREATE OR REPLACE FUNCTION keep_past_matches() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     -- All accounts of one statement are matched at the same time.
@@ -287,7 +287,7 @@ END $$;
 CREATE OR REPLACE TRIGGER keep_past AFTER UPDATE ON accounts REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION keep_past_matches();
 
--- Audit pins; other matches follow from imports and identities.
+-- Audit pins only: all other matches are computed from imports and identities.
 CREATE OR REPLACE FUNCTION note_pin() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM note_changes((SELECT string_agg(note::text, ',') FROM (VALUES

@@ -1,12 +1,13 @@
--- People who sign in to the console: their sessions end when they leave, their roles when they come back, and their roles, passwords and sessions are audited without secrets.
+-- Console users: end their sessions when they leave, delete their former role and password when they return, and audit roles, passwords and
+-- sessions without secrets.
 --
 -- UPDATE of an identity's status or e-mail (identities/actions.py, application_imports/apply/identities.py) fires `end_sign_ins`,
 -- `end_former_rights` or `end_sign_ins_of_email`.
 
--- End the sessions and sign-in links of a person who leaves. After a return they must sign in again.
+-- End the sessions and sign-in links of a person who leaves.
 CREATE OR REPLACE FUNCTION end_sign_ins() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    -- Read the sessions first: an import may remove thousands of people, and few of them have signed in.
+    -- Look before deleting: an import may remove thousands of people, and few of them have signed in.
     IF EXISTS (SELECT FROM sign_in_links WHERE identity_id = NEW.id)
        OR EXISTS (SELECT FROM console_sessions WHERE identity_id = NEW.id) THEN
         DELETE FROM sign_in_links WHERE identity_id = NEW.id;
@@ -16,7 +17,7 @@ BEGIN
 END $$;
 CREATE OR REPLACE TRIGGER end_sign_ins AFTER UPDATE OF status ON identities FOR EACH ROW
     WHEN (OLD.status = 'Active' AND NEW.status <> 'Active') EXECUTE FUNCTION end_sign_ins();
--- A person who comes back starts without the earlier role and password: docs/decisions/0136.
+-- Delete the former role and password of a person who returns: docs/decisions/0136.
 CREATE OR REPLACE FUNCTION end_former_rights() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     DELETE FROM console_roles WHERE identity_id = NEW.id;
@@ -25,7 +26,7 @@ BEGIN
 END $$;
 CREATE OR REPLACE TRIGGER end_former_rights AFTER UPDATE OF status ON identities FOR EACH ROW
     WHEN (OLD.status <> 'Active' AND NEW.status = 'Active') EXECUTE FUNCTION end_former_rights();
--- People without a role sign in with their e-mail, so a new e-mail ends the sessions and links of the old one.
+-- End sessions and links when the e-mail changes, because people without a role sign in with their e-mail.
 CREATE OR REPLACE TRIGGER end_sign_ins_of_email AFTER UPDATE OF email_address ON identities FOR EACH ROW
     WHEN (lower(OLD.email_address) <> lower(NEW.email_address)) EXECUTE FUNCTION end_sign_ins();
 

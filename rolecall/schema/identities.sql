@@ -1,10 +1,10 @@
--- Identities are a list in order of their names, and every change of one is audited unless an import makes it.
+-- Identities are a list, sorted by name. Changes are audited, except those made by imports.
 --
--- An INSERT or UPDATE here (identities/actions.py, application_imports/apply/people.py, application_imports/apply/identities.py) also fires triggers of packages above:
+-- An INSERT or UPDATE here (identities/actions.py, application_imports/apply/people.py, application_imports/apply/identities.py) also fires triggers of other packages:
 -- note_to_match_on_… (accounts.sql), refresh_members_on_… (access_models.sql), note_acting_owners (entitlements.sql),
 -- move_duty_holders (duties.sql), end_sign_ins, end_former_rights and end_sign_ins_of_email (console.sql) and notify_of_acting_owners (notifications.sql).
 
--- When the identity source, or a caller with identities:write, sets an e-mail, the person signs in with it from then on.
+-- An e-mail set by the identity source, or by a caller with identities:write, needs no confirmation: the person can sign in with it at once.
 CREATE OR REPLACE FUNCTION confirm_email() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     DELETE FROM unconfirmed_emails WHERE identity_id = NEW.id;
@@ -12,7 +12,7 @@ BEGIN
 END $$;
 CREATE OR REPLACE TRIGGER confirm_email AFTER UPDATE OF email_address ON identities FOR EACH ROW EXECUTE FUNCTION confirm_email();
 
--- Store when returning people had left, because their return clears `inactivated_date`.
+-- Store the period of absence of people who return, because their return clears `inactivated_date`.
 CREATE OR REPLACE FUNCTION keep_past_departures() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     back uuid[] := ARRAY(SELECT id FROM old_rows WHERE status <> 'Active' INTERSECT SELECT id FROM new_rows WHERE status = 'Active');

@@ -23,7 +23,7 @@ async def test_an_unknown_application_is_not_found(client: httpx2.AsyncClient) -
     assert answer.json()["message"] == "Application with id nonsense not found"
 
 
-async def test_as_of_must_be_a_time_or_a_number(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_as_of_must_be_a_date_a_time_or_an_import_number(client: httpx2.AsyncClient, db: Db) -> None:
     id = await an_application(db)
 
     answer = await client.get(f"/api/applications/{id}/accounts", params={"asOf": "yesterday", "match": "perhaps"})
@@ -42,7 +42,7 @@ async def test_as_of_must_not_be_in_the_future(client: httpx2.AsyncClient, db: D
             400,
             [{"field": "asOf", "message": "As of must not be in the future"}],
         )
-    # A small clock skew is tolerated.
+    # A small clock skew is allowed.
     assert (await client.get(path, params={"asOf": (now + timedelta(minutes=4)).isoformat()})).status_code == 200
 
 

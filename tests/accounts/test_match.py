@@ -17,7 +17,7 @@ async def matches(client: httpx2.AsyncClient, application: UUID) -> dict[str, tu
     return {item["username"]: (item["match"], item["identityId"]) for item in items}
 
 
-async def test_accounts_match_by_employee_id_then_mail_then_name(
+async def test_accounts_match_by_employee_id_then_email_then_name(
     client: httpx2.AsyncClient, config: Config, db: Db
 ) -> None:
     ada = await an_identity(db, "Ada", "Lovelace", email="ada@x.test")
@@ -81,7 +81,7 @@ async def test_account_pages_by_match_are_exact_after_pins_and_identity_changes(
     assert await unmatched(1) == (names[:50], 119)
 
 
-async def test_a_pin_survives_every_import(client: httpx2.AsyncClient, config: Config, db: Db) -> None:
+async def test_imports_do_not_change_a_pin(client: httpx2.AsyncClient, config: Config, db: Db) -> None:
     imports = Imports(client, config)
     ada, bob = await an_identity(db, email="ada@x.test"), await an_identity(db, "Bob", "B")
     application = await an_application(db)
@@ -100,7 +100,7 @@ async def test_a_pin_survives_every_import(client: httpx2.AsyncClient, config: C
     assert (await matches(client, application))["a"] == ("Email", str(ada))
 
 
-async def test_pin_needs_either_an_identity_or_never(client: httpx2.AsyncClient, config: Config, db: Db) -> None:
+async def test_pin_requires_either_an_identity_or_never(client: httpx2.AsyncClient, config: Config, db: Db) -> None:
     ada = await an_identity(db)
     application = await an_application(db)
     await Imports(client, config).finish(application, {"Users": "Username\na\n"})

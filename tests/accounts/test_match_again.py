@@ -1,4 +1,4 @@
-"""Rematching covers only accounts affected by an import or an identity change, and is serialized."""
+"""Test that only accounts affected by an import or an identity change are matched again, and never concurrently."""
 
 import asyncio
 from datetime import UTC, datetime
@@ -36,7 +36,7 @@ async def match_later(db: Db) -> int:
 
 
 async def matched_later(client: httpx2.AsyncClient, application: UUID) -> dict[str, str]:
-    """List the accounts whose match changed later, with the match."""
+    """Return the match of each account whose match changed after its import."""
     found = await accounts(client, application)
     return {name: item["match"] for name, item in found.items() if item["matchedOn"] == "2035-01-01T00:00:00Z"}
 
@@ -117,14 +117,16 @@ async def test_import_log_counts_matched_current_accounts(imports: Imports, clie
     assert "Accounts: 1 matched, 1 unmatched, 0 disputed" in str(second["log"])
 
 
-async def test_unpinning_one_account_matches_no_other(imports: Imports, client: httpx2.AsyncClient, db: Db) -> None:
+async def test_unpinning_an_account_does_not_match_other_accounts(
+    imports: Imports, client: httpx2.AsyncClient, db: Db
+) -> None:
     await an_identity(db, "Ada", "Lovelace", email="ada@x.test")
     application = await an_application(db)
     await imports.finish(application, {"Users": HEADER + "a,,,ada@x.test,\nb,,,ada@x.test,\n"})
     found = await accounts(client, application)
     for item in found.values():
         await client.put(f"/api/accounts/{item['id']}/match", json={"never": True})
-    # Reset the account as if it had never been pinned: only matching could find its identity again.
+    # Remove the pin without matching: only another matching could find the identity again.
     await db.execute("UPDATE accounts SET pin = NULL WHERE username = 'b'")
 
     assert (await client.delete(f"/api/accounts/{found['a']['id']}/match")).status_code == 204
@@ -137,7 +139,7 @@ async def test_unpinning_one_account_matches_no_other(imports: Imports, client: 
 
 @pytest.mark.parametrize("what", ["changed identities", "an import"])
 async def test_concurrent_matchings_are_serialized(db: Db, clean_database: str, what: str) -> None:
-    """Otherwise each would miss the other's uncommitted changes."""
+    """Concurrent matchings would miss each other's uncommitted changes."""
     await an_identity(db)
     async with await psycopg.AsyncConnection.connect(clean_database) as other:
         await matching.take_turn(other)
@@ -158,7 +160,7 @@ async def _in_transaction(db: Db, work: Any) -> None:
 
 
 async def until_one_waits(db: Db) -> None:
-    """Wait until another transaction waits for a lock."""
+    """Return when another transaction is waiting for a lock."""
     sql = """SELECT count(*) FROM pg_locks WHERE NOT granted
              AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"""
     async with asyncio.timeout(60):

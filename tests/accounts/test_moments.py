@@ -1,6 +1,6 @@
-"""`asOf` means the same in every list: the end of a day, or the moment when an import finished.
+"""Test that `asOf` means the same in every list: the end of a day, or the time when an import finished.
 
-Missing data is reported.
+Applications without data at that time are reported.
 """
 
 from typing import Any
@@ -28,7 +28,7 @@ async def total(client: httpx2.AsyncClient, path: str, **params: Any) -> int:
     return int(answer.json()["totalCount"])
 
 
-async def test_a_day_means_its_end(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_a_date_means_the_end_of_that_day(client: httpx2.AsyncClient, db: Db) -> None:
     ledger = await a_ledger(db)
     await execute(db, "UPDATE application_imports SET build_end = '2026-02-01'")
     second = await a_finished_import(db, ledger)
@@ -49,7 +49,7 @@ async def test_today_is_not_in_the_future(client: httpx2.AsyncClient, db: Db) ->
     assert await total(client, "/api/accounts", asOf=today) == 2
 
 
-async def test_the_number_of_an_import_is_the_moment_when_it_finished(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_an_import_number_means_the_time_when_the_import_finished(client: httpx2.AsyncClient, db: Db) -> None:
     bank, mail = await an_application(db, "Bank"), await an_application(db, "Mail")
     slow = await a_finished_import(db, bank)
     await an_account(db, bank, "ada", None, run=slow)
@@ -66,7 +66,7 @@ async def test_the_number_of_an_import_is_the_moment_when_it_finished(client: ht
 
 @pytest.fixture
 async def younger(db: Db) -> UUID:
-    """An application whose first import finished two months after that of another; return its id."""
+    """Create two applications, the second imported two months after the first; return the id of the second."""
     await a_ledger(db)
     await execute(db, "UPDATE application_imports SET build_end = '2026-03-01T08:00:00Z'")
     younger = await a_ledger(db, "Treasury")
@@ -105,7 +105,7 @@ async def test_a_list_of_one_application_before_its_first_import_is_refused(
     assert refused.json()["errors"] == [{"field": "asOf", "message": NO_DATA}]
 
 
-async def test_a_list_of_several_applications_names_those_without_data(
+async def test_list_of_several_applications_names_the_ones_without_data(
     client: httpx2.AsyncClient, younger: UUID
 ) -> None:
     missing = [{"applicationId": str(younger), "application": "Treasury", "noDataBefore": "2026-05-01T10:00:01Z"}]

@@ -92,7 +92,9 @@ async def test_unknown_name_is_rejected_with_the_nearest_names(client: httpx2.As
     }
 
 
-async def test_a_group_that_is_the_target_must_be_known(client: httpx2.AsyncClient, db: Db, ledger: UUID) -> None:
+async def test_group_that_is_the_target_of_a_request_must_exist(
+    client: httpx2.AsyncClient, db: Db, ledger: UUID
+) -> None:
     body = {"action": "Remove", "group": "Clerkz"}
     refused = await client.post(REQUESTS, json={**body, "applicationId": str(ledger), "scheduledStart": "soon"})
     elsewhere = await client.post(REQUESTS, json={**body, "applicationId": str(await an_application(db, "Mail"))})
@@ -104,7 +106,7 @@ async def test_a_group_that_is_the_target_must_be_known(client: httpx2.AsyncClie
     assert elsewhere.json()["target"]["name"] == "Clerkz"
 
 
-async def test_name_without_catalogue_is_accepted_and_rated_critical(
+async def test_any_name_is_accepted_and_rated_critical_if_nothing_was_imported(
     client: httpx2.AsyncClient, db: Db, ledger: UUID
 ) -> None:
     bare = await an_application(db, "Bare")
@@ -198,27 +200,35 @@ async def test_removed_entries_are_not_matched(client: httpx2.AsyncClient, db: D
     assert told(await asked(client, ledger, ("Books", "READ"))) == [("Books", "Read", "Grant")]
 
 
-async def test_names_are_matched_per_application(client: httpx2.AsyncClient, db: Db, ledger: UUID) -> None:
+async def test_names_are_looked_up_only_in_the_application_of_the_request(
+    client: httpx2.AsyncClient, db: Db, ledger: UUID
+) -> None:
     other = await an_application(db, "Other")
 
     assert told(await asked(client, other, ("BOOKS", "post"))) == [("BOOKS", "post", "None")]
 
 
-async def test_two_spellings_of_one_permission_name_it_twice(client: httpx2.AsyncClient, ledger: UUID) -> None:
+async def test_two_spellings_of_one_permission_are_rejected_as_duplicates(
+    client: httpx2.AsyncClient, ledger: UUID
+) -> None:
     answer = await asked(client, ledger, ("Books", "Post"), ("Books", "POST"))
 
     assert answer.status_code == 400
     assert answer.json()["errors"] == [{"field": "privileges", "message": "Privileges must name each permission once"}]
 
 
-async def test_a_group_that_is_the_target_is_spelled_as_stored(client: httpx2.AsyncClient, ledger: UUID) -> None:
+async def test_group_that_is_the_target_of_a_request_gets_its_stored_spelling(
+    client: httpx2.AsyncClient, ledger: UUID
+) -> None:
     body = {"action": "Change", "applicationId": str(ledger), "group": "clerks"}
     answer = await client.post(REQUESTS, json={**body, "privileges": [{"header": "Books", "permission": "Post"}]})
 
     assert (answer.status_code, answer.json()["target"]["name"]) == (201, "Clerks")
 
 
-async def test_approved_access_refers_to_a_privilege_as_requested(client: httpx2.AsyncClient, ledger: UUID) -> None:
+async def test_approved_access_may_spell_a_privilege_as_the_request_did(
+    client: httpx2.AsyncClient, ledger: UUID
+) -> None:
     request = (await asked(client, ledger, ("BOOKS", "post"), ("Books", "Read"))).json()
     reviewer = request["requirements"][0]["rules"][0]["responses"][0]["reviewer"]["id"]
     body = {"type": "Approve", "response": "Approved", "reviewerId": reviewer}
@@ -275,7 +285,7 @@ async def test_every_name_of_a_large_model_is_found(client: httpx2.AsyncClient, 
     assert [each["permission"] for each in made.json()["draft"]["access"][0]["permissions"]] == names
 
 
-async def test_unknown_names_take_the_same_statements_in_one_application_as_in_many(
+async def test_number_of_queries_does_not_depend_on_the_number_of_applications(
     db: Db, ledger: UUID, clean_database: str
 ) -> None:
     others = [await an_application(db, f"Application {n}") for n in range(3)]

@@ -1,4 +1,4 @@
-"""Effective access through nested groups, against a naive walk of the graph."""
+"""Compare effective access through nested groups with a naive walk of the graph."""
 
 from uuid import UUID
 
@@ -23,7 +23,7 @@ RATINGS = st.dictionaries(st.sampled_from(NAMES), st.sampled_from(["Low", "High"
 
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(parents=GRAPHS, joined=MEMBERS, givers=GIVERS)
-async def test_effective_access_is_what_a_naive_walk_of_the_groups_finds(
+async def test_effective_access_equals_a_naive_walk_of_the_groups(
     db: Db, parents: dict[str, str], joined: list[str], givers: list[str]
 ) -> None:
     ledger = await an_application(db, f"Ledger {await fetch_value(db, 'SELECT count(*) FROM applications')}")
@@ -46,7 +46,7 @@ async def test_effective_access_is_what_a_naive_walk_of_the_groups_finds(
 
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(parents=GRAPHS, given_by=RATINGS, curated=RATINGS)
-async def test_ratings_stored_for_all_groups_are_those_of_each_group(
+async def test_ratings_computed_for_all_groups_equal_those_computed_one_by_one(
     db: Db, parents: dict[str, str], given_by: dict[str, str], curated: dict[str, str]
 ) -> None:
     ledger = await an_application(db, f"Ledger {await fetch_value(db, 'SELECT count(*) FROM applications')}")
@@ -92,7 +92,7 @@ SHOWN = st.dictionaries(st.sampled_from(SPELLINGS), st.sampled_from(["", "oPS", 
 
 
 def found_parents(shown: dict[str, str], ever: list[str]) -> dict[str, str]:
-    """Return each group of one import with its parent: the exact name, else the first in the order of `ever`."""
+    """Return the parent of each group of one import: the exact name, else the first match in `ever`, ignoring case."""
     by_age = [name for name in ever if name in shown]
 
     def parent(named: str) -> str:
@@ -104,7 +104,7 @@ def found_parents(shown: dict[str, str], ever: list[str]) -> dict[str, str]:
 
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(imports=st.lists(SHOWN, min_size=1, max_size=4))
-async def test_a_parent_is_a_group_that_the_same_import_shows(db: Db, imports: list[dict[str, str]]) -> None:
+async def test_parent_must_be_a_group_in_the_same_import(db: Db, imports: list[dict[str, str]]) -> None:
     ledger = await an_application(db, f"Ledger {await fetch_value(db, 'SELECT count(*) FROM applications')}")
     runs = [await only_groups(db, ledger, shown) for shown in imports]
     ever = list(dict.fromkeys(name for shown in imports for name in shown))
@@ -138,9 +138,7 @@ async def test_a_parent_is_a_group_that_the_same_import_shows(db: Db, imports: l
     assert dict(current) == {name: up for name, up in found_parents(imports[-1], ever).items() if up}
 
 
-async def test_a_removed_group_has_no_holders_and_an_earlier_import_keeps_them(
-    client: httpx2.AsyncClient, db: Db
-) -> None:
+async def test_removed_group_has_holders_only_as_of_an_earlier_import(client: httpx2.AsyncClient, db: Db) -> None:
     ledger = await an_application(db, "Ledger")
     first = await only_groups(db, ledger, {"Top": "", "Mid": "Top", "Low": "Mid"})
     await an_account(db, ledger, "ada", None, groups=("Low",), run=first)
@@ -166,7 +164,7 @@ async def test_a_cycle_of_groups_is_reported_for_every_group_in_it(db: Db) -> No
     assert rows == [("A", []), ("B", ["B", "C"]), ("C", ["C", "B"])]
 
 
-async def test_a_parent_is_found_by_its_exact_name_and_else_ignoring_case(db: Db) -> None:
+async def test_parent_is_found_by_exact_name_or_else_ignoring_case(db: Db) -> None:
     ledger = await an_application(db, "Ledger")
     await some_groups(db, ledger, {"staff": "", "STAFF": "", "A": "STAFF", "B": "Staff", "Ops": "", "C": "OPS"})
 
@@ -179,13 +177,13 @@ async def test_a_parent_is_found_by_its_exact_name_and_else_ignoring_case(db: Db
     assert rows == [("A", "STAFF"), ("B", "staff"), ("C", "Ops")]
 
 
-async def test_nested_access_counts_since_the_last_link_was_there(db: Db) -> None:
+async def test_nested_access_begins_when_the_last_link_of_its_path_appears(db: Db) -> None:
     ledger = await an_application(db, "Ledger")
     first = await some_groups(db, ledger, {"Wire approvers": "", "Clerks": "", "Treasury": "Wire approvers"})
     await give(db, ledger, "Wire approvers", "Approve", first)
     await an_account(db, ledger, "ada", None, groups=("Clerks",), run=first)
     nested = await some_groups(db, ledger, {"Clerks": "Treasury"})
-    # Another version of the same link does not begin it again.
+    # Another import of the same link does not change when the access began.
     await some_groups(db, ledger, {"Clerks": "Treasury"})
     account = await fetch_value(db, "SELECT id FROM accounts")
 
@@ -195,7 +193,7 @@ async def test_nested_access_counts_since_the_last_link_was_there(db: Db) -> Non
     assert await queries.permissions_held(db, [account], first) == []
 
 
-async def test_nested_access_shows_its_path_and_the_reason_of_the_first_group(
+async def test_nested_access_has_its_path_and_the_reasons_of_the_direct_group(
     client: httpx2.AsyncClient, db: Db
 ) -> None:
     ada = await an_identity(db)
@@ -215,7 +213,7 @@ async def test_nested_access_shows_its_path_and_the_reason_of_the_first_group(
 
 
 @pytest.mark.parametrize("length", [100])
-async def test_very_long_chain_of_groups_is_followed_for_64_groups(db: Db, length: int) -> None:
+async def test_nesting_deeper_than_64_groups_is_ignored(db: Db, length: int) -> None:
     ledger = await an_application(db, "Ledger")
     run = await some_groups(db, ledger, {f"G{n:03}": f"G{n + 1:03}" for n in range(length)})
     await an_account(db, ledger, "ada", None, groups=("G000",), run=run)

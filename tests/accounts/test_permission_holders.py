@@ -1,4 +1,4 @@
-"""The arrays of holders agree with the assignments that they stand for."""
+"""Compare the stored arrays of holders with the assignments."""
 
 import random
 
@@ -15,10 +15,10 @@ _OPEN = """INSERT INTO assignments SELECT h, 1, (ARRAY['Grant', 'Modify', 'Deny'
                SELECT FROM assignments s WHERE s.holder_number = h AND s.until_import IS NULL)"""
 
 
-async def test_holders_after_each_import_are_those_of_its_assignments(db: Db) -> None:
+async def test_holders_after_each_import_equal_the_assignments(db: Db) -> None:
     chance = random.Random(3)
     for run in IMPORTS:
-        # Some are altered: closed and opened again by the same import.
+        # Some assignments end and begin again in the same import.
         for change in (_CLOSE, _OPEN):
             await execute(db, change, run=run, holders=chance.sample(HOLDERS, 4))
 
@@ -29,7 +29,7 @@ async def test_holders_after_each_import_are_those_of_its_assignments(db: Db) ->
         assert found == await fetch_rows(db, _THEN, as_of=as_of)
 
 
-async def test_all_holders_of_a_permission_have_their_intervals(db: Db) -> None:
+async def test_holders_at_any_time_have_the_start_and_end_of_each_assignment(db: Db) -> None:
     columns = "holder_number, access::text, from_import, until_import"
     for run, holders in enumerate(([1, 2], [2, 3], [1]), start=1):
         await execute(db, _OPEN, run=2 * run - 1, holders=holders)

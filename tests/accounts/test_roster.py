@@ -1,4 +1,4 @@
-"""Accounts across applications, and what one account holds."""
+"""Test the list of accounts across applications, and the access of one account."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -24,7 +24,7 @@ def usernames(page: Any) -> list[str]:
 
 
 async def totals(db: Db, application_id: UUID, accounts: int) -> None:
-    """Store what the end of an import stores."""
+    """Store the totals of an application, as the end of an import does."""
     await execute(
         db,
         """INSERT INTO application_totals (application_id, import_number, accounts)
@@ -38,7 +38,7 @@ async def totals(db: Db, application_id: UUID, accounts: int) -> None:
 
 @pytest.fixture
 async def company(client: httpx2.AsyncClient, db: Db) -> UUID:
-    """Two applications: Ada is active, Bo has left, one account of Wiki has no identity; return the id of Bank."""
+    """Create Bank and Wiki: Ada is active, Bo has left, one account of Wiki has no identity; return the id of Bank."""
     ada = await an_identity(db, "Ada", "Lovelace", email="ada@example.com", department="Finance")
     bo = await an_identity(db, "Bo", "Left", email="bo@example.com", department="Sales")
     bank, wiki = await an_application(db, "Bank"), await an_application(db, "Wiki")
@@ -57,7 +57,7 @@ async def company(client: httpx2.AsyncClient, db: Db) -> UUID:
     return bank
 
 
-async def test_each_account_has_the_age_of_what_needs_attention(
+async def test_age_counts_from_departure_or_lost_match_or_last_login(
     client: httpx2.AsyncClient, db: Db, company: UUID
 ) -> None:
     await execute(
@@ -104,7 +104,7 @@ async def test_last_login_that_is_not_a_date_gives_no_age(client: httpx2.AsyncCl
         ({"page": "2"}, []),
     ],
 )
-async def test_accounts_of_all_applications_are_found_by_filters(
+async def test_accounts_across_applications_can_be_filtered(
     client: httpx2.AsyncClient, company: UUID, filters: dict[str, str], found: list[str]
 ) -> None:
     page = await listed(client, **filters)
@@ -123,9 +123,7 @@ async def test_accounts_are_filtered_by_application_and_identity(
     assert usernames(await listed(client, identityId=str(ada), applicationId=str(company))) == ["ada"]
 
 
-async def test_page_continues_where_one_application_ends_and_the_next_begins(
-    client: httpx2.AsyncClient, db: Db
-) -> None:
+async def test_page_can_span_two_applications(client: httpx2.AsyncClient, db: Db) -> None:
     for name, count in (("Bank", 60), ("Wiki", 50)):
         application = await an_application(db, name)
         await an_account(db, application, "aaa", None)
@@ -150,7 +148,9 @@ async def test_page_continues_where_one_application_ends_and_the_next_begins(
     assert {page["totalCount"] for page in pages} == {110}
 
 
-async def test_a_past_list_shows_accounts_that_are_gone(client: httpx2.AsyncClient, db: Db, company: UUID) -> None:
+async def test_past_list_includes_accounts_that_were_removed_later(
+    client: httpx2.AsyncClient, db: Db, company: UUID
+) -> None:
     await execute(db, "UPDATE application_imports SET build_end = now() - interval '9 days'")
     await remove_account(db, company, "ada")
     then = (datetime.now(UTC) - timedelta(days=3)).isoformat()
@@ -169,7 +169,7 @@ async def test_bad_filters_are_reported_together(client: httpx2.AsyncClient) -> 
     assert ahead.json()["errors"] == [{"field": "asOf", "message": "As of must not be in the future"}]
 
 
-async def test_an_account_is_read_with_its_access_matched_or_not(
+async def test_account_and_its_access_can_be_read_with_or_without_an_identity(
     client: httpx2.AsyncClient, db: Db, company: UUID
 ) -> None:
     await an_account(db, company, "svc", None, permissions=(("Wires", "Reject", "Grant", "Low"),))
@@ -237,7 +237,7 @@ async def test_past_lists_show_the_identity_and_match_of_an_account_at_that_time
         as_of = (datetime.now(UTC) - timedelta(days=days)).isoformat()
         return (await client.get(path, params={"asOf": as_of, **params})).json()["items"]
 
-    # Before the first match on record the first one counts; `matchedOn` is then later than the moment.
+    # Before the first recorded match, that match is returned, so `matchedOn` is later than the moment.
     for days, person, match in ((70, ada, "Email"), (30, ada, "Email"), (15, None, "Unmatched"), (5, bo, "Name")):
         id = str(person) if person else None
         for path in ("/api/accounts", f"/api/applications/{ledger}/accounts"):
@@ -276,7 +276,7 @@ async def test_list_before_the_first_import_reports_missing_data_instead_of_bein
                 }
             ],
         ), path
-        # A day means its end.
+        # A date means the end of that day.
         assert (await client.get(path, params={"asOf": "2026-05-01"})).status_code == 200
 
 
@@ -301,7 +301,7 @@ async def test_archived_applications_are_left_out_now_and_listed_in_the_past(
         assert await count(path, asOf=before) == 2
 
 
-async def test_leavers_of_a_past_day_stay_leavers_when_they_come_back(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_person_who_returned_is_still_a_leaver_on_a_past_day(client: httpx2.AsyncClient, db: Db) -> None:
     ledger, ada = await an_application(db, "Ledger"), await an_identity(db, "Ada", "Lovelace")
     await an_account(db, ledger, "ada", ada)
     await execute(db, "UPDATE application_imports SET build_end = now() - interval '80 days'")

@@ -1,4 +1,4 @@
-"""Migrate a database from before history was recorded: what it knows about the past is kept."""
+"""Migrate a database that did not record history yet, and check that its data about the past is kept."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,7 +36,7 @@ BEFORE = """
 
 @pytest.fixture
 def url(server_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """A database before the migration."""
+    """Create a database as it was before the migration; yield its URL."""
     files, folder = sorted(migrate.FOLDER.glob("*.sql")), tmp_path / "migrations"
     folder.mkdir()
     monkeypatch.setattr(migrate, "FOLDER", folder)
@@ -57,7 +57,7 @@ def url(server_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
         db.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(name))
 
 
-def test_migration_keeps_when_requests_counted_as_resolved(url: str) -> None:
+def test_migration_keeps_the_times_during_which_requests_were_resolved(url: str) -> None:
     migrate.migrate(url)
 
     with psycopg.connect(url, autocommit=True, options="-c timezone=UTC") as db:

@@ -65,7 +65,7 @@ async def test_every_entry_has_its_privilege_and_reasons(client: httpx2.AsyncCli
     ]
 
 
-async def test_number_of_queries_is_independent_of_applications(clean_database: str) -> None:
+async def test_number_of_queries_for_access_does_not_depend_on_the_number_of_applications(clean_database: str) -> None:
     async with counting(clean_database) as counts:
         db = counts.db
         ada, grace = await an_identity(db), await an_identity(db, "Grace", "Hopper")
@@ -96,12 +96,12 @@ async def test_permission_through_a_group_has_the_groups_reasons(client: httpx2.
 
     entries = there["accounts"][0]["access"]
     assert [(entry["permission"], entry["group"]) for entry in entries] == [("Posters", ""), ("Close", "Posters")]
-    # Starts when both the membership and the group's permission exist.
+    # The access starts when both the membership and the group's permission exist.
     assert [entry["why"]["import"]["number"] for entry in entries] == [2, 2]
     assert entries[1]["why"]["accessModels"] == [{"id": str(model), "name": "Clerks"}]
 
 
-async def test_past_access_is_that_of_the_last_import_before(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_past_access_is_read_from_the_last_import_before_that_time(client: httpx2.AsyncClient, db: Db) -> None:
     ada = await an_identity(db)
     ledger = await an_application(db, "Ledger")
     await an_account(db, ledger, "ada", ada, groups=("Posters",))
@@ -133,7 +133,7 @@ async def test_as_of_must_be_a_time(client: httpx2.AsyncClient, db: Db, text: st
     ]
 
 
-async def test_as_of_with_a_number_no_import_has_is_refused(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_as_of_an_unknown_import_number_is_refused(client: httpx2.AsyncClient, db: Db) -> None:
     answer = await client.get(f"/api/identities/{await an_identity(db)}/access", params={"asOf": "20260301"})
 
     assert answer.status_code == 400

@@ -1,4 +1,4 @@
-"""Reasons for access at a past moment equal the answer that was given at that time."""
+"""Test that the reasons for access at a past time are the same as those reported at that time."""
 
 import random
 from collections.abc import AsyncIterator
@@ -35,7 +35,7 @@ def at(hours: float) -> datetime:
 
 @asynccontextmanager
 async def written(db: Db, hours: float) -> AsyncIterator[datetime]:
-    """Run a transaction at this hour of the history."""
+    """Run a transaction at this hour of the test's history; yield the time."""
     async with written_by(db, "history", by_system("history", at(hours))):
         yield at(hours)
 
@@ -67,7 +67,7 @@ async def committed(db: Db, id: UUID, now: datetime, **changes: Any) -> None:
 
 
 async def why(client: httpx2.AsyncClient, id: UUID, hours: float, permission: str = "Posters") -> tuple[list[Any], ...]:
-    """Return the names of models and numbers of requests."""
+    """Return the reasons for a permission at this hour: names of models, and numbers of requests."""
     answer = await client.get(f"/api/identities/{id}/access", params={"asOf": at(hours).isoformat()})
     [there] = answer.json()["applications"]
     [entry] = [entry for entry in there["accounts"][0]["access"] if entry["permission"] == permission]
@@ -161,7 +161,7 @@ async def test_reopened_request_counts_for_the_time_it_was_resolved(client: http
     assert [(await why(client, ada, hours, "Close"))[1] for hours in (1, 3, 5, 7, 9)] == [[], [1], [], [1], []]
 
 
-async def test_request_for_one_account_is_no_reason_for_another(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_request_for_one_account_does_not_explain_another_account(client: httpx2.AsyncClient, db: Db) -> None:
     ada = await an_identity(db)
     ledger = await ledger_with(db, ada, ada)
     request = await an_access_request(
@@ -181,7 +181,7 @@ async def test_request_for_one_account_is_no_reason_for_another(client: httpx2.A
     assert reasons == {"user0": [], "user1": [1]}
 
 
-async def test_account_once_matched_to_a_leaver_is_theirs_in_the_past(
+async def test_account_once_matched_to_a_leaver_belongs_to_them_in_the_past(
     client: httpx2.AsyncClient, config: Config, db: Db
 ) -> None:
     ada = await an_identity(db)
@@ -211,7 +211,7 @@ async def test_pin_applies_to_the_past(client: httpx2.AsyncClient, config: Confi
     assert found == [0, 1]
 
 
-async def test_account_given_to_another_person_stays_with_its_first_owner_in_the_past(
+async def test_account_given_to_another_person_belongs_to_the_first_one_in_the_past(
     client: httpx2.AsyncClient, config: Config, db: Db
 ) -> None:
     ada, grace = await an_identity(db), await an_identity(db, "Grace", "Hopper")
@@ -241,7 +241,7 @@ async def test_before_the_first_import_there_is_no_data(client: httpx2.AsyncClie
     assert [found["noDataBefore"] for found in later.json()["applications"]] == [first]
 
 
-async def test_application_without_the_person_is_not_listed_after_its_import(
+async def test_application_without_the_person_is_listed_only_before_its_first_import(
     client: httpx2.AsyncClient, db: Db
 ) -> None:
     ada, grace = await an_identity(db), await an_identity(db, "Grace", "Hopper")
@@ -254,7 +254,7 @@ async def test_application_without_the_person_is_not_listed_after_its_import(
     assert later.json()["applications"] == []
 
 
-async def test_as_of_an_import_means_its_end(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_as_of_an_import_number_means_the_end_of_that_import(client: httpx2.AsyncClient, db: Db) -> None:
     ada = await an_identity(db)
     await ledger_with(db, ada)
     path = f"/api/identities/{ada}/access"
@@ -268,7 +268,7 @@ async def test_as_of_an_import_means_its_end(client: httpx2.AsyncClient, db: Db)
 
 
 class World:
-    """A company that changes every hour, with a naive record of the reasons for all access."""
+    """A company that changes every hour, and a naive record of the reasons for all access, to compare with."""
 
     def __init__(self, db: Db, seed: int) -> None:
         self.db = db

@@ -7,7 +7,7 @@ from rolecall.core.db import Db, execute
 from tests.builders import an_identity
 
 
-async def test_missing_texts_are_empty_and_not_null(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_missing_text_fields_are_empty_strings_not_null(client: httpx2.AsyncClient, db: Db) -> None:
     identity = (await client.get(f"/api/identities/{await an_identity(db)}")).json()
 
     blank = ("emailAddress", "title", "company", "division", "department", "office", "supervisorName")
@@ -15,7 +15,7 @@ async def test_missing_texts_are_empty_and_not_null(client: httpx2.AsyncClient, 
     assert (identity["type"], identity["status"], identity["inactivatedDate"]) == ("Employee", "Active", None)
 
 
-async def test_supervisor_name_is_current(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_response_has_the_current_name_of_the_supervisor(client: httpx2.AsyncClient, db: Db) -> None:
     boss = await an_identity(db, "Charles", "Babbage")
     ada = await an_identity(db, supervisorId=str(boss))
 
@@ -31,7 +31,7 @@ async def test_supervisor_name_is_current(client: httpx2.AsyncClient, db: Db) ->
     ("given", "shown"),
     [("ServiceAccount", "Service Account"), ("service account", "Service Account"), ("VENDOR", "Vendor")],
 )
-async def test_type_is_shown_with_spaces_for_every_accepted_spelling(
+async def test_type_is_returned_with_spaces_for_every_accepted_spelling(
     client: httpx2.AsyncClient, db: Db, given: str, shown: str
 ) -> None:
     id = await an_identity(db, identityType=given)
@@ -46,7 +46,7 @@ async def test_type_is_shown_with_spaces_for_every_accepted_spelling(
         (datetime(2026, 12, 1, 8, 30, 15, 250_000, tzinfo=UTC), "2026-12-01T08:30:15.250000Z"),
     ],
 )
-async def test_times_are_returned_in_utc_with_no_more_precision_than_they_have(
+async def test_times_are_returned_in_utc_with_microseconds_only_if_they_have_any(
     client: httpx2.AsyncClient, db: Db, moment: datetime, shown: str
 ) -> None:
     id = await an_identity(db)

@@ -143,8 +143,8 @@ async def test_search_needs_the_identities_read_scope(client: httpx2.AsyncClient
     assert answer.status_code == 403
 
 
-async def test_cost_of_search_depends_on_matches_not_on_all_people(db: Db) -> None:
-    """A plan that scans the list until it has found enough is fast only if there are matches."""
+async def test_cost_of_a_search_depends_on_the_matches_not_on_the_number_of_people(db: Db) -> None:
+    """A plan that scans the list until the page is full would be slow without matches."""
     await execute(
         db,
         """INSERT INTO identities (id, first_name, last_name, first_name_key, last_name_key, email_address, employee_id,
@@ -165,7 +165,7 @@ async def test_cost_of_search_depends_on_matches_not_on_all_people(db: Db) -> No
                 assert plan.count("Index Cond") == plan.count("Index Scan") + plan.count("Index Only Scan") > 0, plan
 
 
-async def test_people_are_sorted_over_all_pages(db: Db) -> None:
+async def test_sort_order_spans_all_pages(db: Db) -> None:
     for n in range(55):
         await an_identity(db, f"Person {n:02}", "Smith", department=("Sales", "audit")[n % 2], office=f"{n % 3}")
 
