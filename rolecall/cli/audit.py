@@ -1,4 +1,4 @@
-"""Verify and export the audit chain directly from the database; the service need not run."""
+"""Verify and export the audit chain directly from the database; the service does not have to be running."""
 
 import sys
 from pathlib import Path
@@ -25,11 +25,11 @@ def audit() -> None:
 
 
 @audit.command
-@click.option("--head", "head_file", type=click.Path(path_type=Path, dir_okay=False, exists=True), help="Heads that `rolecall audit head` printed earlier; no entry from that time may be missing.")  # fmt: skip # noqa: E501
+@click.option("--head", "head_file", type=click.Path(path_type=Path, dir_okay=False, exists=True), help="A file with heads that `rolecall audit head` printed earlier; no entry from before may be missing or changed.")  # fmt: skip # noqa: E501
 @data_dir_option
 @json_option
 def verify(head_file: Path | None, data_dir: Path | None, as_json: bool) -> None:
-    """Verify every entry and link; exit 1 and name the first that fails.
+    """Verify every entry and link of the audit chain; exit 1 and name the first one that fails.
 
     Example: `rolecall audit verify --head head.json`
     """
@@ -53,7 +53,7 @@ def verify(head_file: Path | None, data_dir: Path | None, as_json: bool) -> None
 @audit.command
 @data_dir_option
 def head(data_dir: Path | None) -> None:
-    """Print the heads of the chains as JSON, to keep where the service cannot write.
+    """Print the heads of the chains as JSON. Keep them where the service cannot write.
 
     Example: `rolecall audit head > head.json`
     """
@@ -74,7 +74,7 @@ def head(data_dir: Path | None) -> None:
 )
 @data_dir_option
 def export(output: Path | None, data_dir: Path | None) -> None:
-    """Write every entry as JSON lines, oldest first.
+    """Export all audit entries as JSON lines, oldest first.
 
     Example: `rolecall audit export -o audit.jsonl`
     """
@@ -89,7 +89,7 @@ def export(output: Path | None, data_dir: Path | None) -> None:
                 count += 1
         return count
 
-    click.echo(f"{with_database(data_dir, act)} entries", err=True)
+    click.echo(f"{with_database(data_dir, act)} entries exported", err=True)
 
 
 def _read_heads(file: Path) -> "list[Head]":

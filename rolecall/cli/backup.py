@@ -20,7 +20,7 @@ def backup(file: Path, with_key: bool, data_dir: Path | None) -> None:
     from rolecall.core import clock
     from rolecall.operate.backup import back_up
 
-    # Do not migrate first: a backup is taken before an upgrade.
+    # Do not migrate first: people take a backup before an upgrade.
     with folder.found_database(data_dir) as here, folder.clear_refusals():
         made = back_up(here, file.absolute(), clock.now(), with_key=with_key)
     size = file.stat().st_size

@@ -23,7 +23,7 @@ EXIT_CODES = {errors.NotFound: 3, errors.NotAllowed: 4, errors.Invalid: 5}
 
 @contextmanager
 def connected(profile: str | None) -> Iterator["Client"]:
-    """Yield a client; report its errors on stderr and by the exit code."""
+    """Yield a client; report errors on stderr and set the exit code."""
     from rolecall.client import Client
 
     where = access(profile)
@@ -53,7 +53,7 @@ def write_file(pieces: Iterator[bytes], output: Path | None) -> None:
 
 
 def resolved(client: "Client", given: dict[str, Any]) -> dict[str, Any]:
-    """Replace names with ids."""
+    """Return the parameters with names replaced by ids."""
 
     def id(name: str, value: Any) -> Any:
         if not isinstance(value, str):
@@ -66,7 +66,7 @@ def resolved(client: "Client", given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _written_id(text: str) -> str | None:
-    """Normalize an id; braces, URN form and missing hyphens are accepted."""
+    """Return an id in standard form, or None. Braces, URN form and missing hyphens are accepted."""
     from uuid import UUID
 
     try:
@@ -92,10 +92,10 @@ def _known_by(person: Identity) -> str:
 
 
 def id_of(client: "Client", listing: Callable[[], calls.Call[Page[Any]]], name: str) -> str:
-    """Return the id of the record with this name; an id is returned unchanged."""
+    """Return the id of the record with this name. If `name` is an id, return it."""
     if id := _written_id(name):
         return id
     found = [item for item in client.each(listing()) if item.name.casefold() == name.casefold()]
     if len(found) != 1:
-        raise errors.NotFound(f"{len(found) or 'Nothing'} named {name}")
+        raise errors.NotFound(f"{len(found) or 'No'} records are named {name}; check the name, or use the id")
     return str(found[0].id)

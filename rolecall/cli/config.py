@@ -52,7 +52,7 @@ def export(file: Path | None, profile: str | None) -> None:
 @json_option
 @profile_option
 def plan(file: Path, as_json: bool, profile: str | None) -> None:
-    """Print what applying a file would change; exit code 2 if there are changes.
+    """Print the changes that applying a file would make; exit code 2 if there are any.
 
     Example: `rolecall config plan rolecall.yaml`
     """
@@ -67,7 +67,7 @@ def plan(file: Path, as_json: bool, profile: str | None) -> None:
 @json_option
 @profile_option
 def apply(file: Path, as_json: bool, profile: str | None) -> None:
-    """Apply a file, all or nothing. Records it does not mention stay unchanged.
+    """Apply a file, all or nothing. Records that the file does not mention stay unchanged.
 
     Example: `rolecall config apply rolecall.yaml`
     """

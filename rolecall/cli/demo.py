@@ -1,4 +1,4 @@
-"""Run the whole service with a sample company, on loopback."""
+"""Run the whole service with a sample company, on the loopback interface."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -54,7 +54,7 @@ Try:
 )
 @click.pass_context
 def demo(context: click.Context, port: int, data_dir: Path | None) -> None:
-    """Run the service with a sample company and print a token and calls to try.
+    """Run the service with a sample company; print a token and sample calls.
 
     Example: `rolecall demo --port 8080`
     """
@@ -66,7 +66,7 @@ def demo(context: click.Context, port: int, data_dir: Path | None) -> None:
 @click.argument("email")
 @data_dir_option
 def sign_in(email: str, data_dir: Path | None) -> None:
-    """Print a sign-in link for a person of the sample company, as they would get it by e-mail.
+    """Print a sign-in link for a person of the sample company, like the link in a sign-in e-mail.
 
     Example: `rolecall demo sign-in carla.abadi@halden.example --data-dir .rolecall/demo`
     """
@@ -102,7 +102,7 @@ def _run(port: int, data_dir: Path | None) -> None:
 
 
 def _allow_peer() -> None:
-    """Let the service and its processes connect to the SCIM server of the sample company, on loopback."""
+    """Allow the service and its processes to connect to the SCIM server of the sample company on loopback."""
     import os
 
     hosts = os.environ.get("ROLECALL_SOURCE_HOSTS", "")
@@ -119,7 +119,7 @@ def _check(folder: Path) -> None:
 
 
 def _wipe(folder: Path) -> None:
-    """Remove the remains of a demo that was killed during set-up; its database may still be running."""
+    """Delete what a demo left behind that was killed during set-up; stop its database if it is still running."""
     import shutil
     from contextlib import suppress
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class _PersonByDefault(click.RichGroup):
-    """Read `rolecall evidence ada@example.com` as `rolecall evidence person ada@example.com`."""
+    """Interpret `rolecall evidence ada@example.com` as `rolecall evidence person ada@example.com`."""
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
         asks_help = args and args[0] in context.help_option_names
@@ -26,7 +26,10 @@ class _PersonByDefault(click.RichGroup):
 
 
 output_option = click.option(
-    "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="Default: evidence-….zip here."
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="The file to write. Default: evidence-….zip in the current folder.",
 )
 
 
@@ -34,7 +37,7 @@ output_option = click.option(
 def evidence() -> None:
     """Write evidence that an auditor can check offline: about a person, or about a review.
 
-    Without `person` or `review` the argument is a person.
+    Without `person` or `review`, the argument is read as a person.
 
     Example: `rolecall evidence ada@example.com --as-of 2026-03-31 -o ada.zip`
     """
@@ -50,7 +53,7 @@ def person(identity: str, as_of: str | None, output: Path | None, data_dir: Path
 
     IDENTITY is a full name, an e-mail, an employee ID or an id. The file contains the access with its reasons,
     personnel events, requests with approvals, imports with the digests of their files, audit entries linked to the
-    heads of their chains, a readable report, and `verify.py`, which checks all of it with nothing but Python.
+    heads of their chains, a readable report, and `verify.py`, which checks everything and needs only Python.
 
     Example: `rolecall evidence person ada@example.com --as-of 2026-03-31 -o ada.zip`
     """
@@ -100,7 +103,7 @@ def review(number: str, output: Path | None, data_dir: Path | None) -> None:
 
 
 async def _write(place: Path, write: Callable[[IO[bytes]], Awaitable[str]]) -> str:
-    """Write a bundle to a file that only its owner may read, because it is confidential."""
+    """Write a bundle to a file that only its owner may read, because it is confidential; return its seal."""
     with os.fdopen(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
         return await write(file)
 

@@ -23,7 +23,7 @@ data_dir_option = click.option(
 
 @contextmanager
 def occupied(data_dir: Path, url: str) -> Iterator[None]:
-    """Lock the data folder for one server, because two servers must not share one."""
+    """Lock the data folder, because two servers must not use the same one."""
     import fcntl
     import os
 
@@ -48,7 +48,7 @@ def occupied(data_dir: Path, url: str) -> Iterator[None]:
 
 
 def service_url(config: "Config") -> str:
-    """Return the URL of the service that runs on the folder, or else the configured one."""
+    """Return the URL of the service that is running on the data folder, or else the configured URL."""
     _, url = _occupant(config.data_dir)
     return url or config.base_url
 
@@ -63,7 +63,7 @@ def _occupant(data_dir: Path) -> tuple[str, str]:
 
 @contextmanager
 def database(config: "Config") -> Iterator["Config"]:
-    """Start the folder's embedded database, or use the one of ROLECALL_DATABASE_URL."""
+    """Start the embedded database of the data folder, or use ROLECALL_DATABASE_URL; yield its configuration."""
     import msgspec
 
     from rolecall.core.postgres import embedded
@@ -75,7 +75,7 @@ def database(config: "Config") -> Iterator["Config"]:
 
 @contextmanager
 def found_database(data_dir: Path | None) -> Iterator["Config"]:
-    """Open an existing database; never create one, because the folder may be mistyped."""
+    """Open an existing database; never create one, because the path of the folder may be mistyped."""
     from rolecall.core import config as configuration
     from rolecall.core.errors import CannotRun
     from rolecall.core.postgres import is_made
@@ -109,7 +109,7 @@ def end_interrupted_restore(config: "Config") -> None:
 
 @contextmanager
 def clear_refusals() -> Iterator[None]:
-    """Report errors of the database in one line."""
+    """Report database errors in one line."""
     import psycopg
 
     from rolecall.core.errors import CannotRun
@@ -132,7 +132,7 @@ def clear_refusals() -> Iterator[None]:
 
 @contextmanager
 def current_database(data_dir: Path | None) -> Iterator["Config"]:
-    """Open an existing database of this version."""
+    """Open an existing database that has the schema of this version."""
     from rolecall.core.migrate import check
 
     with found_database(data_dir) as config:
@@ -143,13 +143,13 @@ def current_database(data_dir: Path | None) -> Iterator["Config"]:
 
 
 def with_database(data_dir: Path | None, act: Callable[["Config", "Db"], Awaitable[T]], *, snapshot: bool = False) -> T:
-    """Run `act` in one transaction on an existing database of this version, and return its result."""
+    """Run `act` in one transaction on an existing database with the schema of this version; return the result."""
     with current_database(data_dir) as config:
         return in_transaction(config, act, snapshot=snapshot)
 
 
 def with_made_database(data_dir: Path | None, act: Callable[["Config", "Db"], Awaitable[T]]) -> T:
-    """Run `act` as `with_database` does, but create a missing database; for commands used before the first `serve`."""
+    """Like `with_database`, but create a missing database, for commands that people run before the first `serve`."""
     from rolecall.core import config as configuration
     from rolecall.core.migrate import is_new
 

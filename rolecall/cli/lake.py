@@ -15,12 +15,12 @@ def lake() -> None:
 @lake.command
 @click.argument("url")
 @click.option("--full", is_flag=True, help="Replace every table, instead of writing only changes.")
-@click.option("--compact", is_flag=True, help="Then rewrite small files, and remove files unused for a week.")
+@click.option("--compact", is_flag=True, help="After the sync, merge small files and remove files unused for a week.")
 @data_dir_option
 def sync(url: str, full: bool, compact: bool, data_dir: Path | None) -> None:
-    """Synchronize the tables below URL with one snapshot of the database.
+    """Update the tables below URL from one snapshot of the database.
 
-    URL is a folder, or a place such as `s3://bucket/rolecall` whose credentials are in the environment (`AWS_…`).
+    URL is a folder or a URL such as `s3://bucket/rolecall`, with credentials in the environment (`AWS_…`).
     Only changes since the last sync are written. If a sync is interrupted, run it again.
 
     Example: `rolecall lake sync /srv/lake/rolecall`

@@ -28,7 +28,7 @@ def migrate(data_dir: Path | None, as_json: bool, schema: bool) -> None:
         show_json({"applied": applied})
     for name in [] if as_json else applied:
         click.echo(name)
-    click.echo(f"{len(applied)} applied; the database is at this version", err=True)
+    click.echo(f"{len(applied)} migrations and schema files applied; the schema is that of this version", err=True)
 
 
 def _print_schema(data_dir: Path | None) -> None:

@@ -1,4 +1,4 @@
-"""Generate client commands from the table of verbs and the signatures of calls."""
+"""Generate client commands from the table of verbs and the signatures of the client calls."""
 
 import inspect
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ _SHOWN = 50
 
 
 class _Verbs(click.RichGroup):
-    """A noun whose verbs are created lazily."""
+    """A command group (noun) whose commands (verbs) are created lazily."""
 
     def list_commands(self, _: click.Context) -> list[str]:
         return [*NOUNS[self.name or ""].verbs, *SEVERAL_CALLS.get(self.name or "", {})]
@@ -94,5 +94,5 @@ def _show_list(client: "Client", call: calls.Call[Page[Any]], columns: Sequence[
 
 
 def _as_meant(given: dict[str, Any]) -> dict[str, Any]:
-    """Drop options that were not given, so that the call's own defaults apply."""
+    """Return only the options that were given, so that the defaults of the call apply to the others."""
     return {name: value for name, value in given.items() if value is not None and value != ()}

@@ -1,4 +1,4 @@
-"""Describe parameters of client commands: which accept names, their values for shell completion, and their help."""
+"""Describe parameters of client commands: which ones accept names, values for shell completion, and help texts."""
 
 from collections.abc import Callable
 from typing import Any
@@ -23,7 +23,7 @@ NAMED: dict[str, Callable[[], calls.Call[Any]]] = {
 PEOPLE = {"identity_id", "owner_id", "provisioner_ids", "supervisor_id", "reviewer_id", "assignee_id"}
 PEOPLE |= {"approver_id", "control_owner_id", "reviewer_ids", "stand_in_id"}
 
-# The parameters among these that an empty value clears.
+# Parameters of PEOPLE that an empty value clears.
 CLEARED = {"supervisor_id"}
 
 _WORK = ["Pending", "Open", "Resolved", "Completed", "Canceled", "Scheduled", "Snoozed"]
@@ -91,7 +91,7 @@ HELP = {
     "conditions": "A list of groups, each a list of field, operator and value.",
     "connector": "The connector as in the API; `rolecall config` is easier to write.",
     "custom_fields": "A custom field by number (repeatable).",
-    "active": "true or false.",
+    "active": "true: only active accounts; false: only inactive ones.",
     "dormant_days": "Only accounts whose last login is more than this many days ago.",
     "effective_date": _A_TIME,
     "end_date": _A_TIME,

@@ -15,7 +15,7 @@ field_option = click.option("--field", help="Print only one field, such as `id` 
 
 
 class Form(msgspec.Struct, frozen=True):
-    """The output format: a table, JSON, or one field."""
+    """The output format of a command: a table, JSON, or one field."""
 
     as_json: bool = False
     field: str | None = None
@@ -81,7 +81,7 @@ def show_field(record: Any, path: str) -> None:
             value = value[int(name)] if isinstance(value, list) else value[name]
         except (KeyError, IndexError, ValueError, TypeError):
             known = ", ".join(value) if isinstance(value, dict) else "none"
-            raise click.UsageError(f"There is no field {name} in {path}; there are {known}") from None
+            raise click.UsageError(f"There is no field {name} in {path}; use one of {known}") from None
     click.echo(value if isinstance(value, str) else msgspec.json.encode(value).decode())
 
 
@@ -100,7 +100,7 @@ def _reached(item: Any, path: str) -> Any:
     from rolecall.client.calls.describe import camel
 
     for name in path.split("."):
-        # Parts of a response without a type of their own are dicts with the API's field names.
+        # Untyped parts of a response are dicts with the field names of the API.
         item = item.get(camel(name)) if isinstance(item, dict) else getattr(item, name, None)
     return item
 
@@ -124,5 +124,5 @@ def _cell(value: Any) -> str:
 
 
 def visible(cell: str, keep: str = "") -> str:
-    """Escape control characters (terminal injection)."""
+    """Return a cell with control characters escaped, to prevent terminal injection."""
     return "".join(c if c.isprintable() or c in keep else f"\\u{ord(c):04x}" for c in cell)

@@ -45,7 +45,7 @@ def _option(noun: str, name: str, hint: Any, required: bool) -> click.Parameter:
 
 
 def argument_help(call: Callable[..., Any]) -> Iterator[str]:
-    """Describe the arguments in the help text, because click shows no help for them."""
+    """Yield a line of help text for each argument, because click shows no help for arguments."""
     for parameter in inspect.signature(call).parameters.values():
         if parameter.name in PEOPLE and parameter.kind is parameter.POSITIONAL_OR_KEYWORD:
             yield f"{_spoken(parameter.name).upper()}: {A_PERSON[0].lower()}{A_PERSON[1:]}"
@@ -56,7 +56,7 @@ def _spoken(name: str) -> str:
 
 
 def _settings(noun: str, name: str, hint: Any) -> dict[str, Any]:
-    """Choose the option's type from the call's type hint; the default is text."""
+    """Return the click settings of an option that fit the type hint of the call's parameter; the default is text."""
     plain = _without_none(hint)
     if plain is int:
         return {"type": click.INT}
@@ -86,7 +86,7 @@ def _words(noun: str, name: str) -> Callable[[Any, Any, str], list[Any]]:
 
 
 def json_value(text: str) -> Any:
-    """Parse JSON given inline or as a file."""
+    """Parse JSON that is given inline or as the name of a file."""
     import msgspec
 
     try:

@@ -1,4 +1,4 @@
-"""Choose the service and token from the environment or a profile file."""
+"""Read the URL of the service and the token from the environment or a profile."""
 
 import os
 import shlex
@@ -37,7 +37,7 @@ def access(profile: str | None) -> Credentials:
 
 
 def names() -> dict[str, str]:
-    """Return the URL of each profile."""
+    """Return the URL of each profile, by name."""
     return {name: str(profile.get("url", "")) for name, profile in _read().get("profiles", {}).items()}
 
 
@@ -81,8 +81,8 @@ def _token(profile: dict[str, Any]) -> str:
 def profiles() -> None:
     """List the profiles, one per line.
 
-    Profiles live in a small TOML file. The token is in `token`, in the file named by `token_file`, or printed by
-    `token_command`. `ROLECALL_URL` and `ROLECALL_TOKEN` override them.
+    Profiles are stored in a TOML file. The token of a profile is in `token`, in the file named by `token_file`, or the
+    output of `token_command`. `ROLECALL_URL` and `ROLECALL_TOKEN` override a profile.
 
     Example: `rolecall profiles`
     """

@@ -32,7 +32,7 @@ def purge_secrets(application: str, data_dir: Path | None) -> None:
 
         id = await fetch_value(db, "SELECT id FROM applications WHERE name = %(name)s", name=application)
         if id is None:
-            raise Invalid.on("application", f"No application is named {application}")
+            raise Invalid.on("application", f"No application is named {application}; see `rolecall app list`")
         return await purge(db, id)
 
     removed = with_database(data_dir, act)

@@ -20,7 +20,7 @@ from rolecall.core.errors import CannotRun
 
 Role = Callable[[Config, asyncio.Event], Awaitable[None]]
 _HEADERS_TAKE_MILLISECONDS = 20_000
-# Idle connections count too; a low limit would let one client with many idle connections lock others out.
+# Idle connections count too; with a low limit, one client with many idle connections could lock out the others.
 _MOST_CONNECTIONS = 8192
 # Send Granian's own log lines through structlog.
 _GRANIAN_LOGS = {"handlers": {}, "loggers": {"_granian": {"propagate": True}, "granian.access": {}}}
@@ -54,7 +54,7 @@ async def serve_http(config: Config, stop: asyncio.Event, host: str, port: int) 
     from rolecall.app import create_app
 
     app = create_app(config)
-    # Freeze start-up objects: a garbage collection over them pauses every request for 50 ms.
+    # Exclude start-up objects from garbage collection: scanning them pauses every request for 50 ms.
     gc.freeze()
     server = Server(
         app,
@@ -67,7 +67,7 @@ async def serve_http(config: Config, stop: asyncio.Event, host: str, port: int) 
         # HTTP/2 without TLS has no header timeout, and no client needs it.
         http=HTTPModes.http1,
         http1_settings=HTTP1Settings(header_read_timeout=_HEADERS_TAKE_MILLISECONDS),
-        # Below this level Granian only logs that its single-process mode is new.
+        # Below this level, Granian only warns that its single-process mode is new.
         log_level=LogLevels.error,
         log_dictconfig=_GRANIAN_LOGS,
     )

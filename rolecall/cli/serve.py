@@ -1,4 +1,4 @@
-"""Run the service: everything on one machine, or one role."""
+"""Run the whole service on one machine, or a single process of it (API or worker)."""
 
 import os
 from pathlib import Path
@@ -37,7 +37,7 @@ def serve(host: str, port: int, workers: int | None, data_dir: Path | None) -> N
 @port_option
 @_with_parent_option
 def api(host: str, port: int, with_parent: bool) -> None:
-    """Run one API process against the PostgreSQL of `ROLECALL_DATABASE_URL`.
+    """Run one API process with the database of `ROLECALL_DATABASE_URL`.
 
     Example: `ROLECALL_DATABASE_URL=postgresql://db/rolecall rolecall api --host 0.0.0.0`
     """
@@ -52,7 +52,7 @@ def api(host: str, port: int, with_parent: bool) -> None:
 @click.command
 @_with_parent_option
 def worker(with_parent: bool) -> None:
-    """Run one worker against the PostgreSQL of `ROLECALL_DATABASE_URL`.
+    """Run one worker with the database of `ROLECALL_DATABASE_URL`.
 
     Example: `ROLECALL_DATABASE_URL=postgresql://db/rolecall rolecall worker`
     """

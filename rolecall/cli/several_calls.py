@@ -1,4 +1,4 @@
-"""Define commands that need several calls of the API, or read files."""
+"""Define commands that make several API calls or read files."""
 
 import sys
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from rolecall.client.answers import DryRun, Json, ProposedFile
 if TYPE_CHECKING:
     from rolecall.client import Client
 
-# EX_TEMPFAIL of sysexits.h: a mail server keeps the mail and tries again; any other code makes it return the mail.
+# EX_TEMPFAIL in sysexits.h: the mail server keeps the mail and retries; with any other error it returns the mail.
 _TRY_AGAIN = 75
 _MOST_OF_A_MAIL = 100_000
 
@@ -32,7 +32,7 @@ _MOST_OF_A_MAIL = 100_000
 def upload(
     application: str, files: tuple[str, ...], wait: bool, as_json: bool, field: str | None, profile: str | None
 ) -> None:
-    """Upload files by file group name and stage an import.
+    """Upload files and stage an import; each file is given as NAME=PATH, with the name of its file group.
 
     Example: `rolecall import upload Payroll Users=users.csv Groups=groups.xlsx --wait`
     """
@@ -74,7 +74,7 @@ def dry_run(
     field: str | None,
     profile: str | None,
 ) -> None:
-    """Show what an import of files would do, without changing anything; exit code 1 if it would fail.
+    """Print what an import of the files would change, without changing anything; exit code 1 if it would fail.
 
     Example: `rolecall import dry-run Payroll Users=users.csv Groups=groups.xlsx`
     """
@@ -110,7 +110,7 @@ def _show_dry_run(client: "Client", run: DryRun) -> None:
 @field_option
 @profile_option
 def wait(import_id: str, as_json: bool, field: str | None, profile: str | None) -> None:
-    """Wait until an import ends, with its log on stderr; exit code 1 unless it is Finished.
+    """Wait until an import ends and print its log on stderr; exit code 1 unless it is Finished.
 
     Example: `rolecall import wait 0192e4a0-7c1e-7000-8000-000000000001`
     """
@@ -168,7 +168,9 @@ def _follow(client: "Client", import_id: str, form: Form) -> None:
 @click.command
 @click.argument("report")
 @click.option("--format", type=click.Choice(FORMATS), help="Format to use instead of the report's.")
-@click.option("--filter", "filters", multiple=True, metavar="NAME=VALUE", help="Replace a filter (repeatable).")
+@click.option(
+    "--filter", "filters", multiple=True, metavar="NAME=VALUE", help="Override a filter of the report (repeatable)."
+)
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="File to write to instead of stdout.")
 @profile_option
 def run(report: str, format: str | None, filters: tuple[str, ...], output: Path | None, profile: str | None) -> None:
@@ -193,9 +195,9 @@ def run(report: str, format: str | None, filters: tuple[str, ...], output: Path 
 @field_option
 @profile_option
 def propose(files: tuple[Path, ...], as_json: bool, field: str | None, profile: str | None) -> None:
-    """Propose a connector that reads files, with the evidence; exit code 1 if a file cannot be read.
+    """Propose a connector for files, with the evidence for it; exit code 1 if a file cannot be read.
 
-    `--field connector` prints what `rolecall app create --connector` and `rolecall import dry-run --connector` take.
+    `--field connector` prints the value for `--connector` of `rolecall app create` and `rolecall import dry-run`.
 
     Example: `rolecall app propose users.csv groups.csv`
     """
@@ -230,7 +232,7 @@ def _show_proposal(file: ProposedFile) -> None:
 @field_option
 @profile_option
 def templates(as_json: bool, field: str | None, profile: str | None) -> None:
-    """List connector templates: saved ones, then those that ship with the service.
+    """List connector templates: saved ones first, then the ones that ship with the service.
 
     Example: `rolecall app templates`
     """

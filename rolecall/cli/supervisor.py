@@ -1,4 +1,4 @@
-"""Supervise the service on one machine: start its processes, restart those that die, stop them in order."""
+"""Supervise the service on one machine: start its processes, restart a process that dies, stop them in order."""
 
 import asyncio
 import http.client
@@ -49,7 +49,7 @@ def run_service(
     prepare: Callable[[Config], None] = lambda _: None,
     announce: Callable[[], None] = lambda: None,
 ) -> None:
-    """Run until a signal. Call `prepare` with the migrated database and `announce` when the service is ready."""
+    """Run until a signal arrives. Call `prepare` after the migration and `announce` when the service is ready."""
     config = msgspec.structs.replace(config, data_dir=config.data_dir.absolute())
     if not os.environ.get("ROLECALL_BASE_URL") and not os.environ.get("ROLECALL_BASE_URL_FILE"):
         config = msgspec.structs.replace(config, base_url=plan.url)
@@ -64,7 +64,7 @@ def run_service(
 
 
 def check_port(host: str, port: int) -> None:
-    """Fail early if another program uses the port: our processes share it (SO_REUSEPORT) and would not notice."""
+    """Fail if another program uses the port. Our processes would not notice, because they share it (SO_REUSEPORT)."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         with socket.socket(family, kind, protocol) as probe:
@@ -100,7 +100,7 @@ async def _supervise(config: Config, plan: ProcessPlan, own_database: bool, anno
 
 
 async def _keep(role: tuple[str, ...], environ: dict[str, str], stop: asyncio.Event) -> None:
-    """Keep one process running, with a back-off when it keeps failing."""
+    """Restart a process whenever it dies, with a longer delay (back-off) if it keeps failing."""
     quick_deaths = 0
     while not stop.is_set():
         started = time.monotonic()

@@ -1,4 +1,4 @@
-"""Manage API tokens directly in the database; anyone who can open it may grant any scope."""
+"""Manage API tokens directly in the database; anyone who can open the database may grant any scope."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,7 +29,7 @@ def token() -> None:
 @data_dir_option
 @json_option
 def create(name: str, scopes: tuple[str, ...], expires: str, data_dir: Path | None, as_json: bool) -> None:
-    """Create a token and print its secret, alone on stdout; it is never shown again.
+    """Create a token and print only its secret on stdout; the secret is never shown again.
 
     Example: `TOKEN=$(rolecall token create ci --scope imports:write --expires 30)`
     """
@@ -51,7 +51,7 @@ def create(name: str, scopes: tuple[str, ...], expires: str, data_dir: Path | No
         show_json(made)
     else:
         click.echo(made.secret)
-    until = f"until {made.expires_at:%Y-%m-%d}" if made.expires_at else "for ever"
+    until = f"until {made.expires_at:%Y-%m-%d}" if made.expires_at else "without a time limit"
     click.echo(f"Token {made.name} is valid {until}; its secret is not shown again", err=True)
 
 
@@ -67,9 +67,9 @@ def _days(expires: str) -> int | None:
 @data_dir_option
 @json_option
 def list_(data_dir: Path | None, as_json: bool) -> None:
-    """List all tokens, newest first, with the person who created each; secrets are not stored.
+    """List all tokens, newest first, each with the person who created it; secrets are not stored.
 
-    Refused scopes are those that this person may no longer use.
+    A scope is refused if the person who created the token may no longer use it.
 
     Example: `rolecall token list --json`
     """
@@ -124,6 +124,6 @@ def revoke(name_or_id: str, data_dir: Path | None) -> None:
         return found.name
 
     name = with_database(data_dir, act)
-    # Wait after the commit until every process's token cache has expired.
+    # After the commit, wait until the token caches of all processes have expired.
     time.sleep(KNOWN_FOR_SECONDS)
     click.echo(f"Token {name} is revoked", err=True)

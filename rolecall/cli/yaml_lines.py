@@ -25,7 +25,7 @@ class Document:
             self.mistakes.append((1, Problem("file", "must be a mapping of sections")))
 
     def line_of(self, field: str) -> int:
-        """Return the line of a path such as `applications.2.connector.files.0.name`, or of its nearest parent."""
+        """Return the line of a field such as `applications.2.connector.files.0.name`, or of its nearest parent."""
         node, rest = self._root, field
         line = 1
         while node is not None:
@@ -37,7 +37,7 @@ class Document:
 
 
 def _step(node: yaml.Node, path: str) -> tuple[int, yaml.Node, str] | None:
-    """Resolve the first part of a path: its line, its node and the remaining path. A key may contain dots."""
+    """Resolve the first part of a path; return its line, its node and the rest of the path. A key may contain dots."""
     if isinstance(node, yaml.SequenceNode):
         number, _, rest = path.partition(".")
         if number.isdecimal() and int(number) < len(node.value):
@@ -51,7 +51,7 @@ def _step(node: yaml.Node, path: str) -> tuple[int, yaml.Node, str] | None:
 
 
 def _repeated(node: yaml.Node | None, path: str = "") -> Iterator[tuple[int, Problem]]:
-    """Yield duplicate keys, because YAML would silently use the last one."""
+    """Yield a problem for each duplicate key, because YAML would silently use the last one."""
     if isinstance(node, yaml.SequenceNode):
         for number, entry in enumerate(node.value):
             yield from _repeated(entry, f"{path}{number}.")

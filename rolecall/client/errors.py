@@ -1,4 +1,4 @@
-"""Define the errors of calls. Each has the correlation id that the log of the service contains."""
+"""Define the errors of calls. Each has the correlation id under which the service logged the request."""
 
 import msgspec
 
@@ -9,7 +9,7 @@ class Problem(msgspec.Struct, frozen=True):
 
 
 class Failed(Exception):
-    """Base of all errors of a call."""
+    """Base class of all errors of a call."""
 
     def __init__(self, message: str, correlation_id: str = "") -> None:
         super().__init__(message)

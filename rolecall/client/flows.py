@@ -1,6 +1,6 @@
-"""Implement the logic of calls without I/O (sans-I/O): a flow is a generator that yields steps and receives results.
+"""Implement the logic of calls without I/O (sans-I/O): a flow is a generator that yields steps and receives outcomes.
 
-`http.py` performs the steps, blocking or async.
+`http.py` performs the steps: one client blocks, the other is async.
 """
 
 import random
@@ -22,7 +22,7 @@ _LOOK_AGAIN, _LOOK_AGAIN_AT_MOST = 0.2, 2.0
 
 
 class Request(msgspec.Struct, frozen=True):
-    """Step: send this request and return the reply."""
+    """A step of a flow: send this request and return the reply."""
 
     method: str
     path: str
@@ -47,13 +47,13 @@ class Lost(msgspec.Struct, frozen=True):
 
 
 class Pause(msgspec.Struct, frozen=True):
-    """Step: wait."""
+    """A step of a flow: wait."""
 
     seconds: float
 
 
 class Item(msgspec.Struct, Generic[T], frozen=True):
-    """Step: yield this item to the caller."""
+    """A step of a flow: yield this item to the caller."""
 
     value: T
 
@@ -83,7 +83,7 @@ def advance(flow: Generator[Step, Outcome, T], outcome: Outcome = None) -> Step 
 def perform(call: Call[T], patience: float) -> Flow[T]:
     """Perform one call, with retries for `patience` seconds while the service is unreachable.
 
-    Every write carries an idempotency key, so that a retry has no second effect.
+    Every write has an idempotency key, so that a retry does not repeat its effect.
     """
     correlation_id = secrets.token_hex(16)
     headers = {"traceparent": f"00-{correlation_id}-{secrets.token_hex(8)}-01"}
@@ -183,7 +183,7 @@ def watch(import_id: Id, patience: float) -> Stream[answers.Import]:
 
 
 def dry_run(application_id: Id, files: Files, connector: Json | None, patience: float) -> Flow[answers.DryRun]:
-    """Start a dry run of files by file group name and wait for the result."""
+    """Start a dry run of `files`, keyed by file group name; wait for the result and return it."""
     given = [(name, Path(path)) for name, paths in files.items() for path in _several(paths)]
     run = yield from perform(calls.start_dry_run(application_id, given, connector=connector), patience)
     pause = _LOOK_AGAIN
@@ -199,7 +199,7 @@ def _several(paths: str | Path | Sequence[str | Path]) -> Sequence[str | Path]:
 
 
 def upload(application_id: Id, files: Files, patience: float) -> Flow[answers.NewImport]:
-    """Upload files by file group name, ignoring case."""
+    """Upload `files`, keyed by file group name, ignoring case; return the staged import."""
     application = yield from perform(calls.get_application(application_id), patience)
     groups = {group.name.casefold(): group for group in (application.connector and application.connector.files) or ()}
     if unknown := [name for name in files if name.casefold() not in groups]:

@@ -34,7 +34,7 @@ _TIMEOUT = httpx2.Timeout(60, connect=5)
 
 
 class Client:
-    """Blocking client. `patience` is how many seconds to retry while the service is unreachable."""
+    """The blocking client. It retries for `patience` seconds while the service is unreachable."""
 
     def __init__(self, url: str, token: str, *, patience: float = PATIENCE_SECONDS) -> None:
         self._http = httpx2.Client(**_options(url, token))
@@ -48,11 +48,11 @@ class Client:
         return self._stream(flows.each(call, self._patience))
 
     def export(self, call: Call[Page[T]], format: str) -> Iterator[bytes]:
-        """Stream the whole list as a file: `csv`, `xlsx`, `jsonl` or `parquet`."""
+        """Stream the whole list as a file in the format `csv`, `xlsx`, `jsonl` or `parquet`."""
         return self.stream(_as_file(call, format))
 
     def stream(self, call: Call[bytes]) -> Iterator[bytes]:
-        """Stream the file that a call returns, such as the run of a report."""
+        """Stream the file that a call returns, such as `calls.run_report`."""
         try:
             with self._http.stream(call.method, call.path, params=dict(call.query), json=call.body) as response:
                 if response.status_code != 200:
@@ -117,7 +117,7 @@ class Client:
 
 
 class AsyncClient:
-    """Async client with the methods of `Client`."""
+    """The async client. It has the methods of `Client`."""
 
     def __init__(self, url: str, token: str, *, patience: float = PATIENCE_SECONDS) -> None:
         self._http = httpx2.AsyncClient(**_options(url, token))
@@ -196,7 +196,7 @@ def _as_file(call: Call[Page[T]], format: str) -> Call[bytes]:
 
 def _options(url: str, token: str) -> dict[str, Any]:
     headers = {"Authorization": f"Bearer {token}", "User-Agent": f"rolecall-client/{__version__}"}
-    # Loading the certificates of the system takes 0.1 s, so skip it without TLS.
+    # Loading the system's certificates takes 0.1 s, so skip it if TLS is not used.
     secure = not url.startswith("http://")
     try:
         return {"base_url": httpx2.URL(url), "headers": headers, "timeout": _TIMEOUT, "verify": secure}
@@ -205,7 +205,7 @@ def _options(url: str, token: str) -> dict[str, Any]:
 
 
 def _parts(step: Request, stack: ExitStack, progress: Progress | None) -> dict[str, Any]:
-    """Return the parts of a form. Files are opened again for each attempt, and streamed."""
+    """Return the parts of a form. Files are streamed, and opened again for each attempt."""
     parts: dict[str, Any] = {
         "method": step.method,
         "url": step.path,

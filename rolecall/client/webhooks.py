@@ -1,4 +1,4 @@
-"""Verify the signature of a delivery and parse it, in a webhook receiver."""
+"""Verify and parse deliveries, for webhook receivers."""
 
 import base64
 import binascii
@@ -30,7 +30,7 @@ def verify(body: bytes, headers: Mapping[str, str], secret: str, *, now: float |
     if abs(age) > TOLERANCE_SECONDS:
         raise NotVerified("The timestamp differs by more than five minutes")
     expected = base64.b64encode(hmac.digest(key, f"{id}.{timestamp}.".encode() + body, "sha256"))
-    # There are two signatures during a rotation.
+    # During a secret rotation, a delivery has two signatures.
     versions = (signature.partition(",") for signature in signatures.split())
     if not any(version == "v1" and hmac.compare_digest(expected, given.encode()) for version, _, given in versions):
         raise NotVerified("The signature does not match the secret")

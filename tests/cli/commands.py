@@ -1,4 +1,4 @@
-"""Run the command line as people do: in its own process, on a real data folder."""
+"""Run commands of the command line on a real data folder, in a process of their own or in this one."""
 
 import fcntl
 import os
@@ -21,7 +21,7 @@ PATIENCE_SECONDS = 120
 
 
 def environment(**variables: str) -> dict[str, str]:
-    """Return the environment without any ROLECALL settings."""
+    """Return the environment with these variables and without other ROLECALL settings."""
     plain = {name: value for name, value in os.environ.items() if not name.startswith(("ROLECALL_", "COV_"))}
     return plain | {"PYTHONPATH": str(REPOSITORY), "NO_COLOR": "1", "COLUMNS": "200"} | variables
 
@@ -34,7 +34,7 @@ def rolecall(*arguments: object, **variables: str) -> subprocess.CompletedProces
 
 
 def typed(*arguments: object, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run a command in this process, which saves a second of Python start-up."""
+    """Run a command in this process, to save the second that Python needs to start; return its result."""
     unset = dict.fromkeys(name for name in os.environ if name.startswith("ROLECALL_"))
     done = CliRunner().invoke(root, [str(word) for word in arguments], env={**unset, **variables})
     return subprocess.CompletedProcess([*map(str, arguments)], done.exit_code, done.stdout, done.stderr)
@@ -77,7 +77,7 @@ class Running:
 
 
 def a_folder(data_dir: Path) -> None:
-    """Copy a migrated data folder, which is made once per test run."""
+    """Copy a migrated data folder, which is created once per test run."""
     made = Path(os.environ["PYTEST_DEBUG_TEMPROOT"]) / "migrated"
     with open(f"{made}.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -33,7 +33,7 @@ def test_chain_is_verified_exported_and_compared_with_a_saved_head(tmp_path: Pat
         noticed = typed("audit", "verify", *here)
         assert (noticed.returncode, "Entry 3 (chain 1)" in noticed.stdout) == (1, True)
         with psycopg.connect(url, autocommit=True) as db:
-            # An attacker who also fixes the heads and checkpoints in the database is exposed by a head saved elsewhere.
+            # A head saved elsewhere exposes an attacker who also forges the heads and checkpoints in the database.
             db.execute(
                 """UPDATE audit_checkpoints SET numbers = ARRAY[2::bigint],
                    hashes = ARRAY(SELECT hash FROM audit_heads) WHERE chains <> '{}'"""

@@ -47,7 +47,7 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "rolecall.yaml"
 
 
-def test_applied_file_has_an_empty_plan(call: Caller, file: Path) -> None:
+def test_plan_of_an_applied_file_has_no_changes(call: Caller, file: Path) -> None:
     planned = call("config", "plan", file)
     assert planned[0] == 2
     assert "+ applications Treasury\n" in planned[1]
@@ -107,7 +107,7 @@ def test_invalid_yaml_is_reported_with_its_line(call: Caller, file: Path, text: 
     assert said.startswith(f"{file}:{line}: ")
 
 
-def test_published_schema_equals_the_commands_output(call: Caller) -> None:
+def test_published_schema_equals_the_output_of_config_schema(call: Caller) -> None:
     published = Path(__file__).parents[2] / "docs" / "configuration.schema.json"
 
     assert json.loads(call("config", "schema")[1]) == json.loads(published.read_text())

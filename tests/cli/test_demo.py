@@ -32,7 +32,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 @pytest.fixture(scope="module")
 def printed(demo: Running) -> str:
-    """Return the demo's output on the terminal."""
+    """Return the output that the demo printed on the terminal."""
     return demo.log.read_text()
 
 
@@ -121,7 +121,7 @@ def test_sample_company_has_rules_and_conflicts_of_duties(client: httpx2.Client)
 @pytest.mark.parametrize(
     "query", ["match=Unmatched", "match=Disputed", "leaver=true&isActive=true", "dormantDays=90", "privileged=true"]
 )
-def test_sample_company_has_accounts_to_look_at(client: httpx2.Client, query: str) -> None:
+def test_sample_company_has_accounts_that_need_attention(client: httpx2.Client, query: str) -> None:
     assert client.get(f"/api/accounts?{query}").json()["totalCount"] > 0
 
 
@@ -136,7 +136,7 @@ def test_sample_request_has_activity_from_creation_to_completion(client: httpx2.
     assert {"Created", "Approved"} <= {entry["action"] for entry in detail["activity"]}
 
 
-def test_sample_company_has_a_completed_a_half_decided_and_an_overdue_review(client: httpx2.Client) -> None:
+def test_sample_company_has_a_completed_an_unfinished_and_an_overdue_review(client: httpx2.Client) -> None:
     now = datetime.now(UTC).isoformat()
     reviews = all_of(client, "/api/reviews")
 
@@ -171,7 +171,7 @@ def test_the_printed_calls_work_when_pasted(printed: str) -> None:
 
 
 @needs_curl
-def test_the_calls_of_the_readme_work_when_pasted(demo: Running, client: httpx2.Client) -> None:
+def test_calls_in_the_readme_work_when_pasted(demo: Running, client: httpx2.Client) -> None:
     calls = [line for line in README.read_text().splitlines() if line.startswith("curl")]
     token = client.headers["Authorization"].removeprefix("Bearer ")
 
@@ -192,7 +192,7 @@ def paste(call: str) -> Any:
 EMPTY = {"until", "type", "description", "schedule.cron", "last_run.status", "last_run.started_on"}
 
 
-def test_every_column_of_the_lists_of_the_command_line_is_filled(demo: Running, client: httpx2.Client) -> None:
+def test_sample_data_fills_every_column_of_command_line_lists(demo: Running, client: httpx2.Client) -> None:
     variables = {"ROLECALL_URL": demo.url, "ROLECALL_TOKEN": client.headers["Authorization"].split()[1]}
     for noun in ("conflict", "review", "rule", "duty", "request", "reports", "stand-in"):
         columns = NOUNS[noun].verbs["list"].columns
@@ -201,7 +201,7 @@ def test_every_column_of_the_lists_of_the_command_line_is_filled(demo: Running, 
         assert (noun, empty - EMPTY) == (noun, set())
 
 
-def test_every_person_of_the_sample_company_can_sign_in_by_a_link(demo: Running, client: httpx2.Client) -> None:
+def test_every_person_of_the_sample_company_can_sign_in_with_a_link(demo: Running, client: httpx2.Client) -> None:
     carla = next(person for person in all_of(client, "/api/identities") if person["status"] == "Active")
 
     made = rolecall("demo", "sign-in", carla["emailAddress"], "--data-dir", demo.data_dir)
@@ -214,7 +214,7 @@ def test_every_person_of_the_sample_company_can_sign_in_by_a_link(demo: Running,
     assert "No active person signs in with nobody@halden.example" in unknown.stderr
 
 
-def test_kept_company_starts_at_once_next_time(demo: Running, printed: str) -> None:
+def test_demo_with_a_kept_folder_starts_without_set_up(demo: Running, printed: str) -> None:
     assert demo.stop(signal.SIGINT) == 0
 
     with a_service(demo.data_dir, command="demo") as again:

@@ -52,14 +52,14 @@ def test_start_up_imports_no_heavy_modules() -> None:
     assert run.stdout == "[]\n"
 
 
-def test_invalid_setting_is_named() -> None:
+def test_error_names_the_invalid_setting() -> None:
     failed = rolecall("migrate", ROLECALL_TIMEZONE="Mars/Olympus")
 
     assert failed.returncode == 1
     assert failed.stderr == "Error: ROLECALL_TIMEZONE: 'Mars/Olympus' is not a time zone such as Europe/Zurich\n"
 
 
-def test_one_role_alone_needs_a_database() -> None:
+def test_api_or_worker_alone_requires_a_database_url() -> None:
     failed = rolecall("worker")
 
     assert failed.returncode == 1

@@ -1,4 +1,4 @@
-"""Commands on a mistyped folder do not create a new, empty database."""
+"""Test that a command with a mistyped folder does not create an empty database."""
 
 from pathlib import Path
 

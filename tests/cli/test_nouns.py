@@ -1,4 +1,4 @@
-"""Client commands against a running service."""
+"""Run client commands against a running service."""
 
 import json
 import re
@@ -81,7 +81,7 @@ def test_dry_run_shows_what_an_import_would_do(call: Caller, payroll: str, tmp_p
     assert json.loads(call("dry-run", "show", tried["id"], "--json")[1]) == tried
 
 
-def test_proposal_shows_its_evidence_and_gives_a_connector(call: Caller, tmp_path: Path) -> None:
+def test_proposal_prints_its_evidence_and_a_connector(call: Caller, tmp_path: Path) -> None:
     export, broken = tmp_path / "operators.csv", tmp_path / "report.pdf"
     export.write_text("Operators\n\nOpr ID,Opr Name,Sts,Roles\nada,Ada Byron,Active,a;b\nbob,Bob Kahn,Left,a\n")
     broken.write_bytes(b"%PDF-1.4")
@@ -137,7 +137,7 @@ def test_upload_waits_for_the_import(call: Caller, payroll: str, tmp_path: Path)
     assert "Username" in said
 
 
-def test_a_record_is_named_by_id_or_by_name(call: Caller, payroll: str) -> None:
+def test_record_can_be_given_by_id_or_name(call: Caller, payroll: str) -> None:
     shown = json.loads(call("app", "show", "payroll", "--json")[1])
 
     code, printed, _ = call("app", "show", shown["id"])
@@ -156,7 +156,7 @@ def test_field_option_prints_one_value(call: Caller, payroll: str) -> None:
 
 
 @pytest.mark.parametrize("words", TABLES)
-def test_a_list_is_a_table_or_json(call: Caller, payroll: str, words: str) -> None:
+def test_list_is_printed_as_table_or_json(call: Caller, payroll: str, words: str) -> None:
     code, printed, said = call(*words.split())
     _, as_json, _ = call(*words.split(), "--json")
 
@@ -164,7 +164,7 @@ def test_a_list_is_a_table_or_json(call: Caller, payroll: str, words: str) -> No
     assert len(printed.splitlines()) == len(json.loads(as_json)) + 1
 
 
-def test_a_list_is_exported_as_a_file(call: Caller, payroll: str, tmp_path: Path) -> None:
+def test_list_can_be_exported_to_a_file(call: Caller, payroll: str, tmp_path: Path) -> None:
     file = tmp_path / "accounts.csv"
 
     assert call("app", "accounts", payroll, "--format", "csv", "--output", str(file))[0] == 0
@@ -207,7 +207,7 @@ def test_errors_have_exit_codes_and_messages(call: Caller, payroll: str) -> None
 
     assert (missing[0], unnamed[0], forbidden[0], invalid[0], usage[0], no_json[0]) == (3, 3, 4, 5, 2, 2)
     assert missing[2].startswith(f"Error: Identity with id {UNKNOWN} not found\n  correlation id ")
-    assert unnamed[2] == "Error: Nothing named Nowhere\n"
+    assert unnamed[2] == "Error: No records are named Nowhere; check the name, or use the id\n"
     assert "  identity.lastName: Last name is required\n" in invalid[2]
     assert "  effectiveDate: Effective date must be an ISO 8601 date or date-time\n" in invalid[2]
     assert missing[1] + invalid[1] == ""
@@ -286,7 +286,7 @@ def test_mail_that_is_not_a_delivery_report_changes_nothing(call: Caller, tmp_pa
     assert missing[0] == 2
 
 
-def test_mail_server_keeps_a_mail_that_could_not_be_passed_on(call: Caller, tmp_path: Path) -> None:
+def test_bounce_exits_75_if_the_service_refuses_so_that_the_mail_server_retries(call: Caller, tmp_path: Path) -> None:
     (tmp_path / "long.eml").write_text("Subject: Away\n\n" + "x" * 600_000)
     (tmp_path / "empty.eml").write_text("")
 

@@ -13,7 +13,7 @@ import pytest
 from tests.cli.commands import REPOSITORY, Running, a_service, environment, rolecall
 from tests.figures import measured
 
-# In reading order; a page may use records of an earlier one.
+# The first pages, in reading order; a page may use records of an earlier page.
 FIRST = ("first-hour", "first-application", "joiner-mover-leaver", "approvals", "configuration", "api", "command-line")
 BLOCK = re.compile(r"(?:<!-- not run: (?P<why>[^>]+) -->\n)?```(?P<kind>sh|python run)\n(?P<text>.*?)```", re.DOTALL)
 
@@ -25,7 +25,7 @@ def pages() -> list[Path]:
 
 
 def blocks(page: Path) -> list[tuple[str, str]]:
-    """Return the kind and the text of each block to run."""
+    """Return the language and the text of each code block to run."""
     found = BLOCK.finditer(page.read_text())
     return [(block["kind"], block["text"]) for block in found if not block["why"]]
 

@@ -1,4 +1,4 @@
-"""Client commands accept people by name, e-mail, employee ID or id."""
+"""Test that client commands accept people by name, e-mail, employee ID or id."""
 
 import json
 
@@ -9,7 +9,7 @@ from tests.cli.commands import Caller
 
 @pytest.fixture(scope="module")
 def people(call: Caller) -> dict[str, str]:
-    """Return ids by title; two of the people share a name."""
+    """Create people, two of them with the same name; return their ids by title."""
     named = {"Countess": ("Ada", "King"), "Admiral": ("Grace", "Murray"), "Singer": ("Grace\u202e", "Murray Hopper")}
     named |= {"Twin": ("Grace", "Murray")}
     ids = {}
@@ -72,7 +72,7 @@ def test_ambiguous_name_lists_the_candidates(call: Caller, people: dict[str, str
     ]
 
 
-def test_unknown_person_is_reported_as_typed(call: Caller, people: dict[str, str]) -> None:
+def test_error_quotes_an_unknown_person_as_typed(call: Caller, people: dict[str, str]) -> None:
     missing = call("identity", "access", "Ada Kin")
     blank = call("request", "list", "--identity", " ")
     forbidden = call("identity", "show", "Ada King", ROLECALL_TOKEN="rct_wrong")

@@ -35,7 +35,7 @@ def test_token_created_by_command_works_with_the_running_service(service: Runnin
     assert answer.status_code == 200
 
 
-def test_a_second_server_on_the_folder_is_refused(service: Running) -> None:
+def test_second_server_on_the_same_folder_is_refused(service: Running) -> None:
     second = rolecall("serve", "--data-dir", service.data_dir, "--port", free_port())
 
     assert second.returncode == 1
@@ -46,7 +46,7 @@ def test_a_second_server_on_the_folder_is_refused(service: Running) -> None:
     )
 
 
-def test_a_taken_port_is_refused(service: Running, tmp_path: Path) -> None:
+def test_port_in_use_is_refused(service: Running, tmp_path: Path) -> None:
     second = rolecall("serve", "--data-dir", tmp_path, "--port", service.port)
 
     assert second.returncode == 1
@@ -54,7 +54,7 @@ def test_a_taken_port_is_refused(service: Running, tmp_path: Path) -> None:
     assert not (tmp_path / "postgres").exists()
 
 
-def test_a_folder_that_cannot_be_written_is_refused() -> None:
+def test_folder_that_is_not_writable_is_refused() -> None:
     refused = rolecall("serve", "--data-dir", "/dev/null/here", "--port", free_port())
 
     assert refused.returncode == 1

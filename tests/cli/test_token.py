@@ -26,7 +26,7 @@ def token(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module", autouse=True)
 def url(folder: Path) -> Iterator[str]:
-    """Keep a server running, as a service does, so that no command has to start one."""
+    """Keep a database server running, as a service does, so that no command has to start one; yield its URL."""
     with embedded(folder) as url:
         yield url
 
@@ -49,7 +49,7 @@ def test_scopes_and_expiry_are_as_requested(folder: Path) -> None:
     assert answer["secret"].startswith("rct_")
 
 
-def test_the_list_names_every_token_and_no_secret(folder: Path) -> None:
+def test_token_list_contains_every_token_and_no_secret(folder: Path) -> None:
     secret = token(folder, "create", "listed").stdout.strip()
 
     as_json, as_text = token(folder, "list", "--json"), token(folder, "list")
@@ -59,7 +59,7 @@ def test_the_list_names_every_token_and_no_secret(folder: Path) -> None:
     assert secret not in as_json.stdout + as_text.stdout
 
 
-def test_a_token_is_revoked_by_name_or_id(folder: Path) -> None:
+def test_token_can_be_revoked_by_name_or_id(folder: Path) -> None:
     token(folder, "create", "first")
     id = json.loads(token(folder, "create", "second", "--json").stdout)["id"]
 

@@ -1,4 +1,4 @@
-"""A version keeps working while the migrations of the next one run."""
+"""Test that a version keeps working while the migrations of the next version run."""
 
 import os
 import signal
@@ -61,7 +61,7 @@ def work(client: Client, name: str, users: Path) -> None:
     assert [account.username for account in client.each(calls.list_accounts(application.id))] == ["ada"]
 
 
-def test_a_version_works_on_the_schema_of_the_next(service: Running, tmp_path: Path) -> None:
+def test_version_works_with_the_schema_of_the_next_version(service: Running, tmp_path: Path) -> None:
     token = rolecall("token", "create", "t", "--scope", "all", "--data-dir", service.data_dir).stdout.strip()
     with Client(service.url, token) as client:
         work(client, "Before", tmp_path / "users.csv")
@@ -95,7 +95,7 @@ _WAITING = "SELECT FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY(pg
 
 
 def test_second_process_waits_for_the_first_to_migrate(empty_database: str, tmp_path: Path) -> None:
-    """Like two `serve` commands on one database, without starting the services."""
+    """Run the migrations of two processes at once, as two `serve` commands on one database would."""
     command = [sys.executable, "-m", "rolecall", "migrate", "--data-dir", str(tmp_path / "here")]
     with psycopg.connect(empty_database, autocommit=True) as first:
         migrate.lock_migrations(first)
@@ -106,11 +106,14 @@ def test_second_process_waits_for_the_first_to_migrate(empty_database: str, tmp_
         assert migrate.is_new(migrate._apply(first))
 
     _, said = second.communicate(timeout=300)
-    assert (second.returncode, said) == (0, "0 applied; the database is at this version\n")
+    assert (second.returncode, said) == (
+        0,
+        "0 migrations and schema files applied; the schema is that of this version\n",
+    )
 
 
 @pytest.mark.parametrize("command", [("serve",), ("token", "create", "ci"), ("token", "list")], ids=" ".join)
-def test_a_newer_schema_is_refused_in_one_line_that_says_what_to_do(
+def test_newer_schema_is_refused_with_advice_in_one_line(
     empty_database: str, tmp_path: Path, command: tuple[str, ...]
 ) -> None:
     migrate.migrate(empty_database)
@@ -126,7 +129,7 @@ def test_a_newer_schema_is_refused_in_one_line_that_says_what_to_do(
     )
 
 
-def test_migrations_keep_existing_data_from_the_first_version_on(empty_database: str) -> None:
+def test_migrations_keep_the_data_of_every_version(empty_database: str) -> None:
     files = sorted(FOLDER.glob("[0-9]*.sql"))
     with psycopg.connect(empty_database, autocommit=True) as db:
         db.execute(files[0].read_bytes())
@@ -190,7 +193,7 @@ def test_migration_moves_canceled_imports_and_removes_own_supervisors(empty_data
 
 
 def contents(db: psycopg.Connection) -> dict[str, list[dict[str, object]]]:
-    """Return the rows of tables that people fill; derived tables may change."""
+    """Return the rows of tables that migrations must not change."""
     return {
         name: [row for (row,) in db.execute(f"SELECT to_jsonb(t) FROM {name} t ORDER BY to_jsonb(t) ->> 'id'")]
         for name in ("settings", "identities")
@@ -216,7 +219,7 @@ _FUNCTIONS = "SELECT count(*) FROM pg_proc WHERE pronamespace = 'public'::regnam
 
 
 @pytest.mark.parametrize(("point", "functions", "left"), [("before", 0, len(schema.PACKAGES)), ("after", 1, 0)])
-def test_kill_while_schema_files_are_applied_leaves_all_or_nothing(
+def test_kill_during_a_migration_applies_all_schema_files_or_none(
     empty_database: str, tmp_path: Path, point: str, functions: int, left: int
 ) -> None:
     (tmp_path / f"schema.{point}-commit").touch()
@@ -228,7 +231,10 @@ def test_kill_while_schema_files_are_applied_leaves_all_or_nothing(
     with psycopg.connect(empty_database) as db:
         assert db.execute(_FUNCTIONS).fetchone() == (functions,)
     again = rolecall(*command, ROLECALL_DATABASE_URL=empty_database)
-    assert (again.returncode, again.stderr) == (0, f"{left} applied; the database is at this version\n")
+    assert (again.returncode, again.stderr) == (
+        0,
+        f"{left} migrations and schema files applied; the schema is that of this version\n",
+    )
     with psycopg.connect(empty_database) as db:
         assert db.execute(_FUNCTIONS).fetchone() == (1,)
 
@@ -248,7 +254,7 @@ def test_migrate_prints_the_schema_and_changes_nothing(empty_database: str, tmp_
     assert printed.stdout == (REPOSITORY / "docs/schema.sql").read_text()
 
 
-def test_migrate_prints_no_schema_where_there_is_no_database(tmp_path: Path) -> None:
+def test_migrate_prints_no_schema_if_there_is_no_database(tmp_path: Path) -> None:
     refused = rolecall("migrate", "--schema", "--data-dir", tmp_path / "mistyped")
 
     assert (refused.returncode, refused.stdout) == (1, "")

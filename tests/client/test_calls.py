@@ -1,4 +1,4 @@
-"""The client covers every operation of the service, with the same response fields."""
+"""Check that the client covers every operation of the service, with the same response fields."""
 
 import inspect
 import re
@@ -55,11 +55,11 @@ def test_every_call_has_an_operation_with_the_same_response(function: Any) -> No
 def test_every_operation_has_a_call() -> None:
     called = {(route.method, route.path) for route in map(route_of, map(described, FUNCTIONS))}
 
-    # The callback has no call: only webhook receivers use it, by its URL.
+    # The callback has no call: webhook receivers post to its URL directly.
     assert {(route.method, route.path) for route in ROUTES} - called == {("POST", "/webhooks/callback/{id}")}
 
 
-def test_a_delivery_has_the_fields_that_are_sent() -> None:
+def test_delivery_type_has_the_fields_that_the_service_sends() -> None:
     assert list(differences(answers.Delivery, Payload)) == []
 
 
@@ -70,14 +70,14 @@ def differences(ours: Any, theirs: Any, where: str = "") -> Iterator[str]:
         return
     mine = {field.encode_name: field.type for field in msgspec.structs.fields(ours)}
     yours = {field.encode_name: field.type for field in msgspec.structs.fields(theirs)}
-    lenient = {"nomenclature"}  # Omitted in requests of a stage.
+    lenient = {"nomenclature"}  # The requests of a stage omit this field.
     yield from (f"{where}{name}" for name in (mine.keys() ^ yours.keys()) - lenient)
     for name in mine.keys() & yours.keys():
         yield from differences(mine[name], yours[name], f"{where}{name}.")
 
 
 def struct_in(type: Any) -> Any:
-    """Return the struct in a type: itself, in a list, or optional."""
+    """Return the struct that a type is or contains, as a list item or an optional value."""
     if inspect.isclass(get_origin(type) or type) and issubclass(get_origin(type) or type, msgspec.Struct):
         return type
     return next(filter(None, map(struct_in, get_args(type))), None) if get_origin(type) is not dict else None

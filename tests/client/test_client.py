@@ -39,7 +39,7 @@ def client(service: Running, token: str) -> Iterator[Client]:
         yield client
 
 
-def test_errors_carry_code_message_and_problems(service: Running, client: Client) -> None:
+def test_error_has_code_message_and_problems(service: Running, client: Client) -> None:
     with pytest.raises(NotFound, match=f"Identity with id {UNKNOWN} not found") as unknown:
         client.send(calls.get_identity(UNKNOWN))
     with pytest.raises(Invalid) as invalid:
@@ -55,7 +55,7 @@ def test_errors_carry_code_message_and_problems(service: Running, client: Client
     assert len(unknown.value.correlation_id) == len(invalid.value.correlation_id) == 32
 
 
-def test_upload_maps_files_by_group_name_and_waits_for_the_import(client: Client, tmp_path: Path) -> None:
+def test_upload_assigns_files_by_file_group_name_and_waits_for_the_import(client: Client, tmp_path: Path) -> None:
     (tmp_path / "users.csv").write_text("Username,Name\n" + "".join(f"u{n},User {n}\n" for n in range(20_000)))
     (tmp_path / "groups.csv").write_text("Group\nadmins\n")
     application = client.send(calls.create_application("Payroll", connector=CONNECTOR))

@@ -1,4 +1,4 @@
-"""Follow the retries of a call step by step, without a network."""
+"""Run calls and their retries step by step, without a network."""
 
 from typing import Any
 
@@ -54,7 +54,7 @@ def test_outage_is_retried_after_the_requested_delay() -> None:
     assert pauses == [5]
 
 
-def test_retries_end_after_the_patience_period() -> None:
+def test_retries_stop_after_the_patience_period() -> None:
     with pytest.raises(Unavailable) as failed:
         follow(perform(calls.get_settings(), 12), *[OUTAGE] * 9)
     assert str(failed.value) == "The database is unreachable"

@@ -1,4 +1,4 @@
-"""List the commands for identities, their access, and the rules about it."""
+"""List the commands for identities, their access, access models and separation of duties."""
 
 from rolecall.cli.verbs.model import EXAMPLE_ID, PEOPLE, Noun, Verb
 from rolecall.client import calls

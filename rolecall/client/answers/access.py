@@ -77,7 +77,7 @@ class AccountIdentity(Answer):
 
 
 class RosterAccount(Answer):
-    """An account in the list of all applications."""
+    """An account in the list of accounts across all applications."""
 
     id: UUID
     application: ApplicationSummary

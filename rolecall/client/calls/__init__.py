@@ -1,4 +1,4 @@
-"""Define a function for every operation of the service. It describes a call, which `Client` or `AsyncClient` performs.
+"""Define a function for every operation of the service. It returns a `Call`; `Client` or `AsyncClient` performs it.
 
 Positional parameters identify the record. In a change, an omitted field keeps its value and None clears it.
 """

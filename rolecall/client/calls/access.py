@@ -22,21 +22,21 @@ def search_identities(
     type: str | None = None,
     department: str | None = None,
 ) -> Call[Page[answers.Identity]]:
-    """Find people by name or e-mail prefix, employee ID or id, or by status, type and department.
+    """Find people by a prefix of their names or e-mail, by employee ID or id, and by status, type and department.
 
-    `whole` matches complete names only.
+    `whole` matches only complete names and e-mails.
     """
     given = {"q": text, "whole": "true" if whole else None, "status": status, "type": type, "department": department}
     return describe.get(Page[answers.Identity], "/api/identities/search", **given)
 
 
 def get_identity(identity_id: Id) -> Call[answers.Identity]:
-    """Show an identity."""
+    """Get an identity."""
     return describe.get(answers.Identity, "/api/identities/{}", identity_id)
 
 
 def get_access(identity_id: Id, *, as_of: When | int | None = None) -> Call[answers.EffectiveAccess]:
-    """Show the access of an identity and the reasons, now or as of a time or an import."""
+    """Get the access of an identity and the reasons for it, now or as of a time or an import."""
     return describe.get(answers.EffectiveAccess, "/api/identities/{}/access", identity_id, as_of=as_of)
 
 
@@ -77,7 +77,7 @@ def list_entitlements(
 
 
 def get_entitlement(entitlement_id: Id) -> Call[answers.EntitlementDetail]:
-    """Show a group or a permission."""
+    """Get a group or a permission."""
     return describe.get(answers.EntitlementDetail, "/api/entitlements/{}", entitlement_id)
 
 
@@ -92,7 +92,7 @@ def list_holders(entitlement_id: Id, *, as_of: When | int | None = None) -> Call
 
 
 def list_holder_history(entitlement_id: Id, *, as_of: When | int | None = None) -> Call[Page[answers.Holding]]:
-    """List who held an entitlement, from when until when, newest first."""
+    """List who has ever held an entitlement and when, newest first; with `as_of`, only up to that time or import."""
     return describe.get(Page[answers.Holding], "/api/entitlements/{}/history", entitlement_id, as_of=as_of)
 
 
@@ -125,12 +125,12 @@ def list_duties() -> Call[Page[answers.DutyItem]]:
 
 
 def get_duty(duty_id: Id) -> Call[answers.Duty]:
-    """Show a duty, the entitlements that its patterns match, and the rules that use it."""
+    """Get a duty, the entitlements that its patterns match, and the rules that use it."""
     return describe.get(answers.Duty, "/api/duties/{}", duty_id)
 
 
 def create_duty(name: str, **fields: Unpack[DutyFields]) -> Call[answers.Duty]:
-    """Create a duty from patterns over entitlements."""
+    """Create a duty, defined by patterns that match entitlements."""
     return describe.call("POST", answers.Duty, "/api/duties", body={"name": name, **fields})
 
 
@@ -140,12 +140,12 @@ def change_duty(duty_id: Id, **fields: Unpack[DutyChanges]) -> Call[answers.Duty
 
 
 def simulate_duty(duty_id: Id, **fields: Unpack[DutyChanges]) -> Call[answers.DutySimulation]:
-    """Simulate a change of a duty: how many conflicts would begin and end, by rule."""
+    """Simulate a change of a duty: how many conflicts of each rule would begin and end."""
     return describe.call("POST", answers.DutySimulation, "/api/duties/{}/simulate", duty_id, body=fields)
 
 
 def delete_duty(duty_id: Id) -> Call[None]:
-    """Delete a duty that no rule and no past conflict refers to."""
+    """Delete a duty; rules or past conflicts must not refer to it."""
     return describe.call("DELETE", type(None), "/api/duties/{}", duty_id)
 
 
@@ -160,12 +160,12 @@ def list_duty_rules() -> Call[Page[answers.DutyRuleItem]]:
 
 
 def get_duty_rule(rule_id: Id) -> Call[answers.DutyRule]:
-    """Show a rule: its committed version and its draft."""
+    """Get a rule: its committed version and its draft."""
     return describe.get(answers.DutyRule, "/api/duty-rules/{}", rule_id)
 
 
 def create_duty_rule(name: str, *, conflicts: Sequence[Id], **fields: Unpack[DutyRuleFields]) -> Call[answers.DutyRule]:
-    """Draft a rule that keeps duties apart; nothing takes effect before it is committed."""
+    """Create a draft of a rule that keeps duties apart; it takes effect when it is committed."""
     return describe.call(
         "POST", answers.DutyRule, "/api/duty-rules", body={"name": name, "conflicts": conflicts, **fields}
     )
@@ -177,7 +177,7 @@ def change_duty_rule(rule_id: Id, **fields: Unpack[DutyRuleChanges]) -> Call[ans
 
 
 def simulate_duty_rule(rule_id: Id, *, page: int = 1) -> Call[answers.RuleSimulation]:
-    """Simulate committing the draft: who would be in conflict, since when and by which access."""
+    """Simulate committing the draft: who would be in conflict, since when and through which access."""
     return describe.post(answers.RuleSimulation, "/api/duty-rules/{}/simulate", rule_id, page=page)
 
 
@@ -193,7 +193,7 @@ def list_conflicts(
     identity_id: Id | None = None,
     as_of: When | int | None = None,
 ) -> Call[Page[answers.ConflictItem]]:
-    """List conflicts, newest first; now, or those at a time or after an import."""
+    """List conflicts, newest first, now or as of a time or an import."""
     return describe.get(
         Page[answers.ConflictItem],
         "/api/conflicts",
@@ -205,7 +205,7 @@ def list_conflicts(
 
 
 def get_conflict(conflict_id: Id) -> Call[answers.ConflictDetail]:
-    """Show a conflict with the access on each side."""
+    """Get a conflict with the access on each side."""
     return describe.get(answers.ConflictDetail, "/api/conflicts/{}", conflict_id)
 
 
@@ -232,7 +232,7 @@ def request_exception(
 def approve_exception(
     conflict_id: Id, *, approver_id: Id | None = None, stand_in_id: Id | None = None, comment: str | None = None
 ) -> Call[answers.ConflictDetail]:
-    """Approve the requested exception; the rule's owner and one more person must approve.
+    """Approve the requested exception. The rule's owner and one more person must approve it.
 
     `stand_in_id` is the person who approved for the approver.
     """

@@ -23,7 +23,7 @@ def list_webhooks() -> Call[Page[answers.Webhook]]:
 
 
 def get_webhook(webhook_id: Id) -> Call[answers.Webhook]:
-    """Show a webhook."""
+    """Get a webhook."""
     return describe.get(answers.Webhook, "/api/webhooks/{}", webhook_id)
 
 
@@ -53,7 +53,7 @@ def delete_webhook(webhook_id: Id) -> Call[None]:
 
 
 def test_webhook(webhook_id: Id) -> Call[answers.WebhookDelivery]:
-    """Send a sample delivery once."""
+    """Send a test delivery, without retries."""
     return describe.post(answers.WebhookDelivery, "/api/webhooks/{}/test", webhook_id)
 
 
@@ -81,7 +81,7 @@ def list_deliveries(
 
 
 def get_delivery(delivery_id: Id) -> Call[answers.WebhookDelivery]:
-    """Show a delivery with its body, attempts and callbacks."""
+    """Get a delivery with its body, attempts and callbacks."""
     return describe.get(answers.WebhookDelivery, "/api/webhook-deliveries/{}", delivery_id)
 
 
@@ -120,19 +120,19 @@ def mark_all_notifications() -> Call[None]:
 
 
 def get_notification_preferences() -> Call[answers.NotificationPreferences]:
-    """Show your channel and rhythm for each kind of notification."""
+    """Get your preferences for notifications: channel and rhythm for each kind."""
     return describe.get(answers.NotificationPreferences, "/api/notification-preferences")
 
 
 def change_notification_preferences(
     **fields: Unpack[NotificationPreferenceChanges],
 ) -> Call[answers.NotificationPreferences]:
-    """Change your channels and rhythms; a kind without channel and rhythm uses the default again."""
+    """Change your preferences for notifications; a kind without channel and rhythm uses the default again."""
     return describe.call("PATCH", answers.NotificationPreferences, "/api/notification-preferences", body=fields)
 
 
 def get_notification_settings() -> Call[answers.NotificationSettings]:
-    """Show the settings of notifications and the health of each channel."""
+    """Get the settings of notifications and the health of each channel."""
     return describe.get(answers.NotificationSettings, "/api/notification-settings")
 
 
@@ -144,14 +144,14 @@ def change_notification_settings(
 
 
 def preview_notification_template(kind: str, *, subject: str, body: str) -> Call[answers.NotificationPreview]:
-    """Show a template filled with examples, or why it is invalid."""
+    """Preview a template filled with examples, or get the reason why it is invalid."""
     return describe.post(
         answers.NotificationPreview, "/api/notification-settings/preview", kind=kind, subject=subject, body=body
     )
 
 
 def try_notifications(address: str = "", *, channel: str = "Email") -> Call[answers.NotificationTest]:
-    """Send a test message at once and show the response of the server."""
+    """Send a test message at once and get the response of the server."""
     return describe.post(answers.NotificationTest, "/api/notification-settings/test", address=address, channel=channel)
 
 
@@ -161,7 +161,7 @@ def list_notification_messages(*, outcome: str | None = None) -> Call[Page[answe
 
 
 def get_notification_message(message_id: Id) -> Call[answers.NotificationMessage]:
-    """Show one message as it was sent."""
+    """Get one message as it was sent."""
     return describe.get(answers.NotificationMessage, "/api/notification-messages/{}", message_id)
 
 
@@ -201,7 +201,7 @@ def revoke_token(token_id: Id) -> Call[None]:
 
 
 def get_settings() -> Call[Json]:
-    """Show the settings."""
+    """Get the settings."""
     return describe.get(dict[str, Any], "/api/settings")
 
 
@@ -211,12 +211,12 @@ def change_settings(**fields: Unpack[SettingsChanges]) -> Call[Json]:
 
 
 def get_configuration() -> Call[Json]:
-    """Show the configuration of the service in the format of a configuration file."""
+    """Get the configuration of the service in the format of a configuration file."""
     return describe.get(dict[str, Any], "/api/configuration")
 
 
 def plan_configuration(configuration: Json) -> Call[answers.ConfigurationChanges]:
-    """Show what applying a configuration would change."""
+    """Get the changes that applying a configuration would make."""
     return Call(method="POST", path="/api/configuration/plan", answer=answers.ConfigurationChanges, body=configuration)
 
 
@@ -233,7 +233,7 @@ def list_audit_events(
     from_: str | None = None,
     until: str | None = None,
 ) -> Call[Page[answers.AuditEvent]]:
-    """List who changed what, newest first."""
+    """List audit entries (who changed what), newest first."""
     filters = {"entity_id": entity_id, "caller_id": caller_id, "action": action, "from": from_, "until": until}
     return describe.get(Page[answers.AuditEvent], "/api/audit-events", **filters)
 
@@ -274,7 +274,7 @@ def list_reports() -> Call[Page[answers.Report]]:
 
 
 def get_report(report_id: Id) -> Call[answers.Report]:
-    """Show a report."""
+    """Get a report."""
     return describe.get(answers.Report, "/api/reports/{}", report_id)
 
 
@@ -294,14 +294,14 @@ def delete_report(report_id: Id) -> Call[None]:
 
 
 def run_report(report_id: Id, *, format: str | None = None, filters: Json | None = None) -> Call[bytes]:
-    """Run a report and get the file; `filters` replace those of the report."""
+    """Run a report and get the file; `filters` override the filters of the report with the same names."""
     given = {"format": format, "filters": filters}
     body = {name: value for name, value in given.items() if value is not None}
     return describe.call("POST", bytes, "/api/reports/{}/run", report_id, body=body)
 
 
 def write_report(report_id: Id) -> Call[answers.Export]:
-    """Write a scheduled report to its location now; a worker writes the file."""
+    """Start a run of a scheduled report now; a worker writes the file to its location."""
     return describe.post(answers.Export, "/api/reports/{}/write", report_id)
 
 

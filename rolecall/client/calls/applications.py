@@ -35,12 +35,12 @@ def list_applications() -> Call[Page[answers.ApplicationSummary]]:
 
 
 def get_application(application_id: Id) -> Call[answers.Application]:
-    """Show an application, its connector and its last import."""
+    """Get an application, its connector and its last import."""
     return describe.get(answers.Application, "/api/applications/{}", application_id)
 
 
 def get_application_configuration(application_id: Id) -> Call[answers.ApplicationConfiguration]:
-    """Show the configuration of an application: columns, schedule, owner, provisioners, guard."""
+    """Get the configuration of an application: columns, schedule, owner, provisioners, guard."""
     return describe.get(answers.ApplicationConfiguration, "/api/applications/{}/configuration", application_id)
 
 
@@ -120,12 +120,12 @@ def list_all_accounts(
 
 
 def get_account(account_id: Id) -> Call[answers.AccountDetail]:
-    """Show an account as it is now, or as it was before it was removed."""
+    """Get an account as the last import that contains it shows it."""
     return describe.get(answers.AccountDetail, "/api/accounts/{}", account_id)
 
 
 def get_account_access(account_id: Id, *, as_of: When | int | None = None) -> Call[answers.AccessOfAccount]:
-    """Show the access of an account, matched or not, and the reasons, now or as of a time or an import."""
+    """Get the access of an account and the reasons for it, now or as of a time or an import."""
     return describe.get(answers.AccessOfAccount, "/api/accounts/{}/access", account_id, as_of=as_of)
 
 
@@ -135,12 +135,12 @@ def list_imports(*, application_id: Id | None = None) -> Call[Page[answers.Impor
 
 
 def get_import(import_id: Id) -> Call[answers.Import]:
-    """Show an import with its files, metrics and log."""
+    """Get an import with its files, metrics and log."""
     return describe.get(answers.Import, "/api/application-imports/{}", import_id)
 
 
 def upload_import(application_id: Id, files: Sequence[tuple[Id, Path]]) -> Call[answers.NewImport]:
-    """Upload files by the ids of their file groups; `Client.upload` takes names."""
+    """Upload files, each with the id of its file group, and stage an import; `Client.upload` accepts names instead."""
     return Call(
         method="POST",
         path="/api/application-imports/upload",
@@ -153,7 +153,10 @@ def upload_import(application_id: Id, files: Sequence[tuple[Id, Path]]) -> Call[
 def start_dry_run(
     application_id: Id, files: Sequence[tuple[str, Path]], *, connector: Json | None = None
 ) -> Call[answers.DryRun]:
-    """Start a dry run of files by file group name; `Client.dry_run` also waits. `connector` replaces the saved one."""
+    """Start a dry run of files, each with the name of its file group; `connector` replaces the saved connector.
+
+    `Client.dry_run` also waits for the result.
+    """
     return Call(
         method="POST",
         path=describe.filled("/api/applications/{}/dry-run", [application_id]),
@@ -164,29 +167,29 @@ def start_dry_run(
 
 
 def get_dry_run(dry_run_id: Id) -> Call[answers.DryRun]:
-    """Show a dry run: what an import of its files would do."""
+    """Get a dry run: what an import of its files would change."""
     return describe.get(answers.DryRun, "/api/dry-runs/{}", dry_run_id)
 
 
 def list_dry_run_changes(
     dry_run_id: Id, *, kind: str | None = None, change: str | None = None
 ) -> Call[Page[answers.Change]]:
-    """List what an import of the files of a dry run would change, with values before and after."""
+    """List the changes that an import of a dry run's files would make, with values before and after."""
     return describe.get(Page[answers.Change], "/api/dry-runs/{}/changes", dry_run_id, kind=kind, change=change)
 
 
 def list_dry_run_rejects(dry_run_id: Id) -> Call[Page[answers.Reject]]:
-    """List the rows of a dry run that cannot be read, with their reasons."""
+    """List the rows of a dry run that cannot be read, each with the reason."""
     return describe.get(Page[answers.Reject], "/api/dry-runs/{}/rejects", dry_run_id)
 
 
 def propose_shapes(files: Sequence[tuple[str, Path]]) -> Call[answers.Proposal]:
-    """Propose a connector that reads files, with the evidence for each part of it; nothing is stored."""
+    """Propose a connector for files, with the evidence for each part; nothing is stored."""
     return Call(method="POST", path="/api/file-shapes/propose", answer=answers.Proposal, files=files)
 
 
 def list_connector_templates() -> Call[answers.ConnectorTemplates]:
-    """List connectors to start an application with: saved ones, then those that ship with the service."""
+    """List connector templates: saved ones first, then the ones that ship with the service."""
     return describe.get(answers.ConnectorTemplates, "/api/connector-templates")
 
 
@@ -204,7 +207,7 @@ def save_connector_template(
 
 
 def delete_connector_template(template_id: Id) -> Call[None]:
-    """Delete a saved connector template; applications that were made with it keep their connectors."""
+    """Delete a saved connector template; applications created from it keep their connectors."""
     return describe.call("DELETE", type(None), "/api/connector-templates/{}", template_id)
 
 
@@ -231,7 +234,7 @@ def list_changes(import_id: Id, *, kind: str | None = None, change: str | None =
 
 
 def list_rejects(import_id: Id) -> Call[Page[answers.Reject]]:
-    """List the rows that an import rejected, with their reasons."""
+    """List the rows that an import rejected, each with the reason."""
     return describe.get(Page[answers.Reject], "/api/application-imports/{}/rejects", import_id)
 
 

@@ -34,7 +34,7 @@ class CarrierFields(SourceFields, total=False):
 
 
 def get_carrier(application_id: Id) -> Call[answers.Carrier]:
-    """Show the carrier of an application, its last steps and the requests that its brake holds."""
+    """Get the carrier of an application, its last steps and the requests that its brake holds."""
     return describe.get(answers.Carrier, _PATH, application_id)
 
 
@@ -45,24 +45,24 @@ def put_carrier(application_id: Id, kind: str, url: str, **fields: Unpack[Carrie
 
 
 def delete_carrier(application_id: Id) -> Call[None]:
-    """Remove the carrier of an application and its stored secret; open requests are left to people."""
+    """Remove the carrier of an application and its stored secret; people must carry out open requests."""
     return describe.call("DELETE", type(None), _PATH, application_id)
 
 
 def preview_carrier(application_id: Id, access_request_id: Id) -> Call[answers.CarrierPreview]:
-    """Show the steps that the carrier would send for a request; nothing is sent."""
+    """Preview the steps that the carrier would send for a request; nothing is sent."""
     return describe.post(
         answers.CarrierPreview, f"{_PATH}/preview", application_id, access_request_id=str(access_request_id)
     )
 
 
 def release_carrier(application_id: Id, *, access_request_ids: Sequence[str] | None = None) -> Call[answers.Carrier]:
-    """Release requests that the brake holds: the given ones, or all."""
+    """Release requests that the brake holds: the given ones, or all of them."""
     return describe.post(answers.Carrier, f"{_PATH}/release", application_id, access_request_ids=access_request_ids)
 
 
 def carry_out(application_id: Id, access_request_id: Id) -> Call[answers.Carrier]:
-    """Give an open request to the carrier, such as one that it left to a person."""
+    """Give an open request to the carrier again, for example one that the carrier left to a person."""
     return describe.post(
         answers.Carrier, f"{_PATH}/carry-out", application_id, access_request_id=str(access_request_id)
     )

@@ -1,4 +1,4 @@
-"""Define the description of a call, and functions that create one from method, path, query and body."""
+"""Define the description of a call, and functions that build it from the method, path, query and body."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ When = date | datetime | str
 
 
 class Call(msgspec.Struct, Generic[T_co], frozen=True, kw_only=True):
-    """The description of a call. `files` and `form` are the fields of a form; `key` asks for an idempotency key."""
+    """The description of a call. `files` and `form` are form fields; `key` says whether to send an idempotency key."""
 
     method: str
     path: str
@@ -43,7 +43,7 @@ def call(method: str, answer: type[T], path: str, *ids: Id, body: Mapping[str, A
 
 
 def post(answer: type[T], path: str, *ids: Id, **body: object) -> Call[T]:
-    """Describe a POST; None values are omitted."""
+    """Return the description of a POST; None values are omitted from the body."""
     given = {name: value for name, value in body.items() if value is not None}
     return Call(method="POST", path=filled(path, ids), answer=answer, body=camels(given) if body else None)
 

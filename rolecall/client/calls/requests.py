@@ -37,7 +37,7 @@ def list_requests(
 
 
 def list_stalled_requests() -> Call[Page[answers.StalledRequest]]:
-    """List requests that wait for people: for whom, how long and why."""
+    """List requests that wait for people, with the people, the time and the reason."""
     return describe.get(Page[answers.StalledRequest], "/api/access-requests/stalled")
 
 
@@ -47,7 +47,7 @@ def list_leftovers() -> Call[Page[answers.Leftover]]:
 
 
 def get_request(request_id: Id) -> Call[answers.AccessRequest]:
-    """Show an access request with its privileges, requirements, activity and comments."""
+    """Get an access request with its privileges, requirements, activity and comments."""
     return describe.get(answers.AccessRequest, "/api/access-requests/{}", request_id)
 
 
@@ -86,7 +86,7 @@ def preview_request(
     target_name: str | None = None,
     privileges: Sequence[Access] | None = None,
 ) -> Call[answers.RequestConflicts]:
-    """Show the conflicts of duties that a request would cause, without creating the request."""
+    """Preview the conflicts of duties that a request would cause, without creating the request."""
     return describe.post(
         answers.RequestConflicts,
         "/api/access-requests/preview",
@@ -100,7 +100,7 @@ def preview_request(
 
 
 def get_request_conflicts(request_id: Id) -> Call[answers.RequestConflicts]:
-    """Show the conflicts of duties that an access request would cause."""
+    """Get the conflicts of duties that an access request would cause."""
     return describe.get(answers.RequestConflicts, "/api/access-requests/{}/conflicts", request_id)
 
 
@@ -203,7 +203,7 @@ def list_events(
 
 
 def get_event(event_id: Id) -> Call[answers.Event]:
-    """Show a personnel event with its stages."""
+    """Get a personnel event with its stages."""
     return describe.get(answers.Event, "/api/personnel-events/{}", event_id)
 
 
@@ -328,12 +328,12 @@ def list_models() -> Call[Page[answers.AccessModelItem]]:
 
 
 def get_model(model_id: Id) -> Call[answers.AccessModel]:
-    """Show the committed version and the draft of an access model."""
+    """Get the committed version and the draft of an access model."""
     return describe.get(answers.AccessModel, "/api/access-models/{}", model_id)
 
 
 def create_model(name: str, **fields: Unpack[ModelFields]) -> Call[answers.AccessModel]:
-    """Draft an access model; nothing takes effect before it is committed."""
+    """Create a draft of an access model; it takes effect when it is committed."""
     return describe.call("POST", answers.AccessModel, "/api/access-models", body={"name": name, **fields})
 
 
@@ -348,20 +348,20 @@ def list_members(model_id: Id) -> Call[Page[answers.Identity]]:
 
 
 def simulate_model(model_id: Id, *, page: int = 1) -> Call[answers.Simulation]:
-    """Simulate committing the draft: who would gain and lose which access."""
+    """Simulate committing the draft: who would gain or lose which access."""
     return describe.post(answers.Simulation, "/api/access-models/{}/simulate", model_id, page=page)
 
 
 def commit_model(model_id: Id, *, allow_unknown: bool = False) -> Call[answers.AccessModel]:
     """Commit the draft as the next version; it takes effect at once.
 
-    `allow_unknown` commits names of groups and permissions that the applications do not have.
+    `allow_unknown` allows names of groups and permissions that the applications do not have.
     """
     return describe.post(answers.AccessModel, "/api/access-models/{}/commit", model_id, allow_unknown=allow_unknown)
 
 
 def list_stand_ins(*, identity_id: Id | None = None, stand_in_id: Id | None = None) -> Call[Page[answers.StandIn]]:
-    """List stand-ins that were named, newest first."""
+    """List stand-ins, newest first."""
     return describe.get(Page[answers.StandIn], "/api/stand-ins", identity_id=identity_id, stand_in_id=stand_in_id)
 
 
@@ -374,7 +374,7 @@ def create_stand_in(
     type: str | None = None,
     comment: str | None = None,
 ) -> Call[answers.StandIn]:
-    """Name the person who responds for you, or for another person, for a time."""
+    """Name a stand-in: a person who responds for you, or for another person, for a limited time."""
     return describe.post(
         answers.StandIn,
         "/api/stand-ins",

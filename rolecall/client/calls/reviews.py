@@ -37,12 +37,12 @@ def list_reviews(
 
 
 def get_review(review_id: Id) -> Call[answers.Review]:
-    """Show a review with its population and the progress of its reviewers."""
+    """Get a review with its population and the progress of its reviewers."""
     return describe.get(answers.Review, "/api/reviews/{}", review_id)
 
 
 def create_review(name: str, type: str, *, due_on: When, **fields: Unpack[ReviewSettings]) -> Call[answers.Review]:
-    """Draft a review; its items are determined when it is opened."""
+    """Create a draft of a review; its items are determined when it is opened."""
     body = {"name": name, "type": type, "due_on": due_on, **fields}
     return describe.call("POST", answers.Review, "/api/reviews", body=body)
 
@@ -53,12 +53,12 @@ def change_review(review_id: Id, **fields: Unpack[ReviewChanges]) -> Call[answer
 
 
 def preview_review(review_id: Id) -> Call[answers.ReviewPreview]:
-    """Show what a draft would contain if it were opened now."""
+    """Preview the content of a draft as if it were opened now."""
     return describe.post(answers.ReviewPreview, "/api/reviews/{}/preview", review_id)
 
 
 def open_review(review_id: Id) -> Call[answers.Review]:
-    """Open a draft, with items from the last finished imports."""
+    """Open a draft; its items come from the last finished imports."""
     return describe.post(answers.Review, "/api/reviews/{}/open", review_id)
 
 
@@ -119,7 +119,7 @@ def decide_review_items(
     comment: str | None = None,
     reviewer_id: Id | None = None,
 ) -> Call[answers.BulkDecision]:
-    """Decide several items at once, by their ids or by filters."""
+    """Decide several items at once, selected with ids or filters."""
     return describe.post(
         answers.BulkDecision,
         "/api/reviews/{}/decide",
@@ -136,14 +136,14 @@ def decide_review_items(
 def submit_review(
     review_id: Id, *, reviewer_id: Id | None = None, statement: str | None = None
 ) -> Call[answers.ReviewSubmission]:
-    """Sign the decisions of a reviewer; requests carry them out."""
+    """Sign the decisions of a reviewer; access requests then carry them out."""
     return describe.post(
         answers.ReviewSubmission, "/api/reviews/{}/submit", review_id, reviewer_id=reviewer_id, statement=statement
     )
 
 
 def get_review_item(review_item_id: Id) -> Call[answers.ReviewItemDetail]:
-    """Show an item with its history."""
+    """Get an item with its history."""
     return describe.get(answers.ReviewItemDetail, "/api/review-items/{}", review_item_id)
 
 
@@ -218,19 +218,19 @@ class ReviewTemplateChanges(ReviewTemplateFields, total=False):
 
 
 def list_review_templates() -> Call[Page[answers.ReviewTemplate]]:
-    """List the templates of reviews that repeat."""
+    """List the templates of recurring reviews."""
     return describe.get(Page[answers.ReviewTemplate], "/api/review-templates")
 
 
 def get_review_template(review_template_id: Id) -> Call[answers.ReviewTemplate]:
-    """Show the template of a review that repeats."""
+    """Get the template of a recurring review."""
     return describe.get(answers.ReviewTemplate, "/api/review-templates/{}", review_template_id)
 
 
 def create_review_template(
     name: str, *, every_months: int, review: Json, **fields: Unpack[ReviewTemplateFields]
 ) -> Call[answers.ReviewTemplate]:
-    """Repeat a review every few months; `review` has its type, scope and stages."""
+    """Create a template that repeats a review every few months; `review` contains its type, scope and stages."""
     body = {"name": name, "every_months": every_months, "review": review, **fields}
     return describe.call("POST", answers.ReviewTemplate, "/api/review-templates", body=body)
 

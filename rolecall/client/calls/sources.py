@@ -23,7 +23,7 @@ class SourceFields(TypedDict, total=False):
 
 
 def get_source(application_id: Id) -> Call[answers.Source]:
-    """Show the live source of an application."""
+    """Get the live source of an application."""
     return describe.get(answers.Source, _PATH, application_id)
 
 
@@ -41,12 +41,12 @@ def delete_source(application_id: Id) -> Call[None]:
 
 
 def test_source(application_id: Id, *, source: Json | None = None) -> Call[answers.SourceTest]:  # noqa: PT028
-    """Connect to the saved or the given live source, and show its first records as an import would read them."""
+    """Connect to the saved or the given live source; return its first records as an import would read them."""
     return describe.post(answers.SourceTest, f"{_PATH}/test", application_id, source=source)
 
 
 def get_push(application_id: Id) -> Call[answers.Push]:
-    """Show the SCIM push into an application: the address, counts, the next import and tokens."""
+    """Get the SCIM push into an application: its URL, counts, next import and tokens."""
     return describe.get(answers.Push, "/api/applications/{}/scim", application_id)
 
 
