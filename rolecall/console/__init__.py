@@ -1,4 +1,4 @@
 """Serve the console: HTML screens that call the same actions as the API.
 
-`frame.py` serves every screen, `screens/` has one file per area, and `rendering.py` the templates and the navigation.
+`frame.py` serves every screen, `screens/` has one file per area, and `rendering.py` renders templates and navigation.
 """

@@ -1,7 +1,7 @@
 """Manage console users: roles, one-time links, passwords and sessions.
 
-Secrets of links and sessions are stored as SHA-256, passwords as Argon2id. A change of role, address or password ends
-the other sessions of the person.
+Secrets of links and sessions are stored as SHA-256 hashes, passwords as Argon2id hashes. A change of the role, e-mail
+or password ends the other sessions of the person.
 """
 
 import asyncio
@@ -79,8 +79,8 @@ async def _identity_with_email(db: Db, email: str) -> UUID | None:
 async def set_role(db: Db, identity_id: UUID, role: Role | None, email: str | None = None) -> None:
     """Give a person a role, or remove it; without a role a person sees only records that concern them.
 
-    A new role or e-mail ends the sessions of the person. Without `email` the current one is kept. The last active
-    administrator cannot lose the role.
+    A new role or e-mail ends the sessions of the person. Without `email`, the person keeps the current e-mail. The last
+    active administrator cannot lose the role.
     """
     async with db.transaction():
         await wait_to_revoke(db)
@@ -99,15 +99,15 @@ async def set_role(db: Db, identity_id: UUID, role: Role | None, email: str | No
             )
         if role is None or had != [(role, address)]:
             await _end_sign_ins(db, identity_id)
-        # Lock role and sessions first to avoid a deadlock with the person's offboarding, which locks in this order.
+        # Lock the role and sessions first, as an offboarding does, to avoid a deadlock with it.
         if is_removed:
             await require_another_administrator(db, identity_id)
         if not await administrators.active(db):
-            raise Conflict("An active administrator must exist. Make someone administrator first")
+            raise Conflict("At least one active administrator must remain. Make another person administrator first")
 
 
 async def _sign_in_email(db: Db, identity_id: UUID, had: str | None, given: str | None) -> str:
-    """Return the e-mail to sign in with, and check that no other person uses it."""
+    """Return the e-mail that the person signs in with; raise an error if another person uses it."""
     known = had if had is not None else await identity_queries.sign_in_email(db, identity_id)
     address = known if given is None else given.strip()
     if len(address) > LONGEST_EMAIL or not address.isprintable():
@@ -120,7 +120,10 @@ async def _sign_in_email(db: Db, identity_id: UUID, had: str | None, given: str 
 
 
 async def _end_sign_ins(db: Db, identity_id: UUID, but: bytes = b"") -> None:
-    """Delete links before sessions, so that a session from a link used concurrently is deleted too."""
+    """End all links and sessions of a person except the session `but`.
+
+    Delete the links first: otherwise a link that is used at the same time could open a new session.
+    """
     await execute(db, "DELETE FROM sign_in_links WHERE identity_id = %(id)s", id=identity_id)
     await execute(
         db, "DELETE FROM console_sessions WHERE identity_id = %(id)s AND sha256 <> %(but)s", id=identity_id, but=but
@@ -142,7 +145,7 @@ async def create_link(db: Db, identity_id: UUID, now: datetime, lasts: timedelta
 
 
 async def delete_link(db: Db, link: str) -> None:
-    """Delete a link that did not reach its person."""
+    """Delete a link that could not be delivered."""
     await execute(db, "DELETE FROM sign_in_links WHERE sha256 = %(sha256)s", sha256=sha256(link))
 
 
@@ -169,7 +172,7 @@ async def sign_in_by_password(db: Db, email: str, password: str, now: datetime) 
 
 
 async def _is_current_password(db: Db, person: Person, argon2: str) -> bool:
-    """Lock the password and check that it did not change while it was hashed."""
+    """Return whether `argon2`, which was verified meanwhile, is still the stored password hash; lock the password."""
     return bool(
         await fetch_value(
             db,
@@ -192,7 +195,7 @@ async def begin_attempt(db: Db, state: str, attempt: SignInAttempt, now: datetim
 
 
 async def end_attempt(db: Db, state: str, now: datetime) -> SignInAttempt | None:
-    """Delete and return a sign-in attempt, so that its state works only once."""
+    """Delete and return a sign-in attempt, so that its state works only once; None if it is unknown or expired."""
     return await fetch_one(
         db,
         SignInAttempt,
@@ -204,13 +207,13 @@ async def end_attempt(db: Db, state: str, now: datetime) -> SignInAttempt | None
 
 
 async def sign_in_by_email(db: Db, email: str, now: datetime) -> str | None:
-    """Sign in the person whose e-mail the OpenID provider has verified."""
+    """Sign in the person whose e-mail the OpenID provider verified; return the secret of the session, or None."""
     person = await queries.person_with_email(db, email)
     return await _open_session(db, person.id, now) if person else None
 
 
 async def _hash_in_thread(hashing: Callable[..., T], *words: str) -> T:
-    """Hash in a thread, two at a time, because each hash takes 64 MiB and 0.1 s of CPU time."""
+    """Run a hash function in a thread, at most two at a time: each takes 64 MiB and 0.1 s of CPU time."""
     if _HASHING.locked():
         raise RateLimited(1)
     async with _HASHING:
@@ -218,9 +221,9 @@ async def _hash_in_thread(hashing: Callable[..., T], *words: str) -> T:
 
 
 async def change_password(db: Db, person: Person, session: Session, current: str, new: str, now: datetime) -> None:
-    """Set a password after proof of identity, because another person may be using the session.
+    """Set a password. Require proof of identity, because another person may be using the session.
 
-    The proof is the current password. For a first password, it is a sign-in by link or provider a few minutes ago.
+    The proof is the current password or, for a first password, a sign-in by link or provider a few minutes ago.
     """
     argon2 = await queries.password_of(db, person)
     if argon2 and not await _hash_in_thread(is_password, current, argon2):
@@ -250,9 +253,10 @@ async def sign_out(db: Db, session: Session) -> None:
 
 
 async def sign_as_person(db: Db, session: Session, author: Author) -> Person | None:
-    """Check the session inside the writing transaction, and lock session and role until the transaction ends.
+    """Return the person of the session, or None if it has ended; lock session and role until the transaction ends.
 
-    These two locks are enough: removing a role or disabling an identity deletes the session.
+    Call it in the transaction that writes. The two locks suffice: removing a role or disabling an identity deletes the
+    session.
     """
     rows = await fetch_rows(
         db,
@@ -272,7 +276,7 @@ async def sign_as_person(db: Db, session: Session, author: Author) -> Person | N
 
 
 async def mark_seen(db: Db, session: Session, now: datetime) -> None:
-    """Record the visit, at most once a minute, and delete the notice that was shown."""
+    """Record when the session was last used, at most once a minute, and delete the notice that was shown."""
     if session.notice is None and now - session.seen_at < _SEEN_PRECISION:
         return
     await execute(
@@ -303,7 +307,7 @@ async def delete_old_sessions(db: Db, now: datetime) -> None:
 
 
 async def _open_session(db: Db, identity_id: UUID, now: datetime) -> str | None:
-    """Open a session for a person who may sign in, and make that person the author of the audit entry."""
+    """Open a session for a person who may sign in; return its secret, or None. The audit names the person as author."""
     # Wait for a concurrent change of the role, which deletes sessions.
     await execute(db, "SELECT FROM console_roles WHERE identity_id = %(id)s FOR SHARE", id=identity_id)
     if not await queries.person_with_id(db, identity_id):

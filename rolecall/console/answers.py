@@ -36,13 +36,13 @@ def failure(record: str, error: RolecallError) -> ItemResult:
 
 
 def several(location: str, results: Sequence[ItemResult]) -> SeeOther:
-    """Report one line per record, marked as success or failure; the notice is an error if any record failed."""
+    """Return a redirect with a notice that has one line per record; the notice is an error if any record failed."""
     lines = [f"{'✗' if one.failed else '✓'} {' '.join(one.text.split())}" for one in results]
     return SeeOther(location, "\n".join(lines), "bad" if any(one.failed for one in results) else "good")
 
 
 def sentence(error: RolecallError) -> str:
-    """Return the message of an error; for an invalid form, all its problems."""
+    """Return the message of an error, or all problems of an invalid form, as one sentence."""
     return ". ".join(problem.message for problem in error.problems) if isinstance(error, Invalid) else str(error)
 
 

@@ -15,7 +15,7 @@ _DORMANT_DAYS = 90
 
 
 class Attention(msgspec.Struct, frozen=True):
-    """A number of records with its caption and a link to their list."""
+    """A count of records, with a caption and a link to the list of the records."""
 
     count: int
     label: str
@@ -41,8 +41,7 @@ _FOUND = {
 }
 
 
-# Identifies the state that the number depends on: imports, curations and archived applications. The number is cached
-# for each state.
+# A text that changes with imports, curations and archived applications; the number is cached under this text.
 _STATE = """SELECT concat_ws(' ', (SELECT max(changed_on) FROM curations),
         (SELECT string_agg(t.import_number::text, ' ' ORDER BY p.id) FROM applications p
          JOIN application_totals t ON t.application_id = p.id WHERE NOT p.is_archived))"""
@@ -58,7 +57,7 @@ async def _privileged_accounts(db: Db, now: datetime) -> Attention:
 
 
 async def accounts_to_look_at(db: Db, now: datetime) -> list[Attention]:
-    """Count unmatched, disputed, dormant and privileged accounts and those of leavers, most up to a thousand."""
+    """Count unmatched, disputed, dormant, privileged and leavers' accounts; most counts stop at a thousand."""
     counts = ", ".join(
         f"(SELECT count(*) FROM (SELECT FROM {found} LIMIT {_MOST_COUNTED}) AS found)" for found in _FOUND.values()
     )
@@ -69,7 +68,7 @@ async def accounts_to_look_at(db: Db, now: datetime) -> list[Attention]:
 
 
 async def tokens_to_look_at(db: Db, now: datetime) -> list[Attention]:
-    """Count tokens in use whose scopes are refused, because the person who created them lost the rights."""
+    """Count tokens in use with refused scopes: the person who created the token may no longer use them."""
     count = len(await tokens.with_refused_scopes(db, now))
     return [Attention(count, "API tokens whose owner lacks rights", "/settings/tokens")] if count else []
 

@@ -27,7 +27,7 @@ class Stack:
 
 
 def stacked_bars(title: str, unit: str, names: Sequence[str], bars: Sequence[Stack]) -> Markup:
-    """Draw a bar per day; `names` lists the parts from the bottom up. A day without parts leaves a gap."""
+    """Draw a stacked bar per day; `names` lists the parts from the bottom up. A day without parts leaves a gap."""
     top = _round_up(max((bar.total for bar in bars), default=0))
     step = (_WIDTH - 40) / max(len(bars), 1)
     drawn = [_grid(top, unit)]
@@ -51,7 +51,7 @@ def stacked_bars(title: str, unit: str, names: Sequence[str], bars: Sequence[Sta
 
 
 class ChartLevel(msgspec.Struct, frozen=True):
-    """A value from a time on. `label` describes the change, `who` made it, and `cause` names its record."""
+    """A value from a time on. `label` describes the change, `who` made it, and `cause` is the record behind it."""
 
     since: datetime
     value: int
@@ -65,7 +65,7 @@ def step_line(
 ) -> Markup:
     """Draw a value over time as steps; nothing is drawn before the first level.
 
-    The drawing scales with its box. For a side panel pass `NARROW` as width, so that the text stays readable.
+    The chart scales with its container. For a side panel, pass `NARROW` as width, so that the text stays readable.
     """
     top = _round_up(max((level.value for level in levels), default=0))
     span = (end - start).total_seconds() or 1
@@ -93,7 +93,7 @@ def step_line(
 
 
 class Burndown(msgspec.Struct, frozen=True):
-    """The numbers of items left over time, and the dates of the plan."""
+    """The number of remaining items over time, and the dates of the plan."""
 
     left: Sequence[tuple[datetime, int]]
     start: datetime
@@ -106,7 +106,7 @@ class Burndown(msgspec.Struct, frozen=True):
 
 
 def burndown(title: str, drawn_from: Burndown) -> Markup:
-    """Draw the items left as steps until now, and the plan as a straight line to the due date."""
+    """Draw the number of remaining items as steps until now, and the plan as a straight line to the due date."""
     left, start, end = drawn_from.left, drawn_from.start, drawn_from.end
     span = (end - start).total_seconds() or 1
     top = _round_up(max((count for _, count in left), default=0))
@@ -144,7 +144,7 @@ def _day_label(moment: datetime, x: float, anchor: str) -> Markup:
 
 
 def meter(parts: Sequence[tuple[str, int]], total: int, size: str = "") -> Markup:
-    """Draw a bar that parts of a total fill from the left. The text beside it has the numbers."""
+    """Draw a bar that the parts of a total fill from the left. The text next to it has the numbers."""
     x, drawn = 0.0, []
     for name, count in parts:
         width = count * 100 / (total or 1)
@@ -170,7 +170,7 @@ class TimeBar(msgspec.Struct, frozen=True):
 
 
 class _BarRows(msgspec.Struct, frozen=True):
-    """The layout of bars over time: the left end of the bars, the row height, and where name and bar are in a row."""
+    """The layout of bars over time: chart width, left end of the bars, row height, and positions of name and bar."""
 
     width: int
     left: int
@@ -180,12 +180,12 @@ class _BarRows(msgspec.Struct, frozen=True):
 
 
 _TOP = 18
-# Names are beside the bars or, on a narrow screen, above them.
+# Names are next to the bars or, on a narrow screen, above them.
 _ROWS = {"roomy": _BarRows(_WIDTH, 150, 28, 16, 3), "cramped": _BarRows(NARROW, 0, 42, 14, 20)}
 
 
 def bars_over_time(title: str, bars: Sequence[TimeBar], start: datetime, end: datetime, now: datetime) -> Markup:
-    """Draw intervals as bars, one row for each name, with a line for today. Draw it once for each screen width."""
+    """Draw intervals as bars, one row per name, with a line for today; once for wide and once for narrow screens."""
     drawn = [
         Markup('<div class="{}">{}</div>').format(style, _bars(title, bars, (start, end, now), rows))
         for style, rows in _ROWS.items()
@@ -228,7 +228,7 @@ def _today(x: float, floor: int) -> Markup:
 
 
 def _bar(bar: TimeBar, x: float, right: float, y: int, width: int) -> list[Markup]:
-    """Draw a bar with its label: on the bar if there is room, else beside it."""
+    """Draw a bar with its label: on the bar if there is room, else next to it."""
     rect = Markup('<rect class="part {}" x="{:.1f}" y="{}" width="{:.1f}" height="18" rx="3"></rect>')
     drawn = [rect.format(bar.part, x, y, max(right - x, 3))]
     if bar.label:

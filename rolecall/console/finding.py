@@ -35,7 +35,7 @@ async def label_of(db: Db, id: UUID | None) -> str:
 
 
 async def known_departments(db: Db, caller: Caller) -> list[str]:
-    """Suggest departments; to a limited person, only departments of people whom they may see."""
+    """Return departments to suggest; for a limited person, only departments of people whom they may see."""
     return [] if caller.is_limited else await departments(db)
 
 
@@ -58,7 +58,7 @@ async def the_person(db: Db, field: str, words: str, caller: Caller | None = Non
 
 
 async def the_colleague(db: Db, field: str, words: str, caller: Caller) -> str:
-    """Return the id of a person: anyone by complete e-mail, only visible people by other words."""
+    """Return the id of a person. Anyone can be found by complete e-mail; by other words, only visible people."""
     inner = _IN_BRACKETS.search(words)
     email = (inner[1] if inner else words).strip()
     bearers = await finding.bearers(db, email) if "@" in email else []
@@ -67,7 +67,7 @@ async def the_colleague(db: Db, field: str, words: str, caller: Caller) -> str:
 
 
 async def search(db: Db, words: str, caller: Caller) -> list[SearchResult]:
-    """Find records by number, people by name, e-mail or id, and everything else by its name."""
+    """Find records by number, people by name, e-mail or id, and all other records by name."""
     within = await visible_people(db, caller)
     found = await _search(db, words, None if within is None else _Sight(caller.id, within))
     if within is None:
@@ -79,7 +79,7 @@ async def search(db: Db, words: str, caller: Caller) -> list[SearchResult]:
 
 
 class _Sight(msgspec.Struct, frozen=True):
-    """The people whose accounts a limited person sees, besides the accounts of their own applications."""
+    """Whose accounts a limited person may see, in addition to the accounts of their own applications."""
 
     me: UUID
     people: tuple[UUID, ...]
@@ -121,7 +121,7 @@ async def _search(db: Db, words: str, sight: _Sight | None) -> list[SearchResult
 
 
 async def _configured(db: Db, words: str) -> list[SearchResult]:
-    """Find records of kinds with few records, such as applications, by any part of their names."""
+    """Find applications and other kinds with few records by any part of their names."""
     if not words:
         return []
     rows = await fetch_rows(
@@ -185,7 +185,7 @@ _MATCHES = f"""SELECT e.id, e.kind, {_SHOWN_NAME} AS name, a.name AS application
 async def entitlements_like(db: Db, words: str, me: UUID | None = None) -> list[EntitlementMatch]:
     """Find entitlements by their label, or by a part of their names; names that begin with the words come first.
 
-    `me` limits them to entitlements that this person owns or provisions.
+    `me` limits the result to entitlements that this person owns or provisions.
     """
     if not words.strip():
         return []

@@ -18,7 +18,7 @@ from rolecall.core.db import Db, execute
 from rolecall.core.errors import Invalid, Problem
 from rolecall.identities.authority import RecordType
 
-# A field with the id of a record. An employee ID is not the id of a record.
+# Matches names of fields that contain the id of a record; an employee ID is not one.
 _NAMES_A_RECORD = re.compile(r"(?<!employee)Id$")
 _ID = re.compile(r"^(.+?) ID\b")
 
@@ -28,12 +28,12 @@ def first(form: Form, name: str) -> str:
 
 
 def shown(form: Form) -> dict[str, str]:
-    """Return the first value of each field, to show the form again with its problems."""
+    """Return the first value of each field, so that the form can be shown again with its problems."""
     return {name: values[0] for name, values in form.items() if values}
 
 
 def problems_by_field(error: Invalid) -> dict[str, str]:
-    """Return the problems of each field as one text, without the word id: a form asks for a person or a record."""
+    """Return the problems of each field as one text, without the word id, because forms show names instead of ids."""
     found: dict[str, list[str]] = {}
     for problem in error.problems:
         is_record = _NAMES_A_RECORD.search(problem.field)
@@ -62,7 +62,7 @@ def guard_in(form: Form) -> Json:
 
 
 def _number(text: str) -> object:
-    """Convert to a number if possible; validation of the body reports anything else."""
+    """Convert a text to a number if possible; otherwise return it, and the validation of the body reports it."""
     try:
         return int(text) if text.isdecimal() else float(text)
     except ValueError:
@@ -70,7 +70,7 @@ def _number(text: str) -> object:
 
 
 def integer(text: str) -> object:
-    """Convert to an integer if possible; validation of the body reports anything else."""
+    """Convert a text to an integer if possible; otherwise return it, and the validation of the body reports it."""
     return int(text[:9]) if text.isascii() and text.isdecimal() else text
 
 
@@ -81,7 +81,7 @@ def put(raw: Json, name: str, value: object) -> None:
     raw[last] = value
 
 
-# A slash between spaces. At the start or the end of a line, the part before or after it is empty.
+# A slash between spaces, or at the start or end of a line, where the part before or after it is empty.
 _SLASH = re.compile(r"(?:^|(?<=\s))/(?=\s|$)")
 
 
@@ -99,7 +99,7 @@ async def visible_label(db: Db, caller: Caller, id: UUID | None) -> str:
 
 
 async def with_people(db: Db, form: Form, *names: str, caller: Caller | None = None) -> Form:
-    """Replace the names of people in these fields with ids. A limited caller can name only people they may see."""
+    """Return the form with ids instead of names of people; a limited caller can name only people whom they may see."""
     found, problems = dict(form), list[Problem]()
     for name in names:
         try:
@@ -136,7 +136,7 @@ def version_of(shown: object) -> str:
 
 
 async def edit_conflict(db: Db, version: str, record: UUID, current: Awaitable[object]) -> EditConflict | None:
-    """Return the conflict if the form is older than its record; a form without a version is not checked."""
+    """Return the conflict if the record changed after the form was opened, else None; skip a form without a version."""
     # Serialize concurrent saves, so that the second one sees the changes of the first.
     await execute(db, "SELECT pg_advisory_xact_lock(hashtextextended(%(id)s, 162))", id=str(record))
     now = version_of(await current)
@@ -158,7 +158,7 @@ _NO_PERSON = UUID(int=0)
 
 
 async def person_filter(db: Db, query: dict[str, Any], caller: Caller) -> PersonFilter:
-    """Read the filter from the id in a link or the text in a form. A text that matches nobody selects no records."""
+    """Return the filter, from the id in a link or the text in a form. A text that matches nobody selects no records."""
     id, words = query.get("identityId"), query.get("person", "")
     if not words:
         return PersonFilter(id, await visible_label(db, caller, id), {})

@@ -1,7 +1,7 @@
 """Serve screens: find the signed-in person, check the scope, run one transaction and render the page.
 
-A function decorated with `screen` declares what it needs by its parameter names: those of `Visit`, such as `db`,
-`form`, `person` and `session`. It returns an `HtmlPage` to show, a `SeeOther` to redirect to, or a finished response.
+The parameters of a function decorated with `screen` are named after attributes of `Visit`, such as `db`, `form`,
+`person` and `session`. It returns an `HtmlPage` to show, a `SeeOther` to redirect to, or a finished response.
 Every page works without JavaScript.
 """
 
@@ -65,7 +65,7 @@ class Visit(msgspec.Struct):
     # The number of open reviews that wait for this person, shown in the navigation.
     reviews_waiting: int = 0
     unread: int = 0
-    # Whether the screen is open only because of the relation to the record: the role does not allow it.
+    # Whether the person may open the screen only because of their relation to the record.
     acts_by_relation: bool = False
 
     @property
@@ -75,12 +75,12 @@ class Visit(msgspec.Struct):
 
     @property
     def is_fragment(self) -> bool:
-        """Return whether htmx replaces only the detail, so that the rest of the page need not be computed."""
+        """Return whether htmx requests only the detail pane, so that the rest of the page can be skipped."""
         return self.request.headers.get("hx-target") == "detail"
 
     @property
     def is_prefetch(self) -> bool:
-        """Return whether the script prefetches what the person may open next."""
+        """Return whether this is a prefetch of a page that the person may open next."""
         return self.request.headers.get("purpose") == "prefetch"
 
     @property
@@ -107,14 +107,14 @@ class Visit(msgspec.Struct):
 Function = Callable[..., Awaitable[Answer]]
 
 
-# The value of `limits` for a screen that itself shows a limited person only records that concern them.
+# The value of `limits` for a screen that itself restricts limited people to records that concern them.
 OWN: Literal["own"] = "own"
 Limits = RecordType | Literal["own"] | None
 
 
 class Screen(msgspec.Struct, frozen=True):
     scope: Scope | None
-    # Access of limited people: none, checked by the screen itself, or if the record in the path concerns them.
+    # Whether limited people may open the screen: never, as the screen decides (OWN), or depending on the record.
     limits: Limits
     needs: str | None
     is_open: bool
@@ -144,9 +144,9 @@ def screen(
 ) -> Callable[[Function], HTTPRouteHandler]:
     """Register a screen. Without a scope every role may open it; `open` screens need no sign-in.
 
-    `limits` says which limited people may open the screen; None means no one. `needs` is the verb that they must be
-    allowed on the record, if it is not the verb in the path. `delay_seconds` delays the response after the commit;
-    `revokes` waits for running writes, as in operations of the API.
+    `limits` says which limited people may open the screen; None means none of them. `needs` is the verb that they must
+    be allowed to use on the record, if it is not the verb in the path. `delay_seconds` delays the response after the
+    commit; `revokes` waits for running writes, as in operations of the API.
     """
 
     def decorate(function: Function) -> HTTPRouteHandler:
@@ -266,7 +266,7 @@ def _permit(spec: Screen, visit: Visit) -> None:
 
 
 async def _permit_record(spec: Screen, visit: Visit) -> None:
-    """Check that the person may use the record in the path. The actions of requests check their verbs themselves."""
+    """Check that the person may use the record in the path. Actions on requests check their verbs themselves."""
     if isinstance(spec.limits, RecordType) and visit.person:
         named = visit.request.path_params.get("verb", SEE) if spec.limits is RecordType.EVENT else SEE
         await record_access.require(visit.db, visit.caller, spec.limits, visit.id, spec.needs or named)
@@ -283,7 +283,7 @@ async def _perform(spec: Screen, visit: Visit) -> Answer:
 
 
 def _is_from_here(request: AnyRequest, config: Config) -> bool:
-    """Prevent cross-site request forgery: another site can send our cookie, but not our origin."""
+    """Return whether a request comes from our own site (CSRF): another site can send our cookie, but not our origin."""
     site = request.headers.get("sec-fetch-site")
     if site is not None:
         return site == "same-origin"
@@ -292,7 +292,7 @@ def _is_from_here(request: AnyRequest, config: Config) -> bool:
 
 
 def _parts(url: str) -> SplitResult:
-    """Split the URL of a header; an invalid one counts as another site."""
+    """Split the URL in a header; an invalid URL counts as another site."""
     try:
         return urlsplit(url)
     except ValueError:

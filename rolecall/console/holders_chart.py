@@ -23,7 +23,7 @@ _DAYS = {ChartPeriod.QUARTER: 92, ChartPeriod.YEAR: 396}
 async def holders_chart(
     db: Db, entitlement: EntitlementItem, period: ChartPeriod, first: datetime, now: datetime
 ) -> Markup | None:
-    """Draw the steps of a period, beginning no earlier than the first import; None if no account ever held it."""
+    """Draw the steps of a period, from the first import at the earliest; None if there has never been a holder."""
     steps = await holders_over_time(db, entitlement, now)
     if not steps:
         return None

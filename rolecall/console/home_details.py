@@ -1,4 +1,4 @@
-"""Query details for the home page of a person: deadlines, pending reviewers, and the effects of a role change."""
+"""Query details for the home page of a person: deadlines, pending reviewers, and effects of a change of role."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -57,7 +57,7 @@ async def deadlines(db: Db, ids: Sequence[UUID], zone: ZoneInfo) -> dict[UUID, R
 
 
 async def waits_of(db: Db, items: Sequence[AccessRequestItem]) -> dict[UUID, str]:
-    """Describe for whom each request waits."""
+    """Return a text for each request that says whom it waits for."""
     found = {one.id: _waits(one) for one in await requests.details(db, [item.id for item in items])}
     return {id: said for id, said in found.items() if said}
 
@@ -76,7 +76,7 @@ def _waits(request: AccessRequestDetail) -> str:
 
 
 def reasons(waiting: Sequence[tuple[RequirementType, AccessRequestDetail]], person: Person) -> dict[UUID, str]:
-    """Return why each request waits for this person: the reason of the first rule that needs their response."""
+    """Return why each request needs this person's response: the reason of the first rule that requires it."""
     return {request.id: _reason(type, request, person) for type, request in waiting}
 
 
@@ -98,7 +98,7 @@ def _reason(type: RequirementType, request: AccessRequestDetail, person: Person)
 
 
 async def creating_conflicts(db: Db, ids: Sequence[UUID]) -> set[UUID]:
-    """Return the requests that would create a conflict of duties."""
+    """Return which of these requests would create a conflict of duties."""
     rows = await fetch_rows(
         db, "SELECT DISTINCT request_id FROM request_conflicts WHERE request_id = ANY(%(ids)s)", ids=list(ids)
     )
@@ -134,7 +134,7 @@ _Named = tuple[str, str]
 
 
 class MoveChanges(msgspec.Struct, frozen=True):
-    """The access that a change of role adds and removes. `is_planned`: its requests are not created yet."""
+    """The access that a change of role adds and removes; `is_planned` if its requests are not created yet."""
 
     gets: list[_Named]
     loses: list[_Named]
@@ -179,7 +179,7 @@ async def own_move(db: Db, person_id: UUID, held: Sequence[ApplicationAccess], n
 
 
 async def move_changes(db: Db, event_id: UUID, person_id: UUID, needed_on: datetime) -> MoveChanges:
-    """Return the access that a change of role adds and removes, by its existing or its planned requests."""
+    """Return the access that a change of role adds and removes, from its requests or, before they exist, its plan."""
     rows = await fetch_rows(
         db,
         """SELECT DISTINCT r.action IN ('Remove', 'Suspend') OR p.requested_access IN ('None', 'Deny'),
@@ -213,7 +213,7 @@ async def _planned(db: Db, event_id: UUID, person_id: UUID, needed_on: datetime)
 
 
 async def moves_of(db: Db, coming: Sequence[EventOfDay]) -> dict[UUID, str]:
-    """Describe which access each upcoming change of role adds and removes."""
+    """Return a text for each upcoming change of role that describes the access it adds and removes."""
     return {
         event.id: _said(await move_changes(db, event.id, event.identity_id, event.needed_on))
         for event in coming

@@ -1,4 +1,4 @@
-"""Parse the input of browsers: forms, and query parameters."""
+"""Parse input from browsers: forms and query parameters."""
 
 from datetime import date
 from urllib.parse import parse_qs

@@ -111,7 +111,7 @@ async def accounts_found(db: Db, query: dict[str, Any], id: str) -> Page[Account
 
 
 class AccessLine(msgspec.Struct, rename="camel"):
-    """Access of an account. If the application has no data from that time, only when its data begins."""
+    """Access of an account; for an application without data at that time, a line with only the start of its data."""
 
     application: str
     username: str | None = None
@@ -199,13 +199,13 @@ async def review_quality(db: Db, id: str) -> Page[ReviewerQuality]:
     return read_already(await quality_of_reviewers(db, known_guid("Review", id)))
 
 
-# The lists that a limited person may export. OWN_LISTS contain only records that concern them. OWN_RECORDS are lists of
-# one record, by its type and the filter with its id; the record must concern them.
+# The lists that a limited person may export. OWN_LISTS contain only records that concern them. OWN_RECORDS belong to
+# one record that must concern them; its type and the filter that contains its id are given here.
 OWN_LISTS = frozenset(
     {"access-requests", "applications", "events", "identities", "notifications", "requests-to-answer"}
     | {"search-identities", "stand-ins"}
 )
-# Lists that show records of other people only with this scope: the filter with the id of the person, and the scope.
+# Lists that include records of other people only for callers with a scope: the filter for the person, and the scope.
 ONE_PERSON: dict[str, tuple[str, Scope]] = {"stand-ins": ("identityId", Scope.CONFIG_MANAGE)}
 OWN_RECORDS: dict[str, tuple[RecordType, str]] = {
     "access-model-members": (RecordType.MODEL, RECORD),
@@ -228,7 +228,7 @@ OWN_RECORDS: dict[str, tuple[RecordType, str]] = {
 
 
 def record_in(name: str, given: dict[str, str]) -> tuple[RecordType, UUID] | None:
-    """Return the record whose list is exported; None if limited people may not export this list for a record."""
+    """Return the record that an exported list of OWN_RECORDS belongs to, or None for other lists."""
     if name not in OWN_RECORDS:
         return None
     type, filter = OWN_RECORDS[name]

@@ -1,6 +1,6 @@
 """Define the systems that the console can connect live: the connector of the new application, and the source settings.
 
-The columns are the fields of the records of each kind of source; `docs/sources.md` describes the contents.
+The columns are the record fields of each kind of source; `docs/sources.md` describes the contents.
 """
 
 import msgspec
@@ -41,7 +41,7 @@ _SCIM_USERS = {
     },
     "shape": _IGNORED,
 }
-# Pushed users contain the names of their groups.
+# Users that an identity provider pushes contain the names of their groups.
 _PUSHED_USERS = {
     **_SCIM_USERS,
     "shape": {
@@ -145,7 +145,7 @@ LIVE_SYSTEMS = (
 
 
 def proposed_contents(kind: SourceKind, groups: dict[str, bool]) -> Json:
-    """Propose the source contents of the file groups of an application; `groups` says which are optional."""
+    """Return proposed source contents for the file groups of an application; `groups` says which are optional."""
     if list(groups) == [IDENTITIES["name"]]:
         return {str(IDENTITIES["name"]): PEOPLE[kind]}
     of_kind = [system.contents for system in LIVE_SYSTEMS if system.kind is kind]

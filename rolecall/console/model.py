@@ -15,7 +15,7 @@ from rolecall.core.caller import Caller, Scope
 from rolecall.core.roles import LIMITED, SCOPES, Role
 from rolecall.settings.policy import RequirementType
 
-# Scopes that everyone has on records that concern them, and additional ones of supervisors and owners.
+# Scopes that everyone has for records that concern them, and the additional scopes of supervisors and owners.
 OWN_SCOPES = frozenset(
     {Scope.IDENTITIES_READ, Scope.PERSONNEL_EVENTS_READ, Scope.ACCESS_REQUESTS_READ, Scope.ACCESS_REQUESTS_WRITE}
     | {Scope.REVIEWS_READ}
@@ -63,11 +63,11 @@ class Person(msgspec.Struct, frozen=True):
         return own + [id for id, answered in self.represented if answered == type]
 
     def reviews_as(self) -> list[UUID]:
-        """Return the reviewers for whom this person decides review items: those for whom they approve requests."""
+        """Return the reviewers for whom this person decides review items, the same as for approvals of requests."""
         return self.answers_as(RequirementType.APPROVE)
 
     def reviewers(self) -> tuple[list[UUID], list[str]]:
-        """Return two columns: the reviewers for whom this person responds, and the type of response of each."""
+        """Return two parallel lists: the reviewers for whom this person responds, and the type of each response."""
         pairs = [(id, str(type)) for type in RequirementType for id in self.answers_as(type)]
         return [id for id, _ in pairs], [type for _, type in pairs]
 
@@ -137,5 +137,5 @@ def is_password(password: str, argon2: str) -> bool:
     return True
 
 
-# Hashed for an unknown e-mail, so that timing does not show whether the e-mail exists.
+# Verified for an unknown e-mail, so that the response time does not reveal whether the e-mail exists.
 NO_PASSWORD = "$argon2id$v=19$m=65536,t=3,p=1$bJrw6rdUNbtM0opJUXr8Hw$L4dXIFjJmZGvyeNvWWZUd8BxP4E7dwcuYgyBTAAUyxg"  # noqa: S105

@@ -16,7 +16,7 @@ _LABELS = {
 
 
 def slug(kind: NotificationKind) -> str:
-    """Return the kind as a part of a path or of the name of a field."""
+    """Return the kind in a form that can be used in a path or a field name."""
     return kind.lower().replace(" ", "-")
 
 
@@ -25,7 +25,7 @@ def choice_of(rule: KindRule | KindDetail) -> str:
 
 
 def fields_of(choice: str) -> Json:
-    """Convert to the fields of a body; validation reports a value that is not offered."""
+    """Return the body fields for a choice; the validation of the body reports an invalid choice."""
     channel, _, rhythm = choice.partition("/")
     return {"channel": channel, "rhythm": rhythm}
 

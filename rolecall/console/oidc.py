@@ -1,7 +1,7 @@
 """Sign in through an OpenID provider with the authorization code flow and PKCE.
 
-Imported only when a provider is configured, to keep start-up fast. Metadata and keys of the provider are cached for an
-hour; a signature by an unknown key refreshes the keys.
+This module is imported only if a provider is configured, to keep start-up fast. The metadata and keys of the provider
+are cached for an hour; a token signed with an unknown key causes the keys to be fetched again.
 """
 
 import asyncio
@@ -35,11 +35,11 @@ _WAITING = asyncio.Semaphore(4)
 
 
 class Unreachable(Exception):
-    """Report that the provider does not respond, or that its response is invalid."""
+    """The provider does not respond, or its response is invalid."""
 
 
 class SignInRefused(Exception):
-    """Report that the provider rejected the sign-in, or that its token is invalid."""
+    """The provider rejected the sign-in, or its token is invalid."""
 
 
 class Published(msgspec.Struct):

@@ -21,9 +21,9 @@ OVERDUE = timedelta(days=7)
 TROUBLE_LASTS = timedelta(days=7)
 CHART_DAYS = 30
 
-# Pending responses of a person and of the reviewers for whom they stand in. Left out are requests about the person or
-# made by them, verifications of what the person or the reviewer provisioned, and, for stand-ins, requests to which the
-# person responds as another reviewer.
+# Pending responses of a person, including those of reviewers for whom they stand in. Excluded are requests about the
+# person or made by them, verifications of access that the person or the reviewer provisioned, and, for stand-ins,
+# requests to which the person already responds in another capacity.
 _ASKED = f"""
     FROM responses p JOIN access_requests r ON r.id = p.request_id
     WHERE p.reviewer_id = ANY(%(me)s) AND p.response = 'Pending' AND p.asked AND p.type = %(type)s
@@ -61,7 +61,7 @@ async def waiting(db: Db, person: Person) -> dict[RequirementType, int]:
         types=list(AWAITED.keys()),
         statuses=list(AWAITED.values()),
     )
-    # At the limit, return the limit: some rows may repeat a request, but there may be more requests.
+    # At the limit, return the limit: rows may repeat a request, but there may also be more requests than were read.
     return {RequirementType(type): found if count < _MOST_COUNTED else count for type, count, found in rows}
 
 
@@ -96,7 +96,7 @@ async def tiles(db: Db, person: Person, now: datetime) -> Tiles:
 
 
 def _reviewer(person: Person, type: RequirementType) -> dict[str, Any]:
-    """Return the SQL parameters of `_ASKED`."""
+    """Return the parameters of `_ASKED` for a person and a type of response."""
     return {"own": person.id, "me": person.answers_as(type), "type": type, "status": AWAITED[type]}
 
 
@@ -144,8 +144,8 @@ def all_asking(person: Person, type: RequirementType) -> Whole[AccessRequestItem
     )
 
 
-# A failed import counts until a later import of the application succeeds. Compare with both bounds: with one bound, the
-# planner would estimate a third of the table.
+# Imports that failed recently without a later success of the application, and imports that the guard holds. The range
+# has both bounds, because with one bound the planner would estimate a third of the table.
 _TROUBLED = f"""
     FROM (SELECT f.id FROM application_imports f
           WHERE f.status = 'Failed' AND f.list_key >= time_key(%(since)s, 0) AND f.list_key < {LAST_KEY}
@@ -189,7 +189,7 @@ async def failed_schedule(db: Db, application_id: UUID) -> TroubledImport | None
 
 
 async def troubled_imports(db: Db, now: datetime) -> list[TroubledImport]:
-    """List recent failures without a later success of the application, and imports that the guard holds."""
+    """List recently failed imports without a later success of the application, and imports that the guard holds."""
     return await fetch_all(
         db,
         TroubledImport,
@@ -201,7 +201,7 @@ async def troubled_imports(db: Db, now: datetime) -> list[TroubledImport]:
 
 
 class RequestColumns(msgspec.Struct, frozen=True):
-    """Columns of a request list beyond the API item; `permissions` names the first two of `count`."""
+    """Columns of a request list that the API item lacks; `permissions` has the first two of `count` permissions."""
 
     created_at: datetime
     risk: Level
@@ -210,7 +210,7 @@ class RequestColumns(msgspec.Struct, frozen=True):
 
     @property
     def access(self) -> str:
-        """Name the requested privileges: `Post journal and 2 more`; empty for a whole account."""
+        """Return the requested privileges as text, such as `Post journal and 2 more`; empty for a whole account."""
         named = " and ".join(self.permissions[:2]) if self.count <= 2 else self.permissions[0]
         return named if self.count <= 2 else f"{named} and {self.count - 1} more"
 
@@ -272,7 +272,7 @@ async def by_day(db: Db, now: datetime) -> dict[datetime, dict[str, int]]:
 
 
 class SetupProgress(msgspec.Struct, frozen=True):
-    """The steps of setting up a new service that are done."""
+    """Which steps of setting up a new service are done."""
 
     applications: bool
     imports: bool

@@ -1,4 +1,4 @@
-"""Query the home page of a person without a role: their team, applications and requests."""
+"""Query the home page of a limited person: their team, applications and requests."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -21,9 +21,9 @@ from rolecall.identities.shapes import IdentityDetail
 from rolecall.settings.policy import EventType
 from rolecall.work_items.model import WorkStatus
 
-# The number of people that the home page names, those with notes first. The list of people has the rest.
+# The maximum number of people on the home page, those with notes first. The list of people has the others.
 _MOST_NAMED = 10
-# The most people whose access is counted: 200 take about 0.3 s.
+# The maximum number of people whose access is counted; 200 take about 0.3 s.
 MOST_COUNTED = 200
 _UNUSED_AFTER = timedelta(days=90)
 OVER = (WorkStatus.COMPLETED, WorkStatus.CANCELED)
@@ -36,7 +36,7 @@ class NextEvent(msgspec.Struct, frozen=True):
 
 
 class Member(msgspec.Struct, frozen=True):
-    """A person of a team, with numbers about their access and work, and their next event."""
+    """A member of a team, with counts about their access and work, and their next event."""
 
     person: IdentityDetail
     access: AccessCounts
@@ -47,13 +47,13 @@ class Member(msgspec.Struct, frozen=True):
 
     @property
     def notes(self) -> tuple[bool, ...]:
-        """Return whether the person has each kind of note, the most important first. People are sorted by it."""
+        """Return for each kind of note, the most important first, whether the person has it; used as sort key."""
         found = (self.next_event, self.conflicts, self.open_requests, self.access.unexplained, self.unused)
         return tuple(bool(each) for each in found)
 
 
 class Team(msgspec.Struct, frozen=True):
-    """The people below a supervisor. `members` are some of them, those with notes first; `count` is the number of all.
+    """The people who report to a supervisor: `members` are the first ones, those with notes first, of `count` people.
 
     People whose access is not counted come last, so they are never in `members`.
     """
@@ -61,19 +61,19 @@ class Team(msgspec.Struct, frozen=True):
     members: list[Member]
     count: int
     joining: int
-    # The people who are not named: how many, and how many of them have a note.
+    # The number of people who are not in `members`, and how many of them have a note.
     others: int
     noted_others: int
     is_counted: bool
 
     @property
     def most_counted(self) -> int | None:
-        """Return for how many people access was counted; None if for all."""
+        """Return the number of people whose access was counted, or None if it was counted for all."""
         return MOST_COUNTED if self.count > MOST_COUNTED else None
 
 
 async def team_of(db: Db, person: Person, now: datetime) -> Team:
-    """Read the team with one query for each kind of note, and count the access of the first people."""
+    """Return the team of a person, with one query for each kind of note; count access only for the first people."""
     ids = await people_of(db, person.id)
     found = await identities.by_id(db, ids)
     active = [found[id] for id in ids if found[id].status == IdentityStatus.ACTIVE]
@@ -101,7 +101,7 @@ async def team_of(db: Db, person: Person, now: datetime) -> Team:
 
 
 async def _unused_accounts(db: Db, ids: Sequence[UUID], now: datetime) -> dict[UUID, int]:
-    """Count the active accounts of each person that were last used long ago."""
+    """Count for each person the active accounts without a recent login."""
     rows = await fetch_rows(
         db,
         """SELECT a.identity_id, count(*) FROM accounts a
@@ -140,7 +140,7 @@ async def _next_events(db: Db, ids: Sequence[UUID], now: datetime) -> dict[UUID,
 
 
 async def open_requests_of(db: Db, person: Person) -> int:
-    """Count the open requests about the person, without those of their own planned offboarding."""
+    """Count the open requests about the person, except requests of their own planned offboarding."""
     sql = f"""SELECT count(*) FROM access_requests r
               WHERE r.identity_id = %(me)s AND NOT r.status = ANY(%(over)s) AND {NOT_OWN_OFFBOARDING}"""
     return int(await fetch_value(db, sql, me=person.id, over=list(OVER)))

@@ -1,7 +1,7 @@
 """Convert the patterns of a duty to lines of a form and back, without loss.
 
-`Application: group Name` or `Application: permission Header / Section / Permission = Access`. A name that contains one
-of the separators is written in quotation marks, as JSON.
+A line is `Application: group Name` or `Application: permission Header / Section / Permission = Access`. A name that
+contains a separator is written as a JSON string, in quotation marks.
 """
 
 import re

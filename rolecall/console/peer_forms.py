@@ -11,7 +11,7 @@ from rolecall.core.errors import Invalid
 from rolecall.sources.shapes import SourceDetail
 
 _BYTE = re.compile(r"byte (\d+)")
-# How many characters before a JSON error are quoted.
+# How many characters before a JSON error the message quotes.
 _NAMED = 20
 _TEXTS = ("kind", "url", "username", "authentication", "header", "secretRef", "secret")
 
@@ -51,7 +51,7 @@ def json_object(name: str, text: str) -> Json | None:
 
 
 def _place(text: str, said: str) -> str:
-    """Describe where a text stops being valid JSON, from the byte position in the error."""
+    """Describe where a text stops being valid JSON; the error contains the byte position."""
     found = _BYTE.search(said)
     if not found:
         return ""
@@ -61,7 +61,7 @@ def _place(text: str, said: str) -> str:
 
 
 def problems_by_part(error: Invalid) -> dict[str, str]:
-    """Return problems by form field; problems inside a JSON field are added to that field, with their path."""
+    """Return problems by form field; a problem inside a JSON field is listed under that field, with its path."""
     found: dict[str, str] = {}
     for field, message in problems_by_field(error).items():
         name, _, place = field.partition(".")

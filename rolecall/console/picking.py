@@ -1,4 +1,4 @@
-"""Find groups and permissions for a form: by a part of their names, or those that another person holds.
+"""Find groups and permissions to choose in a form: by a part of their names, or held by another person.
 
 The form sends the search and is shown again with the results, so that it works without JavaScript.
 """
@@ -22,7 +22,7 @@ from rolecall.settings.policy import Level
 
 
 class AccessChoice(msgspec.Struct, frozen=True):
-    """A group or permission that can be chosen. `line` is its line in a form, `name` the name of a group."""
+    """A group or permission to choose in a form. `line` is its line in a text field; `name` is set for a group."""
 
     line: str
     name: str
@@ -33,7 +33,7 @@ class AccessChoice(msgspec.Struct, frozen=True):
 
 
 class FoundAccess(msgspec.Struct, frozen=True):
-    """The results of a search for `words`; `message` is advice if there are none."""
+    """The results of a search for `words`; `message` gives advice if there are none."""
 
     choices: list[AccessChoice]
     message: str
@@ -41,24 +41,24 @@ class FoundAccess(msgspec.Struct, frozen=True):
 
 
 def is_searched(form: Form, place: str = "") -> bool:
-    """Return whether the form asks for a search: it contains words whose results are not shown yet."""
+    """Return whether the form requests a search: it contains words whose results are not shown yet."""
     words = first(form, f"find{place}")
     return bool(words) and words != first(form, f"searched{place}")
 
 
 def line_of(name: PermissionName) -> str:
-    """Write a permission as a line that `permission_in` can parse."""
+    """Return a permission as a line of text that `permission_in` can parse."""
     parts = name if name.section else (name.header, name.permission) if name.header else (name.permission,)
     return " / ".join(parts)
 
 
 def with_lines(text: str, lines: Iterable[str]) -> str:
-    """Append lines to the text of a field, without duplicates."""
+    """Return the text of a field with lines appended, without duplicates."""
     return "\n".join(dict.fromkeys(line.strip() for line in (*text.splitlines(), *lines) if line.strip()))
 
 
 async def access_like(db: Db, application_id: UUID | None, words: str) -> FoundAccess:
-    """Find groups and permissions of an application by a part of their names, or else with similar names."""
+    """Find groups and permissions of an application by a part of their names; if none match, by similar names."""
     if application_id is None:
         return FoundAccess([], "Choose the application first")
     if not words:
@@ -83,7 +83,7 @@ async def access_like(db: Db, application_id: UUID | None, words: str) -> FoundA
 
 
 async def access_as(db: Db, application_id: UUID | None, field: str, words: str, caller: Caller) -> FoundAccess:
-    """Find the direct access of another person in an application; access through groups follows from the groups."""
+    """Find the groups and direct permissions of another person in an application."""
     id = UUID(await finding.the_person(db, field, words, caller))
     if application_id is None:
         return FoundAccess([], "Choose the application first")

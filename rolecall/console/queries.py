@@ -26,13 +26,13 @@ PERSON_COLUMNS = f"""
     EXISTS (SELECT FROM applications a WHERE a.owner_id = i.id OR i.id = ANY(a.provisioner_ids))
     OR EXISTS (SELECT FROM entitlements e WHERE e.owner_id = i.id AND e.list_key IS NOT NULL)
     OR EXISTS (SELECT FROM access_models m WHERE coalesce(m.definition, m.draft) ->> 'ownerId' = i.id::text) AS owns"""
-# The people for whom the person responds at %(now)s, to append to the columns of a person.
+# An additional column: the people for whom the person responds at %(now)s.
 REPRESENTED = "array(SELECT f.type || ' ' || f.reviewer_id FROM responds_for(i.id, %(now)s) f) AS stands_in_for"
 _PERSON = f"""
     SELECT {PERSON_COLUMNS}, '{{}}'::text[] AS stands_in_for
     FROM identities i LEFT JOIN console_roles r ON r.identity_id = i.id"""
 _NOT_PEOPLE = ", ".join(f"'{type}'" for type in NOT_PEOPLE)
-# Who may sign in: active people with or without a role, and other active identities with a role.
+# A condition for who may sign in: active people, and other active identities (such as mailboxes) with a role.
 MAY_SIGN_IN = f"i.status = 'Active' AND (r.role IS NOT NULL OR i.type NOT IN ({_NOT_PEOPLE}))"
 
 
@@ -48,7 +48,7 @@ async def session(db: Db, secret: str, now: datetime) -> Session | None:
 
 
 async def person_of(db: Db, identity_id: UUID, now: datetime) -> Person | None:
-    """Return a person and for whom they respond, or None if the identity is inactive."""
+    """Return a person, including the people for whom they respond; None if the identity is inactive."""
     return await fetch_one(
         db,
         Person,
@@ -66,7 +66,7 @@ async def person_with_id(db: Db, id: UUID) -> Person | None:
 
 
 async def scopes_of(db: Db, identity_id: UUID) -> frozenset[str]:
-    """Return the scopes of a person on all records; none if they left, or if their role is limited or was removed."""
+    """Return the scopes of a person for all records; none if the person left, has no role, or has a limited one."""
     person = await fetch_one(db, Person, f"{_PERSON} WHERE i.id = %(id)s AND i.status = 'Active'", id=identity_id)
     return person.caller().scopes if person and not person.is_limited else frozenset()
 
@@ -74,16 +74,16 @@ async def scopes_of(db: Db, identity_id: UUID) -> frozenset[str]:
 def same_email(column: str) -> str:
     """Return SQL that compares a column with the parameter `email`, ignoring the case of ASCII letters.
 
-    The first condition uses the index. The second excludes other matches: some locales equate K with the Kelvin sign.
+    The first condition uses the index. The second excludes false matches: some locales equate K with the Kelvin sign.
     """
     return f'lower({column}) = lower(%(email)s) AND lower({column} COLLATE "C") = lower(%(email)s::text COLLATE "C")'
 
 
 async def person_with_email(db: Db, email: str) -> Person | None:
-    """Find the person who signs in with this e-mail: the holder of a role with it, or else an identity without a role.
+    """Return the person who signs in with this e-mail: someone whose role has it, or else an identity without a role.
 
-    E-mails of identities can be reassigned. So the e-mail of a role is valid only for its holder, and an e-mail that
-    several active identities have, or that is not confirmed, cannot be used to sign in.
+    E-mails of identities can be reassigned. Therefore the e-mail of a role belongs only to its holder, and nobody can
+    sign in with an e-mail that several active identities have or that is not confirmed.
     """
     return await fetch_one(
         db,
@@ -106,7 +106,7 @@ async def person_with_email(db: Db, email: str) -> Person | None:
 
 
 async def administrators(db: Db) -> list[str]:
-    """Name up to three administrators whom a person can ask for a role."""
+    """Return the names of up to three administrators whom a person can ask for a role."""
     rows = await fetch_rows(
         db,
         """SELECT i.id, i.first_name || ' ' || i.last_name
@@ -234,7 +234,7 @@ async def files_of(db: Db, import_id: UUID) -> list[ShownFile]:
 
 
 class ApplicationFacts(msgspec.Struct, frozen=True):
-    """Data of an application page beyond the API detail; `guard` is None if the settings apply."""
+    """Data of an application page that the API detail lacks; `guard` is None if the general settings apply."""
 
     is_identity_source: bool
     owner_id: UUID | None
@@ -274,7 +274,7 @@ async def application_facts(db: Db, id: UUID) -> ApplicationFacts:
 
 
 class ListedApplication(msgspec.Struct, frozen=True):
-    """Columns of the application list beyond the API item."""
+    """Columns of the application list that the API item lacks."""
 
     connector: str | None
     import_id: UUID | None
@@ -311,7 +311,7 @@ class EventOfDay(msgspec.Struct, frozen=True):
 
 
 async def events_between(db: Db, first: datetime, end: datetime, caller: Caller) -> list[EventOfDay]:
-    """List the events that take effect between two times; for a limited caller, only events of their people."""
+    """List the events that take effect between two times; for a limited caller, only events of people they may see."""
     within = await visible_people(db, caller)
     limited = "" if within is None else f"AND e.identity_id = ANY(%(within)s) AND {NOT_OWN_OFFBOARDING}"
     return await fetch_all(
@@ -361,7 +361,7 @@ class HookNumbers(msgspec.Struct, frozen=True):
 
 
 async def hook_numbers(db: Db, ids: Sequence[UUID]) -> dict[UUID, HookNumbers]:
-    """Count the deliveries of webhooks by status, with the outcome of the last failed attempt."""
+    """Return the number of deliveries of each webhook by status, and the outcome of the last failed attempt."""
     hooks, status = [str(id) for id in ids], DeliveryStatus
     totals = {each: await totals_by(db, "webhook_deliveries", "webhook_id", hooks, status=each) for each in status}
     problems = await _last_problems(db, ids)

@@ -39,7 +39,7 @@ _READ_WITH_STAND_INS: Mapping[RecordType, Callable[[Db, Caller, UUID], _Relation
 }
 NOT_ALLOWED = "You can see this record, but you may not do this. Ask an administrator or the person responsible for it"
 
-# The scopes of the forms on the page of a record, and the verb that a relation must allow for each.
+# The scope of each form on the page of a record, and the verb that a relation must allow for it.
 _FORMS = {
     RecordType.PERSON: {Scope.ACCESS_REQUESTS_WRITE: REQUEST, Scope.PERSONNEL_EVENTS_WRITE: EVENT},
     RecordType.REQUEST: {Scope.ACCESS_REQUESTS_WRITE: COMMENT},
@@ -48,7 +48,7 @@ _FORMS = {
 
 
 async def scopes_on(db: Db, caller: Caller, type: RecordType, id: UUID) -> frozenset[str]:
-    """Return the scopes of a caller on one record: those of the role, and those by the relation to the record."""
+    """Return the scopes of a caller for one record: from the role and from the relations to the record."""
     forms = {scope: verb for scope, verb in _FORMS[type].items() if scope in caller.own_scopes}
     if not forms:
         return caller.scopes
@@ -58,7 +58,7 @@ async def scopes_on(db: Db, caller: Caller, type: RecordType, id: UUID) -> froze
 
 
 async def record_for(db: Db, caller: Caller, type: RecordType, id: UUID) -> GovernedRecord:
-    """Return the record with the caller's relations; callers who see every record need no query."""
+    """Return the record with the caller's relations; for callers who see every record, relations are not read."""
     if not caller.is_limited:
         return GovernedRecord(type, frozenset())
     if read := _READ_WITH_STAND_INS.get(type):
@@ -71,7 +71,7 @@ async def sees(db: Db, caller: Caller, type: RecordType, id: UUID) -> bool:
 
 
 async def require(db: Db, caller: Caller, type: RecordType, id: str, verb: str = SEE) -> None:
-    """Require that the caller may use a verb; report a record that they may not see as missing."""
+    """Raise an error unless the caller may use a verb; a record that they may not see is reported as not found."""
     if not caller.is_limited:
         return
     record = await record_for(db, caller, type, known_guid(type, id))

@@ -1,7 +1,7 @@
 """Render the console's templates.
 
-Templates are autoescaped and fail on an unknown name. Text from outside goes through the filter `shown`, which makes
-control characters visible. Filters here turn values into words: dates, durations, initials, fields of a change.
+Templates are autoescaped and fail on an unknown name. Untrusted text goes through the filter `shown`, which makes
+control characters visible. Other filters format dates, durations, initials and the fields of a change.
 """
 
 import hashlib
@@ -33,7 +33,7 @@ def render(template: str, **values: Any) -> str:
 
 
 def _when(moment: datetime | None) -> Markup:
-    """Show a time in UTC; the script of the page converts it to the zone of the reader."""
+    """Return a time in UTC as HTML; the script of the page converts it to the time zone of the reader."""
     if moment is None:
         return Markup("—")
     exact = f"{moment:%Y-%m-%dT%H:%M:%SZ}"
@@ -49,7 +49,7 @@ def _day(moment: datetime | None) -> Markup:
 
 
 def _date(moment: datetime | None, zone: ZoneInfo) -> Markup:
-    """Show a calendar day, which begins in the zone of the service and is the same for every reader."""
+    """Return a calendar day in the time zone of the service as HTML; it is the same for every reader."""
     if moment is None:
         return Markup("—")
     day = clock.local(moment, zone).date()
@@ -57,7 +57,7 @@ def _date(moment: datetime | None, zone: ZoneInfo) -> Markup:
 
 
 def _distance(moment: datetime, now: datetime, zone: ZoneInfo) -> str:
-    """Describe how many calendar days remain; return an empty text for days in the past."""
+    """Return how many calendar days remain, such as `tomorrow`; empty for days in the past."""
     days = (clock.local(moment, zone).date() - now.astimezone(zone).date()).days
     return "today" if days == 0 else "tomorrow" if days == 1 else f"in {days} days" if days > 1 else ""
 
@@ -66,7 +66,7 @@ _UNITS = ((86400, "day"), (3600, "hour"), (60, "minute"))
 
 
 def _age(moment: datetime, now: datetime) -> Markup:
-    """Show how long ago a time was, in whole units."""
+    """Return how long ago a time was, in whole units, as HTML."""
     seconds = max(0, int((now - moment) / timedelta(seconds=1)))
     age = next((_count(seconds // size, unit) for size, unit in _UNITS if seconds >= size), "just now")
     exact = f"{moment:%Y-%m-%dT%H:%M:%SZ}"
@@ -74,7 +74,7 @@ def _age(moment: datetime, now: datetime) -> Markup:
 
 
 def _size(count: int) -> str:
-    """Write the size of a file, rounded."""
+    """Return the size of a file as text, rounded."""
     for unit, name in ((1024**3, "GiB"), (1024**2, "MiB"), (1024, "KiB")):
         if count >= unit:
             return f"{count / unit:,.1f} {name}"
@@ -82,7 +82,7 @@ def _size(count: int) -> str:
 
 
 def _count(number: int, noun: str, plural: str | None = None) -> str:
-    """Write a number with its noun: `1 request`, `2,500 requests`."""
+    """Return a number with its noun: `1 request`, `2,500 requests`."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
@@ -90,7 +90,7 @@ _SPANS = ((86400, "day"), (3600, "hour"), (60, "minute"), (1, "second"), (0.001,
 
 
 def _lasting(seconds: float | None) -> str:
-    """Show a duration in its largest unit, to one decimal place."""
+    """Return a duration in its largest unit, with one decimal place."""
     if seconds is None:
         return "—"
     size, unit = next((span for span in _SPANS if seconds >= span[0]), _SPANS[-1])
@@ -103,13 +103,13 @@ def _percent(share: float | None) -> str:
 
 
 def _seconds(seconds: float) -> str:
-    """Write a short time on one line: `21 s`, `4 min`."""
+    """Return a short duration with an abbreviated unit: `21 s`, `4 min`."""
     return f"{seconds:.0f}\u00a0s" if seconds < 120 else f"{seconds / 60:.0f}\u00a0min"
 
 
 def _shown(text: str) -> Markup:
-    """Replace control and bidirectional characters by visible escapes, so that they have no effect."""
-    # Skip the loop over all characters in the common case; it dominated the rendering time.
+    """Return text with control and bidirectional characters replaced by visible escapes."""
+    # Most text is printable; without this shortcut, the loop over all characters dominated the rendering time.
     if text.isprintable():
         return escape(text)
     return Markup("").join(
@@ -119,29 +119,29 @@ def _shown(text: str) -> Markup:
 
 
 def marked(text: str) -> str:
-    """Replace hidden characters in plain text, for places that allow no element, such as an option."""
+    """Replace hidden characters in plain text, for places that allow no HTML elements, such as an option."""
     return "".join("␣" if _is_hidden(c) else c for c in text)
 
 
 def _as_word(text: str) -> str:
-    """Reduce a text to letters, digits and dashes, safe in a command that people copy into a shell."""
+    """Reduce a text to letters, digits and dashes, so that it is safe in a command that people paste into a shell."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 
 
 def _initials(name: str) -> str:
-    """Take the first letters of the first and the last word."""
+    """Return the initials of a name: the first letters of the first and last word."""
     words = [word for word in name.split() if word[0].isalnum()]
     return "".join(word[0] for word in dict.fromkeys((words[0], words[-1]))).upper() if words else "?"
 
 
 def _first_last(name: str) -> str:
-    """Turn a name as in sorted lists, `Nair, Emre`, into `Emre Nair`."""
+    """Convert a name from `Nair, Emre` to `Emre Nair`."""
     last, comma, first = name.partition(", ")
     return f"{first} {last}" if comma and ", " not in first else name
 
 
 def _tint(name: str) -> str:
-    """Choose one of six colours by the name, the same on every page."""
+    """Return one of six colours for a name, the same on every page."""
     return "abcdef"[sum(map(ord, name)) % 6]
 
 
@@ -150,19 +150,19 @@ _SPELLED = {"id": "ID", "url": "URL", "api": "API", "email": "E-mail", "utc": "U
 
 
 def _field(name: str) -> str:
-    """Write the name of a field in words: `isIdentitySource` becomes `Is identity source`."""
+    """Return the name of a field in words: `isIdentitySource` becomes `Is identity source`."""
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name).lower().split()
     text = " ".join(_SPELLED.get(word, word) for word in words)
     return text[:1].upper() + text[1:]
 
 
 def _audit_field(name: str) -> str:
-    """Write the name of an audited field in words, without positions as in `responses.Approve.0.0`."""
+    """Return the name of an audited field in words, without positions such as those in `responses.Approve.0.0`."""
     return ", ".join(_field(part) for part in name.split(".") if not part.isdecimal())
 
 
 def _readable(value: Any) -> str:
-    """Write a changed value in words: Yes, No, — for an empty value, lists and objects in one line."""
+    """Return a changed value as text: Yes, No, — if it is empty, and lists and objects on one line."""
     match value:
         case bool():
             return "Yes" if value else "No"
@@ -185,7 +185,7 @@ _PLURALS = {"Identity": "identities"}
 
 
 def _change_counts(tallies: Mapping[str, Any]) -> str:
-    """Describe how many records of each kind change: `accounts 2 new, 1 altered; memberships 3 removed`."""
+    """Return the number of changes of each kind as text: `accounts 2 new, 1 altered; memberships 3 removed`."""
     parts = []
     for kind, tally in tallies.items():
         words = {"new": tally.new, "altered": tally.altered, "removed": tally.removed}
@@ -212,7 +212,7 @@ def _with(query: dict[str, Any], **changes: Any) -> str:
 
 
 def chosen(query: dict[str, Any], field: str) -> str:
-    """Return the value of a filter as addresses have it, empty without one."""
+    """Return the value of a filter as it is written in a URL; empty if the filter is not set."""
     value = query.get(field)
     return "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 

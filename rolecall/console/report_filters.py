@@ -1,4 +1,4 @@
-"""Show the filters of a report as fields of a form, with people, departments and records by name instead of id."""
+"""Convert the filters of a report to fields of a form and back, with names of people and records instead of ids."""
 
 import msgspec
 
@@ -15,7 +15,7 @@ from rolecall.reports.model import has_past
 from rolecall.reports.shapes import ReportDetail
 from rolecall.web.lists import RECORD, ListSource
 
-# The prefix of filter fields in a form, because a filter may be called `name`.
+# The prefix of filter fields in a form; without it, a filter called `name` would collide with the name of the report.
 FILTER = "filters."
 _PEOPLE = ("identityId", "ownerId", "reviewerId", "standInId", "callerId")
 _RECORDS = {
@@ -38,7 +38,7 @@ _BELOW_ENTITLEMENTS = ("holders", "holder-history")
 
 
 class FilterField(msgspec.Struct, frozen=True, kw_only=True):
-    """A filter as a field. `options` are its allowed values, `records` the records to choose, `known` suggestions."""
+    """A filter as a form field: `options` are allowed values, `records` are records to choose, `known` suggestions."""
 
     name: str
     label: str = ""
@@ -76,7 +76,7 @@ async def _field(db: Db, source: ListSource, name: str) -> FilterField:
 
 
 async def with_ids(db: Db, source: ListSource, entered: Form) -> Form:
-    """Replace the names of people and entitlements in the filters with ids."""
+    """Return the form with names of people and entitlements in the filters replaced by ids."""
     form = await with_people(db, entered, "ownerId", *(f"{FILTER}{name}" for name in _PEOPLE))
     place = f"{FILTER}{RECORD}"
     if source.name in _BELOW_ENTITLEMENTS and (words := first(form, place)):

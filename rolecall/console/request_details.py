@@ -1,4 +1,4 @@
-"""Compute the page of a request: its steps, its pending reviewers, and what the signed-in person may do."""
+"""Collect the data for the page of a request: its steps, its pending reviewers, and what the person may do."""
 
 from datetime import datetime
 from typing import Any
@@ -33,7 +33,7 @@ DONE_BY = {
 BY_CARRIER, HELD_BY_BRAKE = "the carrier", "a person who releases it from the brake, and the carrier"
 PROVING = "an import of the live source"
 _WITHOUT_PEOPLE = (RequirementType.RESOLVE, RequirementType.VERIFY)
-# The verbs of a request that need no fields: the action and the move of each.
+# The verbs of a request that need no form fields, each with its action and move.
 VERBS = {
     "resolve": (actions.resolve, model.RESOLVE),
     "verify": (actions.verify, model.VERIFY),
@@ -90,7 +90,7 @@ def may_take(standing: permitted.Standing) -> bool:
 def reviewer_for(
     person: Person, awaited: RequirementType | None, asked: dict[UUID, str], standing: permitted.Standing
 ) -> UUID | None:
-    """Return the first reviewer, beginning with the person, for whom the person may respond; else the first asked."""
+    """Return the reviewer for whom the person responds, themselves first; prefer one for whom they may respond."""
     if awaited is None:
         return None
     mine = [id for id in person.answers_as(awaited) if id in asked]
@@ -101,7 +101,7 @@ def reviewer_for(
 def _waits_for(
     request: AccessRequestDetail, type: RequirementType | None, carrying: CarrierProgress | None
 ) -> list[str]:
-    """Return who is next: people, the carrier of the application, or the import that verifies the change."""
+    """Return what the request waits for: people, the carrier, or the import that verifies the change."""
     if type is RequirementType.RESOLVE and carrying and carrying.is_expected:
         return [HELD_BY_BRAKE if carrying.state is CarriedState.HELD else BY_CARRIER]
     reviewers = pending_reviewers(request, type)
@@ -111,7 +111,7 @@ def _waits_for(
 async def _followed(
     db: Db, request: AccessRequestDetail, carrying: CarrierProgress | None, awaited: RequirementType | None
 ) -> str | None:
-    """Return the progress that the page follows while a carrier or a verifying import works; otherwise None."""
+    """Return the progress for live updates of the page while a carrier or a verifying import works, else None."""
     if carrying is None or carrying.state is CarriedState.HELD or awaited not in _WITHOUT_PEOPLE:
         return None
     waits_for = _waits_for(request, awaited, carrying)
@@ -127,7 +127,7 @@ def _proof(request: AccessRequestDetail) -> str | None:
 def _milestones(
     request: AccessRequestDetail, awaited: RequirementType | None, carrying: CarrierProgress | None
 ) -> list[tuple[str, datetime | None, str, bool]]:
-    """List the steps of a request, each with its name, when it was reached, who is next, and whether it is current."""
+    """List the steps of a request: name, time when it was reached, whom it waits for, and whether it is current."""
     is_over = request.canceled_on is not None
     steps = {
         RequirementType.APPROVE: ("Approved", request.approved_on),
@@ -154,7 +154,7 @@ def _why_not(move: model.Move, status: WorkStatus, standing: permitted.Standing)
 
 
 def _refused(status: WorkStatus, standing: permitted.Standing) -> dict[str, list[str]]:
-    """Group the actions that the status allows and this person may not take, by the reason."""
+    """Return the actions that the status allows but this person may not take, grouped by reason."""
     reasons: dict[str, list[str]] = {}
     for name, (_, move) in VERBS.items():
         if status in move.allowed and (reason := permitted.refusal(standing, move)):

@@ -21,7 +21,7 @@ from rolecall.web.correlation import correlation_id
 from rolecall.web.errors import ErrorBody
 
 SESSION_COOKIE = "rolecall"
-# The hash allows the style of messages: the frame with their preview inherits this policy.
+# The hash allows the inline style of e-mails: the frame that previews them inherits this policy.
 CSP = (
     "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'; object-src 'none';"
     f" style-src 'self' 'sha256-{STYLE_SHA256}'"
@@ -53,7 +53,7 @@ def _problem(status: int, message: str) -> HtmlPage:
 
 
 def _in_words(name: str) -> str:
-    """Write a class name in words: `AccessRequest` becomes `access request`."""
+    """Return a class name in words: `AccessRequest` becomes `access request`."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()
 
 
@@ -83,7 +83,7 @@ ErrorHandler = Callable[[AnyRequest, Any], Response[ErrorBody]]
 
 
 def for_browsers(answer: ErrorHandler) -> Callable[[AnyRequest, Any], Response[Any]]:
-    """Wrap an error handler to answer browsers with an HTML page, except under `/api/`."""
+    """Return an error handler that answers browsers with an HTML page, except below `/api/`."""
 
     def answer_in_kind(request: AnyRequest, error: Any) -> Response[Any]:
         plain = answer(request, error)
@@ -102,7 +102,7 @@ def for_browsers(answer: ErrorHandler) -> Callable[[AnyRequest, Any], Response[A
 
 
 def _page_of_form(request: AnyRequest) -> Response[None]:
-    """Redirect a GET of a form's address to its page, such as when the response to the form is reloaded."""
+    """Redirect a GET of a URL that only accepts forms to the page of the form, for example after a reload."""
     above = str(request.scope["path"]).rstrip("/").rpartition("/")[0] or "/"
     return Response(None, status_code=303, headers={"Location": quote(above)})
 
@@ -115,7 +115,7 @@ def html_response(status: int, text: str) -> ASGIResponse:
         body=text.encode(),
         status_code=status,
         media_type="text/html; charset=utf-8",
-        # Send the referrer within the site, because a rejected form redirects back to its page.
+        # Send the referrer within the site: the redirect after a rejected form needs it.
         headers={"Content-Security-Policy": CSP, "Referrer-Policy": "same-origin"},
     )
 
@@ -125,7 +125,7 @@ def _is_https(config: Config) -> bool:
 
 
 def cookie_name(config: Config, name: str) -> str:
-    """Prefix the name with `__Host-` on HTTPS; browsers reject such cookies over plain HTTP, as used on loopback."""
+    """Prefix the name with `__Host-` on HTTPS; browsers reject such cookies over plain HTTP, used on loopback."""
     return f"__Host-{name}" if _is_https(config) else name
 
 

@@ -1,4 +1,4 @@
-"""Find problems of a review for its owner: late or hasty reviewers, and removed access that came back."""
+"""Find problems of a review to show to its owner: late or hasty reviewers, and removed access that came back."""
 
 from datetime import datetime
 
@@ -11,7 +11,7 @@ from rolecall.reviews.quality import ReviewerQuality
 from rolecall.reviews.shapes import ReviewDetail
 from rolecall.reviews.workspace import ReturnedAccess, returned_access
 
-# Name reviewers who have not started in the second half of the time until the due date.
+# Report reviewers who have not started after this share of the time until the due date.
 _HALF = 0.5
 
 

@@ -25,12 +25,12 @@ _LISTS = (
     *("applicationIds", "departments", "identityTypes", "entitlementIds", "modelIds"),
     *("identityIds", "entitlementOwnerIds"),
 )
-# The form fields that show the problems of these parts.
+# The form field that shows the problems of each part of the scope.
 PLACES = {f"scope.{name}": name for name in (*_LISTS, "minRisk")}
 
 
 class FoundEntitlements(msgspec.Struct, frozen=True):
-    """The results of a search for `words`; `message` is advice if there are none."""
+    """The results of a search for `words`; `message` gives advice if there are none."""
 
     words: str
     choices: list[EntitlementItem]
@@ -45,12 +45,12 @@ def fields_of_scope(scope: ReviewScope | Mapping[str, Any]) -> Form:
 
 
 def scope_of(form: Form) -> Json:
-    """Return the scope in the format of the API."""
+    """Return the scope that the form describes, in the format of the API."""
     return {**{name: list(dict.fromkeys(filled(form, name))) for name in _LISTS}, **given(form, "minRisk")}
 
 
 def is_search(form: Form) -> bool:
-    """Return whether the form asks for a search of groups and permissions, whose results are then shown in it."""
+    """Return whether the form requests a search for groups and permissions; the form is then shown with the results."""
     return bool(first(form, "search")) or is_searched(form)
 
 

@@ -1,4 +1,4 @@
-"""Describe review items in words: the reasons of the access, arguments for and against it, and changes."""
+"""Describe review items in words: the reasons for the access, facts for and against it, and changes."""
 
 from collections.abc import Mapping
 from typing import Literal
@@ -122,7 +122,7 @@ def because(item: Item) -> list[FactInWords]:
 
 
 def drift_of(item: Item) -> str:
-    """Describe the drift: what imports showed since the review was opened."""
+    """Return a text about the drift: how imports changed the access after the review was opened."""
     drift = item.drift
     number = f" by import #{drift.application_import}" if drift.application_import else ""
     match drift.state:
@@ -135,19 +135,19 @@ def drift_of(item: Item) -> str:
 
 
 def lower_accesses(item: Item) -> list[Access]:
-    """Return the lower access that an item can be changed to; only permissions have lower access."""
+    """Return the lower levels of access that an item can be changed to; only permissions have levels."""
     if item.entitlement is None or item.entitlement.kind != EntitlementKind.PERMISSION:
         return []
     return [access for access in Access if 0 < RANK[access] < RANK[item.access]]
 
 
 def decisions_of(item: Item) -> Mapping[Decision, str]:
-    """Return the decisions that are possible for an item, with their keys."""
+    """Return the possible decisions for an item, each with its keyboard shortcut."""
     return {one: key for one, key in KEYS.items() if one is not Decision.CHANGE or lower_accesses(item)}
 
 
 def needs_comment(item: Item) -> str:
-    """Return the decision that needs a comment, because it contradicts the recommendation; empty if none does."""
+    """Return the decision that requires a comment because it contradicts the recommendation; empty if there is none."""
     opposite = {Decision.KEEP: Decision.REVOKE, Decision.REVOKE: Decision.KEEP}
     verdict = item.recommendation.verdict
     return opposite.get(verdict, "") if verdict else ""

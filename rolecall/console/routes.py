@@ -73,7 +73,7 @@ router = Router("/", route_handlers=[handler for each in SCREENS for handler in 
 
 @get("/favicon.ico", include_in_schema=False, sync_to_thread=False, tags=["Console"])
 def favicon() -> Response[bytes]:
-    """Serve the icon at the default address, for pages without a link to it."""
+    """Serve the icon at its default URL, for pages that do not link to it."""
     caching = {"Cache-Control": "max-age=86400"}
     return Response((STATIC / "icon.svg").read_bytes(), media_type="image/svg+xml", headers=caching)
 

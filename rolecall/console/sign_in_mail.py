@@ -1,10 +1,10 @@
 """Send one-time links to people who request one on the sign-in page.
 
-The page stores every address that is entered, so that neither the response nor its time reveals whether a person has
-it (user enumeration). The worker finds the person and sends the link to their sign-in e-mail.
+The page stores every e-mail that is entered, so that neither the response nor its duration reveals whether a person has
+this e-mail (user enumeration). The worker finds the person and sends the link to their sign-in e-mail.
 
-A person with an unused link that is younger than five minutes gets no other one. So a stranger who requests links for
-an address can cause at most twelve mails an hour, and cannot prevent the owner from signing in.
+A person with an unused link from the last five minutes gets no second one. Thus a stranger who requests links for
+someone's e-mail can cause at most twelve mails per hour, and cannot prevent that person from signing in.
 """
 
 from datetime import datetime, timedelta
@@ -32,7 +32,7 @@ CHANNEL = "sign-in-mails"
 _REDACTED = "…"
 # How long an unused link prevents another one from being sent. The link is valid for longer.
 _FRESH_FOR = timedelta(minutes=5)
-# The most addresses that may wait; further ones are rejected.
+# The maximum number of waiting e-mails; further ones are rejected.
 _MOST_WAITING = 1000
 _RETRY = timedelta(seconds=30)
 _ATTEMPTS = 3
@@ -45,7 +45,7 @@ async def is_possible(db: Db, config: Config) -> bool:
 
 
 async def ask(db: Db, email: str, now: datetime) -> None:
-    """Store the address for the worker, in the same way for every address."""
+    """Store the e-mail for the worker, in the same way whether or not a person has it."""
     if not email or len(email) > LONGEST_EMAIL or not email.isprintable():
         return
     if await fetch_value(db, "SELECT count(*) FROM sign_in_mails WHERE next_attempt_on IS NOT NULL") >= _MOST_WAITING:
@@ -62,7 +62,7 @@ async def ask(db: Db, email: str, now: datetime) -> None:
 
 
 class _LinkMail(msgspec.Struct, frozen=True):
-    """A message with a link, and the row of its request."""
+    """A message with a link, and the row of the request for it."""
 
     mail_id: UUID
     attempt: int
@@ -86,7 +86,7 @@ async def send_links(pool: Pool, config: Config, now: datetime) -> bool:
 
 
 async def _claim(db: Db, delivery: Delivery, config: Config, now: datetime) -> list[_LinkMail]:
-    """Claim due rows and make a message with a new link for each; close the rows that get no mail."""
+    """Claim due rows; return a message with a new link for each, and close the rows that get no mail."""
     rows = await fetch_rows(
         db,
         f"""UPDATE sign_in_mails SET attempts = attempts + 1, next_attempt_on = %(later)s WHERE id IN (
@@ -111,7 +111,7 @@ async def _claim(db: Db, delivery: Delivery, config: Config, now: datetime) -> l
 
 
 async def _has_fresh_link(db: Db, person_id: UUID, now: datetime) -> bool:
-    """Return whether a link was mailed to the person recently and is unused. Ignore links by administrators."""
+    """Return whether the person has an unused link that was mailed recently; ignore links from administrators."""
     return bool(
         await fetch_value(
             db,
@@ -151,7 +151,7 @@ def _message(person: Person, link: str, config: Config, id: UUID | None = None) 
 async def _record(
     db: Db, mail: _LinkMail, delivery: Delivery, outcome: MessageOutcome, response: str, now: datetime
 ) -> None:
-    """Log the message; show its link only if it stays in the outbox. A failed message is sent again with a new link."""
+    """Record the message, with its link only if it stays in the outbox. A failed message is retried with a new link."""
     is_kept = delivery.policy.email.transport is Transport.OUTBOX
     await direct.log_message(db, mail.message if is_kept else mail.redacted, SIGN_IN_LINK, (outcome, response), now)
     if outcome not in (MessageOutcome.SENT, MessageOutcome.KEPT, MessageOutcome.UNKNOWN):

@@ -1,4 +1,4 @@
-"""Send server-sent events to pages that follow a record while a worker changes it."""
+"""Send server-sent events to pages, so that they update while a worker changes a record."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
@@ -12,7 +12,7 @@ LOOK_EVERY = 0.5
 # End the stream after 20 s; the browser reconnects, which checks the session again and lets the process shut down.
 STREAM_LOOKS = 40
 RETRY = b"retry: 500\n\n"
-# Tells the page that it is out of date, so that it reloads itself.
+# The event that tells a page to reload itself, because it is out of date.
 LOOK = b"event: look\ndata: \n\n"
 
 
@@ -22,7 +22,7 @@ def stream_response(events: AsyncIterator[bytes]) -> ASGIResponse:
 
 
 async def changes(pool: Pool, shown: str, current: Callable[[Db], Awaitable[str]]) -> AsyncGenerator[bytes]:
-    """Send the event `look` when the current state differs from the shown one."""
+    """Yield the event `look` when the current state differs from the state that the page shows."""
     yield RETRY
     for _ in range(STREAM_LOOKS):
         async with pool.connection() as db:

@@ -1,4 +1,4 @@
-"""Define the applications of the sample company, and make the files that they export."""
+"""Define the applications of the sample company, and generate the files that they export."""
 
 import csv
 import io
@@ -33,8 +33,8 @@ class Application(NamedTuple):
     """An application of the sample company.
 
     `groups` maps names to a description and member departments, `grants` maps groups to permissions, and `parents` maps
-    groups to their parent group. The members of a group in `leads` are the heads of its departments; they are not
-    direct members of the parent group. `renamed` maps groups to their former name and the days since the rename.
+    groups to their parent group. The members of a group in `leads` are the heads of its departments; heads are not
+    direct members of its parent group. `renamed` maps groups to their former name and the days since the rename.
     """
 
     name: str
@@ -53,7 +53,7 @@ class Application(NamedTuple):
 
 
 class DirectGrant(NamedTuple):
-    """A permission that an employee's account holds directly, between two days; `until` 1 means until now."""
+    """A permission that an employee's account holds directly between two days; `until=1` means that it still does."""
 
     application: Application
     username: str
@@ -192,7 +192,7 @@ def identities_file(people: Iterable[Employee]) -> bytes:
 def files_of(
     application: Application, people: Sequence[Employee], today: date, grants: Iterable[DirectGrant] = (), day: int = 0
 ) -> dict[str, bytes]:
-    """Map file groups to exported files as of `today`, which is `day` days from now."""
+    """Return the exported file of each file group as of `today`, which is `day` days from the real date."""
     kept = [p for p in people if p.is_here(today) or (application.keeps_leavers and p.joined <= today)]
     users = [person for person in kept if _works_in(person, application.departments)]
     names = {
@@ -230,7 +230,7 @@ def _permission(p: DemoPermission) -> tuple[str, ...]:
 
 
 def _members(application: Application, group: str, users: Iterable[Employee]) -> list[str]:
-    """Return the usernames in a group. Heads are in groups of leads, and not in their parent groups."""
+    """Return the usernames in a group. Heads are only in the groups of `leads`, not in the parent groups."""
     departments = application.groups[group][1]
     above = {application.parents[lead] for lead in application.leads}
     members = [
@@ -255,7 +255,7 @@ def _users(application: Application, users: Iterable[Employee], today: date, day
 
 
 def _last_login(person: Employee, today: date, day: int) -> str:
-    """Return the last login: four months before the export for every twentieth person, otherwise its day."""
+    """Return the last login: four months ago for every twentieth person, otherwise the day of the export."""
     now = today - timedelta(days=day)
     is_away = int(person.employee_id[1:]) % 20 == 7
     last = min(today, now - timedelta(days=125)) if is_away else today

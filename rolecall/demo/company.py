@@ -1,4 +1,4 @@
-"""Play the story day by day: people and the worker act through the same actions as in production."""
+"""Simulate the history of the sample company day by day, with the same actions as in production."""
 
 import asyncio
 import random
@@ -123,14 +123,14 @@ class _Company:
                 )
 
     async def _complete_a_review(self) -> None:
-        """Review the ledger and carry out the revocations, before the export that shows them."""
+        """Complete a review of the ledger and carry out its revocations; the next export then shows them."""
         id = await self._review(reviewing.COMPLETED)
         engineer = await self.requesting.person(Who("IT Operations", 1))
         reviewers = reviewing.Reviewing(self.pool, self.config, self.clerk, self._by_clerk, self._travel)
         await reviewers.carry_out(id, engineer)
 
     async def _chat(self, peer: ScimPeer) -> None:
-        """Create the live application; a person asks for an account, which the supervisor has yet to approve."""
+        """Create the live application, and a request for an account that waits for the supervisor's approval."""
         asker = self._team(live.ASKER.department)[live.ASKER.position]
         live.fill(peer, self._here(), asker)
         people = {
@@ -145,7 +145,7 @@ class _Company:
         await self.requesting.ask_for(id, live.ASKER, live.GROUP, "I need to reach my team")
 
     async def _let_in(self, administrator: str) -> None:
-        """Assign roles at the end, so that requests for administrators are still waiting."""
+        """Assign console roles at the end, so that requests to administrators are still waiting."""
         async with self._by_clerk("set_role") as db:
             await console.create_administrator(db, administrator, self._facts())
             for who, role in story.ROLES.items():
@@ -178,7 +178,7 @@ class _Company:
     async def _token(self, name: str) -> tuple[str, Caller]:
         author = by_command_line("token create", clock.now())
         async with self.pool.connection() as db, written_by(db, "company", author):
-            # The token is a year old at the end of the story; let it be valid as long as a new one from then.
+            # The token is created a year ago in simulated time; from now on it must be valid as long as a new one.
             raw = {"name": name, "scopes": list(Scope), "expiresInDays": DEFAULT_DAYS - story.FIRST_DAY}
             made = await tokens.create_token(db, None, raw, self._facts())
         return made.secret, Caller(made.id, display_name(name), _ALL_SCOPES)
@@ -196,7 +196,7 @@ class _Company:
         return [person for person in self.people if person.is_here(today)]
 
     async def _export(self, day: int) -> None:
-        """Import the files of a day before the last month. They show the results of the requests for that day."""
+        """Import the files that applications export on a day before the last month, after the request of that day."""
         self._travel(day, 9)
         if day in story.PEOPLE_DAYS:
             await self._upload(self.records_id, {"Identities": identities_file(self._here())})
@@ -295,7 +295,7 @@ class _Company:
         await send_mail(self.pool, self.config)
 
     async def _work(self) -> None:
-        """Run the loops of the worker: imports concurrently, the others in order, so that every run is identical."""
+        """Run the worker's loops: imports concurrently, the others in a fixed order, so that every run is identical."""
         importing = [loop for loop in LOOPS if loop.run is run_next_import]
         await asyncio.gather(*(self._turn(loop) for loop in importing))
         for _ in range(_ROUNDS):
@@ -329,7 +329,7 @@ class _Company:
         )
 
     async def _import_what_changed(self) -> None:
-        """Import changes (a leaver is missing, titles differ), then a malformed file, then cancel one import."""
+        """Import changed files (a leaver is missing, titles differ), then a malformed file; then cancel an import."""
         leaver = self.people.index(next(p for p in self.people if p.department == "Sales")) + 3
         staff = [person for position, person in enumerate(self.people) if position != leaver]
         staff[20:22] = [person._replace(title="Principal Engineer") for person in staff[20:22]]

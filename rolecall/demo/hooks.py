@@ -1,6 +1,6 @@
 """Run webhook receivers of the sample company on loopback while the company is created.
 
-The SSRF guard blocks later deliveries to them, because loopback is not in `ROLECALL_WEBHOOK_ALLOW`.
+Later deliveries to the receivers are blocked (SSRF guard), because loopback is not in `ROLECALL_WEBHOOK_ALLOW`.
 """
 
 from collections.abc import AsyncIterator
@@ -43,7 +43,7 @@ class Hooks:
             await self.sender.turn(self.pool, self.config, clock.now())
 
     async def finish(self, clerk: Caller) -> None:
-        """Send test deliveries, post the receivers' callbacks and disable paused hooks."""
+        """Send test deliveries, post the receivers' callbacks, and disable the webhooks that the story pauses."""
         for id in self.ids.values():
             async with signed(self.pool, clerk, "test_webhook", AuthorKind.TOKEN) as db:
                 await actions.test_hook(db, id, self._facts(), self.config)

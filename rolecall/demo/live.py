@@ -64,7 +64,7 @@ _CARRIER: Json = {
 
 
 def fill(peer: ScimPeer, people: list[Employee], without: Employee) -> None:
-    """Create an account in the group of their department for everyone, except the person who requests one."""
+    """Create an account for everyone, in the group of their department, except for the person who requests one."""
     here = [person for person in people if person != without and person.type != "Service Account"]
     groups: dict[str, list[str]] = {}
     for person in here:
@@ -83,7 +83,7 @@ def _user(person: Employee) -> Record:
 
 
 async def create(db: Db, caller: Caller, people: dict[str, Any], peer: ScimPeer, facts: Facts, config: Config) -> UUID:
-    """Create the application with its source and carrier; `people` has its owner and provisioners."""
+    """Create the application with its source and carrier; return its id. `people` has its owner and provisioners."""
     raw = {"name": NAME, "priority": "Low", "connector": CONNECTOR, **people}
     id = await applications.create_application(db, raw, facts)
     await sources.put_source(db, caller, id, {**_SOURCE, **_secret(peer)}, facts, config)
@@ -103,5 +103,5 @@ async def reconnect(db: Db, caller: Caller, peer: ScimPeer, facts: Facts, config
 
 
 def _secret(peer: ScimPeer) -> Json:
-    """Return the URL with the token: a stored secret is bound to host and port, so it must be sent again."""
+    """Return the URL and the token; the token must be sent again, because a stored secret is bound to host and port."""
     return {"url": peer.url, "secret": peer.state.token, "secretRef": None}

@@ -1,4 +1,4 @@
-"""Write messages of the sample company to the outbox, which shows what would have been sent."""
+"""Write messages of the sample company to the outbox instead of sending them."""
 
 from rolecall.core.checking import Facts
 from rolecall.core.config import Config
@@ -15,6 +15,6 @@ async def keep_mail(db: Db, facts: Facts, config: Config) -> None:
 
 
 async def send_mail(pool: Pool, config: Config) -> None:
-    """Write due messages, as the worker does."""
+    """Write due messages to the outbox, as the worker does."""
     async with MessageSender(pool, config, lambda: None) as sender:
         await sender.send_due()

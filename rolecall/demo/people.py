@@ -1,4 +1,4 @@
-"""Make the employees of the sample company, identical in every run."""
+"""Generate the employees of the sample company, identical in every run."""
 
 import random
 import unicodedata
@@ -10,7 +10,7 @@ COMPANY = "Halden Instruments"
 DOMAIN = "halden.example"
 OFFICES = ("Bergen", "Porto", "Toronto", "Pune")
 
-# Division, department, headcount and titles, the head's title first.
+# Division, department, headcount and titles; the head's title is first.
 DEPARTMENTS = (
     ("Executive", "Executive Office", 5, ("Chief Executive Officer", "Chief of Staff", "Executive Assistant")),
     ("Technology", "Engineering", 38, ("VP Engineering", "Software Engineer", "Senior Engineer", "Test Engineer")),
@@ -34,7 +34,7 @@ CONTRACTORS = 5
 # People who left during the year: their department, and how many days ago.
 LEFT = (("Engineering", 210), ("Engineering", 95), ("Sales", 150), ("Accounting", 120))
 _HEADS = {titles[0] for _, _, _, titles in DEPARTMENTS}
-# This many people of each department joined before the story begins a year ago.
+# How many people of each department joined before the simulated year.
 _OLD_HANDS = 8
 
 _FIRST = """

@@ -1,4 +1,4 @@
-"""Let people request access and respond to requests, through the same actions as in production."""
+"""Simulate people who request access and respond to requests, with the same actions as in production."""
 
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -20,7 +20,7 @@ from rolecall.identities import queries as identities
 from rolecall.settings.policy import RequirementType
 
 _ALL_SCOPES = frozenset(Scope)
-# Steps that respond to a requirement: its type, the response, and how many people give it.
+# Steps that respond to a requirement: its type, the response, and the number of people who respond.
 _ANSWERS = {
     "approve": (RequirementType.APPROVE, Response.APPROVED, 9),
     "approve one": (RequirementType.APPROVE, Response.APPROVED, 1),
@@ -32,7 +32,7 @@ _AWAITED_TYPE = {status: type for type, status in AWAITED.items()}
 
 
 class Requesting(msgspec.Struct):
-    """The people who request access and respond. The story fills in their ids and those of applications."""
+    """Simulated people who request access and respond; the ids of people and applications are filled in later."""
 
     pool: Pool
     config: Config
@@ -51,7 +51,7 @@ class Requesting(msgspec.Struct):
         async with self.pool.connection() as db:
             waiting = (await queries.stalled(db, 1, clock.now())).items
         for item in waiting:
-            # Count calendar days: counting hours would depend on how fast the story is played.
+            # Count calendar days: hours would depend on how fast the simulation runs.
             days = (clock.now().date() - item.waiting_since.date()).days
             if days < (9 if item.number % 5 == 0 else 1):
                 continue
@@ -62,7 +62,7 @@ class Requesting(msgspec.Struct):
                     await actions.respond(db, caller, str(item.id), raw, self._facts())
 
     async def ask(self, request: Request) -> None:
-        """Create a request: people ask for themselves, and the head of a department asks for a group."""
+        """Create a request and take its steps; people request for themselves, the head of a department for a group."""
         raw: Json = {
             "action": request.action,
             "applicationId": str(self.application_ids[request.application.name]),
@@ -82,7 +82,7 @@ class Requesting(msgspec.Struct):
             detail = await self._step(detail, step)
 
     async def ask_for(self, application_id: UUID, who: Who, group: str, comment: str) -> None:
-        """Ask for an account in a group; the request waits for approval."""
+        """Request an account in a group for this person; the request waits for approval."""
         privileges = [{"header": "Group", "permission": group}]
         raw: Json = {"action": "Add", "applicationId": str(application_id), "privileges": privileges}
         raw |= {"identityId": self.ids[who], "comment": comment}
@@ -107,7 +107,7 @@ class Requesting(msgspec.Struct):
     async def _answer(
         self, detail: AccessRequestDetail, type: RequirementType, response: Response, at_most: int
     ) -> AccessRequestDetail:
-        """Respond as the first reviewer of each rule."""
+        """Respond to a requirement as the first reviewer of each rule, at most `at_most` times; return the request."""
         rules = [rule for asked in detail.requirements if asked.type == type for rule in asked.rules]
         reviewers = dict.fromkeys(rule.responses[0].reviewer for rule in rules)
         for reviewer in list(reviewers)[:at_most]:
@@ -118,7 +118,7 @@ class Requesting(msgspec.Struct):
         return detail
 
     async def person(self, who: Who) -> Caller:
-        """Return a caller that acts as this person, as the console does."""
+        """Return a caller for this person, like the one of a console session."""
         async with self.pool.connection() as db:
             identity = await identities.get(db, self.ids[who])
         return Caller(identity.id, f"{identity.first_name} {identity.last_name}", _ALL_SCOPES)

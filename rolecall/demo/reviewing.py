@@ -1,4 +1,4 @@
-"""Play three reviews of the sample company: one completed, one open and half decided, one overdue."""
+"""Simulate three reviews of the sample company: one completed, one open and half decided, one overdue."""
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
@@ -24,7 +24,7 @@ from rolecall.settings.policy import RequirementType
 
 
 class ReviewStory(NamedTuple):
-    """A review. The first reviewers submit, the next one decides half of their items, the others have not started."""
+    """A simulated review: `submitters` reviewers submit, the next one decides half of their items, the others none."""
 
     name: str
     description: str
@@ -38,7 +38,7 @@ class ReviewStory(NamedTuple):
     revokes: str = ""
 
 
-# Every reviewer submits, and the next export shows what they revoked.
+# Every reviewer submits; the next export shows the revocations.
 COMPLETED = ReviewStory(
     "Finance Ledger, first half",
     "Who can post, prepare and release, before the half-year report.",
@@ -72,14 +72,14 @@ OPEN = ReviewStory(
     min_risk="Moderate",
 )
 EVERY_MONTHS = {FINANCE_LEDGER.name: 6, PAYROLL.name: 3, CORPORATE_DIRECTORY.name: 12, SOURCE_CONTROL.name: 6}
-# The export that shows what the completed review revoked.
+# The day of the export that shows the revocations of the completed review.
 PROVEN_ON = -90
 _SECONDS = 24
 _SCOPES = frozenset(Scope)
 
 
 class Reviewing:
-    """Play reviews; `by_clerk` opens a transaction of the clerk, `travel` sets the clock to a day and an hour."""
+    """Simulate reviews; `by_clerk` opens a transaction of the clerk, `travel` sets the clock to a day and an hour."""
 
     def __init__(
         self,
@@ -95,7 +95,7 @@ class Reviewing:
         return Facts(now=clock.now(), zone=self.config.timezone)
 
     async def play(self, story: ReviewStory, applications: Mapping[str, UUID], owner: str, midnight: datetime) -> UUID:
-        """Open a review and let its reviewers decide."""
+        """Open a review, simulate the decisions of its reviewers, and return its id."""
         self.travel(story.opened, 8)
         scope: Json = {"applicationIds": [str(applications[one.name]) for one in story.applications]}
         if story.min_risk:
@@ -119,7 +119,7 @@ class Reviewing:
         return id
 
     async def _decide(self, review_id: UUID, one: ReviewerProgress, story: ReviewStory, n: int) -> None:
-        """Let a reviewer decide: the last one to submit keeps all items at once, the others decide item by item."""
+        """Decide as a reviewer: the last one who submits keeps all items at once, the others decide one by one."""
         submits, at_once = n < story.submitters, n == story.submitters - 1
         person = Caller(one.reviewer.id, one.reviewer.name, _SCOPES, is_person=True)
         async with self.pool.connection() as db:

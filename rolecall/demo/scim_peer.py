@@ -1,6 +1,6 @@
-"""Run a small SCIM server on loopback, from which the sample company fetches accounts and where a carrier changes them.
+"""Run a small SCIM server on loopback: imports fetch accounts from it, and a carrier changes them.
 
-Its resources are in a file, so that the company can be stopped and started again.
+Its resources are stored in a file, so that the demo can be stopped and started again.
 """
 
 import asyncio
@@ -49,7 +49,7 @@ class ScimPeer:
         self.state.resources = {kind: {} for kind in _KINDS}
 
     def fill(self, users: list[Record], groups: dict[str, list[str]]) -> None:
-        """Create these users, and groups with the names of their members."""
+        """Create these users and groups; each group maps to the names of its members."""
         ids = {user["userName"]: self.add("Users", user) for user in users}
         for name, members in groups.items():
             listed = [{"value": ids[member], "display": member} for member in members]
@@ -124,7 +124,7 @@ class ScimPeer:
 
 
 def _apply(record: Record, operation: Record) -> None:
-    """Apply the operations that a carrier sends: replace a value, add members, remove one member."""
+    """Apply a PATCH operation that a carrier sends: replace a value, add members, or remove one member."""
     path, value = operation["path"], operation.get("value")
     if operation["op"] == "replace":
         record[path] = value

@@ -58,7 +58,7 @@ async def create_rules(by_clerk: ByClerk, clerk: Caller, facts: Facts, people: M
 
 
 async def except_lead(by_clerk: ByClerk, clerk: Caller, facts: Facts, people: Mapping[Who, str]) -> None:
-    """Create an exception for the head of treasury, whose group gives both duties by itself."""
+    """Create an exception for the head of treasury, whose group alone gives both duties."""
     async with by_clerk("request_exception") as db:
         id = str(
             await fetch_value(
@@ -72,7 +72,7 @@ async def except_lead(by_clerk: ByClerk, clerk: Caller, facts: Facts, people: Ma
         await conflicts.request_exception(db, clerk, id, raw, facts)
     for approver in (_OWNER, _SECOND):
         async with by_clerk("approve_exception") as db:
-            # Act as the person, because one token cannot both request and approve.
+            # Act as the person, because the same token cannot request and approve.
             person = await person_of(db, UUID(people[approver]), facts.now)
             assert person
             await conflicts.approve_exception(db, person.caller(), id, {}, facts)

@@ -12,7 +12,7 @@ from rolecall.core.db import Db, Pool
 
 @asynccontextmanager
 async def signed(pool: Pool, caller: Caller, action: str, kind: AuthorKind = AuthorKind.PERSON) -> AsyncIterator[Db]:
-    """Run a transaction as this caller; `action` is the operation's name."""
+    """Run a transaction as this caller; `action` is the name of the operation in the audit."""
     author = by(kind, caller, action, clock.now(), secrets.token_hex(16))
     async with pool.connection() as db, written_by(db, "company", author):
         yield db

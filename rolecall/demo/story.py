@@ -14,7 +14,7 @@ from rolecall.demo.applications import (
 )
 
 FIRST_DAY = -365
-# The days on which applications export files, and which ones. In the last month, every day is played.
+# The days on which applications export files, and which applications. In the last month, every day is simulated.
 EXPORTS: dict[int, tuple[Application, ...]] = {
     -310: (FINANCE_LEDGER,),
     -255: (FINANCE_LEDGER,),
@@ -29,7 +29,7 @@ LAST_MONTH = -30
 # The day on which some applications export changed files.
 DRIFT_DAY = -6
 DRIFTING = (CORPORATE_DIRECTORY, CUSTOMER_DESK)
-# The day and the application of a truncated file, whose import the guard holds.
+# The day and the application of a truncated file; the guard holds its import.
 SHORT_DAY, SHORT = -1, CORPORATE_DIRECTORY
 
 
@@ -54,7 +54,7 @@ class StoryEvent(NamedTuple):
 
 
 class AwayPeriod(NamedTuple):
-    """A person with a stand-in from one day until another; day 0 is now."""
+    """A period in which a stand-in responds for a person; day 0 is today."""
 
     person: Who
     stand_in: Who
@@ -129,7 +129,7 @@ MODELS = (
 
 
 class HeldGrant(NamedTuple):
-    """A permission that a person held in addition to their groups, from a day on; `until` 1 means until now."""
+    """A permission that a person held directly, in addition to their groups; `until=1` means that they still do."""
 
     application: Application
     who: Who
@@ -244,7 +244,7 @@ class Request(NamedTuple):
     group: str = ""
 
 
-# Requests of the year before the last month, by day: the export of that day shows the result.
+# Requests before the last month, by day; the export of that day shows the result.
 EARLIER = {
     -310: Request("Add", FINANCE_LEDGER, Who("Supply Chain", 2), (_RELEASE,), "Pays suppliers until treasury is filled",
                   ("approve", "assign", "resolve")),

@@ -1,4 +1,4 @@
-"""Read request bodies within their limits, and query parameters."""
+"""Read request bodies, with limits on size and time, and query parameters."""
 
 import asyncio
 import hashlib
@@ -27,7 +27,7 @@ SLOWEST_BYTES_A_SECOND = 4096
 
 
 class Carried(msgspec.Struct, frozen=True):
-    """A body as read: its content, its digest for idempotency, resources to release, and resolved host names."""
+    """A body that was read: its content, a digest for idempotency, resources to release, and resolved host names."""
 
     raw: Any
     digest: bytes
@@ -122,7 +122,7 @@ def _inside(value: Any) -> Iterable[Any]:
 
 
 class Reader(msgspec.Struct, frozen=True):
-    """Parse a query parameter (a ValueError says what it must be), with its JSON Schema."""
+    """The parser of a query parameter and its JSON Schema; `read` raises a ValueError that says what is allowed."""
 
     read: Callable[[str], object]
     schema: Json
@@ -164,7 +164,7 @@ a_page = Reader(_page, {"type": "integer", "minimum": 1, "maximum": LAST_PAGE, "
 
 
 def read_query(request: AnyRequest, filters: dict[str, Reader]) -> Json:
-    """Read the page and the given filters, by name; report every invalid one."""
+    """Return the page and the given filters by name; report every invalid parameter."""
     given: Json = {"page": 1}
     problems = [
         Problem("query", "Query must not contain NUL characters")

@@ -1,4 +1,4 @@
-"""Give every request a correlation id for its response, errors and log lines."""
+"""Choose a correlation id for each request; responses, errors and log lines contain it."""
 
 import random
 import re
@@ -12,8 +12,8 @@ correlation_id: ContextVar[str] = ContextVar("correlation_id", default="0" * 32)
 
 
 def choose(traceparent: bytes) -> str:
-    """Return the trace id of a valid W3C traceparent, or a new one; free text is never echoed."""
+    """Return the trace id of a valid W3C traceparent header, or a new id; never return text from the client."""
     if traceparent and (match := _TRACEPARENT.fullmatch(traceparent)):
         return (match[1] or match[2]).decode()
-    # Not a secret, so the fast generator is enough.
+    # The id is not a secret, so a fast generator suffices.
     return f"{random.getrandbits(128):032x}"

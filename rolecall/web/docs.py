@@ -1,4 +1,4 @@
-"""The OpenAPI document as pages that work offline: one to read without scripts, one to try operations (Swagger UI).
+"""Serve the OpenAPI document as offline pages: one to read without scripts, one to try operations (Swagger UI).
 
 The build hook copies Swagger UI from a Python package (hatch_build.py); nothing is loaded from other hosts.
 """
@@ -21,7 +21,7 @@ from rolecall.core.templates import environment
 
 _STYLE = Path(__file__).with_name("docs.css").read_bytes()
 _POLICY = {"Content-Security-Policy": "default-src 'none'; style-src 'self'; frame-ancestors 'none'"}
-# Swagger UI shows icons from data URLs.
+# Swagger UI loads icons from data URLs.
 _TRY_POLICY = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self';"
     " img-src 'self' data:; connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
@@ -120,7 +120,7 @@ def _responses(document: Json, described: Json) -> Iterator[Json]:
 
 
 def _plain_kind(schema: Json) -> str:
-    """Name a schema without a reference: its format or its types."""
+    """Return a name for a schema that is not a reference: its format or its types."""
     match schema:
         case {"type": kind}:
             kinds = kind if isinstance(kind, list) else [kind]
@@ -155,14 +155,14 @@ def _name(reference: Json) -> str:
 
 
 def _code(text: str) -> Markup:
-    """Escape text and render `code`."""
+    """Return text as HTML: escaped, with words in backticks as code."""
     parts = str(escape(text)).split("`")
     marked = (f"<code>{part}</code>" if odd % 2 else part for odd, part in enumerate(parts))
     return Markup("".join(marked))  # noqa: S704  # Escaped above.
 
 
 def curl(document: Json, path: str, method: str, described: Json) -> str:
-    """Return a curl call to copy; replace the token and the ids."""
+    """Return a curl command to copy, with placeholders for the token and ids."""
     words = [f"curl {document['servers'][0]['url']}{path.replace('{', '$').replace('}', '')}"]
     if method != "get":
         words[0] += f" -X {method.upper()}"

@@ -13,12 +13,12 @@ _PIECE = 256 * 1024
 
 
 async def send_file(store: Store, location: str, size: int, name: str) -> ASGIStreamingResponse:
-    """Send a stored file; raise FileNotFoundError before the first byte."""
+    """Return a response that streams a stored file; raise FileNotFoundError if it is missing."""
     return attachment(await asyncio.to_thread(store.open, location), size, name)
 
 
 def attachment(file: BinaryIO, size: int, name: str) -> ASGIStreamingResponse:
-    """Send an open file as a download, and close it."""
+    """Return a response that streams an open file as a download and then closes it."""
     plain = "".join(c if c.isascii() and c.isprintable() and c not in '"\\%' else "_" for c in name)
     headers = {
         "content-disposition": f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(name, safe='')}",

@@ -1,7 +1,6 @@
-"""The outermost ASGI layer: every response gets a correlation id, security headers and one log line.
+"""Wrap the application in the outermost ASGI layer: correlation id, security headers and one log line per response.
 
-It also determines the client's address behind proxies and redacts capabilities in logged paths, so that no other
-module has to.
+This layer also determines the client's address behind proxies, and redacts secrets in logged paths.
 """
 
 import time
@@ -27,12 +26,12 @@ _HEADERS = [
 ]
 _LONGEST_PART = 255
 _PROBES = ("/healthz", "/readyz", "/metrics")
-# Paths whose remainder is a capability and must not be logged.
+# Prefixes of paths that end with a secret, which must not be logged.
 _CAPABILITIES = ("/sign-in/", "/webhooks/callback/")
 _HSTS = (b"strict-transport-security", b"max-age=31536000")
 
 
-# HEAD is GET without a body. OPTIONS becomes an unknown method, so that the 405 lists the allowed ones.
+# Route HEAD like GET. Route OPTIONS as an unknown method, so that the 405 response lists the allowed methods.
 _ASKED_AS: dict[str, Any] = {"HEAD": "GET", "OPTIONS": "-"}
 
 
@@ -72,13 +71,13 @@ class Edge:
             correlation.correlation_id.reset(token)
             seconds = time.perf_counter() - started
             self.times.add(method, scope.get("path_template", ""), status, seconds)
-            # Successful probes are not logged: they come every few seconds.
+            # Do not log successful probes, which arrive every few seconds.
             if status != 200 or path not in _PROBES:
                 ms = round(seconds * 1000, 1)
                 log_request(method=method, path=_redacted(path), status=status, ms=ms, correlation_id=id)
 
     def _rewrite(self, scope: Any) -> None:
-        """Set the client's address, and the method and path under which routes are found."""
+        """Set the client's address, and the method and path that are used for routing."""
         if self.proxies and (peer := scope["client"]):
             forwarded = b",".join(value for name, value in scope["headers"] if name == b"x-forwarded-for")
             scope["client"] = (sender(peer[0], forwarded.decode("latin-1"), self.proxies), peer[1])
@@ -107,7 +106,7 @@ def _can_match(path: str) -> bool:
 
 
 def _redacted(path: str) -> str:
-    """Redact the secret part of a path for the log."""
+    """Return the path for the log, with its secret part redacted."""
     return next((f"{start}…" for start in _CAPABILITIES if path.startswith(start)), path)
 
 

@@ -1,4 +1,4 @@
-"""Turn every error into a response with the specification's error body."""
+"""Convert every error to a response with the error body that the specification defines."""
 
 from typing import Any, Protocol
 
@@ -105,7 +105,7 @@ HANDLERS: dict[int | type[Exception], _Handler] = {
     OperationalError: answer_outage,
     InterfaceError: answer_outage,
     PoolTimeout: answer_outage,
-    # The database is a replica, until it is promoted or another one takes its place.
+    # During a failover, the database may be a read-only replica.
     ReadOnlySqlTransaction: answer_outage,
     StoreUnreachable: answer_outage,
     OSError: answer_file_fault,

@@ -9,7 +9,7 @@ _FORMATS = {"date-time": "2026-12-01T00:00:00Z", "date": "2026-12-01"}
 _KINDS: dict[str, Any] = {"string": str, "integer": int, "number": float, "boolean": bool}
 _PLAIN: Json = {"string": "text", "integer": 1, "number": 1.0, "boolean": False}
 
-# Example values by field name, or by schema and field name; optional and nullable fields appear only if listed.
+# Example values, keyed by field name or by schema and field name. Optional and nullable fields appear only if listed.
 _KNOWN: Json = {
     "ActivityEntry.action": "Created",
     "ApprovalRule.reason": "The supervisor approves added and changed access",
@@ -78,7 +78,7 @@ _KNOWN: Json = {
 
 
 def example_of(schema: Json, schemas: Json, *, asked: bool = False, field: str = "") -> Any:
-    """Return an example; `asked` (a request body) omits unknown optional fields instead of using null."""
+    """Return an example; for a request body (`asked`), optional fields without a known value are omitted, not null."""
     schema_name = schema["$ref"].rpartition("/")[2] if "$ref" in schema else ""
     schema = schemas[schema_name] if schema_name else schema
     known = _KNOWN.get(field, _KNOWN.get(field.partition(".")[2]))

@@ -1,4 +1,4 @@
-"""Respond with a list as a file: choose the format, record the export, stream the file."""
+"""Export a list as the response: choose the format, record the export, and stream the file."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -32,7 +32,7 @@ Sign = Callable[[Db], Awaitable[Author]]
 Find = Callable[[Db], Awaitable[Page[Any]]]
 
 MOST_AT_ONCE, MOST_OF_A_CALLER = 4, 2
-# Limits on the time to accept a chunk, and the whole file: an open snapshot holds back VACUUM.
+# Time limits for one chunk and for the whole file, because an open snapshot holds back VACUUM.
 PATIENCE_SECONDS = 60.0
 LONGEST_SECONDS = 1800.0
 # The status that proxies log when a client disconnects early.
@@ -55,7 +55,7 @@ a_format = Reader(_format, {"type": "string", "enum": _FORMATS, "default": _JSON
 def format_asked(request: AnyRequest) -> Format | None:
     """Return the format that `?format=` or else `Accept` requests; None means a JSON page."""
     format = _format_asked(request)
-    # HEAD runs like GET without sending the body, so it would build a whole file for nothing.
+    # HEAD runs like GET without sending the body, so it would build a whole file in vain.
     if format and request.scope.get("is_head"):
         raise Invalid.on("format", "Format is not allowed in a HEAD request; use GET to export")
     return format
@@ -93,7 +93,7 @@ def _number(text: str) -> float:
 
 
 async def begin(services: Services, plan: Plan, caller_id: UUID, find: Find, sign: Sign) -> ASGIResponse:
-    """Open the list in a snapshot, record the export, and return the response that streams it."""
+    """Open the list in a snapshot, record the export, and return the response that streams the file."""
     async with AsyncExitStack() as stack:
         stack.enter_context(services.exports.taken(MOST_AT_ONCE, "exports", caller_id, MOST_OF_A_CALLER))
         db = await stack.enter_async_context(snapshot(services.config))
@@ -107,7 +107,7 @@ async def begin(services: Services, plan: Plan, caller_id: UUID, find: Find, sig
 
 
 class Download(ASGIResponse):
-    """Stream an export; always close its snapshot and record how it ended, even after an error or a disconnect."""
+    """The response that streams an export. It always closes the snapshot and records how the export ended."""
 
     def __init__(
         self, services: Services, plan: Plan, whole: Whole[Any], author: Author, db: Db, resources: AsyncExitStack
@@ -142,7 +142,7 @@ class Download(ASGIResponse):
             await self._end(sending)
 
     async def _close(self, send: Send) -> None:
-        """End a response that its client no longer waits for, so that the log does not show an error of the service."""
+        """End the response after the client disconnected, so that the log does not report an error of the service."""
         if not self._is_started:
             with suppress(OSError, RuntimeError):
                 await send({"type": "http.response.start", "status": _CLIENT_CLOSED, "headers": []})
@@ -156,12 +156,12 @@ class Download(ASGIResponse):
                 if held:
                     await self._body(send, held, more=True)
                 held = piece
-        # Record before sending the last byte, so that the manifest exists once a client has the whole file.
+        # Record the export before sending the last byte, so that the manifest exists when a client has the whole file.
         await self._record(clock.now(), "Finished")
         await self._body(send, held, more=False)
 
     async def _body(self, send: Send, piece: bytes, *, more: bool) -> None:
-        """Send a chunk, with the headers before the first one: until then an error response is still possible."""
+        """Send a chunk. Send the headers just before the first one, because an error response is possible until then."""
         async with asyncio.timeout(PATIENCE_SECONDS):
             if not self._is_started:
                 await send({"type": "http.response.start", "status": 200, "headers": self._start})
@@ -169,7 +169,7 @@ class Download(ASGIResponse):
             await send({"type": "http.response.body", "body": piece, "more_body": more})
 
     async def _end(self, sending: "asyncio.Task[None]") -> None:
-        """Record an export that did not finish, and raise its error."""
+        """Record how an unfinished export ended, and raise its error, if any."""
         error = None if sending.cancelled() else sending.exception()
         if self._outcome.status == "Finished":
             return

@@ -1,4 +1,4 @@
-"""Liveness and readiness probes. They need no token and reveal nothing else."""
+"""Serve liveness and readiness probes, which need no token."""
 
 from litestar import Response, Router, get
 from psycopg import Error

@@ -1,4 +1,4 @@
-"""Idempotency keys: the same key and body return the first response; a different body is a conflict."""
+"""Handle idempotency keys: the same key and body return the first response; another body is a conflict."""
 
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -13,7 +13,7 @@ LONGEST_KEY = 255
 
 
 class Key(msgspec.Struct, frozen=True):
-    """A caller's key and the digest of its request."""
+    """The idempotency key of a caller, and the digest of the request."""
 
     token_id: UUID
     key: str
@@ -34,7 +34,7 @@ def checked(key: str) -> str:
 
 
 async def kept_answer(db: Db, key: Key) -> tuple[int, bytes] | None:
-    """Claim the key for this transaction, or return its stored response.
+    """Return the stored response of the key; if there is none, claim the key for this transaction and return None.
 
     A second request with the same key waits here until the first commits or rolls back.
     """
@@ -58,7 +58,7 @@ async def kept_answer(db: Db, key: Key) -> tuple[int, bytes] | None:
         key=key.key,
     )
     if kept is None or kept.digest != key.digest:
-        raise Conflict("This idempotency key was used with another request")
+        raise Conflict("This idempotency key was used with another request; use a new key")
     if kept.answer is None:
         raise Conflict(
             "This idempotency key was already used; the response contained a secret, which is shown only once"

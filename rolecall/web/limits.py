@@ -1,4 +1,4 @@
-"""Rate limits: fixed windows of a minute, counted per process."""
+"""Limit the rate of requests in fixed windows of a minute, counted per process."""
 
 from collections import Counter as Counts
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ class Counter:
         self._counts: dict[object, int] = {}
 
     def count(self, key: object, limit: int, now: datetime) -> None:
-        """Count a request of `key`; raise RateLimited above the limit until the minute ends."""
+        """Count a request under `key`; above the limit, raise RateLimited until the minute ends."""
         minute, second = divmod(int(now.timestamp()), 60)
         if minute != self._minute:
             self._minute, self._counts = minute, {}
@@ -36,7 +36,7 @@ class Slots:
 
     @contextmanager
     def taken(self, most: int, what: str, key: object, most_of_key: int) -> Iterator[None]:
-        """Take a slot for `key` until the work ends; raise RateLimited when all, or all of the key's, are taken."""
+        """Hold a slot for `key`; raise RateLimited if `most` slots, or `most_of_key` slots of this key, are taken."""
         running = self._taken.total()
         if running >= most or self._taken[key] >= most_of_key:
             raise RateLimited(_RETRY_SECONDS, f"{running} {what} are running; try again in {_RETRY_SECONDS} s")

@@ -1,4 +1,4 @@
-"""The registry of lists: one description serves the API's pages, its exports and the console.
+"""Register lists: one description serves the pages of the API, exports, reports and the console.
 
 `operation` registers every list of the API.
 """
@@ -24,7 +24,7 @@ RECORD = "id"
 
 
 class ListSource(msgspec.Struct, frozen=True, kw_only=True):
-    """A list; `function` declares which of `db`, `query`, `id`, `caller`, `config` and `now` it needs."""
+    """A list; `wants` names the parameters of `function`: some of `db`, `query`, `id`, `caller`, `config` and `now`."""
 
     name: str
     scope: Scope
@@ -54,7 +54,7 @@ def register(source: ListSource) -> None:
 
 
 def read_filters(source: ListSource, given: Mapping[str, str]) -> dict[str, Any]:
-    """Read the filters of a list as its operation does; report every invalid one under `filters`."""
+    """Parse the filters of a list as its operation does; report every invalid filter under `filters`."""
     problems: list[Problem] = []
     read: dict[str, Any] = {}
     known = [*source.filters, *([RECORD] if source.is_below_record else [])]
@@ -82,7 +82,7 @@ def read_filters(source: ListSource, given: Mapping[str, str]) -> dict[str, Any]
 async def find_all(
     source: ListSource, db: Db, query: Mapping[str, Any], id: str, caller: Caller, config: Config, now: datetime
 ) -> Page[Any]:
-    """Return the whole list under filters that were already parsed; its rows are read later."""
+    """Return the whole list for parsed filters; its rows are read later."""
     known = {
         "db": db,
         "query": {**query, "page": EVERYTHING},
@@ -95,7 +95,7 @@ async def find_all(
 
 
 def choose_columns(source: ListSource, names: list[str] | None) -> tuple[Column, ...]:
-    """Return the named columns in that order, or all."""
+    """Return the named columns in the given order, or all columns if none are named."""
     if not names:
         return source.columns
     known = {column.name: column for column in source.columns}

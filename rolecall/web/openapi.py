@@ -38,7 +38,7 @@ _TAGS = {
     "Administration": "Operations for running the service.",
 }
 _GUID = {"type": "string", "format": "uuid"}
-# OpenAPI 3.1 uses the media type; most client generators still look for the format of 3.0.
+# OpenAPI 3.1 uses the media type; most client generators still expect `format`, as in 3.0.
 _FILE: Json = {"type": "string", "format": "binary", "contentMediaType": "application/octet-stream"}
 _HEADERS: Json = {
     "X-Correlation-Id": (
@@ -58,7 +58,7 @@ _IDEMPOTENCY_KEY = {
 
 
 class Fault(msgspec.Struct, frozen=True):
-    """The documentation of an error; its code is in `errors.py`."""
+    """The documentation of an error response; `errors.py` defines the error codes."""
 
     code: str
     when: str
@@ -78,7 +78,7 @@ FAULTS = {
     409: Fault(
         "conflict",
         "The record's state does not allow the operation, or the idempotency key was used with another request.",
-        "This idempotency key was used with another request",
+        "This idempotency key was used with another request; use a new key",
     ),
     413: Fault("payload_too_large", "The body is larger than its limit.", "The body is larger than 1 MiB"),
     415: Fault("unsupported_media_type", "The content type is not supported.", "Send the body as application/json"),
@@ -109,7 +109,7 @@ class Route(msgspec.Struct, frozen=True):
 
 
 def routes_of(app: Litestar) -> list[Route]:
-    """Return all routes except OPTIONS in a stable order; Litestar's order differs between runs."""
+    """Return all routes except OPTIONS, in a fixed order, because Litestar's order differs between runs."""
     found = (route for route in app.routes if isinstance(route, HTTPRoute))
     return sorted((one for route in found for one in _methods_of(route)), key=lambda one: (one.path, one.method))
 
@@ -123,7 +123,7 @@ def _methods_of(route: HTTPRoute) -> Iterator[Route]:
 
 
 def document(app: Litestar, base_url: str, events: Sequence[tuple[WebhookEvent, Any]]) -> Json:
-    """Describe all operations, and the webhook events with the types of their payloads."""
+    """Return the OpenAPI document: all operations, and the webhook events with their payloads."""
     routes = [(route, route.operation) for route in routes_of(app) if route.operation]
     components = Components(dict.fromkeys(operation.body for _, operation in routes if operation.body))
     paths: Json = {}
@@ -169,7 +169,7 @@ def _operation(route: Route, operation: Operation, components: Components) -> Js
 
 
 def faults_of(route: Route) -> list[int]:
-    """Return the errors of an operation."""
+    """Return the status codes of the errors that an operation can return."""
     operation = route.operation
     assert operation
     writes = operation.method != "GET"
@@ -208,8 +208,8 @@ def _content(operation: Operation, components: Components) -> Json:
 
 
 def _describe_form(form: Json) -> None:
-    """Add what the body's class cannot express: files under dynamic names, and fields allowed in the query."""
-    # Not a list of files: openapi-python-client generates invalid code for one.
+    """Add what the class of the body cannot express: files with dynamic field names, and fields allowed in the query."""
+    # Do not describe a list of files: openapi-python-client would generate invalid code.
     about = "A file; the field name is the GUID of its file group. Repeat the field for several files."
     form["additionalProperties"] = {"description": about, **_FILE}
     for name in form.pop("required", ()):
@@ -232,7 +232,7 @@ def _answer(operation: Operation, components: Components) -> Json:
 
 
 def _export() -> Json:
-    """Describe a response that is an export: a file of any format, with its id."""
+    """Return the description of an export response: a file in any format, and the header with its id."""
     content = {kind.media_type: {"schema": _FILE} for kind in KINDS.values()}
     return {"content": content, "headers": _headers("X-Correlation-Id", "X-Export-Id")}
 

@@ -1,8 +1,8 @@
 """Serve every API operation the same way: authenticate, read the body, run one transaction, respond after the commit.
 
-A function decorated with `operation` receives the parameters it names: `db`, `caller`, `now`, `facts`, `raw` (the
-body), `query` (page and filters), `id` (from the path), `config`, `request`. A read that batches its query with
-concurrent ones (`core/batching.py`) names `pool` instead of `db`.
+A function decorated with `operation` receives the parameters that it names: `db`, `caller`, `now`, `facts`, `raw` (the
+body), `query` (page and filters), `id` (from the path), `config` and `request`. A read that joins concurrent queries in
+a batch (`core/batching.py`) takes `pool` instead of `db`.
 """
 
 import asyncio
@@ -99,7 +99,7 @@ class Answer:
 
 
 class Call(msgspec.Struct):
-    """The parameters that an operation may name, for one request."""
+    """The values of the parameters that an operation may name, for one request."""
 
     request: AnyRequest
     config: Config
@@ -131,11 +131,11 @@ def operation(
     delay_seconds: float = 0,
     revokes: bool = False,
 ) -> Callable[[Callable[..., Awaitable[Any]]], HTTPRouteHandler]:
-    """Turn a function into a route. With `scope=None` anyone may call it, and there is no caller.
+    """Convert a function to a route. With `scope=None`, anyone may call it, and there is no caller.
 
-    `secret`: the response is shown once and never stored for an idempotency key. `delay_seconds`: wait after the commit
-    until the caches of other processes have expired. `revokes`: serialize with other operations that revoke authority,
-    to avoid deadlocks.
+    `secret`: do not store the response for an idempotency key. `delay_seconds`: wait after the commit until the caches
+    of other processes have expired. `revokes`: serialize with other operations that revoke authority, to avoid
+    deadlocks.
     """
 
     def decorate(function: Callable[..., Awaitable[Any]]) -> HTTPRouteHandler:
@@ -181,7 +181,7 @@ def _route(spec: Operation, path: str, tags: tuple[str, ...]) -> HTTPRouteHandle
         await answer(scope, receive, send)
 
     endpoint.__name__ = spec.function.__name__
-    # Litestar only finds the route: parsing parameters and building the response happen here.
+    # Litestar only finds the route; parameters and responses are handled here.
     instead = [lambda app: served]
     route = HTTPRouteHandler(
         path, http_method=spec.method, opt={"operation": spec}, status_code=200, tags=tags, middleware=instead
@@ -201,7 +201,7 @@ async def _read(spec: Operation, services: Services, request: AnyRequest, now: d
         if "pool" in spec.wants:
             call.pool = pool
             return await _perform(spec, call)
-        # Not `pool.connection()`: there is no transaction to end.
+        # Do not use `pool.connection()`: there is no transaction to end.
         call.db = await pool.getconn()
         try:
             return await _perform(spec, call)
@@ -214,7 +214,7 @@ async def _read(spec: Operation, services: Services, request: AnyRequest, now: d
 
 
 async def _export(spec: Operation, services: Services, call: Call, format: Format) -> ASGIApp:
-    """Respond with the whole list as a file, under the same scope and filters as its pages."""
+    """Respond with the whole list as a file; scope and filters are those of its pages."""
     source, id = LISTS[name_of(spec.function)], call.request.path_params.get("id", "")
     given = {name: text for name, text in call.request.query_params.items() if name in source.filters}
     filters = {**({RECORD: id} if id else {}), **given}
@@ -228,7 +228,7 @@ async def _export(spec: Operation, services: Services, call: Call, format: Forma
 
 
 def sign_as(services: Services, caller: Caller, scope: Scope, action: str) -> exporting.Sign:
-    """Authorize the token again in the transaction that records an export."""
+    """Return a function that authorizes the token again in the transaction that records an export."""
 
     async def sign(db: Db) -> Author:
         author = by(AuthorKind.TOKEN, caller, action, clock.now(), correlation_id.get())
@@ -284,7 +284,7 @@ async def _write(spec: Operation, services: Services, request: AnyRequest, now: 
 
 
 async def _sign(spec: Operation, services: Services, db: Db, caller: Caller) -> tuple[Caller, datetime]:
-    """Authorize the caller again inside the writing transaction: the body may have taken minutes to arrive."""
+    """Authorize the caller again in the transaction that writes, because the body may have taken minutes to arrive."""
     if spec.revokes:
         await wait_to_revoke(db)
     now = clock.now()

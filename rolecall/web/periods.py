@@ -1,4 +1,4 @@
-"""Read the query parameters `from` and `until`: a period of days or moments."""
+"""Parse the query parameters `from` and `until`, which are dates or times."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -17,12 +17,12 @@ def start_of(query: dict[str, Any], config: Config) -> datetime | None:
 
 
 def end_of(query: dict[str, Any], config: Config) -> datetime | None:
-    """Return the end, exclusive; a date includes the whole day."""
+    """Return the exclusive end of the period; a date includes the whole day."""
     return _bound(query, "until", config, timedelta(days=1))
 
 
 def _bound(query: dict[str, Any], name: str, config: Config, a_day: timedelta) -> datetime | None:
-    """Parse a bound; a date means midnight in the service's time zone, plus `a_day`."""
+    """Return a bound of the period; a date means midnight in the service's time zone, plus `a_day`."""
     text: str | None = query.get(name)
     if text is None:
         return None

@@ -1,4 +1,4 @@
-"""Find the client's address behind trusted proxies; ignore forwarding headers from anyone else."""
+"""Determine the client's address behind trusted proxies; ignore forwarding headers from other hosts."""
 
 from collections.abc import Sequence
 from ipaddress import ip_address
@@ -7,7 +7,7 @@ from rolecall.core.config import Network
 
 
 def sender(peer: str, forwarded: str, trusted: Sequence[Network]) -> str:
-    """Return the rightmost address that is not a trusted proxy: each proxy appends its client on the right."""
+    """Return the rightmost address that is not a trusted proxy; each proxy appends the address of its client."""
     address = peer
     for claimed in reversed(forwarded.split(",")):
         if not is_among(address, trusted) or not _is_address(claimed.strip()):

@@ -1,4 +1,4 @@
-"""Read from a replica without losing read-your-writes consistency."""
+"""Read from a replica while keeping read-your-writes consistency."""
 
 import asyncio
 import time
@@ -12,14 +12,14 @@ from rolecall.core.db import Pool, fetch_value
 
 log = structlog.get_logger("rolecall.replica")
 
-# The pauses of a reader that waits for the replica to catch up, and the back-off after a failure.
+# The pauses while a read waits for the replica to catch up, and the back-off after a failure.
 _PATIENCE = (0.001, 0.002, 0.004, 0.008, 0.016)
 _REST_SECONDS = 5.0
 _REACH_SECONDS = 0.5
 
 
 class Replica:
-    """A replica; `pool` connects to a standby of `primary`."""
+    """A read replica: `pool` connects to a standby of `primary`."""
 
     def __init__(self, primary: Pool, pool: Pool) -> None:
         self.primary, self.pool = primary, pool
@@ -48,7 +48,7 @@ class Replica:
             written = await fetch_value(db, "SELECT pg_current_wal_flush_lsn()::text")
         async with self.pool.connection(timeout=_REACH_SECONDS) as db:
             for pause in (*_PATIENCE, None):
-                # Null on a server that is not a standby.
+                # The result is null on a server that is not a standby.
                 shown = await fetch_value(db, "SELECT pg_last_wal_replay_lsn() >= %(lsn)s::pg_lsn", lsn=written)
                 if shown or pause is None:
                     break

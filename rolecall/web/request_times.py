@@ -1,6 +1,6 @@
-"""Request durations: counted per process and added to shared totals every few seconds.
+"""Count request durations per process, and add them to totals in the database every few seconds.
 
-Processes share a port and a scrape reaches one of them, so the totals live in the database.
+Processes share a port, so a metrics scrape reaches only one of them; therefore the totals are in the database.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ class RequestTimes:
 
     def add(self, method: str, route: str, status: int, seconds: float) -> None:
         within = BUCKETS[bisect_left(BUCKETS, seconds)]
-        # Count unknown methods together: each would become a permanent row.
+        # Count unknown methods together, because each method becomes a permanent row.
         self._add((method if method in _METHODS else "other", route, status, within), 1, seconds)
 
     def _add(self, key: _Key, requests: int, seconds: float) -> None:
@@ -49,7 +49,7 @@ class RequestTimes:
         self._counted[key] = before + requests, took + seconds
 
     async def keep(self, pool: Pool) -> None:
-        """Flush the counts since the last flush."""
+        """Add the counts since the last flush to the totals in the database."""
         counted, self._counted = self._counted, {}
         try:
             if counted:
@@ -62,7 +62,7 @@ class RequestTimes:
 
     @asynccontextmanager
     async def kept(self, pool: Pool) -> AsyncGenerator[None]:
-        """Flush every few seconds, and once on exit."""
+        """Flush the counts every few seconds, and once on exit."""
         stop = asyncio.Event()
         keeping = asyncio.create_task(self._keep_until(stop, pool))
         try:

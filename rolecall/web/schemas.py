@@ -35,7 +35,7 @@ class Components:
     def __init__(self, bodies: Iterable[type[BaseModel]]) -> None:
         wanted: Any = [(body, "validation") for body in bodies]
         references, defined = models_json_schema(wanted, ref_template=_REF + "{model}")
-        # pydantic defines enums read by `one_of` that nothing references.
+        # Drop the enums of `one_of` fields, which pydantic defines but nothing references.
         used = {name: schema for name, schema in defined.get("$defs", {}).items() if "enum" not in schema}
         self.schemas: Json = {_short(name): _tidy(schema) for name, schema in used.items()}
         self._bodies = {body: _tidy(reference) for (body, _), reference in references.items()}
@@ -45,7 +45,7 @@ class Components:
         return dict(self._bodies[kind])
 
     def answer(self, kind: Any) -> Json:
-        """Return the schema of a type as msgspec encodes it."""
+        """Return the schema of a response type as msgspec encodes it."""
         if kind in _PLAIN:
             return dict(_PLAIN[kind])
         origin, arguments = get_origin(kind) or kind, get_args(kind)
@@ -100,18 +100,18 @@ def _any_of(options: list[Json]) -> Json:
 
 
 def _flat(options: list[Json]) -> list[Json]:
-    """Flatten nested `anyOf`, which client generators do not support."""
+    """Return the options with nested `anyOf` flattened, because client generators do not support nesting."""
     return [inner for option in options for inner in (option["anyOf"] if option.keys() == {"anyOf"} else [option])]
 
 
 def _short(name: str) -> str:
-    """Shorten an ambiguous name: `rolecall__personnel_events__shapes__CancelBody` is `PersonnelEventsCancelBody`."""
+    """Shorten a qualified name: `rolecall__personnel_events__shapes__CancelBody` → `PersonnelEventsCancelBody`."""
     *path, last = name.split("__")
     return (path[1].title().replace("_", "") if path else "") + last
 
 
 def _tidy(schema: Any) -> Any:
-    """Remove titles, null defaults and class docstrings that pydantic adds."""
+    """Return a schema without the titles, null defaults and class docstrings that pydantic adds."""
     match schema:
         case {"$ref": str(reference)}:
             return {"$ref": _REF + _short(reference.removeprefix(_REF))}

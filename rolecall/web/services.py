@@ -1,4 +1,4 @@
-"""The resources of a process that requests share (pool, file store, limits), created in `app.py`."""
+"""Define the resources that all requests of a process share, such as pool and limits; `app.py` creates them."""
 
 from collections.abc import Awaitable, Callable
 from datetime import datetime
@@ -15,11 +15,11 @@ from rolecall.web.limits import Counter, Slots
 from rolecall.web.replica import Replica
 from rolecall.web.request_times import RequestTimes
 
-# `app.py` injects what lives in higher packages.
+# `app.py` injects functions of higher packages, which this package must not import.
 Authenticate = Callable[[Pool, str, datetime], Awaitable[Caller]]
-# Authorizes the token inside the writing transaction, and sets the author.
+# Authorizes the token in the transaction that writes, and sets the author.
 SignAsToken = Callable[[Db, Caller, Author], Awaitable[Caller]]
-# Record that an export begins and how it ends.
+# Record the start and the end of an export.
 StartExport = Callable[[Db, Plan, Author], Awaitable[None]]
 FinishExport = Callable[[Db, UUID, Outcome, datetime], Awaitable[None]]
 CountFailing = Callable[[Db], Awaitable[int]]
@@ -39,5 +39,5 @@ class Services(msgspec.Struct, frozen=True):
     requests: Counter = msgspec.field(default_factory=Counter)
     sign_ins: Counter = msgspec.field(default_factory=Counter)
     exports: Slots = msgspec.field(default_factory=Slots)
-    # Filters of identity providers that read every resource.
+    # Slots for SCIM filters of identity providers that scan every resource.
     searches: Slots = msgspec.field(default_factory=Slots)

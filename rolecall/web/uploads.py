@@ -1,4 +1,4 @@
-"""Read a multipart form; stream its files to disk, hash them on the way, and enforce limits before writing."""
+"""Read a multipart form: hash its files while streaming them to disk, and enforce limits before writing."""
 
 import hashlib
 import re
@@ -59,7 +59,7 @@ async def _read(request: AnyRequest, config: Config, boundary: str, form: "_Form
 
 
 class _Form:
-    """Collect the parts as they arrive: a part with a file name is a file, any other a field."""
+    """Collects the parts as they arrive; a part with a file name is a file, any other part is a field."""
 
     def __init__(self, config: Config) -> None:
         self.upload = Upload()
@@ -113,7 +113,7 @@ _EXTENDED = re.compile(r";\s*filename\*\s*=\s*(utf-8|iso-8859-1)'[^';]*'([^;\s]*
 
 
 def _filename_of(part: MultipartSegment) -> str | None:
-    """Prefer `filename*` (RFC 6266) where it can be decoded; the parser reads `filename` only."""
+    """Return the file name of a part: `filename*` (RFC 6266) if it can be decoded, else `filename`."""
     extended = _EXTENDED.search(_QUOTED.sub("", part.header("Content-Disposition", "")))
     if extended:
         with suppress(UnicodeDecodeError):
@@ -137,6 +137,6 @@ def _too_large(config: Config) -> TooLarge:
 
 
 def _digest(upload: Upload) -> bytes:
-    """Compute a digest of fields and files that does not depend on the boundary or the order of parts."""
+    """Return a digest of fields and files that does not depend on the boundary or the order of the parts."""
     files = [(file.field, file.name, file.sha256.hex()) for file in upload.files]
     return hashlib.sha256(msgspec.json.encode([sorted(upload.fields), sorted(files)])).digest()

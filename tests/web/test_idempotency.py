@@ -46,7 +46,7 @@ async def test_another_body_under_the_same_key_is_a_conflict(client: httpx2.Asyn
     assert answer.status_code == 409
     assert answer.json() == {
         "error": "conflict",
-        "message": "This idempotency key was used with another request",
+        "message": "This idempotency key was used with another request; use a new key",
         "correlationId": answer.headers["x-correlation-id"],
     }
     assert await how_many(db) == 1

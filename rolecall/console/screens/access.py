@@ -51,7 +51,7 @@ _QUERY = {
     "person": some_words,
     "asOf": a_day,
 }
-# How many applications are filters of their own; the others are in a select field.
+# How many applications are shown as filter links; the others are in a select field.
 _MOST_APPLICATIONS = 12
 
 
@@ -90,7 +90,7 @@ async def show_catalogue(db: Db, caller: Caller, query: dict[str, Any], config: 
 
 
 class Facet(msgspec.Struct, frozen=True):
-    """A filter whose values are links: the field of the query, and each value with its label and number."""
+    """A filter whose values are links: the query parameter, and each value with its label and count."""
 
     title: str
     field: str
@@ -98,7 +98,7 @@ class Facet(msgspec.Struct, frozen=True):
 
 
 def _facets(found: Facets, query: dict[str, Any], names: dict[UUID, str]) -> list[Facet]:
-    """List the filters; values that find nothing are left out, except those that are chosen."""
+    """Return the filters; values without matches are omitted unless they are selected."""
     most = sorted(found.applications, key=lambda one: -found.applications[one])[:_MOST_APPLICATIONS]
     every = [
         Facet("Risk", "riskRating", [(level, level, found.risks[level]) for level in reversed(Level)]),
@@ -167,7 +167,7 @@ async def _groups(db: Db, entitlement: EntitlementDetail, holdings: Sequence[Hol
 
 
 async def _beside(db: Db, entitlement: EntitlementDetail, caller: Caller) -> dict[str, Any]:
-    """Collect the data that the page shows besides the holders."""
+    """Return the data that the page shows in addition to the holders."""
     giving = await queries.groups_that_give(db, entitlement.id)
     return {
         "giving": giving,

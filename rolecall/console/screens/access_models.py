@@ -107,11 +107,11 @@ def _access(form: Form, n: int) -> Json | None:
 
 
 async def _picks(db: Db, form: Form) -> dict[int, FoundAccess] | None:
-    """Return the search results for each application of the form; None if the form asks for no search."""
+    """Return the search results for each application of the form; None if the form requests no search."""
     searched = {n: words for n in range(1001) if (words := first(form, f"find.{n}"))}
     if not first(form, "search") and not any(is_searched(form, f".{n}") for n in searched):
         return None
-    # Skip entries without an application, as the form does that is shown again.
+    # Skip entries without an application: the form that is shown again omits them too.
     chosen = [n for n in range(1001) if first(form, f"applicationId.{n}")]
     return {
         chosen.index(n) if n in chosen else len(chosen): await access_like(

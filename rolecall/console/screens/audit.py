@@ -71,7 +71,7 @@ def _exported(which: queries.Filter) -> dict[str, str]:
 
 
 def _which(query: dict[str, Any], config: Config) -> queries.Filter:
-    """Return the filter; its days begin at midnight in the zone of the reader, or without a script of the service."""
+    """Return the filter. Days begin at midnight in the zone of the reader or, without JavaScript, of the service."""
     zone = query.get("zone") or config.timezone
     first, last = query.get("from"), query.get("until")
     return queries.Filter(

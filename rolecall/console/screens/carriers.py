@@ -45,7 +45,7 @@ _NEW = {"mode": CarrierMode.DRY_RUN, "accountName": "{email}", "stepsPerMinute":
 
 
 class OpenRequest(msgspec.Struct, frozen=True):
-    """An open request with its planned steps. `can_be_given`: a person may give it to the carrier."""
+    """An open request with its planned steps; `can_be_given` if a person may give it to the carrier."""
 
     id: UUID
     number: int
@@ -92,7 +92,7 @@ async def carry_out(db: Db, caller: Caller, id: str, form: Form, facts: Facts) -
 
 
 def _after(form: Form, id: str) -> str:
-    """Return the next page: the request if the form is on its page, otherwise the carrier."""
+    """Return the next page: the page of the request if the form was sent from there, else the page of the carrier."""
     back = first(form, "back")
     return back if back.startswith("/requests") else f"/applications/{id}/carrier"
 

@@ -92,7 +92,7 @@ async def _page(
         "owners": await console.people_names(db, [rule.committed.owner_id] if rule.committed.owner_id else []),
         "responses": RESPONSES,
         "approver": approver,
-        # A person who can approve the exception rejects it with the form for the approval.
+        # People who can approve the exception use the approval form to reject it.
         "withdrawable": withdrawable if may_withdraw and not approver else None,
         "may_request": is_current and not pending and approving.may_request(caller, conflict, people),
         "form": form,

@@ -56,7 +56,7 @@ async def connect_system(db: Db, caller: Caller, form: Form, facts: Facts) -> Ht
 
 
 class ColumnsOfContent(msgspec.Struct, frozen=True):
-    """The columns of one content of a file group. `key` is part of the names of its form fields."""
+    """The columns of one kind of content in a file group; `key` is part of the names of the form fields."""
 
     key: str
     file_group: str

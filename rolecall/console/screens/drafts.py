@@ -34,7 +34,7 @@ from rolecall.file_shapes.drafts import DraftChanges, Place
 from rolecall.web.bodies import a_word_of
 from rolecall.web.uploads import read_upload
 
-# The choices of a person if the proposal is wrong. Delimiters have names, because forms change some characters.
+# What a person can choose if the proposal is wrong. Delimiters have names, because forms alter some characters.
 DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "bar": "|", "colon": ":", "caret": "^", "tilde": "~"}
 ENCODINGS = (
     "utf-8",
@@ -199,7 +199,7 @@ def _splits(form: Form) -> dict[Place, tuple[str, str]]:
 
 
 def _chosen(form: Form) -> dict[str, Json]:
-    """Return the decisions about files, which the form sends as `header.NAME`, `content.NAME` and so on."""
+    """Return the choices for each file, which the form sends as `header.NAME`, `content.NAME` and so on."""
     found: dict[str, Json] = {}
     for name in form:
         kind, _, file = name.partition(".")

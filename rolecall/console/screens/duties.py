@@ -37,10 +37,10 @@ from rolecall.settings.policy import Level
 _READ, _WRITE = Scope.DUTIES_READ, Scope.DUTIES_WRITE
 _TREND_DAYS = 365
 _MOST_SHOWN = 10
-# The suffix of the picker's fields. With a suffix, the fields for groups and for permissions have different names.
+# The suffix of the picker's fields, which gives the fields for groups and permissions different names.
 _PICKER = ".1"
 TABS = ("contents", "simulation")
-# Labels for what a rule does with a request that would create a conflict.
+# Labels for the responses of a rule to a request that would create a conflict.
 RESPONSES = {
     RuleResponse.WARN: "Show a warning",
     RuleResponse.APPROVE: "Require the owner's approval",
@@ -73,7 +73,7 @@ async def show_duties(db: Db, query: dict[str, Any], facts: Facts, config: Confi
 
 
 async def _exceptions(db: Db, moment: datetime | None) -> Page[ConflictException]:
-    """List the exceptions in force at a time; if it is None, also those that wait for approval."""
+    """List the exceptions in force at a past time or, without a time, those in force or awaiting approval now."""
     if moment:
         return await conflicts.exceptions_at(db, moment, 1)
     return await conflicts.exceptions(db, 1, (ExceptionStatus.PENDING, ExceptionStatus.APPROVED))
@@ -120,14 +120,14 @@ async def _duty_form(
 
 
 async def _picks(db: Db, form: Form) -> FoundAccess | None:
-    """Return the results of the search in the form; None if it asks for no search."""
+    """Return the results of the search in the form; None if the form requests no search."""
     if not first(form, "search") and not is_searched(form, _PICKER):
         return None
     return await access_like(db, guid(first(form, f"applicationId{_PICKER}")), first(form, f"find{_PICKER}"))
 
 
 async def _with_picks(db: Db, form: Form) -> Form:
-    """Add a line for each group and permission that was ticked in the application of the last search."""
+    """Return the form with a line for each group and permission that was ticked in the last search."""
     application = guid(first(form, "searchedIn"))
     name = (await applications.names(db, [application])).get(application) if application else None
     if not name:
@@ -162,7 +162,7 @@ async def create_duty(db: Db, form: Form, facts: Facts) -> HtmlPage | SeeOther:
 
 
 def _joined(error: Invalid) -> dict[str, str]:
-    """Join the problems of patterns, each with its line, for the one field that holds all patterns."""
+    """Return problems by form field; problems of patterns are joined, each with its line, for the one text field."""
     found: dict[str, str] = {}
     for field, message in problems_by_field(error).items():
         name, _, place = field.partition(".")
@@ -203,7 +203,7 @@ async def change_duty(db: Db, id: str, form: Form, facts: Facts) -> HtmlPage | S
 
 
 async def _to_confirm(db: Db, id: str, form: Form, facts: Facts) -> DutySimulation | None:
-    """Simulate a change that would begin or end conflicts, unless these patterns were confirmed."""
+    """Return the simulation of a change that would begin or end conflicts; None if there is nothing to confirm."""
     if "confirmed" in form and first(form, "confirmed").split() == first(form, "patterns").split():
         return None
     simulation = await conflict_actions.simulate_duty(db, id, _duty_body(form), facts)

@@ -56,7 +56,7 @@ KINDS = {
     ),
     EventType.ABSENCE: (actions.begin_absence, ("identityId", "effectiveDate", "endDate", "comment")),
 }
-# The action of each verb, the fields of its form, and the notice after it.
+# The action of each verb, the fields of its form, and the notice that is shown afterwards.
 VERBS = {
     EventVerb.ASSIGN: (actions.assign_event, ("assigneeId",), "The event is assigned to you"),
     EventVerb.RETURN_DATE: (actions.set_return_date, ("endDate",), "The return date is set"),
@@ -87,7 +87,7 @@ async def show_events(db: Db, caller: Caller, query: dict[str, Any]) -> HtmlPage
 
 
 def _month(text: str) -> date:
-    """Parse a month. Limit the year, so that the months before and after are valid in every time zone."""
+    """Parse a month. The year is limited, so that the months before and after it are valid in every time zone."""
     try:
         month = date.fromisoformat(f"{text}-01")
     except ValueError:
@@ -195,7 +195,7 @@ _OPERATIONS: dict[str, str] = {verb: act.__name__ for verb, (act, *_) in VERBS.i
 )
 async def perform(db: Db, caller: Caller, id: str, verb: str, form: Form, facts: Facts) -> SeeOther:
     if verb not in VERBS:
-        raise NotFound("Verb", verb)
+        raise NotFound("Action", verb)
     act, fields, notice = VERBS[EventVerb(verb)]
     if verb == EventVerb.ASSIGN and not first(form, "assigneeId"):
         form = {"assigneeId": [str(caller.id)]}

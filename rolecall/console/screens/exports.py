@@ -32,7 +32,7 @@ def sign_as(session: Session, caller: Caller, scope: str, action: str) -> Sign:
         person = await actions.sign_as_person(db, session, author)
         if person is None:
             raise Unauthorized
-        # The rows were selected for this caller, so the export fails if the role was removed meanwhile.
+        # The rows were selected with the rights of this caller, so refuse the export if the role has changed.
         if scope not in {*person.caller().scopes, Scope.NOTIFICATIONS_OWN} or person.is_limited != caller.is_limited:
             raise Forbidden(scope)
         return author
@@ -41,12 +41,12 @@ def sign_as(session: Session, caller: Caller, scope: str, action: str) -> Sign:
 
 
 def is_from_here(request: AnyRequest) -> bool:
-    """Return whether the link is on our own site, to prevent cross-site request forgery."""
+    """Return whether the request comes from a link on our own site, to prevent cross-site request forgery."""
     return request.headers.get("sec-fetch-site", "none") in ("none", "same-origin")
 
 
 async def require_list(db: Db, caller: Caller, source: ListSource, given: dict[str, str]) -> None:
-    """Require that the person may read the list; everyone may read their own notifications."""
+    """Raise an error unless the person may read the list; everyone may read their own notifications."""
     if source.scope not in {*caller.scopes, Scope.NOTIFICATIONS_OWN}:
         raise Forbidden(source.scope)
     filter, wider = ONE_PERSON.get(source.name, ("", source.scope))
@@ -71,7 +71,7 @@ async def export_list(
     config: Config,
     now: datetime,
 ) -> ASGIResponse:
-    """Download a whole list with its filters."""
+    """Download a whole list, with its filters applied."""
     source = list_named(id) if is_from_here(request) else None
     if source is None:
         raise NotFound("List", id)

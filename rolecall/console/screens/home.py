@@ -27,7 +27,7 @@ from rolecall.stand_ins import queries as stand_ins
 from rolecall.work_items.model import WorkStatus
 
 _CHART_TITLE = "Requests created per day in the last 30 days, by status"
-# The number of waiting requests and upcoming events that the home page lists.
+# The maximum number of waiting requests and upcoming events on the home page.
 _MOST_NAMED = 6
 # How far ahead the home page of a limited person shows events.
 _COMING = timedelta(days=30)
@@ -134,7 +134,7 @@ async def _waiting(db: Db, person: Person) -> list[tuple[RequirementType, Access
 
 
 def _drawn(bars: list[Stack]) -> list[str]:
-    """List the statuses that occur, in the order of the enum."""
+    """Return the statuses that occur in the bars, in the order of the enum."""
     return [status for status in WorkStatus if any(bar.parts.get(status) for bar in bars)]
 
 

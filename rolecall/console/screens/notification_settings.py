@@ -38,7 +38,7 @@ _SETTINGS = UUID(int=0)
 _TEXTS = ("transport", "host", "port", "security", "username", "sender")
 _SECRETS = ("password", "slackUrl", "teamsUrl")
 _KINDS = {slug(kind): kind for kind in NotificationKind}
-# Kinds whose rule can be chosen; notices about a failing channel always appear in the console.
+# Kinds whose channel can be chosen; notices about a failing channel always appear in the console.
 _CHOSEN = [name for name, kind in _KINDS.items() if kind not in ALWAYS_CONSOLE]
 
 
@@ -215,7 +215,7 @@ async def _template(db: Db, kind: NotificationKind) -> Form:
 async def change_notification_template(
     db: Db, caller: Caller, id: str, form: Form, facts: Facts, config: Config
 ) -> HtmlPage | SeeOther:
-    """Save, reset or only preview the text, by the button that was pressed."""
+    """Save, reset or preview the text, depending on the button that was pressed."""
     kind, act = _known(id), first(form, "act")
     text = {"subject": first(form, "subject"), "body": "\n".join(form.get("body", [""])[0].splitlines()).strip()}
     edited: Form = {**{name: [value] for name, value in text.items()}, "version": [first(form, "version")]}

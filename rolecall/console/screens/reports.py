@@ -53,7 +53,7 @@ async def show_reports(db: Db, query: dict[str, Any], caller: Caller) -> HtmlPag
 
 
 def _readable(caller: Caller) -> set[str]:
-    """Return the lists that a person may read; they may run the reports with these lists."""
+    """Return the lists that a person may read; the person may run reports on these lists."""
     return {name for name, source in known_lists().items() if source.scope in caller.scopes}
 
 
@@ -196,7 +196,7 @@ async def perform_on_report(db: Db, id: str, verb: str, facts: Facts, config: Co
         case "delete":
             await actions.delete_report(db, report.id, facts.now)
             return SeeOther("/reports", f"{report.name} was deleted. Its runs stay in the list of exports.")
-    raise NotFound("Verb", verb)
+    raise NotFound("Action", verb)
 
 
 @screen("GET", "/reports/{id:str}/run", scope=_READ, query={"format": a_format})
@@ -210,7 +210,7 @@ async def run_report(
     config: Config,
     now: datetime,
 ) -> ASGIResponse:
-    """Download a report."""
+    """Run a report and download the file."""
     report = await queries.get(db, id)
     if not is_from_here(request):
         raise NotFound("Report", id)

@@ -28,7 +28,7 @@ async def respond(db: Db, person: Person, id: str, form: Form, facts: Facts) -> 
 
 
 def _said(request: AccessRequestDetail, form: Form) -> str:
-    """Describe the effect of the response; the request may still wait for other reviewers."""
+    """Return a notice about the effect of the response; the request may still wait for other reviewers."""
     type = RequirementType(first(form, "type"))
     verb = model.RESPONSE_VERBS[type, model.Response(first(form, "response"))]
     others = pending_reviewers(request, type).values() if request.status == model.AWAITED[type] else []
@@ -60,7 +60,7 @@ _OPERATIONS = {verb: act.__name__ for verb, (act, *_) in VERBS.items()}
 )
 async def perform(db: Db, caller: Caller, id: str, verb: str, form: Form, facts: Facts) -> SeeOther:
     if verb not in VERBS:
-        raise NotFound("Verb", verb)
+        raise NotFound("Action", verb)
     request = await VERBS[verb][0](db, caller, id, given(form, "comment"), facts)
     return SeeOther(_after(form, id), f"Request #{request.number} is {request.status}")
 

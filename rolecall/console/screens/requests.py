@@ -105,14 +105,14 @@ async def _listed(db: Db, person: Person, query: dict[str, Any], identity_id: UU
 
 
 async def _answerable(db: Db, person: Person, type: RequirementType | None, ids: list[UUID]) -> set[UUID]:
-    """Return the listed requests that can be selected: those that await a response of this type from this person."""
+    """Return which listed requests can be selected, because they await a response of this type from this person."""
     if type is None or Scope.ACCESS_REQUESTS_WRITE not in person.caller().scopes:
         return set()
     return await overview.asked_among(db, person, type, ids)
 
 
 async def _statuses(db: Db) -> list[tuple[str, str]]:
-    """Return the statuses with their numbers of requests, as choices."""
+    """Return the statuses as choices, each with the number of its requests."""
     counts = await totals_by(db, "access_requests", "status", list(WorkStatus))
     return [(status, f"{status} ({counts[status]:,})") for status in WorkStatus]
 
@@ -201,7 +201,7 @@ def _is_confirmed(form: Form, conflicts: Sequence[RequestConflict]) -> bool:
 
 
 def _confirmations(form: Form, conflicts: Sequence[RequestConflict]) -> set[str]:
-    """Return a text for each conflict, with the rule, the duties, the person and the access that are confirmed."""
+    """Return a text for each conflict that identifies what the person confirms: rule, duties, person and access."""
     asked = [first(form, name) for name in ("identityId", "action", "applicationId", "privileges")]
     return {" ".join(" ".join([str(each.rule_id), *each.duties, *asked]).split()) for each in conflicts}
 

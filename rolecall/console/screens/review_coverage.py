@@ -1,4 +1,4 @@
-"""Show the coverage map: the quarters in which applications were reviewed, and due reviews."""
+"""Show the coverage map: in which quarters each application was reviewed, and which reviews are due."""
 
 from datetime import datetime
 from typing import Any
@@ -61,7 +61,7 @@ def _mark(review: ReviewInMap, now: datetime) -> tuple[datetime, CoverageMark]:
 def cells_of(
     found: ApplicationCoverage, reviews: list[ReviewInMap], quarters: list[Quarter], now: datetime
 ) -> list[list[CoverageMark]]:
-    """Sort the marks of an application into quarters; put older ones into the first and later ones into the last."""
+    """Return the marks of an application by quarter; older marks are in the first quarter, later ones in the last."""
     marks = [_mark(review, now) for review in reviews]
     if found.due_on and not found.open_review:
         words = f"Overdue since {_day(found.due_on)}" if found.is_overdue else f"Due {_day(found.due_on)}"

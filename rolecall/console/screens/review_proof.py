@@ -29,11 +29,11 @@ _CSP = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; b
 async def download_evidence(
     request: AnyRequest, db: Db, id: str, session: Session, config: Config, now: datetime
 ) -> ASGIResponse:
-    """Write the bundle from one snapshot, and show its seal on the next page."""
+    """Download the bundle, written from one snapshot, and show its seal on the next page."""
     if not is_from_here(request):
         raise NotFound("Review", id)
     review = await queries.get(db, id)
-    # The response closes the file, which deletes it.
+    # The response closes the temporary file, which deletes it.
     file = TemporaryFile()  # noqa: SIM115
     async with snapshot(config) as reading:
         seal = await write_review_bundle(reading, file, review.id, now)

@@ -1,4 +1,4 @@
-"""Show templates of repeated reviews: their list and their form."""
+"""Show templates of recurring reviews: the list and the form."""
 
 from datetime import datetime
 from typing import Any
@@ -80,7 +80,7 @@ async def create_review_template(db: Db, form: Form, facts: Facts) -> HtmlPage |
 
 
 def _saved(template: ReviewTemplate, facts: Facts) -> str:
-    """Describe what happens next: the review is opened automatically, or only drafted."""
+    """Return a notice that says what happens next: the review is opened automatically, or only drafted."""
     day = template.next_on.astimezone(facts.zone).date()
     when = "in a moment" if day <= facts.today else f"on {day:%-d %B %Y}"
     effect = "opened and its reviewers are asked" if template.opens else "drafted"

@@ -46,7 +46,7 @@ _WORK = {
     "selected": a_guid,
     "decide": one_among(*review_words.KEYS),
 }
-# The end of a notice about decisions. The page offers to undo them if a notice ends so.
+# A notice about decisions ends with these words; if it does, the page offers to undo the decisions.
 _UNTIL_SUBMITTED = "until you submit."
 _CAN_UNDO = f"You can undo it {_UNTIL_SUBMITTED}"
 _PASSED_ON = ("Not Mine", "Unsure")
@@ -54,7 +54,7 @@ _UNDECIDED = (ReviewItemStatus.PENDING, ReviewItemStatus.APPROVED, ReviewItemSta
 
 
 def reviewer_of(person: Person, review: ReviewDetail, query: dict[str, Any]) -> UUID:
-    """Return the reviewer whose items are shown; a limited person sees their own, or any if they own the review."""
+    """Return the reviewer whose items are shown; limited people see only their own, unless they own the review."""
     asked: UUID = query.get("reviewerId") or person.id
     is_owner = review.owner is not None and review.owner.id == person.id
     if person.is_limited and asked not in person.reviews_as() and not is_owner:
@@ -98,7 +98,7 @@ async def show_work(
 
 
 async def _around(db: Db, review: ReviewDetail, reviewer: UUID, person: Person) -> dict[str, Any]:
-    """Return the data around the items: progress, the last decision, items passed on, tabs with counts, filters."""
+    """Return the data around the items: progress, last decision, items passed on, tabs with counts, and filters."""
     is_open = review.status is ReviewStatus.OPEN
     mine = await workspace.progress_of(db, review.id, [reviewer])
     counts = {"todo": mine.left, "kept": mine.kept, "flagged": mine.flagged, "all": mine.total}
@@ -143,9 +143,9 @@ async def _by_person(
 
 
 async def _by_access(db: Db, review: ReviewDetail, reviewer: UUID, query: dict[str, Any]) -> dict[str, Any]:
-    """Return the entitlements with items to decide, or the holders of the chosen one.
+    """Return the entitlements with undecided items or, if one is chosen, its holders.
 
-    Holders with the recommendation Revoke are exceptions, unless that leaves no holder to decide.
+    Holders with the recommendation Revoke are ticked as exceptions, unless that would except all of them.
     """
     entitlement: UUID | None = query.get("entitlementId")
     group = await _holders(db, review, reviewer, entitlement) if entitlement else []
@@ -157,7 +157,7 @@ async def _by_access(db: Db, review: ReviewDetail, reviewer: UUID, query: dict[s
 
 
 async def _holders(db: Db, review: ReviewDetail, reviewer: UUID, entitlement: UUID) -> list[ReviewItem]:
-    """Return the undecided items of one entitlement, up to a limit, so that they can be decided once."""
+    """Return the undecided items of one entitlement, up to a limit, so that they can be decided together."""
     return await item_queries.items_by_id(db, await workspace.undecided_holders(db, review.id, [reviewer], entitlement))
 
 
@@ -183,7 +183,7 @@ async def show_item(db: Db, id: str, person: Person, caller: Caller, query: dict
 
 def _decision_body(form: Form) -> Json:
     raw = given(form, "decision", "until", "access", "comment")
-    # Without JavaScript the browser sends the fields of every decision; keep those of the chosen one.
+    # Without JavaScript, the browser sends the fields of every decision; keep only those of the chosen decision.
     if raw.get("decision") != "Keep Until":
         raw.pop("until", None)
     if raw.get("decision") != "Change":
@@ -215,7 +215,7 @@ async def decide_review_item(db: Db, id: str, form: Form, person: Person, caller
 
 
 def _refused(form: Form, error: Invalid | Conflict) -> SeeOther:
-    """Show the item again with the chosen decision; the script restores the input."""
+    """Return a redirect to the item with the chosen decision; the script restores the input."""
     here = first(form, "here")
     if not here.startswith(("/reviews/", "/review-items/")):
         raise error
@@ -302,7 +302,7 @@ _MOST_NAMED = 5
 
 
 async def _results(db: Db, decision: str, ids: Sequence[str], result: BulkDecision) -> list[ItemResult]:
-    """Describe how many items were decided, and which ones need a comment."""
+    """Return the results to report: how many items were decided, and which ones need a comment."""
     results = []
     if result.decided:
         counted = "1 item was" if result.decided == 1 else f"{result.decided:,} items were"
@@ -318,7 +318,7 @@ async def _results(db: Db, decision: str, ids: Sequence[str], result: BulkDecisi
 
 
 async def _without_comment(db: Db, decision: str, ids: Sequence[str]) -> str:
-    """Name the items that need a comment, up to a limit."""
+    """Return the names of the items that need a comment, up to a limit."""
     items = await item_queries.items_by_id(db, [UUID(id) for id in ids])
     left = [one for one in items if one.status is ReviewItemStatus.PENDING and one.recommendation.verdict]
     against = [one for one in left if review_words.needs_comment(one) == decision]

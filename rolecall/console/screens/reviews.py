@@ -85,7 +85,7 @@ async def _form(db: Db, form: Form, problems: dict[str, str], found: ReviewDetai
     return HtmlPage("review_form.html", values, 400 if problems else 200)
 
 
-# The fields of the form with a person.
+# The form fields that contain a person.
 PEOPLE = ("stagePerson", "fallbackPerson", "ownerId")
 
 
@@ -105,7 +105,7 @@ async def form_choices(db: Db, form: Form) -> dict[str, Any]:
 def body_of(form: Form, before: Sequence[Json] = ()) -> Json:
     """Convert the form to the body of the API; a stage with the reviewer Identity uses the person of the form.
 
-    `before` are the stored stages. The form shows only two stages and one person: if these are unchanged, keep all.
+    `before` are the stored stages. The form shows only two stages and one person; if they are unchanged, keep `before`.
     """
     stages = [_stage(words, first(form, "stagePerson")) for n in (1, 2) if (words := first(form, f"stage{n}"))]
     if [each["reviewer"] for each in stages] == [each["reviewer"] for each in before[:2]]:
@@ -132,7 +132,7 @@ def _review_body(form: Form, before: Sequence[Json] = ()) -> Json:
 
 
 def shown_problems(error: Invalid) -> dict[str, str]:
-    """Return problems by form field; that of a nested field belongs to the field that contains it."""
+    """Return problems by form field; a problem of a nested field is listed under the field that contains it."""
     places = PLACES | {"period.from": "periodFrom", "period.until": "periodUntil"}
     return {
         places.get(field, field.partition(".")[0]): message
@@ -219,7 +219,7 @@ async def _stage_words(db: Db, stage: ReviewStage) -> str:
 
 
 async def _preview(db: Db, review: ReviewDetail, now: datetime) -> dict[str, Any]:
-    """Compute what the draft would contain, in a transaction that is rolled back."""
+    """Return what the draft would contain, computed in a transaction that is rolled back."""
     preview: ReviewPreview | None = None
     refusal = ""
     try:
@@ -231,7 +231,7 @@ async def _preview(db: Db, review: ReviewDetail, now: datetime) -> dict[str, Any
 
 
 def _follows(person: Person, review: ReviewDetail) -> bool:
-    """Return whether the person sees the whole review: with a role, or as its owner."""
+    """Return whether the person sees the whole review, because of a role or as its owner."""
     return not person.is_limited or (review.owner is not None and review.owner.id == person.id)
 
 
@@ -262,7 +262,7 @@ async def _progress(db: Db, review: ReviewDetail, person: Person, now: datetime,
 
 
 async def _burndown(db: Db, review: ReviewDetail, now: datetime, config: Config) -> dict[str, Any]:
-    """Draw the items left, and estimate when they will be decided at the current pace."""
+    """Return the burn-down chart, and an estimate of when all items will be decided at the current pace."""
     assert review.opened_on
     left = await workspace.items_left(db, review.id, review.opened_on, str(config.timezone))
     end = review.closed_on or review.canceled_on or now

@@ -133,7 +133,7 @@ async def add_rule(db: Db, form: Form, facts: Facts, config: Config) -> HtmlPage
 
 @screen("POST", "/settings/policy/remove", scope=Scope.CONFIG_MANAGE)
 async def remove_rule(db: Db, form: Form, facts: Facts) -> SeeOther:
-    """Remove the rule at this index, if it has not changed since it was shown."""
+    """Remove the rule at an index, unless the policy has changed since the page was shown."""
     place, version = forms.integer(forms.first(form, "place")), forms.first(form, "version")
 
     def without(rules: list[Json]) -> list[Json]:

@@ -76,7 +76,7 @@ async def show_sign_in(db: Db, request: AnyRequest, config: Config) -> HtmlPage:
 
 @screen("POST", "/sign-in/email", open=True)
 async def ask_for_link(db: Db, form: Form, now: datetime, request: AnyRequest, config: Config) -> HtmlPage:
-    """Request a one-time link by e-mail. The response does not reveal whether a person has the address."""
+    """Request a one-time link by e-mail. The response does not reveal whether anyone has this e-mail."""
     email = form.get("email", [""])[0].strip()
     services: Services = request.app.state.services
     if not await sign_in_mail.is_possible(db, config):
@@ -89,7 +89,7 @@ async def ask_for_link(db: Db, form: Form, now: datetime, request: AnyRequest, c
     return _sign_in_page(config, None, email=email, mails_links=True, said=_MAILED)
 
 
-# Prefix keys with their kind, because an entered e-mail may look like a network address.
+# Keys have a prefix for their kind, because someone may enter an e-mail that looks like a network address.
 def _count_address(services: Services, request: AnyRequest, now: datetime) -> None:
     host = request.client and request.client.host
     services.sign_ins.count(("address", host), limits.SIGN_INS_FROM_AN_ADDRESS, now)
@@ -107,7 +107,7 @@ async def sign_in(db: Db, form: Form, now: datetime, request: AnyRequest, config
     services: Services = request.app.state.services
     mails_links = await sign_in_mail.is_possible(db, config)
     try:
-        # Count before checking the password, so that above the limit even the right password is refused.
+        # Count the attempt before checking the password, so that above the limit even the right password is refused.
         _count_address(services, request, now)
         _count_person(services, email, now)
         session = await actions.sign_in_by_password(db, email, password, now)
@@ -132,7 +132,7 @@ async def sign_in_by_link(db: Db, id: str, now: datetime, config: Config) -> Htm
 
 @screen("GET", "/sign-in/oidc", open=True)
 async def go_to_provider(db: Db, request: AnyRequest, config: Config, now: datetime) -> HtmlPage | ASGIResponse:
-    """Redirect to the provider. This is a link, because our Content-Security-Policy blocks forms to other sites."""
+    """Redirect to the provider. This is a GET, because our Content-Security-Policy blocks forms to other sites."""
     if not config.oidc_issuer:
         raise NotFound("Page", "/sign-in/oidc")
     from rolecall.console import oidc
@@ -166,7 +166,7 @@ async def come_from_provider(db: Db, request: AnyRequest, config: Config, now: d
 
     said = request.query_params
     state, cookie = said.get("state", ""), request.cookies.get(cookie_name(config, _ATTEMPT), "")
-    # The cookie binds the state to the browser that started, which prevents login CSRF.
+    # The cookie binds the state to the browser that started the sign-in, which prevents login CSRF.
     is_ours = secrets.compare_digest(state.encode(), cookie.encode()) and said.get("iss") in (None, config.oidc_issuer)
     attempt = await actions.end_attempt(db, state, now) if is_ours else None
     if attempt is None:

@@ -65,21 +65,21 @@ TestResult = SourceTest | NotFound | Invalid
 
 
 class TestedForm(msgspec.Struct, frozen=True):
-    """The form that was tested without saving it, or None for the saved source, and the result."""
+    """The form that was tested without saving (None if the saved source was tested), and the result."""
 
     form: Form | None
     result: TestResult
 
 
 async def _is_without_secret(db: Db, id: UUID) -> bool:
-    """Return whether the source uses a stored secret, and none is stored for this URL and login."""
+    """Return whether the source needs a stored secret but none is stored for its URL and login."""
     source = await queries.find(db, id)
     is_sealed = source is not None and source.secret_ref == SEALED
     return is_sealed and await queries.sealed_secret(db, id, queries.FETCHING) is None
 
 
 async def _test(request: AnyRequest, config: Config) -> Carried:
-    """Test the source in the form, or the saved one, before the transaction, because the source may be slow."""
+    """Test the source in the form, or the saved source, before the transaction, because the source may be slow."""
     carried = await plain_form(request, config)
     services: Services = request.app.state.services
     id = known_guid("Application", request.path_params["id"])
@@ -132,7 +132,7 @@ async def revoke_push_token(db: Db, caller: Caller, id: str, now: datetime) -> S
 
 
 class SourceView(msgspec.Struct, frozen=True):
-    """The data that the page shows besides the saved source: the submitted form, its problems and the test result."""
+    """What the page shows in addition to the saved source: the submitted form, its problems and the test result."""
 
     form: Form | None = None
     problems: dict[str, str] = {}
@@ -172,13 +172,13 @@ async def _page(db: Db, id: UUID, config: Config, now: datetime, view: SourceVie
 
 
 def _is_changed(form: Form, current: dict[str, str]) -> bool:
-    """Return whether the form differs from the saved source, ignoring the line ends of browsers."""
+    """Return whether the form differs from the saved source, ignoring line endings, which browsers change."""
     sent = {name: text.replace("\r\n", "\n") for name, text in shown(form).items()}
     return any(text != current.get(name, "") for name, text in sent.items())
 
 
 def _failures(result: SourceTest) -> dict[str, str]:
-    """Return the problem of each file group; a problem of several groups only for the first."""
+    """Return the problem of each file group; a problem that several groups share is returned only for the first."""
     found: dict[str, str] = {}
     for tested in result.contents:
         if tested.problem and _said(tested.problem) not in map(_said, found.values()):

@@ -60,7 +60,7 @@ def _body(form: Form) -> Json:
 
 
 async def _with_names(request: AnyRequest, config: Config) -> Carried:
-    """Read the form and resolve the host of its URL, or of the webhook to test, before the transaction."""
+    """Read the form and resolve the host in its URL, or the host of the webhook to test, before the transaction."""
     carried = await plain_form(request, config)
     if request.path_params.get("verb") == "test":
         names = await actions.names_of_hook(request.app.state.services.pool, request.path_params["id"])
@@ -168,7 +168,7 @@ async def perform(db: Db, id: str, verb: str, form: Form, facts: Facts, config: 
         case "delete":
             await actions.delete_hook(db, hook, facts.now)
             return SeeOther("/webhooks", "The webhook was deleted. Its deliveries stay readable.")
-    raise NotFound("Verb", verb)
+    raise NotFound("Action", verb)
 
 
 @screen("GET", "/deliveries", scope=_SCOPE, query=_FILTERS)
