@@ -161,7 +161,7 @@ class Download(ASGIResponse):
         await self._body(send, held, more=False)
 
     async def _body(self, send: Send, piece: bytes, *, more: bool) -> None:
-        """Send a chunk. Send the headers just before the first one, because an error response is possible until then."""
+        """Send a chunk. Send the headers just before the first one: until then, an error response is possible."""
         async with asyncio.timeout(PATIENCE_SECONDS):
             if not self._is_started:
                 await send({"type": "http.response.start", "status": 200, "headers": self._start})

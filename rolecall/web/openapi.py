@@ -208,7 +208,7 @@ def _content(operation: Operation, components: Components) -> Json:
 
 
 def _describe_form(form: Json) -> None:
-    """Add what the class of the body cannot express: files with dynamic field names, and fields allowed in the query."""
+    """Add what the class of the body cannot express: files with dynamic field names, and fields in the query."""
     # Do not describe a list of files: openapi-python-client would generate invalid code.
     about = "A file; the field name is the GUID of its file group. Repeat the field for several files."
     form["additionalProperties"] = {"description": about, **_FILE}

@@ -1,4 +1,4 @@
-"""Create a small company with a record of every kind, so that every screen has one to show."""
+"""Create a small company with a record of every kind, so that every screen has data to show."""
 
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
@@ -33,7 +33,7 @@ FILES = {"Users": USERS, "Groups": GROUPS, "Memberships": MEMBERSHIPS, "Permissi
 
 
 class Company(msgspec.Struct):
-    """The ids of the records, by the name of their placeholder in a path."""
+    """The ids of the records, keyed by the name of the placeholder in paths."""
 
     administrator: UUID
     ids: dict[str, object]
@@ -128,7 +128,7 @@ async def a_conflict(db: Db, person: UUID, owner: UUID) -> tuple[UUID, UUID, UUI
 
 
 async def a_form(config: Config, files: dict[str, tuple[str, str]]) -> Upload:
-    """Return an upload of files, by the field of the form."""
+    """Return an upload of files, keyed by form field."""
     form = Upload()
     for field, (name, text) in files.items():
         writing = Writing(config.store)

@@ -17,7 +17,7 @@ ORIGIN = "https://rolecall.test"
 
 @pytest.fixture
 async def visitor(config: Config) -> AsyncIterator[httpx2.AsyncClient]:
-    """Return a browser without a session."""
+    """Yield an HTTP client that acts as a browser without a session."""
     async with a_service(msgspec.structs.replace(config, base_url=ORIGIN)) as app:
         transport = httpx2.ASGITransport(app, raise_app_exceptions=False)
         async with httpx2.AsyncClient(transport=transport, base_url=ORIGIN, headers={"Origin": ORIGIN}) as client:

@@ -1,4 +1,4 @@
-"""Run a small OpenID provider on loopback that signs with a real key; tests can make it misbehave."""
+"""Run a small OpenID provider on loopback that signs with a real key; tests can configure wrong behaviour."""
 
 import base64
 import hashlib
@@ -53,7 +53,7 @@ class OpenIdProvider:
         return web.Response(text=page, content_type="text/html")
 
     def sign_in(self, location: str) -> dict[str, str]:
-        """Sign in at the provider and return the query with which it redirects the browser back."""
+        """Sign in at the provider; return the query parameters of its redirect back to the service."""
         assert location.startswith(f"{self.url}/authorize?")
         asked = dict(parse_qsl(urlsplit(location).query))
         assert asked["code_challenge_method"] == "S256"

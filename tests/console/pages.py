@@ -8,7 +8,7 @@ import msgspec
 Attributes = dict[str, str]
 # Checkboxes that must be checked: several conflicts, or a signature.
 _TICKED = ("conflicts", "signed")
-# Attributes of buttons to skip: shown only by scripts, or with their own address.
+# Attributes of buttons to skip: shown only by scripts, or with a URL of their own.
 _SKIPPED = {"hidden", "formaction"}
 
 
@@ -96,7 +96,7 @@ class _Reader(HTMLParser):
 
 
 def forms_of(url: str, text: str) -> list[Form]:
-    """Return the forms of a page, with fields outside a form that belong to it, such as the checkbox of a row."""
+    """Return the forms of a page, including fields outside the form element, such as the checkbox of a row."""
     reader = _Reader(url)
     reader.feed(text)
     for id, field in reader.outside:

@@ -52,7 +52,9 @@ async def test_person_cannot_cancel_or_snooze_a_request_that_others_made_about_t
     assert await status_of(db, "access_requests", id) == "Open"
 
 
-async def test_person_can_cancel_own_requests_and_those_of_others(administrator: httpx2.AsyncClient, db: Db) -> None:
+async def test_person_can_cancel_their_own_requests_and_requests_about_others(
+    administrator: httpx2.AsyncClient, db: Db
+) -> None:
     mine = await an_access_request(db, identity_id=await me(db))
     await execute(db, "UPDATE access_requests SET reporter_id = identity_id WHERE id = %(id)s", id=mine)
     others = await an_access_request(db)
@@ -102,7 +104,9 @@ async def test_person_cannot_set_the_return_date_of_their_own_leave(
     assert await fetch_value(db, "SELECT needed_until FROM personnel_events") is None
 
 
-async def test_person_cannot_take_a_request_about_them(administrator: httpx2.AsyncClient, db: Db) -> None:
+async def test_person_cannot_assign_a_request_about_themselves_to_themselves(
+    administrator: httpx2.AsyncClient, db: Db
+) -> None:
     await an_identity(db, "Other", "Admin")
     own = await an_access_request(db, identity_id=await me(db))
     other = await an_access_request(db)

@@ -24,9 +24,7 @@ async def id_of(db: Db, name: str) -> str:
     return str(await fetch_value(db, "SELECT id FROM entitlements WHERE name = %(name)s", name=name))
 
 
-async def test_the_catalogue_lists_and_filters_groups_and_permissions(
-    administrator: httpx2.AsyncClient, db: Db
-) -> None:
+async def test_catalogue_lists_and_filters_groups_and_permissions(administrator: httpx2.AsyncClient, db: Db) -> None:
     await a_ledger(db)
 
     every, groups = await text_of(administrator, "/access"), await text_of(administrator, "/access", kind="Group")
@@ -36,9 +34,7 @@ async def test_the_catalogue_lists_and_filters_groups_and_permissions(
     assert "No group or permission found" in await text_of(administrator, "/access", search="nothing like it")
 
 
-async def test_filters_beside_the_catalogue_count_what_they_find_and_can_be_removed(
-    administrator: httpx2.AsyncClient, db: Db
-) -> None:
+async def test_catalogue_filters_show_counts_and_can_be_removed(administrator: httpx2.AsyncClient, db: Db) -> None:
     await a_ledger(db)
 
     every = await text_of(administrator, "/access")
@@ -68,7 +64,7 @@ async def test_the_catalogue_of_a_past_day_names_applications_without_data(
     assert "As of must not be in the future" in ahead
 
 
-async def test_an_entitlement_shows_who_held_it_on_a_past_day_and_how(
+async def test_entitlement_page_shows_its_holders_and_their_paths_on_a_past_day(
     administrator: httpx2.AsyncClient, db: Db
 ) -> None:
     await a_ledger(db)
@@ -89,7 +85,7 @@ async def test_an_entitlement_shows_who_held_it_on_a_past_day_and_how(
     assert "As of must not be in the future" in ahead
 
 
-async def test_past_day_means_its_end_as_in_the_api(administrator: httpx2.AsyncClient, db: Db) -> None:
+async def test_past_day_means_the_end_of_that_day_as_in_the_api(administrator: httpx2.AsyncClient, db: Db) -> None:
     ledger = await a_ledger(db)
     await execute(db, "UPDATE application_imports SET build_end = '2026-02-01'")
     second = await a_finished_import(db, ledger)
@@ -119,7 +115,7 @@ async def test_unexplained_access_links_its_groups_and_a_request_that_removes_it
     assert ">Clerks</textarea>" in form
 
 
-async def test_an_entitlement_draws_its_holders_over_time_as_steps(administrator: httpx2.AsyncClient, db: Db) -> None:
+async def test_entitlement_page_has_a_step_chart_of_its_holders(administrator: httpx2.AsyncClient, db: Db) -> None:
     ledger = await a_ledger(db)
     await execute(db, "UPDATE application_imports SET build_end = now() - interval '500 days'")
     later = await a_finished_import(db, ledger)
@@ -142,7 +138,7 @@ async def test_an_entitlement_draws_its_holders_over_time_as_steps(administrator
     assert (await administrator.get(path, params={"period": "10 years"})).status_code == 400
 
 
-async def test_an_entitlement_names_groups_that_give_it_and_models_that_grant_those(
+async def test_entitlement_page_names_groups_that_give_it_and_models_that_grant_the_groups(
     administrator: httpx2.AsyncClient, db: Db
 ) -> None:
     ledger = await a_ledger(db)
@@ -155,7 +151,7 @@ async def test_an_entitlement_names_groups_that_give_it_and_models_that_grant_th
     assert "Bookkeeping through Clerks" in shown
 
 
-async def test_a_person_describes_an_entitlement_in_a_form(administrator: httpx2.AsyncClient, db: Db) -> None:
+async def test_entitlement_can_be_described_in_a_form(administrator: httpx2.AsyncClient, db: Db) -> None:
     await a_ledger(db)
     await an_identity(db, "Greta", "Das", email="greta@example.com")
     path = f"/access/{await id_of(db, 'Approve')}"
@@ -173,7 +169,7 @@ async def test_a_person_describes_an_entitlement_in_a_form(administrator: httpx2
     assert 'value="Approve wires"' in edit.text
 
 
-async def test_an_account_shows_its_access_matched_or_not(administrator: httpx2.AsyncClient, db: Db) -> None:
+async def test_account_page_shows_access_with_or_without_an_identity(administrator: httpx2.AsyncClient, db: Db) -> None:
     await a_ledger(db)
     id = await fetch_value(db, "SELECT id FROM accounts WHERE username = 'bo'")
 

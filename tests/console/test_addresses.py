@@ -76,7 +76,7 @@ async def test_two_people_cannot_sign_in_with_the_same_email(
     assert await actions.sign_in_by_email(db, "gracie@example.com", facts.now)
 
 
-async def test_unknown_role_changes_nothing(administrator: httpx2.AsyncClient, db: Db, facts: Facts) -> None:
+async def test_unknown_role_is_rejected(administrator: httpx2.AsyncClient, db: Db, facts: Facts) -> None:
     grace = await a_reviewer(db, facts)
 
     await administrator.post("/settings/people", data={"identityId": str(grace), "role": "reviewer"})

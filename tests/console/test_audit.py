@@ -13,14 +13,14 @@ from tests.console.company import a_company
 
 @pytest.fixture
 async def number(administrator: httpx2.AsyncClient, db: Db, config: Config) -> int:
-    """Make a change in the console and return its audit entry."""
+    """Make a change in the console and return the number of its audit entry."""
     company = await a_company(db, config)
     await administrator.post(f"/requests/{company.ids['requests']}/comment", data={"content": "<b>now</b>"})
     newest: int = await fetch_value(db, "SELECT max(number) FROM audit_events")
     return newest
 
 
-async def test_change_in_the_console_is_audited_under_the_person(
+async def test_change_in_the_console_is_audited_with_the_person_as_author(
     administrator: httpx2.AsyncClient, number: int
 ) -> None:
     listed = (await administrator.get("/audit?action=Comment")).text
@@ -32,7 +32,7 @@ async def test_change_in_the_console_is_audited_under_the_person(
     assert "<b>now" not in entry
 
 
-async def test_sign_in_is_audited_under_the_person(administrator: httpx2.AsyncClient, db: Db) -> None:
+async def test_sign_in_is_audited_with_the_person_as_author(administrator: httpx2.AsyncClient, db: Db) -> None:
     entry = json.loads(await fetch_value(db, "SELECT entry FROM audit_events WHERE action_key = 'sign in'"))
 
     assert entry["caller"]["kind"] == "Person"

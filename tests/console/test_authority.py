@@ -53,7 +53,7 @@ LOSSES = (take_role, end_session, disable, let_session_expire)
 
 
 @pytest.mark.parametrize("lose", LOSSES, ids=lambda lose: lose.__name__)
-async def test_person_who_loses_the_right_during_the_upload_creates_nothing(
+async def test_upload_is_refused_if_the_person_loses_the_right_while_it_arrives(
     administrator: httpx2.AsyncClient, db: Db, lose: Any
 ) -> None:
     answer = await administrator.post("/settings/tokens", content=slowly(NEW_TOKEN, lambda: lose(db)), headers=FORM)
@@ -62,7 +62,9 @@ async def test_person_who_loses_the_right_during_the_upload_creates_nothing(
     assert await fetch_value(db, "SELECT count(*) FROM tokens") == 0
 
 
-async def test_reduced_role_applies_to_a_form_in_flight(administrator: httpx2.AsyncClient, db: Db) -> None:
+async def test_form_is_refused_if_the_role_is_reduced_while_it_arrives(
+    administrator: httpx2.AsyncClient, db: Db
+) -> None:
     async def shrink() -> None:
         await execute(db, "UPDATE console_roles SET role = 'Reviewer'")
 
@@ -82,7 +84,7 @@ async def test_double_click_on_sign_out_does_not_deadlock(administrator: httpx2.
 async def test_disabling_a_person_waits_for_their_running_write(
     administrator: httpx2.AsyncClient, db: Db, facts: Facts, clean_database: str
 ) -> None:
-    """An offboarding either follows the person's write, or prevents it."""
+    """An offboarding either waits for the person's write or prevents it."""
     async with db.transaction():
         await execute(db, "UPDATE identities SET status = 'Disabled' WHERE id = %(id)s", id=await me(db))
         writing = asyncio.create_task(

@@ -1,4 +1,4 @@
-"""Bad files in the wizard and in an import are explained with advice, and nothing is stored."""
+"""Test that bad files in the wizard and in imports are refused with advice, and nothing is stored."""
 
 from typing import Any
 

@@ -46,7 +46,9 @@ async def test_application_links_to_its_carrier(administrator: httpx2.AsyncClien
     assert "This application has no carrier. People carry out its requests." in empty
 
 
-async def test_carrier_is_saved_and_shown_again(administrator: httpx2.AsyncClient, carrying: Carrying, db: Db) -> None:
+async def test_saved_carrier_is_shown_on_its_page(
+    administrator: httpx2.AsyncClient, carrying: Carrying, db: Db
+) -> None:
     attributes = {"attributes": '{"cn": "{firstName} {lastName}", "title": "{title}"}', "changedAttributes": "title"}
     fields = form_of(LDAP, url="ldap://127.0.0.1:9", objectClasses="inetOrgPerson, person", **attributes)
 
@@ -63,7 +65,7 @@ async def test_carrier_is_saved_and_shown_again(administrator: httpx2.AsyncClien
     assert again.status_code == 303
 
 
-async def test_problems_of_a_carrier_are_shown_beside_their_fields(
+async def test_carrier_form_shows_problems_next_to_their_fields(
     administrator: httpx2.AsyncClient, carrying: Carrying
 ) -> None:
     fields = form_of(SCIM, url="http://elsewhere.example.com", accountName="{salary}", attributes="[")
@@ -96,7 +98,9 @@ async def test_planned_steps_and_held_requests_are_shown_and_released(
     assert "Held by the brake" not in await page(administrator, carrying.id)
 
 
-async def test_request_is_given_to_the_carrier(administrator: httpx2.AsyncClient, carrying: Carrying, db: Db) -> None:
+async def test_request_can_be_given_to_the_carrier(
+    administrator: httpx2.AsyncClient, carrying: Carrying, db: Db
+) -> None:
     id = await carrying.request("Remove", await carrying.account("ada"), target_name="ada", privileges=[])
     await carrying.put(URL, SCIM)
 
@@ -107,7 +111,7 @@ async def test_request_is_given_to_the_carrier(administrator: httpx2.AsyncClient
     assert "cannot be reached" in await page(administrator, carrying.id)
 
 
-async def test_carrier_is_removed(administrator: httpx2.AsyncClient, carrying: Carrying, db: Db) -> None:
+async def test_carrier_can_be_removed(administrator: httpx2.AsyncClient, carrying: Carrying, db: Db) -> None:
     await carrying.put(URL, SCIM)
 
     form = await page(administrator, carrying.id)
@@ -150,7 +154,7 @@ async def test_request_shows_the_carrier_instead_of_a_provisioner(
     assert "Carry out request" in earlier
 
 
-async def test_request_that_the_brake_holds_is_released_on_its_page(
+async def test_request_that_the_brake_holds_can_be_released_on_its_page(
     administrator: httpx2.AsyncClient, carrying: Carrying, db: Db
 ) -> None:
     await carrying.put(URL, SCIM, removalsPerHour=0)

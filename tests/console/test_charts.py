@@ -1,4 +1,4 @@
-"""Test that labels of charts do not cross a step."""
+"""Test that labels in step charts do not overlap a step."""
 
 import re
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""Test the wizard with several sheets or lists, templates of existing applications, and the progress of long files."""
+"""Test the wizard with several sheets or lists, with templates from applications, and with large files."""
 
 import httpx2
 
@@ -44,7 +44,7 @@ async def test_sheets_of_a_workbook_are_imported_together(
     assert await fetch_value(db, "SELECT count(*) FROM memberships") == 3
 
 
-async def test_another_sheet_is_proposed_from_its_own_rows(administrator: httpx2.AsyncClient) -> None:
+async def test_proposal_for_another_sheet_uses_the_rows_of_that_sheet(administrator: httpx2.AsyncClient) -> None:
     draft = await drafted(administrator, "app.xlsx", workbook([["Staff"], [], *USERS], MEMBERS))
     about = {"content.app.xlsx": "users", "header.app.xlsx": "3"}
 
@@ -65,7 +65,7 @@ async def test_sheet_that_does_not_exist_is_refused(administrator: httpx2.AsyncC
     assert "there is no sheet None" in answer.text
 
 
-async def test_question_about_states_sets_the_column(administrator: httpx2.AsyncClient) -> None:
+async def test_answer_to_the_question_about_states_sets_the_column(administrator: httpx2.AsyncClient) -> None:
     text = b"username,enabled,suspended\nada,true,false\nbob,true,true\ncy,false,false\n"
     draft = await drafted(administrator, "users.csv", text)
     page = (await administrator.get(draft)).text

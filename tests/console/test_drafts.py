@@ -14,7 +14,7 @@ EXPORT = (
     "Operators of CoreBank, exported 2026-11-02\n\nOpr ID,Opr Name,Emp No,Sts,Pwd,Roles\n"
     'kowalr1,"KOWALSKI, Ravi",E1061,Active,hidden,Teller;Wire\nmeyerm2,"MEYER, Malik",E1170,Qx,hidden,Teller\n'
 )
-# The fields of the page, because without JavaScript a form sends every field.
+# Matches the select fields of the page; without JavaScript, a form sends all of them.
 _FIELD = re.compile(r'<select name="(field\.[^"]+)".*?</select>', re.DOTALL)
 _SELECTED = re.compile(r'<option(?: value="([^"]*)")? selected>([^<]*)')
 
@@ -34,7 +34,7 @@ async def uploaded(administrator: httpx2.AsyncClient, path: str = "/drafts/new",
     return str(answer.headers["location"])
 
 
-async def test_unknown_export_becomes_an_application(
+async def test_unfamiliar_export_becomes_an_application(
     administrator: httpx2.AsyncClient, client: httpx2.AsyncClient, db: Db, config: Config
 ) -> None:
     imports = Imports(client, config)
@@ -72,7 +72,7 @@ async def test_unknown_export_becomes_an_application(
     assert (await administrator.get(draft)).status_code == 404
 
 
-async def test_open_question_holds_back_the_import(
+async def test_open_question_blocks_the_import(
     administrator: httpx2.AsyncClient, client: httpx2.AsyncClient, db: Db, config: Config
 ) -> None:
     question = "status is blank in 1 rows. Are these active?"
@@ -92,8 +92,8 @@ async def test_open_question_holds_back_the_import(
     assert "Save and import" in (await administrator.get(draft)).text
 
 
-async def test_answer_chooses_between_states_that_disagree(administrator: httpx2.AsyncClient, db: Db) -> None:
-    """The states are combined until a person chooses one of them, even if the columns are sent again."""
+async def test_answer_chooses_between_status_columns_that_disagree(administrator: httpx2.AsyncClient, db: Db) -> None:
+    """Both columns count if no column is chosen; the answer stays when the columns are sent again."""
     text = "login,active,suspended\nada,true,false\nbob,true,true\ncy,false,false\n"
     active = "SELECT draft #> '{connector,files,0,shape,join}' ->> 'Active' FROM dry_runs"
     for answer, pattern in (("", "{active|else(-)} {suspended|else(-)}"), ("active", None)):
@@ -108,7 +108,9 @@ async def test_answer_chooses_between_states_that_disagree(administrator: httpx2
         await administrator.post(f"{draft}/discard")
 
 
-async def test_column_in_another_language_says_who_is_not_active(administrator: httpx2.AsyncClient, db: Db) -> None:
+async def test_status_column_in_another_language_marks_inactive_accounts(
+    administrator: httpx2.AsyncClient, db: Db
+) -> None:
     draft = await uploaded(administrator, text="Kennung;Name;Außer Dienst\nada;Ada Byron;nein\nbob;Bob Kahn;ja\n")
     page = (await administrator.get(draft)).text
     assert "No column says who is active. Does Außer Dienst?" in page
@@ -138,7 +140,7 @@ async def test_headers_of_a_matrix_are_users_or_groups(
     assert "openQuestions" not in shape
 
 
-async def test_bad_rows_are_shown_and_can_be_left_out(
+async def test_bad_rows_are_shown_and_can_be_skipped(
     administrator: httpx2.AsyncClient, client: httpx2.AsyncClient, config: Config
 ) -> None:
     imports = Imports(client, config)
@@ -194,7 +196,7 @@ async def test_draft_can_be_proposed_again_and_discarded(administrator: httpx2.A
     assert await fetch_value(db, "SELECT count(*) FROM dry_runs") == 0
 
 
-async def test_choice_of_the_header_proposes_again_from_there(administrator: httpx2.AsyncClient) -> None:
+async def test_choosing_another_header_line_makes_a_new_proposal(administrator: httpx2.AsyncClient) -> None:
     text = "Username,Name,Email\nBenutzer,Name,Mail\nada,Ada Byron,a@b.co\nbob,Bob Kahn,b@b.co\n"
     draft = await uploaded(administrator, text=text)
     assert "Line 2 looks like a header too" in (await administrator.get(draft)).text
@@ -217,7 +219,7 @@ async def test_file_without_header_is_read_from_its_first_line(administrator: ht
     assert "<td>ada</td>" in page
 
 
-async def test_delimiter_encoding_and_list_are_changed(administrator: httpx2.AsyncClient, db: Db) -> None:
+async def test_delimiter_encoding_and_list_can_be_changed(administrator: httpx2.AsyncClient, db: Db) -> None:
     draft = await uploaded(administrator, text="Login|Name|Roles\nada|Ada~Byron|a/b\nbob|Bob~Kahn|a\n")
 
     again = {"again": "yes", "delimiter.operators.csv": "tilde", "encoding.operators.csv": "windows-1252"}

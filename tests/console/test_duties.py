@@ -48,7 +48,7 @@ async def test_request_form_shows_conflicts_before_the_request_is_sent(
     assert groups == [("Juniors",), ("Approvers",)]
 
 
-async def test_persons_page_and_home_show_current_conflicts(administrator: httpx2.AsyncClient, db: Db) -> None:
+async def test_page_of_a_person_and_home_show_current_conflicts(administrator: httpx2.AsyncClient, db: Db) -> None:
     company = await a_company(db)
     await join(db, company, "noor", "Approvers")
     await leave(db, company, "noor", "Approvers")
@@ -83,7 +83,7 @@ async def test_rule_is_drafted_simulated_and_committed(administrator: httpx2.Asy
     assert await fetch_value(db, "SELECT count(*) FROM conflicts WHERE status = 'Open'") == 2
 
 
-async def test_duty_in_use_is_not_deleted(administrator: httpx2.AsyncClient, db: Db) -> None:
+async def test_duty_in_use_cannot_be_deleted(administrator: httpx2.AsyncClient, db: Db) -> None:
     company = await a_company(db)
 
     await administrator.post(f"/duties/{company.prepare}/delete")
@@ -91,7 +91,7 @@ async def test_duty_in_use_is_not_deleted(administrator: httpx2.AsyncClient, db:
     assert "is used by the rules" in (await administrator.get("/duties")).text
 
 
-async def test_conflict_page_offers_the_removal_of_each_access(administrator: httpx2.AsyncClient, db: Db) -> None:
+async def test_conflict_page_offers_to_remove_each_access(administrator: httpx2.AsyncClient, db: Db) -> None:
     company = await a_company(db)
     page = (await administrator.get(f"/conflicts/{await conflict_of(db, company.sofia)}")).text
 
@@ -119,7 +119,7 @@ async def test_group_that_gives_both_duties_is_offered_once_for_removal(
     assert "1 other person holds Release payments." in page
 
 
-async def test_removal_that_is_requested_already_is_not_offered_again(
+async def test_removal_that_was_already_requested_is_not_offered_again(
     administrator: httpx2.AsyncClient, db: Db
 ) -> None:
     company = await a_company(db)
@@ -142,7 +142,7 @@ async def test_removal_that_is_requested_already_is_not_offered_again(
     assert f'href="/identities/{company.sofia}"' in shown
 
 
-async def test_conflict_page_names_the_owner_of_the_rule_also_if_others_decide(
+async def test_conflict_page_names_the_owner_of_the_rule_even_if_others_decide(
     administrator: httpx2.AsyncClient, db: Db
 ) -> None:
     company = await a_company(db)
@@ -204,7 +204,7 @@ async def test_saving_a_duty_unchanged_keeps_its_patterns_and_exceptions(
     assert await fetch_value(db, "SELECT status FROM conflict_exceptions") == "Approved"
 
 
-async def test_change_of_patterns_that_ends_conflicts_is_saved_after_a_confirmation(
+async def test_change_of_patterns_that_ends_conflicts_requires_confirmation(
     administrator: httpx2.AsyncClient, db: Db
 ) -> None:
     company = await a_company(db)
@@ -230,7 +230,7 @@ def fields_of(page: str) -> dict[str, str]:
     return {"name": unescape(name[1]), "patterns": unescape(patterns[1])}
 
 
-async def test_conflict_page_draws_it_over_time_and_names_who_remains(
+async def test_conflict_page_has_a_chart_and_counts_other_holders_of_each_duty(
     administrator: httpx2.AsyncClient, db: Db
 ) -> None:
     company = await a_company(db)
@@ -248,7 +248,7 @@ async def test_conflict_page_draws_it_over_time_and_names_who_remains(
     assert "0 other people hold Release payments." in page
 
 
-async def test_chart_shows_the_day_on_which_an_exception_ends_in_the_time_zone(
+async def test_chart_shows_the_last_day_of_an_exception_in_the_configured_time_zone(
     client: httpx2.AsyncClient, db: Db
 ) -> None:
     cast = await a_cast(db)

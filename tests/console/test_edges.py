@@ -1,4 +1,4 @@
-"""Test that screens offer and count things only while they apply."""
+"""Test that screens offer actions and count problems only while they apply."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -27,7 +27,7 @@ async def troubled(administrator: httpx2.AsyncClient) -> int:
     return listed
 
 
-async def test_failures_of_an_application_count_until_its_next_success(
+async def test_failed_imports_are_counted_until_the_application_has_a_success(
     administrator: httpx2.AsyncClient, db: Db
 ) -> None:
     payroll, crm = await an_application(db, "Payroll"), await an_application(db, "CRM")
@@ -73,7 +73,7 @@ async def test_events_are_offered_only_for_active_people(
     assert f"/requests/new?identityId={person}" in page
 
 
-async def test_inactive_since_shows_the_effective_date(config: Config, db: Db) -> None:
+async def test_inactive_since_is_the_effective_date_in_the_time_zone_of_the_service(config: Config, db: Db) -> None:
     """East of UTC, a day starts on the previous day in UTC."""
     person = await an_identity(db)
     away = msgspec.structs.replace(config, base_url=ORIGIN, timezone=config.timezone.__class__("Asia/Tokyo"))
@@ -127,7 +127,7 @@ async def test_event_says_when_its_requests_are_created(administrator: httpx2.As
     assert "The requests of this event are created on" in page
 
 
-async def test_stand_in_is_shown_with_the_days_that_were_entered(administrator: httpx2.AsyncClient, db: Db) -> None:
+async def test_stand_in_is_shown_with_the_dates_that_were_entered(administrator: httpx2.AsyncClient, db: Db) -> None:
     await an_identity(db, "Stan", "Din", email="stan@example.com")
     day = (datetime.now(UTC) + timedelta(days=9)).date().isoformat()
 

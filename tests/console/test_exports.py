@@ -1,7 +1,7 @@
 """Test that every list of the console has an export with the same content.
 
-The screens are read from the application. A table must declare which list it shows, or that it is a part of a record
-or of a list on another screen, so that a new list without an export fails this test.
+The screens are read from the application. Every table must declare which list it shows, or that it is only part of a
+record or of a list on another screen. Therefore a new list without an export fails a test.
 """
 
 import re
@@ -51,7 +51,7 @@ VIEWS = [
     "/notifications?isRead=false",
     "/settings/outbox?outcome=sent",
 ]
-# The field of an exported item that its row shows; others show a link with the id.
+# The field of an exported item that appears in its row; rows of other lists contain a link with the id.
 SHOWN = {
     "access-model-members": "lastName",
     "audit-events": "number",
@@ -90,7 +90,7 @@ class ShownTable(msgspec.Struct):
 def shown_tables(text: str) -> list[ShownTable]:
     """Return the tables of lists on a page with the HTML of each row; merge tables of the same list.
 
-    Rows that head a group are not part of the list.
+    Heading rows of groups are not part of the list.
     """
     found: dict[str, list[str]] = {}
     for start, body in re.findall(r"<table([^>]*)>.*?<tbody>(.*?)</tbody>", text, re.S):
@@ -101,7 +101,7 @@ def shown_tables(text: str) -> list[ShownTable]:
 
 
 def exported(text: str, name: str | None = None) -> tuple[str, dict[str, str]]:
-    """Return the address and the filters of the button *Export* of a list."""
+    """Return the URL and the filters of the *Export* button of a list."""
     forms = re.findall(r'<form class="filters export" method="get" action="(/export/[^"]+)"(.*?)</form>', text, re.S)
     chosen = [(action, rest) for action, rest in forms if name in (None, action.removeprefix("/export/"))]
     assert len(chosen) == 1, f"{len(chosen)} exports of {name or 'the list'}"
@@ -150,7 +150,7 @@ def pages(company: Company) -> list[str]:
     return screens + [view.format(**company.ids) for view in VIEWS]
 
 
-async def test_every_list_has_an_export_that_equals_it(administrator: httpx2.AsyncClient, company: Company) -> None:
+async def test_every_list_has_an_export_with_the_same_rows(administrator: httpx2.AsyncClient, company: Company) -> None:
     seen = set[str]()
     for path in pages(company):
         text = (await administrator.get(path)).text
@@ -174,7 +174,7 @@ def test_every_table_says_which_list_it_shows() -> None:
     assert unmarked == []
 
 
-def test_limited_people_export_only_lists_that_exist() -> None:
+def test_lists_that_limited_people_may_export_exist() -> None:
     assert {*OWN_LISTS, *OWN_RECORDS} <= {*LISTS, *CONSOLE_LISTS}
 
 

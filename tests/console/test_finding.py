@@ -142,7 +142,7 @@ async def test_search_finds_usernames_in_any_case(company: Db) -> None:
         assert [each.name for each in found if each.kind == "Account"] == ["McDonald"], words
 
 
-async def test_search_of_a_limited_person_is_not_filled_by_records_of_others(company: Db) -> None:
+async def test_hidden_records_do_not_displace_results_of_a_limited_persons_search(company: Db) -> None:
     owner = await an_identity(company, "Zoe", "Owner")
     others, own = await an_application(company, "Alpha"), await an_application(company, "Zeta", ownerId=str(owner))
     for n in range(25):

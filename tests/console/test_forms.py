@@ -1,4 +1,4 @@
-"""Test every form as its page shows it, rejected input, and concurrent edits."""
+"""Submit every form as its page shows it, and test rejected input and concurrent edits."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -28,7 +28,7 @@ VALUES = {
     "controlOwnerId": "Grace Hopper", "standInId": "Grace Hopper", "endsOn": LATER,
 }  # fmt: skip
 WHAT_FOR = ("type", "response", "never", "archived")
-# Input for single forms, by their address. Ada cannot review her own account: her item goes to Grace, and back.
+# Input for particular forms, by URL. Ada cannot review her own account, so her item is reassigned to Grace and back.
 CHOSEN: dict[str, dict[str, str]] = {
     "/settings/policy#policy": {"responder": "Identity"},
     "/review-items/{id}/reassign": {"identityId": "Grace Hopper"},
@@ -36,7 +36,7 @@ CHOSEN: dict[str, dict[str, str]] = {
     "/applications/{id}/template": {"template": "Something new"},
     "/applications/connect": {"name": "A live system"},
 }
-# Forms that are rightly refused, with the message. The review is canceled by its page before its other pages are
+# Forms that must be refused, with the message. One form cancels the review before the other forms of its pages are
 # tested.
 REFUSED = {
     "/reviews/{id}/submit": "The review is Canceled; decisions can be made only while it is Open",
@@ -105,7 +105,7 @@ async def test_every_form_can_be_submitted(administrator: httpx2.AsyncClient, co
 
 
 async def _next_form(client: httpx2.AsyncClient, url: str, sent: set[tuple[str, ...]]) -> Form | None:
-    """Open the page again for each form, because submitting one may change what the page offers."""
+    """Return the next form of a page to submit, or None. Open the page each time, because a form may change it."""
     page = await client.get(url)
     if page.status_code == 404:
         return None
@@ -203,7 +203,7 @@ async def test_rule_that_changed_meanwhile_is_not_removed(
     assert "The approval policy was changed in the meantime" in (await administrator.get("/settings")).text
 
 
-def test_form_reports_a_missing_record_by_its_label() -> None:
+def test_problem_of_a_form_field_does_not_mention_an_id() -> None:
     error = Invalid(
         Problem("controlOwnerId", "Control owner ID is required"), Problem("employeeId", "Employee ID is required")
     )

@@ -87,7 +87,7 @@ async def test_request_list_shows_people_and_requested_access(
     assert ">AL</span>" in page
 
 
-async def test_changes_of_an_import_are_written_in_words(
+async def test_changes_of_an_import_are_described_in_words(
     administrator: httpx2.AsyncClient, db: Db, config: Config
 ) -> None:
     company = await a_company(db, config)
@@ -117,13 +117,13 @@ async def test_audit_entry_shows_names_instead_of_ids(
     assert '<th scope="row">Is identity source</th>' in fields
 
 
-async def test_icon_is_served_at_the_default_address(visitor: httpx2.AsyncClient) -> None:
+async def test_icon_is_served_at_the_default_url(visitor: httpx2.AsyncClient) -> None:
     answer = await visitor.get("/favicon.ico")
 
     assert (answer.status_code, answer.headers["content-type"]) == (200, "image/svg+xml")
 
 
-async def test_address_of_a_form_redirects_to_its_page(administrator: httpx2.AsyncClient) -> None:
+async def test_get_of_a_form_url_redirects_to_its_page(administrator: httpx2.AsyncClient) -> None:
     html = {"Accept": "text/html"}
 
     tested = await administrator.get(f"/applications/{MISSING}/source/test", headers=html)
@@ -135,7 +135,7 @@ async def test_address_of_a_form_redirects_to_its_page(administrator: httpx2.Asy
     assert program.status_code == 405
 
 
-def test_address_of_every_form_has_a_page_to_redirect_to() -> None:
+def test_every_form_url_has_a_page_to_redirect_to() -> None:
     pages = {path for method, path in SCREENS if method == "GET"}
     answered = {
         path

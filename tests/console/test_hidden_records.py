@@ -20,7 +20,7 @@ from tests.duties.separating import a_duty, a_rule
 from tests.holdings import a_finished_import, an_account
 
 _TODAY = datetime.now(UTC).date().isoformat()
-# The lists that a limited person can read: every filter, search, picker and export, also with ids of hidden records.
+# Everything that a limited person can read: lists, filters, searches, pickers and exports, even with hidden ids.
 LISTED = (
     *("/", "/search?q=Zim", "/search?q=zz-", "/people?q=Zim", "/people?q=zoe@hidden.example", "/stand-ins"),
     *("/notifications", "/reviews", "/applications", "/requests", "/requests?asks=Approve", "/requests?asks=Verify"),
@@ -45,7 +45,7 @@ LISTED = (
     *(f"/export/person-access?id={{ada}}&format=jsonl{day}" for day in ("", f"&asOf={_TODAY}")),
 )
 VIEWERS = ("self", "supervisor", "far", "owner", "provisioner", "asked", "stand-in", "stranger")
-# Hidden records, which are not found, now or at a past time.
+# Paths of hidden records, which must not be found, now or at a past time.
 HIDDEN = (
     *(f"/identities/{{person}}{day}" for day in ("", f"?asOf={_TODAY}")),
     *(f"/accounts/{{account}}{day}" for day in ("", f"?asOf={_TODAY}")),
@@ -84,7 +84,7 @@ async def a_conflict(db: Db, rule: UUID, person: UUID) -> UUID:
 
 
 class PageReader:
-    """Read pages as one person after another, without the correlation ids of errors."""
+    """Reads pages as one person after another, and removes the correlation ids of errors."""
 
     def __init__(self, client: httpx2.AsyncClient, db: Db, firm: Firm, ids: dict[str, object]) -> None:
         self.client, self.db, self.firm, self.ids = client, db, firm, ids
@@ -107,7 +107,7 @@ def changed(before: dict[str, tuple[int, str]], after: dict[str, tuple[int, str]
     ]
 
 
-async def test_hidden_records_change_no_page_count_facet_search_picker_or_export(
+async def test_hidden_records_change_no_page_count_filter_search_picker_or_export(
     administrator: httpx2.AsyncClient, db: Db, config: Config
 ) -> None:
     """Read all pages before and after another person gets records of every type; the responses must be equal."""
@@ -129,7 +129,7 @@ async def test_hidden_records_change_no_page_count_facet_search_picker_or_export
         guessed = await reader.read(viewer, HIDDEN, **hidden)
         assert {path: status for path, (status, _) in guessed.items() if status not in (403, 404)} == {}, viewer
 
-    # The owner of the rule sees its conflicts; others who see one of them do not learn of the rest.
+    # The owner of the rule sees all its conflicts; a person who sees one of them does not learn about the others.
     rule = await fetch_value(db, "SELECT rule_id FROM conflicts WHERE id = %(id)s", id=firm.ids["conflicts"])
     await a_conflict(db, rule, person)
     for viewer in ("self", "supervisor"):

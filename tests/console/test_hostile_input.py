@@ -13,7 +13,7 @@ FORM = {"Content-Type": "application/x-www-form-urlencoded", **HTML}
 POSTS = sorted(path for method, path in SCREENS if method == "POST" and path != "/sign-out")
 
 
-async def test_sign_in_with_nul_in_the_address_is_refused(visitor: httpx2.AsyncClient) -> None:
+async def test_sign_in_with_nul_in_the_email_is_refused(visitor: httpx2.AsyncClient) -> None:
     answer = await visitor.post("/sign-in", content="email=a%00b&password=x", headers=FORM)
 
     assert answer.status_code == 400
@@ -21,7 +21,7 @@ async def test_sign_in_with_nul_in_the_address_is_refused(visitor: httpx2.AsyncC
 
 
 @pytest.mark.parametrize("body", ["a%00b=x", "x=a%00b", "email=ok&role=%00"])
-async def test_nul_in_any_form_is_a_400_page(administrator: httpx2.AsyncClient, body: str) -> None:
+async def test_nul_in_any_form_is_refused_with_a_400_page(administrator: httpx2.AsyncClient, body: str) -> None:
     for path in POSTS:
         if "upload" not in path:
             answer = await administrator.post(address(path), content=body, headers=FORM)
@@ -30,7 +30,7 @@ async def test_nul_in_any_form_is_a_400_page(administrator: httpx2.AsyncClient, 
             assert "<h1>" in answer.text, path
 
 
-async def test_broken_multipart_form_is_a_400_page(administrator: httpx2.AsyncClient) -> None:
+async def test_malformed_multipart_form_is_refused_with_a_400_page(administrator: httpx2.AsyncClient) -> None:
     part = b'--x\r\nContent-Disposition: form-data; name="%s"\r\n\r\n%s\r\n--x--\r\n'
     headers = {"Content-Type": "multipart/form-data; boundary=x", **HTML}
     for name, value in ((b"a", b"b\x00c"), (b"a\x00b", b"c"), (b"a", b"\xed\xa0\x80"), (b"\xff", b"c")):
@@ -42,7 +42,9 @@ async def test_broken_multipart_form_is_a_400_page(administrator: httpx2.AsyncCl
         assert "<h1>" in answer.text
 
 
-async def test_nul_in_any_query_is_a_400_page(administrator: httpx2.AsyncClient, db: Db, config: Config) -> None:
+async def test_nul_in_any_query_is_refused_with_a_400_page(
+    administrator: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
     await a_company(db, config)
     for (method, path), screen in sorted(SCREENS.items()):
         if method == "GET" and (method, path) not in OPEN and "{" not in path:

@@ -38,7 +38,7 @@ async def team(administrator: httpx2.AsyncClient, db: Db) -> Team:
     return Team(grace, ada, await an_identity(db, "Zoe", "Zimmer", email="zoe@example.com"))
 
 
-async def test_lists_searches_suggestions_and_exports_contain_only_what_concerns_the_person(
+async def test_lists_searches_suggestions_and_exports_contain_only_records_that_concern_the_person(
     administrator: httpx2.AsyncClient, db: Db, team: Team
 ) -> None:
     ours = await an_access_request(db, identity_id=team.ada)
@@ -63,7 +63,7 @@ async def test_lists_searches_suggestions_and_exports_contain_only_what_concerns
     assert (await administrator.get("/export/tokens")).status_code == 403
 
 
-async def test_form_copies_no_access_of_a_person_whose_id_was_guessed(
+async def test_form_does_not_reveal_access_of_a_person_whose_id_was_guessed(
     administrator: httpx2.AsyncClient, db: Db, team: Team
 ) -> None:
     payroll = await an_application(db, "Payroll")
@@ -81,7 +81,7 @@ async def test_form_copies_no_access_of_a_person_whose_id_was_guessed(
 
 
 @pytest.mark.parametrize("words", ["Hana", "{owner}", "h@", "@ (Hana Makinen)"])
-async def test_form_of_an_exception_finds_no_colleague_without_the_whole_e_mail(
+async def test_exception_form_finds_a_colleague_only_by_complete_email(
     administrator: httpx2.AsyncClient, db: Db, words: str
 ) -> None:
     company = await a_company(db)
@@ -245,7 +245,7 @@ async def test_new_email_ends_sessions_and_links(administrator: httpx2.AsyncClie
     assert (await administrator.get("/")).headers["location"].startswith("/sign-in")
 
 
-async def test_cycle_of_supervisors_makes_no_one_their_own_supervisor(db: Db) -> None:
+async def test_nobody_is_their_own_supervisor_in_a_cycle_of_supervisors(db: Db) -> None:
     one = await an_identity(db, "One", "Loop")
     two = await an_identity(db, "Two", "Loop", supervisorId=str(one))
     below = await an_identity(db, "Below", "Loop", supervisorId=str(two))
@@ -274,7 +274,7 @@ async def test_pages_of_a_limited_person_have_no_dead_links(
 
 
 @pytest.mark.parametrize("role", list(Role))
-async def test_role_does_not_restrict_a_supervisor(
+async def test_role_does_not_take_rights_from_a_supervisor(
     administrator: httpx2.AsyncClient, db: Db, team: Team, role: Role
 ) -> None:
     """With any role, people can request access for themselves and their people, and supervisors can create events."""

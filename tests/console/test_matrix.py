@@ -28,7 +28,7 @@ NOBODY, EVERYONE = (
 )
 LINE = frozenset({"supervisor", "far"})
 SUPERVISORS = LINE
-# The owner is included, because Olga must verify the request.
+# Includes the owner, because Olga must verify the request.
 REQUEST = frozenset({"self", "supervisor", "far", "owner", "owner's stand-in", "provisioner", "asked", "stand-in"})
 APPLICATION = frozenset({"owner", "provisioner"})
 # Nils reviews the item, and Dora stands in for Nils; the owner of the application sees the item too.
@@ -36,7 +36,7 @@ REVIEW = frozenset({"asked", "stand-in"})
 ITEM = REVIEW | {"owner"}
 # An exception waits for Olga, who owns the rule, so Vera, who stands in for her, sees the conflict.
 CONFLICT = LINE | {"self", "owner", "owner's stand-in"}
-# For each screen that limited people may open: the relations that get a response other than 403 and 404.
+# The relations that may open each screen for limited people; all others get 403 or 404.
 MATRIX: dict[tuple[str, str], frozenset[str]] = {
     ("GET", "/"): EVERYONE,
     ("GET", "/search"): EVERYONE,
@@ -101,7 +101,7 @@ MATRIX: dict[tuple[str, str], frozenset[str]] = {
     ("POST", "/review-items/{id:str}/undo"): ITEM,
     ("POST", "/review-items/{id:str}/accept"): ITEM,
 }
-# Screens for roles that see every record.
+# Screens that only roles with access to every record may open.
 CLOSED = {
     *(("GET", path) for path in ("/access", "/accounts", "/imports", "/requests/waiting", "/access-models")),
     *(("GET", f"/access-models/{path}") for path in ("new", "{id:str}/edit")),
@@ -182,7 +182,7 @@ def test_screens_are_closed_to_limited_people_by_default() -> None:
 
 
 @pytest.mark.parametrize("relation", sorted(EVERYONE))
-async def test_person_opens_exactly_the_screens_of_their_relation(
+async def test_person_can_open_exactly_the_screens_that_their_relation_allows(
     administrator: httpx2.AsyncClient, db: Db, firm: Firm, relation: str
 ) -> None:
     opened = set()
@@ -203,7 +203,7 @@ def _form(method: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("relation", ["self", "owner", "supervisor"])
-async def test_limited_person_opens_no_screen_of_a_role(
+async def test_limited_person_cannot_open_screens_that_require_a_role(
     administrator: httpx2.AsyncClient, db: Db, firm: Firm, relation: str
 ) -> None:
     await sign_in(administrator, db, firm.people[relation])

@@ -1,4 +1,4 @@
-"""Test the screens of notification preferences, and of settings, test messages and templates for administrators."""
+"""Test the screens for notification preferences and, for administrators, settings, test messages and templates."""
 
 import re
 from html import unescape
@@ -57,7 +57,7 @@ async def test_locked_kind_is_shown_as_locked(administrator: httpx2.AsyncClient,
     assert "An administrator has set this for everyone" in page
 
 
-async def test_problem_in_preferences_is_shown_beside_its_field(administrator: httpx2.AsyncClient) -> None:
+async def test_problem_in_preferences_is_shown_next_to_its_field(administrator: httpx2.AsyncClient) -> None:
     form = fields((await administrator.get(PREFERENCES)).text)
 
     answer = await administrator.post(PREFERENCES, data={**form, "zone": "Mars", "choice.due": "Pigeon/At Once"})
@@ -92,7 +92,7 @@ async def test_administrator_sets_up_mail_and_sends_a_test(administrator: httpx2
         ({"channel": "Slack", "address": ""}, "Slack is not configured"),
     ],
 )
-async def test_failed_test_says_why(
+async def test_failed_test_message_is_explained(
     administrator: httpx2.AsyncClient, db: Db, config: Config, given: dict[str, str], said: str
 ) -> None:
     with receiving(Mailbox()) as port:
@@ -102,7 +102,9 @@ async def test_failed_test_says_why(
     assert said in (await administrator.get(SETTINGS)).text
 
 
-async def test_kinds_are_locked_and_chats_allowed(administrator: httpx2.AsyncClient, db: Db, config: Config) -> None:
+async def test_administrator_can_lock_kinds_and_allow_chats(
+    administrator: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
     await change(db, config, slackUrl="https://203.1.113.9/hook")
     form = fields((await administrator.get(SETTINGS)).text)
     assert ("chat.waiting" in form, "chat.personnel-event" in form) == (True, False)
@@ -120,7 +122,7 @@ async def test_kinds_are_locked_and_chats_allowed(administrator: httpx2.AsyncCli
     }
 
 
-async def test_older_form_does_not_undo_a_newer_change(
+async def test_outdated_form_does_not_undo_a_newer_change(
     administrator: httpx2.AsyncClient, db: Db, config: Config
 ) -> None:
     form = fields((await administrator.get(SETTINGS)).text)

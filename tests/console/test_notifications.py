@@ -12,7 +12,9 @@ from tests.notifications.notifying import Desk, a_company, change
 from tests.stand_ins.standing_in import a_leave
 
 
-async def test_bell_links_to_notifications_and_is_cleared(administrator: httpx2.AsyncClient, db: Db) -> None:
+async def test_bell_links_to_notifications_and_is_cleared_when_they_are_read(
+    administrator: httpx2.AsyncClient, db: Db
+) -> None:
     assert 'aria-label="Notifications"' in (await administrator.get("/")).text
     assert "No notifications" in (await administrator.get("/notifications")).text
     me: UUID = await fetch_value(db, "SELECT identity_id FROM console_roles")
@@ -52,7 +54,7 @@ async def test_outbox_shows_messages_and_problems(administrator: httpx2.AsyncCli
     assert "Kept here, not sent" in page
 
 
-async def test_bell_in_the_console_hides_a_forbidden_record_too(
+async def test_bell_does_not_name_a_record_that_the_person_may_not_see(
     administrator: httpx2.AsyncClient, db: Db, config: Config
 ) -> None:
     company = await a_company(db)
@@ -66,7 +68,9 @@ async def test_bell_in_the_console_hides_a_forbidden_record_too(
     assert "Lovelace" not in page
 
 
-async def test_home_shows_administrators_problems_of_notifications(administrator: httpx2.AsyncClient, db: Db) -> None:
+async def test_home_shows_problems_of_notifications_to_administrators(
+    administrator: httpx2.AsyncClient, db: Db
+) -> None:
     assert "cannot send notifications" not in (await administrator.get("/")).text
     await execute(db, "INSERT INTO notification_channels (channel, failing_since) VALUES ('Email', now())")
 

@@ -30,7 +30,7 @@ async def provider() -> AsyncIterator[OpenIdProvider]:
 
 @pytest.fixture
 async def browser(config: Config, provider: OpenIdProvider, db: Db, facts: Facts) -> AsyncIterator[httpx2.AsyncClient]:
-    """Open a browser without a session; one administrator exists."""
+    """Yield a client without a session; an administrator exists."""
     await actions.create_administrator(db, "ada.admin@example.com", facts)
     oidc = {"oidc_issuer": provider.url, "oidc_client_id": CLIENT_ID, "oidc_client_secret": CLIENT_SECRET}
     async with a_service(msgspec.structs.replace(config, base_url=ORIGIN, **oidc)) as app:
@@ -121,7 +121,7 @@ async def test_forged_signature_is_rejected(browser: httpx2.AsyncClient, provide
     assert not await is_in(browser)
 
 
-async def test_state_works_once_in_the_same_browser_for_ten_minutes(
+async def test_state_is_valid_once_for_ten_minutes_in_the_browser_that_started(
     browser: httpx2.AsyncClient, provider: OpenIdProvider, db: Db, facts: Facts
 ) -> None:
     back = provider.sign_in(await sent(browser))
@@ -141,7 +141,7 @@ async def test_state_works_once_in_the_same_browser_for_ten_minutes(
     assert await fetch_value(db, "SELECT count(*) FROM console_sessions") == 1
 
 
-async def test_person_without_a_role_signs_in_by_provider_but_not_a_stranger_or_a_disabled_person(
+async def test_provider_signs_in_people_without_a_role_but_no_strangers_or_disabled_people(
     browser: httpx2.AsyncClient, provider: OpenIdProvider, db: Db
 ) -> None:
     bob = await an_identity(db, "Bob", "Stone", email="bob@example.com")

@@ -44,14 +44,14 @@ async def team(administrator: httpx2.AsyncClient, db: Db) -> Team:
 
 
 async def home(client: httpx2.AsyncClient, db: Db, person: UUID) -> dict[str, str]:
-    """Return the text of each panel of the home page by its heading."""
+    """Return the text of each panel of the home page, keyed by its heading."""
     await sign_in(client, db, person)
     page = (await client.get("/")).text
     panels = re.findall(r'<section class="panel[^"]*" aria-labelledby="([\w-]+)">(.*?)</section>', page, re.DOTALL)
     return {name: " ".join(unescape(re.sub(r"<[^>]+>", " ", body)).split()) for name, body in panels} | {"page": page}
 
 
-async def test_supervisor_sees_their_people_with_access_in_numbers_and_what_is_unusual(
+async def test_supervisor_sees_their_people_with_counts_of_access_and_unusual_facts(
     administrator: httpx2.AsyncClient, db: Db, team: Team
 ) -> None:
     shown = await home(administrator, db, team.grace)
@@ -62,7 +62,7 @@ async def test_supervisor_sees_their_people_with_access_in_numbers_and_what_is_u
     assert f'href="/requests/new?identityId={team.ada}"' in shown["page"]
 
 
-async def test_supervisor_sees_what_waits_and_upcoming_events(
+async def test_supervisor_sees_waiting_requests_and_upcoming_events(
     administrator: httpx2.AsyncClient, db: Db, team: Team
 ) -> None:
     request = await an_access_request(db, identity_id=team.bob, application_id=team.payroll)
@@ -109,7 +109,7 @@ async def test_request_that_would_create_a_conflict_is_marked(
     assert "Makes a conflict" in (await home(administrator, db, team.grace))["waiting"]
 
 
-async def test_unexplained_access_is_counted_for_everyone_below_a_supervisor(
+async def test_unexplained_access_is_counted_for_direct_and_indirect_reports(
     administrator: httpx2.AsyncClient, db: Db, team: Team
 ) -> None:
     for number in range(11):
@@ -125,7 +125,7 @@ async def test_unexplained_access_is_counted_for_everyone_below_a_supervisor(
     assert "3 more people , 1 with something to note." in shown["team"]
 
 
-async def test_employee_reads_what_access_is_for_and_when_it_ends(
+async def test_employee_sees_the_purpose_of_access_and_when_it_ends(
     administrator: httpx2.AsyncClient, db: Db, team: Team
 ) -> None:
     await execute(db, "UPDATE entitlements SET description = 'Posts journals' WHERE name = 'Post entries'")
@@ -198,7 +198,7 @@ async def test_employee_without_an_account_can_request_access(
     assert "No account is matched to you yet. Request access" in shown["access"]
 
 
-async def test_employee_does_not_see_colleagues_or_what_waits_for_others(
+async def test_employee_does_not_see_colleagues_or_requests_that_wait_for_others(
     administrator: httpx2.AsyncClient, db: Db, team: Team
 ) -> None:
     await an_access_request(db, identity_id=team.bob, application_id=team.payroll)
@@ -239,7 +239,7 @@ async def test_employee_sees_for_whom_their_request_waits(
     assert shown["own"].endswith(" to approve it")
 
 
-async def test_employee_sees_what_a_change_of_role_gives_and_takes(
+async def test_employee_sees_the_access_that_a_change_of_role_adds_and_removes(
     administrator: httpx2.AsyncClient, db: Db, config: Config, team: Team
 ) -> None:
     access = [{"applicationId": str(team.payroll), "permissions": [{"header": "", "section": "", "permission": "Pay"}]}]

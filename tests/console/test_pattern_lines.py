@@ -1,4 +1,4 @@
-"""Convert patterns of duties to lines of a form and back."""
+"""Test the conversion of patterns of duties to lines of a form and back."""
 
 from typing import Any
 

@@ -31,7 +31,7 @@ async def me(db: Db) -> UUID:
     return id
 
 
-async def test_reviewer_sees_why_they_cannot_move_a_request(reviewer: httpx2.AsyncClient, db: Db) -> None:
+async def test_reviewer_sees_why_actions_on_a_request_are_unavailable(reviewer: httpx2.AsyncClient, db: Db) -> None:
     id = await an_access_request(db, "Remove")
     page = f"/requests/{id}"
 
@@ -48,7 +48,9 @@ async def test_reviewer_sees_why_they_cannot_move_a_request(reviewer: httpx2.Asy
     assert await fetch_value(db, "SELECT status FROM access_requests WHERE id = %(id)s", id=id) == "Open"
 
 
-async def test_person_who_resolved_is_not_offered_to_verify(administrator: httpx2.AsyncClient, db: Db) -> None:
+async def test_person_who_resolved_a_request_is_not_offered_to_verify_it(
+    administrator: httpx2.AsyncClient, db: Db
+) -> None:
     own = await me(db)
     other = await an_identity(db, "Grace", "Hopper")
     await console.set_role(db, other, Role.ADMINISTRATOR, "grace@example.com")

@@ -25,19 +25,19 @@ def test_line_survives_a_round_trip(line: str) -> None:
     assert line_of(PermissionName(**permission_in(line))).strip() == line
 
 
-def test_section_that_is_left_empty_between_two_slashes_is_read_as_empty() -> None:
+def test_empty_section_between_two_slashes_is_parsed_as_empty() -> None:
     """The form of a model writes an empty section this way."""
     assert permission_in("Wires /  / Approve") == {"header": "Wires", "section": "", "permission": "Approve"}
 
 
-def test_line_of_many_spaces_is_read() -> None:
+def test_line_with_many_spaces_is_parsed_quickly() -> None:
     """A regular expression that backtracks at each space would take minutes (ReDoS)."""
     name = f"a{' ' * 50_000}b"
 
     assert permission_in(name) == {"header": "", "section": "", "permission": name}
 
 
-def test_picked_lines_are_added_once() -> None:
+def test_picked_lines_are_added_without_duplicates() -> None:
     assert with_lines("Clerks\n\n", ["Wires / Approve", "Clerks"]) == "Clerks\nWires / Approve"
 
 
@@ -72,7 +72,7 @@ async def test_request_form_finds_access_by_a_part_of_its_name(
     ]
 
 
-async def test_form_with_the_results_of_its_search_is_sent(
+async def test_form_that_shows_search_results_can_be_submitted(
     administrator: httpx2.AsyncClient, db: Db, ledger: UUID
 ) -> None:
     await an_identity(db, "Greta", "Das")
@@ -120,7 +120,7 @@ async def test_request_form_offers_the_access_of_another_person(
     assert (await ask(administrator, ledger, pick=lines)).status_code == 303
 
 
-async def test_unknown_name_in_a_request_is_refused_with_the_nearest(
+async def test_unknown_name_in_a_request_is_refused_with_similar_names(
     administrator: httpx2.AsyncClient, db: Db, ledger: UUID
 ) -> None:
     await an_identity(db, "Greta", "Das")
@@ -144,7 +144,7 @@ async def test_model_form_finds_groups_and_permissions(administrator: httpx2.Asy
     assert [one["permission"] for one in draft["permissions"]] == ["Approve"]
 
 
-async def test_draft_with_unknown_names_needs_confirmation(
+async def test_committing_a_draft_with_unknown_names_requires_confirmation(
     administrator: httpx2.AsyncClient, db: Db, ledger: UUID
 ) -> None:
     access = [{"applicationId": str(ledger), "groups": ["Clerk"]}]
@@ -176,7 +176,9 @@ async def test_catalogue_is_filtered_by_owner(administrator: httpx2.AsyncClient,
         assert f'name="ownerId" value="{greta}"' in page.text
 
 
-async def test_entitlement_form_joins_a_renamed_group(administrator: httpx2.AsyncClient, db: Db, ledger: UUID) -> None:
+async def test_entitlement_form_sets_the_former_name_of_a_renamed_group(
+    administrator: httpx2.AsyncClient, db: Db, ledger: UUID
+) -> None:
     former = await fetch_value(db, "SELECT id FROM entitlements WHERE name = 'Clerks'")
     run = await some_groups(db, ledger, {"Tellers": ""})
     await execute(
@@ -209,7 +211,7 @@ async def test_departments_are_suggested(administrator: httpx2.AsyncClient, db: 
     assert [name.lower() for name in re.findall(r'<option value="([^"]*)">', suggested)] == ["finance", "treasury"]
 
 
-async def test_duty_form_adds_ticked_access_as_patterns_of_the_application_searched_in(
+async def test_duty_form_adds_ticked_access_as_patterns_for_the_searched_application(
     administrator: httpx2.AsyncClient, db: Db, ledger: UUID
 ) -> None:
     other = await an_application(db, "Other")
@@ -230,7 +232,7 @@ async def test_duty_form_adds_ticked_access_as_patterns_of_the_application_searc
     ]
 
 
-async def test_duty_form_offers_the_nearest_names_of_a_search_that_finds_nothing(
+async def test_duty_form_offers_similar_names_if_a_search_finds_nothing(
     administrator: httpx2.AsyncClient, db: Db, ledger: UUID
 ) -> None:
     duty = await a_duty(db, "Wires", {"group": "Clerks"})

@@ -1,4 +1,4 @@
-"""Test the template filters that write values in words."""
+"""Test the template filters that format values as words."""
 
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
@@ -68,5 +68,5 @@ def test_distance_counts_days_in_the_time_zone_of_the_service(hours: int, words:
 
 
 @pytest.mark.parametrize(("ago", "words"), [(5, "just now"), (90, "1 minute"), (7200, "2 hours"), (200_000, "2 days")])
-def test_age_has_a_unit(ago: int, words: str) -> None:
+def test_age_is_rounded_down_to_whole_units(ago: int, words: str) -> None:
     assert f">{words}</time>" in FILTERS["age"](NOW - timedelta(seconds=ago), NOW)

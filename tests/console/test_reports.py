@@ -17,7 +17,7 @@ async def saved(client: httpx2.AsyncClient, **fields: str) -> httpx2.Response:
     return await client.post("/reports/new", data=form)
 
 
-async def test_a_report_is_chosen_saved_run_and_deleted(administrator: httpx2.AsyncClient, db: Db) -> None:
+async def test_report_can_be_saved_run_and_deleted(administrator: httpx2.AsyncClient, db: Db) -> None:
     await an_identity(db, "Grace", "Hopper", department="Finance")
     lists = (await administrator.get("/reports/new")).text
     assert '<option value="search-identities">Search identities</option>' in lists
@@ -42,7 +42,7 @@ async def test_a_report_is_chosen_saved_run_and_deleted(administrator: httpx2.As
     assert "No reports yet" in (await administrator.get("/reports")).text
 
 
-async def test_problems_are_shown_beside_their_fields(administrator: httpx2.AsyncClient) -> None:
+async def test_report_form_shows_problems_next_to_their_fields(administrator: httpx2.AsyncClient) -> None:
     answer = await saved(
         administrator, **{"name": "", "filters.status": "odd", "schedule.cron": "often", "schedule.location": "/srv"}
     )
@@ -106,13 +106,14 @@ async def test_administrators_see_failed_schedules(administrator: httpx2.AsyncCl
     assert "Failed scheduled reports" in (await administrator.get("/")).text
 
 
-# Filters by records that have no names: there are too many to choose from. Such a report is created on their page.
+# Filters for records without names, which cannot be chosen in a form; such a report is created on the page of the
+# record.
 UNNAMED = {"audit-events entityId", "webhook-deliveries accessRequestId"} | {
     f"{name} id" for name in ("changes", "rejects", "dry-run-changes", "dry-run-rejects")
 }
 
 
-async def test_filters_that_name_people_and_records_are_chosen_by_name(db: Db) -> None:
+async def test_filters_for_people_and_records_are_chosen_by_name(db: Db) -> None:
     typed = set()
     for source in known_lists().values():
         named = {name for name, reader in source.filters.items() if reader.schema.get("format") == "uuid"} | {"id"}
@@ -122,7 +123,7 @@ async def test_filters_that_name_people_and_records_are_chosen_by_name(db: Db) -
     assert typed - {"holders id", "holder-history id"} == UNNAMED
 
 
-async def test_report_about_the_holders_of_an_entitlement_is_made_by_its_name(
+async def test_report_on_the_holders_of_an_entitlement_finds_it_by_name(
     administrator: httpx2.AsyncClient, db: Db
 ) -> None:
     ledger = await an_application(db, "Ledger")

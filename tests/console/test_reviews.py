@@ -1,4 +1,4 @@
-"""Run a review in the console: draft, preview, decide, submit, follow and prove it."""
+"""Run a review in the console: draft, preview, decisions, submission, progress and evidence."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -65,7 +65,7 @@ async def test_draft_shows_its_preview_and_opens(administrator: httpx2.AsyncClie
     assert await fetch_value(db, "SELECT count(*) FROM review_items") == 5
 
 
-async def test_draft_is_narrowed_by_kind_access_and_model_found_by_name(
+async def test_scope_of_a_draft_can_be_limited_by_kind_access_and_model(
     administrator: httpx2.AsyncClient, company: Reviewed, db: Db
 ) -> None:
     due = (datetime.now(UTC) + timedelta(days=20)).date().isoformat()
@@ -144,7 +144,7 @@ async def test_workspace_names_each_person_and_account_once(
     assert (page.count('<tr class="person">'), page.count('<tr class="app">')) == (2, 2)
 
 
-async def test_one_entitlement_is_decided_once_with_exceptions(
+async def test_all_holders_of_an_entitlement_can_be_decided_at_once_with_exceptions(
     visitor: httpx2.AsyncClient, company: Reviewed, review: str, db: Db
 ) -> None:
     await sign_in(visitor, db, company.carla)
@@ -168,7 +168,7 @@ async def test_one_entitlement_is_decided_once_with_exceptions(
     assert rows == [("Emre", "Pending"), ("Joana", "Approved")]
 
 
-async def test_access_that_all_holders_should_lose_is_decided_once(
+async def test_exceptions_cannot_include_all_holders(
     visitor: httpx2.AsyncClient, company: Reviewed, review: str, db: Db
 ) -> None:
     await sign_in(visitor, db, company.carla)
@@ -188,7 +188,7 @@ async def test_access_that_all_holders_should_lose_is_decided_once(
     assert "Every holder is ticked as an exception" in said.text
 
 
-async def test_only_what_is_left_to_decide_is_grouped_by_access(
+async def test_only_undecided_items_can_be_grouped_by_access(
     visitor: httpx2.AsyncClient, company: Reviewed, review: str, db: Db
 ) -> None:
     await sign_in(visitor, db, company.carla)
@@ -239,7 +239,7 @@ async def test_acceptance_is_offered_only_to_people_who_may_accept(
     assert ["Accept risk" in each.text for each in (decided, audited, owned)] == [False, False, True]
 
 
-async def test_review_offers_to_be_closed_after_its_due_date(
+async def test_review_page_offers_to_close_the_review_after_its_due_date(
     administrator: httpx2.AsyncClient, review: str, db: Db
 ) -> None:
     before = await administrator.get(f"/reviews/{review}")
@@ -262,7 +262,7 @@ async def test_item_without_a_recommendation_has_no_preselected_decision(
     assert "checked" not in page.text.partition('id="detail"')[2]
 
 
-async def test_new_template_drafts_its_reviews_unless_it_opens_them(
+async def test_new_template_drafts_its_reviews_unless_it_is_set_to_open_them(
     administrator: httpx2.AsyncClient, company: Reviewed, db: Db
 ) -> None:
     form = {"type": "Supervisor", "stage1": "Supervisor", "everyMonths": "3", "daysToReview": "30"}
@@ -311,7 +311,7 @@ async def test_stranger_cannot_open_a_review(
     assert "No review waits for you" in (await visitor.get("/reviews")).text
 
 
-async def test_auditor_reads_everything_and_decides_nothing(
+async def test_auditor_can_read_everything_and_decide_nothing(
     visitor: httpx2.AsyncClient, company: Reviewed, review: str, db: Db
 ) -> None:
     await console.set_role(db, company.owen, Role.AUDITOR)
@@ -416,7 +416,7 @@ async def test_items_of_a_reviewer_are_reassigned_together(
     assert len(await items_for(db, review, "Greta")) == 4
 
 
-async def test_population_is_verified_from_the_page(administrator: httpx2.AsyncClient, review: str) -> None:
+async def test_population_can_be_verified_on_the_review_page(administrator: httpx2.AsyncClient, review: str) -> None:
     await administrator.post(f"/reviews/{review}/verify")
 
     assert "the same digest" in (await administrator.get(f"/reviews/{review}")).text
@@ -445,7 +445,7 @@ async def test_workspace_explains_that_a_person_is_not_a_reviewer(
     assert "0 of 0" not in own.text
 
 
-async def test_broken_ids_of_a_bulk_decision_are_not_found(
+async def test_malformed_ids_in_a_bulk_decision_are_not_found(
     administrator: httpx2.AsyncClient, company: Reviewed, review: str
 ) -> None:
     answer = await administrator.post(f"/reviews/{review}/decide", data={"entitlementId": "zzz", "decision": "Keep"})
@@ -535,7 +535,7 @@ async def test_bulk_decision_names_the_items_that_need_a_comment(
     assert "needs a comment, because Revoke is recommended" in page
 
 
-async def test_change_offers_only_lower_access_of_permissions(
+async def test_change_offers_only_lower_levels_and_only_for_permissions(
     visitor: httpx2.AsyncClient, company: Reviewed, review: str, db: Db
 ) -> None:
     rows = await fetch_rows(

@@ -33,7 +33,7 @@ def address(path: str) -> str:
     return path.replace("{id:str}", MISSING).replace("{verb:str}", "resolve").replace("{file:str}", MISSING)
 
 
-def test_only_sign_in_screens_are_open() -> None:
+def test_only_sign_in_screens_are_open_to_everyone() -> None:
     measured(f"{len(SCREENS)} screens × {len(Role)} roles")
     assert {key for key, screen in SCREENS.items() if screen.is_open} == OPEN
 
@@ -44,11 +44,11 @@ def test_screens_that_write_need_a_scope() -> None:
         ("POST", "/account"),
         ("POST", "/notifications/read"),
         ("POST", "/notifications/preferences"),
-        # Checked by relation: the person in conflict requests, the owner of the rule and a second person approve.
+        # The relation decides: the person in conflict requests; the owner of the rule and a second person approve.
         ("POST", "/conflicts/{id:str}/except"),
         ("POST", "/conflicts/{id:str}/approve"),
         ("POST", "/conflicts/{id:str}/withdraw"),
-        # Checked by relation: reviewers decide and submit their own items, owners of applications accept risks.
+        # The relation decides: reviewers decide and submit their own items; owners of applications accept risks.
         *(("POST", f"/review-items/{{id:str}}/{verb}") for verb in ("decide", "undo", "accept")),
         *(("POST", f"/reviews/{{id:str}}/{verb}") for verb in ("decide", "submit")),
     }

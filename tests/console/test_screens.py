@@ -20,7 +20,7 @@ async def company(administrator: httpx2.AsyncClient, db: Db, config: Config) -> 
 
 
 def address(path: str, company: Company) -> str:
-    """Fill the id in a path with a record of the kind that the path names."""
+    """Return a path with the id of a record of the kind that the path names."""
     if path == "/export/{id:str}":
         return "/export/identities?format=csv"
     before, found, _ = path.partition("/{id:str}")

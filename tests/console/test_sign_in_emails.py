@@ -1,4 +1,4 @@
-"""Test that an event cannot take over the sign-in of a person through the e-mail."""
+"""Test that nobody can take over the sign-in of a person with an event that changes the e-mail."""
 
 from datetime import UTC, datetime
 from uuid import UUID
@@ -43,7 +43,7 @@ async def signs_in(db: Db, email: str) -> UUID | None:
     return person.id if person else None
 
 
-async def test_event_of_a_token_changes_the_e_mail_but_not_the_sign_in(
+async def test_event_of_a_token_changes_the_email_but_not_the_sign_in_email(
     client: httpx2.AsyncClient, db: Db, config: Config, ada: UUID
 ) -> None:
     await transition(client, config, ada, "eve@example.com", **await headers(db))
@@ -85,7 +85,7 @@ async def test_identity_source_confirms_the_e_mail(
     assert await signs_in(db, "new@example.com") == ada
 
 
-async def test_event_with_the_e_mail_of_another_person_locks_nobody_out(
+async def test_event_with_the_email_of_another_person_does_not_lock_that_person_out(
     client: httpx2.AsyncClient, db: Db, config: Config, ada: UUID
 ) -> None:
     eve = await an_identity(db, "Eve", "Else", email="eve@example.com")
@@ -110,8 +110,8 @@ async def test_newcomer_with_a_new_e_mail_signs_in_with_it(client: httpx2.AsyncC
     assert await signs_in(db, "new@example.com") is not None
 
 
-async def test_newcomer_of_a_supervisor_signs_in_after_the_e_mail_is_confirmed(db: Db, ada: UUID) -> None:
-    """Otherwise Ada could enter a second address of her own, and decide as another person."""
+async def test_newcomer_onboarded_by_a_supervisor_can_sign_in_after_the_email_is_confirmed(db: Db, ada: UUID) -> None:
+    """Otherwise Ada could enter an e-mail of her own for a newcomer, and decide as another person."""
     await an_identity(db, "Bob", "Builder", supervisorId=str(ada))
     caller = await caller_of(db, ada)
     newcomer = {"firstName": "New", "lastName": "Comer", "email": "new@example.com", "supervisorId": str(ada)}
@@ -123,9 +123,7 @@ async def test_newcomer_of_a_supervisor_signs_in_after_the_e_mail_is_confirmed(d
     assert await signs_in(db, "new@example.com") is not None
 
 
-async def test_role_is_given_with_the_confirmed_e_mail(
-    client: httpx2.AsyncClient, db: Db, config: Config, ada: UUID
-) -> None:
+async def test_new_role_uses_the_confirmed_email(client: httpx2.AsyncClient, db: Db, config: Config, ada: UUID) -> None:
     await set_role(db, await an_identity(db, "Alan", "Turing"), Role.ADMINISTRATOR, "alan@example.com")
     await transition(client, config, ada, "eve@example.com", **await headers(db))
 

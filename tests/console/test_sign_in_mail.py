@@ -1,4 +1,4 @@
-"""Test one-time links by e-mail: who gets one, and that the page does not reveal who exists."""
+"""Test one-time links by e-mail: who gets one, and that the page does not reveal which e-mails are known."""
 
 import re
 from collections.abc import AsyncIterator
@@ -103,7 +103,7 @@ async def test_link_of_a_person_who_left_does_not_sign_in(
     assert (await visitor.post(f"/sign-in/{link_in(mail)}")).status_code == 401
 
 
-async def test_page_and_its_work_are_the_same_for_every_address(
+async def test_response_and_queries_are_the_same_for_known_and_unknown_emails(
     visitor: httpx2.AsyncClient, db: Db, config: Config, pool: Pool, mail: Mailbox, ada: UUID, clean_database: str
 ) -> None:
     gone = await an_identity(db, "Gone", "Person", email="gone@test.example")
@@ -131,7 +131,7 @@ async def test_page_and_its_work_are_the_same_for_every_address(
     "email",
     ["ada@test.example\r\nBcc: eve@test.example", "ada@test.example\n", "x" * 300 + "@test.example", ""],
 )
-async def test_address_cannot_add_headers_or_recipients(
+async def test_entered_email_cannot_inject_headers_or_recipients(
     visitor: httpx2.AsyncClient, config: Config, pool: Pool, mail: Mailbox, ada: UUID, email: str
 ) -> None:
     answer = await ask(visitor, email)
@@ -139,12 +139,14 @@ async def test_address_cannot_add_headers_or_recipients(
 
     assert answer.status_code == 200
     assert SENT in answer.text
-    # White space around an address is ignored; nothing is sent to another recipient.
+    # White space around an e-mail is ignored, so one case is sent to Ada; nothing is sent to anyone else.
     assert all(message["to"] == "ada@test.example" and not message["bcc"] for message in mail.messages)
     assert len(mail.messages) == (email.strip() == "ada@test.example")
 
 
-async def test_requests_from_one_source_are_limited(visitor: httpx2.AsyncClient, mail: Mailbox, ada: UUID) -> None:
+async def test_requests_from_one_address_are_rate_limited(
+    visitor: httpx2.AsyncClient, mail: Mailbox, ada: UUID
+) -> None:
     clock.stop_at(datetime.now(UTC).replace(second=1))
 
     answers = [(await ask(visitor, "ada@test.example")).status_code for _ in range(SIGN_INS_FROM_AN_ADDRESS + 1)]
@@ -164,7 +166,7 @@ async def test_stranger_who_requests_links_cannot_prevent_the_person_from_signin
     assert (await visitor.post(f"/sign-in/{link_in(mail)}")).status_code == 303
 
 
-async def test_person_who_used_a_link_gets_another_at_once(
+async def test_person_who_used_a_link_can_get_another_one_at_once(
     visitor: httpx2.AsyncClient, config: Config, pool: Pool, mail: Mailbox, ada: UUID
 ) -> None:
     for _ in range(2):
@@ -200,7 +202,7 @@ async def test_log_of_messages_does_not_contain_the_link(
     assert "/sign-in/…" in text
 
 
-async def test_outbox_contains_the_link_because_it_is_sent_nowhere(
+async def test_outbox_contains_the_link_because_nothing_is_sent(
     visitor: httpx2.AsyncClient, db: Db, config: Config, pool: Pool, ada: UUID
 ) -> None:
     await change(db, config, email={"transport": "Outbox"})
@@ -214,7 +216,7 @@ async def test_outbox_contains_the_link_because_it_is_sent_nowhere(
 
 
 @pytest.mark.parametrize(("more", "status"), [([], 403), (["identities:write"], 200)])
-async def test_token_that_may_not_change_people_neither_reads_nor_redirects_links(
+async def test_token_without_the_right_to_change_people_cannot_read_or_redirect_links(
     visitor: httpx2.AsyncClient, db: Db, config: Config, pool: Pool, ada: UUID, more: list[str], status: int
 ) -> None:
     await change(db, config, email={"transport": "Outbox"})

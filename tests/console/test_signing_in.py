@@ -90,7 +90,7 @@ async def test_changing_a_password_requires_the_current_one(
     assert await actions.sign_in_by_password(db, "ada.admin@example.com", "another horse battery", facts.now)
 
 
-async def test_first_password_needs_a_sign_in_a_few_minutes_ago(
+async def test_first_password_requires_a_recent_sign_in(
     administrator: httpx2.AsyncClient, db: Db, facts: Facts
 ) -> None:
     clock.travel_to(facts.now + timedelta(minutes=11))
@@ -166,7 +166,9 @@ async def test_right_password_is_rejected_beyond_the_rate_limit(
     assert "set-cookie" not in right.headers
 
 
-async def test_email_that_looks_like_an_address_counts_as_an_email(visitor: httpx2.AsyncClient, facts: Facts) -> None:
+async def test_email_that_looks_like_a_network_address_is_counted_as_an_email(
+    visitor: httpx2.AsyncClient, facts: Facts
+) -> None:
     clock.travel_to(facts.now.replace(second=0) + timedelta(minutes=2))
 
     tried = [await visitor.post("/sign-in", data={"email": "127.0.0.1", "password": "guess"}) for _ in range(11)]
@@ -175,7 +177,7 @@ async def test_email_that_looks_like_an_address_counts_as_an_email(visitor: http
 
 
 @pytest.mark.parametrize("given", ["KATE@example.com", "\u212aate@example.com", "k\u0130m@example.com"])
-async def test_similar_letters_make_different_emails_in_every_locale(db: Db, given: str) -> None:
+async def test_emails_with_similar_letters_are_different_in_every_locale(db: Db, given: str) -> None:
     stored = """(VALUES ('kate@example.com' COLLATE "pg_c_utf8"), ('kim@example.com')) AS stored (email)"""
     rows = await fetch_rows(db, f"SELECT email FROM {stored} WHERE {queries.same_email('email')}", email=given)
 

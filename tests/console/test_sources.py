@@ -63,7 +63,7 @@ async def test_saved_source_is_tested_and_its_first_rows_are_shown(
     assert server.headers[0]["Authorization"] == "Bearer s3cret"
 
 
-async def test_form_is_tested_without_saving_it(
+async def test_source_in_the_form_can_be_tested_without_saving(
     administrator: httpx2.AsyncClient, application: UUID, server: RestServer, db: Db
 ) -> None:
     contents = json.dumps({"Users": CONTENTS["None"]})
@@ -93,7 +93,9 @@ async def test_notice_says_that_the_secret_no_longer_applies(
     assert "No secret is stored for this URL and login: enter it under New secret" in page
 
 
-async def test_fields_of_other_kinds_are_left_out(administrator: httpx2.AsyncClient, application: UUID, db: Db) -> None:
+async def test_fields_of_other_kinds_of_sources_are_not_saved(
+    administrator: httpx2.AsyncClient, application: UUID, db: Db
+) -> None:
     contents = '{"Users": {"path": "ou=people"}}'
     fields = {"kind": "LDAP", "authentication": "Bearer", "header": "X-Key", "headers": '{"a": "b"}'}
 
@@ -125,7 +127,9 @@ async def test_live_system_is_connected_and_its_columns_are_mapped(administrator
     assert stored == [({"login": "Username"}, "id"), ({"x": "Group"}, "id")]
 
 
-async def test_failure_of_a_database_is_one_readable_line(administrator: httpx2.AsyncClient, application: UUID) -> None:
+async def test_database_error_is_shown_as_one_readable_line(
+    administrator: httpx2.AsyncClient, application: UUID
+) -> None:
     contents = json.dumps({"Users": {"query": "SELECT 1"}})
     form = {"kind": "SQL", "url": "postgresql://127.0.0.1:9/hr?sslmode=disable", "contents": contents}
 
@@ -149,7 +153,7 @@ async def test_failure_is_explained_and_escaped(
     assert "<b>people</b>" not in page
 
 
-async def test_problems_of_a_source_are_shown_beside_their_fields(
+async def test_source_form_shows_problems_next_to_their_fields(
     administrator: httpx2.AsyncClient, application: UUID
 ) -> None:
     unlisted = await save(administrator, application, "https://elsewhere.example.com/")
@@ -163,7 +167,7 @@ async def test_problems_of_a_source_are_shown_beside_their_fields(
     assert (unlisted.status_code, broken.status_code, unknown.status_code) == (400, 400, 400)
 
 
-async def test_source_is_removed(administrator: httpx2.AsyncClient, application: UUID, db: Db) -> None:
+async def test_source_can_be_removed(administrator: httpx2.AsyncClient, application: UUID, db: Db) -> None:
     await save(administrator, application, "http://127.0.0.1:9/")
     page = (await administrator.get(f"/applications/{application}")).text
     assert "Fetch now" in page
@@ -176,7 +180,7 @@ async def test_source_is_removed(administrator: httpx2.AsyncClient, application:
     assert await fetch_value(db, "SELECT count(*) FROM sources") == 0
 
 
-async def test_push_shows_its_address_tokens_and_counts(
+async def test_push_page_shows_its_url_tokens_and_counts(
     administrator: httpx2.AsyncClient, anonymous: httpx2.AsyncClient, application: UUID
 ) -> None:
     form = {"kind": "SCIM Push", "url": "", "contents": '{"Users": {"path": "Users"}}', "timeoutSeconds": "60"}

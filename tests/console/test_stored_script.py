@@ -1,4 +1,4 @@
-"""Store a script in every text column and open every screen: the script is shown as text."""
+"""Store a script in every text column, open every screen, and check that the script appears only as text."""
 
 import re
 
@@ -11,9 +11,9 @@ from tests.console.test_roles import SCREENS
 from tests.console.test_screens import address
 
 SCRIPT = "<script>alert(1)</script><img src=x onerror=alert(1)>\"'>{{7*7}}\u202e"
-# Attributes, editable fields and text for screen readers.
+# Matches HTML that is not visible text: attributes, editable fields and text for screen readers.
 NOT_SEEN = re.compile(r'="[^"]*"|<textarea.*?</textarea>|<span class="unseen">.*?</span>|<title>.*?</title>', re.DOTALL)
-# Columns with enum values, addresses, hashes or keys instead of user input; another e-mail ends the session.
+# Columns without user input (enum values, URLs, hashes, keys), and the e-mail, whose change ends the session.
 CODES = re.compile(
     r"(^audit_.*|stages\.name|identities\.email_address|file_groups\.content"
     r"|review_items\.(subject|decision|recommendation)|reviews\.(explained|on_silence)"

@@ -57,7 +57,7 @@ async def test_authentication_scheme_ignores_case(anonymous: httpx2.AsyncClient,
     assert (await ask(anonymous, f"{scheme} {(await a_token(db)).secret}")).status_code == 200
 
 
-async def test_a_token_without_the_scope_is_403(anonymous: httpx2.AsyncClient, db: Db) -> None:
+async def test_token_without_the_scope_is_refused_with_403(anonymous: httpx2.AsyncClient, db: Db) -> None:
     token = await a_token(db, scopes=["applications:read"])
 
     answer = await ask(anonymous, f"Bearer {token.secret}")

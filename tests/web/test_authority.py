@@ -1,4 +1,4 @@
-"""Callers are authorized in the writing transaction, even if the body took long to arrive."""
+"""Test that callers are authorized again in the transaction that writes, because a body may arrive slowly."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -19,7 +19,7 @@ from tests.builders import CONNECTOR, a_token, an_application
 JSON = {"Content-Type": "application/json"}
 NEW_TOKEN = b'{"name": "stolen", "expiresInDays": null, "scopes": ["tokens:manage"]}'
 COUNT_TOKENS = "SELECT count(*) FROM tokens"
-# Operations that read more before the transaction: a multipart body, the address of a webhook, the rows of a report.
+# Operations that do more before the transaction: read a multipart body, resolve a host name, or open a report.
 _OTHERS = ("/upload", "/dry-run", "/propose", "/test", "/run")
 WRITES = [
     route
@@ -121,7 +121,7 @@ async def test_revoked_token_gets_no_stored_response(anonymous: httpx2.AsyncClie
 async def test_every_write_authorizes_the_token_in_its_transaction(
     anonymous: httpx2.AsyncClient, db: Db, route: Route
 ) -> None:
-    """The token is still cached as valid when the request is admitted."""
+    """When the request arrives, the token is revoked but still cached as valid."""
     assert route.operation
     assert route.operation.scope
     token = await a_token(db, "remembered", scopes=[route.operation.scope])
@@ -153,7 +153,7 @@ async def test_revocation_waits_for_a_write_that_has_begun(
             await _until_waiting(db, 1)
             revoking = asyncio.create_task(client.delete(f"/api/tokens/{token.id}"))
             await _until_waiting(db, 2)
-            # Another request with the token does not wait for the write.
+            # Another request with the token does not wait for the running write.
             clock.travel_to(clock.now() + timedelta(minutes=5))
             await asyncio.wait_for(client.get("/api/applications", headers=bearer(token.secret)), 5)
             await execute(other, "SELECT pg_advisory_unlock(7)")
@@ -191,7 +191,7 @@ async def test_tokens_that_revoke_each_other_do_not_deadlock(anonymous: httpx2.A
         assert sorted(answer.status_code for answer in answers) == [204, 401]
 
 
-async def test_records_and_audit_carry_the_time_of_the_transaction(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_records_and_audit_have_the_time_of_the_transaction(client: httpx2.AsyncClient, db: Db) -> None:
     began = clock.now()
 
     async def wait() -> None:

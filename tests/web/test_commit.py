@@ -1,4 +1,4 @@
-"""A 2xx response means committed: it is sent after the commit, and a failed commit is an error."""
+"""Test that a 2xx response is sent only after the commit, and that a failed commit is an error."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -43,7 +43,7 @@ async def test_failed_commit_is_an_error_and_stores_nothing(client: httpx2.Async
     assert await fetch_value(db, "SELECT count(*) FROM idempotency_keys") == 0
 
 
-async def test_a_connection_lost_during_the_commit_is_an_error_and_stores_nothing(
+async def test_connection_lost_during_the_commit_is_an_error_and_stores_nothing(
     client: httpx2.AsyncClient, db: Db, at_commit: Any
 ) -> None:
     await at_commit("PERFORM pg_terminate_backend(pg_backend_pid())")

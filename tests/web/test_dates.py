@@ -1,4 +1,4 @@
-"""Dates of a service in a time zone other than UTC."""
+"""Test dates in a service whose time zone is not UTC."""
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
@@ -17,7 +17,7 @@ WHO = {"firstName": "Ada", "lastName": "Lovelace"}
 
 @pytest.fixture
 async def auckland(config: Config, token: str) -> AsyncIterator[httpx2.AsyncClient]:
-    """A service thirteen hours ahead of UTC, where it is already 2 December."""
+    """Run a service thirteen hours ahead of UTC, where it is already 2 December."""
     clock.travel_to(datetime(2026, 12, 1, 12, tzinfo=UTC))
     async with serving(msgspec.structs.replace(config, timezone=ZoneInfo("Pacific/Auckland"))) as client:
         client.headers["Authorization"] = f"Bearer {token}"

@@ -10,7 +10,7 @@ VOID = {"meta", "link", "br"}
 
 
 class Outline(HTMLParser):
-    """Collect links and ids; fail on tags that are not closed in order."""
+    """Collects links and ids of a page, and fails on tags that are not properly nested."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -43,7 +43,7 @@ async def outline(client: httpx2.AsyncClient) -> Outline:
     return parsed
 
 
-async def test_the_page_loads_nothing_but_its_own_stylesheet(anonymous: httpx2.AsyncClient) -> None:
+async def test_page_loads_only_its_own_stylesheet(anonymous: httpx2.AsyncClient) -> None:
     page = await outline(anonymous)
 
     assert {link for link in page.links if not link.startswith("#")} == {
@@ -69,7 +69,7 @@ async def test_every_link_of_the_page_resolves(anonymous: httpx2.AsyncClient) ->
     assert len(page.ids) == len(set(page.ids))
 
 
-async def test_every_operation_is_on_the_page_with_a_curl_call(anonymous: httpx2.AsyncClient) -> None:
+async def test_page_has_every_operation_with_a_curl_command(anonymous: httpx2.AsyncClient) -> None:
     document = (await anonymous.get("/openapi.json")).json()
     page = (await anonymous.get("/docs")).text
 
@@ -94,7 +94,7 @@ async def test_try_page_loads_swagger_ui_from_this_service_only(anonymous: httpx
     assert "connect-src 'self'" in policy
 
 
-async def test_swagger_ui_is_the_file_of_the_pinned_package(anonymous: httpx2.AsyncClient) -> None:
+async def test_swagger_ui_files_equal_those_of_the_pinned_package(anonymous: httpx2.AsyncClient) -> None:
     taken = runpy.run_path(str(Path(__file__).parents[2] / "hatch_build.py"))["TAKEN"]
 
     for _, _, target, sha256 in taken:

@@ -36,7 +36,7 @@ async def test_unknown_route_gets_the_standard_error_body(client: httpx2.AsyncCl
         ("TRACE", "/api/settings", {"GET", "HEAD", "OPTIONS", "PATCH"}),
     ],
 )
-async def test_unsupported_method_is_405_with_the_allowed_ones(
+async def test_unsupported_method_is_405_with_the_allowed_methods(
     client: httpx2.AsyncClient, method: str, path: str, allowed: set[str]
 ) -> None:
     answer = await client.request(method, path)
@@ -82,7 +82,7 @@ async def test_a_body_over_the_limit_is_413(client: httpx2.AsyncClient) -> None:
         (DEEP.encode(), "Body must be nested at most 64 levels deep"),
     ],
 )
-async def test_body_that_is_not_a_json_object_is_one_error_on_body(
+async def test_body_that_is_not_a_json_object_is_reported_once_on_body(
     client: httpx2.AsyncClient, body: bytes, message: str
 ) -> None:
     answer = await client.post("/api/tokens", content=body, headers={"Content-Type": "application/json"})

@@ -1,4 +1,4 @@
-"""A full disk is an outage (503): nothing is lost or left incomplete, and a retry succeeds."""
+"""Test that a full disk is an outage (503): nothing is lost or left incomplete, and a retry succeeds."""
 
 import errno
 import os
@@ -20,7 +20,7 @@ USERS = "Username,Name\nada,Ada Lovelace\n"
 
 @asynccontextmanager
 async def no_room_for(db: Db, table: str) -> AsyncIterator[None]:
-    """Raise PostgreSQL's error for a full disk."""
+    """Make inserts into a table fail with PostgreSQL's error for a full disk."""
     await db.execute(
         """CREATE FUNCTION no_room() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
            RAISE EXCEPTION 'could not extend file' USING ERRCODE = 'disk_full'; END $$"""
@@ -33,7 +33,7 @@ async def no_room_for(db: Db, table: str) -> AsyncIterator[None]:
 
 
 def fill_the_disk(patch: pytest.MonkeyPatch, at: Callable[[str], bool]) -> None:
-    """Make the first fsync that meets the condition fail with a full disk."""
+    """Make the first fsync of a path that matches the condition fail as on a full disk."""
     real = os.fsync
 
     def full(handle: int) -> None:
@@ -124,7 +124,7 @@ async def test_import_on_a_full_disk_fails_with_a_message_and_changes_nothing(
     assert again["metrics"]["users"] == {"total": 1, "new": 1, "altered": 0, "removed": 0}
 
 
-async def test_scheduled_import_on_a_full_disk_says_so(
+async def test_scheduled_import_reports_a_full_disk(
     client: httpx2.AsyncClient, db: Db, config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "drop").mkdir()

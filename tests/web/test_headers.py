@@ -42,7 +42,7 @@ async def test_hsts_is_sent_when_the_base_url_is_https(config: Config) -> None:
     assert answer.headers["strict-transport-security"] == "max-age=31536000"
 
 
-async def test_head_is_get_without_the_body(client: httpx2.AsyncClient) -> None:
+async def test_head_responds_like_get_without_a_body(client: httpx2.AsyncClient) -> None:
     get, head = await client.get("/api/identities"), await client.head("/api/identities")
 
     assert head.status_code == 200
@@ -51,7 +51,7 @@ async def test_head_is_get_without_the_body(client: httpx2.AsyncClient) -> None:
     assert head.headers["content-type"] == "application/json"
 
 
-async def test_head_needs_the_token_that_get_needs(anonymous: httpx2.AsyncClient) -> None:
+async def test_head_requires_the_same_token_as_get(anonymous: httpx2.AsyncClient) -> None:
     assert (await anonymous.head("/api/identities")).status_code == 401
 
 

@@ -12,7 +12,7 @@ async def test_healthz_is_200_while_the_process_runs(anonymous: httpx2.AsyncClie
     assert (answer.status_code, answer.json()) == (200, {"status": "alive"})
 
 
-async def test_readiness_needs_a_worker(anonymous: httpx2.AsyncClient, db: Db) -> None:
+async def test_service_is_ready_only_if_a_worker_runs(anonymous: httpx2.AsyncClient, db: Db) -> None:
     without = await anonymous.get("/readyz")
     await beat(db, uuid4())
     with_one = await anonymous.get("/readyz")
@@ -25,7 +25,7 @@ async def test_readiness_needs_a_worker(anonymous: httpx2.AsyncClient, db: Db) -
     assert with_a_dead_one.status_code == 503
 
 
-async def test_readiness_needs_the_current_schema(anonymous: httpx2.AsyncClient, db: Db) -> None:
+async def test_service_is_ready_only_with_the_current_schema(anonymous: httpx2.AsyncClient, db: Db) -> None:
     await beat(db, uuid4())
     try:
         await execute(db, "UPDATE migrations SET name = 'x' || name WHERE name = '0011_heartbeat.sql'")

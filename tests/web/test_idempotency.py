@@ -30,7 +30,7 @@ async def test_same_key_and_body_return_the_first_response(client: httpx2.AsyncC
     assert await how_many(db) == 1
 
 
-async def test_without_a_key_every_request_counts(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_without_a_key_every_request_is_executed(client: httpx2.AsyncClient, db: Db) -> None:
     for name in ("Payroll", "Ledger"):
         await client.post("/api/applications", json={"name": name})
     await create(client, "Badges")
@@ -38,7 +38,7 @@ async def test_without_a_key_every_request_counts(client: httpx2.AsyncClient, db
     assert await how_many(db) == 3
 
 
-async def test_another_body_under_the_same_key_is_a_conflict(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_same_key_with_another_body_is_a_conflict(client: httpx2.AsyncClient, db: Db) -> None:
     await create(client)
 
     answer = await create(client, "Ledger")
@@ -52,7 +52,7 @@ async def test_another_body_under_the_same_key_is_a_conflict(client: httpx2.Asyn
     assert await how_many(db) == 1
 
 
-async def test_another_operation_under_the_same_key_is_a_conflict(client: httpx2.AsyncClient) -> None:
+async def test_same_key_with_another_operation_is_a_conflict(client: httpx2.AsyncClient) -> None:
     await create(client)
 
     assert (await client.patch("/api/settings", json={"name": "Payroll"}, headers=KEY)).status_code == 409
@@ -65,7 +65,7 @@ async def test_error_responses_are_not_stored(client: httpx2.AsyncClient, db: Db
     assert await how_many(db) == 1
 
 
-async def test_keys_belong_to_a_token(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_two_tokens_can_use_the_same_key(client: httpx2.AsyncClient, db: Db) -> None:
     other = await a_token(db, "other", scopes=["config:manage"])
     await create(client)
 
@@ -80,7 +80,7 @@ async def test_concurrent_requests_with_one_key_create_one_record(client: httpx2
     assert await how_many(db) == 1
 
 
-async def test_a_key_is_free_again_after_a_day(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_key_can_be_reused_after_a_day(client: httpx2.AsyncClient, db: Db) -> None:
     start = clock.now()
     await create(client)
     clock.travel_to(start + timedelta(hours=23, minutes=59))

@@ -69,7 +69,7 @@ def test_every_operation_is_in_the_document_once() -> None:
 
 
 @pytest.mark.parametrize(("path", "method", "described"), OPERATIONS)
-def test_every_operation_is_described(path: str, method: str, described: dict[str, Any]) -> None:
+def test_every_operation_has_a_description(path: str, method: str, described: dict[str, Any]) -> None:
     expected = "Access governance" if (method, path) in SPECIFIED or "callback" in path else "Administration"
     assert described["tags"] == [expected]
     assert described["summary"]
@@ -80,21 +80,21 @@ def test_every_operation_is_described(path: str, method: str, described: dict[st
 
 
 @pytest.mark.parametrize(("path", "method", "described"), OPERATIONS)
-def test_every_example_fits_its_schema(path: str, method: str, described: dict[str, Any]) -> None:
+def test_every_example_matches_its_schema(path: str, method: str, described: dict[str, Any]) -> None:
     for content in contents(described):
         if "example" in content:
             assert validates(content["schema"], content["example"]) == []
 
 
 @pytest.mark.parametrize("code", DOCUMENT["components"]["responses"])
-def test_every_error_example_fits_its_schema(code: str) -> None:
+def test_every_error_example_matches_its_schema(code: str) -> None:
     content = DOCUMENT["components"]["responses"][code]["content"]["application/json"]
 
     assert validates(content["schema"], content["example"]) == []
     assert content["example"]["error"] == code
 
 
-# Configuration that is returned as it was given.
+# Configuration that is returned as it was sent, without unset fields.
 ONLY_WHAT_IS_SET = {"FileShape", "GroupShape", "ContentShape", "RowCondition", "Source", "SourceContent", "Carrier"}
 
 
@@ -152,7 +152,7 @@ def test_preview_accepts_the_fields_of_its_event(type: EventType) -> None:
     assert set(told["required"]) == {*checked["required"], "type"}
 
 
-def test_an_upload_is_multipart() -> None:
+def test_upload_is_described_as_multipart() -> None:
     body = DOCUMENT["paths"]["/api/application-imports/upload"]["post"]["requestBody"]
 
     assert list(body["content"]) == ["multipart/form-data"]

@@ -1,4 +1,4 @@
-"""API processes behind a real PgBouncer in transaction mode, which shares its few connections among them."""
+"""Run API processes behind a real PgBouncer in transaction mode, with only a few connections for all of them."""
 
 import asyncio
 import os
@@ -46,7 +46,7 @@ ignore_startup_parameters = options,extra_float_digits
 def pooler(database_url: str) -> Iterator[str]:
     """Yield the URL of the test database behind the pooler."""
     server = psycopg.conninfo.conninfo_to_dict(database_url)
-    # Not pytest's folder: its path is too long for a socket.
+    # The path of pytest's folder would be too long for a socket.
     with tempfile.TemporaryDirectory(prefix="rolecall-pooler-") as name:
         folder = Path(name)
         (folder / "pgbouncer.ini").write_text(CONFIGURATION.format(host=server["host"], folder=folder))
@@ -77,7 +77,7 @@ def pooled(config: Config, pooler: str, monkeypatch: pytest.MonkeyPatch) -> Conf
 
 @pytest.fixture
 def settings_of_the_database(config: Config) -> Iterator[None]:
-    """Give the database the settings that the pooler drops, and end the connections that lack them."""
+    """Apply the settings that the pooler drops to the database, and end the connections without them."""
     assert config.database_url
     with psycopg.connect(config.database_url, autocommit=True) as db:
         name = sql.Identifier(db.info.dbname)
@@ -92,7 +92,7 @@ def settings_of_the_database(config: Config) -> Iterator[None]:
 async def clients(
     settings_of_the_database: None, pooled: Config, db: Db, token: str
 ) -> AsyncIterator[list[httpx2.AsyncClient]]:
-    """Two API processes."""
+    """Run two API processes; yield a client for each."""
     async with serving(pooled) as one, serving(pooled) as two:
         for client in (one, two):
             client.headers["Authorization"] = f"Bearer {token}"
@@ -118,7 +118,7 @@ async def test_api_processes_share_connections_between_transactions(clients: lis
     assert (exported.status_code, exported.text.count("Lovelace")) == (200, 40 + 1)
 
 
-async def test_settings_that_the_pooler_drops_are_missed_before_a_request_fails(
+async def test_settings_that_the_pooler_drops_are_reported_before_a_request_fails(
     pooled: Config, token: str, db: Db, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with serving(pooled) as client:

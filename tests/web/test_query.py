@@ -19,7 +19,7 @@ async def problems(client: httpx2.AsyncClient, path: str, **query: Any) -> list[
 @pytest.mark.parametrize(
     "page", ["0", "-1", "1.5", "one", "", " 1", "+1", "1e3", "٣", "²", "9" * 30, str(LAST_PAGE + 1)]
 )
-async def test_a_page_is_a_whole_number_from_one(client: httpx2.AsyncClient, path: str, page: str) -> None:
+async def test_page_must_be_a_whole_number_from_one(client: httpx2.AsyncClient, path: str, page: str) -> None:
     message = "Page must be a whole number, 1 or more"
 
     assert await problems(client, path, page=page) == [{"field": "page", "message": message}]

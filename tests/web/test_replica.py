@@ -1,4 +1,4 @@
-"""Reads from a real streaming replica of the test server."""
+"""Read from a real streaming replica of the test server."""
 
 import asyncio
 import os
@@ -107,7 +107,7 @@ async def total(client: httpx2.AsyncClient) -> int:
 
 async def test_current_replica_serves_reads(client: httpx2.AsyncClient, db: Db, follower: Db) -> None:
     id = await an_identity(db)
-    # Commits of other tests may make the replica lag for a moment; then the primary answers.
+    # While commits of other tests make the replica lag, the primary answers; so try several times.
     for _ in range(50):
         await caught_up(db, follower)
         answer = await client.get(f"/api/identities/{id}")
@@ -136,7 +136,9 @@ async def test_lost_replica_falls_back_to_the_primary(config: Config, token: str
         assert [await total(client) for _ in range(3)] == [1, 1, 1]
 
 
-async def test_write_to_a_replica_is_unavailable_not_a_crash(config: Config, standby: str, token: str, db: Db) -> None:
+async def test_write_to_a_read_only_replica_is_reported_as_unavailable(
+    config: Config, standby: str, token: str, db: Db
+) -> None:
     async with serving(msgspec.structs.replace(config, database_url=standby)) as client:
         client.headers["Authorization"] = f"Bearer {token}"
         async with await psycopg.AsyncConnection.connect(standby, autocommit=True) as follower:
@@ -150,7 +152,7 @@ async def test_write_to_a_replica_is_unavailable_not_a_crash(config: Config, sta
     assert (ready.status_code, ready.json()["message"]) == (503, "Not ready: the database is read-only")
 
 
-async def test_promoted_replica_takes_writes(config: Config, token: str, promoted: str) -> None:
+async def test_promoted_replica_accepts_writes(config: Config, token: str, promoted: str) -> None:
     async with serving(msgspec.structs.replace(config, database_url=promoted)) as client:
         client.headers["Authorization"] = f"Bearer {token}"
         body = {"identity": {"firstName": "Ada", "lastName": "Byron"}, "effectiveDate": "2030-01-01"}

@@ -11,7 +11,7 @@ from rolecall.web.openapi import Route, routes_of
 from tests.builders import a_token
 from tests.figures import measured
 
-# Public by design; every other route needs a token.
+# Routes that are public by design; every other route requires a token.
 OPEN = {
     ("GET", "/openapi.json"),
     ("GET", "/docs"),
@@ -25,7 +25,7 @@ OPEN = {
     ("POST", "/webhooks/callback/{id}"),
 }
 ROUTES = routes_of(create_app(Config(database_url="postgresql://")).app)
-# Screens of the console need a session (tests/console/test_roles.py), and the SCIM protocol has tokens of its own.
+# Screens of the console require a session (tests/console/test_roles.py), and SCIM has its own tokens.
 SCOPED = [
     route for route in ROUTES if (route.method, route.path) not in OPEN and not {"Console", "SCIM"} & set(route.tags)
 ]

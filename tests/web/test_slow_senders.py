@@ -31,7 +31,7 @@ async def test_body_that_arrives_too_slowly_is_rejected(
     assert answer.json()["errors"] == [{"field": "body", "message": "Body arrived too slowly"}]
 
 
-async def test_received_bytes_extend_the_time_limit(
+async def test_time_limit_grows_with_the_received_bytes(
     client: httpx2.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bodies, "PATIENCE_SECONDS", 1)

@@ -33,7 +33,7 @@ from tests.conftest import TEMPLATE, with_database
 from tests.console.company import Company, a_company
 from tests.console.openid import CLIENT_ID, CLIENT_SECRET, OpenIdProvider, providing
 
-# Expected console messages: the page itself reports 4xx and missing responses, and aborts outdated requests.
+# Expected console messages: the page reports 4xx responses and outages itself, and aborts outdated requests.
 SAID_BY_THE_PAGE = ("Failed to load resource", "htmx:sendAbort", "htmx:sendError", "htmx:afterRequest")
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 # Pages load slowly on a busy machine.
@@ -87,7 +87,7 @@ async def site(browser_path: str, own_database: str, tmp_path_factory: pytest.Te
     async with await _connect(own_database, url) as db:
         company = await a_company(db, config)
     variables = {"ROLECALL_DATABASE_URL": own_database, "ROLECALL_BASE_URL": url, "ROLECALL_TICK_SECONDS": "1"}
-    # Another host name makes it another site to the browser, which matters for SameSite cookies.
+    # With another host name it is another site for the browser, which matters for SameSite cookies.
     async with providing("localhost") as provider:
         variables |= {"ROLECALL_OIDC_ISSUER": provider.url, "ROLECALL_OIDC_CLIENT_ID": CLIENT_ID}
         with _service(port, data_dir, variables | {"ROLECALL_OIDC_CLIENT_SECRET": CLIENT_SECRET}):
@@ -136,7 +136,7 @@ async def browser(browser_path: str) -> AsyncIterator[Browser]:
 
 
 class Visit:
-    """The window of a signed-in person; it fails on requests to other origins and violations of the page's policy."""
+    """The browser window of a signed-in person; it fails on requests to other origins and on CSP violations."""
 
     def __init__(self, context: BrowserContext, page: Page, site: Site, *, has_scripts: bool) -> None:
         self.context, self.page, self.site, self.has_scripts = context, page, site, has_scripts
@@ -168,7 +168,7 @@ class Visit:
 
 
 async def a_visit(browser: Browser, site: Site, db: Db, person: UUID | None = None, *, scripts: bool = True) -> Visit:
-    """Open a window with a session cookie; one flow tests signing in itself."""
+    """Open a window with a session cookie; signing in has a test of its own."""
     # A time zone far west of the service must not shift calendar days.
     context = await browser.new_context(java_script_enabled=scripts, base_url=site.url, timezone_id="Pacific/Honolulu")
     context.set_default_timeout(_PATIENCE)
@@ -182,14 +182,14 @@ async def a_visit(browser: Browser, site: Site, db: Db, person: UUID | None = No
 
 @pytest.fixture(params=[True, False], ids=["with scripts", "without scripts"])
 async def visit(request: pytest.FixtureRequest, browser: Browser, site: Site, site_db: Db) -> AsyncIterator[Visit]:
-    """Run each flow with and without JavaScript."""
+    """Open a window, once with and once without JavaScript."""
     async with _watched(await a_visit(browser, site, site_db, scripts=request.param)) as visit:
         yield visit
 
 
 @pytest.fixture
 async def scripted(browser: Browser, site: Site, site_db: Db) -> AsyncIterator[Visit]:
-    """Open a window with JavaScript, for tests that need it, such as keys."""
+    """Open a window with JavaScript, for tests that need it, such as keyboard shortcuts."""
     async with _watched(await a_visit(browser, site, site_db)) as visit:
         yield visit
 

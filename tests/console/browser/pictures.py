@@ -16,7 +16,7 @@ from tests.console.browser.test_wizard import EXPORT
 
 DOCS = REPOSITORY / "docs"
 GUID = "[0-9a-f]{8}-[0-9a-f-]{27}"
-# The screens, and the list that links to the record of each.
+# The screens, each with the list that links to its record.
 SHEET = {
     "/": None,
     "/requests": None,
@@ -70,7 +70,7 @@ async def _shoot(link: str, url: str) -> None:
 
 
 async def _shoot_wizard(page: Page, url: str) -> None:
-    """Walk an export through the wizard up to the dry run."""
+    """Take a screenshot of each step of the wizard, up to the dry run."""
     await page.goto(f"{url}/drafts/new")
     await page.locator("#name").fill("CoreBank operators")
     file = {"name": "operators.csv", "mimeType": "text/csv", "buffer": EXPORT.encode()}
@@ -87,7 +87,7 @@ async def _shoot_wizard(page: Page, url: str) -> None:
 
 
 async def _shot(page: Page, url: str, path: str, place: str | None, n: int) -> bytes:
-    """Take every second screenshot in dark mode."""
+    """Return a screenshot of a page; every second one is in dark mode."""
     await page.emulate_media(color_scheme="dark" if n % 2 else "light")
     if place:
         await page.goto(url + place)

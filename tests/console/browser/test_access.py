@@ -9,7 +9,7 @@ from tests.holdings import a_finished_import, an_account
 from tests.nesting import give, some_groups
 
 
-async def test_who_could_approve_wires_on_a_past_day_takes_three_clicks_from_home(visit: Visit, site_db: Db) -> None:
+async def test_auditor_finds_holders_on_a_past_day_in_three_clicks_from_home(visit: Visit, site_db: Db) -> None:
     tess = await an_identity(site_db, "Tess", "Wirth", department=f"Treasury {visit.has_scripts}")
     bank = await an_application(site_db, f"CoreBank {visit.has_scripts}")
     run = await some_groups(site_db, bank, {"Wire approvers": "", "Treasury": "Wire approvers"})

@@ -12,7 +12,7 @@ from tests.duties.separating import conflict_of, finish_again
 from tests.holdings import a_finished_import, an_account
 
 
-async def test_conflict_is_approved_excepted_and_opens_again_after_expiry(
+async def test_conflict_is_approved_gets_an_exception_and_reopens_when_it_expires(
     browser: Browser, site: Site, site_db: Db
 ) -> None:
     finn = await an_identity(site_db, "Finn", "Santos", email="finn@example.com")
@@ -94,7 +94,7 @@ async def status_of(db: Db, conflict: UUID) -> str:
 
 
 async def until_open(visit: Visit, db: Db, conflict: UUID) -> None:
-    """Wait until the worker has found the expired exception at its next tick."""
+    """Wait until the worker has noticed that the exception expired and the conflict is open again."""
     for _ in range(300):
         if await status_of(db, conflict) == "Open":
             return

@@ -1,4 +1,4 @@
-"""Test every screen in a real browser: accessible in light and dark mode, and as narrow as a phone."""
+"""Test in a real browser that every screen is accessible in light and dark mode, and fits a phone."""
 
 import gzip
 import os
@@ -17,11 +17,11 @@ from tests.figures import measured
 AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text()
 STANDARDS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 TABS = {f"/applications/{{id:str}}?tab={tab}" for tab in ("connector", "imports", "permissions")}
-# Downloads, fragments and the printable report, which are not pages of the console.
+# Paths of downloads, fragments and the printable report, which are not pages of the console.
 FILES = ("/log", "/run", ".csv", ".jsonl", "{file:str}", "/export/{id:str}", "/evidence", "/report")
 NOT_PAGES = (*FILES, "/sign-in/{id:str}")
 SHOWN = {path for method, path in SCREENS.keys() - PROVIDER if method == "GET" and not path.endswith(NOT_PAGES)}
-# Other states of screens: a record of another person, a page that does not exist.
+# Additional states of screens, such as a page that does not exist.
 STATES = {
     "/access-models/{id:str}?tab=simulation",
     "/events/new?type=Absence",

@@ -104,7 +104,7 @@ async def test_provisioner_resolves_and_reopens_and_another_person_verifies(visi
     await visit.sees("is Completed")
 
 
-async def test_operator_uploads_follows_continues_and_cancels_imports(visit: Visit, site_db: Db) -> None:
+async def test_operator_can_upload_follow_continue_and_cancel_imports(visit: Visit, site_db: Db) -> None:
     page = visit.page
     application = await an_application(site_db, f"Warehouse {datetime.now(UTC):%f}", guard={"minCount": 1})
 
@@ -306,7 +306,7 @@ async def test_person_without_a_role_signs_in_and_out_and_is_signed_out_when_the
     await page.wait_for_url("**/requests?status=Open")
 
 
-async def test_provider_signs_in_a_person_without_a_role_and_no_stranger(visit: Visit, site_db: Db) -> None:
+async def test_provider_signs_in_a_person_without_a_role_but_not_a_stranger(visit: Visit, site_db: Db) -> None:
     page, provider = visit.page, visit.site.provider
     person = await an_identity(site_db, "Olga", "Pen", email=f"olga{datetime.now(UTC):%f}@example.com")
     provider.email = await fetch_value(site_db, "SELECT email_address FROM identities WHERE id = %(id)s", id=person)

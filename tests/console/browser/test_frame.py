@@ -14,7 +14,7 @@ async def an_inbox(visit: Visit, db: Db, count: int) -> str:
     return f"/requests?status=Pending&identityId={person}"
 
 
-async def test_bulk_bar_selects_all_and_counts_what_is_selected(scripted: Visit, site_db: Db) -> None:
+async def test_bulk_bar_selects_all_rows_and_counts_the_selected_ones(scripted: Visit, site_db: Db) -> None:
     page = scripted.page
     await scripted.go(await an_inbox(scripted, site_db, 4))
     every, verb = page.locator("[data-all]"), page.locator(".bulk button[value=Approved]")
@@ -65,7 +65,7 @@ async def test_complete_list_is_sorted_by_the_clicked_column(scripted: Visit, si
     await execute(site_db, "UPDATE applications SET is_archived = true WHERE name = 'Zebra'")
 
 
-async def test_print_shows_folded_sections(scripted: Visit) -> None:
+async def test_print_expands_collapsed_sections(scripted: Visit) -> None:
     page = scripted.page
     await scripted.go("/")
     table = page.locator("main details table").first
@@ -76,7 +76,7 @@ async def test_print_shows_folded_sections(scripted: Visit) -> None:
     await expect(table).to_be_visible()
 
 
-async def test_below_1200_px_either_list_or_detail_is_shown(visit: Visit, site_db: Db) -> None:
+async def test_window_narrower_than_1200_px_shows_either_list_or_detail(visit: Visit, site_db: Db) -> None:
     page = visit.page
     await page.set_viewport_size({"width": 1100, "height": 800})
     await visit.go(await an_inbox(visit, site_db, 2))
@@ -90,7 +90,7 @@ async def test_below_1200_px_either_list_or_detail_is_shown(visit: Visit, site_d
     await expect(page.locator("table.inbox")).to_be_visible()
 
 
-async def test_below_960_px_navigation_is_a_menu(visit: Visit) -> None:
+async def test_window_narrower_than_960_px_shows_navigation_as_a_menu(visit: Visit) -> None:
     page = visit.page
     await page.set_viewport_size({"width": 900, "height": 800})
     await visit.go("/")

@@ -18,7 +18,7 @@ PRESS = """([key, times]) => {
 
 
 async def waiting(visit: Visit, db: Db, count: int) -> tuple[str, list[UUID]]:
-    """Create requests that wait for the administrator, newest first, and open the inbox that shows only them."""
+    """Create requests that wait for the administrator, and open the inbox; return its URL and the ids, newest first."""
     person = await an_identity(db, "Kit", "Keys", supervisorId=str(visit.site.company.administrator))
     application = visit.site.company.ids["applications"]
     made = [await an_access_request(db, application_id=application, identity_id=person) for _ in range(count)]
@@ -26,7 +26,7 @@ async def waiting(visit: Visit, db: Db, count: int) -> tuple[str, list[UUID]]:
 
 
 def sent(visit: Visit) -> list[str]:
-    """Record the requests to the inbox from now on."""
+    """Return a list that records the HTTP requests to the inbox from now on."""
     urls = list[str]()
 
     def note(request: Request) -> None:

@@ -1,6 +1,6 @@
-"""Test every kind of e-mail in a real browser: readable in light and dark mode on a phone.
+"""Test in a real browser that every kind of e-mail is readable on a phone, in light and dark mode.
 
-`ROLECALL_PICTURES=folder` keeps a picture of each.
+`ROLECALL_PICTURES=folder` keeps a screenshot of each e-mail.
 """
 
 import os
@@ -49,7 +49,7 @@ async def mails(db: Db, service: httpx2.AsyncClient, config: Config, tmp_path: P
 
 
 def with_long_words() -> OccurredMail:
-    """Return a message with names that have no place for a line break."""
+    """Return a message with long names that cannot be broken into lines."""
     facts = NotificationFacts(person=LONG, what=LONG, why=LONG)
     base_url = "https://rolecall.example.com"
     note = note_of(default_template(NotificationKind.WAITING), facts, EXAMPLES["recipient"], base_url)
@@ -79,7 +79,7 @@ async def test_every_mail_is_readable_on_a_phone(browser: Browser, mails: list[O
     assert problems == []
 
 
-async def test_mails_name_people_and_things_and_are_complete(mails: list[OccurredMail]) -> None:
+async def test_mails_contain_names_instead_of_ids_and_are_complete(mails: list[OccurredMail]) -> None:
     """Each mail names its recipient and the reason, and has one link per note, no GUID in text, no empty name."""
     for mail in mails:
         said = re.sub(r"https?://\S+", "…", f"{mail.subject}\n{mail.text}")

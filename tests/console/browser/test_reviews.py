@@ -103,7 +103,7 @@ async def test_review_is_opened_decided_carried_out_and_verified(
     await page.locator("#detail label", has=page.locator("[value=Revoke]")).click()
     await page.get_by_role("button", name="Revoke and go to next").click()
     await supervisor.sees("1 of 4")
-    # The others hold the same access: decide all at once.
+    # The other people hold the same access, so decide all of it at once.
     await page.get_by_role("link", name="By access").click()
     await page.get_by_role("link", name=re.compile("^Decide 3")).click()
     await expect(page.get_by_role("button", name="Keep for all others")).to_be_visible()
@@ -198,7 +198,7 @@ async def decided(db: Db, item: str) -> str | None:
 
 
 async def decide_selected(visit: Visit, third: str, fourth: str) -> None:
-    """Select two items: one key decides both, another undoes both, and a selection survives another decision."""
+    """Select two items: one key decides both, another key undoes both; the selection stays after other decisions."""
     page, keys = visit.page, visit.page.keyboard
     for item in (third, fourth):
         await page.locator(f"input[value='{item}']").check()
@@ -236,7 +236,7 @@ async def test_every_key_of_the_workspace_works(browser: Browser, site: Site, si
     await keys.press("Escape")
     await keys.press("a")
     await visit.sees("1 of 4")
-    # Keep Until and Change need a value; Not Mine and contradicting decisions need a comment: the key asks for it.
+    # The keys for Keep Until and Change ask for a value; Not Mine and contradicting decisions ask for a comment.
     await keys.press("u")
     await expect(page.locator("#until")).to_be_focused()
     await page.locator("#until").fill((datetime.now(UTC) + timedelta(days=30)).date().isoformat())
@@ -252,7 +252,7 @@ async def test_every_key_of_the_workspace_works(browser: Browser, site: Site, si
     await decide_selected(visit, third, fourth)
     await keys.press("n")
     await expect(page.locator("#comment")).to_be_focused()
-    # The service refuses an unknown person: the choice and the text are kept, with the error beside them.
+    # The service refuses an unknown person; the page keeps the choice and the text, and shows the error next to them.
     await page.locator("#identityId").fill("Nemo")
     await page.locator("#comment").fill("Not my team")
     await page.get_by_role("button", name="Not Mine: pass on and go to next").click()
@@ -279,9 +279,7 @@ async def test_every_key_of_the_workspace_works(browser: Browser, site: Site, si
     assert (visit.strays, visit.complaints) == ([], [])
 
 
-async def test_second_tab_of_a_reviewer_shows_the_decision_of_the_first(
-    browser: Browser, site: Site, site_db: Db
-) -> None:
+async def test_decision_in_a_second_tab_replaces_the_first_one(browser: Browser, site: Site, site_db: Db) -> None:
     ledger = await a_ledger(site_db, site, "delta")
     review = await an_open_review(site_db, ledger, "delta")
     first, *others = await undecided(site_db, review)
@@ -292,7 +290,7 @@ async def test_second_tab_of_a_reviewer_shows_the_decision_of_the_first(
 
     await visit.page.keyboard.press("a")
     await visit.sees("1 of 4")
-    # The other tab still shows the item. Its decision replaces the first one; both are in the history.
+    # The other tab still shows the item. Its decision replaces the first one; the history contains both.
     await tab.keyboard.press("r")
     await tab.get_by_text("1 of 4").first.wait_for()
     for item in others:

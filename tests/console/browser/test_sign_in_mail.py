@@ -13,7 +13,7 @@ from tests.notifications.notifying import change
 _MESSAGE = "SELECT text FROM notification_messages WHERE address = %(to)s"
 
 
-async def test_person_asks_for_a_link_and_signs_in_with_it(visit: Visit, site_db: Db) -> None:
+async def test_person_requests_a_link_and_signs_in_with_it(visit: Visit, site_db: Db) -> None:
     email = f"linus{datetime.now(UTC):%f}@example.com"
     await an_identity(site_db, "Linus", "Link", email=email)
     await visit.context.clear_cookies()
@@ -34,7 +34,7 @@ async def test_person_asks_for_a_link_and_signs_in_with_it(visit: Visit, site_db
 
 
 async def message_to(db: Db, address: str) -> str:
-    """Wait until the worker has written the message."""
+    """Wait until the worker has written the message; return its text."""
     async with asyncio.timeout(PATIENCE_SECONDS):
         while True:
             if text := await fetch_value(db, _MESSAGE, to=address):

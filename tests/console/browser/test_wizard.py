@@ -16,7 +16,7 @@ MOST_CLICKS = 12
 
 
 class Clicks:
-    """Click and count; a file is chosen by one click on its field."""
+    """Clicks in the page and counts the clicks; choosing a file counts as one click."""
 
     def __init__(self, page: Page) -> None:
         self.page, self.count = page, 0
