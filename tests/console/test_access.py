@@ -57,7 +57,7 @@ async def test_the_catalogue_of_a_past_day_names_applications_without_data(
     before = await text_of(administrator, "/access", asOf="2020-01-01")
     ahead = await text_of(administrator, "/access", asOf=str(today + timedelta(days=3)))
 
-    assert "As the imports showed it at the end of" in then
+    assert "As imported by the end of" in then
     assert "Wire approvers" in then
     assert "Ledger: no data before" in before
     assert "Wire approvers" not in before

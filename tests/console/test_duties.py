@@ -138,7 +138,7 @@ async def test_removal_that_was_already_requested_is_not_offered_again(
 
     assert len(re.findall(r'href="/requests/new\?', shown)) == 1
     assert f'href="/requests/{request}"' in shown
-    assert "removes it already" in shown
+    assert "already removes it" in shown
     assert f'href="/identities/{company.sofia}"' in shown
 
 

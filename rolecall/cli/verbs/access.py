@@ -39,7 +39,7 @@ NOUNS = {
         },
     ),
     "accounts": Noun(
-        "Accounts across applications, matched or not, and what they can do.",
+        "Accounts across applications, with or without an identity, and their access.",
         {
             "list": Verb(
                 calls.list_all_accounts,
@@ -51,7 +51,7 @@ NOUNS = {
         },
     ),
     "model": Noun(
-        "Access models: access that people get by their attributes.",
+        "Access models: the access that people get because of their attributes.",
         {
             "list": Verb(calls.list_models, "rolecall model list", ("id", "name", "enabled", "version", "has_draft")),
             "show": Verb(calls.get_model, "rolecall model show Clerks"),
@@ -65,7 +65,7 @@ NOUNS = {
         },
     ),
     "duty": Noun(
-        "Duties: names for what people can do, by patterns over entitlements.",
+        "Duties: tasks that people can do, defined by patterns that match entitlements.",
         {
             "list": Verb(
                 calls.list_duties, "rolecall duty list", ("id", "name", "entitlements", "holders", "description")

@@ -59,7 +59,7 @@ NOUNS = {
         },
     ),
     "notify": Noun(
-        "Notifications: yours, their settings, and sent messages.",
+        "Notifications: your own, the settings, and sent messages.",
         {
             "list": Verb(
                 calls.list_notifications,

@@ -33,7 +33,7 @@ NOUNS = {
         },
     ),
     "source": Noun(
-        "Live sources: fetch the records of an application from SCIM, REST, LDAP or SQL, or take SCIM pushes.",
+        "Live sources: fetch the records of an application from SCIM, REST, LDAP or SQL, or receive SCIM pushes.",
         {
             "show": Verb(calls.get_source, "rolecall source show Payroll"),
             "set": Verb(
@@ -49,7 +49,7 @@ NOUNS = {
         },
     ),
     "carrier": Noun(
-        "Carriers: carry out the approved requests of an application by SCIM or LDAP.",
+        "Carriers: carry out approved requests in an application through SCIM or LDAP.",
         {
             "show": Verb(calls.get_carrier, "rolecall carrier show Payroll"),
             "set": Verb(
@@ -85,7 +85,7 @@ NOUNS = {
         },
     ),
     "dry-run": Noun(
-        "Dry runs: what an import of files would do. `rolecall import dry-run` starts one.",
+        "Dry runs: what an import of files would change. Start one with `rolecall import dry-run`.",
         {
             "show": Verb(calls.get_dry_run, f"rolecall dry-run show {EXAMPLE_ID}"),
             "changes": Verb(

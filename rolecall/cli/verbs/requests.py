@@ -79,7 +79,7 @@ NOUNS = {
         },
     ),
     "stand-in": Noun(
-        "Stand-ins: who responds for a person, from when until when.",
+        "Stand-ins: people who respond for another person for a limited time.",
         {
             "list": Verb(
                 calls.list_stand_ins,

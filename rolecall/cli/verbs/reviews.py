@@ -60,7 +60,7 @@ NOUNS = {
         },
     ),
     "review-template": Noun(
-        "Templates of reviews that repeat.",
+        "Templates of recurring reviews.",
         {
             "list": Verb(
                 calls.list_review_templates,

@@ -261,7 +261,7 @@ async def pin_account(db: Db, id: str, form: Form, facts: Facts) -> SeeOther:
     never = first(form, "never") == "yes"
     raw = {"never": True} if never else given(await with_people(db, form, "identityId"), "identityId")
     await account_actions.pin_account(db, known_guid("Account", id), raw, facts)
-    return SeeOther(f"/accounts/{id}", "The account is marked as without a person" if never else "The match was pinned")
+    return SeeOther(f"/accounts/{id}", "The account is marked as having no person" if never else "The match was pinned")
 
 
 @screen("POST", "/accounts/{id:str}/unpin", scope=Scope.CONFIG_MANAGE)

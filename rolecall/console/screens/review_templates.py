@@ -132,7 +132,7 @@ async def change_review_template(db: Db, id: str, form: Form, facts: Facts) -> H
 @screen("POST", f"{_PLACE}/{{id:str}}/delete", scope=_WRITE)
 async def delete_review_template(db: Db, id: str) -> SeeOther:
     await templates.delete_template(db, id)
-    return SeeOther(_PLACE, "The template was deleted. The reviews that it made stay.")
+    return SeeOther(_PLACE, "The template was deleted. Its reviews stay.")
 
 
 HANDLERS: list[HTTPRouteHandler] = [

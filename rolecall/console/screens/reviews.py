@@ -314,8 +314,10 @@ async def check_population(db: Db, id: str) -> SeeOther:
     async with db.transaction(force_rollback=True):
         found = await actions.check_population(db, id)
     if found.is_same:
-        return SeeOther(f"/reviews/{id}", f"The population was taken again: the same digest, {found.digest[:16]}….")
-    said = f"The population differs: {found.again[:16]}… instead of {found.digest[:16]}…."
+        return SeeOther(
+            f"/reviews/{id}", f"The population was computed again and has the same digest, {found.digest[:16]}…."
+        )
+    said = f"The population was computed again and differs: {found.again[:16]}… instead of {found.digest[:16]}…."
     return SeeOther(f"/reviews/{id}", said, "bad")
 
 
