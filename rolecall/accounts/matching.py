@@ -64,7 +64,7 @@ async def wait_for_turns(db: Db, now: datetime) -> datetime:
 async def match_imported(db: Db, import_number: int, now: datetime) -> None:
     """Match the accounts that an import created or altered; call it last in the import's transaction."""
     await take_turn(db)
-    # Use a time after the lock: a review opened before it did not see these matches.
+    # Take the time after the lock, so that matches are later than any review that was opened without them.
     now = max(now, clock.now())
     if not await fetch_value(db, "SELECT EXISTS (SELECT FROM identities)"):
         return
@@ -78,7 +78,7 @@ async def match_imported(db: Db, import_number: int, now: datetime) -> None:
 
 
 async def match_changed_identities(db: Db, now: datetime) -> int:
-    """Match the accounts again that changed identities may affect; return how many matches changed.
+    """Match accounts again if changed identities may affect them; return how many matches changed.
 
     The triggers note_to_match_on_… (schema/accounts.sql) queue the changes.
     """

@@ -66,7 +66,7 @@ async def moment_after(db: Db, import_number: int) -> datetime:
         number=import_number,
     )
     if moment is None:
-        raise Invalid.on("asOf", f"No import numbered {import_number} or less has finished")
+        raise Invalid.on("asOf", f"No import with the number {import_number} or lower has finished")
     return moment
 
 

@@ -1,8 +1,8 @@
 """Look up permissions and groups by the names that people write, in the catalogue of an application.
 
-If only one entry matches, case, white space and Unicode form are ignored. An unknown name gets a complaint that
-suggests the most similar names. An application that has imported no permissions (or no groups) accepts any name of a
-permission (or group) that does not look like a known name of the other kind.
+Differences in case, white space and Unicode form are ignored if only one entry matches. An unknown name gets a
+complaint that suggests the most similar names. An application that has imported no permissions (or no groups) accepts
+any name of a permission (or group) that does not look like a known name of the other kind.
 """
 
 import asyncio
@@ -86,7 +86,7 @@ class Catalogue:
         return Lookup(written, self._complain("Group", name, fits or self.groups) if self.groups else None)
 
     def _with_parts_left_out(self, name: PermissionName) -> list[PermissionName]:
-        """Return the entries that match a name without header or section; `Group` matches the header of any group."""
+        """Return the entries that match if header or section are omitted; `Group` matches the header of any group."""
         header, section, permission = name.key()
         if not permission:
             return []
@@ -200,7 +200,7 @@ _GROUPS = """
 
 
 async def _catalogues(db: Db, application_ids: set[UUID], parts: str) -> dict[UUID, Catalogue]:
-    """Load the current catalogue of each application with two statements; `parts` selects what: permissions, groups."""
+    """Load the catalogues of these applications with two statements; `parts` selects permissions, groups or both."""
     if not application_ids:
         return {}
     ids = list(application_ids)

@@ -177,7 +177,7 @@ async def _after(
 
 
 async def account_item(db: Db, id: UUID) -> AccountItem:
-    """Return an account as it is now, or as it last was."""
+    """Return an account as the last import that contains it shows it."""
     rows = await fetch_rows(
         db,
         f"""SELECT {ACCOUNTS.columns} FROM accounts a JOIN account_versions v ON v.account_number = a.number
@@ -278,7 +278,7 @@ async def memberships(db: Db, account_ids: Sequence[UUID], as_of: AsOf = None) -
 
 
 def _walked(as_of: AsOf) -> str:
-    """Return a WITH part `walked`: the groups that accounts are in, directly and through nesting, for all at once."""
+    """Return SQL for the WITH query `walked`: the groups that accounts are in, directly and through nested groups."""
     return f"""joined AS MATERIALIZED (
             SELECT a.id, a.number, m.group_number, m.from_import FROM accounts a
             JOIN memberships m ON m.account_number = a.number AND {valid("m", as_of)} WHERE a.id = ANY(%(ids)s)

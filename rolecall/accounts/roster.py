@@ -79,7 +79,7 @@ def _aged(item: RosterItem, moment: datetime) -> RosterItem:
     elif item.match in (Match.UNMATCHED, Match.DISPUTED):
         since = item.matched_on
     elif item.last_login:
-        # An import keeps a date that it cannot parse as text.
+        # If an import could not parse the date of the last login, it stored the original text.
         with suppress(ValueError, OverflowError):
             since = clock.parse(item.last_login, _UTC)
     item.age_days = max((moment - since).days, 0) if since else None

@@ -119,7 +119,7 @@ def _check(folder: Path) -> None:
 
 
 def _wipe(folder: Path) -> None:
-    """Delete what a demo left behind that was killed during set-up; stop its database if it is still running."""
+    """Delete what a demo that was killed during set-up left behind; stop its database if it is still running."""
     import shutil
     from contextlib import suppress
 

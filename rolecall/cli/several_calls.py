@@ -32,7 +32,7 @@ _MOST_OF_A_MAIL = 100_000
 def upload(
     application: str, files: tuple[str, ...], wait: bool, as_json: bool, field: str | None, profile: str | None
 ) -> None:
-    """Upload files and stage an import; each file is given as NAME=PATH, with the name of its file group.
+    """Upload files and stage an import; give each file as GROUP=FILE, with the name of its file group.
 
     Example: `rolecall import upload Payroll Users=users.csv Groups=groups.xlsx --wait`
     """

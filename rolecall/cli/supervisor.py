@@ -34,7 +34,7 @@ class ProcessPlan(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def address(self) -> str:
-        """Return the address at which this machine reaches the service."""
+        """Return the host name or address of the service for clients on this machine."""
         return _ANYWHERE.get(self.host, self.host)
 
     @property

@@ -45,7 +45,7 @@ class ResponseDeadline(msgspec.Struct, frozen=True):
 
 
 async def deadlines(db: Db, ids: Sequence[UUID], zone: ZoneInfo) -> dict[UUID, ResponseDeadline]:
-    """Return the deadline of each request; none if reminders and escalation are turned off."""
+    """Return the deadline of each request; empty if reminders and escalation are turned off."""
     reminders = (await notifications.policy(db)).reminders
     days = reminders.escalate_after_days or reminders.remind_after_days
     if not days:

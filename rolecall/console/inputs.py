@@ -33,7 +33,7 @@ async def plain_form(request: AnyRequest, config: Config) -> Carried:
 
 
 def optional(reader: Reader) -> Reader:
-    """Treat an empty parameter as missing, because a form also sends its empty fields."""
+    """Return a reader that treats an empty parameter as missing, because a form also sends its empty fields."""
     return Reader(lambda text: reader.read(text) if text.strip() else None, reader.schema)
 
 

@@ -53,7 +53,7 @@ class Member(msgspec.Struct, frozen=True):
 
 
 class Team(msgspec.Struct, frozen=True):
-    """The people who report to a supervisor: `members` are the first ones, those with notes first, of `count` people.
+    """The active people who report to a supervisor: `count` of them, the first in `members`, people with notes first.
 
     People whose access is not counted come last, so they are never in `members`.
     """

@@ -35,7 +35,7 @@ def _quoted(name: str) -> str:
 
 
 def pattern_in(line: str) -> Json:
-    """Parse a line. Without `group` or `permission` it is a permission; without an application it applies to all."""
+    """Parse a line to a pattern: a permission, unless it says `group`; for all applications, unless it names one."""
     names: list[str] = []
 
     def put_aside(quoted: re.Match[str]) -> str:

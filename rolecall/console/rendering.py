@@ -204,7 +204,7 @@ def _is_hidden(c: str) -> bool:
 
 
 def _with(query: dict[str, Any], **changes: Any) -> str:
-    """Build a query string with some parameters changed; None and empty values are omitted."""
+    """Return a query string with some parameters changed; None and empty values are omitted."""
     kept = {name: value for name, value in {**query, **changes}.items() if value not in (None, "") and name != "page"}
     if (page := changes.get("page")) and page != 1:
         kept["page"] = page

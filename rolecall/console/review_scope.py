@@ -38,7 +38,7 @@ class FoundEntitlements(msgspec.Struct, frozen=True):
 
 
 def fields_of_scope(scope: ReviewScope | Mapping[str, Any]) -> Form:
-    """Return the fields of the form for a scope."""
+    """Return the form fields that represent a scope."""
     raw = msgspec.to_builtins(scope) if isinstance(scope, ReviewScope) else scope
     lists = {name: [str(one) for one in raw.get(name) or []] for name in _LISTS}
     return {**lists, "minRisk": [str(raw.get("minRisk") or "")]}

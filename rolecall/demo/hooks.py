@@ -43,7 +43,7 @@ class Hooks:
             await self.sender.turn(self.pool, self.config, clock.now())
 
     async def finish(self, clerk: Caller) -> None:
-        """Send test deliveries, post the receivers' callbacks, and disable the webhooks that the story pauses."""
+        """Send test deliveries, post the receivers' callbacks, and disable the webhooks that are to be paused."""
         for id in self.ids.values():
             async with signed(self.pool, clerk, "test_webhook", AuthorKind.TOKEN) as db:
                 await actions.test_hook(db, id, self._facts(), self.config)

@@ -99,7 +99,7 @@ class _Row(msgspec.Struct):
 
     @property
     def given(self) -> Given:
-        """Return the key in requests and models: of the group that the account is in, or of the permission itself."""
+        """Return the key of the access in requests and models: the group that the account is in, or the permission."""
         if self.path or self.is_group:
             return self.application_id, True, "", "", self.path[0] if self.path else self.name
         return self.application_id, False, self.header, self.section, self.name
@@ -159,7 +159,7 @@ async def _last_import(db: Db, entitlement: EntitlementItem, as_of: datetime | N
 
 
 async def _state(db: Db, view: _View, entitlement: EntitlementItem, as_of: datetime | None) -> str:
-    """Return a text that changes when a stored list is outdated by a new former name or match."""
+    """Return a text that changes with the former names and matches that a stored list depends on."""
     rows = await fetch_rows(db, "SELECT id FROM former_selves(%(id)s)", id=entitlement.id)
     joined = f"joined {' '.join(sorted(str(id) for (id,) in rows))}"
     if view is _HOLDERS:

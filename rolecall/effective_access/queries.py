@@ -87,7 +87,7 @@ class AccessCounts(msgspec.Struct, frozen=True):
 
 
 async def access_counts(db: Db, identity_ids: Sequence[UUID]) -> dict[UUID, AccessCounts]:
-    """Count the access entries of each identity; the number of queries does not depend on how many there are."""
+    """Count the access entries of each identity; the number of queries does not depend on the number of identities."""
     accounts = await accounts_queries.of_identities(db, identity_ids)
     whose = {account.id: (identity_id, account.username) for identity_id, account in accounts}
     reasons = await reasons_of(db, identity_ids, None)
@@ -155,7 +155,7 @@ async def _holdings(db: Db, accounts: Sequence[Account], number: int | None) -> 
 
     def a_membership(member: Membership) -> _HeldEntry:
         header, group = group_header(member.nomenclature), member.group
-        # What granted nested access is the group that the account is in directly.
+        # Nested access was granted through the group that the account is in directly.
         source = direct.get((member.account_id, member.path[0]), member) if member.path else member
         given = (application[member.account_id], True, "", "", source.group)
         risk = Level(member.risk_rating)
@@ -184,7 +184,7 @@ async def imports_by_number(db: Db, numbers: Iterable[int]) -> dict[int, ImportR
 
 
 async def _first_imports(db: Db, application_ids: Sequence[UUID], as_of: datetime | None) -> dict[UUID, datetime]:
-    """Return when the first import of each given application finished, and of each one without data at that time."""
+    """Return when the first import finished, for the given applications and for those without data at that time."""
     rows = await fetch_rows(
         db,
         """SELECT a.id, first.build_end FROM applications a

@@ -1,4 +1,4 @@
-"""The kinds of entitlements."""
+"""Define the kinds of entitlements."""
 
 from enum import StrEnum
 

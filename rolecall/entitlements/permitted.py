@@ -8,7 +8,7 @@ from rolecall.identities.authority import PersonRelation
 
 
 async def relations_to(db: Db, caller_id: UUID, entitlement_id: UUID) -> frozenset[PersonRelation]:
-    """Read the relations of a person to the entitlement and to its application."""
+    """Return the relations of a person to the entitlement and to its application."""
     rows = await fetch_rows(
         db, "SELECT application_id, owner_id FROM entitlements WHERE id = %(id)s", id=entitlement_id
     )

@@ -22,7 +22,7 @@ class ReportPeriod(StrEnum):
 
 
 def _bounds(period: ReportPeriod, today: date) -> tuple[date, date]:
-    """Return the first day of the last whole period, and the day after it."""
+    """Return the first day of the last complete period, and the day after its end."""
     match period:
         case ReportPeriod.NOW | ReportPeriod.YESTERDAY:
             end = today

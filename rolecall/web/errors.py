@@ -66,7 +66,7 @@ def answer_framework(request: Request[Any, Any, Any], error: HTTPException) -> R
     if error.status_code >= 500:
         return answer_crash(request, error)
     if error.status_code not in _FRAMEWORK:  # an invalid header such as Host or Content-Length
-        return answer_known(request, errors.Invalid.on("request", "Request is not valid"))
+        return answer_known(request, errors.Invalid.on("request", "Request has an invalid header"))
     headers = dict(error.headers or {})
     if "GET" in headers.get("allow", ""):
         headers["allow"] += ", HEAD"

@@ -100,7 +100,10 @@ def choose_columns(source: ListSource, names: list[str] | None) -> tuple[Column,
         return source.columns
     known = {column.name: column for column in source.columns}
     if unknown := [name for name in names if name not in known]:
-        raise Invalid(*(Problem("columns", f"The list {source.name} has no column {name}") for name in unknown))
+        choice = f"use one of {', '.join(known)}"
+        raise Invalid(
+            *(Problem("columns", f"The list {source.name} has no column {name}; {choice}") for name in unknown)
+        )
     if len(set(names)) < len(names):
         raise Invalid.on("columns", "Columns must not contain duplicates")
     return tuple(known[name] for name in names)

@@ -79,7 +79,7 @@ class RequestTimes:
             try:
                 await self.keep(pool)
             except (Error, PoolTimeout) as error:
-                log.warning("request times not kept", reason=str(error))
+                log.warning("request times could not be stored", reason=str(error))
 
 
 async def _write(db: Db, counted: dict[_Key, tuple[int, float]]) -> None:

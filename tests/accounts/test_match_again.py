@@ -102,7 +102,9 @@ async def test_former_values_of_an_account_do_not_match(imports: Imports, client
     assert await fetch_value(db, "SELECT count(*) FROM accounts WHERE match <> 'Unmatched'") == 0
 
 
-async def test_import_log_counts_matched_current_accounts(imports: Imports, client: httpx2.AsyncClient, db: Db) -> None:
+async def test_import_log_counts_only_accounts_of_the_current_import(
+    imports: Imports, client: httpx2.AsyncClient, db: Db
+) -> None:
     await an_identity(db, "Ada", "Lovelace", email="ada@x.test")
     for _ in range(2):
         await an_identity(db, "John", "Smith")

@@ -31,7 +31,7 @@ TABLES += ["request stalled", "request leftovers", "hook list", "delivery list",
 
 @pytest.fixture(scope="module")
 def payroll(call: Caller) -> str:
-    """Create an application with the standard file groups."""
+    """Create an application with the standard file groups; return its name."""
     code, _, said = call("app", "create", "Payroll", "--connector", json.dumps(CONNECTOR), "--priority", "high")
     assert code == 0, said
     return "Payroll"

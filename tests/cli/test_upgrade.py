@@ -169,7 +169,7 @@ SELECT gen_random_uuid(), 'Role Transition', id, 'Ada', id, now(),
 """
 
 
-def test_migration_moves_canceled_imports_and_removes_own_supervisors(empty_database: str) -> None:
+def test_migration_moves_canceled_imports_and_removes_people_as_their_own_supervisor(empty_database: str) -> None:
     files = sorted(FOLDER.glob("[0-9]*.sql"))
     before = [file for file in files if file.name < "0017"]
     with psycopg.connect(empty_database, autocommit=True) as db:
@@ -204,7 +204,7 @@ def contents(db: psycopg.Connection) -> dict[str, list[dict[str, object]]]:
 DROPPED = {("0040_stored_pages.sql", "DROP TABLE")}
 
 
-def test_no_migration_drops_anything() -> None:
+def test_no_migration_drops_or_renames_anything_but_a_cache() -> None:
     taking = {
         (file.name, statement)
         for file in FOLDER.glob("[0-9]*.sql")

@@ -65,7 +65,7 @@ async def test_person_can_cancel_their_own_requests_and_requests_about_others(
         assert (await requests.get(db, id)).status == "Canceled"
 
 
-async def test_person_cannot_cancel_their_offboarding_reported_by_another(
+async def test_person_cannot_cancel_their_own_offboarding(
     administrator: httpx2.AsyncClient, db: Db, facts: Facts
 ) -> None:
     ada = await me(db)

@@ -30,7 +30,7 @@ async def change_email(db: Db, id: UUID, email: str) -> None:
     await execute(db, "UPDATE identities SET email_address = %(email)s WHERE id = %(id)s", id=id, email=email)
 
 
-async def test_email_of_the_identity_does_not_sign_in_unless_stored_with_the_role(
+async def test_person_with_a_role_signs_in_only_with_the_email_of_the_role(
     administrator: httpx2.AsyncClient, db: Db, facts: Facts
 ) -> None:
     grace = await a_reviewer(db, facts)

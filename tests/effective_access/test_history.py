@@ -264,7 +264,9 @@ async def test_as_of_an_import_number_means_the_end_of_that_import(client: httpx
     assert first.json()["asOf"] == at(0).strftime("%Y-%m-%dT%H:%M:%SZ")
     assert beyond.json()["errors"][0]["message"].startswith("No import has the number 99")
     assert [there["accounts"][0]["username"] for there in first.json()["applications"]] == ["user0"]
-    assert before.json()["errors"] == [{"field": "asOf", "message": "No import numbered 0 or less has finished"}]
+    assert before.json()["errors"] == [
+        {"field": "asOf", "message": "No import with the number 0 or lower has finished"}
+    ]
 
 
 class World:

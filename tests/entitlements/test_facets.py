@@ -43,7 +43,7 @@ async def counted_by_list(db: Db, filters: EntitlementFilters, there: list[UUID]
 
 
 @pytest.mark.parametrize("archived", [False, True])
-async def test_facets_count_what_the_list_finds(client: httpx2.AsyncClient, db: Db, archived: bool) -> None:
+async def test_facet_counts_equal_the_totals_of_the_list(client: httpx2.AsyncClient, db: Db, archived: bool) -> None:
     there = [await a_ledger(db, name) for name in ("Ledger", "Payroll")]
     owner = await an_identity(db, "Olga", "Owner")
     [approve, *_] = (await client.get("/api/entitlements", params={"search": "Approve"})).json()["items"]

@@ -123,7 +123,7 @@ async def test_invalid_header_is_rejected(client: httpx2.AsyncClient, headers: d
     answer = await client.post("/api/tokens", content=b"{}", headers={**json, **headers})
 
     assert answer.status_code == 400
-    assert answer.json()["errors"] == [{"field": "request", "message": "Request is not valid"}]
+    assert answer.json()["errors"] == [{"field": "request", "message": "Request has an invalid header"}]
 
 
 async def test_invalid_host_on_unknown_route_is_not_a_server_error(client: httpx2.AsyncClient) -> None:

@@ -7,7 +7,7 @@ from rolecall.client.answers.common import Answer
 
 
 class CarriedRequest(Answer):
-    """An open request that a carrier took up."""
+    """An open request that the carrier works on, holds, or leaves to a person; `reason` says why."""
 
     access_request_id: UUID
     number: int

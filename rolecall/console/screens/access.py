@@ -118,7 +118,7 @@ def end_of(day: date | None, config: Config) -> datetime | None:
     return end_of_day(day, config.timezone) if day else None
 
 
-# The number of conflicts that the page of an entitlement lists.
+# The maximum number of conflicts on the page of an entitlement.
 _MOST_CONFLICTS = 10
 _PAGE = {"asOf": a_day, "history": a_flag, "period": a_word_of(ChartPeriod)}
 

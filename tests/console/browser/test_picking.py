@@ -7,7 +7,7 @@ from tests.holdings import an_account
 from tests.nesting import give, some_groups
 
 
-async def test_request_form_finds_access_by_name_and_from_another_person(visit: Visit, site_db: Db) -> None:
+async def test_request_form_finds_access_by_name_and_access_of_another_person(visit: Visit, site_db: Db) -> None:
     suffix = "with" if visit.has_scripts else "without"
     tess = await an_identity(site_db, "Tess", f"Wirth {suffix}", email=f"tess.{suffix}@example.com")
     await an_identity(site_db, "Nora", f"Neu {suffix}", email=f"nora.{suffix}@example.com")

@@ -44,7 +44,7 @@ async def shoot(page: Page, name: str) -> None:
     await page.set_viewport_size({"width": 1280, "height": 900})
 
 
-async def test_unknown_export_is_imported_within_twelve_clicks(visit: Visit) -> None:
+async def test_unfamiliar_export_is_imported_within_twelve_clicks(visit: Visit) -> None:
     page, clicks = visit.page, Clicks(visit.page)
     name = f"CoreBank {'scripted' if visit.has_scripts else 'plain'}"
     await visit.go("/applications")
