@@ -328,7 +328,7 @@ _MOST_GROUPS = 30
 
 
 async def groups_that_give(db: Db, id: UUID) -> list[GivingGroup]:
-    """List the groups whose members hold an entitlement now: its direct holders, then the groups nested in them."""
+    """List the groups whose members hold an entitlement now: groups it is assigned to, then groups nested in them."""
     rows = await fetch_rows(
         db,
         f"""SELECT x.id, x.name, min(cardinality(b.path)) AS depth

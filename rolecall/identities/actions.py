@@ -48,7 +48,7 @@ def columns_of(body: IdentityFields) -> dict[str, object]:
 
 
 def _is_given(body: IdentityFields, field: str) -> bool:
-    """Return whether a body sets a field; an explicit None counts only for the supervisor, and removes them."""
+    """Return whether a body sets a field. An explicit None sets only the supervisor: it removes them."""
     return getattr(body, field) is not None or (field == "supervisor_id" and field in body.model_fields_set)
 
 

@@ -50,7 +50,7 @@ _FILTERS = {
     "asks": a_word_of(RequirementType),
     "selected": a_guid,
 }
-# The tabs of requests that wait for this person.
+# The tabs with requests that wait for this person.
 ASKS = {
     RequirementType.APPROVE: "To approve",
     RequirementType.RESOLVE: "To provision",
