@@ -2429,7 +2429,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 81478354ddbf function matches_of(public.accounts)
 -- 129923b2deed function note_former_holders()
 -- 7060cf76dd10 function note_holders()
--- 4c331687dbad function note_identities_to_match()
+-- 3c52cb8a1245 function note_identities_to_match()
 -- 1f03ee30c1c4 function note_pin()
 -- af590a6d534c function privilege_risk(integer, integer)
 -- b717072f92a3 function usual_value(integer, text)
@@ -2493,7 +2493,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 
 -- In rolecall/schema/console.sql:
 -- a547fa860cca function end_former_rights()
--- 2b8cd09e0e3f function end_sign_ins()
+-- e49502a68a44 function end_sign_ins()
 -- 71fbf19610d1 function note_console_passwords()
 -- 10e6f863acc9 function note_console_roles()
 -- 084166c41f77 function note_console_sessions()
@@ -2597,7 +2597,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- ae7a12f000da function note_acting_owners()
 -- a70356c30fa6 function note_curations()
 -- 2e37c5643bf5 function rate_groups(integer[])
--- e9a09ebe552f function refresh_entitlements(uuid, integer)
+-- 1c4e1996c1a8 function refresh_entitlements(uuid, integer)
 -- a88d3330e2cb function show_curation(uuid)
 -- 135016970d63 function show_entitlements()
 -- 8d5c15318a7b view renamed_entitlements
