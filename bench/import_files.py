@@ -14,7 +14,7 @@ GROUPS = 2_000
 PERMISSIONS = 5_000
 
 
-def users(count: int) -> list[str]:
+def users(end: int, begin: int = 0) -> list[str]:
     return [
         ",".join(
             [
@@ -23,7 +23,7 @@ def users(count: int) -> list[str]:
                 *(f"attribute {n} of user {i} in full" for n in range(1, 15)),
             ]
         )
-        for i in range(count)
+        for i in range(begin, end)
     ]  # fmt: skip
 
 

@@ -73,12 +73,12 @@ def resident(pid: int) -> int:
 
 
 @contextmanager
-def service(data_dir: Path) -> Iterator[tuple[str, str, int]]:
-    """Run a service; yield its URL, a token and its process id."""
+def service(data_dir: Path, **settings: str) -> Iterator[tuple[str, str, int]]:
+    """Run a service with these settings; yield its URL, a token and its process id."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    environ = {**os.environ, "ROLECALL_LOG": "json"}
+    environ = {**os.environ, "ROLECALL_LOG": "json", **settings}
     rolecall = [sys.executable, "-m", "rolecall"]
     command = [*rolecall, "serve", "--data-dir", str(data_dir), "--port", str(port), "--workers", "1"]
     with (data_dir.parent / "service.log").open("wb") as log:
