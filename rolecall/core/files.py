@@ -100,6 +100,16 @@ class Store(msgspec.Struct, frozen=True):
         with self._shared() as (files, root):
             return cast(BinaryIO, files.open(f"{root}/{location}", "rb"))
 
+    @contextmanager
+    def reading(self, location: str) -> Iterator[BinaryIO]:
+        """Open a file to read it in pieces; raise `StoreUnreachable` if the store fails meanwhile."""
+        if self.url is None:
+            with FileIO(self.folder / location) as file:
+                yield file
+        else:
+            with self._shared() as (files, root), files.open(f"{root}/{location}", "rb") as file:
+                yield file
+
     def read(self, location: str) -> bytes:
         if self.url is None:
             return (self.folder / location).read_bytes()

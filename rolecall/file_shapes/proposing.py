@@ -91,7 +91,7 @@ async def _ask(target: object, *args: object) -> _Answer:
 
 def _main(target: object, args: tuple[object, ...], memory: int, parent: Connection) -> None:
     too_much = msgspec.json.encode(_Answer(problem=_TOO_MUCH))
-    limit_process(parent, cpu_seconds=_CPU_SECONDS, memory=memory, too_much=too_much)
+    limit_process(parent, cpu_seconds=_CPU_SECONDS, memory=lambda: memory, too_much=too_much)
     assert callable(target)
     parent.send_bytes(msgspec.json.encode(target(*args)))
     os._exit(0)

@@ -33,7 +33,7 @@ class Outcome(NamedTuple):
         return [note for delta in self.deltas.values() for note in delta.notes]
 
     def rows(self, content: str, *columns: str) -> list[Any]:
-        frame = self.deltas[Content(content)].after.sort("file", "line", maintain_order=True)
+        frame = self.deltas[Content(content)].part().after.sort("file", "line", maintain_order=True)
         found = frame.select(columns).rows()
         return [row[0] for row in found] if len(columns) == 1 else found
 
@@ -46,7 +46,7 @@ class Outcome(NamedTuple):
         return self._users(active=False)
 
     def _users(self, *, active: bool) -> set[str]:
-        frame = self.deltas[Content.USERS].after.filter(pl.col("is_active") == active)
+        frame = self.deltas[Content.USERS].part().after.filter(pl.col("is_active") == active)
         return set(frame.get_column("username").to_list())
 
     @property

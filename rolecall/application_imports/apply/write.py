@@ -1,11 +1,13 @@
 """Write a change set into the import's transaction."""
 
+from collections.abc import Sequence
+from uuid import UUID
+
 import polars as pl
 
 from rolecall.application_imports.apply.intervals import close_intervals, open_intervals
 from rolecall.application_imports.compare.change_set import ChangeSet
 from rolecall.application_imports.compare.copying import copy_in
-from rolecall.application_imports.compare.holdings import HoldingChanges
 from rolecall.application_imports.model import Relation
 from rolecall.core.db import Db, execute
 
@@ -23,10 +25,10 @@ async def write_changes(db: Db, changes: ChangeSet) -> None:
             await open_intervals(db, relation, changes.number, _sorted(opened, relation))
 
 
-async def write_holdings(db: Db, changes: HoldingChanges) -> None:
-    await write_changes(db, changes)
-    await _close_unnamed_groups(db, changes)
-    await _close_unused_permissions(db, changes)
+async def close_unused(db: Db, application_id: UUID, number: int, maybe_unused: Sequence[int]) -> None:
+    """Remove groups that nothing names, and those of the given permissions that nothing holds, after all changes."""
+    await _close_unnamed_groups(db, application_id, number)
+    await _close_unused_permissions(db, number, maybe_unused)
 
 
 def _sorted(rows: pl.DataFrame, relation: Relation) -> pl.DataFrame:
@@ -36,7 +38,7 @@ def _sorted(rows: pl.DataFrame, relation: Relation) -> pl.DataFrame:
     return rows.sort(relation.key)
 
 
-async def _close_unnamed_groups(db: Db, changes: HoldingChanges) -> None:
+async def _close_unnamed_groups(db: Db, application_id: UUID, number: int) -> None:
     """Remove unlisted groups that nothing names; those that are still named keep only their name."""
     unlisted = """v.group_number = g.number AND g.application_id = %(application)s AND v.until_import IS NULL
         AND NOT EXISTS (SELECT FROM group_listings l WHERE l.group_number = g.number AND l.until_import IS NULL)"""
@@ -45,8 +47,8 @@ async def _close_unnamed_groups(db: Db, changes: HoldingChanges) -> None:
         f"""UPDATE group_versions v SET until_import = %(number)s FROM groups g WHERE {unlisted} AND NOT EXISTS
             (SELECT FROM memberships m WHERE m.group_number = g.number AND m.until_import IS NULL) AND NOT EXISTS
             (SELECT FROM assignments s WHERE s.holder_number = g.number AND s.until_import IS NULL)""",
-        application=changes.state.application_id,
-        number=changes.number,
+        application=application_id,
+        number=number,
     )
     await execute(
         db,
@@ -56,20 +58,20 @@ async def _close_unnamed_groups(db: Db, changes: HoldingChanges) -> None:
                 RETURNING v.group_number)
             INSERT INTO group_versions (group_number, from_import, description, nomenclature, parent, metadata)
             SELECT group_number, %(number)s, '', '', '', '{{}}' FROM stripped""",
-        application=changes.state.application_id,
-        number=changes.number,
+        application=application_id,
+        number=number,
     )
 
 
-async def _close_unused_permissions(db: Db, changes: HoldingChanges) -> None:
+async def _close_unused_permissions(db: Db, number: int, maybe_unused: Sequence[int]) -> None:
     """Remove permissions that a removed line named and that nothing holds any more."""
-    if not changes.maybe_unused.height:
+    if not maybe_unused:
         return
     await execute(
         db,
         """UPDATE permission_versions v SET until_import = %(number)s
            WHERE v.permission_number = ANY(%(maybe)s) AND v.until_import IS NULL
            AND NOT EXISTS (SELECT FROM assignments_of(v.permission_number, now_import()))""",
-        number=changes.number,
-        maybe=changes.maybe_unused.get_column("permission_number").to_list(),
+        number=number,
+        maybe=list(maybe_unused),
     )

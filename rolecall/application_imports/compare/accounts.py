@@ -1,56 +1,98 @@
-"""Compare a file of users with the accounts of the application."""
+"""Compare a file of users with the accounts of the application, part by part."""
 
+from collections.abc import AsyncIterator
 from datetime import datetime
 
 import polars as pl
 
 from rolecall.application_imports.compare.change_set import ChangeSet, rows_of_lines
-from rolecall.application_imports.compare.diff import Difference, difference
+from rolecall.application_imports.compare.diff import difference
 from rolecall.application_imports.compare.state import CurrentState, NameIndex
 from rolecall.application_imports.model import ACCOUNTS
-from rolecall.application_imports.read.file_delta import Doubt, FileDelta
+from rolecall.application_imports.read.file_delta import DeltaPart, Doubt, FileDelta
 from rolecall.application_imports.read.names import name_keys
+from rolecall.application_imports.read.parts import RowParts, together
 
 _USERNAME = ["username"]
+# The rows of consecutive parts that are compared together; accounts have far more text than assignments.
+_MOST_ROWS = 25_000
+_NOBODY = pl.DataFrame(schema={"username": pl.String, "number": pl.Int32, "is_present": pl.Boolean})
 
 
-class AccountChanges(ChangeSet):
-    """Changes of accounts; `compare/holdings.py` needs to know which accounts there are after the import."""
+class AccountsAfter:
+    """The accounts that the file of users refers to, with whether each is present after the import, in parts.
 
-    # The accounts that the file refers to, and those of them that are present after the import.
-    index: NameIndex
-    present: pl.DataFrame
-    removed: pl.DataFrame
-    # Whether `index` has all accounts that the application ever had.
-    is_all = False
+    `compare/holdings.py` needs them.
+    """
+
+    def __init__(self, state: CurrentState, users: FileDelta | None) -> None:
+        self.state = state
+        # Whether all accounts are here that the application ever had.
+        self.is_all = users is not None and users.is_whole
+        self._parts = RowParts(state.parting)
+        self._removed = RowParts(state.parting)
+        self.add(_NOBODY, _NOBODY.select("username", "number"))
+
+    def add(self, accounts: pl.DataFrame, removed: pl.DataFrame) -> None:
+        number = self.state.parting.number(pl.col("username"))
+        self._parts.add(accounts, number)
+        self._removed.add(removed, number)
+
+    def index(self, *parts: int) -> NameIndex:
+        return NameIndex(self._parts.part(*parts), _USERNAME)
+
+    def removed(self, *parts: int) -> pl.DataFrame:
+        return self._removed.part(*parts)
 
 
-async def compare_accounts(
-    state: CurrentState, number: int, users: FileDelta | None, now: datetime
-) -> AccountChanges | Doubt:
+class AccountComparison:
     """Compare users with accounts; without a file of users nothing changes."""
-    found = AccountChanges(state, number)
-    found.is_all = users is not None and users.is_whole
-    names = users.mentioned(*_USERNAME) if users else pl.DataFrame(schema=dict.fromkeys(_USERNAME, pl.String))
-    index = await state.index(ACCOUNTS, None if found.is_all else names)
-    there = index.frame.filter("is_present")
-    change = Difference(there.clear(), there.clear(), there.clear())
-    if users:
+
+    def __init__(self, state: CurrentState, number: int, users: FileDelta | None, now: datetime) -> None:
+        self.state = state
+        self.number = number
+        self.users = users
+        self.now = now
+        self.after = AccountsAfter(state, users)
+
+    async def changes(self) -> AsyncIterator[ChangeSet | Doubt]:
+        """Yield the changes of some parts at a time, or a doubt at last."""
+        if self.users is None:
+            return
+        known = await self.state.all_accounts() if self.users.is_whole else None
+        heights = self.users.heights
+        if known:
+            heights = [sum(pair) for pair in zip(heights, known.heights, strict=True)]
+        for parts in together(heights, _MOST_ROWS):
+            users = self.users.part(*parts)
+            if known:
+                index = NameIndex(known.part(*parts), _USERNAME)
+            else:
+                index = await self.state.index(ACCOUNTS, users.mentioned(*_USERNAME))
+            found = await self._compare(users, index)
+            yield found
+            if isinstance(found, Doubt):
+                return
+
+    async def _compare(self, users: DeltaPart, index: NameIndex) -> ChangeSet | Doubt:
+        there = index.frame.filter("is_present")
         before = there if users.is_whole else rows_of_lines(users, there, _USERNAME)
         if isinstance(before, Doubt):
             return before
+        found = ChangeSet(self.state, self.number)
         change = difference(before, name_keys(users.after), _USERNAME, ACCOUNTS.values)
         found.count(users, change)
-    # Sort, because inserting sorted keys into an index is faster.
-    new = index.missing(change.new.select(_USERNAME)).sort(_USERNAME)
-    found.index = index.with_numbers_for(new, await state.new_numbers("holder_numbers", new.height))
-    made = found.index.frame.tail(new.height).select("number", *_USERNAME)
-    matched_on = pl.lit(now.isoformat()).alias("matched_on")
-    found.insert("accounts (number, username, matched_on, id, application_id)", made.with_columns(matched_on))
-    stay = there.select(_USERNAME).join(change.removed, on=_USERNAME, how="anti")
-    still = pl.concat([stay, change.new.select(_USERNAME)])
-    found.present = found.index.frame.select(*_USERNAME, "number").join(still, on=_USERNAME, how="semi")
-    found.removed = change.removed.select("number")
-    if users:
-        found.change(ACCOUNTS, change, {"account_number": found.index})
-    return found
+        # Sort, because inserting sorted keys into an index is faster.
+        new = index.missing(change.new.select(_USERNAME)).sort(_USERNAME)
+        index = index.with_numbers_for(new, await self.state.new_numbers("holder_numbers", new.height))
+        made = index.frame.tail(new.height).select("number", *_USERNAME)
+        matched_on = pl.lit(self.now.isoformat()).alias("matched_on")
+        found.insert("accounts (number, username, matched_on, id, application_id)", made.with_columns(matched_on))
+        stay = there.select(_USERNAME).join(change.removed, on=_USERNAME, how="anti")
+        still = pl.concat([stay, change.new.select(_USERNAME)]).with_columns(is_present=pl.lit(True))
+        accounts = index.frame.select(*_USERNAME, "number").join(still, on=_USERNAME, how="left")
+        self.after.add(
+            accounts.with_columns(pl.col("is_present").fill_null(False)), change.removed.select("username", "number")
+        )
+        found.change(ACCOUNTS, change, {"account_number": index})
+        return found

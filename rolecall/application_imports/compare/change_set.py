@@ -1,10 +1,11 @@
-"""The result of comparing: what an import changes, before any of it is written.
+"""The result of comparing: what some parts of an import change, before any of it is written.
 
 A `ChangeSet` lists names that appear for the first time and the differences of each relation. `apply/write.py` writes
 it.
 """
 
 import secrets
+from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -13,7 +14,7 @@ import polars as pl
 from rolecall.application_imports.compare.diff import Difference
 from rolecall.application_imports.compare.state import CurrentState, NameIndex
 from rolecall.application_imports.model import Relation
-from rolecall.application_imports.read.file_delta import Doubt, FileDelta
+from rolecall.application_imports.read.file_delta import DeltaPart, Doubt
 from rolecall.applications.model import Content
 
 # An import of at least this many rows is large: it updates statistics afterwards and uses no nested loops.
@@ -40,6 +41,8 @@ class ChangeSet:
         self.changes: list[RelationChange] = []
         # The number of rows of each file that change something.
         self.applied: dict[Content, dict[int, int]] = {}
+        # Permissions that lost a line; whether anything still holds them is looked up after writing.
+        self.maybe_unused: list[int] = []
 
     def insert(self, into: str, rows: pl.DataFrame) -> None:
         application = pl.lit(str(self.state.application_id)).alias("application_id")
@@ -56,18 +59,18 @@ class ChangeSet:
             )
         self.changes.append(RelationChange(relation, change))
 
-    def count(self, delta: FileDelta, change: Difference) -> None:
+    def count(self, delta: DeltaPart, change: Difference) -> None:
         files = pl.concat([part.select("file") for part in (change.new, change.altered)])
         self.applied[delta.content] = dict(files.group_by("file").len().iter_rows())
 
-    def grown(self) -> list[str]:
-        """Return the tables that get many rows."""
-        added = {into.partition(" ")[0]: rows.height for into, rows in self.inserts}
-        added |= {relation.table: change.opened.height for relation, change in self.changes}
-        return [table for table, rows in added.items() if rows >= MANY]
+    def added(self) -> Counter[str]:
+        """Return the number of new rows of each table."""
+        added = Counter({into.partition(" ")[0]: rows.height for into, rows in self.inserts})
+        added.update({relation.table: change.new.height + change.altered.height for relation, change in self.changes})
+        return added
 
 
-def rows_of_lines(delta: FileDelta, present: pl.DataFrame, name: list[str]) -> pl.DataFrame | Doubt:
+def rows_of_lines(delta: DeltaPart, present: pl.DataFrame, name: list[str]) -> pl.DataFrame | Doubt:
     """Return the present rows that the changed lines refer to; an added line must be new or replace a removed one."""
     assert delta.removed is not None
     there = present.select(name)

@@ -1,15 +1,18 @@
 """Exchange frames with PostgreSQL by COPY in CSV format."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from io import BytesIO
 
 import polars as pl
 
+from rolecall.application_imports.read.table import MIB
 from rolecall.core.db import Db
 
 # Rows per piece: large enough to be fast, small enough that one piece is sent while the next is encoded.
 _PIECE = 20_000
+# The size of the text that becomes one frame; PostgreSQL sends each row as one message.
+_MOST_BYTES = 32 * MIB
 _TYPES: dict[str, pl.DataType] = {
     **dict.fromkeys(("number", "account_number", "group_number", "holder_number", "permission_number"), pl.Int32()),
     **dict.fromkeys(("is_present", "is_listed", "is_active", "is_locked"), pl.Boolean()),
@@ -29,9 +32,21 @@ async def copy_in(db: Db, into: str, frame: pl.DataFrame) -> None:
 
 async def copy_out(db: Db, query: str, columns: list[str], **params: object) -> pl.DataFrame:
     """Return the result of a query as a frame with these columns."""
+    return pl.concat([piece async for piece in copy_out_pieces(db, query, columns, **params)])
+
+
+async def copy_out_pieces(db: Db, query: str, columns: list[str], **params: object) -> AsyncIterator[pl.DataFrame]:
+    """Yield the result of a query in frames of limited size, at least one."""
+    rows: list[bytes] = []
+    size = 0
     async with db.cursor() as cursor, cursor.copy(f"COPY ({query}) TO STDOUT (FORMAT csv)", params) as copy:
-        text = b"".join([bytes(piece) async for piece in copy])
-    return _as_frame(text, columns)
+        async for row in copy:
+            rows.append(bytes(row))
+            size += len(row)
+            if size > _MOST_BYTES:
+                yield _as_frame(b"".join(rows), columns)
+                rows, size = [], 0
+    yield _as_frame(b"".join(rows), columns)
 
 
 def empty_frame(columns: list[str]) -> pl.DataFrame:

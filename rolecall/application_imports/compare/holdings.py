@@ -3,12 +3,12 @@
 Names are replaced by numbers, and numbers are compared.
 """
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 
 import polars as pl
 
-from rolecall.application_imports.compare.accounts import AccountChanges
-from rolecall.application_imports.compare.change_set import ChangeSet, RelationChange, rows_of_lines, union
+from rolecall.application_imports.compare.accounts import AccountsAfter
+from rolecall.application_imports.compare.change_set import ChangeSet, rows_of_lines, union
 from rolecall.application_imports.compare.diff import Difference, difference
 from rolecall.application_imports.compare.state import CurrentState, NameIndex
 from rolecall.application_imports.model import (
@@ -20,147 +20,145 @@ from rolecall.application_imports.model import (
     PERMISSIONS,
     Relation,
 )
-from rolecall.application_imports.read.file_delta import Doubt, FileDelta, FileDeltas
+from rolecall.application_imports.read.file_delta import DeltaPart, Doubt, FileDelta, FileDeltas
+from rolecall.application_imports.read.parts import RowParts, together
 from rolecall.applications.model import Content
 
 _NAME = ["header", "section", "permission"]
-_NAMES_ACCOUNTS = (Content.MEMBERSHIPS, Content.PERMISSIONS)
+_HELD = {Content.MEMBERSHIPS: MEMBERSHIPS, Content.PERMISSIONS: ASSIGNMENTS}
 _RISKS = ["None", "Low", "Moderate", "High", "Critical"]
 _BLANK_GROUP = {"description": "", "nomenclature": "", "parent": "", "metadata": "{}"}
+# The rows of consecutive parts that are compared together.
+_MOST_ROWS = 400_000
 _STILL_NAMED = "a removed account is still named"
 
 
-class HoldingChanges(ChangeSet):
-    """Changes of groups, memberships, permissions and assignments."""
+class HoldingComparison:
+    """Compare what accounts and groups hold, part by part; then the groups and permissions that all parts name."""
 
     def __init__(
-        self, state: CurrentState, number: int, accounts: AccountChanges, deltas: FileDeltas, unchanged: set[Content]
+        self, state: CurrentState, number: int, accounts: AccountsAfter, deltas: FileDeltas, unchanged: set[Content]
     ) -> None:
-        super().__init__(state, number)
-        self.account_changes = accounts
-        self.removed = accounts.removed
+        self.state = state
+        self.number = number
+        self.accounts = accounts
         self.deltas = deltas
         self.unchanged = unchanged
-        # Permissions that lost a line; whether anything still holds them is looked up after writing.
-        self.maybe_unused = pl.DataFrame()
+        # All valid rows of the relations whose files were read completely.
+        self.valid: dict[Content, RowParts] = {}
+        self.groups = GroupNames(state, deltas.get(Content.GROUPS))
+        self.catalogue = PermissionNames(state, deltas.get(Content.PERMISSIONS))
         # Contents whose files name accounts that are removed.
         self.stale: set[Content] = set()
 
-    async def compare(self) -> Doubt | None:
-        await self._accounts()
-        return (
-            self._reject_unknown_users()
-            or await self._groups()
-            or await self._memberships()
-            or await self._permissions()
-        )
+    async def changes(self) -> AsyncIterator[ChangeSet | Doubt]:
+        """Yield the changes of some parts at a time, and with those of the last part the rest; or a doubt at last."""
+        await self.groups.load()
+        await self.catalogue.load()
+        for content, relation in _HELD.items():
+            if content in self.deltas and self.deltas[content].is_whole:
+                self.valid[content] = await self.state.all_rows(relation)
+        for parts in together(self._heights(), _MOST_ROWS):
+            found = await PartComparison(self, parts).compare()
+            if isinstance(found, Doubt):
+                yield found
+                return
+            is_last = parts.stop == self.state.parting.count
+            yield (self._rest(found) if is_last else None) or found
 
-    async def _accounts(self) -> None:
-        """Add the accounts that other files name to those of the file of users."""
-        index, present = self.account_changes.index, self.account_changes.present
-        if not self.account_changes.is_all:
-            holders = (self.deltas[content] for content in _NAMES_ACCOUNTS if content in self.deltas)
-            named = union((delta.mentioned("username") for delta in holders), "username")
-            others = await self.state.index(ACCOUNTS, index.missing(named))
-            index = NameIndex(pl.concat([index.frame, others.frame], how="diagonal"), index.name)
-            more = others.frame.filter("is_present").select("username", "number")
-            present = pl.concat([present, more])
-        self.accounts, self.present = index, present
+    def _heights(self) -> list[int]:
+        held = [self.deltas[content].heights for content in _HELD if content in self.deltas]
+        held += [rows.heights for rows in self.valid.values()]
+        return [sum(each) for each in zip([0] * self.state.parting.count, *held, strict=True)]
 
-    def _reject_unknown_users(self) -> Doubt | None:
-        for content in _NAMES_ACCOUNTS:
-            if delta := self.deltas.get(content):
-                unknown = delta.after.filter(pl.col("username") != "").join(self.present, on="username", how="anti")
-                if unknown.height and (doubt := delta.reject(unknown, "Username {} is not among the users")):
-                    return doubt
-        return None
+    def _rest(self, found: ChangeSet) -> Doubt | None:
+        return self.groups.compare(found) or self.catalogue.compare(found)
 
-    async def _groups(self) -> Doubt | None:
-        listed = self.deltas.get(Content.GROUPS)
-        others = [d for d in self.deltas.values() if d.content != Content.GROUPS and "group" in d.after.columns]
-        naming = [*([listed] if listed else []), *others]
+
+class GroupNames:
+    """The groups that files list, and those that memberships and permissions name."""
+
+    def __init__(self, state: CurrentState, listed: FileDelta | None) -> None:
+        self.state = state
+        self.listed = listed.part() if listed else None
+        self._named = [self.listed.after.select("group")] if self.listed else []
+        self._made: list[pl.DataFrame] = []
+
+    async def load(self) -> None:
+        """Look up all groups, or those that changed lines list."""
+        wanted = self.listed.mentioned("group") if self.listed else pl.DataFrame(schema={"group": pl.String})
+        self.is_all = self.listed is not None and self.listed.is_whole
+        self.index = await self.state.index(GROUPS, None if self.is_all else wanted)
+        await self._number(wanted if self.listed is None else self.listed.after.select("group"))
+
+    async def look_up(self, deltas: Iterable[DeltaPart]) -> None:
+        """Look up the groups that these rows name, and number new ones."""
+        naming = [delta for delta in deltas if "group" in delta.after.columns]
+        mentioned = union((delta.mentioned("group") for delta in naming), "group").filter(pl.col("group") != "")
+        if not self.is_all:
+            found = await self.state.index(GROUPS, self.index.missing(mentioned))
+            self.index = NameIndex(pl.concat([self.index.frame, found.frame], how="diagonal"), self.index.name)
         named = union((delta.after.select("group") for delta in naming), "group").filter(pl.col("group") != "")
-        await self._index_groups(naming, named, is_all=listed is not None and listed.is_whole)
-        present = self.groups.frame.filter("is_present")
+        self._named = [union([*self._named, named], "group")]
+        await self._number(named)
+
+    async def _number(self, named: pl.DataFrame) -> None:
+        new = self.index.missing(named)
+        self.index = self.index.with_numbers_for(new, await self.state.new_numbers("holder_numbers", new.height))
+        self._made.append(self.index.frame.tail(new.height).select("number", "group"))
+
+    def compare(self, found: ChangeSet) -> Doubt | None:
+        found.insert("groups (number, name, id, application_id)", pl.concat(self._made))
+        listed, named = self.listed, union(self._named, "group")
+        present = self.index.frame.filter("is_present")
         only_named = named.join(present, on="group", how="anti")
         after = only_named.with_columns(pl.lit(value).alias(column) for column, value in _BLANK_GROUP.items())
         if listed:
             rows = listed.after.select("group", *GROUPS.values)
             after = pl.concat([rows, after.join(rows, on="group", how="anti").select(rows.columns)])
-            if doubt := self._listings(listed):
+            if doubt := self._listings(found, listed):
                 return doubt
         # Whether a group is removed depends on what still names it: `apply/write.py` decides that after writing.
         change = difference(present, after, ["group"], GROUPS.values)
-        self.change(GROUPS, change._replace(removed=present.clear()), {"group_number": self.groups})
+        found.change(GROUPS, change._replace(removed=present.clear()), {"group_number": self.index})
         if listed:
             files = listed.after.select("group", "file")
             new, altered = (part.select("group").join(files, on="group") for part in (change.new, change.altered))
-            self.count(listed, Difference(new, altered, present.clear()))
+            found.count(listed, Difference(new, altered, present.clear()))
         return None
 
-    async def _index_groups(self, naming: Sequence[FileDelta], named: pl.DataFrame, *, is_all: bool) -> None:
-        mentioned = union((delta.mentioned("group") for delta in naming), "group").filter(pl.col("group") != "")
-        index = await self.state.index(GROUPS, None if is_all else mentioned)
-        new = index.missing(named)
-        self.groups = index.with_numbers_for(new, await self.state.new_numbers("holder_numbers", new.height))
-        made = self.groups.frame.tail(new.height).select("number", "group")
-        self.insert("groups (number, name, id, application_id)", made)
-
-    def _listings(self, listed: FileDelta) -> Doubt | None:
-        were_listed = self.groups.frame.filter("is_listed")
+    def _listings(self, found: ChangeSet, listed: DeltaPart) -> Doubt | None:
+        were_listed = self.index.frame.filter("is_listed")
         before = were_listed if listed.is_whole else rows_of_lines(listed, were_listed, ["group"])
         if isinstance(before, Doubt):
             return before
         change = difference(before, listed.after.select("group"), ["group"], [])
-        self.change(LISTINGS, change, {"group_number": self.groups})
+        found.change(LISTINGS, change, {"group_number": self.index})
         return None
 
-    async def _memberships(self) -> Doubt | None:
-        delta = self.deltas.get(Content.MEMBERSHIPS)
-        held = await self.state.held_by(self.removed, MEMBERSHIPS)
-        if delta is None:
-            return self._remove_held(Content.MEMBERSHIPS, MEMBERSHIPS, held)
-        after = self._members(delta.after)
-        removed = None if delta.removed is None else self._members(delta.removed)
-        before = await self._before(MEMBERSHIPS, delta, after, removed, held)
-        if isinstance(before, Doubt):
-            return before
-        change = difference(before, after, list(MEMBERSHIPS.key), [])
-        self.count(delta, change)
-        self.change(MEMBERSHIPS, change, {})
-        return None
 
-    async def _permissions(self) -> Doubt | None:
-        delta = self.deltas.get(Content.PERMISSIONS)
-        held = await self.state.held_by(self.removed, ASSIGNMENTS)
-        if delta is None:
-            return self._remove_held(Content.PERMISSIONS, ASSIGNMENTS, held)
-        after = self._holders(delta.after)
-        catalogue = await self._catalogue(delta, after)
-        after = self.permissions.number(after, "permission_number")
-        removed = None
-        if delta.removed is not None:
-            if catalogue.altered.height:
-                return Doubt(delta.content, "the description or risk of a permission changed")
-            removed = self.permissions.number(self._holders(delta.removed), "permission_number")
-        before = await self._before(ASSIGNMENTS, delta, after, removed, held)
-        if isinstance(before, Doubt):
-            return before
-        if removed is not None:
-            # Lines that were not read may still name the permission of a removed line.
-            lost = removed.select("permission_number").unique()
-            self.maybe_unused = lost.join(after, on="permission_number", how="anti")
-            catalogue = catalogue._replace(removed=catalogue.removed.clear())
-        change = difference(before, after, list(ASSIGNMENTS.key), list(ASSIGNMENTS.values))
-        self.count(delta, change)
-        self.change(PERMISSIONS, catalogue, {"permission_number": self.permissions})
-        self.change(ASSIGNMENTS, change, {})
-        return None
+class PermissionNames:
+    """The permissions that rows name; if descriptions or risks differ, the highest wins."""
 
-    async def _catalogue(self, delta: FileDelta, rows: pl.DataFrame) -> Difference:
-        """Compare the permissions that the rows name; if descriptions or risks differ, the highest wins."""
+    def __init__(self, state: CurrentState, delta: FileDelta | None) -> None:
+        self.state = state
+        self.delta = delta
+        self._named: list[pl.DataFrame] = []
+        self._made: list[pl.DataFrame] = []
+        # Permissions of removed and of added lines.
+        self._lost: list[pl.DataFrame] = []
+        self._kept: list[pl.DataFrame] = []
+
+    async def load(self) -> None:
+        """Look up all permissions, if the file is read completely."""
+        is_whole = self.delta is not None and self.delta.is_whole
+        wanted = None if is_whole else pl.DataFrame(schema=dict.fromkeys(_NAME, pl.String))
+        self.index = await self.state.index(PERMISSIONS, wanted)
+
+    async def look_up(self, delta: DeltaPart) -> None:
+        """Look up the permissions that these rows name, and number new ones."""
         # Nearly all holders give the same description and risk: reduce the rows before grouping.
-        distinct = rows.select(*_NAME, "description", "risk_rating").unique()
+        distinct = delta.after.select(*_NAME, "description", "risk_rating").unique()
         rank = pl.col("risk_rating").replace_strict(_RISKS, range(5), return_dtype=pl.Int8)
         named = distinct.group_by(_NAME).agg(
             pl.col("description").max(),
@@ -168,40 +166,141 @@ class HoldingChanges(ChangeSet):
             rank.max().alias("risk"),
             rank.min().alias("other_risk"),
         )
+        self._named = [_highest([*self._named, named])]
+        if not delta.is_whole:
+            found = await self.state.index(PERMISSIONS, self.index.missing(delta.mentioned(*_NAME)))
+            self.index = NameIndex(pl.concat([self.index.frame, found.frame], how="diagonal"), self.index.name)
+        new = self.index.missing(named.select(_NAME))
+        numbers = await self.state.new_numbers("permissions_number_seq", new.height)
+        self.index = self.index.with_numbers_for(new, numbers)
+        self._made.append(self.index.frame.tail(new.height).select("number", *_NAME))
+
+    def note_lost(self, removed: pl.DataFrame, after: pl.DataFrame) -> None:
+        """Note permissions that lost a line, and those that changed lines still name."""
+        for noted, rows in ((self._lost, removed), (self._kept, after)):
+            noted[:] = [pl.concat([*noted, rows.select("permission_number")]).unique()]
+
+    def compare(self, found: ChangeSet) -> Doubt | None:
+        if self.delta is None:
+            return None
+        found.insert("permissions (number, header, section, permission, id, application_id)", pl.concat(self._made))
+        [named] = self._named
         differs = (pl.col("description") != pl.col("other")) | (pl.col("risk") != pl.col("other_risk"))
         if named.select(differs.any()).item():
-            delta.is_by_line = False
+            self.delta.is_by_line = False
         named = named.with_columns(risk_rating=pl.col("risk").replace_strict(range(5), _RISKS, return_dtype=pl.String))
-        index = await self.state.index(PERMISSIONS, None if delta.is_whole else delta.mentioned(*_NAME))
-        new = index.missing(named.select(_NAME))
-        numbers = await self.state.new_numbers("permissions_number_seq", new.height)
-        self.permissions = index.with_numbers_for(new, numbers)
-        made = self.permissions.frame.tail(new.height).select("number", *_NAME)
-        self.insert("permissions (number, header, section, permission, id, application_id)", made)
-        present = self.permissions.frame.filter("is_present")
-        return difference(present, named.select(*_NAME, *PERMISSIONS.values), _NAME, PERMISSIONS.values)
+        present = self.index.frame.filter("is_present")
+        change = difference(present, named.select(*_NAME, *PERMISSIONS.values), _NAME, PERMISSIONS.values)
+        if not self.delta.is_whole:
+            if change.altered.height:
+                return Doubt(self.delta.content, "the description or risk of a permission changed")
+            # Lines that were not read may still name the permission of a removed line: it is looked up after writing.
+            change = change._replace(removed=change.removed.clear())
+            unused = pl.concat(self._lost).join(pl.concat(self._kept), on="permission_number", how="anti")
+            found.maybe_unused = unused.get_column("permission_number").to_list()
+        found.change(PERMISSIONS, change, {"permission_number": self.index})
+        return None
+
+
+def _highest(named: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """Merge the permissions that several parts name."""
+    if len(named) == 1:
+        return named[0]
+    highest = (pl.col("description", "risk").max(), pl.col("other", "other_risk").min())
+    return pl.concat(named).group_by(_NAME).agg(*highest).select(named[0].columns)
+
+
+class PartComparison:
+    """Compare the memberships and permissions of some parts."""
+
+    def __init__(self, whole: HoldingComparison, parts: range) -> None:
+        self.whole = whole
+        self.state = whole.state
+        self.parts = parts
+        self.deltas = {content: whole.deltas[content].part(*parts) for content in _HELD if content in whole.deltas}
+        self.removed = whole.accounts.removed(*parts)
+        self.found = ChangeSet(whole.state, whole.number)
+
+    async def compare(self) -> ChangeSet | Doubt:
+        await self._accounts()
+        doubt = self._reject_unknown_users()
+        if doubt is None:
+            await self.whole.groups.look_up(self.deltas.values())
+            doubt = await self._memberships() or await self._permissions()
+        return doubt or self.found
+
+    async def _accounts(self) -> None:
+        """Add the accounts that other files name to those of the file of users."""
+        self.accounts = self.whole.accounts.index(*self.parts)
+        if not self.whole.accounts.is_all:
+            named = union((delta.mentioned("username") for delta in self.deltas.values()), "username")
+            others = await self.state.index(ACCOUNTS, self.accounts.missing(named))
+            frames = [self.accounts.frame, others.frame.select(self.accounts.frame.columns)]
+            self.accounts = NameIndex(pl.concat(frames), self.accounts.name)
+
+    def _reject_unknown_users(self) -> Doubt | None:
+        present = self.accounts.frame.filter("is_present")
+        for delta in self.deltas.values():
+            unknown = delta.after.filter(pl.col("username") != "").join(present, on="username", how="anti")
+            if unknown.height and (doubt := delta.reject(unknown, "Username {} is not among the users")):
+                return doubt
+        return None
+
+    async def _memberships(self) -> Doubt | None:
+        delta = self.deltas.get(Content.MEMBERSHIPS)
+        held = await self.state.held_by(self.removed, MEMBERSHIPS)
+        if delta is None:
+            return self._remove_held(Content.MEMBERSHIPS, held)
+        after = self._members(delta.after)
+        removed = None if delta.removed is None else self._members(delta.removed)
+        return await self._compare(delta, after, removed, held)
+
+    async def _permissions(self) -> Doubt | None:
+        delta, catalogue = self.deltas.get(Content.PERMISSIONS), self.whole.catalogue
+        held = await self.state.held_by(self.removed, ASSIGNMENTS)
+        if delta is None:
+            return self._remove_held(Content.PERMISSIONS, held)
+        await catalogue.look_up(delta)
+        after = catalogue.index.number(self._holders(delta.after), "permission_number")
+        removed = None
+        if delta.removed is not None:
+            removed = catalogue.index.number(self._holders(delta.removed), "permission_number")
+            catalogue.note_lost(removed, after)
+        return await self._compare(delta, after, removed, held)
 
     def _members(self, frame: pl.DataFrame) -> pl.DataFrame:
-        return self.groups.number(self.accounts.number(frame, "account_number"), "group_number")
+        return self.whole.groups.index.number(self.accounts.number(frame, "account_number"), "group_number")
 
     def _holders(self, frame: pl.DataFrame) -> pl.DataFrame:
         by_account = self.accounts.number(frame, "holder_number")
         if not frame.select((pl.col("group") != "").any()).item():
             return by_account
-        by_group = self.groups.number(frame, "holder_number").get_column("holder_number")
+        by_group = self.whole.groups.index.number(frame, "holder_number").get_column("holder_number")
         return by_account.with_columns(holder_number=pl.coalesce("holder_number", by_group))
+
+    async def _compare(
+        self, delta: DeltaPart, after: pl.DataFrame, removed: pl.DataFrame | None, held: pl.DataFrame
+    ) -> Doubt | None:
+        relation = _HELD[delta.content]
+        before = await self._before(relation, delta, after, removed, held)
+        if isinstance(before, Doubt):
+            return before
+        change = difference(before, after, list(relation.key), list(relation.values))
+        self.found.count(delta, change)
+        self.found.change(relation, change, {})
+        return None
 
     async def _before(
         self,
         relation: Relation,
-        delta: FileDelta,
+        delta: DeltaPart,
         after: pl.DataFrame,
         removed: pl.DataFrame | None,
         held: pl.DataFrame,
     ) -> pl.DataFrame | Doubt:
         """Return the valid rows to compare with: all of them, or those that changed lines refer to."""
         if removed is None:
-            return await self.state.valid_rows(relation)
+            return self.whole.valid[delta.content].part(*self.parts)
         key = list(relation.key)
         removed = removed.select(key)
         pairs = pl.concat([after.select(key), removed]).unique()
@@ -216,20 +315,12 @@ class HoldingChanges(ChangeSet):
             return Doubt(delta.content, _STILL_NAMED)
         return before
 
-    def _remove_held(self, content: Content, relation: Relation, held: pl.DataFrame) -> Doubt | None:
+    def _remove_held(self, content: Content, held: pl.DataFrame) -> Doubt | None:
         """Remove what removed accounts hold according to a file that is not part of this import."""
         if not held.height:
             return None
-        if content in self.unchanged:
+        if content in self.whole.unchanged:
             return Doubt(content, _STILL_NAMED)
-        self.changes.append(RelationChange(relation, Difference(held.clear(), held.clear(), held)))
-        self.stale.add(content)
+        self.found.change(_HELD[content], Difference(held.clear(), held.clear(), held), {})
+        self.whole.stale.add(content)
         return None
-
-
-async def compare_holdings(
-    state: CurrentState, number: int, accounts: AccountChanges, deltas: FileDeltas, unchanged: set[Content]
-) -> HoldingChanges | Doubt:
-    """Compare all files except those of users and people; `unchanged` contents were not read."""
-    found = HoldingChanges(state, number, accounts, deltas, unchanged)
-    return await found.compare() or found

@@ -1,11 +1,12 @@
 """Compare a file of people with the versions of identities from earlier imports of the application."""
 
+from collections import Counter
 from typing import NamedTuple
 from uuid import UUID
 
 import polars as pl
 
-from rolecall.application_imports.compare.change_set import MANY, rows_of_lines
+from rolecall.application_imports.compare.change_set import rows_of_lines
 from rolecall.application_imports.compare.copying import copy_out
 from rolecall.application_imports.compare.diff import Difference, difference
 from rolecall.application_imports.read.file_delta import Doubt, FileDelta
@@ -25,13 +26,13 @@ class PeopleChanges(NamedTuple):
         """Count rows that change something, by file."""
         return dict(self.difference.opened.group_by("file").len().iter_rows())
 
-    def grown(self) -> list[str]:
-        """Return the tables that get many rows."""
-        return ["identities", "identity_versions"] if self.difference.opened.height >= MANY else []
+    def added(self) -> Counter[str]:
+        """Return the number of new rows of each table."""
+        return Counter(dict.fromkeys(("identities", "identity_versions"), self.difference.opened.height))
 
 
-async def compare_people(db: Db, application_id: UUID, people: FileDelta) -> PeopleChanges | Doubt:
-    fields = sorted(people.columns - {"employee_id"})
+async def compare_people(db: Db, application_id: UUID, delta: FileDelta) -> PeopleChanges | Doubt:
+    fields, people = sorted(delta.columns - {"employee_id"}), delta.part()
     after = people.after.with_columns(fields=pl.struct(fields).struct.json_encode())
     known = await copy_out(
         db,

@@ -7,8 +7,9 @@ from uuid import UUID
 
 import polars as pl
 
-from rolecall.application_imports.compare.copying import copy_in, copy_out, empty_frame
+from rolecall.application_imports.compare.copying import copy_in, copy_out, copy_out_pieces, empty_frame
 from rolecall.application_imports.model import ACCOUNTS, GROUPS, PERMISSIONS, Relation
+from rolecall.application_imports.read.parts import ONE_PART, Parting, RowParts
 from rolecall.core.db import Db, execute, fetch_rows
 
 
@@ -53,51 +54,84 @@ _NAMED_TABLES = {
 }
 
 
+def _names_query(relation: Relation, *, is_all: bool) -> tuple[str, list[str]]:
+    """Return the query for the index of all names, or of those in the table `wanted`, and its columns."""
+    table, name, in_files, extra = _NAMED_TABLES[relation.table]
+    flags = ["is_present", "is_listed"] if extra else ["is_present"]
+    selected = ", ".join(f"e.{column}" for column in name)
+    values = ", ".join(f"v.{column}::text" for column in relation.values)
+    same = " AND ".join(f"w.{column} = e.{column}" for column in name)
+    query = f"""
+        SELECT {selected}, e.number, (v.from_import IS NOT NULL)::text, {extra}{values}
+        FROM {table} e {"" if is_all else f"JOIN wanted w ON {same}"}
+        LEFT JOIN {relation.table} v ON v.{relation.key[0]} = e.number AND v.until_import IS NULL
+        WHERE e.application_id = %(application)s"""
+    return query, [*in_files, "number", *flags, *relation.values]
+
+
+def _rows_query(relation: Relation, condition: str) -> tuple[str, list[str]]:
+    """Return the query for valid rows, and its columns."""
+    query = f"SELECT {relation.columns} FROM {relation.table} r WHERE r.until_import IS NULL AND {condition}"
+    return query, [*relation.key, *relation.values]
+
+
 class CurrentState:
-    def __init__(self, db: Db, application_id: UUID) -> None:
+    def __init__(self, db: Db, application_id: UUID, parting: Parting = ONE_PART) -> None:
         self.db = db
         self.application_id = application_id
+        self.parting = parting
 
     async def index(self, relation: Relation, wanted: pl.DataFrame | None) -> NameIndex:
         """Look up the wanted names, or all that the application ever had."""
-        table, name, in_files, extra = _NAMED_TABLES[relation.table]
-        flags = ["is_present", "is_listed"] if extra else ["is_present"]
-        columns = [*in_files, "number", *flags, *relation.values]
-        if wanted is not None and not wanted.height:
+        table, name, in_files, _ = _NAMED_TABLES[relation.table]
+        query, columns = _names_query(relation, is_all=wanted is None)
+        if wanted is None:
+            return NameIndex(await self._copy_out(query, columns), in_files)
+        if not wanted.height:
             return NameIndex(empty_frame(columns), in_files)
-        selected = ", ".join(f"e.{column}" for column in name)
-        values = ", ".join(f"v.{column}::text" for column in relation.values)
-        same = " AND ".join(f"w.{column} = e.{column}" for column in name)
         async with self._wanted(table, name, wanted):
-            frame = await copy_out(
-                self.db,
-                f"""SELECT {selected}, e.number, (v.from_import IS NOT NULL)::text, {extra}{values}
-                    FROM {table} e {f"JOIN wanted w ON {same}" if wanted is not None else ""}
-                    LEFT JOIN {relation.table} v ON v.{relation.key[0]} = e.number AND v.until_import IS NULL
-                    WHERE e.application_id = %(application)s""",
-                columns,
-                application=self.application_id,
-            )
-        return NameIndex(frame, in_files)
+            return NameIndex(await self._copy_out(query, columns), in_files)
 
-    async def valid_rows(self, relation: Relation, keys: pl.DataFrame | None = None) -> pl.DataFrame:
-        """Return the valid rows of the application, or those with the given keys."""
-        has_key = f"EXISTS (SELECT FROM wanted w WHERE {relation.same_key('w', 'r')})"
+    async def all_accounts(self) -> RowParts:
+        """Return the index of all accounts that the application ever had, in parts."""
+        found = RowParts(self.parting)
+        query, columns = _names_query(ACCOUNTS, is_all=True)
+        async for frame in copy_out_pieces(self.db, query, columns, application=self.application_id):
+            found.add(frame, self.parting.number(pl.col("username")))
+        return found
+
+    async def valid_rows(self, relation: Relation, keys: pl.DataFrame) -> pl.DataFrame:
+        """Return the valid rows with the given keys."""
         async with self._wanted(relation.table, relation.key, keys):
-            return await copy_out(
-                self.db,
-                f"""SELECT {relation.columns} FROM {relation.table} r
-                    WHERE r.until_import IS NULL AND {relation.scope if keys is None else has_key}""",
-                [*relation.key, *relation.values],
-                application=self.application_id,
-            )
+            has_key = f"EXISTS (SELECT FROM wanted w WHERE {relation.same_key('w', 'r')})"
+            return await self._copy_out(*_rows_query(relation, has_key))
+
+    async def all_rows(self, relation: Relation) -> RowParts:
+        """Return all valid rows of the application, in the parts of their holders."""
+        found = RowParts(self.parting)
+        number, holders = pl.lit(0, pl.UInt16), None
+        if self.parting.count > 1:
+            number, holders = pl.col("part").fill_null(0), await self._parts_of_holders(relation.key[0])
+        query, columns = _rows_query(relation, relation.scope)
+        async for frame in copy_out_pieces(self.db, query, columns, application=self.application_id):
+            rows = frame if holders is None else frame.join(holders, on=relation.key[0], how="left")
+            found.add(rows, number)
+        return found
+
+    async def _parts_of_holders(self, key: str) -> pl.DataFrame:
+        """Return the part of each account and group by number; a row whose holder has no name is in the first part."""
+        query = """SELECT number, username FROM accounts WHERE application_id = %(application)s
+                   UNION ALL SELECT number, name FROM groups WHERE application_id = %(application)s"""
+        pieces = copy_out_pieces(self.db, query, ["number", "name"], application=self.application_id)
+        part = self.parting.number(pl.col("name")).alias("part")
+        return pl.concat([frame.select(pl.col("number").alias(key), part) async for frame in pieces])
+
+    async def _copy_out(self, query: str, columns: list[str]) -> pl.DataFrame:
+        return await copy_out(self.db, query, columns, application=self.application_id)
 
     @asynccontextmanager
-    async def _wanted(self, table: str, columns: Sequence[str], frame: pl.DataFrame | None) -> AsyncIterator[None]:
+    async def _wanted(self, table: str, columns: Sequence[str], frame: pl.DataFrame) -> AsyncIterator[None]:
         """Provide the rows of `frame` as a temporary table `wanted` for joins."""
-        if frame is None:
-            yield
-            return
         names = ", ".join(columns)
         async with self.db.transaction():
             await execute(self.db, f"CREATE TEMP TABLE wanted ON COMMIT DROP AS SELECT {names} FROM {table} LIMIT 0")

@@ -1,4 +1,4 @@
-"""The error of a file that cannot be imported."""
+"""The errors of a file that cannot be imported, or not in pieces."""
 
 
 class BrokenFile(Exception):
@@ -13,3 +13,7 @@ class BrokenFile(Exception):
     def __str__(self) -> str:
         place = ", ".join(part for part in (self.file, f"line {self.line}" if self.line else "") if part)
         return f"{place}: {self.message}" if place else self.message
+
+
+class ReadAtOnce(Exception):
+    """A long file cannot be read in pieces."""

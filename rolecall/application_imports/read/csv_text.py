@@ -9,17 +9,21 @@ import csv
 import io
 import re
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from io import SEEK_END
+from typing import BinaryIO, NamedTuple
 
 import polars as pl
 
-from rolecall.application_imports.read.broken_file import BrokenFile
+from rolecall.application_imports.read.broken_file import BrokenFile, ReadAtOnce
 from rolecall.application_imports.read.encodings import advice, detected, wide
-from rolecall.application_imports.read.header_lines import CsvText, delimiter_of
+from rolecall.application_imports.read.header_lines import CsvText, delimiter_of, with_header_first
 from rolecall.application_imports.read.table import MAX_FIELD, MIB, Table, check_width, stripped, table_of
+from rolecall.applications.file_shape import FileShape
 
-# Long texts are parsed in pieces of this size.
+# Texts of twice this size and more are read in pieces.
 PIECE = 32 * MIB
+# The beginning of a text that shows what it is.
+_HEAD = 64 * 1024
 # Called with the number of bytes read so far.
 OnRead = Callable[[int], None]
 
@@ -52,10 +56,53 @@ def decode(content: bytes, encoding: str | None, *, is_exact: bool = False) -> D
     elif (found := detected(content) if is_exact else wide(content)) is not None:
         content = _decoded(content, found)
     content = content.removeprefix(codecs.BOM_UTF8)
-    if (nul := content.find(b"\x00")) >= 0:
-        hint = "; it looks like UTF-16 without a byte order mark" if content.count(b"\x00", 0, 4096) > 1 else ""
-        raise BrokenFile(f"there is a NUL character{hint}", line=_line_at(content, nul))
+    _check_no_nul(content)
     return DecodedText(content, found)
+
+
+def is_long(file: BinaryIO) -> bool:
+    """Return whether to read a file in pieces; leave it at its beginning."""
+    size = file.seek(0, SEEK_END)
+    file.seek(0)
+    return size >= 2 * PIECE
+
+
+class LongText:
+    """A long text; iterate over it in UTF-8, in pieces of whole lines, as often as necessary."""
+
+    def __init__(self, file: BinaryIO, encoding: str | None) -> None:
+        self._file = file
+        file.seek(0)
+        self.head = file.read(_HEAD)
+        is_marked = self.head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+        self.detected = None if encoding else "utf-16" if is_marked else wide(self.head)
+        self._encoding = encoding or self.detected
+
+    def __iter__(self) -> Iterator[bytes]:
+        decoder = codecs.getincrementaldecoder(self._encoding)() if self._encoding else None
+        self._file.seek(0)
+        left, line, piece = b"", 1, self._file.read(PIECE)
+        while piece:
+            following = self._file.read(PIECE)
+            try:
+                text = left + (decoder.decode(piece, final=not following).encode() if decoder else piece)
+            except UnicodeError as error:
+                at = piece.count(b"\n", 0, getattr(error, "start", 0))
+                raise BrokenFile(f"the text is not {self._encoding}", line=line + at) from None
+            text = text.removeprefix(codecs.BOM_UTF8) if line == 1 else text
+            _check_no_nul(text, line)
+            end = text.rfind(b"\n") + 1 if following else len(text)
+            line += text.count(b"\n")
+            left, piece = text[end:], following
+            if end:
+                text = text[:end]
+                yield text
+
+
+def _check_no_nul(text: bytes, line: int = 1) -> None:
+    if (nul := text.find(b"\x00")) >= 0:
+        hint = "; it looks like UTF-16 without a byte order mark" if text.count(b"\x00", 0, 4096) > 1 else ""
+        raise BrokenFile(f"there is a NUL character{hint}", line=line - 1 + _line_at(text, nul))
 
 
 def _decoded(content: bytes, encoding: str) -> bytes:
@@ -86,29 +133,66 @@ class Dialect(NamedTuple):
     quote: str
 
 
-def read_csv(source: CsvText, *, merge_extra: bool = False, on_read: OnRead = ignore) -> Table:
+def read_csv(source: CsvText, *, merge_extra: bool = False) -> Table:
     """Parse a text with its header first; `merge_extra` adds fields beyond the header to the last column."""
-    csv.field_size_limit(MAX_FIELD)
+    header = _Header.of(source)
+    return _read_quickly(source, header) or _read_exactly(source, header.dialect, merge_extra=merge_extra)
+
+
+def read_long_csv(pieces: Iterator[bytes], shape: FileShape | None) -> Iterator[Table]:
+    """Parse a text in pieces, each with the header and whole rows; raise ReadAtOnce if it is not UTF-8."""
+    source = with_header_first(next(pieces), shape)
+    header = _Header.of(source)
+    merge_extra = shape is not None and shape.merge_extra_fields
+    following = next(pieces, b"")
+    while source.text:
+        try:
+            table = _read_quickly(source, header)
+            end = len(source.text)
+            if table is None:
+                # A line may end inside quotes.
+                end = _end_of_rows(source.text, header.dialect) if following else end
+                table = _read_exactly(source._replace(text=source.text[:end]), header.dialect, merge_extra=merge_extra)
+        except NotUtf8:
+            raise ReadAtOnce from None
+        yield table
+        below = source.first_row + _lines(source.text[:end]) - 1
+        rest = source.text[end:] + following
+        source = CsvText(header.line + b"\n" + rest if rest else b"", source.delimiter, below)
+        following = next(pieces, b"") if following else b""
+
+
+class _Header(NamedTuple):
+    line: bytes
+    dialect: "Dialect"
+    names: list[str]
+
+    @staticmethod
+    def of(source: CsvText) -> "_Header":
+        csv.field_size_limit(MAX_FIELD)
+        # Old Mac programs end lines with CR alone.
+        line = header_of(source.text).partition(b"\r")[0]
+        if len(line) > MAX_FIELD:
+            raise BrokenFile(f"the header is longer than {MAX_FIELD // MIB} MiB", line=1)
+        check_utf8(line)
+        dialect = _dialect(line.decode(), source.delimiter)
+        return _Header(line, dialect, _headers(line.decode(), dialect))
+
+
+def _read_quickly(source: CsvText, header: _Header) -> Table | None:
+    """Parse ordinary CSV; return None for any other."""
     text = source.text
-    # Old Mac programs end lines with CR alone.
-    first_line = header_of(text).partition(b"\r")[0]
-    if len(first_line) > MAX_FIELD:
-        raise BrokenFile(f"the header is longer than {MAX_FIELD // MIB} MiB", line=1)
-    check_utf8(first_line)
-    dialect = _dialect(first_line.decode(), source.delimiter)
-    headers = _headers(first_line.decode(), dialect)
     try:
-        frame = _quick_frame(text, first_line, dialect, on_read)
+        frame = _quick_frame(text, header.line, header.dialect)
     except pl.exceptions.PolarsError:
         frame = None
     if frame is None:
-        check_utf8(text)
-        return _read_exactly(source, dialect, merge_extra=merge_extra)
+        return None
     lined = frame.with_row_index("line", offset=source.first_row)
     # Searching for one byte is much faster than for two.
     has_formulas = FORMULA[:1] in text and FORMULA in text
     frame = _without_formulas(lined) if has_formulas else lined
-    return Table(headers, frame, [], is_by_line=True, is_plain=_is_plain(text))
+    return Table(header.names, frame, [], is_by_line=True, is_plain=_is_plain(text))
 
 
 # Spreadsheets write ="0012" to keep leading zeros.
@@ -138,7 +222,7 @@ def _dialect(header: str, delimiter: str | None) -> Dialect:
     return Dialect(delimiter or delimiter_of(header), "'" if header.startswith("'") else '"')
 
 
-def _quick_frame(text: bytes, header: bytes, dialect: Dialect, on_read: OnRead) -> pl.DataFrame | None:
+def _quick_frame(text: bytes, header: bytes, dialect: Dialect) -> pl.DataFrame | None:
     """Parse ordinary CSV; return None unless each row is a line with as many fields as the header."""
     delimiter, quote = dialect.delimiter.encode(), dialect.quote.encode()
     if b"\r" in text and text.count(b"\r") != text.count(b"\r\n"):
@@ -157,34 +241,17 @@ def _quick_frame(text: bytes, header: bytes, dialect: Dialect, on_read: OnRead) 
     # With several columns the count of delimiters has found blank lines already.
     if width is None or (width == 1 and (b"\n\n" in text or b"\n\r\n" in text)):
         return None
-    frames: list[pl.DataFrame] = []
-    read = 0
-    for piece in _pieces(text):
-        frames.append(
-            pl.read_csv(
-                piece,
-                has_header=False,
-                skip_lines=0 if frames else 1,
-                schema={str(i): pl.String for i in range(width)},
-                separator=dialect.delimiter,
-                quote_char=dialect.quote if is_quoted else None,
-                empty_string_is_null=False,
-            )
-        )
-        read += len(piece)
-        on_read(read)
-    frame = pl.concat(frames) if len(frames) > 1 else frames[0]
+    frame = pl.read_csv(
+        text,
+        has_header=False,
+        skip_lines=1,
+        schema={str(i): pl.String for i in range(width)},
+        separator=dialect.delimiter,
+        quote_char=dialect.quote if is_quoted else None,
+        empty_string_is_null=False,
+    )
     longest = max(frame.select(pl.all().str.len_bytes().max()).row(0))
     return frame if longest <= MAX_FIELD and frame.height == rows else None
-
-
-def _pieces(text: bytes) -> Iterator[bytes]:
-    """Split a text between lines, so that reading a long one can report its progress."""
-    begin = 0
-    while len(text) - begin > 2 * PIECE and (end := text.find(b"\n", begin + PIECE) + 1):
-        yield text[begin:end]
-        begin = end
-    yield text[begin:] if begin else text
 
 
 def _width_of_quoted_lines(text: bytes, dialect: Dialect) -> int | None:
@@ -200,15 +267,42 @@ def _width_of_quoted_lines(text: bytes, dialect: Dialect) -> int | None:
     return int(counts[0]) + 1 if len(counts) == 1 else None
 
 
+_UNCLOSED = "unexpected end of data"
 _CSV_ERRORS = {
     "field larger than field limit": f"a field is longer than {MAX_FIELD // MIB} MiB",
-    "unexpected end of data": "a quote opens here and is never closed",
+    _UNCLOSED: "a quote opens here and is never closed",
     "expected after": "text follows a closing quote",
 }
 
 
+def _end_of_rows(text: bytes, dialect: Dialect) -> int:
+    """Return the position after the last whole row; the end of a text that is broken, which reading it will report."""
+    ends = [0]
+
+    def lines() -> Iterator[str]:
+        for line in io.StringIO(text.decode(), newline=""):
+            ends.append(ends[-1] + len(line.encode()))
+            yield line
+
+    check_utf8(text)
+    reader = csv.reader(lines(), delimiter=dialect.delimiter, quotechar=dialect.quote, strict=True)
+    end = 0
+    try:
+        for _ in reader:
+            end = ends[reader.line_num]
+    except csv.Error as error:
+        return end if _UNCLOSED in str(error) else len(text)
+    return end
+
+
+def _lines(text: bytes) -> int:
+    """Count lines as the csv module does, which also ends them at a CR alone."""
+    return text.count(b"\n") + text.count(b"\r") - text.count(b"\r\n")
+
+
 def _read_exactly(source: CsvText, dialect: Dialect, *, merge_extra: bool) -> Table:
     text = source.text
+    check_utf8(text)
     reader = csv.reader(
         io.StringIO(text.decode(), newline=""), delimiter=dialect.delimiter, quotechar=dialect.quote, strict=True
     )
@@ -223,7 +317,7 @@ def _read_exactly(source: CsvText, dialect: Dialect, *, merge_extra: bool) -> Ta
             begins = reader.line_num + 1
     except csv.Error as error:
         reason = next((text for part, text in _CSV_ERRORS.items() if part in str(error)), str(error))
-        raise BrokenFile(reason, line=begins) from None
+        raise BrokenFile(reason, line=begins if begins == 1 else begins + source.first_row - 2) from None
     if not rows:
         raise BrokenFile("the file is empty")
     headers = stripped(rows[0][1])

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 import polars as pl
 
-from rolecall.application_imports.read.broken_file import BrokenFile
+from rolecall.application_imports.read.broken_file import BrokenFile, ReadAtOnce
 from rolecall.applications.field_words import NO_DATE
 from rolecall.core import clock
 
@@ -55,8 +55,13 @@ class ReadDates(NamedTuple):
     is_inferred: bool = False
 
 
-def read_dates(texts: pl.Series, format: str | None, zone: ZoneInfo, *, is_shaped: bool) -> ReadDates:
-    """Read a column named by the series; without a format only unambiguous forms are read."""
+def read_dates(
+    texts: pl.Series, format: str | None, zone: ZoneInfo, *, is_shaped: bool, is_piece: bool = False
+) -> ReadDates:
+    """Read a column named by the series; without a format only unambiguous forms are read.
+
+    Raise ReadAtOnce for a piece of a file if the order of day and month must be inferred from all of it.
+    """
     found = texts.filter((texts != "") & ~texts.str.contains(CANONICAL)).unique()
     # Strip each distinct text once, not the whole column.
     found = found.filter(found.str.strip_chars() != "")
@@ -64,7 +69,9 @@ def read_dates(texts: pl.Series, format: str | None, zone: ZoneInfo, *, is_shape
         return ReadDates(texts, [])
     odd = found.str.strip_chars()
     notes: list[str] = []
-    moments, is_inferred = (_in_format(odd, format, zone), False) if format else _recognized(odd, zone, notes)
+    moments, is_inferred = (
+        (_in_format(odd, format, zone), False) if format else _recognized(odd, zone, notes, is_piece=is_piece)
+    )
     written = moments.dt.strftime("%Y-%m-%dT%H:%M:%SZ")
     if format or is_shaped:
         is_word = odd.str.strip_chars().str.to_lowercase().is_in(list(NO_DATE))
@@ -89,11 +96,13 @@ def are_past(cells: pl.Series, format: str) -> pl.Series:
     return cells.is_in(texts.filter((moments < today).fill_null(False)).implode())
 
 
-def _recognized(odd: pl.Series, zone: ZoneInfo, notes: list[str]) -> tuple[pl.Series, bool]:
+def _recognized(odd: pl.Series, zone: ZoneInfo, notes: list[str], *, is_piece: bool) -> tuple[pl.Series, bool]:
     moments = _first(odd, [_iso, _year_first, _dotted, _ldap, _named], zone)
     rest = odd.filter(moments.is_null() & odd.str.contains(_NUMBERS))
     if not len(rest):
         return moments, False
+    if is_piece:
+        raise ReadAtOnce
     order, because = _order(rest)
     notes.append(f"{odd.name} is read {order}, because {because}")
     ordered = _ordered(odd, zone, day_first=order == "day first")

@@ -3,7 +3,8 @@
 A delta holds all rows of the files, or only the rows of lines that were added and removed since the previous files.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -12,12 +13,14 @@ import polars as pl
 from rolecall.application_imports.connectors import Reader
 from rolecall.application_imports.model import RejectedRow
 from rolecall.application_imports.read import csv_text, formats, hints, lines, rows, shaping
-from rolecall.application_imports.read.broken_file import BrokenFile
+from rolecall.application_imports.read.broken_file import BrokenFile, ReadAtOnce
 from rolecall.application_imports.read.columns import header_below, lay_out
 from rolecall.application_imports.read.csv_text import OnRead, ignore
-from rolecall.application_imports.read.header_lines import CsvText, with_header_first
+from rolecall.application_imports.read.header_lines import CsvText
 from rolecall.application_imports.read.json_pages import PageSigns, missing_pages
-from rolecall.application_imports.read.rows import FileRows, RejectedLine
+from rolecall.application_imports.read.lines import ChangedLines, LineFile
+from rolecall.application_imports.read.parts import ONE_PART, Parting, RowParts
+from rolecall.application_imports.read.rows import Collector, FileRows, GroupRows, RejectedLine
 from rolecall.application_imports.read.sources import ContentSource, InputFile, InputGroup
 from rolecall.application_imports.read.table import Table, table_of, without_blank_columns
 from rolecall.applications.file_shape import FileShape
@@ -36,28 +39,47 @@ class FileDelta:
     """Rows of the files of a group: all of them, or the added ones in `after` and the removed ones in `removed`."""
 
     def __init__(
-        self, group: InputGroup, files: Sequence[InputFile], read: FileRows, removed: pl.DataFrame | None
+        self, group: InputGroup, files: Sequence[InputFile], read: GroupRows, removed: RowParts | None = None
     ) -> None:
         self.group = group
         self.content = group.content
         self.files = files
-        self.after = read.frame
+        self.after = read.rows
         self.columns = read.columns
         self.removed = removed
         self.rejects = read.rejects
+        self._malformed = len(read.rejects)
         self.repeats = read.repeats
         self.is_by_line = read.is_by_line
         self.notes = read.notes
         self.rows = [0] * len(files)
         # The columns of a file of JSON lines.
         self.headers: list[str] = []
-        self.tables: list[Table] = []
+        # The tables of files that were read at once, if rejected rows are allowed: these are shown with their text.
+        self.tables: dict[int, Table] = {}
+        # Long files could not be read in pieces.
+        self.is_at_once = False
         # The reason why the files are not the whole list.
         self.missing: str | None = None
 
     @property
     def is_whole(self) -> bool:
         return self.removed is None
+
+    @property
+    def heights(self) -> list[int]:
+        """The number of rows of each part."""
+        removed = self.removed.heights if self.removed else [0] * len(self.after.heights)
+        return [sum(pair) for pair in zip(self.after.heights, removed, strict=True)]
+
+    def part(self, *numbers: int) -> "DeltaPart":
+        """Return the rows of these parts, by default of the only one."""
+        parts = numbers or (0,)
+        return DeltaPart(self, self.after.part(*parts), self.removed.part(*parts) if self.removed else None)
+
+    def compare_again(self) -> None:
+        """Forget the rows that a comparison rejected."""
+        del self.rejects[self._malformed :]
 
     def note_missing(self, pages: Sequence[PageSigns]) -> None:
         """Note that the files are not the whole list, if their totals or page links show it."""
@@ -66,20 +88,6 @@ class FileDelta:
             self.missing = f"{names}: it looks like one page of several, because {missing}"
             advice = "export all pages: records that are missing from the files are removed"
             self.notes = (*self.notes, f"{self.missing}; {advice}")
-
-    def mentioned(self, *columns: str) -> pl.DataFrame:
-        frames = [self.after] if self.removed is None else [self.after, self.removed]
-        return pl.concat([frame.select(columns) for frame in frames]).unique()
-
-    def reject(self, bad: pl.DataFrame, reason: str) -> Doubt | None:
-        """Set rows aside; `{}` in the reason is the row's username. Rejects are shown only for whole files."""
-        if not self.is_whole:
-            return Doubt(self.content, reason)
-        found = bad.select("file", "line", "username").rows()
-        self.rejects += [RejectedLine(file, line, reason.format(username)) for file, line, username in found]
-        # One line can yield several rows; remove only the bad ones.
-        self.after = self.after.join(bad, on=["file", "line", *rows.KEYS[self.content]], how="anti")
-        return None
 
     def check_rejects(self) -> None:
         """Fail on a malformed row unless the connector allows rejects."""
@@ -92,24 +100,52 @@ class FileDelta:
     def rejected_rows(self, store: Store, reader: Reader | None) -> list[RejectedRow]:
         """Return rejected rows with the texts that the file has for them; read the files again if necessary."""
         texts: dict[tuple[int, int], list[str]] = {}
-        tables = self.tables or [_table(self.group, store.read(file.location), reader) for file in self._with_rejects()]
-        for i, table in enumerate(tables):
-            texts |= {(i, ragged.line): ragged.row for ragged in table.ragged}
+        for i in {reject.file for reject in self.rejects}:
             at = [reject.line for reject in self.rejects if reject.file == i]
-            for line, *row in (
-                table.frame.filter(pl.col("line").is_in(at)).select("line", pl.exclude("line")).iter_rows()
-            ):
-                texts[i, line] = row
+            known = self.tables.get(i)
+            again = partial(_tables, self.group, self.files[i], store, reader, at_once=self.is_at_once)
+            for table in [known] if known else again():
+                texts |= {(i, ragged.line): ragged.row for ragged in table.ragged}
+                rows = table.frame.filter(pl.col("line").is_in(at)).select("line", pl.exclude("line"))
+                texts |= {(i, line): row for line, *row in rows.iter_rows()}
         return [
             RejectedRow(self.files[reject.file].id, reject.line, reject.reason, texts.get(reject[:2], []))
             for reject in sorted(self.rejects)
         ]
 
-    def _with_rejects(self) -> Sequence[InputFile]:
-        return self.files if self.rejects else []
-
 
 FileDeltas = Mapping[Content, FileDelta]
+
+
+class DeltaPart:
+    """Some parts of the rows of a delta."""
+
+    def __init__(self, delta: FileDelta, after: pl.DataFrame, removed: pl.DataFrame | None) -> None:
+        self.delta = delta
+        self.content = delta.content
+        self.after = after
+        self.removed = removed
+
+    @property
+    def is_whole(self) -> bool:
+        return self.removed is None
+
+    def mentioned(self, *columns: str) -> pl.DataFrame:
+        frames = [self.after] if self.removed is None else [self.after, self.removed]
+        return pl.concat([frame.select(columns) for frame in frames]).unique()
+
+    def reject(self, bad: pl.DataFrame, reason: str) -> Doubt | None:
+        """Set rows aside; `{}` in the reason is the row's username. Rejects are shown only for whole files."""
+        if not self.is_whole:
+            return Doubt(self.content, reason)
+        found = bad.select("file", "line", "username").rows()
+        self.delta.rejects += [RejectedLine(file, line, reason.format(username)) for file, line, username in found]
+        # One line can yield several rows; remove only the bad ones.
+        self.after = self.after.join(bad, on=["file", "line", *rows.KEYS[self.content]], how="anti")
+        return None
+
+
+DeltaParts = Mapping[Content, DeltaPart]
 
 
 def read_whole(
@@ -119,37 +155,86 @@ def read_whole(
     zone: ZoneInfo,
     reader: Reader | None,
     on_read: OnRead = ignore,
+    parting: Parting = ONE_PART,
 ) -> FileDelta:
     """Read all rows; `on_read` gets the bytes read so far: half of a file when parsed, all when its rows are built."""
-    tables, parts, rows_read, before = [], [], [], 0
-    headers: list[str] = []
-    pages: list[PageSigns] = []
-    for file in files:
-        try:
-            raw = _table(group, store.read(file.location), reader, _half(on_read, before))
-            on_read(before + file.size // 2)
-            # Each file of records has columns of its own, so several are not compared by line.
-            raw = raw._replace(is_by_line=False) if raw.is_records and len(files) > 1 else raw
-            table, part = _shaped_rows(group, raw, zone)
+    try:
+        return _WholeFiles(group, files, store, zone, parting).read(reader, on_read)
+    except ReadAtOnce:
+        return _WholeFiles(group, files, store, zone, parting).read(reader, on_read, at_once=True)
+
+
+class _WholeFiles:
+    def __init__(
+        self, group: InputGroup, files: Sequence[InputFile], store: Store, zone: ZoneInfo, parting: Parting
+    ) -> None:
+        self.group = group
+        self.files = files
+        self.store = store
+        self.zone = zone
+        self.collector = Collector(group.content, parting, is_derived=group.is_derived)
+        self.rows = [0] * len(files)
+        self.tables: dict[int, Table] = {}
+        self.headers: list[str] = []
+        self.pages: list[PageSigns] = []
+
+    def read(self, reader: Reader | None, on_read: OnRead, *, at_once: bool = False) -> FileDelta:
+        before = 0
+        for i, file in enumerate(self.files):
+            try:
+                self._read_file(i, file, reader, _half(on_read, before), at_once=at_once)
+            except BrokenFile as broken:
+                broken.file = file.name
+                raise
             before += file.size
             on_read(before)
-            _check_has_rows(group.content, table)
-        except BrokenFile as broken:
-            broken.file = file.name
-            raise
-        pages += [table.page] if table.page else []
-        rows_read.append(table.frame.height + len(table.ragged))
-        headers = raw.headers if raw.is_records and raw.is_by_line else []
-        notes = (*table.notes, *hints.hints(group, table), *part.notes)
-        parts.append(part._replace(notes=tuple(f"{file.name}: {note}" for note in notes)))
-        # Rejected rows are shown with their original text. Where they are not allowed, free the table: it may be large.
-        if group.allow_rejects:
-            tables.append(raw)
-        del table, raw
-    delta = FileDelta(group, files, rows.merge_files(group.content, parts), None)
-    delta.tables, delta.rows, delta.headers = tables, rows_read, headers
-    delta.note_missing(pages)
-    return delta
+        read = self.collector.finish()
+        delta = FileDelta(self.group, self.files, read)
+        delta.rows = [count - read.common[i] for i, count in enumerate(self.rows)]
+        delta.tables, delta.headers, delta.is_at_once = self.tables, self.headers, at_once
+        delta.note_missing(self.pages)
+        return delta
+
+    def _read_file(self, i: int, file: InputFile, reader: Reader | None, on_read: OnRead, *, at_once: bool) -> None:
+        found: list[str] = []
+        for n, raw in enumerate(_tables(self.group, file, self.store, reader, on_read, at_once=at_once)):
+            # Rejected rows are shown with their original text.
+            if self.group.allow_rejects and not raw.is_piece:
+                self.tables[i] = raw
+            # Each file of records has columns of its own, so several are not compared by line.
+            several = raw.is_records and len(self.files) > 1
+            table, read = _shaped_rows(self.group, raw._replace(is_by_line=raw.is_by_line and not several), self.zone)
+            self.rows[i] += table.frame.height + len(table.ragged)
+            self.headers = raw.headers if raw.is_records and raw.is_by_line and not several else []
+            self.pages += [table.page] if table.page else []
+            if n == 0:
+                found = [*hints.hints(self.group, table)]
+                found = [f"{hint} (in the first {self.rows[i]:,} rows)" for hint in found] if raw.is_piece else found
+            notes = (*table.notes, *found, *read.notes)
+            self.collector.add(i, read._replace(notes=tuple(f"{file.name}: {note}" for note in notes)))
+            is_records = table.is_records
+            # Free this piece before the next one is read.
+            del raw, table, read
+        if self.group.content in NEVER_EMPTY and not self.rows[i]:
+            raise BrokenFile("the list of records is empty" if is_records else "there is a header but no row")
+
+
+def _tables(
+    group: InputGroup,
+    file: InputFile,
+    store: Store,
+    reader: Reader | None,
+    on_read: OnRead = ignore,
+    *,
+    at_once: bool = False,
+) -> Iterator[Table]:
+    """Read a file as one table, or a long one as several."""
+    with store.reading(file.location) as content:
+        if reader is not None or at_once:
+            yield _table(group, formats.rest_of(content), reader, on_read)
+            return
+        for table in formats.read_in_pieces(content, group.encoding, group.shape, group.columns, on_read):
+            yield _with_columns(group, table)
 
 
 def _half(on_read: OnRead, before: int) -> OnRead:
@@ -178,6 +263,10 @@ def _table(group: InputGroup, content: bytes, reader: Reader | None, on_read: On
         table = formats.read(content, group.encoding, group.shape, group.columns, on_read)
     else:
         table = formats.read_records(enumerate(reader(content, group.content), 1))
+    return _with_columns(group, table)
+
+
+def _with_columns(group: InputGroup, table: Table) -> Table:
     return table if table.headers or not table.is_records else _without_records(group)
 
 
@@ -209,72 +298,71 @@ def _rows(group: InputGroup, table: Table, zone: ZoneInfo) -> FileRows:
     return read._replace(notes=(*read.notes, note))
 
 
-def _check_has_rows(content: Content, table: Table) -> None:
-    """Refuse an export without people or users as broken; groups and permissions may be empty."""
-    if content in NEVER_EMPTY and not table.frame.height and not table.ragged:
-        raise BrokenFile("the list of records is empty" if table.is_records else "there is a header but no row")
-
-
 def read_lines(
-    group: InputGroup, files: Sequence[InputFile], source: ContentSource, store: Store, zone: ZoneInfo
+    group: InputGroup,
+    files: Sequence[InputFile],
+    source: ContentSource,
+    store: Store,
+    zone: ZoneInfo,
+    parting: Parting = ONE_PART,
 ) -> FileDelta | None:
     """Read the lines that differ from the files of `source`; None if all lines must be read."""
+    is_csv, is_kept = not source.headers, parting.count == 1
+    old, new = (
+        [
+            LineFile(partial(store.reading, each), group.encoding, group.shape, is_csv=is_csv, is_kept=is_kept)
+            for each in locations
+        ]
+        for locations in (source.locations, [file.location for file in files])
+    )
     try:
-        old = [_text_of(group, store.read(location)) for location in source.locations]
-        new = [_text_of(group, store.read(file.location)) for file in files]
-        read = _changed_records if source.headers else _changed_rows
-        found = read(group, old, new, source.headers, zone)
+        found = lines.changed_lines(old, new, parting)
+        if found is None or not all(found.rows):
+            return None
+        read = _changed_rows if is_csv else _changed_records
+        changed = read(group, found, source.headers, zone, parting)
     except (BrokenFile, FileNotFoundError, pl.exceptions.PolarsError):
         return None
-    if found is None or not all(found.rows):
+    if changed is None or not all(_are_certain(rows) for rows in changed):
         return None
-    added, removed = found.added, found.removed
-    if added.rejects or added.repeats or removed.rejects or not (added.is_by_line and removed.is_by_line):
-        return None
-    delta = FileDelta(group, files, added, removed.frame)
+    added, removed = changed
+    delta = FileDelta(group, files, added, removed.rows)
     delta.rows, delta.headers = found.rows, source.headers
     return delta
 
 
-class ChangedRows(NamedTuple):
-    added: FileRows
-    removed: FileRows
-    rows: list[int]
+def _are_certain(read: GroupRows) -> bool:
+    return read.is_by_line and not read.rejects and not read.repeats
 
 
 def _changed_rows(
-    group: InputGroup, old: Sequence[bytes], new: Sequence[bytes], _: list[str], zone: ZoneInfo
-) -> ChangedRows | None:
-    before = [with_header_first(text, group.shape) for text in old]
-    after = [with_header_first(text, group.shape) for text in new]
-    found = lines.changed_lines([text for text, *_ in before], [text for text, *_ in after])
-    if found is None:
-        return None
-    delimiter = after[0].delimiter
-    added = rows.merge_files(group.content, [_rows_of(group, text, delimiter, zone) for text in found.added])
-    return ChangedRows(added, _rows_of(group, found.removed, delimiter, zone), found.rows)
+    group: InputGroup, found: ChangedLines, _: list[str], zone: ZoneInfo, parting: Parting
+) -> tuple[GroupRows, GroupRows]:
+    """Read added and removed lines of CSV."""
+    added, removed = Collector(group.content, parting), Collector(group.content, parting)
+    for file, text in found.added():
+        added.add(file, _rows_of(group, text, found.delimiter, zone))
+    for _file, text in found.removed():
+        removed.add(0, _rows_of(group, text, found.delimiter, zone))
+    return added.finish(), removed.finish()
 
 
 def _changed_records(
-    group: InputGroup, old: Sequence[bytes], new: Sequence[bytes], headers: list[str], zone: ZoneInfo
-) -> ChangedRows | None:
+    group: InputGroup, found: ChangedLines, headers: list[str], zone: ZoneInfo, parting: Parting
+) -> tuple[GroupRows, GroupRows] | None:
     """Read changed JSON lines; None unless the new file has the same columns as the old one."""
-    if len(old) != 1 or len(new) != 1:
+    if len(found.rows) != 1:
         return None
-    found = lines.changed_records(old[0], new[0])
-    if found is None:
-        return None
-    tables = [formats.read_json_lines(text, group.shape, group.columns) for text in (found.added[0], found.removed)]
+    texts = [b"\n".join(text for _, text in changed()) for changed in (found.added, found.removed)]
+    tables = [formats.read_json_lines(text, group.shape, group.columns) for text in texts]
     added_headers, removed_headers = (set(table.headers) for table in tables)
     # Otherwise the columns of the whole file may have changed.
     if not removed_headers <= added_headers <= set(headers):
         return None
-    added, removed = (_rows(group, _shaped(group, formats.with_headers(each, headers)), zone) for each in tables)
-    return ChangedRows(rows.merge_files(group.content, [added]), removed, found.rows)
-
-
-def _text_of(group: InputGroup, content: bytes) -> bytes:
-    return csv_text.decode(content, group.encoding, is_exact=True).text
+    added, removed = Collector(group.content, parting), Collector(group.content, parting)
+    for collector, table in ((added, tables[0]), (removed, tables[1])):
+        collector.add(0, _rows(group, _shaped(group, formats.with_headers(table, headers)), zone))
+    return added.finish(), removed.finish()
 
 
 def _rows_of(group: InputGroup, text: bytes, delimiter: str | None, zone: ZoneInfo) -> FileRows:

@@ -1,14 +1,27 @@
 """Parse a file into a table of text. The content determines the format, not the file name."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from io import SEEK_END
 from pathlib import Path
+from typing import BinaryIO
 
 import msgspec
 import polars as pl
 
-from rolecall.application_imports.read.broken_file import BrokenFile
-from rolecall.application_imports.read.csv_text import NotUtf8, OnRead, check_utf8, decode, ignore, read_csv
+from rolecall.application_imports.read import at_once
+from rolecall.application_imports.read.broken_file import BrokenFile, ReadAtOnce
+from rolecall.application_imports.read.csv_text import (
+    LongText,
+    NotUtf8,
+    OnRead,
+    check_utf8,
+    decode,
+    ignore,
+    is_long,
+    read_csv,
+    read_long_csv,
+)
 from rolecall.application_imports.read.header_lines import with_header_first
 from rolecall.application_imports.read.json_pages import list_of_pages
 from rolecall.application_imports.read.json_records import (
@@ -70,8 +83,82 @@ def read(
     except NotUtf8:
         text, found = decode(content, encoding, is_exact=True)
         table = _read_text(text, shape, columns, on_read)
-    notes = (f"it is read as {found}; set encoding if names look wrong",) if found else ()
-    return without_blank_columns(table._replace(notes=(*notes, *table.notes)))
+    return without_blank_columns(table._replace(notes=(*_encoding_note(found), *table.notes)))
+
+
+def read_in_pieces(
+    file: BinaryIO, encoding: str | None, shape: FileShape | None, columns: Iterable[str], on_read: OnRead = ignore
+) -> Iterator[Table]:
+    """Read a long file of CSV or JSON lines as several tables with the same columns, and any other file as one.
+
+    Raise ReadAtOnce, perhaps after some tables, if a long file must be read by `read`.
+    """
+    text = LongText(file, encoding) if is_long(file) else None
+    tables = _tables_of_text(text, shape, columns) if text else None
+    if text is None or tables is None:
+        file.seek(0)
+        yield read(rest_of(file), encoding, shape, columns, on_read)
+        return
+    notes = _encoding_note(text.detected)
+    for table in tables:
+        # Count a piece as parsed and built: half of it is reported when the rest is not built yet.
+        on_read(2 * file.tell())
+        yield without_blank_columns(table._replace(notes=(*notes, *table.notes), is_piece=True))
+        notes = ()
+
+
+def _tables_of_text(text: LongText, shape: FileShape | None, columns: Iterable[str]) -> Iterator[Table] | None:
+    """Read a long text in pieces; None if it is not a text whose rows can be read one after the other."""
+    if shape is not None and (shape.aligned or shape.column_starts or shape.fill_down):
+        return None
+    if text.head.isspace() or text.head.startswith((b"PK\x03\x04", b"PAR1", *SIGNATURES)):
+        return None
+    if text.head.lstrip().startswith((b"[", b"{")) and b"\n" not in text.head:
+        return None
+    first = next(iter(text), b"")
+    if _is_json(first, shape):
+        is_by_line = first.lstrip().startswith(b"{") and (shape is None or shape.records is None)
+        return _json_tables(text, shape, columns) if is_by_line else None
+    if any(is_format(first) for is_format in _RECORD_FORMATS):
+        return None
+    return read_long_csv(iter(text), shape)
+
+
+def _json_tables(text: Iterable[bytes], shape: FileShape | None, columns: Iterable[str]) -> Iterator[Table]:
+    """Read one object per line; the columns are those of all records, so the text is read twice."""
+    paths = columns_named(shape, columns) if shape else ()
+    headers = list(dict.fromkeys(header for table in _tables_of_lines(text, shape, paths) for header in table.headers))
+    check_width(headers)
+    for table in _tables_of_lines(text, shape, paths):
+        yield with_headers(table, headers)
+
+
+def _tables_of_lines(text: Iterable[bytes], shape: FileShape | None, paths: Iterable[str]) -> Iterator[Table]:
+    line = 1
+    for piece in text:
+        at = 0
+        for end, records in records_in_pieces(piece, line):
+            if not records or (line == 1 and at == 0 and list_of_pages([records[0][1]])):
+                raise ReadAtOnce
+            table = _recorded(Records(records), shape, paths)
+            if len(set(table.headers)) < len(table.headers):
+                raise ReadAtOnce
+            lines = piece.count(b"\n", at, end) + (end == len(piece) and not piece.endswith(b"\n"))
+            yield table._replace(is_by_line=len(records) == lines)
+            at = end
+        line += piece.count(b"\n")
+
+
+def rest_of(file: BinaryIO) -> bytes:
+    """Read a file to its end, and note how much of it is read at once."""
+    position = file.tell()
+    at_once.note(file.seek(0, SEEK_END) - position)
+    file.seek(position)
+    return file.read()
+
+
+def _encoding_note(found: str | None) -> tuple[str, ...]:
+    return (f"it is read as {found}; set encoding if names look wrong",) if found else ()
 
 
 def _read_text(text: bytes, shape: FileShape | None, columns: Iterable[str], on_read: OnRead) -> Table:
@@ -87,7 +174,7 @@ def _read_text(text: bytes, shape: FileShape | None, columns: Iterable[str], on_
     source = with_header_first(text, shape)
     if not source.text or source.text.isspace():
         raise BrokenFile("the file is empty")
-    return read_csv(source, merge_extra=shape is not None and shape.merge_extra_fields, on_read=on_read)
+    return read_csv(source, merge_extra=shape is not None and shape.merge_extra_fields)
 
 
 def _read_by_line(text: bytes, shape: FileShape | None, paths: Iterable[str], on_read: OnRead) -> Table | None:

@@ -87,11 +87,14 @@ def _signs(document: object, path: str) -> PageSigns:
     return signs_of(document if path not in ("", "$") else None, len(listed) if isinstance(listed, list) else 0)
 
 
-def records_in_pieces(text: bytes, size: int = _PIECE) -> Iterator[tuple[int, list[tuple[int, Record]] | None]]:
-    """Yield the number of bytes so far with the records of some lines at a time; None if a line is not an object."""
-    at, number = 0, 1
+def records_in_pieces(text: bytes, first: int = 1) -> Iterator[tuple[int, list[tuple[int, Record]] | None]]:
+    """Yield the number of bytes so far with the records of some lines at a time; None if a line is not an object.
+
+    `first` is the number of the first line.
+    """
+    at, number = 0, first
     while at < len(text):
-        end = text.find(b"\n", at + size) + 1 or len(text)
+        end = text.find(b"\n", at + _PIECE) + 1 or len(text)
         piece = text[at:end]
         yield end, records_by_line(piece, number)
         at, number = end, number + piece.count(b"\n")

@@ -1,72 +1,166 @@
-"""Find the lines that differ between two versions of CSV or JSON lines; identical lines need no parsing."""
+"""Find the lines that differ between two versions of CSV or JSON lines; identical lines need no parsing.
 
-from collections.abc import Sequence
-from typing import NamedTuple
+Lines are compared by hashes of 128 bits with a random seed, part by part, so that long files need little memory. The
+lines that differ are then taken from the files.
+"""
+
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from itertools import chain
+from typing import BinaryIO, NamedTuple
 
 import polars as pl
 
-from rolecall.application_imports.read.csv_text import header_of
+from rolecall.application_imports.read import csv_text
+from rolecall.application_imports.read.broken_file import BrokenFile
+from rolecall.application_imports.read.csv_text import LongText, decode, header_of, is_long
+from rolecall.application_imports.read.header_lines import with_header_first
+from rolecall.application_imports.read.parts import ONE_PART, Parting, RowParts
+from rolecall.applications.file_shape import FileShape
 
 # With a larger share of changed lines, reading the whole file is as fast.
 _MOST_ADDED = 0.3
 
 
-class ChangedLines(NamedTuple):
-    """Added lines by new file, and removed lines; those of CSV with the header."""
+class LineFile:
+    """A file of lines; those of CSV are below its header."""
 
-    added: list[bytes]
-    removed: bytes
+    def __init__(
+        self,
+        open: Callable[[], AbstractContextManager[BinaryIO]],
+        encoding: str | None,
+        shape: FileShape | None,
+        *,
+        is_csv: bool,
+        is_kept: bool = False,
+    ) -> None:
+        self._open = open
+        self._encoding = encoding
+        self._shape = shape
+        self._is_csv = is_csv
+        # The lines, if they are kept in memory for the next time.
+        self._is_kept = is_kept
+        self._kept: list[pl.Series] = []
+        self.header = b""
+        self.delimiter: str | None = None
+
+    def pieces(self) -> Iterator[pl.Series]:
+        """Yield the lines, those of a long file in pieces."""
+        if self._kept:
+            yield from self._kept
+            return
+        with self._open() as file:
+            for lines in self._read(file):
+                if self._is_kept:
+                    self._kept.append(lines)
+                yield lines
+
+    def _read(self, file: BinaryIO) -> Iterator[pl.Series]:
+        if not is_long(file):
+            yield self._below_header(decode(file.read(), self._encoding, is_exact=True).text)
+            return
+        texts = iter(LongText(file, self._encoding))
+        yield self._below_header(next(texts))
+        for text in texts:
+            yield pl.read_lines(text).get_column("line")
+
+    def _below_header(self, text: bytes) -> pl.Series:
+        if not self._is_csv:
+            return pl.read_lines(text).get_column("line")
+        source = with_header_first(text, self._shape)
+        self.header, self.delimiter = header_of(source.text), source.delimiter
+        return pl.read_lines(source.text).get_column("line").slice(1)
+
+    def taken(self, rows: pl.Series) -> Iterator[pl.Series]:
+        """Yield the lines at these positions, which are sorted."""
+        begin = first = 0
+        for lines in self.pieces() if len(rows) else ():
+            last = int(rows.search_sorted(begin + len(lines)))
+            yield lines.gather(rows.slice(first, last - first) - begin)
+            begin, first = begin + len(lines), last
+
+
+class ChangedLines(NamedTuple):
+    """The lines that only one version has: positions in its files."""
+
+    old: Sequence[LineFile]
+    new: Sequence[LineFile]
+    added_rows: pl.DataFrame
+    removed_rows: pl.DataFrame
     # The number of rows of each new file, changed or not.
     rows: list[int]
 
+    @property
+    def delimiter(self) -> str | None:
+        return self.new[0].delimiter
 
-def changed_lines(old: Sequence[bytes], new: Sequence[bytes]) -> ChangedLines | None:
-    """Compare lines of CSV regardless of order; return None if a line is not a row. Each old line must be a row."""
-    headers = {header_of(text) for text in (*old, *new)}
-    if len(headers) > 1:
+    def added(self) -> Iterator[tuple[int, bytes]]:
+        """Yield texts of added lines, those of CSV with the header, and the new file of each; fail if one is no row."""
+        return _texts(self.new, self.added_rows, are_checked=True)
+
+    def removed(self) -> Iterator[tuple[int, bytes]]:
+        return _texts(self.old, self.removed_rows, are_checked=False)
+
+
+def changed_lines(old: Sequence[LineFile], new: Sequence[LineFile], parting: Parting = ONE_PART) -> ChangedLines | None:
+    """Compare lines regardless of order; None if headers differ or too many are added. Each old line must be a row."""
+    seeds = secrets.randbits(64), secrets.randbits(64)
+    (before, _), (after, rows) = (_hashed(files, seeds, parting) for files in (old, new))
+    if len({file.header for file in (*old, *new)}) > 1:
         return None
-    header = headers.pop().decode()
-    found = _compared([pl.read_lines(text).slice(1) for text in old], [pl.read_lines(text).slice(1) for text in new])
-    if found is None or not all(_are_rows(part, header) for part in found.added):
-        return None
-    added = [_text(part, header) for part in found.added]
-    return ChangedLines(added, _text(found.removed, header), found.rows)
+    added, removed = [], []
+    count = 0
+    for part in range(parting.count):
+        was, now = before.part(part), after.part(part)
+        added.append(_only_in(now, was))
+        count += added[-1].height
+        if count > _MOST_ADDED * sum(rows):
+            return None
+        removed.append(_only_in(was, now))
+    return ChangedLines(old, new, pl.concat(added), pl.concat(removed), rows)
 
 
-def changed_records(old: bytes, new: bytes) -> ChangedLines | None:
-    """Compare two files with one JSON object per line, regardless of order."""
-    found = _compared([pl.read_lines(old)], [pl.read_lines(new)])
-    if found is None:
-        return None
-    return ChangedLines([_text(part) for part in found.added], _text(found.removed), found.rows)
+def _hashed(files: Iterable[LineFile], seeds: tuple[int, int], parting: Parting) -> tuple[RowParts, list[int]]:
+    """Return the hashes of all lines with their positions, and the number of lines of each file."""
+    found, counts = RowParts(parting, "uncompressed"), []
+    for number, file in enumerate(files):
+        counts.append(0)
+        for lines in file.pieces():
+            frame = pl.DataFrame({"hash": lines.hash(seeds[0]), "check": lines.hash(seeds[1])})
+            place = pl.lit(number, pl.UInt16).alias("file")
+            frame = frame.with_row_index("row", offset=counts[-1]).with_columns(place)
+            found.add(frame, (pl.col("hash") % parting.count).cast(pl.UInt16))
+            counts[-1] += len(lines)
+    return found, counts
 
 
-class _Differences(NamedTuple):
-    added: list[pl.DataFrame]
-    removed: pl.DataFrame
-    rows: list[int]
+def _only_in(some: pl.DataFrame, others: pl.DataFrame) -> pl.DataFrame:
+    """Return the positions of lines that the others do not have."""
+    pairs = some.join(others.select("hash", other="check"), on="hash", how="left")
+    return pairs.filter(~pl.col("check").eq_missing(pl.col("other"))).select("file", "row")
 
 
-def _compared(old: Sequence[pl.DataFrame], new: Sequence[pl.DataFrame]) -> _Differences | None:
-    """Return lines that only one side has; None if too many are added."""
-    before = pl.concat(old)
-    added = [lines.join(before, on="line", how="anti") for lines in new]
-    rows = [lines.height for lines in new]
-    if sum(part.height for part in added) > _MOST_ADDED * sum(rows):
-        return None
-    removed = before
-    for lines in new:
-        removed = removed.join(lines, on="line", how="anti")
-    return _Differences(added, removed, rows)
+def _texts(files: Sequence[LineFile], rows: pl.DataFrame, *, are_checked: bool) -> Iterator[tuple[int, bytes]]:
+    """Yield the lines in pieces of limited size, at least one for each file."""
+    for number, file in enumerate(files):
+        at = rows.filter(pl.col("file") == number).get_column("row").unique().sort()
+        header = [file.header.decode()] if file.header else []
+        kept: list[pl.Series] = []
+        size = 0
+        for lines in chain(file.taken(at), [None]):
+            if lines is not None and are_checked and header and not _are_rows(lines, file.header.decode()):
+                raise BrokenFile("a line is not a row")
+            if lines is not None:
+                kept.append(lines)
+                size += int(lines.str.len_bytes().sum() or 0)
+            if lines is None or size > csv_text.PIECE:
+                yield number, "\n".join(chain(header, *kept)).encode()
+                kept, size = [], 0
 
 
-def _are_rows(lines: pl.DataFrame, header: str) -> bool:
+def _are_rows(lines: pl.Series, header: str) -> bool:
     """Check that no line is blank or ends inside quotes."""
     quote = "'" if header.startswith("'") else '"'
-    line = pl.col("line")
-    odd = line.str.count_matches(quote, literal=True) % 2 == 1
-    return not lines.select(((line.str.strip_chars() == "") | odd).any()).item()
-
-
-def _text(lines: pl.DataFrame, *header: str) -> bytes:
-    return "\n".join((*header, *lines.get_column("line"))).encode()
+    odd = lines.str.count_matches(quote, literal=True) % 2 == 1
+    return not ((lines.str.strip_chars() == "") | odd).any()

@@ -1,6 +1,7 @@
 """Turn a table of text into typed rows; malformed rows are rejected with a reason."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
@@ -9,6 +10,7 @@ import polars as pl
 
 from rolecall.application_imports.read.columns import ColumnLayout
 from rolecall.application_imports.read.dates import CANONICAL, read_dates
+from rolecall.application_imports.read.parts import ONE_PART, Parting, RowParts
 from rolecall.application_imports.read.table import Table
 from rolecall.applications.field_words import ACCESS, ACTIVE, LOCKED, RISKS, STATUSES, TYPES
 from rolecall.applications.file_shape import ANY_OTHER, FileShape
@@ -26,6 +28,13 @@ KEYS: dict[Content, tuple[str, ...]] = {
     Content.IDENTITIES: ("employee_id",),
 }
 PLACE = ("file", "line")
+# The name by which rows are divided into parts; other contents are one part.
+_USERNAME = pl.col("username")
+HOLDERS: dict[Content, pl.Expr] = {
+    Content.USERS: _USERNAME,
+    Content.MEMBERSHIPS: _USERNAME,
+    Content.PERMISSIONS: pl.when(_USERNAME != "").then(_USERNAME).otherwise("group"),
+}
 
 
 class RejectedLine(NamedTuple):
@@ -195,7 +204,7 @@ def _with_dates(
     for name, i in dates.items():
         format = formats.get(same_header(name)) or formats.get(same_header(table.headers[i]))
         texts = frame.get_column(str(i)).rename(name)
-        found = read_dates(texts, format, zone, is_shaped=shape is not None)
+        found = read_dates(texts, format, zone, is_shaped=shape is not None, is_piece=table.is_piece)
         notes += found.notes
         is_inferred = is_inferred or found.is_inferred
         if found.texts is not texts:
@@ -272,17 +281,73 @@ def _misread(content: Content, named: Mapping[str, _Field]) -> list[pl.Expr]:
     return wrong
 
 
-def merge_files(content: Content, parts: Sequence[FileRows]) -> FileRows:
-    """Merge the files of a group; a key that repeats with other values is rejected."""
-    frame = pl.concat([part.frame.with_columns(file=pl.lit(i, pl.UInt32)) for i, part in enumerate(parts)])
-    rejects = [reject._replace(file=i) for i, part in enumerate(parts) for reject in part.rejects]
-    is_by_line = all(part.is_by_line for part in parts)
-    has = frozenset.intersection(*(part.columns for part in parts))
-    notes = tuple(note for part in parts for note in part.notes)
-    key = list(KEYS[content])
-    # Distinct hashes prove that no key repeats, several times faster than comparing the keys.
-    if frame.select(key).hash_rows().n_unique() == frame.height:
-        return FileRows(frame, rejects, 0, is_by_line, has, notes)
+class GroupRows(NamedTuple):
+    """The rows of all files of a group, in parts; a key occurs once."""
+
+    rows: RowParts
+    rejects: list[RejectedLine]
+    repeats: int
+    is_by_line: bool
+    columns: frozenset[str]
+    notes: tuple[str, ...]
+    # The rows of each file that pieces of it have in common.
+    common: Counter[int]
+
+
+class Collector:
+    """Collect the rows of a group's files, piece by piece."""
+
+    def __init__(self, content: Content, parting: Parting = ONE_PART, *, is_derived: bool = False) -> None:
+        self.content = content
+        self.is_derived = is_derived
+        self.parting = parting if content in HOLDERS else ONE_PART
+        self._rows = RowParts(self.parting)
+        # Hashes of keys, which show whether a key repeats without reading the rows of a part.
+        self._hashes = RowParts(self.parting, "uncompressed")
+        self._read: list[FileRows] = []
+        self._rejects: list[RejectedLine] = []
+
+    def add(self, file: int, read: FileRows) -> None:
+        frame = read.frame.with_columns(file=pl.lit(file, pl.UInt32))
+        number = self.parting.number(HOLDERS.get(self.content, pl.lit("")))
+        if self.parting.count > 1:
+            key = frame.select(KEYS[self.content]).hash_rows()
+            self._hashes.add(frame.select(number.alias("part"), key=key), pl.col("part"))
+        self._rows.add(frame, number)
+        self._rejects += [reject._replace(file=file) for reject in read.rejects]
+        self._read.append(read._replace(frame=read.frame.clear(), rejects=[]))
+
+    def finish(self) -> GroupRows:
+        """Merge rows that repeat; a key that repeats with other values is rejected."""
+        repeats, common = 0, Counter[int]()
+        for part, height in enumerate(self._rows.heights):
+            if height and self._repeats(part, height):
+                found = self._rows.part(part)
+                if self.is_derived:
+                    # Each piece of a file names its users once.
+                    once = found.unique([*KEYS[self.content], "file"], keep="first", maintain_order=True)
+                    common.update(found.get_column("file").to_list())
+                    common.subtract(once.get_column("file").to_list())
+                    found = once
+                rows, rejects, merged = merge(self.content, found)
+                self._rows.replace(part, rows)
+                self._rejects += rejects
+                repeats += merged
+        is_by_line = all(read.is_by_line for read in self._read)
+        has = frozenset.intersection(*(read.columns for read in self._read))
+        notes = tuple(dict.fromkeys(note for read in self._read for note in read.notes))
+        return GroupRows(self._rows, self._rejects, repeats, is_by_line, has, notes, common)
+
+    def _repeats(self, part: int, height: int) -> bool:
+        """Return whether a key may repeat: distinct hashes prove that none does, faster than comparing keys."""
+        if self.parting.count > 1:
+            return self._hashes.part(part).get_column("key").n_unique() < height
+        return self._rows.part(part).select(KEYS[self.content]).hash_rows().n_unique() < height
+
+
+def merge(content: Content, frame: pl.DataFrame) -> tuple[pl.DataFrame, list[RejectedLine], int]:
+    """Keep the first row of each key; return the rows, those rejected for other values, and the number of repeats."""
+    key, rejects = list(KEYS[content]), []
     again = ~pl.struct(key).is_first_distinct()
     repeated, first = frame.filter(again), frame.filter(~again)
     values = [column for column in frame.columns if column not in (*key, *PLACE)]
@@ -292,4 +357,4 @@ def merge_files(content: Content, parts: Sequence[FileRows]) -> FileRows:
         where = f"line {line_first}" if file_first == file else f"line {line_first} of another file"
         named = " and ".join(name for name in key if name != "group" or content != Content.PERMISSIONS)
         rejects.append(RejectedLine(file, line, f"the {named} of {where} occurs again with other values"))
-    return FileRows(first, rejects, pairs.filter(same).height, is_by_line, has, notes)
+    return first, rejects, pairs.filter(same).height

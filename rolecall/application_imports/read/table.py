@@ -39,6 +39,8 @@ class Table(NamedTuple):
     page: PageSigns | None = None
     # The text is ASCII without ; # and |, so that no cell is a list, an error or has invisible characters.
     is_plain: bool = False
+    # The table is a piece of a long file.
+    is_piece: bool = False
 
 
 def check_width(headers: Sequence[str]) -> None:

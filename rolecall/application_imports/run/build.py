@@ -1,8 +1,8 @@
 """Build an import: read, compare and apply its files in one transaction. Runs in the child process."""
 
-import asyncio
-from collections.abc import AsyncIterator, Awaitable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Mapping
+from contextlib import aclosing, asynccontextmanager
+from functools import partial
 from typing import NamedTuple
 
 import msgspec
@@ -10,14 +10,12 @@ from psycopg import AsyncConnection, InterfaceError, OperationalError
 
 from rolecall.application_imports import actions
 from rolecall.application_imports.apply.people import write_people
-from rolecall.application_imports.apply.write import write_changes, write_holdings
-from rolecall.application_imports.compare.accounts import AccountChanges
-from rolecall.application_imports.compare.change_set import MANY
-from rolecall.application_imports.compare.holdings import HoldingChanges
-from rolecall.application_imports.compare.people import PeopleChanges
+from rolecall.application_imports.apply.write import close_unused, write_changes
+from rolecall.application_imports.compare.change_set import MANY, ChangeSet
 from rolecall.application_imports.model import FileTotals
 from rolecall.application_imports.read.broken_file import BrokenFile
 from rolecall.application_imports.read.sources import ContentSource, Sources
+from rolecall.application_imports.run.ahead import ahead
 from rolecall.application_imports.run.finish import Canceled, HeldByGuard, finish
 from rolecall.application_imports.run.job import (
     DISK_FULL,
@@ -28,7 +26,7 @@ from rolecall.application_imports.run.job import (
     build_lock,
     find_run,
 )
-from rolecall.application_imports.run.pipeline import Pipeline
+from rolecall.application_imports.run.pipeline import Pipeline, Savepoint
 from rolecall.application_imports.run.preview import IMPORT_REJECTS, store_preview, store_rejects
 from rolecall.application_imports.run.steps import Steps
 from rolecall.applications.model import Content
@@ -72,9 +70,11 @@ async def result_of(work: Awaitable[None]) -> BuildResult:
         return BuildResult(BuildOutcome.CANCELED)
     except StoreUnreachable as error:
         return BuildResult(BuildOutcome.POSTPONED, str(error))
-    except (OperationalError, InterfaceError) as error:
+    except (OperationalError, InterfaceError, OSError) as error:
         if is_disk_full(error):
             return BuildResult(BuildOutcome.FAILED, DISK_FULL)
+        if isinstance(error, OSError):
+            raise
         return BuildResult(BuildOutcome.INTERRUPTED, str(error))
 
 
@@ -101,7 +101,7 @@ async def _build(db: Db, job: Job) -> list[str]:
         raise
     changed = steps.done("Changes written")
     try:
-        sources = _sources(pipeline, written.holdings.stale)
+        sources = _sources(pipeline)
         lines = await finish(db, run, steps, sources, written.totals, open_points=pipeline.open_points())
     except HeldByGuard as held:
         async with connection(job) as beside:
@@ -112,64 +112,59 @@ async def _build(db: Db, job: Job) -> list[str]:
     await store_rejects(db, IMPORT_REJECTS, run.id, pipeline.rejected_rows())
     for line in [changed, *lines, "Finished"]:
         await actions.log_line(db, run.id, line, clock.now())
-    return written.grown()
+    return written.grown
 
 
 class Written(NamedTuple):
     """The changes of the files of an import, written but not committed."""
 
-    accounts: AccountChanges
-    holdings: HoldingChanges
-    people: PeopleChanges | None
     totals: list[FileTotals]
-
-    def grown(self) -> list[str]:
-        """Return the tables that got many rows."""
-        people = self.people.grown() if self.people else []
-        return [*self.accounts.grown(), *self.holdings.grown(), *people]
+    # The tables that got many rows.
+    grown: list[str]
 
 
 async def write_files(db: Db, job: Job, pipeline: Pipeline) -> Written:
     """Read and compare the files, and write what differs into the transaction of `db`."""
     # Keep sorts and aggregates in memory.
     await execute(db, "SET LOCAL work_mem = '64MB'")
-    accounts, holdings = await _compare_and_write(db, job, pipeline)
+    run = pipeline.run
+    # Write changes while a thread reads and compares what follows.
+    async with aclosing(ahead(partial(_changes, job, pipeline))) as found:
+        async for changes in found:
+            await _write(db, changes)
+    await close_unused(db, run.application_id, run.number, pipeline.tally.maybe_unused)
     if sum(delta.after.height for delta in pipeline.deltas.values()) >= MANY:
         # Without statistics of the rows that this transaction wrote, the planner would choose nested loops.
         await execute(db, "SET LOCAL enable_nestloop = off")
-    if pipeline.people:
-        run = pipeline.run
-        await write_people(db, run.application_id, run.number, pipeline.people, clock.now())
-    totals = _file_totals(pipeline, accounts.applied | holdings.applied)
-    return Written(accounts, holdings, pipeline.people, totals)
+    added, applied = pipeline.tally.added, dict[Content, Mapping[int, int]](pipeline.tally.applied)
+    if people := pipeline.people:
+        await write_people(db, run.application_id, run.number, people, clock.now())
+        added += people.added()
+        applied[Content.IDENTITIES] = people.applied
+    return Written(_file_totals(pipeline, applied), [table for table, rows in added.items() if rows >= MANY])
 
 
-async def _compare_and_write(db: Db, job: Job, pipeline: Pipeline) -> tuple[AccountChanges, HoldingChanges]:
-    """Write accounts while a thread reads and compares what they hold, so that neither CPU nor database is idle."""
+async def _changes(job: Job, pipeline: Pipeline) -> AsyncIterator[ChangeSet | Savepoint]:
     async with connection(job) as beside:
         await pipeline.log(beside, pipeline.steps.done("Prepared"))
-        accounts = await pipeline.accounts(beside)
-    writing = asyncio.create_task(write_changes(db, accounts))
-    try:
-        holdings = await asyncio.to_thread(asyncio.run, _compare_holdings(job, pipeline, accounts))
-    except BaseException:
-        # The rollback needs the connection: wait until the writing task no longer uses it.
-        await asyncio.wait({writing})
-        raise
-    await writing
-    await write_holdings(db, holdings)
-    return accounts, holdings
+        async for changes in pipeline.changes(beside):
+            yield changes
 
 
-async def _compare_holdings(job: Job, pipeline: Pipeline, accounts: AccountChanges) -> HoldingChanges:
-    async with connection(job) as beside:
-        return await pipeline.holdings(beside, accounts)
+async def _write(db: Db, changes: ChangeSet | Savepoint) -> None:
+    match changes:
+        case Savepoint.BEGIN:
+            await execute(db, "SAVEPOINT before_parts")
+        case Savepoint.UNDO:
+            await execute(db, "ROLLBACK TO SAVEPOINT before_parts")
+        case _:
+            await write_changes(db, changes)
 
 
-def _sources(pipeline: Pipeline, stale: set[Content]) -> Sources:
+def _sources(pipeline: Pipeline) -> Sources:
     """Return the sources of the new state; contents that are not part of this import keep theirs."""
     after = dict(pipeline.before)
-    for content in stale & after.keys():
+    for content in pipeline.stale & after.keys():
         after[content] = msgspec.structs.replace(after[content], is_stale=True)
     for content, delta in pipeline.deltas.items():
         after[content] = ContentSource(
@@ -184,7 +179,7 @@ def _sources(pipeline: Pipeline, stale: set[Content]) -> Sources:
     return after
 
 
-def _file_totals(pipeline: Pipeline, applied: dict[Content, dict[int, int]]) -> list[FileTotals]:
+def _file_totals(pipeline: Pipeline, applied: Mapping[Content, Mapping[int, int]]) -> list[FileTotals]:
     totals = []
     for content, files in pipeline.files.items():
         delta = pipeline.deltas.get(content)

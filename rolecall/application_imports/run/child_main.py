@@ -6,10 +6,13 @@ child.
 
 import asyncio
 import os
+from functools import partial
 from multiprocessing.connection import Connection
 
 import msgspec
 
+from rolecall.application_imports.read import at_once
+from rolecall.application_imports.read.parts import MOST_IN_MEMORY
 from rolecall.application_imports.run.build import build
 from rolecall.application_imports.run.dry_run import dry_run
 from rolecall.application_imports.run.job import TOO_MUCH_MEMORY, BuildOutcome, BuildResult, Job
@@ -26,13 +29,17 @@ _LONGEST_MESSAGE = 4000
 
 
 def main(job: Job, worker: Connection) -> None:
-    memory = _MEMORY + _MEMORY_PER_BYTE * job.input_bytes
     too_much = msgspec.json.encode(BuildResult(BuildOutcome.FAILED, TOO_MUCH_MEMORY))
     cpu_seconds = _CPU_SECONDS + int(_CPU_SECONDS_PER_BYTE * job.input_bytes)
-    limit_process(worker, cpu_seconds=cpu_seconds, memory=memory, too_much=too_much)
+    limit_process(worker, cpu_seconds=cpu_seconds, memory=partial(_most_memory, job.input_bytes), too_much=too_much)
     _report(worker, asyncio.run(dry_run(job) if job.is_dry_run else build(job)))
     # All is committed; freeing a gigabyte in order would only delay the next import.
     os._exit(0)
+
+
+def _most_memory(input_bytes: int) -> int:
+    """Return the memory that a build may use: files beyond a size need more only if they must be read at once."""
+    return _MEMORY + _MEMORY_PER_BYTE * min(input_bytes, MOST_IN_MEMORY + at_once.noted())
 
 
 def _report(worker: Connection, result: BuildResult) -> None:

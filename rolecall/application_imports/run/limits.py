@@ -4,6 +4,7 @@ import os
 import resource
 import threading
 import time
+from collections.abc import Callable
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -12,8 +13,8 @@ _CHECK_MEMORY_SECONDS = 0.05
 _STATM = Path("/proc/self/statm")
 
 
-def limit_process(parent: Connection, *, cpu_seconds: int, memory: int, too_much: bytes) -> None:
-    """Set the limits; a child that needs more memory sends the message `too_much` and exits."""
+def limit_process(parent: Connection, *, cpu_seconds: int, memory: Callable[[], int], too_much: bytes) -> None:
+    """Set the limits; a child that needs more than `memory` sends the message `too_much` and exits."""
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds + 5))
     threading.Thread(target=_exit_with_parent, args=(parent,), daemon=True).start()
     threading.Thread(target=_limit_memory, args=(memory, parent, too_much), daemon=True).start()
@@ -32,9 +33,9 @@ def _memory() -> int:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
-def _limit_memory(limit: int, parent: Connection, too_much: bytes) -> None:
+def _limit_memory(limit: Callable[[], int], parent: Connection, too_much: bytes) -> None:
     """Watch resident memory: the kernel only limits address space, of which polars reserves far more than it uses."""
-    while _memory() < limit:
+    while _memory() < limit():
         time.sleep(_CHECK_MEMORY_SECONDS)
     parent.send_bytes(too_much)
     os._exit(1)

@@ -1,23 +1,27 @@
 """Take the files of one import through the stages read and compare, on a connection outside the transaction.
 
 Files are compared by line where possible. If a comparison returns a `Doubt`, its files are read completely and compared
-again.
+again. Large files are compared in parts, so that memory does not depend on their size.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from enum import Enum
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from rolecall.application_imports import actions, connectors
-from rolecall.application_imports.compare.accounts import AccountChanges, compare_accounts
-from rolecall.application_imports.compare.holdings import HoldingChanges, compare_holdings
+from rolecall.application_imports.apply.count import totals_before
+from rolecall.application_imports.compare.accounts import AccountComparison, AccountsAfter
+from rolecall.application_imports.compare.change_set import ChangeSet
+from rolecall.application_imports.compare.holdings import HoldingComparison
 from rolecall.application_imports.compare.people import PeopleChanges, compare_people
 from rolecall.application_imports.compare.state import CurrentState
 from rolecall.application_imports.model import RejectedRow
 from rolecall.application_imports.read import file_delta
 from rolecall.application_imports.read.file_delta import Doubt, FileDelta
+from rolecall.application_imports.read.parts import ONE_PART, Parting, parting_of
 from rolecall.application_imports.read.sources import (
     ContentSource,
     InputFile,
@@ -37,9 +41,42 @@ from rolecall.applications.model import Content
 from rolecall.core import clock
 from rolecall.core.db import Db
 
-Found = TypeVar("Found")
 # How often the progress of a long file is recorded.
 _PROGRESS_SECONDS = 0.5
+# The bytes that a file has for each record, to estimate the memory of the current state.
+_ACCOUNT_BYTES, _HELD_BYTES = 500, 50
+
+
+class Savepoint(Enum):
+    """What to do with changes that a later doubt may make invalid."""
+
+    BEGIN = "begin"
+    UNDO = "undo"
+
+
+class ChangeTotals:
+    """What the change sets of an import have in all."""
+
+    def __init__(self) -> None:
+        # The number of rows of each file that change something, and the number of new rows of each table.
+        self.applied: dict[Content, Counter[int]] = {}
+        self.added = Counter[str]()
+        # Permissions that lost a line.
+        self.maybe_unused: list[int] = []
+
+    def add(self, changes: ChangeSet) -> None:
+        self._add(changes.applied, changes.added(), changes.maybe_unused)
+
+    def update(self, other: "ChangeTotals") -> None:
+        self._add(other.applied, other.added, other.maybe_unused)
+
+    def _add(
+        self, applied: Mapping[Content, Mapping[int, int]], added: Mapping[str, int], maybe_unused: Iterable[int]
+    ) -> None:
+        for content, files in applied.items():
+            self.applied.setdefault(content, Counter()).update(files)
+        self.added.update(added)
+        self.maybe_unused += maybe_unused
 
 
 class Pipeline:
@@ -54,8 +91,13 @@ class Pipeline:
         self.unchanged: set[Content] = set()
         connector = connectors.installed().get(run.connector)
         self.reader = connector.read if connector else None
+        self.parting = ONE_PART
         self.people: PeopleChanges | None = None
         self.contents_read: set[Content] = set()
+        self.accounts: AccountsAfter | None = None
+        self.tally = ChangeTotals()
+        # Contents whose files name accounts that are removed.
+        self.stale: set[Content] = set()
 
     async def find_files(self, db: Db) -> None:
         """Find the files for each kind of content, and the files that the current state was read from."""
@@ -64,52 +106,84 @@ class Pipeline:
         for group in await groups_of(db, self.run.application_id):
             if files := sent.get(group.id):
                 self.groups[group.content], self.files[group.content] = group, files
+        self.parting = await self._parting(db)
+
+    async def _parting(self, db: Db) -> Parting:
+        """Choose parts by the size of the files, or of the current state if that is larger."""
+        totals = await totals_before(db, self.run.application_id)
+        held = totals.memberships + totals.assignments
+        now = sum(file.size for files in self.files.values() for file in files)
+        size = max(now, _ACCOUNT_BYTES * totals.accounts + _HELD_BYTES * held)
+        return parting_of(size, self.job.store.folder / "incoming")
 
     async def sent_files(self, db: Db) -> dict[UUID, list[InputFile]]:
         """Return the files of the import by file group."""
         return await files_of(db, self.run.id)
 
-    async def accounts(self, db: Db) -> AccountChanges:
-        state = CurrentState(db, self.run.application_id)
+    async def changes(self, db: Db) -> AsyncIterator[ChangeSet | Savepoint]:
+        """Read and compare; yield the changes of some parts at a time."""
+        async for found in self._stage(db, "Accounts compared", {Content.USERS}, self._compare_accounts):
+            yield found
+        others = self.groups.keys() - {Content.USERS}
+        async for found in self._stage(db, "Access compared", others, self._compare_others):
+            yield found
 
-        async def compare() -> AccountChanges | Doubt:
-            return await compare_accounts(state, self.run.number, self.deltas.get(Content.USERS), clock.now())
+    async def _compare_accounts(self, db: Db) -> AsyncIterator[ChangeSet | Doubt]:
+        state = CurrentState(db, self.run.application_id, self.parting)
+        comparison = AccountComparison(state, self.run.number, self.deltas.get(Content.USERS), clock.now())
+        self.accounts = comparison.after
+        async for found in comparison.changes():
+            yield found
 
-        return await self._read_and_compare(db, "Accounts compared", {Content.USERS}, compare)
-
-    async def holdings(self, db: Db, accounts: AccountChanges) -> HoldingChanges:
+    async def _compare_others(self, db: Db) -> AsyncIterator[ChangeSet | Doubt]:
         """Compare everything except accounts, including people if there is a file of them."""
-        state = CurrentState(db, self.run.application_id)
-
-        async def compare() -> HoldingChanges | Doubt:
-            people = None
-            if delta := self.deltas.get(Content.IDENTITIES):
-                people = await compare_people(db, self.run.application_id, delta)
+        state = CurrentState(db, self.run.application_id, self.parting)
+        assert self.accounts
+        if delta := self.deltas.get(Content.IDENTITIES):
+            people = await compare_people(db, self.run.application_id, delta)
             if isinstance(people, Doubt):
-                return people
-            found = await compare_holdings(state, self.run.number, accounts, self.deltas, self.unchanged)
-            if people and isinstance(found, HoldingChanges):
-                self.people = people
-                found.applied[Content.IDENTITIES] = people.applied
-            return found
+                yield people
+                return
+            self.people = people
+        comparison = HoldingComparison(state, self.run.number, self.accounts, self.deltas, self.unchanged)
+        async for found in comparison.changes():
+            yield found
+        self.stale = comparison.stale
 
-        return await self._read_and_compare(db, "Access compared", self.groups.keys() - {Content.USERS}, compare)
-
-    async def _read_and_compare(
-        self, db: Db, step: str, contents: set[Content], compare: Callable[[], Awaitable[Found | Doubt]]
-    ) -> Found:
+    async def _stage(
+        self, db: Db, step: str, contents: set[Content], compare: Callable[[Db], AsyncIterator[ChangeSet | Doubt]]
+    ) -> AsyncIterator[ChangeSet | Savepoint]:
+        """Read contents and yield their changes; after a doubt, read a content completely and begin again."""
         await self._read(db, contents)
-        found = await compare()
-        while isinstance(found, Doubt):
-            await self.log(db, f"{self.groups[found.content].name}: all lines are read, because {found.reason}")
-            self.unchanged.discard(found.content)
-            await self._read_group(db, found.content, None)
-            found = await compare()
+        doubt: Doubt | None = None
+        while True:
+            tally = ChangeTotals()
+            if self.parting.count > 1:
+                yield Savepoint.BEGIN
+            async for found in compare(db):
+                if isinstance(found, Doubt):
+                    doubt = found
+                else:
+                    tally.add(found)
+                    yield found
+            if doubt is None:
+                break
+            if tally.added:
+                yield Savepoint.UNDO
+            await self._read_completely(db, doubt)
+            doubt = None
+        self.tally.update(tally)
         for content, delta in self.deltas.items():
             if content in contents and delta.repeats:
                 await self.log(db, f"{delta.group.name}: {delta.repeats:,} repeated rows merged")
         await self.log(db, self.steps.done(step))
-        return found
+
+    async def _read_completely(self, db: Db, doubt: Doubt) -> None:
+        await self.log(db, f"{self.groups[doubt.content].name}: all lines are read, because {doubt.reason}")
+        self.unchanged.discard(doubt.content)
+        await self._read_group(db, doubt.content, None)
+        for delta in self.deltas.values():
+            delta.compare_again()
 
     async def _read(self, db: Db, contents: set[Content]) -> None:
         for content, group in self.groups.items():
@@ -128,7 +202,8 @@ class Pipeline:
         group, files, zone = self.groups[content], self.files[content], ZoneInfo(self.job.timezone)
         delta = None
         if source and source.is_by_line and not source.is_stale and self.reader is None:
-            delta = file_delta.read_lines(group, files, source, self.job.store, zone)
+            arguments = (group, files, source, self.job.store, zone, self.parting)
+            delta = await asyncio.to_thread(file_delta.read_lines, *arguments)
         if delta is None:
             delta = await self._read_whole(db, group, files)
         self.deltas[content] = delta
@@ -143,7 +218,7 @@ class Pipeline:
         """Read files in a thread, and meanwhile record how much of them is read."""
         read = [0]
         zone = ZoneInfo(self.job.timezone)
-        arguments = (group, files, self.job.store, zone, self.reader, read.append)
+        arguments = (group, files, self.job.store, zone, self.reader, read.append, self.parting)
         reading = asyncio.create_task(asyncio.to_thread(file_delta.read_whole, *arguments))
         while not (await asyncio.wait({reading}, timeout=_PROGRESS_SECONDS))[0]:
             await self._record_read(db, read[-1])

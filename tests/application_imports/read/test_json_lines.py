@@ -66,8 +66,10 @@ def test_changed_lines_give_the_rows_of_the_whole_file(
 
     if delta is None or old.rejects or new.rejects:
         return
-    assert delta.removed is not None
-    assert (rows_of(old.after) - rows_of(delta.removed)) | rows_of(delta.after) == rows_of(new.after)
+    changed = delta.part()
+    assert changed.removed is not None
+    kept = rows_of(old.part().after) - rows_of(changed.removed)
+    assert kept | rows_of(changed.after) == rows_of(new.part().after)
     assert delta.headers == old.headers
     assert set(delta.headers) == set(new.headers)
 
