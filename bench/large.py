@@ -4,7 +4,7 @@ python -m bench.large [--most 100000000]
 
 Each size has a service and a database of its own, and an account for each hundred assignments. The rows of an account
 are spread over the whole file. The first import writes all rows, the changed one has another value in one line of a
-hundred, the unchanged one sends the same files again. At 100 million, 40 GB of disk are needed and half an hour.
+hundred, the unchanged one sends the same files again. By estimate, 100 million need 40 GB of disk and an hour.
 """
 
 import argparse
