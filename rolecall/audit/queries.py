@@ -77,7 +77,7 @@ _CONDITIONS = {
     "caller_id": "caller_id = %(caller_id)s",
     "action": "action_key = lower(%(action)s)",
 }
-# Always give both bounds: with one, the planner estimates a third of the table.
+# Always give both bounds: with only one, the planner expects a third of the table.
 _TIME = "created_key >= %(first_key)s AND created_key < %(end_key)s"
 
 
