@@ -33,7 +33,7 @@ _MOST_OF_GROUPS = 12
 
 
 def find_postgres_roles(view: View) -> list[Part]:
-    """Recognize PostgreSQL roles as `\\du` of psql prints them, with the roles that each one is a member of."""
+    """Recognize the output of `\\du` in psql: roles, and the roles that each of them is a member of."""
     names = {name: each for each in view.profiles for name in names_of(each.header)}
     if not {"rolename", "attributes", "memberof"} <= names.keys():
         return []
@@ -101,14 +101,14 @@ def find_groups_with_members(view: View) -> list[Part]:
         part.skip_rows(*conditions)
     if unreal := placeholders(members):
         pairs.skip_rows({"column": members.header, "is": unreal})
-        evidence.append(f"{', '.join(unreal)} is a placeholder, in every group and apart from other members: left out")
+        evidence.append(f"{', '.join(unreal)} is left out: it is a placeholder that is in every group")
     if people_in(everything)[1]:
         return [listing, *_with_people(everything, pairs, members)]
     return [listing, pairs]
 
 
 def _are_whole_names(naming: Profile, members: Profile) -> bool:
-    """Return whether each cell is one member, such as `Byron, Ada [abyron]`, and no list of two."""
+    """Return whether each cell is one member such as `Byron, Ada [abyron]`, not two members separated by a comma."""
     is_one = all(cell.count(",") == 1 for cell in members.values)
     return is_one and bool(login_behind_name(members.values) or not naming.is_unique)
 
@@ -146,7 +146,7 @@ def find_permissions(view: View) -> list[Part]:
     permission = view.by_header[fields["Permission"].header]
     if separator := ("," if view.table.merges and permission is view.profiles[-1] else permission.separator):
         shape["split"] = {permission.header: separator}
-        evidence.append(f"{permission.header} lists several, {separated_by(separator)}")
+        evidence.append(f"{permission.header} lists several permissions, {separated_by(separator)}")
     without_prefix(view, fields, shape, evidence)
     part = Part(Content.PERMISSIONS, fields, shape, 0.85, evidence)
     _ask_for_pairs(view, part)
@@ -155,20 +155,20 @@ def find_permissions(view: View) -> list[Part]:
 
 
 def _ask_for_pairs(view: View, part: Part) -> None:
-    """Ask about cells that list several values each which belong together in order: rows cannot be made of them."""
+    """Ask about two columns of lists whose values belong together in pairs, because no shape can read such pairs."""
     permission = view.by_header[part.fields["Permission"].header]
     for field in ("Header", "Section", "Group"):
         other = view.by_header[part.fields[field].header] if field in part.fields else None
         if other and other is not permission and (sign := _common_separator(permission, other)):
             text = (
                 f"{permission.header} and {other.header} list values that belong together, separated by {sign!r}. "
-                "Export a row for each pair. Or is each of the one granted in each of the other?"
+                "Export one row for each pair. Or does every value of one apply to every value of the other?"
             )
             part.questions = [*part.questions, OpenQuestion(text, [])]
 
 
 def _common_separator(one: Profile, other: Profile) -> str | None:
-    """Return the text that occurs equally often in each row of two columns, and in some row at all."""
+    """Return a separator that both columns contain equally often in every row; None if there is none."""
     for sign in ("::", ";", "|", "\n"):
         counts = [(a.count(sign), b.count(sign)) for a, b in zip(one.cells, other.cells, strict=True)]
         if any(a for a, _ in counts) and all(a == b for a, b in counts):
@@ -177,7 +177,7 @@ def _common_separator(one: Profile, other: Profile) -> str | None:
 
 
 def _roles_beside(view: View, part: Part, role: Meaning | None) -> list[Part]:
-    """Read the role through which a user has a permission as a membership."""
+    """Return memberships in the roles through which users have their permissions."""
     is_role = role is not None and names_of(role.header)[:1] in (["role"], ["group"], ["profile"])
     if role is None or not is_role or role.header in part.columns or "Username" not in part.fields:
         return []
@@ -197,12 +197,12 @@ def _use_role_in_scope(fields: dict[str, Meaning]) -> None:
 
 
 def _use_name_of_account(view: View, fields: dict[str, Meaning]) -> None:
-    """Read a column `Name` as the username if another column says who is active, because only accounts are disabled."""
+    """Read a column `Name` as the username if another column says who is active: only accounts can be disabled."""
     named = fields.get("Group")
     active = view.fields(Content.USERS).get("Active")
     if named and names_of(named.header)[:1] == ["name"] and "Username" not in fields and active and active.score > 0.5:
         del fields["Group"]
-        fields["Username"] = Meaning(named.header, "Username", 0.6, f"{active.header} says the state of what it names")
+        fields["Username"] = Meaning(named.header, "Username", 0.6, f"{active.header} says which of them are active")
 
 
 def find_memberships(view: View) -> list[Part]:
@@ -242,7 +242,7 @@ _MOST_COLUMNS_OF_MEMBERS = 50
 
 
 def find_group_columns(view: View) -> list[Part]:
-    """Recognize a table with a column for each group and its members below; some logins occur in several columns."""
+    """Recognize a table with groups in its headers and members below. Some logins must occur in several columns."""
     columns = [each for each in view.profiles if each.values]
     if not 1 < len(columns) <= _MOST_COLUMNS_OF_MEMBERS or view.table.header_line is None:
         return []
@@ -275,7 +275,7 @@ def _roles_in_scopes(view: View, fields: dict[str, Meaning], scope: Profile) -> 
     chosen = {
         "Username": fields["Username"],
         "Header": Meaning(scope.header, "Header", 0.8, "it says where the role is held"),
-        "Permission": Meaning(role, "Permission", 0.8, f"its roles differ by {scope.header}"),
+        "Permission": Meaning(role, "Permission", 0.8, f"each {scope.header} has its own roles"),
     }
     return _roles(view, chosen, [f"Each row gives {fields['Username'].header} a {role} in {scope.header}"])
 

@@ -22,7 +22,7 @@ def choose_group(view: View, groups: Sequence[Mapping[str, Any]]) -> Mapping[str
 
 
 def parts_by(view: View, group: Mapping[str, Any], template: str) -> list[Part]:
-    """Return the contents that a file group reads from a file, to show them."""
+    """Return the contents that a file group reads from a file, for display."""
     sections = [group, *(group["shape"] or {}).get("contents", [])]
     return [_part(view, section, template) for section in sections]
 
@@ -40,13 +40,13 @@ def _part(view: View, section: Mapping[str, Any], template: str) -> Part:
 
 
 def _share(view: View, section: Mapping[str, Any]) -> float:
-    """Return which share of the columns of a section the file has."""
+    """Return the share of a section's columns that the file has."""
     shape = msgspec.convert(section.get("shape") or {}, FileShape)
     wanted = {same_header(name) for name in columns_named(shape, section["columns"])}
     present = {same_header(profile.header) for profile in view.profiles}
     for field, pattern in shape.join.items():
         columns = {same_header(part.column) for part in pattern_parts(pattern) if isinstance(part, Placeholder)}
         if same_header(field) in present and not columns & present:
-            # Without the columns of the pattern, the reader takes the column with the name of the field.
+            # If the columns of the pattern are missing, the reader uses the column that is named like the field.
             wanted = (wanted - columns) | {same_header(field)}
     return len(wanted & present) / len(wanted) if wanted else 0.0

@@ -15,7 +15,7 @@ from rolecall.file_shapes.sample_table import SampleTable
 from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
 from rolecall.file_shapes.values import add_dates, add_words
 
-# The key of an answer that sets the header line; other answers have keys of shapes.
+# The key of an answer that sets the header line.
 HEADER_LINE = "headerLine"
 
 
@@ -45,7 +45,7 @@ _RULES: tuple[Callable[[View], list[Part]], ...] = (
 
 
 def _chosen(view: View, content: Content) -> list[Part]:
-    """Return what the rules find for the content that a person chose, or else only its columns."""
+    """Return the content that a person chose, as the rules read it. If no rule finds it, match only the columns."""
     found = [part for rule in _RULES for part in rule(view) if part.content == content]
     part = found[0] if found else Part(content, view.fields(content), {}, 1.0, ["Chosen by a person"])
     if content in (Content.MEMBERSHIPS, Content.PERMISSIONS) and part.origin("Username"):
@@ -55,7 +55,7 @@ def _chosen(view: View, content: Content) -> list[Part]:
 
 
 def _finished(view: View, part: Part) -> Part:
-    """Add the parts that every content has: structure, dates, words, and columns to ignore."""
+    """Add what every content needs: the layout of rows, date formats, words for values, and columns to ignore."""
     skipped = part.shape.pop("skipRowsWhere", [])
     part.shape = {**structure(view.table), **part.shape}
     part.skip_rows(*skipped)
@@ -78,7 +78,7 @@ def _finished(view: View, part: Part) -> Part:
 
 
 def ask_for_header(table: SampleTable) -> list[OpenQuestion]:
-    """Return the question which line is the header, if that is not clear."""
+    """Return a question about which line is the header, or an empty list if that is clear."""
     if table.candidates:
         line = table.candidates[0]
         text = f"Line {line} looks like a header too. Which line is the header?"
@@ -86,7 +86,7 @@ def ask_for_header(table: SampleTable) -> list[OpenQuestion]:
         return [OpenQuestion(text, [ProposedChoice(f"Line {line} is the header", HEADER_LINE, str(line)), keep])]
     if table.is_doubtful:
         line = table.header_line or 1
-        text = f"No word of line {line} is known as a header. Is it one?"
+        text = f"No word of line {line} is a known header. Is this line the header?"
         choices = [(f"Line {line} is the header", str(line)), ("The file has no header", str(NO_HEADER))]
         return [OpenQuestion(text, [ProposedChoice(label, HEADER_LINE, value) for label, value in choices])]
     return []

@@ -36,12 +36,12 @@ def has_delimiter(lines: Sequence[str]) -> bool:
 
 
 def written_lines(lines: Sequence[str]) -> list[str]:
-    """Return the lines with text, without blank lines and lines of dashes."""
+    """Return the first lines of a text, without blank lines and lines of dashes."""
     return [line for line in lines[:_LOOKED_AT] if re.search(r"[^-=+|\s]", line)]
 
 
 def _delimiter(lines: Sequence[str]) -> str:
-    """Choose the delimiter with which most lines have the same number of fields; if equal, the one with more fields."""
+    """Choose the delimiter with which most lines have the same number of fields; on a tie, the one with more fields."""
     if lines and (found := separator_line(lines[0])):
         return found
 
@@ -51,7 +51,7 @@ def _delimiter(lines: Sequence[str]) -> str:
         return (sum(len(row) == width for row in rows) / max(len(rows), 1) if width > 1 else 0.0, width)
 
     best = max(DELIMITERS, key=score)
-    # Times contain colons, so use a colon only if no other delimiter fits and every line has the same number.
+    # Times contain colons, so use a colon only if no other delimiter fits and every line has the same number of them.
     return ":" if score(best)[1] == 1 and score(":")[0] == 1 and score(":")[1] > 2 else best
 
 

@@ -25,7 +25,7 @@ _STATE, _LETTERS = ["state"], {"G": "Grant", "W": "Grant", "D": "Deny", "R": "No
 
 
 class AccessColumn(msgspec.Struct, frozen=True):
-    """A column that says whether a row grants, with its words for no grant and the words to map."""
+    """A column that says whether a row grants or denies, with its words for a denial and a mapping of its words."""
 
     header: str
     denying: list[str]
@@ -33,7 +33,7 @@ class AccessColumn(msgspec.Struct, frozen=True):
 
 
 def access_column(view: View, taken: Iterable[str] = ()) -> AccessColumn | None:
-    """Find the column by its header, or by values such as Allow and Deny."""
+    """Find the column that says whether a row grants or denies, by its header or by values such as Allow and Deny."""
     others = [each for each in view.profiles if each.values and each.header not in set(taken)]
     return next(
         (found for rule in (_says_denied, _says_access, _letters) for each in others if (found := rule(each))), None
@@ -65,7 +65,7 @@ def _letters(profile: Profile) -> AccessColumn | None:
 
 
 def read_access(view: View, fields: dict[str, Meaning], shape: dict[str, Any], evidence: list[str]) -> None:
-    """Read the column as the Access of permissions, or as their Value if it has levels such as Full and Read."""
+    """Read a column of grants and denials as Access, and a column of levels such as Full and Read as Value."""
     level = fields.get("Access")
     if level is not None and view.by_header[level.header].ticks:
         return
@@ -99,4 +99,4 @@ def skip_denied(view: View, part: Part) -> None:
     taken = [meaning.header for meaning in part.fields.values()]
     if part.content == Content.MEMBERSHIPS and (found := access_column(view, taken)):
         part.skip_rows({"column": found.header, "is": found.denying})
-        part.evidence.append(f"{found.header} says which rows are not granted: they are left out")
+        part.evidence.append(f"Rows that {found.header} marks as denied are left out")

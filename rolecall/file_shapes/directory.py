@@ -58,7 +58,7 @@ _DISABLED_ROLE = "cn=nsmanageddisabledrole"
 
 
 def end_by_role(view: View, part: Part) -> None:
-    """Read accounts as inactive if they have the role by which 389 Directory Server disables accounts."""
+    """Read accounts as inactive if they have the role that 389 Directory Server gives to disabled accounts."""
     column = view.named(["nsroledn"])
     roles = [value for value in column.distinct if value.lower().startswith(_DISABLED_ROLE)] if column else []
     if column is None or not roles:
@@ -67,7 +67,7 @@ def end_by_role(view: View, part: Part) -> None:
     begin = roles[0][: len(_DISABLED_ROLE)]
     locked = f"{{{lock.header}}}" if lock else ""
     part.shape.setdefault("join", {})["Active"] = f"{locked}{{{column.header}|starting({begin})}}"
-    # The joined text is false, or true for a locked account, or the role.
+    # The joined text is false for an active account; for others it is true or the name of the role.
     part.shape.setdefault("values", {})["Active"] = {"false": "Yes", ANY_OTHER: "No"}
     part.shape.pop("invert", None)
     part.evidence.append(f"Accounts with the role {roles[0].partition(',')[0]} are not active")

@@ -34,12 +34,12 @@ from rolecall.file_shapes.statuses import OPPOSITE
 
 # The options for a column besides fields: keep it as metadata, or ignore it.
 METADATA, IGNORED = "", "ignore"
-# Separators by name: forms would change line breaks and strip spaces.
+# Separators have names in forms, because forms change line breaks and strip spaces.
 SEPARATORS = {
     "semicolon": ";", "comma": ",", "bar": "|", "hash": "#", "slash": "/", "space": " ", "line break": "\n",
     "JSON list": JSON,
 }  # fmt: skip
-# Fields for which a question may ask the column.
+# Fields whose column a question may ask for.
 _FIELDS_ASKED = ("Username", "Active", "Status")
 # The key of an answer that changes nothing; its value is the text of the question.
 KEEP = "keep"
@@ -56,7 +56,7 @@ class Place(NamedTuple):
 async def draft_upload(
     db: Db, caller: Caller, application_id: UUID | None, body: Json, upload: Upload, now: datetime, store: Store
 ) -> UUID:
-    """Store files as a draft with a proposal, or with the `template` of the form; reject unreadable files."""
+    """Create a draft from readable files and return its ID. The form may name a `template` to use as the proposal."""
     files = imports.chosen(upload)
     problems = [Problem("files", "Choose at least one file")] if not files else []
     if not application_id and not str(body.get("name", "")).strip():
@@ -68,7 +68,7 @@ async def draft_upload(
     for position, file in enumerate(files):
         if any(other.name == file.name for other in files[:position]):
             raise Invalid.on("files", f"Two files are named {file.name}; rename one")
-    # Propose before the files are stored, so that nothing is left of unreadable files.
+    # Propose before the files are stored, so that unreadable files are not kept.
     found = _readable(await propose_in_child([sample_of(file.path, file.name) for file in files], {}, template))
     id = await actions.create_draft(db, caller, application_id, body, now)
     await actions.add_files(db, id, [("", file) for file in files], store, now)
@@ -81,12 +81,12 @@ async def _template(db: Db, name: str) -> Json | None:
         return None
     found = await templates.named(db, name)
     if found is None:
-        raise Invalid.on("template", f"No connector template is named {name}")
+        raise Invalid.on("template", f"No connector template is named {name}; choose another one")
     return {"name": found.name, "vendor": found.vendor, "files": msgspec.to_builtins(found.files)}
 
 
 async def propose_again(db: Db, caller: Caller, id: UUID, store: Store, chosen: Mapping[str, Json]) -> None:
-    """Propose again how to read the files of a draft. `chosen` has the decisions of a person by file name."""
+    """Propose again how to read the files of a draft. `chosen` maps file names to the decisions of a person."""
     draft = await queries.draft_of(db, id, caller)
     stored = await queries.proposal_of(db, id)
     files = msgspec.convert(stored, ProposalDetail).files if stored else []
@@ -97,7 +97,7 @@ async def propose_again(db: Db, caller: Caller, id: UUID, store: Store, chosen: 
 
 
 def _of_new_place(file: FileProposal, decided: Json) -> Json:
-    """Drop decisions about rows if a person chose another sheet or list, because they concern the previous one."""
+    """Return the decisions of a person, without decisions about rows if the person chose another sheet or list."""
     current = file.records or WHOLE
     if (decided.get("sheet") or file.sheet) == file.sheet and (decided.get("records") or current) == current:
         return decided
@@ -137,17 +137,17 @@ async def _store(db: Db, id: UUID, body: Json, proposal: ProposalDetail) -> None
 
 
 class DraftChanges(NamedTuple):
-    """The changes of a person to a proposal, by content: fields of columns, lists in cells, answers to questions."""
+    """The changes that a person made to a proposal: fields of columns, lists in cells, answers to questions."""
 
     fields: Mapping[Place, Mapping[str, str]]
     # The column to split and the name of its separator; an empty column means no split.
     splits: Mapping[Place, tuple[str, str]]
-    # `file|content|key|value` of a choice.
+    # Each answer is a text `file|content|key|value`.
     answers: Sequence[str]
 
 
 async def change_draft(db: Db, caller: Caller, id: UUID, changes: DraftChanges, store: Store) -> None:
-    """Change how the files are read. After a choice of the header line, propose again."""
+    """Change how the files are read. If a header line was chosen, propose again."""
     draft = await queries.draft_of(db, id, caller)
     stored = await queries.proposal_of(db, id)
     if stored is None:
@@ -198,7 +198,7 @@ def _offered(proposal: ProposalDetail) -> dict[str, tuple[Place, ProposedChoice]
 
 
 def _choices(question: OpenQuestion) -> list[ProposedChoice]:
-    """Return the answers to a question, including to keep the proposal."""
+    """Return the possible answers to a question, including the answer that keeps the proposal."""
     return [*question.choices, ProposedChoice("Keep the proposal", KEEP, question.text)]
 
 
@@ -257,7 +257,7 @@ def _split(section: Json, part: ContentProposal, column: str, separator: str) ->
 
 
 def _answer(section: Json, choice: ProposedChoice) -> None:
-    """Set a key of the shape, such as `values.Active.Q` or `dates.Last Login`."""
+    """Apply an answer: set a key of the shape, such as `values.Active.Q`, or the column of a field."""
     key, value = choice.key, choice.value
     if key == KEEP:
         return
@@ -268,7 +268,7 @@ def _answer(section: Json, choice: ProposedChoice) -> None:
     elif key in _FIELDS_ASKED:
         pattern = section["shape"].get("join", {}).pop(key, "")
         if pattern.count("{") > 1:
-            # Drop the words for several joined columns, because they do not apply to one of them.
+            # Drop the words for several joined columns, because they do not apply to a single column.
             section["shape"].get("values", {}).pop(key, None)
         section["columns"] = {
             header: field for header, field in section["columns"].items() if value != header and field != key
@@ -332,16 +332,16 @@ async def allow_rejects(db: Db, caller: Caller, id: UUID) -> None:
 
 
 async def save_and_import(db: Db, caller: Caller, id: UUID, facts: Facts, template: str = "") -> UUID:
-    """Save the application of the draft, import the files and delete the draft.
+    """Save the application of the draft, delete the draft, and return the ID of a new import of its files.
 
     If `template` is set, save the connector as a template with this name.
     """
     draft = await queries.draft_of(db, id, caller)
     files = await queries.files_of(db, id)
     if not files or any(not file.file_group for file in files):
-        raise Conflict("The draft has no files to import")
+        raise Conflict("The draft has no files to import; start again and upload them")
     if asked := questions_of(draft.body):
-        raise Conflict(f"A question about the files is open: {asked[0]}")
+        raise Conflict(f"Answer the open questions about the files first: {asked[0]}")
     require_import_right(caller, is_identity_source=bool(draft.body.get("isIdentitySource")))
     application_id = await _saved(db, caller, draft.application_id, draft.body, facts)
     if template:

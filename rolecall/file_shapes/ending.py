@@ -23,7 +23,7 @@ _LAST_DAY = re.compile(
 )
 # The value of an answer that keeps the proposal.
 AS_PROPOSED = ""
-# In Oracle this is the expiry of the password.
+# In Oracle, this column is the expiry date of the password.
 _OF_PASSWORDS = re.compile(r"expiry_date", re.IGNORECASE)
 _ACCESS = re.compile("access", re.IGNORECASE)
 # Words in headers about grants, not about accounts.
@@ -47,7 +47,7 @@ def end_after(view: View, part: Part, field: str) -> None:
 
 
 def last_day_beside(view: View, part: Part, status: str) -> tuple[Profile, str] | None:
-    """Return the column with the last day and its format. If they are not clear, say so in the evidence."""
+    """Return the column with the last day, and its date format. If either is not clear, note this in the evidence."""
     column = _last_day(view)
     format = format_of(column) if column else None
     if column is None or column.header == status:
@@ -59,7 +59,7 @@ def last_day_beside(view: View, part: Part, status: str) -> tuple[Profile, str] 
 
 
 def ended_beside(view: View, part: Part, field: str, status: str) -> None:
-    """Read accounts or people as inactive after their last day, whatever their status is."""
+    """Read accounts or people as inactive after their last day, even if their status is active."""
     if (found := last_day_beside(view, part, status)) is None:
         return
     column, format = found
@@ -69,7 +69,7 @@ def ended_beside(view: View, part: Part, field: str, status: str) -> None:
     part.evidence.append(f"{status} says who is active until {column.header}, the last day")
     ended_if(part, field, status, f"{column.header}|past({format})")
     if is_doubtful:
-        text = f"{column.header} has dates before today. Are these still active?"
+        text = f"{column.header} has dates before today. Are these rows still active?"
         no, yes = ProposedChoice("No", field, AS_PROPOSED), ProposedChoice(f"Yes, {status} alone counts", field, status)
         part.questions = [*part.questions, OpenQuestion(text, [no, yes])]
 
@@ -98,7 +98,7 @@ def ask_for_ended(view: View, part: Part) -> None:
 
 
 def last_day_of_grants(view: View) -> Profile | None:
-    """Return the column with the last day of grants, if another column has the last day of accounts."""
+    """Return the column with the last day of grants, if the file has another column with last days."""
     found = _last_days(view)
     named = [each for each in found if words_of(each.header) & _OF_GRANTS]
     return named[0] if named and len(found) > 1 else None

@@ -50,10 +50,10 @@ def _names_groups(stem: str) -> bool:
 
 
 def name_unread_lists(view: View, read: Collection[str]) -> list[str]:
-    """Name the columns that are not read and list several values, some of them for several accounts."""
+    """Return evidence that names unread columns of lists in which several accounts have the same value."""
     found = [each.header for each in view.profiles if each.header not in read and _is_shared_list(each)]
     return (
-        [f"{', '.join(found[:5])} lists several values and is kept as it is: it names no known groups"] if found else []
+        [f"{', '.join(found[:5])} lists several values and is kept unchanged: it does not name groups"] if found else []
     )
 
 

@@ -27,7 +27,7 @@ _TYPED = re.compile(r":(?:string|boolean|integer|int|long|date|number|text|varch
 _NOISE = {"required", "readonly", "optional", "yesno", "truefalse", "ldap"}
 _LONGEST_HEADER = 500
 _BRACKETED = re.compile(r"[\[(]([^\[\]()]*)[\])]")
-# In a path, the name of one of these is not the name of a person.
+# A name inside one of these objects is not the name of a person.
 _THING = re.compile(r"(?:profile|role|group|team|department|permissionset|organi[sz]ation|company|definition|license)$")
 _NAMES_OF_THINGS = {"name", "displayname", "label"}
 _SHOWN = {"displayvalue", "display"}
@@ -38,7 +38,7 @@ _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 @lru_cache(maxsize=65_536)
 def names_of(header: str) -> list[str]:
-    """Return the normalized names in a header, such as two in `Block sign in (Yes/No) [accountEnabled]`."""
+    """Return the normalized names in a header, for example two for `Block sign in (Yes/No) [accountEnabled]`."""
     header = _TYPED.sub("", header.replace("(s)", "s"))
     plain = _BRACKETED.sub(" ", header)
     words = " ".join(word for word in plain.split() if same_header(word) not in _NOISE)
@@ -57,10 +57,10 @@ def _names_of_path(header: str) -> list[str]:
     if len(steps) == 1:
         return []
     owner, last = same_header(steps[-2]), same_header(steps[-1])
-    # In a path such as groups[].name, the list is the name that counts.
+    # In a path such as groups[].name, the name of the list counts.
     is_of_thing = last in _NAMES_OF_THINGS and _THING.search(owner) and (owner, last) != ("profile", "displayname")
     names = ["" if "[]" in header or is_of_thing else steps[-1], "".join(steps[-2:])]
-    # The text of a reference has the meaning of the field around it: {"department": {"display_value": "Sales"}}.
+    # The text of a reference has the meaning of the field that contains it: {"department": {"display_value": "Sales"}}.
     if last in _SHOWN:
         names.insert(0, steps[-2])
         names += ["displayname"] if owner in _PEOPLE else []
@@ -68,7 +68,7 @@ def _names_of_path(header: str) -> list[str]:
         names.append(steps[-2])
     if is_of_thing:
         names.append(f"{steps[-2]}name")
-    # Multivalue databases write a dot for the space: SIGN.ON.NAME.
+    # Multivalue databases write a dot instead of a space: SIGN.ON.NAME.
     return [*names, re.sub(r"\[[^\[\]]*\](?:\.\w+)?", "", header), "".join(steps)]
 
 
@@ -78,12 +78,12 @@ def words_of(header: str) -> set[str]:
 
 
 def is_link(header: str) -> bool:
-    """Return whether a column contains the URL of a reference."""
+    """Return whether a header names the URL of a reference."""
     return "." in header and same_header(header.rpartition(".")[2]) in _LINKS
 
 
 def is_name_of_person(header: str) -> bool:
-    """Return whether a header is about the name of a user, such as user.name, and so of no group."""
+    """Return whether a header is the name of a user, such as user.name, and therefore not of a group."""
     words = words_of(header)
     return "name" in words and bool(words & _PEOPLE) and not words & HELD
 
@@ -99,12 +99,12 @@ def is_known_header(cell: str) -> bool:
 
 
 def is_flag(header: str) -> bool:
-    """Return whether a column of yes and no describes the account or the grant, rather than being a permission."""
+    """Return whether the header of a yes/no column describes an account or a grant, rather than naming a permission."""
     return bool(words_of(header) & (FLAGS | FEATURES))
 
 
 def is_about_person(header: str) -> bool:
-    """Return whether a header names an attribute of which a person has one, such as a login or a name."""
+    """Return whether a header names an attribute that a person has only once, such as a login or a name."""
     return any(name in ABOUT_PERSON for name in names_of(header))
 
 
@@ -115,24 +115,24 @@ def names_access(header: str) -> bool:
 
 
 def is_feature(header: str) -> bool:
-    """Return whether a column is about a password, a key or another feature, rather than the account itself."""
+    """Return whether a header is about a password, a key or another feature, rather than the account itself."""
     return bool(words_of(header) & FEATURES)
 
 
 def is_state(header: str) -> bool:
-    """Return whether a column of yes and no is the state of an account."""
+    """Return whether the header of a yes/no column names a state of the account."""
     return bool(words_of(header) & STATES)
 
 
 def is_inverted(header: str) -> bool:
-    """Return whether a column means the opposite of active, such as `IIQDisabled` and `Block sign in`."""
+    """Return whether a header means the opposite of active, such as `IIQDisabled` or `Block sign in`."""
     words = words_of(header)
     is_about_account = bool(words & ENDED) and not words & (FEATURES | WHEN) and not ends_feature(header)
     return is_about_account or any(name in NOT_ACTIVE for name in names_of(header)[:1])
 
 
 def ends_feature(header: str) -> bool:
-    """Return whether a header says that a feature is disabled, such as `Disabled Multifactor`, not the account."""
+    """Return whether a header says that a feature, not the account, is disabled, such as `Disabled Multifactor`."""
     words = [word.lower() for word in _WORD.findall(without_accents(_BRACKETED.sub(" ", header)))]
     behind = [after for word, after in pairwise(words) if word in ENDED]
     return any(not after.isdecimal() and after not in OF_ACCOUNTS for after in behind)

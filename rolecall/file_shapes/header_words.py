@@ -137,7 +137,7 @@ TOKENS: dict[str, str] = {
 ENDED = {
     "disabled", "suspended", "deactivated", "inactive", "blocked", "terminated", "archived", "revoked", "deaktiviert",
 }  # fmt: skip
-# Words that may follow without changing the meaning.
+# Words that may follow one of these without changing its meaning.
 OF_ACCOUNTS = {
     "account", "accounts", "user", "users", "login", "logon", "sign", "signin", "credential", "credentials", "status",
     "state", "flag", "employee", "person", "member", "worker", "or", "and", "in", "for", "from", "yn",
@@ -150,7 +150,7 @@ FEATURES = {
     "password", "pwd", "mfa", "fa", "sv", "factor", "tfa", "otp", "saml", "public", "key", "license", "billing", "sso",
     "email", "access", "cert", "sync", "security", "api",
 }  # fmt: skip
-# Words in headers of yes and no columns that describe an account or a grant.
+# Words in headers of yes/no columns that describe an account or a grant.
 FLAGS = {
     "is", "has", "option", "default", "common", "inherited", "delegate", "grantable", "hierarchy", "enabled", "active",
     "locked", "expired", "expires", "primary", "verified", "required", "synced",

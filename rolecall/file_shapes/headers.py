@@ -26,12 +26,12 @@ Numbered = list[tuple[int, list[str]]]
 
 
 def lay_out_rows(format: str, numbered: Numbered, last: Sequence[list[str]], chosen: int | None = None) -> SampleTable:
-    """Find the header of numbered rows; `last` are the last rows of the file, `chosen` is the header line if known."""
+    """Return a table of numbered rows. `last`: the last rows of the file; `chosen`: the header line if known."""
     if not numbered:
         raise Unreadable("the file has no rows")
     if len(numbered[0][1]) > MOST_COLUMNS:
         found = f"line {numbered[0][0]} has more than {MOST_COLUMNS:,} columns"
-        raise Unreadable(f"{found}; set shape.delimiter if it is another one, or split the file")
+        raise Unreadable(f"{found}; set shape.delimiter to the right one, or split the file")
     if chosen is None and (stacked := stacked_header(numbered)):
         return _with_sections(format, numbered, last, stacked)
     width = width_of(numbered)
@@ -52,7 +52,7 @@ def lay_out_rows(format: str, numbered: Numbered, last: Sequence[list[str]], cho
 
 
 def width_of(numbered: Numbered) -> int:
-    """Return the usual number of fields; ignore lines with one field above or below the rows."""
+    """Return the usual number of fields in a line, ignoring titles and footers with one field."""
     rows = [row for _, row in numbered[:_LOOKED_AT]]
     several = [row for row in rows if len(row) > 1]
     return max(most_common_width(several if len(several) > _OFTEN * len(rows) else rows), 1)
@@ -77,7 +77,7 @@ def _with_header(
     filled = filled_down(header, found.rows)
     if filled:
         named = ", ".join(filled.columns)
-        evidence.append(f"Cells of {named} are merged: blank ones below repeat the value above")
+        evidence.append(f"Cells of {named} are merged: blank cells repeat the value above")
     merges = any(len(without_blank_end(row)) > len(header) for row in found.rows)
     if merges:
         evidence.append(f"Some rows have more than {len(header)} fields: the last column contains the delimiter")
@@ -126,14 +126,14 @@ def known_words(cells: Iterable[str]) -> int:
 
 
 def _has_values(row: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
-    """Return whether a cell occurs again in its column, as values do. Ignore repetitions of the whole line."""
+    """Return whether a cell of a line occurs again in its column, as values do. Ignore repeated lines."""
     others = [other for other in rows if other != row]
     cells = [(n, cell) for n, cell in enumerate(row[:_MOST_COUNTED]) if cell.strip()]
     return any(other[n] == cell for other in others for n, cell in cells if n < len(other))
 
 
 def _most_likely(likely: Numbered) -> tuple[int, list[str]]:
-    """Return the first line, or a later one with twice as many known words."""
+    """Return the line that is most likely the header: the first, or a later one with twice as many known words."""
     best = likely[0]
     for line, row in likely[1:]:
         if known_words(row) >= 2 * max(known_words(best[1]), 1):

@@ -18,7 +18,7 @@ from rolecall.file_shapes.statuses import read_statuses
 
 _SURE, _LIKELY = 0.5, 0.2
 _STATUS = {"status", "state", "sts"}
-# Columns with the ID of a holder. It is used if the name is blank, as for an application among users.
+# Columns with the ID of a holder. The ID is used if the name is blank, for example for an application among users.
 _IDS = {"principalid", "objectid", "userid", "memberid", "granteeid", "assigneeid"}
 
 # Columns with another name of the holder, used if there is no ID.
@@ -46,7 +46,7 @@ def with_users(view: View, part: Part) -> list[Part]:
 
 
 def _is_denied(view: View, part: Part) -> bool:
-    """Return whether denied memberships are left out. Their accounts must be kept."""
+    """Return whether denied memberships are left out. The accounts in these rows must be kept."""
     taken = [meaning.header for meaning in part.fields.values()]
     return part.content == Content.MEMBERSHIPS and access_column(view, taken) is not None
 
@@ -142,7 +142,7 @@ def _state_of_grants(view: View, part: Part) -> Profile | None:
 
 
 def _around(view: View, holder: str) -> list[str]:
-    """Return the columns outside of an inner list: the state of a workspace, for example, is not that of its users."""
+    """Return the columns outside the inner list of holders, such as the state of a workspace that lists its users."""
     inner = (view.table.records or "").rpartition("[].")[2].removesuffix("[]")
     is_inner = "[]." in (view.table.records or "") and holder.startswith(f"{inner}.")
     return [each.header for each in view.profiles if is_inner and not each.header.startswith(f"{inner}.")]
@@ -162,7 +162,7 @@ def _repeated_users(view: View, held: Part, *, is_narrowed: bool) -> Part | None
     person = view.fields(Content.USERS, [held.holder, *taken, *_around(view, held.holder)])
     known = {field: each for field, each in person.items() if field in {*PERSON, "Locked"} and _is_sure(each)}
     if "Name" in known and key.is_unique and view.by_header[known["Name"].header].names <= _SURE:
-        # In a file with one row per user, the names of other things are as distinct as names of people.
+        # If each user has one row, distinct values do not show that the names are names of people.
         del known["Name"]
     fixed = {each.header for each in view.profiles if depends_on(each, key)}
     active = known.get("Active")
@@ -179,14 +179,14 @@ def _repeated_users(view: View, held: Part, *, is_narrowed: bool) -> Part | None
     if part.origin("Active") is None and (last := last_day_of_grants(view)):
         end_after(_view_of(view, [each for each in about if each is not last]), part, "Active")
     used = {each.header for each in part.fields.values()}
-    # If no account repeats, any other column may describe the grant, so that it could differ within an account later.
+    # If no account repeats, any other column may describe the grant, and may differ between its rows in a later file.
     kept = used if key.is_unique else {*fixed} - ({*taken} - used)
     part.ignore(each.header for each in view.profiles if each.header not in kept)
     return part
 
 
 def _is_sure(meaning: Meaning) -> bool:
-    """Return whether the meaning of a column is certain enough; a lower score is enough for a column called status."""
+    """Return whether the meaning of a column is certain. For a column called status, a lower score is enough."""
     return meaning.score > (_LIKELY if meaning.field == "Active" and _STATUS & words_of(meaning.header) else _SURE)
 
 
@@ -210,7 +210,7 @@ def _account(view: View, held: Part, key: Profile, fields: dict[str, Meaning]) -
 
 
 def _name_unread(view: View, part: Part) -> None:
-    """Name the unread columns if some rows differ only in them, because such rows are merged."""
+    """Name unread columns in the evidence if some rows differ only in these columns, because such rows are merged."""
     origins = [part.origin(field) or "" for field in ("Username", "Group", "Header", "Section", "Permission")]
     read = [each for each in view.profiles if any(f"{{{each.header}" in origin for origin in origins)]
     rows = len(read[0].cells) if read else 0
@@ -222,11 +222,11 @@ def _name_unread(view: View, part: Part) -> None:
 
 
 def _is_of_account(header: str) -> bool:
-    """Return whether the header shows that a state is that of an account, not of a grant."""
+    """Return whether a header names the state of an account, rather than of a grant."""
     return bool(words_of(header) & _OF_ACCOUNTS)
 
 
 def _is_of_grant(header: str) -> bool:
-    """Return whether the header shows that a state is that of a grant."""
+    """Return whether a header names the state of a grant."""
     words = words_of(header)
     return bool(words & {"assignment", "membership", "grant"}) and bool(words & {"status", "state", "active"})

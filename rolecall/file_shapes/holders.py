@@ -33,7 +33,7 @@ _SINGULAR = re.compile(r"(?:role|group|team|rolle|gruppe|groupprofile|profile)(?
 _FEW_ROWS = 20
 # The score of a status that only its values indicate.
 _WEAK = 0.5
-# The score of a username whose header is a usual one, and whose header contains some usual words.
+# The scores of a username column with a usual header, and with a header that contains some of the usual words.
 _CERTAIN, _LIKELY = 0.9, 0.6
 # The names of columns that identify records.
 _IDS = (["id"], ["objectguid"], ["objectid"])
@@ -75,7 +75,7 @@ def find_users(view: View) -> list[Part]:
         parts.append(_numbered_memberships(everything, part, numbered))
     elif key:
         parts += [_listed_memberships(part, each) for each in lists[:1]]
-    # Memberships contain these groups; as text of the account they would change with each membership.
+    # Memberships contain these groups. As metadata, they would change the account with every membership.
     part.ignore(numbered if key and numbered else [each.header for each in lists[:1] if key])
     for each in parts:
         each.skip_rows(*conditions)
@@ -84,7 +84,7 @@ def find_users(view: View) -> list[Part]:
 
 
 def _ask_for_username(view: View, key: str | None) -> list[OpenQuestion]:
-    """Ask which column has the usernames if no column is unique, or only one with names of people."""
+    """Ask which column has the usernames if no column is unique, or if the only unique one has names of people."""
     if key is not None and view.by_header[key].names <= _WEAK:
         return [] if _is_about_accounts(view, key) else [_ask_for_accounts(key)]
     text = "No column has a different value in every row. Which one names the account?"
@@ -98,7 +98,7 @@ def _ask_for_username(view: View, key: str | None) -> list[OpenQuestion]:
 
 
 def _is_about_accounts(view: View, key: str) -> bool:
-    """Return whether a header shows that rows are accounts; False without headers."""
+    """Return whether a header shows that rows are accounts. Return True also if the file may have no header."""
     if view.table.header_line is None or view.table.is_doubtful or about_people(view):
         return True
     found = meanings(Content.USERS, [view.by_header[key]])
@@ -127,12 +127,12 @@ def _prefer_login(view: View, fields: dict[str, Meaning]) -> None:
     if view.by_header[name.header].is_login and view.by_header[name.header].is_unique:
         del fields["Name"]
         fields["Username"] = Meaning(
-            name.header, "Username", 0.8, f"its values are logins, those of {number.header} numbers"
+            name.header, "Username", 0.8, f"its values are logins, but the values of {number.header} are numbers"
         )
 
 
 def _prefer_address(view: View, fields: dict[str, Meaning]) -> None:
-    """Read the e-mail address as the username, instead of the number of a badge in the same row."""
+    """Read the e-mail address as the username, instead of a badge number."""
     username, email = fields.get("Username"), fields.get("Email")
     if username and email and words_of(username.header) & {"badge", "card"}:
         column = view.by_header[email.header]
@@ -143,7 +143,7 @@ def _prefer_address(view: View, fields: dict[str, Meaning]) -> None:
 def choose_username(
     view: View, fields: dict[str, Meaning], shape: dict[str, Any], evidence: list[str], known: str | None = None
 ) -> str | None:
-    """Choose the column of usernames and return its header: `known`, or a unique column, preferably by its header."""
+    """Choose the column of usernames and return its header: `known`, or else the unique column with the best header."""
     login = _login_of_people(view, fields) if "Username" not in fields else None
     tried = [fields[field].header for field in ("Username", "Email", "Employee ID") if field in fields]
     tried = [login, *tried] if login else tried
@@ -169,7 +169,7 @@ def choose_username(
         other = next((field for field, meaning in fields.items() if meaning.header == header), None)
         named = fields.pop("Username", None)
         because = f"{named.evidence}, and " if named and named.header == header else ""
-        because = "it is made of the names or addresses in its rows, and " if header == login else because
+        because = "its values are made of the names or addresses in their rows, and " if header == login else because
         if other not in (None, "Username"):
             shape.setdefault("join", {})["Username"] = f"{{{header}}}"
             evidence.append(f"{header} is unique and serves as the username too")
@@ -216,7 +216,7 @@ def _plain(text: str) -> str:
 
 
 def _repeats_users(view: View, fields: dict[str, Meaning]) -> bool:
-    """Return whether a column is certainly the username by its header, but some accounts have several rows."""
+    """Return whether a header certainly means the username, but some usernames occur in several rows."""
     username = fields.get("Username")
     if username is None or username.score < _CERTAIN:
         return False
@@ -228,7 +228,7 @@ _RANKS = ("group|gruppe|grup|memberof", "role|rolle", "team", "profile")
 
 
 def _rank_of_list(profile: Profile) -> tuple[bool, int]:
-    """Return the sort key of a column of groups: lists first, then by the words of the header."""
+    """Return the sort key of a column of groups: columns of lists first, then the order of words in `_RANKS`."""
     name = _last_name(profile)
     return profile.separator is None, next((n for n, words in enumerate(_RANKS) if re.search(words, name)), len(_RANKS))
 
@@ -260,7 +260,7 @@ def _last_name(profile: Profile) -> str:
 
 
 def _numbered_memberships(view: View, users: Part, groups: list[str]) -> Part:
-    """Return the memberships of columns with one group each: the rest of the file is kept beside each of them."""
+    """Return the memberships from columns with one group each. These columns are unpivoted, and the others are kept."""
     keep = [each.header for each in view.profiles if each.header not in groups]
     shape: dict[str, Any] = {"unpivot": {"keep": keep, "headers": "Group", "cells": "Group"}}
     fields: dict[str, Meaning] = {}
@@ -306,7 +306,7 @@ def _cut_names(view: View, fields: dict[str, Meaning], shape: dict[str, Any], ev
     if (name := fields.get("Name")) and any(each.endswith(",") for each in view.by_header[name.header].distinct):
         del fields["Name"]
         shape.setdefault("join", {})["Name"] = f"{{{name.header}|before(,)}}"
-        evidence.append(f"{name.header} has commas behind the name: the name ends at the first")
+        evidence.append(f"{name.header} has commas after the name: the name ends at the first comma")
 
 
 def depends_on(profile: Profile, key: Profile) -> bool:
@@ -338,13 +338,13 @@ def agree_on_username(view: View, users: Part, named: set[str]) -> bool:
 
 
 def _overlap(profile: Profile, named: set[str]) -> float:
-    # Compare with the smaller set: a sample need not contain all users, nor all holders.
+    # Compare with the smaller set, because a sample may lack some users or some holders.
     least = min(len(named), len(profile.distinct))
     return len(named.intersection(profile.distinct)) / least if least and profile.is_unique else 0.0
 
 
 def is_about_users(view: View) -> bool:
-    """Return whether each row describes another person: it has fields of people, and a unique column."""
+    """Return whether each row describes a different person: the file has fields of people, and a unique column."""
     if view.table.fill_down or _repeats_users(view, view.fields(Content.USERS)):
         return False
     return len(about_people(view)) >= 3 and any(each.is_unique and each.is_filled for each in view.profiles)

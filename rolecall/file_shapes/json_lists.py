@@ -24,16 +24,16 @@ _RECORD = re.compile(r"\}\s*,\s*\{")
 _LOGINS = {
     "username", "userid", "login", "loginname", "userprincipalname", "samaccountname", "email", "emailaddress", "mail",
 }  # fmt: skip
-# Members of accounts, which a reference to one does not have.
+# Members that an account has, but a reference to an account does not.
 _DESCRIBED = {"active", "enabled", "disabled", "status", "state", "suspended", "first-name", "firstname", "first_name"}
-# Names of lists inside the only entry of another list, as remote procedure calls answer.
+# Names of lists inside the only entry of another list, as in responses of remote procedure calls.
 _WRAPPED = set(ENVELOPES) - {"users", "members", "groups"}
 # Words for the kind of an entry.
 _KINDS = {"user", "group", "serviceaccount", "serviceprincipal", "app"}
 
 
 def read_lists(text: str, sample: Sample, chosen: str | None = None) -> list[SampleTable]:
-    """Read an array, an envelope around a list, or JSON lines; of a long file, only the complete records of the sample.
+    """Read an array, an envelope around a list, or JSON lines. In a long file, read only the sample.
 
     Return the chosen list first, or else the best one.
     """
@@ -60,7 +60,7 @@ def read_lists(text: str, sample: Sample, chosen: str | None = None) -> list[Sam
     found[0].choices = list(lists)
     if page:
         found[0].evidence = [f"{page.documents:,} JSON documents follow each other; their records are read together"]
-    # In a long file, only the beginning was read.
+    # Signs of paging are known only if the whole file was read.
     if sample.is_whole or sample.size <= MOST_WHOLE:
         found[0].page = page or signs_of(document if first else None, len(lists[outer]))
     return found
@@ -79,7 +79,7 @@ def _whole(document: Any) -> SampleTable | None:
         found = from_records("JSON", [document], ["One JSON object is the only record"])
     elif isinstance(document, dict) and len(document) > 1 and all(isinstance(each, dict) for each in document.values()):
         keyed = [{"key": name, **each} for name, each in document.items()]
-        found = from_records("JSON", keyed[:MOST_ROWS], ["A JSON object of records: their names are the column key"])
+        found = from_records("JSON", keyed[:MOST_ROWS], ["A JSON object of records; the column key has their names"])
     else:
         return None
     found.records = WHOLE
@@ -98,7 +98,7 @@ def _sorted_lists(document: Any) -> dict[str, list[dict[str, Any]]]:
 
 
 def _inner_lists(records: Iterable[dict[str, Any]]) -> list[str]:
-    """Return the names of members that are lists of objects, also of members one level deeper."""
+    """Return the names of members that are lists of objects, including members one level deeper."""
     found = {
         name
         for record in records
@@ -109,7 +109,7 @@ def _inner_lists(records: Iterable[dict[str, Any]]) -> list[str]:
 
 
 def _best(lists: Mapping[str, list[dict[str, Any]]]) -> str:
-    """Return the path of the first list, or of its inner list if that has a kind in each entry, or people."""
+    """Return the path of the first list, or of a list inside it whose entries have a kind or describe accounts."""
     if ACCOUNTS in lists:
         return ACCOUNTS
     first = next(iter(lists))
@@ -129,7 +129,7 @@ def _names_person(record: object) -> bool:
 
 
 def _is_described(entry: object) -> bool:
-    """Return whether an entry names a person and says more: the state of the account, or its name in parts."""
+    """Return whether an entry names a person and describes the account: its state, or the first name."""
     return _names_person(entry) and isinstance(entry, dict) and bool(_DESCRIBED & {fold(name) for name in entry})
 
 
@@ -147,7 +147,7 @@ def _object(line: str) -> dict[str, Any]:
 
 
 def _document(text: str, sample: Sample) -> tuple[Any, PageSigns | None]:
-    """Return the document of a file; if it has several, such as pages, the list of all their records."""
+    """Return the document of a file, or the records of several documents, such as pages, with signs of paging."""
     if sample.is_whole or sample.size <= MOST_WHOLE:
         whole = sample.whole().removeprefix(codecs.BOM_UTF8)
         try:
@@ -162,15 +162,15 @@ def _document(text: str, sample: Sample) -> tuple[Any, PageSigns | None]:
                 return msgspec.json.decode(text[:end] + closing), None
             except (msgspec.DecodeError, RecursionError):
                 continue
-    raise Unreadable("the file is JSON whose records are not found in its first half megabyte; write one per line")
+    raise Unreadable("no records were found in the first half megabyte of the JSON; export one record per line")
 
 
 def _several(whole: bytes, error: msgspec.DecodeError) -> tuple[Any, PageSigns | None]:
-    """Return the records of consecutive documents, as an import would read them."""
+    """Return the records of consecutive documents as an import would read them, with signs of paging."""
     try:
         found = read_json(whole, None)
     except (BrokenFile, UnicodeDecodeError):
-        raise Unreadable(f"the file begins as JSON, but is not: {error}") from None
+        raise Unreadable(f"the file begins like JSON, but is not valid: {error}") from None
     return [record for _, record in found.records], found.page
 
 

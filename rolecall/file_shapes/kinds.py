@@ -97,7 +97,7 @@ def share_column(view: View, fields: dict[str, Meaning], shape: dict[str, Any], 
 
 
 def _users_when(view: View, column: str, kind: Kinds) -> str:
-    """Return the pattern of usernames, with the namespace for Kubernetes service accounts: their names repeat."""
+    """Return the pattern for usernames. Kubernetes service accounts get their namespace, because their names repeat."""
     place = kind.header.rpartition(".")[0]
     space = f"{place}.namespace" if place else "namespace"
     services = [word for word in kind.users if fold(word) == "serviceaccount"]
@@ -113,7 +113,7 @@ def _when(column: str, kind: Kinds, words: list[str]) -> str:
 
 
 def _filled_for(view: View, column: str, kind: Kinds) -> str:
-    """Return the column that names the groups. Their login is often blank, but their display name is not."""
+    """Return the column that names groups: `column`, or a display name if `column` is blank for groups."""
     rows = [n for n, cell in enumerate(kind.cells) if cell.strip() in kind.groups]
     if all(view.by_header[column].cells[n].strip() for n in rows):
         return column
@@ -125,7 +125,7 @@ def _filled_for(view: View, column: str, kind: Kinds) -> str:
 
 
 def people_among(view: View) -> View:
-    """Return the rows about users, if other rows are about groups."""
+    """Return a view without the rows about groups, if other rows are about users."""
     kind = kind_column(view)
     if kind is None or not kind.users:
         return view
@@ -138,7 +138,7 @@ def skip_groups(view: View, part: Part) -> None:
     kind = kind_column(view)
     if kind and kind.users:
         part.skip_rows({"column": kind.header, "is": kind.groups})
-        part.evidence.append(f"Rows whose {kind.header} is {', '.join(kind.groups)} name no users and are left out")
+        part.evidence.append(f"Rows whose {kind.header} is {', '.join(kind.groups)} are not users and are left out")
 
 
 def find_bindings(naming: Profile, members: Profile, separator: str) -> Part | None:
@@ -159,8 +159,8 @@ def find_bindings(naming: Profile, members: Profile, separator: str) -> Part | N
     if groups:
         join["Group"] = "".join(groups)
     shape = {"split": {column: separator}, "join": {field: each for field, each in join.items() if each}}
-    evidence = [f"{column} begin with a kind: {', '.join(kinds[:5])}; each holds the {naming.header}"]
-    fields = {"Permission": Meaning(naming.header, "Permission", 0.85, "it is granted to those listed")}
+    evidence = [f"Values of {column} begin with a kind ({', '.join(kinds[:5])}); each of them has the {naming.header}"]
+    fields = {"Permission": Meaning(naming.header, "Permission", 0.85, "it is granted to the listed members")}
     part = Part(Content.PERMISSIONS, fields, {**shape, "deriveUsers": bool(join["Username"])}, 0.8, evidence)
     part.skip_rows({"column": column, "startsWith": [_DELETED]})
     if gone:
@@ -172,6 +172,6 @@ def read_conditions(view: View, part: Part) -> Part:
     """Read the condition of a grant as its value, so that it differs from an unconditional grant."""
     column = view.named(["conditiontitle", "conditionexpression"])
     if column and column.values:
-        part.fields["Value"] = Meaning(column.header, "Value", 0.8, "the grant holds under this condition only")
-        part.evidence.append(f"Some grants hold under a condition only: {', '.join(column.distinct)[:80]}")
+        part.fields["Value"] = Meaning(column.header, "Value", 0.8, "the grant applies only under this condition")
+        part.evidence.append(f"Some grants apply only under a condition: {', '.join(column.distinct)[:80]}")
     return part

@@ -13,7 +13,7 @@ _TOTALS = {"total", "totals", "grandtotal", "sum", "count", "rows", "endofreport
 _FOOTER = re.compile(
     r"copyright|©|confidential|generated|exported|created by|printed|end of|\brows?\b|\brecords?\b|\bpage \d|total"
     r"|\blegend|vertraulich|erstellt|confidentiel|return status|command completed|succeeded$|selektiert$|ausgewählt$"
-    # A count in any language, and a line for a signature.
+    # A count in any language, or a line for a signature.
     r"|[^\W\d]{3,}\s{0,3}[:=]\s{0,40}[\d.,]{1,20}$|_{4,}",
     re.IGNORECASE,
 )
@@ -39,8 +39,8 @@ class RowsBelow(NamedTuple):
 def find_rows(
     header: Sequence[str], above: Sequence[list[str]], below: Sequence[list[str]], last: Sequence[list[str]]
 ) -> RowsBelow:
-    """Separate rows from other lines; `above` are the lines above the header, `last` those at the end of the file."""
-    # In a short file the last lines include the ones above the header.
+    """Separate rows from other lines. `above`: the lines above the header; `last`: the last lines of the file."""
+    # In a short file, the last lines include the lines above the header.
     last = [row for row in last if row not in above]
     footers = _find_footers(last, len(header), header[0] or "Column 1")
     totals = _find_totals([row for row in last if not footers or not _is_short(row, len(header))])
@@ -63,7 +63,7 @@ def find_rows(
 
 
 def _find_late_totals(header: Sequence[str], last: Sequence[list[str]]) -> list[dict[str, Any]]:
-    """Return the condition for a total in the last line whose text is below another column than the first."""
+    """Return the condition that leaves out a total in the last line if its text is not in the first column."""
     rows = [row for row in last if any(cell.strip() for cell in row)]
     filled = [(n, cell.strip()) for n, cell in enumerate(rows[-1]) if cell.strip()] if rows else []
     at, text = filled[0] if filled else (0, "")
@@ -97,7 +97,7 @@ def _page_breaks(
 
 
 def _begin(row: Sequence[str]) -> str:
-    """Return the words of a title or total before its first number; a 1 at the beginning is a page break."""
+    """Return the text of a title or total before its first number. Keep a leading digit: it is a page break."""
     return re.split(r"(?<!^)\d", row[0].strip(), maxsplit=1)[0].strip()
 
 
@@ -111,7 +111,7 @@ def _named(conditions: Sequence[dict[str, Any]]) -> str:
 
 
 def _only_breaks(begin: str, rows: Sequence[Sequence[str]], width: int, titles: Set[str]) -> bool:
-    """Return whether some rows begin with a text, and all of these are titles or lines of dashes."""
+    """Return whether any rows begin with this text, and all such rows are titles, subtotals or lines of dashes."""
     found = [row for row in rows if row[0].strip().lower().startswith(begin.lower())]
     return bool(found) and all(
         _is_short(row, width) or _is_rule(row) or _is_count(row, width) or _without_numbers(row) in titles
@@ -147,7 +147,7 @@ def _find_totals(last: Sequence[list[str]]) -> list[str]:
 
 
 def without_total(column: str, text: str) -> dict[str, Any]:
-    """Return the condition that leaves out a total. Ignore a count in its text, which differs in the next export."""
+    """Return the condition that leaves out a total. Ignore a count in the text: it differs in the next export."""
     begin = re.split(r"\d", text, maxsplit=1)[0].strip()
     is_counted = begin != text and len(begin) > 3
     return {"column": column, "startsWith": [begin]} if is_counted else {"column": column, "is": [text]}

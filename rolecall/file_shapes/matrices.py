@@ -33,7 +33,7 @@ _ROLE = re.compile(
     r"|contrib|develop|analyst|role|group|team|rolle|gruppe|all|public",
     re.IGNORECASE,
 )
-# The key of an answer that says what the headers of a matrix are, and the labels of its values.
+# The key of an answer that says what the headers of a matrix are, and a label for each possible value.
 HEADERS_ACROSS = "unpivot.headers"
 _HOLDERS = {"Username": "Users", "Group": "Groups or roles"}
 # Fields of people beside a name.
@@ -86,7 +86,7 @@ def _matrix(
     shape: dict[str, Any] = {"unpivot": unpivot}
     if not is_access and (nothing := _words_for_nothing(ticked)):
         shape["blank"] = nothing
-    evidence += [f"{each.header} is about the account and no permission" for each in flags]
+    evidence += [f"{each.header} describes the account and is not a permission" for each in flags]
     share_column(view, fields, shape, evidence)
     if across == "Permission":
         tell_apart(view, fields, shape, evidence)
@@ -118,7 +118,7 @@ def _use_people(view: View, fields: dict[str, Meaning], others: list[Profile]) -
     logins = [each for each in others if each.is_unique and each.is_filled and each.is_login]
     holder = logins[0].header if logins else named.header
     fields["Username"] = Meaning(
-        holder, "Username", 0.5, f"it names the rows of a matrix, as {named.header} does people"
+        holder, "Username", 0.5, f"it identifies the rows of a matrix, and {named.header} has names of people"
     )
 
 
@@ -135,7 +135,7 @@ def _are_grants(view: View, columns: list[Profile]) -> bool:
 
 
 def _in_sections(view: View) -> list[Profile]:
-    """Return the columns with a section in a header of two lines, if all of them contain short words."""
+    """Return the columns that have a section in a two-line header, if all their values are short."""
     separator = view.table.section_separator
     found = [each for each in view.profiles if separator and separator in each.header]
     return found if all(len(value) <= _LONGEST_LEVEL for each in found for value in each.distinct) else []
@@ -172,12 +172,12 @@ def _ask_for_people(matrix: Part, headers: list[str]) -> None:
 
 
 def _across(ticked: Sequence[Profile]) -> str:
-    """Return the field of the headers of a matrix with permissions in its rows: Username or Group."""
+    """Return which field the headers contain if a matrix has permissions in its rows: Username or Group."""
     return "Username" if 2 * sum(bool(_LOGIN.fullmatch(each.header)) for each in ticked) > len(ticked) else "Group"
 
 
 def _ask_for_holders(matrix: Part, headers: list[str], across: str) -> None:
-    """Ask whether the headers of a matrix with permissions in its rows are users or groups, unless one is a role."""
+    """If a matrix has permissions in its rows, ask whether its headers are users or groups, unless words show it."""
     if across == "Username":
         matrix.shape["deriveUsers"] = True
     if any(map(_ROLE.search, headers)) or not all(map(_WORD.fullmatch, headers)):
@@ -188,7 +188,7 @@ def _ask_for_holders(matrix: Part, headers: list[str], across: str) -> None:
 
 
 def _down_the_matrix(view: View, matrix: Part, ticked: list[Profile]) -> list[Part]:
-    """Return the users in the rows of a matrix, including users without access; derive them if their names repeat."""
+    """Return the users in the rows of a matrix, including users without access. Derive users if usernames repeat."""
     if "join" in matrix.shape:
         matrix.shape["deriveUsers"] = True
     if (username := matrix.fields.get("Username")) is None:
@@ -210,7 +210,7 @@ def _is_ticked(profile: Profile) -> bool:
 
 
 def _levels(view: View) -> list[Profile]:
-    """Return the columns of a matrix of levels: they contain few short words, which occur in several columns."""
+    """Return the columns of a matrix that contain levels: a few short words that occur in several columns."""
     short = [
         each
         for each in view.profiles

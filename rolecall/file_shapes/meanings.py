@@ -23,7 +23,7 @@ from rolecall.file_shapes.profiles import Profile
 
 _CERTAIN = 0.9
 _MOST_CODES = 4
-# The score of a rare word for a field, however long the list of them is.
+# The lowest score of a known word, even at the end of a long list of words.
 _LEAST_KNOWN = 0.55
 
 
@@ -96,8 +96,7 @@ def _by_values(content: Content, profile: Profile) -> Iterable[Meaning]:
     if "Email" in fields and profile.emails > 0.9:
         yield Meaning(profile.header, "Email", 0.5, "its values are e-mail addresses")
     is_status = profile.statuses == 1 and 1 < len(profile.distinct) <= 8 and not profile.ticks
-    # Owner and member are states of an account in some exports and roles in others, so the header must not mean a
-    # group.
+    # Owner and member are states in some exports and roles in others, so the header must not mean a group.
     is_status = is_status and not known_for("Group").intersection(names_of(profile.header))
     if "Active" in fields and is_status and not words_of(profile.header) & FEATURES:
         yield Meaning(profile.header, "Active", 0.45, f"its values are {', '.join(profile.distinct[:3])}")
@@ -108,7 +107,7 @@ def _by_values(content: Content, profile: Profile) -> Iterable[Meaning]:
 
 
 def _judged(meaning: Meaning, profile: Profile) -> Meaning:
-    """Adjust a score by the values of the column."""
+    """Return a meaning with its score adjusted to the values of the column."""
     score, evidence = meaning.score, meaning.evidence
     if not profile.values:
         return msgspec.structs.replace(meaning, score=score * 0.6, evidence=f"{evidence}; the sample has no value")
@@ -120,13 +119,12 @@ def _judged(meaning: Meaning, profile: Profile) -> Meaning:
             score *= 0.45 if profile.names > 0.5 else 1
             # GUIDs and paths are unlikely as usernames.
             score *= 0.5 if profile.is_opaque and profile.numbers < 1 else 1
-            # Words for yes, no or a status are hardly usernames.
+            # Words for yes, no or a status are rarely usernames.
             score *= 0.1 if profile.ticks or profile.statuses == 1 else 1
         case "Email":
             score *= 0.3 + 0.7 * profile.emails
         case "Active" | "Status" if profile.numbers == 1 and profile.statuses < 1:
-            # If a column is certainly a status, a few codes become questions; otherwise numbers are unlikely as a
-            # status.
+            # If a column is certainly a status, a few codes become questions. Other numbers are unlikely.
             score *= 0.6 if score > _CERTAIN and len(profile.distinct) <= _MOST_CODES else 0.2
         case "Active" | "Status":
             score *= 0.35 + 0.65 * profile.statuses if profile.statuses or len(profile.distinct) > 12 else 0.8

@@ -15,12 +15,12 @@ _MEMBER_NAMES = (
     "value", "id",
 )  # fmt: skip
 _ABOUT_MEMBERS = {"type", "kind", "$ref", "ref", "objectid", "upn", "samaccountname", "@odata.type", "objecttype"}
-# What a list of accounts says about each, beside its names.
+# Attributes in a list of accounts, besides the names of each account.
 _STATES = {"active", "enabled", "disabled", "status", "state", "suspended", "key", "self", "timezone"}
 
 
 def find_inner_members(view: View) -> list[Part]:
-    """Return the groups and their memberships; leave out members that are groups."""
+    """Return the groups and their memberships, without members that are groups."""
     outer, _, inner = (view.table.records or "").rpartition("[].")
     name = inner.removesuffix("[]")
     if not outer or not any(step in _LISTS for step in name.lower().split(".")):
@@ -29,7 +29,7 @@ def find_inner_members(view: View) -> list[Part]:
     group = _named(view, _GROUP_NAMES, "")
     member = _login(view, prefix) or _named(view, _MEMBER_NAMES, prefix)
     inner_names = {fold(each.header.removeprefix(prefix)) for each in view.profiles if each.header.startswith(prefix)}
-    # Members with other attributes, such as rights, hold permissions: other rules read those.
+    # Members with other attributes, such as rights, hold permissions and are read by other rules.
     if group is None or member is None or not inner_names <= {*_MEMBER_NAMES, *_ABOUT_MEMBERS, *_STATES}:
         return []
     why = f"each record of {outer} lists its {name}"
@@ -48,13 +48,13 @@ def find_inner_members(view: View) -> list[Part]:
 
 
 def _login(view: View, prefix: str) -> Profile | None:
-    """Return the column `name` of members if it has logins: single words in small letters."""
+    """Return the column `name` of members if it has logins: single words in lower case."""
     column = view.by_header.get(f"{prefix}name")
     return column if column and column.is_login and all(value.islower() for value in column.distinct) else None
 
 
 def _named(view: View, names: tuple[str, ...], prefix: str) -> Profile | None:
-    """Return the column of a record that has the first possible of these names."""
+    """Return the first column of a record with one of these names, preferably one without blank cells."""
     found = {
         fold(each.header.removeprefix(prefix)): each
         for each in view.profiles

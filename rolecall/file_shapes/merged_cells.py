@@ -14,9 +14,9 @@ class FilledRows(NamedTuple):
 
 
 def filled_down(header: Sequence[str], rows: Sequence[list[str]]) -> FilledRows | None:
-    """Fill the blank cells below each account; None if the rows do not have merged cells.
+    """Fill the blank cells below each account; return None if the rows do not have merged cells.
 
-    In rows below an account all of its columns must be blank, and another column, such as the role, must be filled.
+    In each row below an account, its columns must be blank, and another column, such as the role, must be filled.
     """
     width = len(header)
     cells = [[*(cell.strip() for cell in row[:width]), *[""] * (width - len(row))] for row in rows]

@@ -12,7 +12,7 @@ _WHY = "it names what the permission is for"
 
 
 def find_object(view: View, fields: dict[str, Meaning], group: Meaning | None) -> None:
-    """Read the column `group` or the identity of a mailbox as the object of permissions."""
+    """Read the column of `group`, or the identity of a mailbox, as the object of permissions."""
     if group and group is not fields.get("Group"):
         _use_as_object(view, fields, group)
     if (object := view.named(["identity"])) and not {"Header", "Section"} & fields.keys():

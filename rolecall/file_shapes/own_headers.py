@@ -9,7 +9,7 @@ _DESCRIBED = (Content.USERS, Content.GROUPS)
 
 
 def resolve_headers(view: View, part: Part) -> None:
-    """Show such columns of users and groups as their field; ignore them in other contents.
+    """Read these columns as their field in contents about users and groups; ignore them in other contents.
 
     For example, a permission of a user has no group, even if a column is called Role.
     """

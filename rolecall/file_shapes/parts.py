@@ -60,7 +60,7 @@ class Part(msgspec.Struct):
         return re.split(r"[|}]", origin.rpartition("{")[2])[0] if origin else None
 
     def source(self, field: str) -> str | None:
-        """Return the column with the words of a field; in a pattern, the one that is read if the others are blank."""
+        """Return the column of a field; for a pattern, the column that is read if the others are blank."""
         if field in self.fields:
             return self.fields[field].header
         otherwise = _OTHERWISE.search(self.shape.get("join", {}).get(field, ""))
@@ -79,12 +79,12 @@ class View(msgspec.Struct):
         if content in (Content.USERS, Content.IDENTITIES):
             self._complete_names(found)
         if {"Name", "First Name", "Last Name"} <= found.keys() and found["Name"].score < _GUESSED:
-            # Beside first and last names, another column whose values look like names is something else.
+            # In a file with first and last names, another column that looks like names contains something else.
             del found["Name"]
         return found
 
     def _complete_names(self, fields: dict[str, Meaning]) -> None:
-        """Read a column `Name` of single words as the last name if there is a first name, or as the first name."""
+        """Read a column `Name` of single words as the missing first or last name, if the file has the other one."""
         column = self.named(["name", "nome"])
         missing = {"First Name", "Last Name"} - fields.keys()
         if column is None or len(missing) != 1 or column.names > _FEW:
@@ -114,7 +114,7 @@ def add_list(groups: Profile, fields: dict[str, Meaning], shape: dict[str, Any],
     if separator := groups.separator:
         shape["split"] = {groups.header: separator}
         example = next((value for value in groups.values if separator in value), groups.values[0])[:40]
-        evidence.append(f"Several in one cell, {separated_by(separator)}: {example}")
+        evidence.append(f"A cell may list several groups, {separated_by(separator)}: {example}")
     if groups.distinguished_names > 0.5:
         fields.pop("Group")
         shape.setdefault("join", {})["Group"] = f"{{{groups.header}|rdn}}"
@@ -133,11 +133,11 @@ def without_prefix(view: View, fields: dict[str, Meaning], shape: dict[str, Any]
     elif filters := login_behind_name(values):
         fields.pop("Username")
         shape.setdefault("join", {})["Username"] = f"{{{holder.header}{filters}}}"
-        evidence.append(f"{holder.header} has the login behind the name, such as {values[0]}")
+        evidence.append(f"{holder.header} has the login after the name, such as {values[0]}")
 
 
 def login_behind_name(values: Sequence[str]) -> str:
-    """Return the filters that read the login of members written as `Ada Byron (abyron)`, or nothing."""
+    """Return the filters that read the login in values such as `Ada Byron (abyron)`, or an empty string."""
     for brackets, pattern in _BEHIND_NAME.items():
         if values and all(re.fullmatch(pattern, value) for value in values):
             return f"|after({brackets[0]})|before({brackets[1]})"

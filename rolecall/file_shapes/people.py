@@ -10,7 +10,7 @@ from rolecall.file_shapes.header_names import names_of
 from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.profiles import Profile
 
-# The scores of a header that is probably, and one that is surely, what it says.
+# The score above which the meaning of a header is probable, and above which it is certain.
 _WEAK, _CERTAIN = 0.5, 0.9
 _CODED = re.compile(r"\w+#\S")
 # Fields that only HR systems have.
@@ -28,7 +28,7 @@ def find_people(view: View) -> list[Part]:
         return []
     users = view.fields(Content.USERS)
     if "Last Login" in users and users["Last Login"].score > _WEAK:
-        # A last login shows accounts of a system, not people of an HR system.
+        # A last login shows that the rows are accounts of a system, not people of an HR system.
         return []
     employed = {field for field in _EMPLOYED & fields.keys() if view.by_header[fields[field].header].values}
     if not {"Created", "Type", "Supervisor ID"} & employed and len(employed) < 2:
@@ -42,7 +42,7 @@ def find_people(view: View) -> list[Part]:
         fields = {field: meaning for field, meaning in fields.items() if field not in shape["join"]}
     if (above := fields.get("Supervisor ID")) and not _names_people(view, above.header, employee.header):
         del fields["Supervisor ID"]
-    evidence = [f"{employee.header} is unique, and an HR system knows {', '.join(sorted(employed))}"]
+    evidence = [f"{employee.header} is unique, and only HR systems have {', '.join(sorted(employed))}"]
     part = Part(Content.IDENTITIES, fields, shape, 0.75, evidence)
     if title := fields.get("Title"):
         values = view.by_header[title.header].distinct
@@ -71,6 +71,6 @@ def _full_name(view: View, employee: str) -> Profile | None:
 
 
 def _names_people(view: View, column: str, employee: str) -> bool:
-    """Return whether a column refers to people by employee IDs of the same file, rather than by their names."""
+    """Return whether most values of a column are employee IDs of the same file, not names of people."""
     values = set(view.by_header[column].distinct)
     return not values or len(values.intersection(view.by_header[employee].distinct)) > len(values) / 2

@@ -1,4 +1,4 @@
-"""Find the columns of printed tables, as from command lines, databases and mainframes: boxed or aligned with spaces."""
+"""Find the columns of tables that programs print: aligned with spaces, or drawn as boxes."""
 
 import re
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ _MOST_COLUMNS = 500
 _MOST_STACKED = 2
 _OFTEN, _MOSTLY = 0.3, 0.6
 _NEARLY_ALL = 0.9
-# The fewest spaces between columns of a list without header.
+# The minimum number of spaces between columns of a list without a header.
 _LEAST_GAP = 2
 
 
@@ -35,23 +35,23 @@ def lay_out_printed(text: str, tail: str, header_line: int | None) -> SampleTabl
     elif starts := _columns_without_header(lines):
         found = _lay_out_without_header(lines, starts)
     else:
-        raise Unreadable("the columns are aligned with spaces, below no header; export the list as CSV")
+        raise Unreadable("the columns are aligned with spaces, but no header was found; export the list as CSV")
     _check_columns(found)
     return found
 
 
 def _check_columns(found: SampleTable) -> None:
-    """Reject columns that could not be separated: the header has several known words, and the values several words."""
+    """Reject columns that could not be separated: several known words above values such as `17 Ada Byron`."""
     for n, header in enumerate(found.headers):
         words = header.split()
         values = [row[n].split() for row in found.rows if n < len(row) and row[n].strip()]
         is_numbered = bool(values) and all(len(value) > 1 and value[0].isdecimal() for value in values)
         if is_numbered and known_words(words) > 1:
-            raise Unreadable(f"the columns {', '.join(words)} cannot be told apart; export the list as CSV")
+            raise Unreadable(f"the columns {', '.join(words)} cannot be separated; export the list as CSV")
 
 
 def _is_ruled(line: str) -> bool:
-    """Return whether a line has dashes below several titles; then characters in the rows are not delimiters."""
+    """Return whether a line has dashes below several titles. Such a table has no delimiters."""
     return _RULED.fullmatch(line.rstrip()) is not None
 
 
@@ -136,12 +136,12 @@ def _numbered(lines: Sequence[str], starts: Sequence[int], headers: Sequence[str
 
 def _found(table: SampleTable, evidence: str) -> SampleTable:
     evidences = [evidence, *table.evidence]
-    # `headers` is not needed: the reader itself names columns with a blank header by their number.
+    # `skip_lines` and `headers` are not needed: the reader names columns with a blank header by their number.
     return msgspec.structs.replace(table, evidence=evidences, is_aligned=True, merges=False, skip_lines=0)
 
 
 def _stacked_header(lines: Sequence[str], at: int, starts: Sequence[int]) -> list[str]:
-    """Return the headers of a header with several lines above dashes; an empty list if it has one line."""
+    """Return the headers joined from several lines above dashes; an empty list if the header has one line."""
     rows = [aligned.cut(lines[at - 1], starts)]
     for line in reversed(lines[max(0, at - 1 - _MOST_STACKED) : at - 1]):
         cells = aligned.cut(line, starts)

@@ -24,7 +24,7 @@ _WRITTEN_DATE = re.compile(
     r"(?:[^\W\d]{3,9},? )?(?:\d{1,2}[ .-]{1,2}[^\W\d]{3,9}|[^\W\d]{3,9}\.? \d{1,2})[,.]?[ -]{1,2}\d{4}(?:[ ,T]+\d.*)?"
 )
 _DATE = re.compile(r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}|\d{8}$")
-# Separators of lists inside a cell; those that are rare in text first.
+# Separators of lists inside a cell, with those that are rare in text first.
 SEPARATORS = (";", "|", "#", "\n", ",")
 # A text that says that an account is locked, such as `Locked by administrator`.
 LOCK = re.compile(r"(?<!un)(?<!b)(?<!not )lock|(?<!nicht )(?<!ent)(?:ge)?sperr|verrouill", re.IGNORECASE)
@@ -33,7 +33,7 @@ _ENOUGH = 0.8
 
 
 class Profile:
-    """A column of the sample. `is_list`: its cells are JSON arrays, or values of an attribute that can have several."""
+    """A column of the sample. `is_list` means that its cells are JSON arrays, or values of a multivalued attribute."""
 
     def __init__(self, header: str, position: int, cells: list[str], *, is_list: bool = False) -> None:
         self.header = header
@@ -79,7 +79,7 @@ class Profile:
 
     @cached_property
     def names(self) -> float:
-        """Return the share of values that look like full names, of several words."""
+        """Return the share of values that look like full names: two to five words."""
         return self._share(lambda value: 1 < len(value.split()) < 6 and not _NOT_IN_NAMES.search(value))
 
     @cached_property
@@ -107,7 +107,7 @@ class Profile:
 
     @cached_property
     def is_lock(self) -> bool:
-        """Return whether the column says which accounts are locked, in words, as numbers or by texts."""
+        """Return whether the values may say which accounts are locked: only numbers, or only texts about locks."""
         return self.numbers == 1 or all(fold(value) in LOCKED or LOCK.search(value) for value in self.distinct)
 
     @cached_property

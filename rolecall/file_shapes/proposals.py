@@ -67,7 +67,7 @@ def propose(
     chosen: Mapping[str, Chosen] = MappingProxyType({}),
     template: Template | None = None,
 ) -> ProposalDetail:
-    """Propose a connector for the files. Decisions in `chosen`, by file name, override the proposal."""
+    """Propose a connector for the files. `chosen` maps file names to decisions that override the proposal."""
     files = [_read(sample, chosen.get(sample.name, Chosen())) for sample in samples]
     _name_missing_pages(files)
     if template:
@@ -191,7 +191,7 @@ def _agree_on_usernames(files: Sequence[ReadFile]) -> None:
 
 
 def _usernames(file: ReadFile, part: Part) -> set[str]:
-    """Return the usernames in a part, without prefixes."""
+    """Return the usernames that a part refers to, without prefixes; none if the file itself lists the users."""
     assert file.view
     origin, header = part.origin("Username"), part.holder
     profile = file.view.by_header.get(header or "")
@@ -206,7 +206,7 @@ def _usernames(file: ReadFile, part: Part) -> set[str]:
 
 
 def _agree_on_groups(files: Sequence[ReadFile]) -> None:
-    """Read names of groups from the column that memberships refer to, such as a path."""
+    """Read the names of groups from the column that memberships refer to, for example a path."""
     named = {
         value
         for file in files
@@ -271,7 +271,7 @@ def _groups(files: Sequence[ReadFile]) -> list[dict[str, Any]]:
             file.group = known["name"]
         else:
             file.problem = (
-                f"another file has {content} already, in other columns; import it as a separate application, "
+                f"another file already has {content}, in other columns; import it as a separate application, "
                 "or give both files the same columns"
             )
     return list(groups.values())
@@ -300,7 +300,7 @@ def _group(file: ReadFile) -> dict[str, Any]:
 
 
 def _merge(known: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Merge two files into one file group if one mapping fits both. Known aliases of fields need no mapping."""
+    """Merge a second file group into a known one if one mapping fits both, and return whether it does."""
     shapes = [
         {key: value for key, value in (each["shape"] or {}).items() if key not in _UNITED} for each in (known, other)
     ]
@@ -318,12 +318,9 @@ def _merge(known: dict[str, Any], other: dict[str, Any]) -> bool:
 
 
 def _without_aliases(columns: dict[str, str]) -> dict[str, str]:
-    """Leave out headers that need no mapping, because they are names of the field."""
+    """Return a mapping without headers that do not need one, because they are names or aliases of the field."""
     names = {field: {same_header(name) for name in (field, *ALIASES.get(field, ()))} for field in columns.values()}
     return {header: field for header, field in columns.items() if same_header(header) not in names[field]}
-
-
-# Build the response.
 
 
 def _shown(file: ReadFile) -> FileProposal:

@@ -28,7 +28,7 @@ _TOO_MUCH = f"Reading the files needs more memory than a proposal may use; {_LES
 _TOO_LONG = f"Reading the files takes longer than a proposal may take; {_LESS}"
 _FAULT = "The files cannot be read: an internal error; see the log of the service"
 
-# Reasons by the signal that ended the child; a library that cannot allocate memory aborts.
+# The problem to report for each signal that ended the child. A library that cannot allocate memory aborts.
 _DEATHS: dict[int, str] = {signal.SIGXCPU: _TOO_LONG, signal.SIGABRT: _TOO_MUCH}
 
 
@@ -59,7 +59,7 @@ class _Answer(msgspec.Struct):
 async def propose_in_child(
     samples: Sequence[Sample], chosen: Mapping[str, Json] | None = None, template: Json | None = None
 ) -> ProposalDetail:
-    """Propose a connector; `chosen` has the decisions of a person by file name. Raise Invalid beyond the limits."""
+    """Propose a connector; `chosen` maps file names to the decisions of a person. Raise Invalid beyond the limits."""
     answer = await _ask(_propose, list(samples), dict(chosen or {}), template)
     assert answer.proposal
     return answer.proposal

@@ -7,7 +7,7 @@ from rolecall.file_shapes.sample_table import MOST_ROWS, SampleTable
 
 _LINE = re.compile(r"\d{4} \S.*")
 _RECORD = "Record"
-# Names and positions of the fields by record type. Other types are not about users or access.
+# Names and positions of the fields of each record type. Other types are not about users or access.
 _TYPES: dict[str, dict[str, int]] = {
     "0200": {
         "Username": 6, "Created": 15, "Owner": 26, "ADSP": 35, "Special": 40, "Operations": 45, "Revoked": 50,

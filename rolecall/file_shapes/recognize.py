@@ -76,7 +76,7 @@ def decoded(sample: Sample, encoding: str | None = None) -> tuple[str, str | Non
     return text, encoding
 
 
-# Descriptions of texts that are not tables, by a pattern for one of their lines.
+# Patterns for a line of a text that is not a table, and what such a text is.
 _TEXTS = {
     r"^The command completed successfully": "the output of net user or net localgroup; use Get-LocalUser, "
     "Get-LocalGroupMember or Get-ADUser with Export-Csv",
@@ -88,11 +88,11 @@ _TEXTS = {
     r"^(?:local|host|hostssl|hostnossl)[ \t]{1,40}\S{1,200}[ \t]{1,40}\S{1,200}[ \t][^\n]{0,300}"
     r"\b(?:trust|reject|md5|password|scram-sha-256|peer|ident|ldap|cert|gss|sspi|pam|radius)\b": "the configuration of "
     "PostgreSQL that says who may connect; export the roles, for example the output of \\du",
-    r"^[^\n]{0,300}\| {0,40}[\w\"-]{0,64}=[arwdDxtmXUCcTsA*]{1,24}/[\w\"-]{1,64}": "a list of privileges of "
-    "PostgreSQL in short form; export information_schema.role_table_grants as CSV",
-    r"^USER=\S{1,8}[ \t]{1,40}NAME=": "the output of LISTUSER of RACF; use the unload of the database (IRRDBU00)",
+    r"^[^\n]{0,300}\| {0,40}[\w\"-]{0,64}=[arwdDxtmXUCcTsA*]{1,24}/[\w\"-]{1,64}": "PostgreSQL "
+    "privileges in short form; export information_schema.role_table_grants as CSV",
+    r"^USER=\S{1,8}[ \t]{1,40}NAME=": "the output of the RACF command LISTUSER; use the database unload (IRRDBU00)",
     r"^type=[A-Z_]{1,40} msg=audit\(": "an audit log; export a list of accounts",
-    r"^[| ]{0,9}(?:GRANT [^\n]{1,2000} TO|INSERT INTO [^\n]{1,2000} VALUES) ": "a script of SQL; export the "
+    r"^[| ]{0,9}(?:GRANT [^\n]{1,2000} TO|INSERT INTO [^\n]{1,2000} VALUES) ": "an SQL script; export the "
     "tables of users and grants as CSV",
 }
 
@@ -125,7 +125,7 @@ def _check_values(table: SampleTable) -> None:
         raise Unreadable(f"the lines are text without columns, such as {example}; export a table, for example as CSV")
 
 
-# Unix files without a header: their headers, by a pattern for each line.
+# Patterns for the lines of Unix files, which have no header, and the headers to use.
 _UNIX = {
     r"[^:\s]+:[^:]*:\d+:\d+:[^:]*:[^:]*:[^:]*": ["Username", "Password", "UID", "GID", "GECOS", "Home", "Shell"],
     r"[^:\s]+:[^:]*:\d+:[^:\s]*": ["Group", "Password", "GID", "Members"],
@@ -144,12 +144,12 @@ def _unix_listing(text: str) -> SampleTable | None:
         raise Unreadable("the file is /etc/shadow, which contains password hashes; use the output of getent passwd")
     for pattern, headers in _UNIX.items():
         if all(re.fullmatch(pattern, line) for line in lines):
-            evidence = [f"A {'passwd' if len(headers) > 4 else 'group'} file of Unix, which has no header"]
+            evidence = [f"A {'passwd' if len(headers) > 4 else 'group'} file of a Unix system, which has no header"]
             rows = [line.split(":") for line in lines[:MOST_ROWS]]
             table = SampleTable("CSV", headers, rows, delimiter=":", header_line=None, evidence=evidence)
             if len(lines) < len(written):
                 table.left_out = [{"column": headers[0], "startsWith": ["+", "-"]}]
-                table.evidence.append("Lines that begin with + or - include accounts of NIS and are left out")
+                table.evidence.append("Lines that begin with + or - refer to NIS accounts and are left out")
             return table
     return None
 

@@ -39,7 +39,7 @@ def check_is_about_access(view: View) -> None:
 
 
 def _names_access(view: View) -> bool:
-    """Return whether a header certainly means roles or permissions, as in a matrix of approval limits."""
+    """Return whether a header certainly means users, roles or permissions, as in a matrix of approval limits."""
     found = view.fields(Content.PERMISSIONS)
     return any(field in found and found[field].score > _SURE for field in ("Username", "Group", "Permission"))
 

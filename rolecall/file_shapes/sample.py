@@ -1,4 +1,4 @@
-"""Read the head and the tail of a file. They are enough for a proposal, and the time does not depend on the size."""
+"""Read only the head and the tail of a file. They are enough for a proposal, and take the same time at any size."""
 
 from pathlib import Path
 from typing import BinaryIO

@@ -90,7 +90,7 @@ def from_records(format: str, records: Sequence[dict[str, Any]], evidence: list[
     headers = [name for name in dict.fromkeys(name for record in flat for name in record) if name not in replaced]
     if len(headers) > MOST_COLUMNS:
         raise Unreadable(
-            f"the records have more than {MOST_COLUMNS:,} members together; set shape.records to a list of them"
+            f"the records have more than {MOST_COLUMNS:,} different members; set shape.records to one list of records"
         )
     lists = [name for name in headers if any(isinstance(record.get(name), list) for record in flat)]
     rows = [[_plain(record.get(header)) for header in headers] for record in flat]
@@ -98,7 +98,7 @@ def from_records(format: str, records: Sequence[dict[str, Any]], evidence: list[
     return SampleTable(format, headers, rows, lists=lists, evidence=evidence, header_line=None, paths=paths, raw=raw)
 
 
-# The member to read in each object of a list, the best first.
+# Members that may name an object in a list, best first.
 _LOGINS = ("userprincipalname", "username", "login", "samaccountname", "email", "mail")
 _NAMING = (*_LOGINS, "value", "display", "displayname", "name", "role", "rolename", "groupname", "id")
 _SHOWN = (*_LOGINS, "display", "displayname", "name", "role", "rolename", "groupname", "value")
@@ -106,7 +106,7 @@ _PLAIN = re.compile(r"[\w:-]{1,60}")
 
 
 def _singles(flat: Sequence[dict[str, Any]]) -> set[str]:
-    """Return attributes of people whose lists have at most one value: directories write every attribute as a list."""
+    """Return attributes of people that are lists of at most one value. Directories write every attribute as a list."""
     names = {name for record in flat for name, value in record.items() if isinstance(value, list)}
     lists = {name: [record.get(name) or [] for record in flat] for name in names if is_about_person(name)}
     return {
@@ -117,7 +117,7 @@ def _singles(flat: Sequence[dict[str, Any]]) -> set[str]:
 
 
 def _paths(flat: Sequence[dict[str, Any]]) -> dict[str, str]:
-    """Map paths to values in lists of objects to their column: the work or first address, all names of other lists."""
+    """Map paths to their column: the work or first address in a list of objects, or all names in other lists."""
     paths: dict[str, str] = {}
     singles = _singles(flat)
     for record in flat:
@@ -134,7 +134,7 @@ def _paths(flat: Sequence[dict[str, Any]]) -> dict[str, str]:
 def _paths_into(name: str, entries: list[Any]) -> list[str]:
     members = {key.lower(): key for key in entries[0]}
     if members.keys() == {"name", "value"}:
-        # A list of attributes as objects with a name and a value.
+        # The list contains attributes, each as an object with a name and a value.
         named = [str(each.get(members["name"])) for each in entries if isinstance(each, dict)]
         return [f"{name}[{members['name']}={each}].{members['value']}" for each in named if _PLAIN.fullmatch(each)]
     inner = next((members[key] for key in _NAMING if key in members), None)

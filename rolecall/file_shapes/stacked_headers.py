@@ -1,4 +1,4 @@
-"""Find a header of two lines, as in matrices in workbooks: sections, and the names of their columns below."""
+"""Find a header of two lines, as in matrices in workbooks: a line of sections above the names of columns."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -20,7 +20,7 @@ class StackedHeader(NamedTuple):
 
 
 def stacked_header(numbered: Sequence[tuple[int, list[str]]]) -> StackedHeader | None:
-    """Return the header if a line of sections is directly above a line with the names of their columns."""
+    """Return the header if a line of sections is directly above a line with names of columns."""
     for place, ((line, above), (next_line, below)) in enumerate(pairwise(numbered[:_MOST_TITLES]), 2):
         if next_line == line + 1 and len(numbered) - place >= _LEAST_ROWS and (found := _joined(above, below)):
             return StackedHeader(next_line, found)

@@ -18,7 +18,7 @@ from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
 _ENDED = re.compile(
     r"(?:deactivat|disabl|delet|revok|lock|suspend|archiv|block)\w*[ _-]*(?:date|on|at|time)\b", re.IGNORECASE
 )
-# Dates of removal. Not dates of a lock: a locked account may have been unlocked again.
+# Headers of removal dates. Dates of locks are not included: a locked account may have been unlocked again.
 _REMOVED = re.compile(r"(?:deactivat|delet|suspend|archiv|disabl)\w*[ _-]*(?:date|on|at|time)\b", re.IGNORECASE)
 _HAS_DIGIT = re.compile(r"\d")
 # The score of a status that only its values indicate.
@@ -29,7 +29,7 @@ _YES_AND_NO = 2
 OPPOSITE = "invert.Active"
 # English words for yes and no. In files with these, a status would have a known header.
 _ENGLISH = {"true", "false", "yes", "no", "y", "n", "t", "f", "1", "0", "on", "off"}
-# Stands for a blank cell among the words of several columns.
+# Replaces a blank cell when the words of several columns are joined.
 _BLANK = "-"
 # Words that come in pairs: a column that has one of them may have the other in later rows.
 _PAIRS = (("true", "false"), ("yes", "no"), ("y", "n"), ("1", "0"), ("t", "f"), ("enabled", "disabled"))
@@ -58,7 +58,7 @@ def _ask_for_state(view: View, part: Part) -> None:
     for column in view.profiles:
         words = [fold(word) for word in column.distinct]
         is_unknown = column.header not in taken and not is_known_header(column.header)
-        # Among headers in another language, Y and N say as little as words do.
+        # Under a header in another language, English words such as Y and N may be a status too.
         known = YES_NO.keys() - (_ENGLISH if column.header.isascii() else ())
         if not is_unknown or len(words) != _YES_AND_NO or not {*words} <= known:
             continue
@@ -156,7 +156,7 @@ def _end_combined(view: View, part: Part) -> None:
 
 
 def _possible_words(profile: Profile) -> list[str]:
-    """Return the words of a column in lower case, with their opposites and the blank."""
+    """Return the words of a column in lower case, with their opposites and an empty string for a blank cell."""
     words = dict.fromkeys(value.lower() for value in profile.distinct)
     for pair in _PAIRS:
         if words.keys() & set(pair):
@@ -176,7 +176,7 @@ def _inactive_rows(profile: Profile) -> set[int]:
 
 
 def _find_codes(view: View, part: Part) -> None:
-    """Without a header, ask whether a column with a few codes such as A and I says who is active."""
+    """Without a header, read a column with a few codes such as A and I as the status, with a low score."""
     if view.table.header_line is not None or view.table.skip_lines or "Active" in part.fields:
         return
     taken = {meaning.header for meaning in part.fields.values()}

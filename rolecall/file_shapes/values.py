@@ -46,20 +46,20 @@ def add_dates(view: View, part: Part) -> None:
             part.evidence.append(f"{meaning.header} has words for no date: {', '.join(words[:3])}")
             _blank_words(view, part, column, words)
         if all("." in value for value in column.values if fold(value) not in NO_DATE):
-            # In dates with dots the day comes first.
+            # In dates with dots, the day comes first.
             formats = [each for each in formats if each != "month first"]
         is_open = {"day first", "month first"} <= set(formats) and "iso" not in formats
         if is_open and (like := _same_order(view, column)):
             part.shape.setdefault("dates", {})[meaning.header] = like[1]
-            part.evidence.append(f"{meaning.header} has dates: {like[1]}, as {like[0]} of the same file has")
+            part.evidence.append(f"{meaning.header} has dates: {like[1]}, like {like[0]} in the same file")
         elif is_open:
             example = next(iter(view.by_header[meaning.header].values), "")
             _ask_for_order(part, meaning.header, f"is the day or the month first in {example}?")
         elif not formats and (mixed := _mixed_orders(column)):
-            _ask_for_order(part, meaning.header, f"{mixed}. Which order is right? Dates in the other one stay text")
+            _ask_for_order(part, meaning.header, f"{mixed}. Which order is right? Dates in the other order stay text")
         elif is_serial(column):
             part.shape.setdefault("dates", {})[meaning.header] = EXCEL
-            part.evidence.append(f"{meaning.header} has dates as numbers of Excel, such as {column.distinct[0]}")
+            part.evidence.append(f"{meaning.header} has dates as Excel numbers, such as {column.distinct[0]}")
         elif formats and (words or "iso" not in formats):
             part.shape.setdefault("dates", {})[meaning.header] = formats[0]
             part.evidence.append(f"{meaning.header} has dates: {formats[0]}")
@@ -74,7 +74,7 @@ def _same_order(view: View, column: Profile) -> tuple[str, str] | None:
 
 
 def _signs(column: Profile) -> set[str]:
-    """Return the notation of the dates, with each number replaced by 0."""
+    """Return the notations of the dates, with each number replaced by 0."""
     return {re.sub(r"\d+", "0", value) for value in column.distinct[:_MOST_DATES] if fold(value) not in NO_DATE}
 
 
@@ -101,7 +101,7 @@ def _blank_words(view: View, part: Part, column: Profile, words: list[str]) -> N
 
 
 def add_words(view: View, part: Part) -> None:
-    """Propose the meaning of unknown words, and add a question for each."""
+    """Propose meanings for words of types, locks and statuses, and ask about unknown words of statuses."""
     if kind := part.fields.get("Type"):
         known = {word: _KINDS.get(_letters(word)) for word in view.by_header[kind.header].distinct[:50]}
         if proposed := {word: value for word, value in known.items() if value and fold(word) not in WORDS["Type"]}:
@@ -194,8 +194,7 @@ def _guesses(field: str, column: Profile) -> tuple[set[str], dict[str, str]]:
         # Among codes such as 1, 2 and 3, the meaning of 1 is doubtful too.
         doubtful = codes
     if codes and codes <= {"0", "1"} and _NUMBERED.search(same_header(column.header)):
-        # A status of 0 means active in some systems and inactive in others. Guess that the most frequent value is
-        # active.
+        # 0 means active in some systems and inactive in others. Guess that the most frequent value is active.
         often = Counter(map(fold, column.values)).most_common(1)[0][0]
         return codes, {**_GUESSED, **{code: "Yes" if often == code else "No" for code in ("0", "1")}}
     return doubtful, _GUESSED

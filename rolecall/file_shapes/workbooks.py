@@ -44,7 +44,7 @@ def read_workbook(sample: Sample, decided: Decided) -> list[SampleTable]:
 
 
 def _named(found: list[SampleTable], names: list[str]) -> list[SampleTable]:
-    """Set the name of each sheet; a single sheet needs no name in the shape."""
+    """Add the names of all sheets to each table. Drop the name of a single sheet: the shape does not need it."""
     for each in found:
         each.evidence = [f"The sheet {each.sheet} of an XLSX file", *each.evidence]
         each.sheets = names

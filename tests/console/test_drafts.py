@@ -210,7 +210,7 @@ async def test_choosing_another_header_line_makes_a_new_proposal(administrator: 
 
 async def test_file_without_header_is_read_from_its_first_line(administrator: httpx2.AsyncClient) -> None:
     draft = await uploaded(administrator, text="ada;Ada Byron;Sales\nbob;Bob Kahn;Ops\ncyd;Cy Dee;Ops\n")
-    assert "No word of line 1 is known as a header" in (await administrator.get(draft)).text
+    assert "No word of line 1 is a known header" in (await administrator.get(draft)).text
 
     await administrator.post(draft, data={"answer": "0|0|headerLine|0"})
 

@@ -56,7 +56,7 @@ async def import_by(
     *,
     is_identity_source: bool = False,
 ) -> Imported:
-    """Import files, given by the name of their group, into a new application."""
+    """Import files into a new application. `files` maps the name of each file group to its files."""
     body = {"name": "Sample", "connector": connector, "isIdentitySource": is_identity_source}
     made = await client.post("/api/applications", json=body)
     assert made.status_code == 201, made.text

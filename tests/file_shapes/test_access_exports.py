@@ -86,7 +86,7 @@ def test_grants_of_snowflake_are_read(tmp_path: Path) -> None:
     found = imported(tmp_path, roles=roles)
     assert found.memberships == {("ADA", "ANALYST"), ("BOB", "LOADER")}
     assert found.active == {"ADA", "BOB"}
-    assert "Rows whose granted_to is ROLE name no users" in str(proposed(tmp_path, roles=roles).files[0].contents)
+    assert "Rows whose granted_to is ROLE are not users" in str(proposed(tmp_path, roles=roles).files[0].contents)
 
 
 def test_permissions_of_confluence_spaces_are_read(tmp_path: Path) -> None:
@@ -134,7 +134,7 @@ def test_privileges_and_locks_of_mysql_are_read(tmp_path: Path) -> None:
     assert found.rows("users", "username", "is_locked") == [("ada", False), ("bob", True), ("root", False)]
 
 
-def test_columns_with_the_members_of_each_group_are_read(tmp_path: Path) -> None:
+def test_columns_that_list_members_of_groups_are_read(tmp_path: Path) -> None:
     found = imported(tmp_path, groups="Sales,Ops,Admins\nada,bob,cy\nbob,cy,\ncy,,\n")
 
     assert found.memberships == {

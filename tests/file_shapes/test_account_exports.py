@@ -5,7 +5,7 @@ from pathlib import Path
 from tests.file_shapes.test_exports import imported, proposed
 
 
-def test_strictest_of_several_states_is_used(tmp_path: Path) -> None:
+def test_account_is_active_only_if_all_states_say_so(tmp_path: Path) -> None:
     text = (
         "firstname,lastname,username,email,state,activated,suspended,account_locked\n"
         "Ada,Byron,ada,ada@x.com,ACTIVATED,true,false,false\nBob,Kahn,bob,bob@x.com,SUSPENDED,true,true,false\n"
@@ -40,7 +40,7 @@ def test_logins_of_sql_server_are_read(tmp_path: Path) -> None:
     found = imported(tmp_path, logins=text)
 
     assert (found.active, found.inactive) == ({"CORP\\ada"}, {"sa"})
-    assert "type_desc is WINDOWS_GROUP name no users" in str(proposed(tmp_path, logins=text).files[0].contents)
+    assert "type_desc is WINDOWS_GROUP are not users" in str(proposed(tmp_path, logins=text).files[0].contents)
 
 
 def test_user_profiles_of_ibm_i_are_read(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ def archive() -> bytes:
         (archive(), "the file is a zip archive with users.csv; unpack it and choose the file inside"),
         (
             ",".join(f"c{n}" for n in range(120_000)).encode(),
-            "line 1 has more than 20,000 columns; set shape.delimiter if it is another one, or split the file",
+            "line 1 has more than 20,000 columns; set shape.delimiter to the right one, or split the file",
         ),
         (b"Username,Name\n", "there is a header but no row; export the file with its data"),
         (b"[" * 100_000, TOO_DEEP),
@@ -42,7 +42,7 @@ def archive() -> bytes:
     ],
     ids=["empty", "pdf", "zip", "columns", "header", "brackets", "deep", "json"],
 )
-def test_unreadable_file_says_what_was_found(tmp_path: Path, content: bytes, problem: str) -> None:
+def test_unreadable_file_is_refused_with_a_reason(tmp_path: Path, content: bytes, problem: str) -> None:
     (file,) = proposed(tmp_path, file=content).files
 
     assert file.problem == problem
@@ -153,7 +153,7 @@ def test_encoding_is_detected_and_reported(tmp_path: Path) -> None:
     assert file.contents[0].understood[0]["name"] == "Jörg Müller"
 
 
-def test_matrix_of_a_million_cells_and_a_long_file_are_proposed(tmp_path: Path) -> None:
+def test_large_matrix_and_long_file_get_a_proposal(tmp_path: Path) -> None:
     matrix = "user," + ",".join(f"p{n}" for n in range(1000)) + "\n"
     matrix += "".join(
         f"u{m}," + ",".join("x" if (n + m) % 7 == 0 else "" for n in range(1000)) + "\n" for m in range(1000)

@@ -31,7 +31,7 @@ def test_words_for_a_denial_grant_nothing(tmp_path: Path, header: str, words: tu
     assert accesses(found) == [("ada", "Read", "Grant"), ("bob", "Write", "Deny"), ("cy", "Read", "None")]
 
 
-def test_rows_that_a_column_denies_grant_nothing(tmp_path: Path) -> None:
+def test_rows_marked_as_denied_grant_nothing(tmp_path: Path) -> None:
     text = (
         "Identity,User,AccessRights,Deny,IsInherited\n"
         '"x/Ada","X\\bob","{FullAccess}",False,False\n"x/Ada","X\\cy","{FullAccess}",True,False\n'

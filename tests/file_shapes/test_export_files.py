@@ -1,4 +1,4 @@
-"""Read the realistic exports in `exports` as proposed, without changes.
+"""Read the realistic exports in the folder `exports` as proposed, without changes.
 
 `expected.yaml` has the expected result of each: accounts, memberships, permissions (holder, kind, place, name and
 access), people, and open questions. A file with only questions cannot be imported before they are answered.
@@ -74,20 +74,20 @@ def _permission(row: tuple[str, ...]) -> list[str]:
             "type=USER_LOGIN msg=audit(1762070122.1:4): pid=1\ntype=USER_END msg=audit(1762070122.2:5): pid=1\n",
             "audit log",
         ),
-        ("GRANT SELECT ON hr.* TO 'ada'@'%';\nGRANT ALL ON pay.* TO 'bob'@'%';\n", "a script of SQL"),
+        ("GRANT SELECT ON hr.* TO 'ada'@'%';\nGRANT ALL ON pay.* TO 'bob'@'%';\n", "an SQL script"),
         ('when: "now"\nwho: "ada"\nwhat = everything\n', "text without columns, such as"),
         (
             " Schema | Name | Type  |  Access privileges   \n--------+------+-------+----------------------\n"
             " public | pay  | table | ada=arwd/postgres   +\n        |      |       | bob=r/postgres       \n",
-            "a list of privileges of PostgreSQL in short form",
+            "PostgreSQL privileges in short form",
         ),
         (
             "  UID USER      PROC LAST-LOGIN\n    0 root       130 Nov02/08:15\n 1000 ada         21 Nov17/09:00\n",
-            "the columns UID, USER cannot be told apart",
+            "the columns UID, USER cannot be separated",
         ),
         (
             "+------------------+\n| Grants for ada@% |\n+------------------+\n| GRANT ALL ON `hr`.* TO `ada`@`%` |\n",
-            "a script of SQL",
+            "an SQL script",
         ),
         (
             "username,name\nada,Ada Byron\nbob,Bob Kahn\n\ngroup,description\nstaff,All staff\n",

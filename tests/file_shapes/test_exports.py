@@ -119,7 +119,7 @@ def test_ad_users_and_memberships_together_are_read(tmp_path: Path) -> None:
     assert found.memberships == {("ab", "Admins"), ("ab", "Staff")}
 
 
-def test_hr_feeds_are_people(tmp_path: Path) -> None:
+def test_hr_feeds_are_read_as_people(tmp_path: Path) -> None:
     feed = (
         "employee_id,name,department,start_date,end_date,status\n1,Ada Byron,HR,2021-05-01,,Active\n"
         "2,Bob Kahn,IT,2020-08-15,2023-07-01,Terminated\n"

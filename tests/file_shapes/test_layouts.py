@@ -30,13 +30,13 @@ def test_names_and_addresses_are_read(tmp_path: Path, export: str, field: str, v
     assert set(found.rows("users", field)) == values
 
 
-def test_secrets_in_an_answer_around_the_records_are_not_kept(tmp_path: Path) -> None:
+def test_secrets_in_an_envelope_around_records_are_not_kept(tmp_path: Path) -> None:
     found = imported(tmp_path, export=(FOLDER / "fortimanager-admins.json").read_bytes())
 
     assert "SH2" not in str(found.rows("users", "metadata"))
 
 
-def test_only_record_of_a_list_stays_a_record(tmp_path: Path) -> None:
+def test_list_with_one_record_is_read_as_a_list(tmp_path: Path) -> None:
     user = {"username": "ada", "items": [{"name": "a", "size": 1}, {"name": "b", "size": 2}]}
     group = {"name": "staff", "members": [{"username": "ada", "type": "user"}, {"username": "bob", "type": "user"}]}
 
@@ -51,7 +51,7 @@ def test_numbered_columns_name_groups(tmp_path: Path, headers: str) -> None:
     assert found.memberships == {("ada", "Staff"), ("ada", "Audit"), ("bob", "Staff")}
 
 
-def test_unpivot_leaves_headers_out_that_only_number_columns(tmp_path: Path) -> None:
+def test_unpivot_drops_headers_if_the_cells_contain_the_groups(tmp_path: Path) -> None:
     unpivot = {"keep": ["login"], "headers": "Group", "cells": "Group"}
     found = read_file(
         tmp_path, "login,g1,g2\nada,a,b\n", "memberships", columns={"login": "Username"}, shape={"unpivot": unpivot}
@@ -68,7 +68,7 @@ def test_unpivot_leaves_headers_out_that_only_number_columns(tmp_path: Path) -> 
         ("Lock status", ("Locked by administrator", "Not locked", "Unlocked"), {"ada"}),
     ],
 )
-def test_reasons_of_locks_are_read(tmp_path: Path, header: str, cells: tuple[str, ...], locked: set[str]) -> None:
+def test_text_about_a_lock_means_locked(tmp_path: Path, header: str, cells: tuple[str, ...], locked: set[str]) -> None:
     rows = "".join(f"{login},{cell}\n" for login, cell in zip(("ada", "bob", "cy"), cells, strict=True))
     found = imported(tmp_path, users=f"Username,{header}\n{rows}")
 
@@ -76,14 +76,14 @@ def test_reasons_of_locks_are_read(tmp_path: Path, header: str, cells: tuple[str
 
 
 @pytest.mark.parametrize("member", ["Ada Byron (abyron)", "Ada Byron <abyron>", "Byron, Ada [abyron]"])
-def test_login_behind_a_name_is_the_username(tmp_path: Path, member: str) -> None:
+def test_login_after_a_name_is_the_username(tmp_path: Path, member: str) -> None:
     found = imported(tmp_path, members=f'Group,Member\nstaff,"{member}"\naudit,"{member}"\n')
 
     assert found.memberships == {("abyron", "staff"), ("abyron", "audit")}
 
 
 @pytest.mark.parametrize("total", [";;Total users:;2", ";Anzahl: 2;;", ";;Summe;2"])
-def test_total_below_another_column_is_left_out(tmp_path: Path, total: str) -> None:
+def test_total_outside_the_first_column_is_left_out(tmp_path: Path, total: str) -> None:
     found = imported(
         tmp_path, users=f"login;name;email;branch\nada;Ada Byron;a@x.org;1\nbob;Bob Kahn;b@x.org;1\n{total}\n"
     )
@@ -91,7 +91,7 @@ def test_total_below_another_column_is_left_out(tmp_path: Path, total: str) -> N
     assert found.active == {"ada", "bob"}
 
 
-def test_accounts_repeat_beside_a_unique_number(tmp_path: Path) -> None:
+def test_login_is_the_username_although_only_a_number_is_unique(tmp_path: Path) -> None:
     text = (
         "id,login,name,email,last login,role\n1,ada,Ada Byron,a@x.org,2026-11-01,Teller\n"
         "2,ada,Ada Byron,a@x.org,2026-11-01,Audit\n3,bob,Bob Kahn,b@x.org,2026-11-02,Teller\n"
@@ -100,7 +100,7 @@ def test_accounts_repeat_beside_a_unique_number(tmp_path: Path) -> None:
     assert imported(tmp_path, export=text).memberships == {("ada", "Teller"), ("ada", "Audit"), ("bob", "Teller")}
 
 
-def test_unread_list_is_named(tmp_path: Path) -> None:
+def test_evidence_names_an_unread_list(tmp_path: Path) -> None:
     text = "login\tmarks\nada\t[admin]\nbob\t[]\ncy\t[admin, audit]\n"
 
     (part,) = proposed(tmp_path, users=text).files[0].contents

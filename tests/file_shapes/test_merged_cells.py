@@ -27,7 +27,7 @@ MATRIX: list[list[object]] = [
 ]  # fmt: skip
 
 
-def test_account_is_merged_over_the_rows_of_its_roles(tmp_path: Path) -> None:
+def test_merged_cells_of_an_account_apply_to_all_its_roles(tmp_path: Path) -> None:
     found = imported(tmp_path, review=workbook(REVIEW))
 
     assert (found.active, found.inactive) == ({"abyron", "cdee"}, {"bkahn"})
@@ -46,7 +46,7 @@ def test_row_without_a_login_is_not_part_of_the_account_above(tmp_path: Path) ->
     assert all("fillDown" not in part.shape for part in file.contents)
 
 
-def test_sections_are_above_the_columns_of_accounts_too(tmp_path: Path) -> None:
+def test_section_above_the_columns_of_accounts_is_dropped(tmp_path: Path) -> None:
     found = imported(tmp_path, matrix=workbook(MATRIX))
 
     assert found.active == {"KOWALR1", "MEYERM2"}
@@ -66,7 +66,7 @@ def test_title_of_two_cells_is_not_a_line_of_sections(tmp_path: Path, title: str
 
 
 @pytest.mark.parametrize("text", ["Total users: {}", "Anzahl Benutzer: {}", "Nombre d'utilisateurs : {}"])
-def test_count_below_the_rows_may_differ_in_the_next_export(tmp_path: Path, text: str) -> None:
+def test_footer_is_left_out_even_if_its_count_changes(tmp_path: Path, text: str) -> None:
     rows = "Login;Name;Email\nada;Ada Byron;ada@x.com\nbob;Bob Kahn;bob@x.com\n"
 
     (file,) = proposed(tmp_path, users=f"{rows}{text.format(2)};;\n").files

@@ -103,7 +103,7 @@ def test_scim_groups_with_members_are_read(tmp_path: Path) -> None:
     assert found.memberships == {("ada", "Sales"), ("bob", "Sales"), ("ada", "Ops")}
 
 
-def test_slack_members_of_the_api_are_read(tmp_path: Path) -> None:
+def test_members_from_the_slack_api_are_read(tmp_path: Path) -> None:
     text = (
         '{"ok": true, "members": [{"id": "U1", "name": "ada", "deleted": false, "real_name": "Ada Byron", "profile": '
         '{"email": "a@x.com"}}, {"id": "U2", "name": "bob", "deleted": true, "real_name": "Bob Kahn", "profile": '
@@ -219,7 +219,7 @@ def test_oracle_privileges_and_users_are_read(tmp_path: Path) -> None:
     assert (users.active, users.inactive) == ({"ADA"}, {"BOB"})
 
 
-def test_passwd_and_group_of_unix_are_read(tmp_path: Path) -> None:
+def test_unix_passwd_and_group_files_are_read(tmp_path: Path) -> None:
     passwd = "root:x:0:0:root:/root:/bin/bash\nada:x:1001:1001:Ada Byron,,,:/home/ada:/bin/bash\n"
     group = "root:x:0:\nwheel:x:10:ada\nstaff:x:50:ada,root\n"
 
@@ -237,7 +237,7 @@ def test_shadow_file_is_refused(tmp_path: Path) -> None:
     assert file.problem == "the file is /etc/shadow, which contains password hashes; use the output of getent passwd"
 
 
-def test_row_for_each_group_of_a_user_is_read(tmp_path: Path) -> None:
+def test_file_with_one_row_per_group_of_a_user_is_read(tmp_path: Path) -> None:
     """SailPoint exports repeat an account for each of its groups."""
     text = (
         "id,givenName,familyName,e-mail,status,groups\nada,Ada,Byron,a@x.com,active,Sales\n"
@@ -327,7 +327,7 @@ def test_names_alone_become_a_question_about_the_header(tmp_path: Path) -> None:
 
     (question,) = proposed(tmp_path, users=text).files[0].contents[0].questions
 
-    assert question.text.startswith("No word of line 1 is known as a header. Is it one?")
+    assert question.text.startswith("No word of line 1 is a known header. Is this line the header?")
     assert [(choice.key, choice.value) for choice in question.choices] == [("headerLine", "1"), ("headerLine", "0")]
 
 

@@ -17,7 +17,7 @@ def test_application_users_of_okta_are_not_people(tmp_path: Path) -> None:
     assert "hidden" not in str(found.rows("users", "metadata"))
 
 
-def test_holders_without_a_name_are_named_by_their_id(tmp_path: Path) -> None:
+def test_id_is_the_username_of_holders_without_a_name(tmp_path: Path) -> None:
     row = '{"principalName": "%s", "principalId": "%s", "principalType": "%s", "roleDefinitionName": "Reader"}'
     rows = [row % ("ada@x.com", "p1", "User"), row % ("Ops", "p2", "Group"), row % ("", "p3", "ServicePrincipal")]
 
@@ -59,7 +59,7 @@ def test_lists_of_distinguished_names_in_braces_are_read(tmp_path: Path) -> None
     assert imported(tmp_path, users=text).memberships == {("ada", "Fin"), ("ada", "Ops")}
 
 
-def test_name_of_a_profile_is_not_that_of_the_person(tmp_path: Path) -> None:
+def test_profile_name_is_not_the_name_of_the_person(tmp_path: Path) -> None:
     text = (
         "Username,LastName,FirstName,Profile.Name,Permission sets\nada,Byron,Ada,System Administrator,Sales Manager\n"
     )
@@ -68,20 +68,20 @@ def test_name_of_a_profile_is_not_that_of_the_person(tmp_path: Path) -> None:
     assert imported(tmp_path, users=text).rows("users", "name") == ["Ada Byron", "Bob Kahn"]
 
 
-def test_unread_column_is_not_read_by_its_header(tmp_path: Path) -> None:
+def test_display_name_of_a_role_is_not_the_name_of_the_user(tmp_path: Path) -> None:
     text = "User,Role,Display Name\nada,Admin,Admins of all\nada,Audit,Auditors\nbob,Audit,Auditors\n"
 
     assert set(imported(tmp_path, export=text).rows("users", "name")) == {""}
 
 
-def test_users_without_groups_among_members_are_read(tmp_path: Path) -> None:
+def test_groups_among_members_are_not_users(tmp_path: Path) -> None:
     text = "id,userPrincipalName,displayName,objectType\n1,ada@x.com,Ada Byron,User\n2,,Nested,Group\n"
     text += "3,bob@x.com,Bob,User\n"
 
     assert imported(tmp_path, members=text).active == {"ada@x.com", "bob@x.com"}
 
 
-def test_login_with_an_unknown_header_is_recognized_by_the_names(tmp_path: Path) -> None:
+def test_login_that_resembles_names_is_recognized_under_an_unknown_header(tmp_path: Path) -> None:
     text = (
         'Oper Code,Operator,Mail,Branch\nlkowal,"Kowal, Lena",lena@x.com,north\nmmeyer,"Meyer, Max",max@x.com,south\n'
     )

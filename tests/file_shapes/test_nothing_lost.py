@@ -21,7 +21,7 @@ def test_users_without_a_group_are_not_lost(tmp_path: Path) -> None:
     assert len(other.permissions) == 3
 
 
-def test_okta_users_of_the_api_are_read(tmp_path: Path) -> None:
+def test_users_from_the_okta_api_are_read(tmp_path: Path) -> None:
     user = '{"id": "%s", "status": "%s", "profile": {"firstName": "A", "lastName": "B", "email": "%s", "login": "%s"}, '
     user += '"credentials": {"provider": {"type": "OKTA", "name": "OKTA"}}}'
     rows = [user % ("00u1", "ACTIVE", "a@x.com", "a@x.com"), user % ("00u2", "DEPROVISIONED", "b@x.com", "b@x.com")]
@@ -51,7 +51,7 @@ def test_entitlements_without_permissions_are_groups(tmp_path: Path) -> None:
     assert imported(tmp_path, entitlements=text).groups == {"acc", "pay"}
 
 
-def test_date_of_deactivation_says_who_is_inactive(tmp_path: Path) -> None:
+def test_account_with_a_deactivation_date_is_inactive(tmp_path: Path) -> None:
     text = (
         "Name,Account type,Deactivated date (UTC),Days active,Username,Email\nAda,Member,,10,ada,a@x.com\n"
         'Bob,Admin,"Feb 1, 2024",2,bob,b@x.com\n'
@@ -96,7 +96,7 @@ def test_role_assignments_of_users_and_groups_are_read(tmp_path: Path) -> None:
     assert found.rows("permissions", "section") == ["/sub/1", "/sub/1", "/sub/2"]
 
 
-def test_people_whose_managers_are_names_are_read(tmp_path: Path) -> None:
+def test_people_with_names_of_managers_instead_of_ids_are_read(tmp_path: Path) -> None:
     text = (
         "Worker,Employee ID,Email - Work,Manager,Hire Date,Active Status\nAda Byron,1,a@x.com,Bob Kahn,05/21/2021,1\n"
         "Bob Kahn,2,b@x.com,,08/15/2020,0\n"
@@ -132,7 +132,7 @@ def test_members_of_google_groups_and_an_object_of_users_are_read(tmp_path: Path
     assert other.memberships == {("ada", "a"), ("ada", "b")}
 
 
-def test_zero_means_no_date_and_not_active_in_one_file(tmp_path: Path) -> None:
+def test_zero_means_no_date_as_a_date_and_inactive_as_a_status(tmp_path: Path) -> None:
     found = imported(tmp_path, users="username,email,last_login,status\nada,a@x.com,1767225600,1\nbob,b@x.com,0,0\n")
 
     assert (found.active, found.inactive) == ({"ada"}, {"bob"})
@@ -161,7 +161,7 @@ def test_levels_of_permissions_and_a_matrix_of_modules_are_read(tmp_path: Path) 
     }  # fmt: skip
 
 
-def test_single_quotes_and_rows_of_known_words_are_read(tmp_path: Path) -> None:
+def test_single_quotes_and_rows_of_header_words_are_read(tmp_path: Path) -> None:
     quoted = imported(tmp_path, users="'username','email'\n'ada','a@x.com'\n'bob','b@x.com'\n")
     words = imported(tmp_path, users="Username\tRole\tStatus\nada\tadmin\tEnabled\nbob\tuser\tDisabled\n")
 
@@ -196,7 +196,7 @@ def test_groups_and_members_of_entra_are_read(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
-def test_codes_of_statuses_become_questions(tmp_path: Path) -> None:
+def test_status_codes_become_questions(tmp_path: Path) -> None:
     text = "EmpID;Name;Manager EmpID;Start Date;Employment Status\n1;Byron, Ada;3;2021-05-01;A\n"
     text += "2;Kahn, Bob;1;2020-08-15;T\n3;Dee, Cy;;2019-01-01;LOA\n"
 
@@ -207,7 +207,7 @@ def test_codes_of_statuses_become_questions(tmp_path: Path) -> None:
     assert "Employment Status: what does T mean? Proposed: not active." in asked
 
 
-def test_rows_that_are_merged_are_named(tmp_path: Path) -> None:
+def test_evidence_names_columns_in_which_merged_rows_differ(tmp_path: Path) -> None:
     text = "user,permission,valid_from\nada,post,2020-01-01\nada,post,2021-01-01\nbob,post,2020-01-01\n"
 
     (part,) = proposed(tmp_path, grants=text).files[0].contents
@@ -215,7 +215,7 @@ def test_rows_that_are_merged_are_named(tmp_path: Path) -> None:
     assert "Some rows differ only in columns that are not read: valid_from" in part.evidence
 
 
-def test_matrix_for_each_group_and_form_is_read(tmp_path: Path) -> None:
+def test_matrix_with_a_row_for_each_group_and_form_is_read(tmp_path: Path) -> None:
     text = "UserGroup,Form,Read,Write,Delete\nClerks,Invoices,Yes,Yes,No\nClerks,Payments,Yes,No,No\n"
     text += "Heads,Invoices,Yes,Yes,Yes\n"
 

@@ -17,7 +17,7 @@ def test_open_questions_are_part_of_the_connector(tmp_path: Path) -> None:
     assert found.files[0].contents[0].shape == shape
 
 
-def test_download_of_google_workspace_with_employees_is_read(tmp_path: Path) -> None:
+def test_google_workspace_download_with_employee_ids_is_read(tmp_path: Path) -> None:
     """A header in brackets contains a dot, and a list of accounts with employee IDs is not a list of employees."""
     text = (
         "First Name [Required],Last Name [Required],Email Address [Required],Status [READ ONLY],"
@@ -30,7 +30,7 @@ def test_download_of_google_workspace_with_employees_is_read(tmp_path: Path) -> 
     assert (found.active, found.inactive) == ({"ada@x.com"}, {"bob@x.com"})
 
 
-def test_order_of_dates_is_taken_from_another_column(tmp_path: Path) -> None:
+def test_order_of_day_and_month_is_taken_from_another_column(tmp_path: Path) -> None:
     text = (
         "login,Last Login,Password Last Set\nada,11/13/2026 8:02:11 AM,9/1/2026 7:00:00 AM\nbob,,8/1/2026 7:00:00 AM\n"
     )
@@ -49,7 +49,7 @@ def test_year_of_two_digits_is_read(tmp_path: Path, date: str, read: str) -> Non
     assert found.rows("users", "last_login") == [read]
 
 
-def test_numbers_of_excel_as_dates_are_read(tmp_path: Path) -> None:
+def test_excel_numbers_are_read_as_dates(tmp_path: Path) -> None:
     text = "User ID,Status,Last Login,Account Expiration Date\nada,Active,46339,\nbob,Active,45292.5,45657\n"
 
     found = imported(tmp_path, users=text)
@@ -114,7 +114,7 @@ def test_single_members_of_groups_in_ldif_are_read(tmp_path: Path) -> None:
     assert imported(tmp_path, people=text).memberships == {("ada", "finance")}
 
 
-def test_last_days_of_accounts_and_of_what_they_hold_are_read(tmp_path: Path) -> None:
+def test_last_days_of_accounts_and_of_grants_are_distinguished(tmp_path: Path) -> None:
     text = "USER_NAME,END_DATE,RESPONSIBILITY_NAME,RESP_END_DATE\nADA,,GL,\nADA,,AP,31-DEC-2022\nBOB,31-MAR-2024,GL,\n"
 
     assert imported(tmp_path, export=text).inactive == {"BOB"}
@@ -128,7 +128,7 @@ def test_word_for_no_permission_grants_nothing(tmp_path: Path) -> None:
     assert found.rows("permissions", "username") == ["ada"]
 
 
-def test_members_in_german_are_read(tmp_path: Path) -> None:
+def test_german_headers_of_members_are_read(tmp_path: Path) -> None:
     found = imported(tmp_path, export="Gruppe;Mitglied;Konto deaktiviert\nFin;ada;Nein\nOps;ada;Nein\nFin;bob;Ja\n")
 
     assert (found.active, found.inactive) == ({"ada"}, {"bob"})
@@ -148,7 +148,7 @@ def test_members_below_headings_are_refused(tmp_path: Path) -> None:
     assert "text without columns" in str(file.problem)
 
 
-def test_matrix_with_a_last_day_causes_a_question(tmp_path: Path) -> None:
+def test_last_day_in_a_matrix_becomes_a_question(tmp_path: Path) -> None:
     text = (
         "Safe Name,Member Name,Use,Retrieve,List,Manage,Membership Expiration Date\n"
         "FIN,ada,True,True,True,False,\nNET,ada,True,False,True,False,2025-01-01\n"
@@ -160,7 +160,7 @@ def test_matrix_with_a_last_day_causes_a_question(tmp_path: Path) -> None:
     ]
 
 
-def test_payload_of_veza_is_read(tmp_path: Path) -> None:
+def test_veza_payload_is_read(tmp_path: Path) -> None:
     """The permissions refer to only one of the accounts."""
     text = (
         '{"applications": [{"name": "App", "local_users": ['

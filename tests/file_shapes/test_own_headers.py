@@ -1,4 +1,4 @@
-"""Read columns by their own headers, objects of permissions, and matrices with people in the headers."""
+"""Read columns that are named like a field, objects of permissions, and matrices with people in the headers."""
 
 import json
 from pathlib import Path
@@ -10,7 +10,7 @@ from tests.application_imports.reading import read_file
 from tests.file_shapes.test_exports import imported, proposed
 
 
-def test_proposal_shows_columns_that_are_read_by_their_headers(tmp_path: Path) -> None:
+def test_proposal_shows_columns_that_are_named_like_a_field(tmp_path: Path) -> None:
     text = "Account Name,Active,Locked,Entitlements\nada,true,false,Fin|Ops\nbob,false,true,Fin\n"
 
     users = proposed(tmp_path, accounts=text).files[0].contents[0]
@@ -19,7 +19,7 @@ def test_proposal_shows_columns_that_are_read_by_their_headers(tmp_path: Path) -
     assert imported(tmp_path, accounts=text).rows("users", "is_locked") == [False, True]
 
 
-def test_ignored_column_is_not_read_by_its_header(tmp_path: Path) -> None:
+def test_ignored_column_is_not_read_although_it_is_named_like_a_field(tmp_path: Path) -> None:
     found = read_file(tmp_path, "Login,Name\nada,Sales\n", "users", shape={"ignore": ["Name"]})
 
     assert found.rows("users", "username", "name") == [("ada", "")]
@@ -32,7 +32,7 @@ def test_role_beside_a_permission_is_a_membership(tmp_path: Path) -> None:
     assert found.permissions == {("ada", "", "", "Read"), ("ada", "", "", "Write"), ("bob", "", "", "Read")}
 
 
-def test_folder_of_rights_is_read(tmp_path: Path) -> None:
+def test_folder_is_read_as_the_object_of_rights(tmp_path: Path) -> None:
     text = (
         '"Folder","IdentityReference","FileSystemRights","AccessControlType"\n"D:\\Fin","X\\ada","FullControl","Allow"\n'
         '"D:\\Ops","X\\ada","FullControl","Deny"\n'
@@ -62,7 +62,7 @@ def test_matrix_with_people_in_its_header_is_read(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_lines_of_psql_that_continue_are_read(tmp_path: Path) -> None:
+def test_continuation_lines_of_psql_are_not_accounts(tmp_path: Path) -> None:
     text = (
         "      List of roles\n Role name |   Attributes   | Member of\n-----------+----------------+-----------\n"
         " ada       | Superuser     +| {app_read}\n           | Valid until x  | \n app_read  | Cannot login   | {}\n"
@@ -74,7 +74,7 @@ def test_lines_of_psql_that_continue_are_read(tmp_path: Path) -> None:
     assert found.memberships == {("ada", "app_read")}
 
 
-def test_accounts_with_the_role_of_disabled_ones_are_read(tmp_path: Path) -> None:
+def test_accounts_with_the_role_for_disabled_accounts_are_inactive(tmp_path: Path) -> None:
     entry = "dn: uid={0},ou=People,dc=x\nobjectClass: inetOrgPerson\ncn: {0} B\nuid: {0}\nsn: B\n{1}\n\n"
     roles = {"ada": "mail: a@x", "bob": "nsRoleDN: cn=nsManagedDisabledRole,dc=x", "cy": "nsAccountLock: true"}
     text = "version: 1\n\n" + "".join(entry.format(name, line) for name, line in roles.items())
@@ -90,7 +90,7 @@ def test_rows_that_may_not_be_accounts_become_a_question(tmp_path: Path) -> None
     assert "Does Product name an account?" in part.questions[0].text
 
 
-def test_template_of_people_with_two_names_is_read(tmp_path: Path) -> None:
+def test_template_for_full_names_reads_first_and_last_names(tmp_path: Path) -> None:
     text = "Employee ID,First Name,Last Name,Department,Status,Start Date\n1,Ada,Byron,HR,Active,2020-01-02\n"
 
     found = by_template(tmp_path, "HR export", People=text)
@@ -99,7 +99,7 @@ def test_template_of_people_with_two_names_is_read(tmp_path: Path) -> None:
     assert "First Name is read instead" in " ".join(found.notes)
 
 
-def test_template_of_members_that_are_invited_is_read(tmp_path: Path) -> None:
+def test_template_reads_invited_members_as_inactive(tmp_path: Path) -> None:
     text = "username,email,status,fullname\nada,a@x,Member,Ada Byron\nbob,b@x,Invited Member,Bob Kahn\n"
 
     found = by_template(tmp_path, "Slack", Members=text)
@@ -114,7 +114,7 @@ def test_matrix_of_approvals_is_not_a_list_of_invoices(tmp_path: Path) -> None:
     assert proposed(tmp_path, matrix=text).files[0].problem is None
 
 
-def test_state_of_a_workspace_is_not_that_of_its_users(tmp_path: Path) -> None:
+def test_state_of_a_workspace_is_not_the_state_of_its_users(tmp_path: Path) -> None:
     def workspace(name: str, state: str, user: str) -> dict[str, object]:
         right = {"emailAddress": user, "displayName": "A B", "groupUserAccessRight": "Admin", "principalType": "User"}
         group = {**right, "emailAddress": None, "displayName": "Auditors", "principalType": "Group"}

@@ -1,4 +1,4 @@
-"""Read printed lists of command lines, databases and mainframes: aligned columns, lines of dashes, pages, totals."""
+"""Read lists that command lines, databases and mainframes print: aligned columns, lines of dashes, pages, totals."""
 
 from pathlib import Path
 
@@ -86,13 +86,13 @@ def test_pages_of_a_mainframe_are_read(tmp_path: Path) -> None:
     assert found.memberships == {("ada", "Teller"), ("bob", "Teller"), ("cy", "Manager")}
 
 
-def test_account_that_begins_like_the_title_is_kept(tmp_path: Path) -> None:
+def test_account_whose_name_begins_like_the_title_is_kept(tmp_path: Path) -> None:
     text = "Core\nUser ID,Name,Status\ncore,Core Batch,Active\ncorey,Cory Dee,Active\n--x,Dash Ex,Active\n"
 
     assert imported(tmp_path, users=text).active == {"core", "corey", "--x"}
 
 
-def test_blank_row_above_a_total_is_read(tmp_path: Path) -> None:
+def test_blank_row_above_a_total_is_left_out(tmp_path: Path) -> None:
     text = (
         'Name,Email,Status,Storage Used\nAda Byron,ada@x.com,Active,"1,024.5"\nBob Kahn,bob@x.com,Inactive,12\n'
         ',,,\nGrand Total,,,"1,036.5"\n'
@@ -103,7 +103,7 @@ def test_blank_row_above_a_total_is_read(tmp_path: Path) -> None:
     assert (found.active, found.inactive) == ({"ada@x.com"}, {"bob@x.com"})
 
 
-def test_dates_in_two_forms_are_read(tmp_path: Path) -> None:
+def test_dates_in_two_formats_are_read(tmp_path: Path) -> None:
     text = "login,name,last login\nada,Ada Byron,2026-11-01\nbob,Bob Kahn,01/11/2026\ncy,Cy Dee,13/10/2026\n"
 
     found = imported(tmp_path, users=text)
@@ -121,7 +121,7 @@ def test_notes_are_not_names(tmp_path: Path) -> None:
     assert found.rows("users", "name") == ["", ""]
 
 
-def test_pages_that_begin_with_1_and_counts_are_read(tmp_path: Path) -> None:
+def test_page_breaks_and_counts_of_a_mainframe_are_left_out(tmp_path: Path) -> None:
     """Mainframes begin each page with 1, count users below each branch, and mark the end of the list."""
     title = "1  PROGRAM: SEC4010           FIRST BANK                PAGE     {0}\n\n"
     header = " USER ID   USER NAME             STATUS\n -------   ------------------    ------\n"

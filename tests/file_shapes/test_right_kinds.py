@@ -19,7 +19,7 @@ def test_dates_are_not_groups(tmp_path: Path) -> None:
     assert found.memberships == {("1a", "User"), ("2b", "Admin")}
 
 
-def test_granted_roles_beside_columns_of_yes_and_no_are_read(tmp_path: Path) -> None:
+def test_granted_roles_beside_yes_no_columns_are_read(tmp_path: Path) -> None:
     text = (
         "GRANTEE  GRANTED_ROLE  ADM DEL DEF COM INH\n-------- ------------- --- --- --- --- ---\n"
         "SYS      DBA           YES NO  YES YES YES\nADA      CONNECT       NO  NO  YES NO  NO\n"
@@ -62,7 +62,7 @@ def test_members_of_groups_beside_roles_of_people_are_read(tmp_path: Path) -> No
     assert "auditors" in str(found.rows("users", "metadata"))
 
 
-def test_members_of_groups_with_their_kind_are_read(tmp_path: Path) -> None:
+def test_members_with_a_kind_are_read(tmp_path: Path) -> None:
     sales = {"id": "1", "displayName": "Sales", "members": [
         {"value": "u1", "display": "ada", "type": "User"}, {"value": "g2", "display": "Ops", "type": "Group"},
     ]}  # fmt: skip
@@ -130,7 +130,7 @@ def test_distinguished_names_in_braces_are_read(tmp_path: Path) -> None:
     assert found.memberships == {("ada", "Fin, North"), ("ada", "Ops")}
 
 
-def test_list_in_braces_that_is_cut_off_is_read(tmp_path: Path) -> None:
+def test_truncated_list_in_braces_is_read(tmp_path: Path) -> None:
     text = "\nMemberOf       : {CN=Fin,OU=G,DC=x, CN=Ops,OU=G,DC=x...}\nSamAccountName : ada\n\n"
     text += "MemberOf       : {CN=Fin,OU=G,DC=x}\nSamAccountName : bob\n\n"
 
@@ -138,7 +138,7 @@ def test_list_in_braces_that_is_cut_off_is_read(tmp_path: Path) -> None:
         imported(tmp_path, users=text)
 
 
-def test_name_of_a_profile_is_not_the_name_of_a_person(tmp_path: Path) -> None:
+def test_profile_name_is_not_the_name_of_a_person(tmp_path: Path) -> None:
     text = (
         "Username,LastName,FirstName,IsActive,Profile.Name,UserRole.Name\n"
         "ada@x.com,Byron,Ada,TRUE,System Administrator,CEO\nbob@x.com,Kahn,Bob,FALSE,Standard User,\n"
@@ -153,7 +153,7 @@ def test_name_of_a_profile_is_not_the_name_of_a_person(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("shown", ["value", "display_value"])
-def test_references_of_records_are_read(tmp_path: Path, shown: str) -> None:
+def test_references_to_records_are_read(tmp_path: Path, shown: str) -> None:
     def row(user: str, group: str) -> dict[str, object]:
         links = {"user": f"https://x/table/sys_user/{user}", "group": f"https://x/table/sys_user_group/{group}"}
         return {"user": {"link": links["user"], shown: user}, "group": {"link": links["group"], shown: group}}
@@ -163,7 +163,7 @@ def test_references_of_records_are_read(tmp_path: Path, shown: str) -> None:
     assert imported(tmp_path, members=text).memberships == {("u1", "g1"), ("u1", "g2"), ("u2", "g1")}
 
 
-def test_service_accounts_of_namespaces_are_read(tmp_path: Path) -> None:
+def test_namespace_is_part_of_the_name_of_a_service_account(tmp_path: Path) -> None:
     def bound(role: str, *subjects: dict[str, str]) -> dict[str, object]:
         return {"kind": "RoleBinding", "metadata": {"namespace": "x"}, "roleRef": {"name": role}, "subjects": subjects}
 
@@ -179,7 +179,7 @@ def test_service_accounts_of_namespaces_are_read(tmp_path: Path) -> None:
     assert ("system:serviceaccount:dev:default", "", "", "view") in found.permissions
 
 
-def test_deleted_members_and_conditions_of_bindings_are_read(tmp_path: Path) -> None:
+def test_deleted_members_are_left_out_and_conditions_are_read(tmp_path: Path) -> None:
     members = ["user:ada@x.com", "deleted:user:old@x.com?uid=123"]
     condition = {"title": "until 2020", "expression": "request.time < timestamp('2020-01-01T00:00:00Z')"}
     bindings = [
@@ -202,7 +202,7 @@ def test_name_of_the_holder_is_not_a_section(tmp_path: Path) -> None:
     assert set(found.rows("permissions", "section")) == {""}
 
 
-def test_login_beside_the_address_and_users_without_a_group_is_read(tmp_path: Path) -> None:
+def test_login_is_preferred_to_the_address_and_users_without_a_group_are_read(tmp_path: Path) -> None:
     text = (
         "id,name,givenName,familyName,e-mail,groups\n1,abyron,Ada,Byron,ada@x.com,Fin\n1,abyron,Ada,Byron,ada@x.com,Ops\n"
         "2,bkahn,Bob,Kahn,bob@x.com,Fin\n3,cdee,Cy,Dee,cy@x.com,\n"

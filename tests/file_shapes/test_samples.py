@@ -21,7 +21,7 @@ TESTED = set[str]()
 
 
 def of_samples(*names: str) -> pytest.MarkDecorator:
-    """Mark a test with the samples that it imports, so that a sample without a test is found."""
+    """Mark a test with the samples that it imports, so that samples without a test can be found."""
     TESTED.update(names)
     return pytest.mark.usefixtures("samples")
 
@@ -149,7 +149,7 @@ async def test_active_directory_users_and_memberships_are_read(sample: Samples) 
 
 
 @pytest.mark.parametrize("name", ["08-ad-users.csv", "09-ad-groupmemberships.csv"])
-async def test_one_of_the_two_files_of_active_directory_is_read(sample: Samples, samples: None, name: str) -> None:
+async def test_each_active_directory_file_alone_is_read(sample: Samples, samples: None, name: str) -> None:
     found = await sample.imported(name)
 
     assert (found.active, found.inactive) == ({"SClaus"}, set())

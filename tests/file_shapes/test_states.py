@@ -1,4 +1,4 @@
-"""Read who is active and which grants apply from all columns that say so, including beside grants."""
+"""Read from all relevant columns who is active and which grants apply."""
 
 from pathlib import Path
 
@@ -38,7 +38,7 @@ def test_state_beside_memberships_and_permissions_is_read(tmp_path: Path, header
         assert (found.active, found.inactive) == ({"ada"}, {"bob"})
 
 
-def test_state_beside_permissions_of_users_that_occur_once_is_read(tmp_path: Path) -> None:
+def test_state_is_read_although_each_user_has_one_permission(tmp_path: Path) -> None:
     text = "Account,Name,Locked,Permissions\nada,Ada Byron,No,read|write\nbob,Bob Kahn,Yes,read\n"
 
     found = imported(tmp_path, export=text)
@@ -63,7 +63,7 @@ def test_several_states_must_agree(tmp_path: Path) -> None:
     }
 
 
-def test_state_that_differs_in_later_rows_only_is_read(tmp_path: Path) -> None:
+def test_state_that_differs_only_in_later_rows_is_read(tmp_path: Path) -> None:
     """The state differs only after the 2,000 rows of the sample."""
     rows = "".join(f"user{n},true,false\n" for n in range(3_000))
 
@@ -82,7 +82,7 @@ def test_state_that_differs_in_later_rows_only_is_read(tmp_path: Path) -> None:
         ("deleted_at", "2025-01-02T08:00:00Z"),
     ],
 )
-def test_account_that_ended_is_not_active(tmp_path: Path, header: str, past: str) -> None:
+def test_account_is_inactive_after_its_end_date(tmp_path: Path, header: str, past: str) -> None:
     for state, on, off in (("Enabled", "True", "False"), ("disabled", "false", "true")):
         text = f"login,{state},{header}\nada,{on},\nbob,{on},{past}\ncy,{off},\n"
         found = imported(tmp_path, users=text)
@@ -95,7 +95,7 @@ def test_zero_is_not_a_date_of_deletion(tmp_path: Path) -> None:
     assert imported(tmp_path, users=text).inactive == {"bob"}
 
 
-def test_numbers_of_a_status_become_questions(tmp_path: Path) -> None:
+def test_numeric_statuses_become_questions(tmp_path: Path) -> None:
     text = "login,user_status\nada,0\nbob,0\ncy,1\n"
 
     assert imported(tmp_path, users=text).active == {"ada", "bob"}
@@ -154,7 +154,7 @@ def test_denial_is_never_a_grant(tmp_path: Path, header: str, yes: str, no: str)
     assert found.rows("permissions", "username", "access") == [("ada", "Grant"), ("bob", "Deny")]
 
 
-def test_excluded_roles_of_sap_are_read(tmp_path: Path) -> None:
+def test_excluded_sap_roles_are_left_out(tmp_path: Path) -> None:
     text = "MANDT,AGR_NAME,UNAME,FROM_DAT,TO_DAT,EXCLUDE\n100,Z_AP,ADA,20200101,99991231,\n"
     text += "100,Z_AR,BOB,20200101,99991231,X\n"
 
@@ -184,7 +184,7 @@ def test_aligned_list_with_commas_is_read(tmp_path: Path) -> None:
     assert (found.active, found.inactive) == ({"abyron"}, {"bkahn"})
 
 
-def test_content_that_a_person_chose_has_users(tmp_path: Path) -> None:
+def test_users_are_derived_from_a_chosen_content(tmp_path: Path) -> None:
     text = "Account,Name,Role\nada,Ada Byron,Admin\nbob,Bob Kahn,Audit\n"
     path = tmp_path / "export"
     path.write_text(text)
