@@ -28,7 +28,7 @@ from rolecall.settings.model import Guard
 
 
 async def create_application(db: Db, raw: Json, facts: Facts, caller: Caller | None = None) -> UUID:
-    """Create an application; without a caller, the operator does so at the command line."""
+    """Create an application and return its ID. `caller` is None if an operator uses the command line."""
     _require_right(caller, raw, is_source=False)
     current = Current(guard=(await settings.get(db)).guard)
     facts = await with_mentioned_identities(db, facts, raw)
@@ -79,7 +79,7 @@ class Group(NamedTuple):
     is_optional: bool
 
 
-# File groups by name.
+# Maps the names of file groups to the groups.
 Groups = dict[str, Group]
 
 
@@ -116,7 +116,7 @@ async def _current(db: Db, id: UUID) -> Current:
 
 
 async def _rules_across(db: Db, raw: Json, current: Current) -> list[Problem]:
-    """Check rules across fields on the application as it would be after the change."""
+    """Return problems of fields that depend on each other, in the application as it would be after the change."""
     problems = []
     groups = _groups_in(raw["connector"]) if "connector" in raw else current.groups
     located = _locations_in(raw["schedule"]) if "schedule" in raw else current.located
@@ -124,9 +124,9 @@ async def _rules_across(db: Db, raw: Json, current: Current) -> list[Problem]:
         if "schedule" in raw:
             problems.append(Problem(f"schedule.locations.{name}", "Unknown file group"))
         else:
-            problems.append(Problem("connector", f"The schedule has a location for {name}"))
+            problems.append(Problem("connector", f"The schedule has a location for {name}; remove the location first"))
     if located and current.has_source:
-        problems.append(Problem("schedule.locations", "The records come from a live source; leave out the locations"))
+        problems.append(Problem("schedule.locations", "The records come from a live source; remove the locations"))
     # Allow a schedule without locations, which can be added later.
     if located and ("schedule" in raw or "connector" in raw):
         problems += [
@@ -149,7 +149,7 @@ async def _rules_across(db: Db, raw: Json, current: Current) -> list[Problem]:
 def _unlocated(name: str, raw: Json) -> Problem:
     if "schedule" in raw:
         return Problem(f"schedule.locations.{name}", f"Required location missing: {name}")
-    return Problem("connector", f"The schedule has no location for {name}")
+    return Problem("connector", f"The schedule has no location for {name}; change the schedule too")
 
 
 def _groups_in(connector: object) -> Groups:
@@ -162,7 +162,7 @@ def _groups_in(connector: object) -> Groups:
 
 
 def _is_optional(file: Json) -> bool:
-    """Return whether a file group is optional; malformed ones count as optional."""
+    """Return whether a file group is optional. A malformed file group counts as optional."""
     return not isinstance(file.get("name"), str) or file.get("isOptional") not in (None, False)
 
 

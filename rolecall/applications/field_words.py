@@ -10,7 +10,7 @@ from rolecall.identities.model import IdentityStatus, IdentityType
 
 
 def _all(value: object, words: str) -> dict[str, object]:
-    """Map each way to write these comma-separated words, folded, to the value."""
+    """Map every folded spelling of the comma-separated words to the value."""
     parts = [word.split() for word in words.split(",")]
     return {fold(joint.join(word)): value for word in parts for joint in ("", "_", "-")}
 
@@ -77,7 +77,7 @@ ACCESS = {
     **_all("None", "revoke,revoked"),
     "": "None",
 }
-# Cells of a matrix that mean no access, besides blank ones.
+# Cells of a matrix that mean no access. Blank cells mean no access too.
 NO_ACCESS = {*_all("", _NO), "-", "–", "—", "none", "n/a", "✗", "✘", "❌", "☐"}
 RISKS = {
     **{word.lower(): word for word in ("None", "Low", "Moderate", "High", "Critical")},
@@ -112,7 +112,7 @@ NO_DATE = {
     *_all("", f"never,none,null,nil,no information,not supported,no data,unknown,not available,{_NEVER}"),
     *_all("", "permanent,unlimited,indefinite,no expiration,no expiry,never expires"),
     *_NEVER.split(","),
-    # The first one is "never" in Windows.
+    # The first of these means "never" in Windows.
     *(
         "9223372036854775807",
         "n/a",
@@ -128,7 +128,7 @@ NO_DATE = {
         "nie",
         "jamais",
         "nunca",
-        # "Never" in Google Workspace.
+        # This date means "never" in Google Workspace.
         "1970-01-01t00:00:00.000z",
         "mai",
     ),

@@ -28,14 +28,14 @@ _CONDITION_KEYS = {
 
 
 class RowCondition(msgspec.Struct, frozen=True, rename=_CONDITION_KEYS, omit_defaults=True):
-    """Match rows by the text of a column, ignoring case; one of several values in a cell is enough."""
+    """A condition on the text of a column, ignoring case. In a cell with several values, one match is enough."""
 
     column: str
     is_: list[str] = []
     is_not: list[str] = []
     starts_with: list[str] = []
     ends_with: list[str] = []
-    # The format of dates; rows whose date is before today match.
+    # The date format. Rows with a date before today match.
     is_past: str = ""
 
     def matches(self, cell: str) -> bool:
@@ -52,7 +52,7 @@ def _plain(text: str) -> str:
 
 
 class Unpivot(msgspec.Struct, frozen=True):
-    """A matrix: headers of all columns but `keep` become the field `headers`, their cells the field `cells`."""
+    """A matrix. Except for columns in `keep`, headers become the field `headers` and cells the field `cells`."""
 
     keep: list[str]
     headers: str = "Permission"
@@ -92,14 +92,14 @@ class FileShape(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
 
     @property
     def changes_rows(self) -> bool:
-        """Return whether lines cannot be compared: one may become no row or several, or depend on the date."""
+        """Return whether a line may become no row or several rows, or depend on the date."""
         is_printed = self.aligned or bool(self.column_starts)
         is_split = bool(self.split or self.unpivot or self.skip_rows_where or self.merge_extra_fields)
         return is_split or is_printed or bool(self.fill_down) or self.depends_on_date
 
     @property
     def depends_on_date(self) -> bool:
-        """Return whether the same file can have another meaning on another day."""
+        """Return whether the same file may be read differently on another day."""
         is_asked = any("|past(" in pattern.replace(" ", "") for pattern in self.join.values())
         return is_asked or any(condition.is_past for condition in self.skip_rows_where)
 
@@ -149,14 +149,14 @@ _FILTER = re.compile(r"([a-z]+)(?:\((.*)\))?")
 
 
 def pattern_parts(pattern: str) -> list[str | Placeholder]:
-    """Split a pattern such as `{first|lower}.{last|lower}` into texts and placeholders; raise ValueError if broken."""
+    """Split a pattern such as `{first|lower}.{last|lower}` into texts and placeholders; raise ValueError if invalid."""
     pieces = _PLACEHOLDER.split(pattern)
     parts: list[str | Placeholder] = []
     for number, piece in enumerate(pieces):
         if number % 2:
             parts.append(_placeholder(piece))
         elif "{" in piece or "}" in piece:
-            raise ValueError(f"{pattern} has a brace without its counterpart")
+            raise ValueError(f"{pattern} has an unmatched brace")
         elif piece:
             parts.append(piece)
     if len(pieces) == 1:

@@ -162,8 +162,7 @@ class ContentShapeBody(Body):
     @field_validator("content")
     @classmethod
     def not_people(cls, content: Content) -> Content:
-        # Whether an application is an identity source, and who may import it, depends on the content of the group
-        # itself.
+        # The content of the group itself decides whether an application is an identity source and who may import it.
         if content == Content.IDENTITIES:
             raise broken("{name} identities must be the content of the file group itself")
         return content
@@ -201,16 +200,16 @@ def mapped_fields(columns: dict[str, str], content: Content) -> dict[str, str]:
 
 
 def check_fields(shape: FileShapeBody, content: Content, columns: dict[str, str]) -> None:
-    """Check that a shape names fields of its content, and gives each field one source."""
+    """Check that a shape uses only fields of its content, and that each field is mapped only once."""
     unpivot = [shape.unpivot.headers, shape.unpivot.cells] if shape.unpivot else []
     for field in (*(shape.values or ()), *(shape.invert or ()), *(shape.join or ()), *unpivot):
         _field(field, FIELDS[content], f"{{name}}: {field} is not a field of {content}; it has")
     mapped = {same_header(field) for field in columns.values()}
     for field in (*(shape.join or ()), *unpivot):
         if same_header(field) in mapped:
-            raise broken(f"{{name}}: {field} is mapped in columns too; remove one of the two")
+            raise broken(f"{{name}}: {field} is also mapped in columns; remove one of the two")
     if shape.derive_users and content not in (Content.MEMBERSHIPS, Content.PERMISSIONS):
-        raise broken("{name}: deriveUsers is for memberships and permissions")
+        raise broken("{name}: deriveUsers is only for memberships and permissions")
 
 
 def _field(name: str, fields: Iterable[str], otherwise: str) -> str:

@@ -32,7 +32,7 @@ async def relations_to(db: Db, caller_id: UUID, application_id: UUID) -> frozens
 
 
 async def relations_to_import(db: Db, caller_id: UUID, import_id: UUID) -> frozenset[PersonRelation]:
-    """Read the relations of a person to the application of an import."""
+    """Return the relations of a person to the application of an import."""
     joined = f"{_PEOPLE} JOIN application_imports r ON r.application_id = a.id WHERE r.id = %(id)s"
     return _relations(await fetch_rows(db, joined, me=caller_id, id=import_id))
 
@@ -43,7 +43,7 @@ def _relations(rows: list[tuple[bool, ...]]) -> frozenset[PersonRelation]:
 
 
 async def applications_of(db: Db, person_id: UUID) -> list[UUID]:
-    """Return the applications that a person owns or provisions, by name."""
+    """Return the IDs of the applications that a person owns or provisions, sorted by name."""
     rows = await fetch_rows(
         db,
         """SELECT id FROM applications WHERE owner_id = %(me)s OR %(me)s = ANY(provisioner_ids)

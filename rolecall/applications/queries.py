@@ -1,4 +1,4 @@
-"""Read applications; queries of other packages that show one use `SUMMARY_COLUMNS`."""
+"""Read applications. Queries of other packages use `SUMMARY_COLUMNS` to return an application."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -126,7 +126,7 @@ async def by_name(db: Db, page: int) -> Page[ApplicationSummary]:
 
 
 async def readable_by(db: Db, caller: Caller, page: int) -> Page[ApplicationSummary]:
-    """List all applications; for a limited person those that they own or provision."""
+    """Return a page of applications: all of them, or for a limited person only those that they own or provision."""
     if not caller.is_limited:
         return await by_name(db, page)
     own = "FROM applications a WHERE a.owner_id = %(me)s OR %(me)s = ANY(a.provisioner_ids)"
@@ -136,7 +136,7 @@ async def readable_by(db: Db, caller: Caller, page: int) -> Page[ApplicationSumm
 
 
 async def with_mentioned_applications(db: Db, facts: Facts, raw: Json) -> Facts:
-    """Add to the facts which applications mentioned in the body exist and which are archived."""
+    """Return the facts with the applications in the body that exist, and those of them that are archived."""
     ids = mentioned_ids(raw)
     rows = await fetch_rows(db, "SELECT id, is_archived FROM applications WHERE id = ANY(%(ids)s)", ids=ids)
     return msgspec.structs.replace(

@@ -158,7 +158,7 @@ LiveApplicationId = Annotated[ApplicationId, AfterValidator(_is_live)]
 
 
 def _is_safe(location: str) -> str:
-    """Check the form of a location. Paths are checked again when read, with symbolic links resolved."""
+    """Check the syntax of a location. A path is checked again when it is read, with symbolic links resolved."""
     if "://" in location and not is_plain(location):
         raise broken("Location must not contain .. or \\ or unprintable characters, encoded or not")
     # SFTP needs a user name in the URL; a password would be visible to every reader of schedules.

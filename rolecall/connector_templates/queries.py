@@ -13,7 +13,7 @@ from rolecall.core.errors import NotFound
 
 
 async def all_templates(db: Db) -> ConnectorTemplateList:
-    """Return saved templates, then those that ship with the service."""
+    """Return the saved templates, then the templates that ship with the service."""
     rows = await fetch_rows(
         db,
         """SELECT id, name, vendor, description, files, created_by, created_date FROM connector_templates

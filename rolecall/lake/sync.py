@@ -81,7 +81,7 @@ def location(lake: str, name: str) -> str:
 
 @contextmanager
 def _written(lake: str) -> Iterator[None]:
-    """Name the lake in errors of the library that writes it."""
+    """Report errors of the library that writes the lake as CannotRun, with the name of the lake."""
     try:
         yield
     except (OSError, DeltaError) as error:
@@ -199,7 +199,7 @@ class _LakeCopy:
         return pl.read_ndjson(lines, schema=read).cast(self.table.schema)
 
     def _stream(self, frames: Iterator[pl.DataFrame]) -> RecordBatchReader:
-        """Pass the rows to the library in batches, and count them."""
+        """Return a reader that passes the rows to the library in batches and counts them."""
 
         def batches() -> Iterator[Any]:
             for frame in frames:
@@ -229,7 +229,7 @@ def _opened(place: str) -> DeltaTable | None:
 
 
 def _made(place: str) -> str:
-    """Create the local folder of a table, readable only by its owner; URLs need no folder."""
+    """Return the place of a table. Create its local folder, readable only by its owner; a URL needs no folder."""
     if "://" not in place:
         Path(place).mkdir(mode=0o700, parents=True, exist_ok=True)
     return place

@@ -1,7 +1,7 @@
 """Define the tables of the lake.
 
 Each copies one table of the database: the transaction that wrote a row shows whether the lake has the row already.
-Joined tables only add ids to numbers, which never change.
+Joined tables only translate numbers to ids, which never change.
 """
 
 from collections.abc import Mapping
@@ -44,7 +44,7 @@ class LakeTable(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _own(type: pl.DataType, names: str) -> dict[str, tuple[pl.DataType, str]]:
-    """Return columns that have the same names in the lake as in the table."""
+    """Return columns that have the same names in the lake as in the database."""
     return {name: (type, f't."{name}"') for name in names.split()}
 
 

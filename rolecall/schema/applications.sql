@@ -1,4 +1,4 @@
--- Applications are a list in order of their names. They are audited with their connector, file groups and schedule as parts of them.
+-- Applications are listed by name. An application is audited together with its connector, file groups and schedule.
 
 CALL keep_list('applications');
 CALL keep_audit('applications', '''Application''', 'r.id', $$to_jsonb(r) - '{id,name_key,list_key,former_names}'::text[]$$);

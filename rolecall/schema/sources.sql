@@ -1,4 +1,4 @@
--- Sources are audited as a part of their application (sources/actions.py). For a secret, only the fact that it was set is audited, never
+-- A source is audited as a part of its application (sources/actions.py). For a secret, only the fact that it was set is audited, never
 -- its value.
 
 CALL keep_audit('sources', '''Application''', 'r.application_id', $$to_jsonb(r) - '{application_id}'::text[]$$, $$'source'$$);

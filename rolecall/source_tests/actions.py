@@ -40,7 +40,7 @@ _LINES = msgspec.json.Encoder().encode_lines
 async def test_source(
     pool: Pool, caller: Caller, application_id: UUID, raw: Json, facts: Facts, config: Config
 ) -> SourceTest:
-    """Test the source in the body, or the saved one. Hold no database connection meanwhile: the source may be slow."""
+    """Test the source in the body or the saved source. Hold no database connection meanwhile: a source may be slow."""
     async with pool.connection() as db:
         # Check the right before the stored secret is used; `record_test` checks it again before it returns data.
         sources.require_right(caller, await queries.application(db, application_id))
@@ -73,7 +73,7 @@ def _problems(result: SourceTest) -> list[str]:
 
 
 async def record_test(db: Db, caller: Caller, application_id: UUID, result: SourceTest) -> None:
-    """Audit the test, because it used the credentials of the source; require the right to see its records."""
+    """Require the right to see the records, and audit the test, because it used the credentials of the source."""
     sources.require_right(caller, await queries.application(db, application_id))
     await record(db, "Application", application_id, {"testedSource": "works" if result.is_working else "fails"})
 

@@ -33,7 +33,7 @@ async def _tested(request: AnyRequest, config: Config) -> Carried:
     tags=("Administration",),
 )
 async def test_source(db: Db, caller: Caller, id: str, raw: SourceTest) -> SourceTest:
-    """Connect to the live source, fetch its first records and show the rows that an import would read from them.
+    """Connect to the live source, fetch its first records and return the rows that an import would read from them.
 
     Send a `source` to test it before it is saved. The test is audited; its records are not stored. An identity source
     needs the scope `identities:write` as well.

@@ -8,13 +8,13 @@ from rolecall.sources.shapes import SourceBody
 
 
 class SourceTestBody(Body):
-    """A source to test before it is saved; None tests the saved source."""
+    """A source to test before it is saved. Without one, the saved source is tested."""
 
     source: SourceBody | None = None
 
 
 class UnderstoodContent(msgspec.Struct, rename="camel"):
-    """The first records as rows of one content, or why they cannot be read."""
+    """The rows of one content that an import would read from the first records, or why they cannot be read."""
 
     content: Content
     rows: list[dict[str, str]]
@@ -22,7 +22,7 @@ class UnderstoodContent(msgspec.Struct, rename="camel"):
 
 
 class TestedContent(msgspec.Struct, rename="camel"):
-    """The test of a file group: `found` of `total` records were fetched. `total` is None if the source reports none."""
+    """The test of a file group: `found` of `total` records were fetched. `total` is null if it is unknown."""
 
     file_group: str
     found: int

@@ -55,7 +55,7 @@ async def put_source(db: Db, caller: Caller, application_id: UUID, raw: Json, fa
 def checked_source(
     application: SourcedApplication, raw: Json, facts: Facts, config: Config
 ) -> tuple[SourceBody, Source]:
-    """Check a body against its application and the configuration; return it with the source to store."""
+    """Check a body against its application and the settings of the service; return it with the source to store."""
     body = check(SourceBody, raw, facts, [*url_problems(raw, config), *_group_problems(raw, application)])
     problems = list(_key_problems(raw, body))
     if problems:
@@ -81,7 +81,7 @@ def require_right(caller: Caller, application: SourcedApplication) -> None:
 async def keep_secret(
     db: Db, application_id: UUID, name: str, source: Source, secret: str | None, now: datetime, config: Config
 ) -> None:
-    """Store the secret of the request. Without one, keep the stored secret if the place and the login are the same."""
+    """Store the given secret, or keep the stored one if the host, the encryption and the login are the same."""
     host = place_of(source)
     kept = [host] if source.secret_ref == SEALED and secret is None else []
     await delete_secret(db, application_id, name, kept)
@@ -109,7 +109,7 @@ async def delete_secret(db: Db, application_id: UUID, name: str, kept_hosts: Seq
 
 
 def url_problems(raw: Json, config: Config) -> Iterator[Problem]:
-    """Check the URL of a source or a carrier by its kind."""
+    """Yield the problems of the URL of a source or a carrier. The kind decides which URLs are valid."""
     url, kind = raw.get("url") or "", _kind(raw)
     if not isinstance(url, str) or kind is None:
         return
@@ -123,7 +123,7 @@ def url_problems(raw: Json, config: Config) -> Iterator[Problem]:
         yield Problem("url", f"URL must be like {KINDS[kind].example}, without a user name or password")
     elif not (host := host_of(url)):
         if not is_inside_roots(sqlite_path(url), config):
-            yield Problem("url", "URL must name a file inside of ROLECALL_IMPORT_ROOTS")
+            yield Problem("url", "URL must name a file inside ROLECALL_IMPORT_ROOTS")
     elif problem := listing_problem(host, config.source_hosts):
         yield Problem("url", problem)
 
@@ -144,11 +144,11 @@ def _group_problems(raw: Json, application: SourcedApplication) -> Iterator[Prob
         if not is_optional and name not in named:
             yield Problem(f"contents.{name}", f"Required file group missing: {name}")
     if application.has_locations:
-        yield Problem("contents", "The schedule has locations; remove them, the files come from the source")
+        yield Problem("contents", "The schedule has locations; remove them, because the records come from the source")
 
 
 def _content_problems(kind: SourceKind, group: str, content: SourceContentBody) -> Iterator[Problem]:
-    """Check the keys of a content that depend on each other."""
+    """Yield the problems of keys that depend on each other."""
     place = f"contents.{group}"
     if kind is SourceKind.REST and content.paging in (Paging.CURSOR, Paging.NEXT) and not content.next:
         yield Problem(
@@ -163,12 +163,12 @@ def _content_problems(kind: SourceKind, group: str, content: SourceContentBody) 
     if content.resolve and set(content.resolve) != {content.each}:
         yield Problem(
             f"{place}.resolve",
-            "Resolve must have one entry: the attribute that each names, and what to read of the entries it refers to",
+            "Resolve must have one entry: the attribute that each names, and the attribute to replace its values with",
         )
 
 
 def _key_problems(raw: Json, body: SourceBody) -> Iterator[Problem]:
-    """Reject keys that the kind does not use, and require the ones that it needs."""
+    """Yield a problem for each key that the kind does not use, and for each missing key that it needs."""
     kind = KINDS[body.kind]
     for name in sorted(set(raw) & _FIELDS - _COMMON - kind.keys):
         if raw[name] not in (None, "", {}, [], False):

@@ -25,7 +25,7 @@ from rolecall.sources.model import (
 from rolecall.sources.secrets import find_secret
 from rolecall.sources.snapshot import complete
 
-# How many times a list is read at most if it changes during the read.
+# The maximum number of times that a list is read if it changes during the read.
 _ATTEMPTS = 3
 # The total time that servers may ask us to wait during one fetch.
 MAX_WAIT_SECONDS = 1800.0
@@ -36,7 +36,7 @@ class FetchedFile(msgspec.Struct, frozen=True):
     file: UploadedFile
     records: int
     seconds: float
-    # How many times the list was read again because it changed during the read.
+    # The number of times that the list was read again because it changed during the read.
     repeated: int
     notes: Sequence[str] = ()
 
@@ -71,7 +71,7 @@ async def fetch_file(
     *,
     may_be_empty: bool = False,
 ) -> FetchedFile:
-    """Write all records of a content to a file in the store's incoming folder."""
+    """Write all records of a content to a file in the incoming folder of the store, and return the file."""
     started = time.monotonic()
     for attempt in range(_ATTEMPTS):
         writing = Writing(config.store)

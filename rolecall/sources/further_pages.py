@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 
 def _refers(value: object, _: int | None) -> bool:
-    """Return whether a value is a reference to a page, or its number."""
+    """Return whether a value is a reference to a page, or the number of a page."""
     return (isinstance(value, str | dict) and bool(value)) or value is True or (type(value) is int and value > 0)
 
 

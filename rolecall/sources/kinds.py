@@ -83,7 +83,7 @@ async def connect(access: SourceAccess) -> AsyncIterator[SourceConnection]:
 
 
 def place_of(source: Source) -> str:
-    """Describe scheme, host, port, encryption and login. A stored secret is bound to this text."""
+    """Return a text with the scheme, host, port, encryption and login. A stored secret is bound to this text."""
     parts = urlsplit(source.url)
     if not parts.hostname:
         return ""
@@ -95,5 +95,5 @@ def place_of(source: Source) -> str:
 
 
 def host_of(url: str) -> str:
-    """Return the host of a URL, or an empty text for a file or no URL."""
+    """Return the host of a URL, or an empty string for a file or without a URL."""
     return urlsplit(url).hostname or ""

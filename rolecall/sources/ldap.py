@@ -32,9 +32,7 @@ from rolecall.sources.peers import checked_addresses, peer_of
 
 T = TypeVar("T")
 PORTS = {"ldaps": 636, "ldap": 389}
-NOT_INSTALLED = (
-    "LDAP needs the extra of this service: install the system's LDAP library, then pip install rolecall[ldap]"
-)
+NOT_INSTALLED = "LDAP support is missing: install the system's LDAP library, then run pip install rolecall[ldap]"
 _PAGE = 500
 # Many directories treat memberOf as an operational attribute, which `*` does not include.
 _DEFAULT_ATTRIBUTES = ["*", "memberOf"]
@@ -47,7 +45,7 @@ _MEMBER = "member"
 _OF_OTHER_PRIMARY_GROUPS = f"(&({PRIMARY_GROUP}=*){''.join(f'(!({PRIMARY_GROUP}={id}))' for id in (513, 514, 515))})"
 _RANGE = re.compile(r"(.+);range=(\d+)-(\d+|\*)", re.IGNORECASE)
 _CHECK_LOGIN = "check the name, the password and whether it has expired"
-# Why Active Directory refused a login, by the error number in its message.
+# Maps the error number in a message of Active Directory to the reason why a login was refused.
 _AD_REASONS = {
     "532": "the password has expired",
     "533": "the account is disabled",
@@ -79,7 +77,7 @@ async def connect(access: SourceAccess) -> AsyncIterator[SourceConnection]:
         try:
             yield directory
         finally:
-            # Do not wait for it: after a cancellation the thread may still be waiting for a result.
+            # Do not wait for the close: after a cancellation, the thread may still be waiting for a result.
             thread.submit(directory.close)
     finally:
         thread.shutdown(wait=False)
@@ -98,7 +96,7 @@ class LdapConnection:
     def __init__(self, bonsai: Any, connection: Any, seconds: float, thread: ThreadPoolExecutor) -> None:
         self._bonsai, self._connection, self._seconds, self._thread = bonsai, connection, seconds, thread
         self.references = self._primary = 0
-        # The configured spelling of attributes, by their names in lower case.
+        # Maps the names of attributes in lower case to the configured spelling.
         self._asked: dict[str, str] = {}
 
     @classmethod
@@ -144,7 +142,7 @@ class LdapConnection:
             yield RecordPage([_resolved(record, names) for record in page])
 
     async def _primary_members(self, content: SourceContent) -> dict[str, list[str]]:
-        """Map the SID of each group to the accounts that have it as primary group: `member` does not list them."""
+        """Map the SID of each primary group to its accounts, because `member` does not list these accounts."""
 
         def read() -> dict[str, list[str]]:
             wanted = [SID, PRIMARY_GROUP, "objectClass"]
@@ -185,7 +183,7 @@ class LdapConnection:
     def notes(self) -> list[str]:
         counted = {
             "references to other directories that were not followed": self.references,
-            "members by their primary group": self._primary,
+            "members through their primary group": self._primary,
         }
         return [f"{what}: {count:,}" for what, count in counted.items() if count]
 
@@ -216,7 +214,7 @@ class LdapConnection:
         return found[0]
 
     async def _names(self, content: SourceContent) -> dict[str, str]:
-        """Map the DN of each entry to the attribute that replaces it, as configured by `resolve`."""
+        """Map the DN of each entry to the value that replaces it, as configured in `resolve`."""
         attribute = content.resolve[content.each]
 
         def read() -> dict[str, str]:
@@ -266,7 +264,7 @@ def record_of(entry: Any, read_range: ReadRange) -> FetchedRecord:
 
 
 def _spelled(record: FetchedRecord, asked: dict[str, str]) -> FetchedRecord:
-    """Spell attributes as configured: LDAP ignores the case of their names."""
+    """Return a record with attributes spelled as configured, because LDAP ignores the case of names."""
     return {asked.get(name.lower(), name): value for name, value in record.items()} if asked else record
 
 
@@ -283,7 +281,7 @@ def _rest(dn: str, part: re.Match[str], read_range: ReadRange) -> list[Any]:
         entry = read_range(dn, f"{part[1]};range={int(last) + 1}-*")
         found = [(key, match) for key in entry.keys() if (match := _RANGE.fullmatch(key))]  # noqa: SIM118
         if not found or int(found[0][1][2]) != int(last) + 1:
-            raise SourceFailed(f"the directory returned only a part of {part[1]} of {dn}")
+            raise SourceFailed(f"the directory returned only part of {part[1]} of {dn}")
         key, following = found[0]
         values += list(entry[key])
         last = following[3]
@@ -319,14 +317,14 @@ def _sid(value: bytes) -> str:
 
 
 def root_of(base: str) -> str:
-    """Return the root of the directory of a DN: its domain components, or the whole DN if it has none."""
+    """Return the root of a DN: its domain components, or the whole DN if it has none."""
     parts = re.split(r"(?<!\\),\s*", base)
     domain = [part for part in parts if part.lower().startswith("dc=")]
     return ",".join(domain) or base
 
 
 def _resolved(record: FetchedRecord, names: dict[str, dict[str, str]]) -> FetchedRecord:
-    """Replace each DN by its resolved attribute. Keep an unknown DN, so that people notice it."""
+    """Replace each DN by its resolved value. Keep an unknown DN, so that people notice it."""
     for attribute, known in names.items():
         if attribute in record:
             values = record[attribute] if isinstance(record[attribute], list) else [record[attribute]]

@@ -34,7 +34,7 @@ class SourceKind(StrEnum):
 
 
 class Authentication(StrEnum):
-    """How requests to an HTTP source are authenticated."""
+    """How requests to an HTTP source authenticate."""
 
     NONE = "None"
     BEARER = "Bearer"
@@ -176,7 +176,7 @@ class SourceConnection(Protocol):
     def pages(self, content: SourceContent) -> AsyncIterator[RecordPage]: ...
 
     async def login(self) -> str:
-        """Describe the login that the source reports and what it may do; empty if it does not report one."""
+        """Return a description of the login and its rights, as the source reports them; empty if it reports none."""
         ...
 
 
@@ -186,7 +186,7 @@ class SourceAccess(msgspec.Struct, frozen=True):
     source: Source
     secret: str
     config: Config
-    # The total time that the client waits at the request of the server.
+    # The maximum total time that the client waits when the server asks for it.
     max_wait_seconds: float
     # Only for SCIM Push, whose records are in the database of the service.
     pool: Pool | None = None

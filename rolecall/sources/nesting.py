@@ -1,4 +1,4 @@
-"""Add members to LDAP groups that the directory does not list: through nested groups and primary groups."""
+"""Add members that LDAP groups do not list: members of nested groups, and accounts with the primary group."""
 
 import re
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ SID, PRIMARY_GROUP = "objectSid", "primaryGroupID"
 
 
 def effective_members(groups: list[FetchedRecord], attribute: str) -> list[FetchedRecord]:
-    """Return groups with their direct and nested members; leave out the nested groups. Cycles are allowed."""
+    """Return groups with their direct and nested members, without the nested groups. Cycles are allowed."""
     members = {same_dn(group["dn"]): _listed(group.get(attribute)) for group in groups}
     return [{**group, attribute: _all_of(same_dn(group["dn"]), members)} for group in groups]
 

@@ -27,7 +27,7 @@ class Peer(NamedTuple):
 
 
 def peer_of(url: str, ports: dict[str, int]) -> Peer | None:
-    """Return the host and port of a URL; None if its scheme is not in `ports`, it has a user name, or is malformed."""
+    """Return the host and port of a URL; None if it is malformed, has a user name, or has no scheme of `ports`."""
     try:
         parts = urlsplit(url)
         port = parts.port

@@ -153,14 +153,14 @@ def _ends_at_first_total(content: SourceContent, progress: Progress) -> bool:
 
 
 def _refuse_errors(value: Any, records: list[Any]) -> None:
-    """Reject a page with an error beside its records. A plain text is an error only if there are no records."""
+    """Reject a page with an error besides its records. A text counts as an error only if there are no records."""
     found = [value.get(name) for name in _ERRORS] if isinstance(value, dict) else []
     if any(each and (not records or isinstance(each, list | dict)) for each in found):
-        raise SourceFailed("a page has an error beside the list; the log of the server has the reason")
+        raise SourceFailed("a page has an error besides the list; see the log of the server for the reason")
 
 
 def _refuse_other_paging(content: SourceContent, answer: JsonAnswer, progress: Progress) -> None:
-    """Reject a list whose last page refers to a next page by a paging style that is not configured."""
+    """Reject a list whose last page refers to a next page in a paging style that is not configured."""
     if content.paging in BY_NUMBER:
         return
     hint = 'a Link header with rel="next"' if _linked(answer) else _sign_of_more(answer.value, content, progress)

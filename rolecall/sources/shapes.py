@@ -48,7 +48,7 @@ class SourceDetail(msgspec.Struct, rename="camel"):
     timeout_seconds: int
     changed_date: datetime
     secret_date: datetime | None
-    # When the schedule fetches next.
+    # When the schedule starts the next fetch.
     next_run: datetime | None
     # Why the last import failed.
     last_failure: str | None
@@ -151,7 +151,7 @@ Secret = Annotated[Text, Field(max_length=10_000)]
 
 
 class SourceBody(SourceDefinition):
-    """The source of an application. `secret` is stored encrypted and never shown; with it `secretRef` is `sealed`."""
+    """The source of an application. `secret` is stored encrypted and never shown; `secretRef` then is `sealed`."""
 
     secret: Secret | None = None
 

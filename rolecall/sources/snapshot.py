@@ -22,7 +22,7 @@ from rolecall.sources.model import (
 )
 
 MOST_PAGES = 100_000
-# As the configured key: compare whole records, because no single value identifies them.
+# This key means that whole records are compared, because no single value identifies them.
 WHOLE = "$"
 _MOST_EMPTY = 20
 _PART = 200
@@ -134,10 +134,10 @@ class Snapshot:
         return list(_shaped(spelled, self._content))
 
     def require_each(self) -> None:
-        """Reject an attribute `each` that no record has: a typing error would remove all memberships."""
+        """Reject an attribute `each` that no record has, because a typo would remove all memberships."""
         if self.count and not self._has_each:
             names = ", ".join(self._names[:_MOST_NAMED])
-            raise SourceFailed(f"no record has {self._content.each}, the configured each; the first record has {names}")
+            raise SourceFailed(f"no record has {self._content.each}, which each names; the first record has {names}")
 
     def finish(self) -> None:
         self.require_each()
@@ -172,7 +172,7 @@ async def complete(connection: SourceConnection, content: SourceContent) -> Asyn
 
 
 def _spelled(record: FetchedRecord, each: str) -> FetchedRecord:
-    """Spell the attribute as `each` does; its case may differ."""
+    """Rename the attribute to the spelling in `each`, if only the case differs."""
     if not each or each in record:
         return record
     return {each if name.lower() == each.lower() else name: value for name, value in record.items()}

@@ -1,4 +1,4 @@
-"""Read the rows of SQL queries: from PostgreSQL by COPY, or from a SQLite file below an import root.
+"""Read the rows of SQL queries: from PostgreSQL with COPY, or from a SQLite file inside an import root.
 
 All queries of a source run in one read-only transaction, so that they see the same snapshot of the database.
 """
@@ -40,9 +40,9 @@ _LONGEST_VALUE = 64 * 1024 * 1024
 # Read decimals as text: as 64-bit floats, several values would become the same.
 _RECORD = msgspec.json.Decoder(FetchedRecord, float_hook=str)
 _STEPS = 10_000
-# A query must begin with one of these words: after EXPLAIN, the word ANALYZE would run it.
+# A query must begin with one of these words. If it began with ANALYZE, EXPLAIN would run it.
 _IS_QUERY = re.compile(r"(?:\s|--[^\n]*\n|\()*(?:select|with|values|table)\b", re.IGNORECASE)
-# The only actions of a SQLite query: read tables and call functions.
+# The only actions that a SQLite query may perform: read tables and call functions.
 _MAY = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE)
 
 
@@ -75,7 +75,7 @@ async def _open_postgres(access: SourceAccess) -> AsyncIterator[SourceConnection
         password=access.secret,
         connect_timeout=source.timeout_seconds,
         application_name="rolecall-source",
-        # Detect a lost server: statement_timeout is enforced by the server and does not help then.
+        # Detect a server that is gone: it can no longer enforce statement_timeout.
         keepalives_idle=30,
         keepalives_interval=10,
         keepalives_count=3,
@@ -140,7 +140,7 @@ def _refuse_same_names(columns: Iterable[Sequence[object]]) -> None:
     """Reject a query with two columns of the same name, because only one of them would be read."""
     counted = Counter(str(column[0]) for column in columns)
     if twice := [name for name, count in counted.items() if count > 1]:
-        raise SourceFailed(f"the query has two columns of the name {twice[0]}; name one of them otherwise, with AS")
+        raise SourceFailed(f"the query has two columns named {twice[0]}; rename one of them with AS")
 
 
 def _said(error: Exception) -> str:

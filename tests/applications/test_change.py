@@ -48,7 +48,7 @@ async def test_archiving_can_be_undone(client: httpx2.AsyncClient, db: Db) -> No
     assert (await change(client, id, isArchived=False)).json()["isArchived"] is False
 
 
-async def test_a_file_group_keeps_its_id_while_its_name_stays(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_file_group_keeps_its_id_as_long_as_it_keeps_its_name(client: httpx2.AsyncClient, db: Db) -> None:
     id = await an_application(db)
     before = (await client.get(f"/api/applications/{id}")).json()["connector"]
     ids = {file["name"]: file["fileGroupId"] for file in before["files"]}
@@ -91,7 +91,7 @@ async def test_null_keeps_required_fields(client: httpx2.AsyncClient, db: Db) ->
     assert (answer.json()["name"], answer.json()["priority"], answer.json()["isArchived"]) == ("Payroll", "High", False)
 
 
-async def test_a_connector_must_still_fit_the_schedule(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_new_connector_must_fit_the_schedule(client: httpx2.AsyncClient, db: Db) -> None:
     id = await an_application(db, schedule=SCHEDULE)
     renamed = {**CONNECTOR, "files": [{**FILES[0], "name": "People"}]}
 
@@ -99,13 +99,14 @@ async def test_a_connector_must_still_fit_the_schedule(client: httpx2.AsyncClien
     gone = await change(client, id, connector=None)
     both = await change(client, id, connector=renamed, schedule={**SCHEDULE, "locations": {"People": "users.csv"}})
 
-    assert problems(gone) == [("connector", "The schedule has a location for Users")]
-    assert problems(alone) == [*problems(gone), ("connector", "The schedule has no location for People")]
+    assert problems(gone) == [("connector", "The schedule has a location for Users; remove the location first")]
+    missing = ("connector", "The schedule has no location for People; change the schedule too")
+    assert problems(alone) == [*problems(gone), missing]
     assert both.status_code == 200
     assert await schedule_of(db, id) == [("0 6 * * *", {"People": "users.csv"})]
 
 
-async def test_a_schedule_fits_the_connector_that_is_kept(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_new_schedule_must_fit_the_connector(client: httpx2.AsyncClient, db: Db) -> None:
     id = await an_application(db)
 
     unknown = await change(client, id, schedule={**SCHEDULE, "locations": {"Badges": "x"}})
@@ -147,7 +148,7 @@ async def test_invalid_change_reports_all_errors_and_changes_nothing(client: htt
     assert (await change(client, id, name="Payroll")).status_code == 200
 
 
-async def test_an_unknown_application_is_not_found(client: httpx2.AsyncClient) -> None:
+async def test_unknown_application_is_not_found(client: httpx2.AsyncClient) -> None:
     for id in (str(uuid4()), "nonsense"):
         answer = await change(client, id, name="X")
 

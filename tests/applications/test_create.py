@@ -77,7 +77,7 @@ async def test_all_given_fields_are_stored(client: httpx2.AsyncClient, db: Db) -
     ]
 
 
-async def test_a_name_is_enough(client: httpx2.AsyncClient) -> None:
+async def test_only_the_name_is_required(client: httpx2.AsyncClient) -> None:
     answer = await client.post(PATH, json={"name": "Badges", "priority": None, "connector": None})
 
     assert answer.status_code == 201
@@ -161,7 +161,7 @@ async def test_file_group_accepts_only_known_contents_and_columns(
     assert problems(answer) == [(f"connector.files.0.{problem[0]}", problem[1])]
 
 
-async def test_file_groups_differ_in_name_and_content(client: httpx2.AsyncClient) -> None:
+async def test_two_file_groups_cannot_have_the_same_name_or_content(client: httpx2.AsyncClient) -> None:
     named = await client.post(PATH, json={"name": "A", "connector": {"name": "C", "files": [FILES[0], FILES[0]]}})
     others = [FILES[0], {**FILES[0], "name": "More users"}]
     held = await client.post(PATH, json={"name": "A", "connector": {"name": "C", "files": others}})
@@ -181,7 +181,7 @@ async def test_names_are_unique(client: httpx2.AsyncClient, db: Db) -> None:
     ]
 
 
-async def test_concurrent_creates_with_one_name_create_one(client: httpx2.AsyncClient) -> None:
+async def test_concurrent_requests_with_the_same_name_create_one_application(client: httpx2.AsyncClient) -> None:
     answers = await asyncio.gather(*(client.post(PATH, json={"name": "Payroll"}) for _ in range(8)))
 
     assert sorted(answer.status_code for answer in answers) == [201] + [400] * 7
@@ -233,7 +233,7 @@ async def test_schedule_needs_a_location_for_every_required_file(client: httpx2.
     other = await client.patch(f"{PATH}/{wiki}", json={"priority": "High"})
 
     assert problems(some) == [("schedule.locations.Groups", "Required location missing: Groups")]
-    assert problems(grown) == [("connector", "The schedule has no location for Groups")]
+    assert problems(grown) == [("connector", "The schedule has no location for Groups; change the schedule too")]
     assert (none.status_code, other.status_code) == (201, 200)
 
 

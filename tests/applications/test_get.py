@@ -11,7 +11,7 @@ from tests.contract.tables import IMPORT
 FIELDS = ["id", "kind", "name", "priority", "isArchived", "lastUpdated", "connector", "lastImport"]
 
 
-async def test_an_application_has_exactly_the_specified_fields_in_order(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_application_has_exactly_the_specified_fields_in_order(client: httpx2.AsyncClient, db: Db) -> None:
     id = await an_application(db, "Payroll", priority="High")
 
     answer = await client.get(f"/api/applications/{id}")
@@ -35,13 +35,13 @@ async def test_an_application_has_exactly_the_specified_fields_in_order(client: 
     assert application["lastImport"] is None
 
 
-async def test_an_application_without_connector_has_null(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_connector_is_null_if_the_application_has_none(client: httpx2.AsyncClient, db: Db) -> None:
     id = await an_application(db, connector=None)
 
     assert (await client.get(f"/api/applications/{id}")).json()["connector"] is None
 
 
-async def test_a_connector_that_takes_no_files_has_null_files(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_files_are_null_if_the_connector_takes_no_files(client: httpx2.AsyncClient, db: Db) -> None:
     id = await an_application(db, connector={"name": "Directory", "vendor": "Acme", "files": None})
 
     connector = (await client.get(f"/api/applications/{id}")).json()["connector"]
@@ -49,7 +49,7 @@ async def test_a_connector_that_takes_no_files_has_null_files(client: httpx2.Asy
     assert (connector["name"], connector["vendor"], connector["files"]) == ("Directory", "Acme", None)
 
 
-async def test_an_unknown_id_is_not_found(client: httpx2.AsyncClient) -> None:
+async def test_unknown_id_is_not_found(client: httpx2.AsyncClient) -> None:
     for id in (str(uuid4()), "nonsense"):
         answer = await client.get(f"/api/applications/{id}")
 
@@ -58,7 +58,7 @@ async def test_an_unknown_id_is_not_found(client: httpx2.AsyncClient) -> None:
         assert answer.json()["message"] == f"Application with id {id} not found"
 
 
-async def test_the_last_import_is_the_newest_and_carries_no_application(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_last_import_is_the_newest_and_has_no_application_field(client: httpx2.AsyncClient, db: Db) -> None:
     id = await an_application(db)
     await execute(
         db,

@@ -24,7 +24,7 @@ async def test_archived_applications_are_listed_too(client: httpx2.AsyncClient, 
     assert [item["isArchived"] for item in page["items"]] == [True]
 
 
-async def test_a_page_beyond_the_end_is_empty_with_true_totals(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_page_beyond_the_end_is_empty_with_correct_totals(client: httpx2.AsyncClient, db: Db) -> None:
     for number in range(51):
         await an_application(db, f"Application {number:02}", connector=None)
 

@@ -1,4 +1,4 @@
-"""Connector templates: those that ship with the service, and those that people save."""
+"""Test connector templates that ship with the service, and templates that people save."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ async def saved(client: httpx2.AsyncClient, db: Db, name: str = "Acme export") -
 
 
 @pytest.mark.parametrize("template", templates(), ids=lambda template: template.name)
-async def test_shipped_template_is_a_connector_of_an_application(client: httpx2.AsyncClient, template: Any) -> None:
+async def test_shipped_template_can_be_used_as_a_connector(client: httpx2.AsyncClient, template: Any) -> None:
     listed = (await client.get(PATH)).json()["templates"]
     (found,) = [each for each in listed if each["name"] == template.name]
 
@@ -75,7 +75,7 @@ async def test_saved_template_is_deleted_with_an_audit_entry(client: httpx2.Asyn
 
 
 @pytest.mark.parametrize("name", ["acme EXPORT", "Slack"])
-async def test_name_of_a_template_is_unique(client: httpx2.AsyncClient, db: Db, name: str) -> None:
+async def test_template_names_are_unique(client: httpx2.AsyncClient, db: Db, name: str) -> None:
     template = await saved(client, db)
     application = await fetch_value(db, "SELECT id FROM applications")
 

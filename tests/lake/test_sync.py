@@ -1,4 +1,4 @@
-"""After a sync the lake equals the database, whatever happened before: changes, removals, kills, other databases."""
+"""Test that the lake equals the database after a sync, even after changes, removals, kills or another database."""
 
 import asyncio
 import os
@@ -24,7 +24,7 @@ from tests.conftest import with_database
 from tests.holdings import an_account, remove_account
 
 PAY = ("Payments", "Pay", "Grant", "High")
-# How often the sync is killed; the battery uses 50.
+# The number of times that the sync is killed; the long tests use 50.
 MOMENTS = int(os.environ.get("ROLECALL_LAKE_MOMENTS", "3"))
 
 
@@ -122,7 +122,7 @@ async def test_changed_and_removed_rows_are_synchronized(db: Db, clean_database:
     assert_equal(lake, clean_database)
 
 
-async def test_rows_of_a_transaction_that_was_still_running_are_not_missed(
+async def test_rows_of_a_running_transaction_are_copied_by_the_next_sync(
     db: Db, clean_database: str, lake: Path
 ) -> None:
     """A savepoint has its own transaction id, which snapshots do not list as running."""
@@ -205,7 +205,7 @@ async def test_full_sync_replaces_every_table(db: Db, clean_database: str, lake:
     assert_equal(lake, clean_database)
 
 
-async def test_compacting_keeps_the_rows(db: Db, clean_database: str, lake: Path) -> None:
+async def test_compaction_keeps_all_rows(db: Db, clean_database: str, lake: Path) -> None:
     for number in range(4):
         await an_identity(db, f"Ada {number}")
         await transactions_ended(db)
@@ -218,7 +218,7 @@ async def test_compacting_keeps_the_rows(db: Db, clean_database: str, lake: Path
     assert written(clean_database, lake) == {}
 
 
-async def test_recorded_versions_are_of_one_snapshot(db: Db, clean_database: str, lake: Path) -> None:
+async def test_recorded_versions_come_from_one_snapshot(db: Db, clean_database: str, lake: Path) -> None:
     await an_identity(db)
     written(clean_database, lake)
     await an_identity(db, "Grace", "Hopper")
@@ -237,7 +237,7 @@ async def test_recorded_versions_are_of_one_snapshot(db: Db, clean_database: str
     assert counts == [[1, 1], [2, 2]]
 
 
-async def test_second_sync_at_the_same_time_is_refused(db: Db, clean_database: str, lake: Path) -> None:
+async def test_concurrent_sync_is_refused(db: Db, clean_database: str, lake: Path) -> None:
     running = sync(clean_database, str(lake))
     next(running)
 
@@ -258,7 +258,7 @@ async def test_command_prints_the_numbers_of_rows(db: Db, clean_database: str, l
     assert "1 rows   1 written, 0 removed" in done.stdout
 
 
-async def test_lake_that_cannot_be_written_is_named(db: Db, clean_database: str, tmp_path: Path) -> None:
+async def test_error_names_a_lake_that_cannot_be_written(db: Db, clean_database: str, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no folder")
 
     done = typed("lake", "sync", tmp_path / "file", ROLECALL_DATABASE_URL=clean_database)

@@ -98,7 +98,7 @@ class Directory(msgspec.Struct, frozen=True):
         return [record.strip() for record in text.split("\n\n") if "changetype:" in record]
 
     def find(self, test: str) -> list[dict[str, list[str]]]:
-        """Return the entries that pass a filter, each with its values by attribute."""
+        """Return the entries that match a filter, each as a map from attributes to values."""
         search = ["ldapsearch", "-x", "-H", self.url, "-D", ADMIN, "-w", PASSWORD, "-b", SUFFIX, "-LLL"]
         done = subprocess.run([*search, "-o", "ldif-wrap=no", test], capture_output=True, check=True, text=True)
         entries = []
@@ -143,7 +143,7 @@ def _path() -> dict[str, str]:
 
 @contextmanager
 def a_scim_server(*options: str) -> Iterator[str]:
-    """Start scim2-server and return its URL."""
+    """Start scim2-server and yield its URL; stop it at the end."""
     port = free_port()
     program = str(Path(sys.executable).with_name("scim2-server"))
     command = [program, "--hostname", "127.0.0.1", "--port", str(port), "--bearer-token", TOKEN, *options]

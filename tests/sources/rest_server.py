@@ -26,7 +26,7 @@ def people(count: int) -> list[Person]:
 
 
 class RestServer(msgspec.Struct):
-    """Serve `records`. `before` may replace the response to a request, or change the records before it."""
+    """Serve `records`. `before` is called first, and may replace the response or change the records."""
 
     records: list[Person]
     page_size: int = 10

@@ -1,4 +1,4 @@
-"""Sources and carriers connect to no special address in any spelling, unless the operator lists its network."""
+"""Test that sources and carriers never connect to special addresses, unless the operator lists the network."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -40,7 +40,7 @@ def config(config: Config) -> Config:
 
 
 class Connections:
-    """Count the connections of every library: sockets of Python, and calls of C libraries."""
+    """Count the connections of all libraries: sockets of Python, and calls of C libraries."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.made: list[Any] = []
@@ -94,7 +94,7 @@ async def test_forbidden_addresses_are_never_contacted(config: Config, connectio
 CARRIED = [(CarrierKind(kind), url) for kind, url in CASES if kind in (SourceKind.SCIM, SourceKind.LDAP)]
 
 
-async def test_carriers_of_forbidden_spellings_cannot_be_saved(
+async def test_carriers_with_forbidden_spellings_cannot_be_saved(
     client: httpx2.AsyncClient, db: Db, config: Config
 ) -> None:
     sourcing = await a_sourced_application(client, db, config)

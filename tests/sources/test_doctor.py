@@ -30,7 +30,7 @@ async def test_sources_are_checked_without_connecting(sourcing: Sourcing, db: Db
     )
 
 
-async def test_missing_secret_is_named(sourcing: Sourcing, db: Db, config: Config) -> None:
+async def test_missing_secret_is_reported(sourcing: Sourcing, db: Db, config: Config) -> None:
     await sourcing.put("http://127.0.0.1:9/", CONTENTS["None"], authentication="Bearer", secretRef="file:hr")
 
     state, detail = await checked(db, config)
@@ -39,7 +39,7 @@ async def test_missing_secret_is_named(sourcing: Sourcing, db: Db, config: Confi
     assert "the secret hr in ROLECALL_SOURCE_SECRETS cannot be read" in detail
 
 
-async def test_expiring_tokens_of_a_push_are_named(client: httpx2.AsyncClient, db: Db, config: Config) -> None:
+async def test_expiring_scim_tokens_are_reported(client: httpx2.AsyncClient, db: Db, config: Config) -> None:
     push = await a_push(client, db)
 
     async def pushes() -> str:

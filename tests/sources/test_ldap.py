@@ -1,4 +1,4 @@
-"""Fetch entries from a running directory: slapd of Debian."""
+"""Fetch entries from a running slapd server."""
 
 import asyncio
 import base64
@@ -131,7 +131,7 @@ async def test_users_and_members_are_fetched_in_pages(sourcing: Sourcing, direct
 
 
 class Turns:
-    """Count the turns of the event loop during the block."""
+    """Count the iterations of the event loop during the block."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -176,7 +176,7 @@ async def test_canceled_fetch_does_not_wait_for_a_silent_directory(config: Confi
             assert library.fileno() >= 0
 
 
-async def test_directory_that_stops_after_a_page_fails(config: Config, tmp_path: Path) -> None:
+async def test_fetch_fails_if_the_directory_stops_after_a_page(config: Config, tmp_path: Path) -> None:
     needs_ldap()
     source = Source(SourceKind.LDAP, "", {}, username=ADMIN, timeout_seconds=1)
     with a_directory(tmp_path, entries()) as directory:
@@ -222,7 +222,7 @@ async def test_nested_groups_are_resolved(config: Config, directory: Directory) 
         ({"contents": {"Users": {"path": PEOPLE, "filter": "(((broken"}}}, "the directory says: "),
     ],
 )
-async def test_failure_is_explained(
+async def test_failure_is_reported_with_its_reason(
     sourcing: Sourcing, directory: Directory, fields: dict[str, Any], reason: str
 ) -> None:
     await put(sourcing, directory.url, **fields)
@@ -233,7 +233,7 @@ async def test_failure_is_explained(
     assert reason in run["log"]
 
 
-async def test_directory_that_stops_fails_the_import(sourcing: Sourcing, config: Config, tmp_path: Path) -> None:
+async def test_import_fails_if_the_directory_stops(sourcing: Sourcing, config: Config, tmp_path: Path) -> None:
     needs_ldap()
     with a_directory(tmp_path, f"dn: {PEOPLE}\nobjectClass: organizationalUnit\n\n{a_person(1)}") as directory:
         await put(sourcing, directory.url, {"Users": CONTENTS["Users"]})
@@ -246,7 +246,7 @@ async def test_directory_that_stops_fails_the_import(sourcing: Sourcing, config:
     assert await sourcing.usernames() == ["user1"]
 
 
-async def test_connection_names_the_login(sourcing: Sourcing, directory: Directory) -> None:
+async def test_test_of_the_connection_names_the_login(sourcing: Sourcing, directory: Directory) -> None:
     await put(sourcing, directory.url, {"Users": CONTENTS["Users"]})
 
     result = await sourcing.test()
@@ -347,7 +347,7 @@ def a_sid(last: int) -> str:
     return base64.b64encode(bytes([1, 5, 0, 0, 0, 0, 0, 5]) + parts).decode()
 
 
-async def test_members_by_their_primary_group_are_found(config: Config, tmp_path: Path) -> None:
+async def test_members_through_their_primary_group_are_found(config: Config, tmp_path: Path) -> None:
     """Active Directory does not list such members in `member` or `memberOf`."""
     needs_ldap()
     folders = [f"dn: {folder}\nobjectClass: organizationalUnit\n" for folder in (PEOPLE, GROUPS)]
@@ -415,11 +415,11 @@ def test_ranges_of_members_are_joined() -> None:
 
 
 @pytest.mark.parametrize("following", [{}, {"member;range=0-1": ["a", "b"]}])
-def test_range_without_a_continuation_fails(following: dict[str, list[str]]) -> None:
+def test_fetch_fails_if_a_range_has_no_continuation(following: dict[str, list[str]]) -> None:
     def read(_: str, __: str) -> RangedEntry:
         return RangedEntry(following)
 
-    with pytest.raises(SourceFailed, match="only a part of member"):
+    with pytest.raises(SourceFailed, match="only part of member"):
         record_of(RangedEntry({"member;range=0-1": ["a", "b"]}), read)
 
 
@@ -446,7 +446,7 @@ def test_binary_identifiers_become_text() -> None:
     assert record["photo"] == "ffd8"
 
 
-def test_cycle_of_groups_ends() -> None:
+def test_cyclic_groups_do_not_cause_an_endless_loop() -> None:
     groups: list[FetchedRecord] = [
         {"dn": "CN=A,dc=x", "member": ["cn=b, dc=x", "u1"]},
         {"dn": "cn=B,dc=x", "member": "cn=a,dc=x"},

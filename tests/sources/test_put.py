@@ -194,7 +194,7 @@ async def test_unknown_application_is_not_found(sourcing: Sourcing) -> None:
     assert [answer.status_code for answer in answers] == [404] * 4
 
 
-async def test_source_of_people_needs_identities_write(
+async def test_source_of_an_identity_source_needs_identities_write(
     client: httpx2.AsyncClient, db: Db, facts: Facts, server: RestServer
 ) -> None:
     files = [{"name": "People", "content": "identities"}]
@@ -249,6 +249,6 @@ async def test_locations_are_refused_when_the_application_has_a_source(sourcing:
     allowed = await sourcing.client.patch(path, json={"schedule": {"cron": "0 6 * * *"}})
 
     assert refused.json()["errors"] == [
-        {"field": "schedule.locations", "message": "The records come from a live source; leave out the locations"}
+        {"field": "schedule.locations", "message": "The records come from a live source; remove the locations"}
     ]
     assert allowed.status_code == 200

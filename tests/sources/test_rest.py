@@ -1,4 +1,4 @@
-"""Records of JSON APIs become a complete snapshot, or the import fails and the data stays as it was."""
+"""Test that an import reads all records of a JSON API, or fails and keeps the data."""
 
 import ssl
 from collections.abc import Callable
@@ -53,7 +53,7 @@ async def test_nested_values_are_mapped_as_in_files(sourcing: Sourcing, server: 
     )
 
 
-async def test_second_fetch_counts_what_changed(sourcing: Sourcing, server: RestServer) -> None:
+async def test_second_fetch_counts_changes(sourcing: Sourcing, server: RestServer) -> None:
     await sourcing.put(server.url, CONTENTS["Link"])
     await sourcing.fetch()
     server.records = [{**server.records[0], "Name": "Renamed"}, *server.records[1:24], {**server.records[24]}]
@@ -147,7 +147,7 @@ FAULTS: dict[str, tuple[Fault, str]] = {
 
 
 @pytest.mark.parametrize("name", FAULTS)
-async def test_fault_fails_the_import_and_keeps_the_data(
+async def test_import_fails_on_a_fault_and_keeps_the_data(
     client: httpx2.AsyncClient, db: Db, config: Config, server: RestServer, name: str
 ) -> None:
     fault, reason = FAULTS[name]
@@ -179,7 +179,7 @@ def _overlapping(server: RestServer, request: web.Request) -> web.Response:
     return web.json_response({"data": {"users": bare}, "meta": {"total": 25}})
 
 
-# Contents, a response instead of the server's, and why the import fails: otherwise it would miss some records.
+# Contents, a replaced response, and why the import fails. If it did not fail, it would miss records.
 PARTS: dict[str, tuple[dict[str, Any], Fault | None, str]] = {
     "mistyped cursor": ({**CONTENTS["Cursor"], "next": "meta.nxt"}, None, "by meta.next, but next is meta.nxt"),
     "mistyped next": ({**CONTENTS["Next"], "next": "@odata.nextlink"}, None, "by @odata.nextLink, but next is"),
@@ -190,12 +190,12 @@ PARTS: dict[str, tuple[dict[str, Any], Fault | None, str]] = {
     "empty page with errors": (
         CONTENTS["Offset"],
         _on_page(2, lambda: web.json_response({"items": [], "errors": [{"message": "timeout"}]})),
-        "a page has an error beside the list",
+        "a page has an error besides the list",
     ),
     "page with errors": (
         CONTENTS["Offset"],
         _on_page(2, lambda: web.json_response({"items": [{"id": "x"}], "errors": [{"message": "timeout"}]})),
-        "a page has an error beside the list",
+        "a page has an error besides the list",
     ),
 }
 # Members of a response that indicate more records, as well-known services send them.
@@ -216,7 +216,7 @@ SIGNS: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("sign", SIGNS, ids=map(str, SIGNS))
-async def test_sign_of_more_records_fails_the_import(
+async def test_import_fails_if_the_response_indicates_more_records(
     sourcing: Sourcing, server: RestServer, sign: dict[str, Any]
 ) -> None:
     server.before = lambda server, _: web.json_response({"users": server.records[:10], **sign})
@@ -245,7 +245,7 @@ async def test_only_the_configured_total_counts(sourcing: Sourcing, server: Rest
     assert (await sourcing.fetch())["status"] == "Finished"
 
 
-async def test_long_message_of_a_server_is_cut(sourcing: Sourcing, server: RestServer) -> None:
+async def test_long_message_of_a_server_is_truncated(sourcing: Sourcing, server: RestServer) -> None:
     server.before = lambda _, __: web.json_response({"x" * 1_000_000: 1})
     await sourcing.put(server.url, CONTENTS["None"])
 
@@ -302,7 +302,7 @@ async def test_fetch_waits_for_a_busy_server(sourcing: Sourcing, server: RestSer
 
 
 async def test_list_that_changes_is_read_again(sourcing: Sourcing, server: RestServer) -> None:
-    """A record that is removed from a page that was read shifts the following ones, so that one would be missed."""
+    """A record that is removed from an earlier page shifts later records, so that one would be missed."""
     await sourcing.put(server.url, CONTENTS["Page"])
 
     def before(server: RestServer, _: web.Request) -> None:
@@ -366,7 +366,7 @@ async def test_group_of_many_members_becomes_one_record_each(
     await sourcing.put(server.url, contents=contents)
     (_, tested), wrong = (await sourcing.test())["contents"], await sourcing.fetch()
 
-    reason = "no record has Members, the configured each; the first record has id, displayName, members"
+    reason = "no record has Members, which each names; the first record has id, displayName, members"
     assert (wrong["status"], tested["problem"]) == ("Failed", reason)
     assert reason in wrong["log"]
 

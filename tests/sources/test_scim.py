@@ -101,7 +101,7 @@ async def test_users_and_members_are_fetched(sourcing: Sourcing, scim: str, each
     assert [group["name"] for group in groups] == ["Staff"]
 
 
-async def test_filter_and_attributes_are_asked_of_the_server(sourcing: Sourcing, scim: str) -> None:
+async def test_filter_and_attributes_are_sent_to_the_server(sourcing: Sourcing, scim: str) -> None:
     wanted = {"path": "Users", "filter": 'userName eq "user7"', "attributes": ["userName", "emails"]}
     await put(sourcing, scim, {"Users": wanted})
 
@@ -130,7 +130,7 @@ async def test_pages_are_fetched_by_cursor(sourcing: Sourcing, tmp_path: Path) -
     assert len(await sourcing.usernames()) == 5
 
 
-async def test_wrong_token_is_explained(sourcing: Sourcing, scim: str) -> None:
+async def test_wrong_token_is_reported_with_advice(sourcing: Sourcing, scim: str) -> None:
     await put(sourcing, scim, secret="expired")
 
     run = await sourcing.fetch()
@@ -160,7 +160,7 @@ async def test_incomplete_list_fails(
     reason: str,
 ) -> None:
     monkeypatch.setattr(http_client, "RETRY_PAUSES", (0.01,))
-    # Every page after the first is the same, because the next page may be requested before this one is checked.
+    # All pages after the first are the same, because a page may be requested before the previous one is checked.
     server.before = lambda server, request: _page(
         server, *pages[0 if request.query["startIndex"] == "1" else len(pages) - 1]
     )
@@ -206,9 +206,7 @@ async def test_repeated_record_is_detected_among_records_without_ids(sourcing: S
 
 
 @pytest.mark.parametrize("content", [{"path": "Users"}, {"path": "Users", "attributes": ["userName", "rank"]}])
-async def test_number_out_of_range_is_explained(
-    sourcing: Sourcing, server: RestServer, content: dict[str, Any]
-) -> None:
+async def test_number_out_of_range_is_reported(sourcing: Sourcing, server: RestServer, content: dict[str, Any]) -> None:
     """The decoder does not check values that it skips."""
     text = '{"totalResults": 1, "Resources": [{"id": "1", "userName": "ada", "rank": 1e400}]}'
     server.before = lambda _, __: web.Response(text=text, content_type="application/json")

@@ -1,4 +1,4 @@
-"""Repeated records are detected at any distance."""
+"""Test that repeated records are detected, however far apart they are."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from rolecall.sources.snapshot import SeenKeys
 
 
 def added(pages: list[list[str]]) -> SeenKeys:
-    """Return SeenKeys with these pages of distinct keys."""
+    """Return a SeenKeys to which these pages of distinct keys were added."""
     seen = SeenKeys(most_recent=4)
     for page in pages:
         assert seen.add(page) is None

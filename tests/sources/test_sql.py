@@ -145,12 +145,12 @@ async def test_query_cannot_change_the_time_limit_of_the_next_query(config: Conf
             _ = [page async for page in endless]
 
 
-async def test_wrong_password_is_named(config: Config, postgres_url: str) -> None:
+async def test_wrong_password_is_reported(config: Config, postgres_url: str) -> None:
     with pytest.raises(SourceFailed, match="password authentication failed"):
         await rows(config, postgres_url, QUERY, secret="expired")
 
 
-async def test_unencrypted_login_of_a_server_without_tls_is_refused(config: Config, postgres_url: str) -> None:
+async def test_server_without_tls_is_refused(config: Config, postgres_url: str) -> None:
     with pytest.raises(SourceFailed, match="does not support SSL"):
         await rows(config, postgres_url.removesuffix("?sslmode=disable"), QUERY)
 
@@ -180,7 +180,7 @@ async def test_connection_names_the_login_and_warns_of_a_superuser(
     assert "it is a superuser" in (await sourcing.test())["login"]
 
 
-async def test_file_outside_of_the_roots_is_refused(sourcing: Sourcing, config: Config, sqlite_url: str) -> None:
+async def test_file_outside_the_import_roots_is_refused(sourcing: Sourcing, config: Config, sqlite_url: str) -> None:
     refused = await sourcing.put("sqlite:///etc/hr.db", {"query": QUERY}, kind="SQL")
     link = config.data_dir / "link.db"
     link.symlink_to("/etc/hostname")
@@ -188,5 +188,5 @@ async def test_file_outside_of_the_roots_is_refused(sourcing: Sourcing, config: 
 
     for answer in (refused, followed):
         assert answer.json()["errors"] == [
-            {"field": "url", "message": "URL must name a file inside of ROLECALL_IMPORT_ROOTS"}
+            {"field": "url", "message": "URL must name a file inside ROLECALL_IMPORT_ROOTS"}
         ]

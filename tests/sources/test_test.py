@@ -1,4 +1,4 @@
-"""Test the connection of a source: the first records, the rows read from them, and problems."""
+"""Test the connection test of a source: the first records, the rows read from them, and problems."""
 
 import httpx2
 from aiohttp import web
@@ -56,7 +56,7 @@ async def test_invalid_draft_is_refused(sourcing: Sourcing) -> None:
     assert {problem["field"] for problem in answer.json()["errors"]} == {"url", "contents"}
 
 
-async def test_failed_test_is_explained(sourcing: Sourcing, server: RestServer) -> None:
+async def test_failed_test_is_reported_with_its_reason(sourcing: Sourcing, server: RestServer) -> None:
     await sourcing.put(server.url, CONTENTS["Cursor"])
     server.before = lambda server, _: web.Response(status=401) if len(server.asked) > 1 else None
 
