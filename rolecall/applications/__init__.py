@@ -1,1 +1,1 @@
-"""Applications with their connectors, file groups and schedules; `file_shape.py` describes how files are read."""
+"""Manage applications with their connectors, file groups and schedules. `file_shape.py` says how files are read."""

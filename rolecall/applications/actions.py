@@ -79,7 +79,7 @@ class Group(NamedTuple):
     is_optional: bool
 
 
-# Maps the names of file groups to the groups.
+# Maps names to file groups.
 Groups = dict[str, Group]
 
 

@@ -1,4 +1,4 @@
-"""The words that files use for values that are not free text; the `values` of a shape add others.
+"""List the words that files use for values that are not free text. The `values` of a shape add other words.
 
 Case and spaces do not matter. A word of several parts may be written with spaces, underscores or dashes.
 """

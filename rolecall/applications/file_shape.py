@@ -66,7 +66,7 @@ class FileShape(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
     headers: list[str] = []
     skip_lines: int = 0
     delimiter: str | None = None
-    # Columns are aligned with spaces below the words of the header, or drawn as a box.
+    # Whether columns are aligned with spaces below the words of the header, or drawn as a box.
     aligned: bool = False
     # The positions at which the columns of `headers` begin; the first position of a line is 1.
     column_starts: list[int] = []
@@ -74,7 +74,7 @@ class FileShape(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
     skip_rows_where: list[RowCondition] = []
     # Columns whose blank cells repeat the value above, as merged cells do.
     fill_down: list[str] = []
-    # The sheet of a workbook; the first one by default.
+    # The sheet of a workbook, by default the first sheet.
     sheet: str | None = None
     records: str | None = None
     values: dict[str, dict[str, str]] = {}

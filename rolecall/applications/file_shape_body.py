@@ -185,7 +185,7 @@ class GroupShapeBody(FileShapeBody):
 
 
 def mapped_fields(columns: dict[str, str], content: Content) -> dict[str, str]:
-    """Check a mapping of headers to fields, and spell the fields as the service does."""
+    """Check a mapping of headers to fields; return it with the fields as the service spells them."""
     if any("\x00" in header for header in columns):
         raise broken("{name} must not contain NUL characters")
     mapped = {

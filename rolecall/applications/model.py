@@ -1,4 +1,4 @@
-"""The contents of import files with their fields, and the types and statuses of an import."""
+"""Define the contents of import files with their fields, and the types and statuses of an import."""
 
 from enum import StrEnum
 

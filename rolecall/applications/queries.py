@@ -88,7 +88,7 @@ def _connector(row: Sequence[Any]) -> Connector | None:
 
 
 async def configurations(db: Db, *, id: UUID | None = None, name: str | None = None) -> list[ApplicationConfiguration]:
-    """Return the configurations of all applications in the order of their names, or of one application."""
+    """Return the configurations of all applications, sorted by name, or of one application."""
     rows = await fetch_rows(
         db,
         """SELECT jsonb_build_object(

@@ -1,4 +1,4 @@
-"""Shapes of applications, connectors, schedules and imports; other packages embed `ApplicationSummary` and `Import`."""
+"""Define shapes of applications, connectors, schedules and imports. Other packages embed some of them."""
 
 import codecs
 from datetime import datetime

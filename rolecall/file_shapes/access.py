@@ -1,4 +1,4 @@
-"""Rules for files about access: groups, memberships and permissions."""
+"""Recognize files about access: groups, memberships and permissions."""
 
 from collections import Counter
 from typing import Any

@@ -30,7 +30,7 @@ def lay_out_csv(text: str, tail: str, delimiter: str | None, header_line: int | 
 
 
 def has_delimiter(lines: Sequence[str]) -> bool:
-    """Return whether most lines have the same delimiter; then spaces are only padding."""
+    """Return whether most lines have the same delimiter. In such lines, spaces are only padding."""
     written = written_lines(lines)
     return any(sum(each in line for line in written) > _MOSTLY * len(written) for each in DELIMITERS)
 

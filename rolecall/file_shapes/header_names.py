@@ -1,4 +1,4 @@
-"""Analyze a header: the names that it may have, its words, and whether it is about the account itself."""
+"""Analyze a header: the names and words in it, and whether it is about the account itself."""
 
 import re
 from functools import cache, lru_cache

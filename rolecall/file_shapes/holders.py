@@ -288,7 +288,7 @@ def _listed_memberships(users: Part, groups: Profile) -> Part:
 
 
 def _complete_name(view: View, fields: dict[str, Meaning], shape: dict[str, Any]) -> None:
-    """Read a blank name from another column of names, because directories have several."""
+    """Read a blank name from another column, because directories have several columns of names."""
     if (name := fields.get("Name")) is None or view.by_header[name.header].is_filled:
         return
     blank = [n for n, cell in enumerate(view.by_header[name.header].cells) if not cell.strip()]

@@ -20,7 +20,7 @@ _USERS = re.compile(r"user|account|principal|person|login|member", re.IGNORECASE
 _MOST_KINDS = 8
 _NAMING = {"displayname", "name", "principalname", "groupname", "usergroup", "principal", "identifier", "usergroupname"}
 _PREFIX = re.compile(r"([A-Za-z_]{1,40}):(?=[^\s/])")
-# Names of cloud providers for everyone.
+# Names that cloud providers use for everyone.
 _EVERYONE = {"allUsers", "allAuthenticatedUsers"}
 # The prefix of members whose account was deleted.
 _DELETED = "deleted:"

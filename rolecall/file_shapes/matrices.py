@@ -36,7 +36,7 @@ _ROLE = re.compile(
 # The key of an answer that says what the headers of a matrix are, and a label for each possible value.
 HEADERS_ACROSS = "unpivot.headers"
 _HOLDERS = {"Username": "Users", "Group": "Groups or roles"}
-# Fields of people beside a name.
+# Fields of people besides a name.
 _OF_PEOPLE = {"Department", "Title", "Office", "Employee ID", "Email", "Supervisor ID", "Company", "Division"}
 # Headers of tables that pair users with roles, even if each user has only one role.
 GRANTED = {"agrname", "grantedrole"}
@@ -105,7 +105,7 @@ def _matrix(
 
 
 def _use_people(view: View, fields: dict[str, Meaning], others: list[Profile]) -> None:
-    """Read the rows as users if `Name` has names of people, beside their department or title."""
+    """Read the rows as users if `Name` has names of people and another column has their department or title."""
     named = fields.get("Group")
     if named is None or "Username" in fields or names_of(named.header)[:1] != ["name"]:
         return
@@ -177,7 +177,7 @@ def _across(ticked: Sequence[Profile]) -> str:
 
 
 def _ask_for_holders(matrix: Part, headers: list[str], across: str) -> None:
-    """If a matrix has permissions in its rows, ask whether its headers are users or groups, unless words show it."""
+    """Ask whether headers above rows of permissions are users or groups, unless the words of the headers show it."""
     if across == "Username":
         matrix.shape["deriveUsers"] = True
     if any(map(_ROLE.search, headers)) or not all(map(_WORD.fullmatch, headers)):

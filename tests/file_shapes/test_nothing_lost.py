@@ -132,7 +132,7 @@ def test_members_of_google_groups_and_an_object_of_users_are_read(tmp_path: Path
     assert other.memberships == {("ada", "a"), ("ada", "b")}
 
 
-def test_zero_means_no_date_as_a_date_and_inactive_as_a_status(tmp_path: Path) -> None:
+def test_zero_means_no_date_in_a_date_column_and_inactive_in_a_status_column(tmp_path: Path) -> None:
     found = imported(tmp_path, users="username,email,last_login,status\nada,a@x.com,1767225600,1\nbob,b@x.com,0,0\n")
 
     assert (found.active, found.inactive) == ({"ada"}, {"bob"})

@@ -121,7 +121,7 @@ def test_person_chooses_a_list_inside_records(tmp_path: Path) -> None:
         ("items[].a[].b[]", "a path has at most one list inside a list"),
     ],
 )
-def test_path_into_a_list_that_is_missing_is_refused(tmp_path: Path, path: str, problem: str) -> None:
+def test_path_into_a_missing_list_is_refused(tmp_path: Path, path: str, problem: str) -> None:
     group = {"name": "Users", "content": "users", "columns": {"login": "Username"}, "shape": {"records": path}}
 
     with pytest.raises(BrokenFile, match=problem):

@@ -59,7 +59,9 @@ def connections(monkeypatch: pytest.MonkeyPatch) -> Connections:
     return Connections(monkeypatch)
 
 
-async def test_forbidden_spellings_cannot_be_saved(client: httpx2.AsyncClient, db: Db, config: Config) -> None:
+async def test_sources_with_forbidden_spellings_cannot_be_saved(
+    client: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
     sourcing = await a_sourced_application(client, db, config)
     saved = []
     for kind, url in CASES:

@@ -246,7 +246,7 @@ async def test_import_fails_if_the_directory_stops(sourcing: Sourcing, config: C
     assert await sourcing.usernames() == ["user1"]
 
 
-async def test_test_of_the_connection_names_the_login(sourcing: Sourcing, directory: Directory) -> None:
+async def test_connection_test_names_the_login(sourcing: Sourcing, directory: Directory) -> None:
     await put(sourcing, directory.url, {"Users": CONTENTS["Users"]})
 
     result = await sourcing.test()
@@ -284,7 +284,7 @@ async def test_certificate_for_another_name_is_refused(config: Config, tmp_path:
             await found(trusting, directory.url, SourceContent(path=SUFFIX), start_tls=True)
 
 
-async def test_group_of_100_000_members_becomes_one_record_each(config: Config, tmp_path: Path) -> None:
+async def test_group_of_100_000_members_gives_one_record_per_member(config: Config, tmp_path: Path) -> None:
     needs_ldap()
     group = a_group("Everyone", [f"uid=user{n},{PEOPLE}" for n in range(100_000)])
     folder = f"dn: {GROUPS}\nobjectClass: organizationalUnit\n"

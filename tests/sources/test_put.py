@@ -103,7 +103,9 @@ async def test_secret_from_the_environment_is_used(
     assert server.headers[0]["Authorization"] == "Bearer from the environment"
 
 
-async def test_secret_from_a_file_is_used_with_its_date(sourcing: Sourcing, server: RestServer, config: Config) -> None:
+async def test_secret_from_a_file_is_used_and_its_date_is_shown(
+    sourcing: Sourcing, server: RestServer, config: Config
+) -> None:
     assert config.source_secrets
     put = await sourcing.put(server.url, CONTENTS["None"], authentication="Bearer", secretRef="file:hr")
     missing = await sourcing.fetch()
@@ -154,7 +156,9 @@ async def test_secret_from_a_file_is_used_with_its_date(sourcing: Sourcing, serv
         ({"timeoutSeconds": 0}, "timeoutSeconds", "must be at least 1"),
     ],
 )
-async def test_body_is_checked(sourcing: Sourcing, body: dict[str, Any], field: str, message: str) -> None:
+async def test_invalid_source_is_refused_with_a_message(
+    sourcing: Sourcing, body: dict[str, Any], field: str, message: str
+) -> None:
     found = await problems(sourcing, **body)
 
     assert message in found[field]
@@ -194,7 +198,7 @@ async def test_unknown_application_is_not_found(sourcing: Sourcing) -> None:
     assert [answer.status_code for answer in answers] == [404] * 4
 
 
-async def test_source_of_an_identity_source_needs_identities_write(
+async def test_live_source_of_people_needs_identities_write(
     client: httpx2.AsyncClient, db: Db, facts: Facts, server: RestServer
 ) -> None:
     files = [{"name": "People", "content": "identities"}]

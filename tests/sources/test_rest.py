@@ -318,7 +318,7 @@ async def test_list_that_changes_is_read_again(sourcing: Sourcing, server: RestS
     assert len(await sourcing.usernames()) == 24
 
 
-async def test_list_that_always_changes_fails(sourcing: Sourcing, server: RestServer) -> None:
+async def test_fetch_fails_if_the_list_changes_every_time(sourcing: Sourcing, server: RestServer) -> None:
     await sourcing.put(server.url, CONTENTS["Page"])
 
     def before(server: RestServer, _: web.Request) -> None:
@@ -332,7 +332,7 @@ async def test_list_that_always_changes_fails(sourcing: Sourcing, server: RestSe
     assert "the list changed while it was read: " in run["log"]
 
 
-async def test_group_of_many_members_becomes_one_record_each(
+async def test_group_of_many_members_gives_one_record_per_member(
     client: httpx2.AsyncClient, db: Db, config: Config, server: RestServer
 ) -> None:
     connector: dict[str, Any] = {

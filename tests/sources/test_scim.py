@@ -152,7 +152,7 @@ def _page(server: RestServer, total: int, names: list[str]) -> web.Response:
         ([(2, ["a", "b"]), (2, ["c", "d"])], "announced 2 records and sent more"),
     ],
 )
-async def test_incomplete_list_fails(
+async def test_fetch_fails_if_the_list_is_incomplete(
     sourcing: Sourcing,
     server: RestServer,
     monkeypatch: pytest.MonkeyPatch,

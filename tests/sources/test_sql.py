@@ -168,7 +168,7 @@ async def test_import_reads_both_databases(sourcing: Sourcing, postgres_url: str
     assert await sourcing.usernames() == ["ada", "bob"]
 
 
-async def test_connection_names_the_login_and_warns_of_a_superuser(
+async def test_connection_test_names_the_login_and_warns_of_a_superuser(
     sourcing: Sourcing, postgres_url: str, postgres: psycopg.Connection
 ) -> None:
     await sourcing.put(postgres_url, {"query": QUERY}, kind="SQL", username="reader", secret="only reads")
