@@ -109,7 +109,7 @@ def require_fitting_stages(type: ReviewType, stages: Iterable[ReviewStage | Revi
     by_supervisor = any(stage.reviewer is StageReviewer.SUPERVISOR for stage in stages)
     if by_supervisor and subject_of(type) in (ItemSubject.GROUP, ItemSubject.MODEL):
         raise Invalid.on(
-            "stages", f"Supervisors cannot review type {type}, which is not about people; choose another reviewer"
+            "stages", f"A review of type {type} is not about people, so it has no supervisors; choose another reviewer"
         )
 
 

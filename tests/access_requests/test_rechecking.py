@@ -90,7 +90,7 @@ async def test_blocked_access_is_canceled_when_the_removal_it_counts_on_is_cance
     assert await conflicts(client, gain) == [("Block", BOTH)]
 
 
-async def test_approval_detects_that_the_removal_was_canceled(
+async def test_request_is_canceled_at_approval_if_the_removal_was_canceled(
     client: httpx2.AsyncClient, db: Db, config: Config
 ) -> None:
     mover = await a_mover(client, db, config, "Block")

@@ -64,7 +64,7 @@ async def test_account_that_cannot_be_used_still_has_the_access(
     assert await status_of(client, review) == "Completed"
 
 
-async def test_request_that_the_holder_completed_with_data_proves_nothing(
+async def test_request_completed_by_an_import_of_the_holder_proves_nothing(
     client: httpx2.AsyncClient, db: Db, ledger: Ledger
 ) -> None:
     await ledger.upload(AFTER)

@@ -37,7 +37,7 @@ async def an_owned_review(client: httpx2.AsyncClient, db: Db, company: Reviewed,
     return review
 
 
-async def test_steps_of_a_person_with_access_in_the_review_are_exceptions(
+async def test_steps_by_a_person_with_access_in_the_review_are_listed_as_exceptions(
     client: httpx2.AsyncClient, db: Db, tmp_path: Path
 ) -> None:
     company = await a_reviewed_company(db)
@@ -60,7 +60,7 @@ async def test_steps_of_a_person_with_access_in_the_review_are_exceptions(
     assert await problems(db, review, tmp_path) == []
 
 
-async def test_canceling_after_a_revocation_is_an_exception_and_notifies_the_owner(
+async def test_canceling_after_a_revocation_is_listed_as_an_exception_and_notifies_the_owner(
     client: httpx2.AsyncClient, db: Db, tmp_path: Path
 ) -> None:
     company = await a_reviewed_company(db)
