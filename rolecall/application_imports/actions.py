@@ -1,4 +1,4 @@
-"""Operations on imports: create, cancel, continue, roll back. A worker runs them, see `run/next_import.py`."""
+"""Create, cancel, continue and roll back imports. A worker runs the imports, see `run/next_import.py`."""
 
 import asyncio
 from collections import Counter
@@ -37,7 +37,7 @@ async def upload_import(
     store: Store,
     type: ImportType = ImportType.API,
 ) -> UUID:
-    """Create an import from uploaded files; the query (`queried`) or the form names the application."""
+    """Create an import from uploaded files; return its ID. The query (`queried`) or the form names the application."""
     given = {text.lower() for text in (*queried, *upload.values("applicationId")) if text}
     if len(given) > 1:
         differs = Problem("applicationId", "Application ID must be the same in the query and the form")
@@ -57,7 +57,7 @@ async def upload_import(
 
 
 async def stage_import(db: Db, caller: Caller, raw: Json, facts: Facts, type: ImportType = ImportType.API) -> UUID:
-    """Create an import that reads the files of the schedule now."""
+    """Create an import that fetches the files of the schedule now, and return its ID."""
     target = await _target(db, raw)
     _require_right(caller, target is not None and target.is_identity_source)
     problems = _target_problems(raw, target)
@@ -80,7 +80,7 @@ async def cancel_import(db: Db, caller: Caller, raw: Json, facts: Facts) -> UUID
 
 
 async def move_import(db: Db, id: UUID, to: ImportStatus, **columns: object) -> bool:
-    """Change the status and `columns` if the move is allowed; return whether it was."""
+    """Set the status and `columns` if this change of status is allowed; return whether it was."""
     changes = ", ".join(f"{name} = %({name})s" for name in ("status", *columns))
     # Fires key_row (schema/application_imports.sql); a new status also show_entitlements (schema/entitlements.sql),
     # watch_duties (schema/duties.sql) and notify_of_failed_import (schema/notifications.sql).
@@ -152,7 +152,7 @@ def _require_right(caller: Caller, is_identity_source: bool) -> None:
 async def create_import(
     db: Db, application_id: UUID, caller: Caller, *, type: ImportType, now: datetime, supplied: bool = False
 ) -> UUID:
-    """Create a pending import; `supplied` means that the caller chose its data, by an upload or a rollback."""
+    """Create a pending import. `supplied` means that the caller chose the data, with an upload or a rollback."""
     id = new_id()
     # Fires key_row, schema/application_imports.sql.
     await execute(
@@ -173,7 +173,7 @@ async def create_import(
 async def add_file(
     db: Db, import_id: UUID, position: int, group: FileGroup, file: UploadedFile, store: Store, now: datetime
 ) -> UUID:
-    """Store the file, then insert its row: an interruption leaves a file without a row, which is swept later."""
+    """Store a file, then insert its row: after an interruption, a file without a row is left, which is swept later."""
     id = new_id()
     await execute(
         db,
@@ -203,7 +203,7 @@ async def log_line(db: Db, import_id: UUID, message: str, now: datetime) -> None
 
 
 async def finish_canceling(pool: Pool, _: Config, now: datetime) -> bool:
-    """Move imports that were canceled before they started to Canceled; running ones are stopped by their worker."""
+    """Set imports that were canceled before they started to Canceled. A worker stops its own running import."""
     async with pool.connection() as db, written_by(db, "canceling", by_system("finish_canceling", now)):
         rows = await fetch_rows(
             db,
@@ -245,12 +245,12 @@ def _target_problems(raw: Json, target: ImportTarget | None) -> list[Problem]:
 
 
 def chosen(upload: Upload) -> list[UploadedFile]:
-    """Drop the nameless, empty file that browsers send for a file field left blank."""
+    """Return the files of an upload, without the empty file that browsers send for a blank file field."""
     return [file for file in upload.files if file.name or file.size]
 
 
 def file_problems(upload: Upload, target: ImportTarget | None) -> Iterator[Problem]:
-    """Yield every problem of every file; without a target only those that do not depend on it."""
+    """Yield all problems of all files; without a target, only problems that do not depend on the application."""
     groups = target.groups_by_id() if target else {}
     knows_groups = target is not None and target.file_groups is not None
     sent = Counter[UUID | None]()

@@ -1,4 +1,4 @@
-"""List what an import changed, or what a held import or a dry run would change, with before and after."""
+"""List the changes of an import, or the changes that a held import or a dry run would make."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -58,9 +58,9 @@ _ROWS = {
 async def changes_of(
     db: Db, import_id: UUID, page: int, kind: RecordKind | None, change: ChangeType | None
 ) -> Page[ChangeItem]:
-    """List changes by kind, then new, altered, removed; for a held import, the changes that it would make.
+    """Return a page of changes, sorted by kind, then new, altered and removed; of a held import, those it would make.
 
-    Their counts were stored when the import finished or was held.
+    The numbers of changes were stored when the import finished or was held.
     """
     rows = await fetch_rows(
         db,
@@ -99,7 +99,7 @@ def _parts(
 async def previewed_changes(
     db: Db, id: UUID, page: int, kind: RecordKind | None, change: ChangeType | None
 ) -> Page[ChangeItem]:
-    """List what a held import or a dry run would change, in the order of `changes_of`."""
+    """Return a page of the changes that a held import or a dry run would make, sorted as in `changes_of`."""
     counts = await fetch_value(db, "SELECT counts FROM previews WHERE id = %(id)s", id=id)
     starts, position = dict[tuple[str, ChangeType], int](), 0
     for relation, type, count in _parts(counts, None, None):
@@ -143,7 +143,7 @@ async def _stretch(
 def _within(
     parts: Sequence[tuple[Relation, ChangeType, int]], offset: int
 ) -> Iterator[tuple[Relation, ChangeType, int, int]]:
-    """Yield the part, offset and length of each stretch that a page covers."""
+    """Yield each relation and type of change on a page, with the offset and the number of its changes."""
     wanted = PAGE_SIZE
     for relation, type, count in parts:
         if offset < count and wanted:
@@ -154,7 +154,7 @@ def _within(
 
 
 def changes_listing(relation: Relation, type: ChangeType, number: int) -> FrozenListing[ChangeItem]:
-    """Return the changes of one relation and type by import `number`."""
+    """Return the list of changes of one type that import `number` made in one relation."""
     assert relation.kind
     name, joins = _NAMES[relation.kind]
     which, other = (part.format(n=number) for part in _ROWS[type])
@@ -193,6 +193,6 @@ def _change(kind: RecordKind, type: ChangeType, row: Sequence[Any]) -> ChangeIte
 
 
 def _flat(row: dict[str, Any]) -> dict[str, Any]:
-    """Show the fields that a source gives for an identity as fields of the identity."""
+    """Return a row with the fields that a source gives for an identity as its own fields."""
     fields = {_camel(name): value for name, value in (row.get("fields") or {}).items()}
     return {name: value for name, value in row.items() if name not in _INTERNAL | {"fields"}} | fields

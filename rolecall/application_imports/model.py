@@ -56,7 +56,7 @@ Tallies = dict[RecordKind, Tally]
 
 
 class FileTotals(msgspec.Struct, rename="camel"):
-    """Rows read = applied + unchanged + rejected."""
+    """The number of rows of a file: read = applied + unchanged + rejected."""
 
     file_id: UUID
     name: str
@@ -67,7 +67,7 @@ class FileTotals(msgspec.Struct, rename="camel"):
 
 
 class ReadProgress(NamedTuple):
-    """The bytes of its files that a build has read."""
+    """How many bytes of its files a build has read."""
 
     read: int
     total: int
@@ -84,9 +84,9 @@ class Relation(msgspec.Struct, frozen=True):
     table: str
     key: tuple[str, ...]
     values: tuple[str, ...]
-    # SQL: whether a row belongs to the application.
+    # An SQL condition that is true for rows of the application.
     scope: str
-    # None: changes of this relation are not listed on their own.
+    # None if changes of this relation are not listed on their own.
     kind: RecordKind | None
 
     @property
@@ -141,12 +141,12 @@ RELATIONS = (ACCOUNTS, GROUPS, LISTINGS, MEMBERSHIPS, PERMISSIONS, ASSIGNMENTS, 
 
 
 class ImportTarget(msgspec.Struct, frozen=True):
-    """The properties of an application that are checked before an import is created."""
+    """The properties of an application to check before an import is created."""
 
     is_archived: bool
     is_identity_source: bool
     has_schedule: bool
-    # None: the application does not support file imports.
+    # None if the application does not support file imports.
     file_groups: list[FileGroup] | None
 
     def groups_by_id(self) -> dict[UUID, FileGroup]:
@@ -171,7 +171,7 @@ class EndedImports(msgspec.Struct, frozen=True):
 
 
 class ImportNumbers(msgspec.Struct, frozen=True):
-    """Numbers for the metrics: imports in progress, waiting times, and totals of ended imports."""
+    """The numbers for the metrics: imports in progress, waiting times, and totals of ended imports."""
 
     by_status: dict[str, int]
     held: int

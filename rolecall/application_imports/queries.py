@@ -51,7 +51,7 @@ async def get(db: Db, id: UUID) -> ImportDetail:
 
 
 async def get_alone(db: Db, id: UUID) -> Import:
-    """Return an import without its application, as the responses of upload and stage have it."""
+    """Return an import without its application, for the responses of upload and stage."""
     rows = await fetch_rows(db, f"SELECT {IMPORT_COLUMNS} FROM application_imports r WHERE r.id = %(id)s", id=id)
     return import_from_row(rows[0])
 
@@ -72,7 +72,7 @@ IMPORTS = Listing(
 
 
 async def newest_first(db: Db, page: int, application_id: UUID | None) -> Page[ImportItem]:
-    """List imports by start, those not started yet first."""
+    """Return a page of imports: first those that have not started, then by start, newest first."""
     return await fetch_listed(db, IMPORTS, page, application_id=application_id)
 
 
@@ -124,7 +124,7 @@ async def target(db: Db, application_id: UUID) -> ImportTarget | None:
 class Hold(msgspec.Struct, frozen=True):
     """The reason why the guard holds an import.
 
-    `is_own`: the person who asks, or one of their tokens, supplied its data.
+    `is_own` means that the caller, or one of their tokens, supplied the data of the import.
     """
 
     reason: str
@@ -168,7 +168,7 @@ _REJECTS = FrozenListing(
 
 
 async def rejects_of(db: Db, import_id: UUID, page: int) -> Page[RejectItem]:
-    """List rejected rows by file and line; they are stored when the import ends."""
+    """Return a page of rejected rows, sorted by file and line. They are stored when the import ends."""
     run = await get(db, import_id)
     name = f"rejects of {import_id}, {run.status}"
     return await fetch_frozen(db, _REJECTS, name, page, id=import_id)
@@ -186,7 +186,7 @@ async def is_finished(db: Db, application_id: UUID, number: int) -> bool:
 
 
 async def failing_schedules(db: Db) -> list[FailingSchedule]:
-    """List applications whose last three scheduled imports all failed."""
+    """Return the applications whose last three scheduled imports all failed."""
     rows = await fetch_rows(
         db,
         """SELECT a.id, a.name FROM applications a JOIN schedules s ON s.application_id = a.id

@@ -77,7 +77,7 @@ async def cancel_import(db: Db, caller: Caller, raw: Json, facts: Facts) -> Impo
 
 @operation("GET", "/", scope=Scope.IMPORTS_READ, query={"applicationId": a_guid}, tags=_SPECIFIED)
 async def list_imports(db: Db, query: dict[str, Any]) -> Page[ImportItem]:
-    """List imports by start, newest first."""
+    """List imports: first those that have not started, then by start, newest first."""
     return await queries.newest_first(db, query["page"], query.get("applicationId"))
 
 
@@ -100,14 +100,14 @@ async def download_file(db: Db, id: str, request: AnyRequest, config: Config) ->
 
 @operation("GET", "/{id:str}/changes", scope=Scope.IMPORTS_READ, query=CHANGE_FILTERS, tags=_ADDED)
 async def list_changes(db: Db, id: str, query: dict[str, Any]) -> Page[ChangeItem]:
-    """List what an import changed, with before and after."""
+    """List the changes of an import, with the values before and after."""
     import_id = known_guid("ApplicationImport", id)
     return await changes.changes_of(db, import_id, query["page"], query.get("kind"), query.get("change"))
 
 
 @operation("GET", "/{id:str}/rejects", scope=Scope.IMPORTS_READ, query={}, tags=_ADDED)
 async def list_rejects(db: Db, id: str, query: dict[str, Any]) -> Page[RejectItem]:
-    """List the rows that an import rejected, with their reasons."""
+    """List the rows that an import rejected, each with the reason."""
     return await queries.rejects_of(db, known_guid("ApplicationImport", id), query["page"])
 
 

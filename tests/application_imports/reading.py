@@ -24,7 +24,7 @@ Text = str | bytes
 
 
 class Outcome(NamedTuple):
-    """The rows of files by content, and what the log says about them."""
+    """The rows of files for each content, and the notes for the log."""
 
     deltas: dict[Content, FileDelta]
 
@@ -63,7 +63,7 @@ class Outcome(NamedTuple):
 
 
 def read_files(folder: Path, groups: list[dict[str, Any]], files: Mapping[str, Text | list[Text]]) -> Outcome:
-    """Read files by the name of their group, as an import does."""
+    """Read files as an import does. `files` maps the names of file groups to their files."""
     body = check(ConnectorBody, {"name": "Files", "files": groups}, facts())
     deltas = {}
     for group in body.files or ():

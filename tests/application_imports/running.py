@@ -17,7 +17,7 @@ Files = Mapping[str, str | bytes | list[str | bytes]]
 
 
 def _named(files: Files) -> list[tuple[str, tuple[str, bytes]]]:
-    """Return each file with the name of its group, and a file name."""
+    """Return each file with the name of its file group and a file name."""
     return [
         (name, (f"{name.lower()}.csv", content.encode() if isinstance(content, str) else content))
         for name, given in files.items()
@@ -31,7 +31,7 @@ class Imports:
         self.config = config
 
     async def upload(self, application_id: UUID, files: Files) -> dict[str, Any]:
-        """Upload files, given by the name of their group; return the pending import."""
+        """Upload files and return the pending import. `files` maps the names of file groups to their files."""
         detail = (await self.client.get(f"/api/applications/{application_id}")).json()
         groups = {group["name"]: group["fileGroupId"] for group in detail["connector"]["files"]}
         sent = [(groups[name], file) for name, file in _named(files)]
@@ -49,7 +49,7 @@ class Imports:
                 pass
 
     async def start_dry_run(self, application_id: UUID, files: Files, connector: Any = None) -> dict[str, Any]:
-        """Ask for a dry run of files, given by the name of their group."""
+        """Start a dry run and return it. `files` maps the names of file groups to their files."""
         answer = await self.client.post(
             f"/api/applications/{application_id}/dry-run",
             files=_named(files),
@@ -65,7 +65,7 @@ class Imports:
                 pass
 
     async def dry_run(self, application_id: UUID, files: Files, connector: Any = None) -> dict[str, Any]:
-        """Dry-run files and return the dry run after its end."""
+        """Start a dry run, run it, and return it after its end."""
         id = (await self.start_dry_run(application_id, files, connector))["id"]
         await self.work_on_dry_runs()
         return dict((await self.client.get(f"/api/dry-runs/{id}")).json())

@@ -75,7 +75,7 @@ async def test_cancel_of_an_unknown_import_is_refused(client: httpx2.AsyncClient
     assert problems(answer) == [("applicationImportId", f"ApplicationImport with id {unknown} not found")]
 
 
-async def test_one_of_many_concurrent_cancels_succeeds(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_only_one_of_many_concurrent_cancels_succeeds(client: httpx2.AsyncClient, db: Db) -> None:
     id = await an_import(db)
 
     answers = await asyncio.gather(*(cancel(client, id) for _ in range(20)))

@@ -1,4 +1,4 @@
-"""Groups that contain one another are reported in the log of the import."""
+"""Test that groups that contain one another are reported in the log of the import."""
 
 import httpx2
 import pytest

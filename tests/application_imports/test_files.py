@@ -1,4 +1,4 @@
-"""No matter how a request ends, every row has its file, and files without a row are removed soon."""
+"""Test that every row has its file however a request ends, and that files without a row are removed soon."""
 
 import tracemalloc
 from collections.abc import AsyncIterator
@@ -84,7 +84,7 @@ async def test_sweep_keeps_files_that_have_a_row(client: httpx2.AsyncClient, db:
 async def test_sweep_ignores_a_file_that_vanishes_meanwhile(db: Db, config: Config) -> None:
     incoming = config.store.folder / "incoming"
     incoming.mkdir(parents=True, exist_ok=True)
-    # Listed, but missing in the store.
+    # The store lists this file, but cannot open it.
     (incoming / "gone").symlink_to(incoming / "nowhere")
     (incoming / "unfinished").write_bytes(b"half a fi")
 

@@ -62,7 +62,7 @@ async def test_import_canceled_before_it_started_is_listed_at_its_cancellation(
     assert listed == of_application == [str(id) for id in (waiting, later, canceled, earlier)]
 
 
-async def test_pages_of_equal_starts_never_overlap(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_pages_do_not_overlap_if_imports_start_at_the_same_time(client: httpx2.AsyncClient, db: Db) -> None:
     id = await an_application(db)
     for number in range(120):
         start = NOON if number % 2 else None

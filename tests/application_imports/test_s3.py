@@ -1,4 +1,4 @@
-"""Files in an S3 store, which may be away for a while."""
+"""Test files in an S3 store that may be unreachable for a while."""
 
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -67,7 +67,7 @@ async def imports(shared: Config, token: str) -> AsyncIterator[Imports]:
 
 @pytest.fixture
 async def fetched(config: Config, store: Store, token: str) -> AsyncIterator[Imports]:
-    """Imports from the store into the data folder: a child process would not find the store of this test."""
+    """Return imports that fetch from the S3 store into the data folder, where a child process can find the files."""
     async with serving(config) as client:
         client.headers["Authorization"] = f"Bearer {token}"
         yield Imports(client, msgspec.structs.replace(config, import_roots=("s3://bucket/exports",)))
@@ -82,7 +82,7 @@ async def an_upload(imports: Imports, db: Db, application: UUID) -> httpx2.Respo
     )
 
 
-async def test_upload_without_the_store_is_unavailable(imports: Imports, db: Db, store: Store) -> None:
+async def test_upload_is_unavailable_while_the_store_is_unreachable(imports: Imports, db: Db, store: Store) -> None:
     application = await an_application(db)
     store.stop()
     answer = await an_upload(imports, db, application)
@@ -94,7 +94,9 @@ async def test_upload_without_the_store_is_unavailable(imports: Imports, db: Db,
     assert (await an_upload(imports, db, application)).status_code == 201
 
 
-async def test_build_without_the_store_is_postponed(imports: Imports, shared: Config, db: Db, store: Store) -> None:
+async def test_build_is_postponed_while_the_store_is_unreachable(
+    imports: Imports, shared: Config, db: Db, store: Store
+) -> None:
     id = UUID((await an_upload(imports, db, await an_application(db))).json()["id"])
     await _start(db, id)
     job = Job(id, shared.database_url or "", shared.base_url, shared.store, "UTC", 0, clock.now())
@@ -122,7 +124,7 @@ async def test_import_waits_for_the_store_however_long_it_takes(
     assert await fetch_value(db, "SELECT attempts FROM import_runs") == 0
 
 
-async def test_replaced_export_is_read_as_it_is_now(fetched: Imports, db: Db) -> None:
+async def test_replaced_export_is_read_with_its_new_content(fetched: Imports, db: Db) -> None:
     application = await an_application_with(db, "s3://bucket/exports/*.csv")
     files = fsspec.filesystem("s3", skip_instance_cache=True)
     files.pipe_file("bucket/exports/users-1.csv", b"Username\nada\n")

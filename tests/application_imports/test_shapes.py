@@ -1,4 +1,4 @@
-"""Shapes from the API to the data of an application."""
+"""Test shapes from the API to the imported data."""
 
 from typing import Any
 
@@ -48,7 +48,7 @@ async def test_one_file_feeds_users_and_memberships(imports: Imports, db: Db) ->
     assert "Staff: staff.csv: pwd looks like a secret and is not kept; name it in shape.keep to keep it" in run["log"]
 
 
-async def test_unchanged_and_changed_lines_of_a_shaped_file(imports: Imports, db: Db) -> None:
+async def test_only_changed_lines_of_a_shaped_file_are_read(imports: Imports, db: Db) -> None:
     application = await an_application(db, connector=connector(STAFF))
     rows = [ADA, OLD, *(f"user{n};Active;x;sales" for n in range(20))]
     await imports.finish(application, {"Staff": staff(*rows)})
@@ -67,7 +67,7 @@ async def test_unchanged_and_changed_lines_of_a_shaped_file(imports: Imports, db
     }
 
 
-async def test_users_derived_from_memberships_leave_with_their_last_one(imports: Imports, db: Db) -> None:
+async def test_derived_user_is_removed_with_the_last_membership(imports: Imports, db: Db) -> None:
     roles = {"name": "Roles", "content": "memberships", "columns": {"USER": "Username", "ROLE": "Group"}}
     application = await an_application(db, connector=connector({**roles, "shape": {"deriveUsers": True}}))
     await imports.finish(application, {"Roles": "USER,ROLE\nADA,R1\nADA,R2\nBOB,R1\n"})

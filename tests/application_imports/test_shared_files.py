@@ -1,4 +1,4 @@
-"""Files in a store at a URL that several machines share, instead of in the data folder."""
+"""Test files in a store at a URL that several machines share, instead of in the data folder."""
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
@@ -17,7 +17,7 @@ from tests.builders import an_application
 
 @pytest.fixture
 def shared(config: Config, tmp_path: Path) -> Config:
-    # A chained file system is not local to fsspec, so files cannot be renamed into it.
+    # For fsspec, a chained file system is not local, so files cannot be renamed into it.
     return msgspec.structs.replace(config, files_url=f"dir::file://{tmp_path}/shared")
 
 

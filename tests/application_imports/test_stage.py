@@ -42,7 +42,7 @@ async def test_staging_returns_the_pending_import_without_files_and_application(
     ]  # fmt: skip
 
 
-async def test_numbers_count_all_imports_of_the_service(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_imports_of_all_applications_are_numbered_together(client: httpx2.AsyncClient, db: Db) -> None:
     ids = [await an_application(db, name, schedule=SCHEDULE) for name in ("A", "B")]
 
     answers = [await client.post(PATH, json={"applicationId": str(id)}) for id in (*ids, *ids)]

@@ -266,7 +266,9 @@ async def test_file_without_a_usable_name_is_refused(client: httpx2.AsyncClient,
 
 
 @pytest.mark.parametrize("media_type", ["application/json", "text/csv", "multipart/mixed; boundary=x", ""])
-async def test_body_that_is_not_multipart_is_refused_unread(client: httpx2.AsyncClient, media_type: str) -> None:
+async def test_body_that_is_not_multipart_is_refused_without_reading_it(
+    client: httpx2.AsyncClient, media_type: str
+) -> None:
     async def body() -> Any:
         raise AssertionError("the body was read")
         yield b""

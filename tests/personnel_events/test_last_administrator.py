@@ -174,7 +174,7 @@ async def test_import_that_would_remove_the_last_administrator_fails(
 
     assert refused["status"] == "Failed"
     assert refused["log"].endswith(
-        "Failed: no active administrator would be left without Ada Lovelace; make another person administrator first"
+        "Failed: no active administrator would be left without Ada Lovelace; make another person an administrator first"
     )
     assert before == "Active"
     assert await status(db, ada) in ("Removed", "Disabled")

@@ -82,7 +82,7 @@ async def _tally(db: Db, relation: Relation, number: int) -> Tally:
 
 
 async def count_touched(db: Db, number: int, before: RecordTotals, tallies: Tallies) -> Tallies:
-    """Also count accounts and groups as altered if what they hold changed; for the log and the metrics."""
+    """Return the tallies for the log and the metrics: with accounts and groups altered by what they hold."""
     # The first import alters nothing.
     if not (before.accounts or before.groups) or not any(tally.total for tally in tallies.values()):
         return tallies
@@ -90,7 +90,7 @@ async def count_touched(db: Db, number: int, before: RecordTotals, tallies: Tall
     return tallies | {kind: msgspec.structs.replace(tallies[kind], altered=count) for kind, count in altered.items()}
 
 
-# Changes besides its own fields that count as altering an account or a group. Its members do not alter a group.
+# Records that alter an account or a group besides its own fields. A change of members does not alter a group.
 _TOUCHED = {
     RecordKind.ACCOUNT: """
         SELECT account_number FROM memberships WHERE from_import = %(n)s
@@ -104,7 +104,7 @@ _TOUCHED = {
 
 
 async def _altered(db: Db, number: int, kind: RecordKind) -> int:
-    """Count records that exist before and after the import and that it touched."""
+    """Count records that exist before and after the import and that the import altered."""
     versions, column = f"{kind.lower()}_versions", f"{kind.lower()}_number"
     rows = await fetch_rows(
         db,
@@ -130,7 +130,7 @@ def metrics_of(after: RecordTotals, tallies: Tallies, *, is_identity_source: boo
 
 
 async def update_value_counts(db: Db, number: int) -> None:
-    """Update the count of holders per permission and raw value from the assignments this import changed."""
+    """Update the number of holders of each permission and raw value, from assignments that this import changed."""
     # Insert in primary key order, which is faster.
     await execute(
         db,
@@ -144,7 +144,7 @@ async def update_value_counts(db: Db, number: int) -> None:
            ON CONFLICT (permission_number, access, digest) DO UPDATE SET holders = v.holders + EXCLUDED.holders""",
         number=number,
     )
-    # Remove unused values: where they differ for every holder, each import would add more.
+    # Remove unused values: if every holder has a different value, each import adds more.
     await execute(
         db,
         """DELETE FROM permission_values WHERE holders <= 0 AND permission_number IN

@@ -37,7 +37,7 @@ async def create_made_people(db: Db) -> None:
 
 
 async def update_identities(db: Db, application_id: UUID, number: int, now: datetime) -> list[str]:
-    """Update fields that the source changed, and return lines for the log."""
+    """Update the fields of identities that the source changed, and return lines for the log."""
     await create_made_people(db)
     named = await _update_fields(db, application_id, number, now)
     await _update_sort_keys(db, named)
@@ -135,7 +135,7 @@ async def _mark_removed(db: Db, application_id: UUID, number: int, now: datetime
 
 
 async def _update_supervisors(db: Db, application_id: UUID, number: int) -> None:
-    """Set supervisors that the source changed or that became known; all identities must exist by now.
+    """Set supervisors that the source changed, or whose identity exists only now.
 
     A person who is their own supervisor gets none: many HR systems record the head of a company like that.
     """
@@ -176,7 +176,7 @@ async def _unknown_supervisors(db: Db, application_id: UUID) -> list[str]:
 
 
 async def _supervisors_where(db: Db, application_id: UUID, condition: str) -> tuple[list[tuple[str, str]], int]:
-    """Return some rows, as employee and supervisor, and how many more there are."""
+    """Return some pairs of employee and supervisor that fit the condition, and how many more there are."""
     rows = await fetch_rows(
         db,
         f"""WITH given AS MATERIALIZED (
@@ -193,7 +193,7 @@ async def _supervisors_where(db: Db, application_id: UUID, condition: str) -> tu
 
 
 async def _supervisor_cycles(db: Db, application_id: UUID, number: int) -> list[str]:
-    """Return log lines for cycles of supervisors; a new cycle contains someone whom this import changed."""
+    """Return log lines for cycles among the supervisors of people whom this import changed."""
     rows = await fetch_rows(
         db,
         """WITH RECURSIVE up(id) AS (

@@ -1,4 +1,4 @@
-"""Open and close the intervals of relations. A row is valid from the import that opened it until one closes it."""
+"""Open and close the intervals of relations. A row is valid until an import closes its interval."""
 
 import polars as pl
 

@@ -38,7 +38,7 @@ async def write_people(db: Db, application_id: UUID, number: int, changes: Peopl
 
 
 async def _write_new_people(db: Db, people: pl.DataFrame, fields: set[str], now: datetime) -> None:
-    """Insert new identities, and give those found by e-mail their employee ID."""
+    """Insert new identities, and set the employee ID of identities that were found by e-mail."""
     made, known = people.filter("is_made"), people.filter(~pl.col("is_made"))
     if made.height:
         await identities.create_made_people(db)
@@ -62,7 +62,7 @@ async def _write_new_people(db: Db, people: pl.DataFrame, fields: set[str], now:
 async def _with_identities(db: Db, people: pl.DataFrame, fields: set[str]) -> pl.DataFrame:
     """Add `identity_id`, `is_made` (the identity is new) and `supervisor` (an identity) to the people.
 
-    An identity is found by employee ID, else by a unique e-mail address of someone onboarded; else it is new.
+    An identity is found by employee ID, or else by the unique e-mail address of an onboarded person; or else it is new.
     """
     there = await copy_out(
         db,
@@ -94,7 +94,7 @@ def _with_supervisors(people: pl.DataFrame, by_id: pl.DataFrame) -> pl.DataFrame
 
 
 def _by_email(people: pl.DataFrame, onboarded: pl.DataFrame) -> pl.DataFrame:
-    """Fill a missing `known` with the identity without employee ID of the same e-mail, if both are unique."""
+    """Set a missing `known` to the identity that has no employee ID and the same e-mail, if the e-mail is unique."""
     key = pl.col("email").str.to_lowercase()
     one = onboarded.select(key, onboarded=pl.col("identity_id")).filter(pl.len().over("email") == 1)
     is_single = pl.col("key").is_unique() & pl.col("known").is_null()

@@ -18,7 +18,7 @@ _HOLDERS = (
 
 
 async def purge_secrets(db: Db, application_id: UUID) -> Counter[str]:
-    """Remove metadata whose names look like secrets, except those that a shape keeps; count rows by name."""
+    """Remove metadata whose names look like secrets, except names that a shape keeps; return the rows per name."""
     kept = {group.content: group.shape.keep for group in await groups_of(db, application_id) if group.shape}
     removed = Counter[str]()
     for table, key, names, content in _HOLDERS:

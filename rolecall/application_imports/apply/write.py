@@ -26,20 +26,20 @@ async def write_changes(db: Db, changes: ChangeSet) -> None:
 
 
 async def close_unused(db: Db, application_id: UUID, number: int, maybe_unused: Sequence[int]) -> None:
-    """Remove groups that nothing names, and those of the given permissions that nothing holds, after all changes."""
+    """After all changes, remove groups that nothing refers to, and permissions of `maybe_unused` without a holder."""
     await _close_unnamed_groups(db, application_id, number)
     await _close_unused_permissions(db, number, maybe_unused)
 
 
 def _sorted(rows: pl.DataFrame, relation: Relation) -> pl.DataFrame:
-    """Sort by key, unless the file is sorted already: inserting sorted keys into an index is several times faster."""
+    """Sort by key, unless the rows are already sorted. Inserting sorted keys into an index is several times faster."""
     if len(relation.key) == 1 and rows.get_column(relation.key[0]).is_sorted():
         return rows
     return rows.sort(relation.key)
 
 
 async def _close_unnamed_groups(db: Db, application_id: UUID, number: int) -> None:
-    """Remove unlisted groups that nothing names; those that are still named keep only their name."""
+    """Remove unlisted groups without members and assignments. Other unlisted groups keep only their name."""
     unlisted = """v.group_number = g.number AND g.application_id = %(application)s AND v.until_import IS NULL
         AND NOT EXISTS (SELECT FROM group_listings l WHERE l.group_number = g.number AND l.until_import IS NULL)"""
     await execute(

@@ -14,20 +14,20 @@ from rolecall.application_imports.read.names import name_keys
 from rolecall.application_imports.read.parts import RowParts, together
 
 _USERNAME = ["username"]
-# The rows of consecutive parts that are compared together; accounts have far more text than assignments.
+# The maximum number of rows that are compared together. Accounts have far more text than assignments.
 _MOST_ROWS = 25_000
 _NOBODY = pl.DataFrame(schema={"username": pl.String, "number": pl.Int32, "is_present": pl.Boolean})
 
 
 class AccountsAfter:
-    """The accounts that the file of users refers to, with whether each is present after the import, in parts.
+    """The accounts that the file of users refers to, in parts, with whether each is present after the import.
 
-    `compare/holdings.py` needs them.
+    `compare/holdings.py` uses them.
     """
 
     def __init__(self, state: CurrentState, users: FileDelta | None) -> None:
         self.state = state
-        # Whether all accounts are here that the application ever had.
+        # Whether these are all accounts that the application ever had.
         self.is_all = users is not None and users.is_whole
         self._parts = RowParts(state.parting)
         self._removed = RowParts(state.parting)
@@ -56,7 +56,7 @@ class AccountComparison:
         self.after = AccountsAfter(state, users)
 
     async def changes(self) -> AsyncIterator[ChangeSet | Doubt]:
-        """Yield the changes of some parts at a time, or a doubt at last."""
+        """Yield the changes of a few parts at a time. If there is a doubt, yield it and stop."""
         if self.users is None:
             return
         known = await self.state.all_accounts() if self.users.is_whole else None

@@ -1,4 +1,4 @@
-"""The result of comparing: what some parts of an import change, before any of it is written.
+"""Define the result of a comparison: the changes of a part of an import, before they are written.
 
 A `ChangeSet` lists names that appear for the first time and the differences of each relation. `apply/write.py` writes
 it.
@@ -22,7 +22,7 @@ MANY = 5_000
 
 
 class Insert(NamedTuple):
-    """New rows of a table of names; `into` names the table and its columns, with id and application last."""
+    """New rows of a table of names. `into` is the table with its columns, of which id and application are the last."""
 
     into: str
     rows: pl.DataFrame
@@ -41,7 +41,7 @@ class ChangeSet:
         self.changes: list[RelationChange] = []
         # The number of rows of each file that change something.
         self.applied: dict[Content, dict[int, int]] = {}
-        # Permissions that lost a line; whether anything still holds them is looked up after writing.
+        # Permissions that a removed line named. After all changes are written, those without a holder are removed.
         self.maybe_unused: list[int] = []
 
     def insert(self, into: str, rows: pl.DataFrame) -> None:
@@ -49,7 +49,7 @@ class ChangeSet:
         self.inserts.append(Insert(into, rows.with_columns(random_ids(rows.height), application)))
 
     def change(self, relation: Relation, change: Difference, indexes: dict[str, NameIndex]) -> None:
-        """Add a difference; `indexes` replace names with numbers in its key columns."""
+        """Add a difference. `indexes` maps key columns to indexes, which replace names with numbers."""
         for column, index in indexes.items():
             change = Difference(
                 *(
@@ -71,7 +71,7 @@ class ChangeSet:
 
 
 def rows_of_lines(delta: DeltaPart, present: pl.DataFrame, name: list[str]) -> pl.DataFrame | Doubt:
-    """Return the present rows that the changed lines refer to; an added line must be new or replace a removed one."""
+    """Return the present rows that changed lines refer to. An added line must be new or replace a removed line."""
     assert delta.removed is not None
     there = present.select(name)
     if delta.after.select(name).join(there, on=name, how="semi").join(delta.removed, on=name, how="anti").height:
@@ -87,7 +87,7 @@ def union(frames: Iterable[pl.DataFrame], column: str) -> pl.DataFrame:
 
 
 def random_ids(count: int) -> pl.Series:
-    """Generate UUIDs here: with a volatile column default, COPY would insert rows one by one."""
+    """Generate UUIDs. With a volatile column default instead, COPY would insert rows one by one."""
     digits = secrets.token_hex(16 * count)
     each = (digits[start : start + 32] for start in range(0, len(digits), 32))
     return pl.Series("id", [f"{of[:12]}4{of[13:16]}a{of[17:]}" for of in each], pl.String)

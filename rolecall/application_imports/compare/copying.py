@@ -1,4 +1,4 @@
-"""Exchange frames with PostgreSQL by COPY in CSV format."""
+"""Exchange frames with PostgreSQL, using COPY in CSV format."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -9,9 +9,9 @@ import polars as pl
 from rolecall.application_imports.read.table import MIB
 from rolecall.core.db import Db
 
-# Rows per piece: large enough to be fast, small enough that one piece is sent while the next is encoded.
+# The number of rows per piece: large enough to be fast, small enough to send one piece while the next is encoded.
 _PIECE = 20_000
-# The size of the text that becomes one frame; PostgreSQL sends each row as one message.
+# The maximum size of the text that becomes one frame. PostgreSQL sends each row as one message.
 _MOST_BYTES = 32 * MIB
 _TYPES: dict[str, pl.DataType] = {
     **dict.fromkeys(("number", "account_number", "group_number", "holder_number", "permission_number"), pl.Int32()),
@@ -20,7 +20,7 @@ _TYPES: dict[str, pl.DataType] = {
 
 
 async def copy_in(db: Db, into: str, frame: pl.DataFrame) -> None:
-    """Insert the rows of `frame`; `into` names a table and its columns. Encode a piece while the last one is sent."""
+    """Insert the rows of `frame`; `into` names a table and its columns. Send a piece while the next is encoded."""
     pieces = _as_csv(frame)
     async with db.cursor() as cursor, cursor.copy(f"COPY {into} FROM STDIN (FORMAT csv)") as copy:
         piece = next(pieces, b"")
@@ -36,7 +36,7 @@ async def copy_out(db: Db, query: str, columns: list[str], **params: object) -> 
 
 
 async def copy_out_pieces(db: Db, query: str, columns: list[str], **params: object) -> AsyncIterator[pl.DataFrame]:
-    """Yield the result of a query in frames of limited size, at least one."""
+    """Yield the result of a query as one or more frames of limited size."""
     rows: list[bytes] = []
     size = 0
     async with db.cursor() as cursor, cursor.copy(f"COPY ({query}) TO STDOUT (FORMAT csv)", params) as copy:

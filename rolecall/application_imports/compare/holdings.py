@@ -28,13 +28,13 @@ _NAME = ["header", "section", "permission"]
 _HELD = {Content.MEMBERSHIPS: MEMBERSHIPS, Content.PERMISSIONS: ASSIGNMENTS}
 _RISKS = ["None", "Low", "Moderate", "High", "Critical"]
 _BLANK_GROUP = {"description": "", "nomenclature": "", "parent": "", "metadata": "{}"}
-# The rows of consecutive parts that are compared together.
+# The maximum number of rows that are compared together.
 _MOST_ROWS = 400_000
 _STILL_NAMED = "a removed account is still named"
 
 
 class HoldingComparison:
-    """Compare what accounts and groups hold, part by part; then the groups and permissions that all parts name."""
+    """Compare what accounts and groups hold, part by part, then the groups and permissions that all parts name."""
 
     def __init__(
         self, state: CurrentState, number: int, accounts: AccountsAfter, deltas: FileDeltas, unchanged: set[Content]
@@ -52,7 +52,7 @@ class HoldingComparison:
         self.stale: set[Content] = set()
 
     async def changes(self) -> AsyncIterator[ChangeSet | Doubt]:
-        """Yield the changes of some parts at a time, and with those of the last part the rest; or a doubt at last."""
+        """Yield the changes of a few parts at a time; the last also has groups and permissions. Stop after a doubt."""
         await self.groups.load()
         await self.catalogue.load()
         for content, relation in _HELD.items():
@@ -76,7 +76,7 @@ class HoldingComparison:
 
 
 class GroupNames:
-    """The groups that files list, and those that memberships and permissions name."""
+    """The groups that a file lists, and the groups that memberships and permissions name."""
 
     def __init__(self, state: CurrentState, listed: FileDelta | None) -> None:
         self.state = state
@@ -85,14 +85,14 @@ class GroupNames:
         self._made: list[pl.DataFrame] = []
 
     async def load(self) -> None:
-        """Look up all groups, or those that changed lines list."""
+        """Look up all groups, or the groups in changed lines."""
         wanted = self.listed.mentioned("group") if self.listed else pl.DataFrame(schema={"group": pl.String})
         self.is_all = self.listed is not None and self.listed.is_whole
         self.index = await self.state.index(GROUPS, None if self.is_all else wanted)
         await self._number(wanted if self.listed is None else self.listed.after.select("group"))
 
     async def look_up(self, deltas: Iterable[DeltaPart]) -> None:
-        """Look up the groups that these rows name, and number new ones."""
+        """Look up the groups that these rows name, and assign numbers to new groups."""
         naming = [delta for delta in deltas if "group" in delta.after.columns]
         mentioned = union((delta.mentioned("group") for delta in naming), "group").filter(pl.col("group") != "")
         if not self.is_all:
@@ -118,7 +118,7 @@ class GroupNames:
             after = pl.concat([rows, after.join(rows, on="group", how="anti").select(rows.columns)])
             if doubt := self._listings(found, listed):
                 return doubt
-        # Whether a group is removed depends on what still names it: `apply/write.py` decides that after writing.
+        # `apply/write.py` removes groups after all changes are written, because other files may still name them.
         change = difference(present, after, ["group"], GROUPS.values)
         found.change(GROUPS, change._replace(removed=present.clear()), {"group_number": self.index})
         if listed:
@@ -138,7 +138,7 @@ class GroupNames:
 
 
 class PermissionNames:
-    """The permissions that rows name; if descriptions or risks differ, the highest wins."""
+    """The permissions that rows name. If the rows of a permission differ, the highest description and risk are used."""
 
     def __init__(self, state: CurrentState, delta: FileDelta | None) -> None:
         self.state = state
@@ -150,14 +150,14 @@ class PermissionNames:
         self._kept: list[pl.DataFrame] = []
 
     async def load(self) -> None:
-        """Look up all permissions, if the file is read completely."""
+        """Look up all permissions if the file is read completely."""
         is_whole = self.delta is not None and self.delta.is_whole
         wanted = None if is_whole else pl.DataFrame(schema=dict.fromkeys(_NAME, pl.String))
         self.index = await self.state.index(PERMISSIONS, wanted)
 
     async def look_up(self, delta: DeltaPart) -> None:
-        """Look up the permissions that these rows name, and number new ones."""
-        # Nearly all holders give the same description and risk: reduce the rows before grouping.
+        """Look up the permissions that these rows name, and assign numbers to new permissions."""
+        # Nearly all rows of a permission have the same description and risk, so reduce the rows before grouping.
         distinct = delta.after.select(*_NAME, "description", "risk_rating").unique()
         rank = pl.col("risk_rating").replace_strict(_RISKS, range(5), return_dtype=pl.Int8)
         named = distinct.group_by(_NAME).agg(
@@ -176,7 +176,7 @@ class PermissionNames:
         self._made.append(self.index.frame.tail(new.height).select("number", *_NAME))
 
     def note_lost(self, removed: pl.DataFrame, after: pl.DataFrame) -> None:
-        """Note permissions that lost a line, and those that changed lines still name."""
+        """Record the permissions of removed lines, and the permissions of added lines."""
         for noted, rows in ((self._lost, removed), (self._kept, after)):
             noted[:] = [pl.concat([*noted, rows.select("permission_number")]).unique()]
 
@@ -194,7 +194,7 @@ class PermissionNames:
         if not self.delta.is_whole:
             if change.altered.height:
                 return Doubt(self.delta.content, "the description or risk of a permission changed")
-            # Lines that were not read may still name the permission of a removed line: it is looked up after writing.
+            # Unread lines may still name the permission of a removed line, so unused permissions are removed later.
             change = change._replace(removed=change.removed.clear())
             unused = pl.concat(self._lost).join(pl.concat(self._kept), on="permission_number", how="anti")
             found.maybe_unused = unused.get_column("permission_number").to_list()
@@ -203,7 +203,7 @@ class PermissionNames:
 
 
 def _highest(named: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """Merge the permissions that several parts name."""
+    """Merge the permissions that several parts name, each with the highest description and risk."""
     if len(named) == 1:
         return named[0]
     highest = (pl.col("description", "risk").max(), pl.col("other", "other_risk").min())
@@ -230,7 +230,7 @@ class PartComparison:
         return doubt or self.found
 
     async def _accounts(self) -> None:
-        """Add the accounts that other files name to those of the file of users."""
+        """Add accounts that other files name to the accounts of the file of users."""
         self.accounts = self.whole.accounts.index(*self.parts)
         if not self.whole.accounts.is_all:
             named = union((delta.mentioned("username") for delta in self.deltas.values()), "username")
@@ -298,7 +298,7 @@ class PartComparison:
         removed: pl.DataFrame | None,
         held: pl.DataFrame,
     ) -> pl.DataFrame | Doubt:
-        """Return the valid rows to compare with: all of them, or those that changed lines refer to."""
+        """Return the valid rows to compare with: all valid rows, or those that changed lines refer to."""
         if removed is None:
             return self.whole.valid[delta.content].part(*self.parts)
         key = list(relation.key)
@@ -316,7 +316,7 @@ class PartComparison:
         return before
 
     def _remove_held(self, content: Content, held: pl.DataFrame) -> Doubt | None:
-        """Remove what removed accounts hold according to a file that is not part of this import."""
+        """Remove the memberships or assignments of removed accounts if their file is not part of this import."""
         if not held.height:
             return None
         if content in self.whole.unchanged:

@@ -1,4 +1,4 @@
-"""Compare a file of people with the versions of identities from earlier imports of the application."""
+"""Compare a file of people with the versions of identities that earlier imports of the application wrote."""
 
 from collections import Counter
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from rolecall.core.db import Db
 
 
 class PeopleChanges(NamedTuple):
-    """Changes in the data of a source of people; `before` has the identities that it already had."""
+    """The changes in the data of an identity source. `before` has the identities that the source already had."""
 
     before: pl.DataFrame
     difference: Difference
@@ -23,7 +23,7 @@ class PeopleChanges(NamedTuple):
 
     @property
     def applied(self) -> dict[int, int]:
-        """Count rows that change something, by file."""
+        """Return the number of rows of each file that change something."""
         return dict(self.difference.opened.group_by("file").len().iter_rows())
 
     def added(self) -> Counter[str]:

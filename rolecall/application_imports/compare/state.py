@@ -1,4 +1,4 @@
-"""Read the current state of an application as frames: all of it, or what some rows refer to."""
+"""Read the current state of an application as frames: the whole state, or what some rows refer to."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -14,7 +14,7 @@ from rolecall.core.db import Db, execute, fetch_rows
 
 
 class NameIndex(NamedTuple):
-    """The numbers of names, with whether each is present now and its current values."""
+    """The numbers of names, with the current values of each name and whether it is present now."""
 
     frame: pl.DataFrame
     name: list[str]
@@ -33,7 +33,7 @@ class NameIndex(NamedTuple):
 
 
 class _NamedTable(NamedTuple):
-    """A table of names with numbers: the columns that name a row, in the table and in files."""
+    """A table that gives names numbers: the columns with the name of a row, in the table and in files."""
 
     table: str
     name: list[str]
@@ -55,7 +55,7 @@ _NAMED_TABLES = {
 
 
 def _names_query(relation: Relation, *, is_all: bool) -> tuple[str, list[str]]:
-    """Return the query for the index of all names, or of those in the table `wanted`, and its columns."""
+    """Return the query for an index of all names, or of the names in the table `wanted`, and its columns."""
     table, name, in_files, extra = _NAMED_TABLES[relation.table]
     flags = ["is_present", "is_listed"] if extra else ["is_present"]
     selected = ", ".join(f"e.{column}" for column in name)
@@ -70,7 +70,7 @@ def _names_query(relation: Relation, *, is_all: bool) -> tuple[str, list[str]]:
 
 
 def _rows_query(relation: Relation, condition: str) -> tuple[str, list[str]]:
-    """Return the query for valid rows, and its columns."""
+    """Return the query for valid rows, and the columns of the result."""
     query = f"SELECT {relation.columns} FROM {relation.table} r WHERE r.until_import IS NULL AND {condition}"
     return query, [*relation.key, *relation.values]
 
@@ -82,7 +82,7 @@ class CurrentState:
         self.parting = parting
 
     async def index(self, relation: Relation, wanted: pl.DataFrame | None) -> NameIndex:
-        """Look up the wanted names, or all that the application ever had."""
+        """Return the index of the wanted names, or of all names that the application ever had."""
         table, name, in_files, _ = _NAMED_TABLES[relation.table]
         query, columns = _names_query(relation, is_all=wanted is None)
         if wanted is None:
@@ -107,7 +107,7 @@ class CurrentState:
             return await self._copy_out(*_rows_query(relation, has_key))
 
     async def all_rows(self, relation: Relation) -> RowParts:
-        """Return all valid rows of the application, in the parts of their holders."""
+        """Return all valid rows of the application, each in the part of its holder."""
         found = RowParts(self.parting)
         number, holders = pl.lit(0, pl.UInt16), None
         if self.parting.count > 1:
@@ -119,7 +119,7 @@ class CurrentState:
         return found
 
     async def _parts_of_holders(self, key: str) -> pl.DataFrame:
-        """Return the part of each account and group by number; a row whose holder has no name is in the first part."""
+        """Return the numbers of all accounts and groups with their parts. Rows of an unknown holder are in part 0."""
         query = """SELECT number, username FROM accounts WHERE application_id = %(application)s
                    UNION ALL SELECT number, name FROM groups WHERE application_id = %(application)s"""
         pieces = copy_out_pieces(self.db, query, ["number", "name"], application=self.application_id)

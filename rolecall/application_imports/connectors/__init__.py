@@ -1,4 +1,4 @@
-"""Connectors: the names and contents of an application's files, and optionally how to read them.
+"""Define connectors: the names and contents of an application's files, and optionally how to read them.
 
 A package adds a connector through an entry point in the group `rolecall.connectors` that names a `Connector`. It reads
 the files of applications whose connector has the same name. `docs/connectors.md` has an example.
@@ -17,7 +17,7 @@ from rolecall.applications.model import Content
 
 GROUP = "rolecall.connectors"
 
-# Turns the bytes of a file and the content of its group into rows: field or header to text. Raises `BrokenFile`.
+# Reads the bytes of a file into rows, each a map from field or header to text. Raises `BrokenFile`.
 Reader = Callable[[bytes, Content], Iterable[Mapping[str, str]]]
 
 
@@ -32,12 +32,12 @@ class Connector(msgspec.Struct, frozen=True):
     name: str
     vendor: str
     files: tuple[FileTemplate, ...]
-    # None: CSV, XLSX, JSON lines or Parquet, recognized by content.
+    # None if the service reads the files and recognizes their format.
     read: Reader | None = None
 
 
 def installed() -> dict[str, Connector]:
-    """Find connectors by entry point, the built-in ones included; return them by name."""
+    """Return the connectors of all entry points, including the built-in ones, as a map from their names."""
     found = (point.load() for point in entry_points(group=GROUP))
     return {connector.name: connector for connector in found if isinstance(connector, Connector)}
 
@@ -53,7 +53,7 @@ class ConnectorTemplate(msgspec.Struct, frozen=True):
 
 @cache
 def templates() -> tuple[ConnectorTemplate, ...]:
-    """Return the connector templates that ship with the service, by name."""
+    """Return the connector templates that ship with the service, sorted by name."""
     folder = resources.files(__name__) / "templates"
     texts = [path.read_text() for path in folder.iterdir() if path.name.endswith(".yaml")]
     found = [msgspec.convert(yaml.safe_load(text), ConnectorTemplate) for text in texts]

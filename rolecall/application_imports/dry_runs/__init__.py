@@ -1,1 +1,1 @@
-"""Dry runs: what an import of files would do. `run/dry_run.py` builds them."""
+"""Test what an import of files would do, without changing data. `run/dry_run.py` performs dry runs."""

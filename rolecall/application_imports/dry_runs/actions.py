@@ -1,4 +1,4 @@
-"""Create, run and delete dry runs; save a draft and import its files. A worker runs them."""
+"""Create, queue and delete dry runs. A worker runs them."""
 
 import asyncio
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ _LASTS = timedelta(days=1)
 async def start_dry_run(
     db: Db, caller: Caller, application_id: UUID, upload: Upload, facts: Facts, store: Store
 ) -> UUID:
-    """Start a dry run of uploaded files with the application's connector, or the `connector` in the form."""
+    """Start a dry run of uploaded files and return its ID. The form may contain another `connector` to use."""
     target = await import_queries.target(db, application_id)
     if target is None:
         raise NotFound("Application", application_id)
@@ -70,7 +70,7 @@ def _drafted(upload: Upload) -> Json:
 
 
 def _groups_in(draft: Json) -> list[FileGroup]:
-    """Return the file groups of a validated draft; they get ids when the draft is saved."""
+    """Return the file groups of a validated draft, with temporary ids."""
     files = draft["connector"].get("files") or []
     return [
         FileGroup(new_id(), file["name"], file.get("isOptional", False), file.get("isMultiple", False))
@@ -79,7 +79,7 @@ def _groups_in(draft: Json) -> list[FileGroup]:
 
 
 async def check_draft(db: Db, caller: Caller, application_id: UUID | None, draft: Json, facts: Facts) -> None:
-    """Raise Invalid with all problems of a draft; roll back what the check wrote."""
+    """Raise Invalid with all problems of a draft. The check writes the draft and rolls it back."""
     async with db.transaction(force_rollback=True):
         await _write(db, caller, application_id, draft, facts)
 

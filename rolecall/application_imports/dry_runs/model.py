@@ -14,7 +14,7 @@ CHANNEL = "dry_runs"
 
 
 class DryRunStatus(StrEnum):
-    # No dry run was started yet.
+    # The dry run was not started yet.
     DRAFT = "Draft"
     PENDING = "Pending"
     RUNNING = "Running"

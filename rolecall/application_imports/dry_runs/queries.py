@@ -94,13 +94,13 @@ _REJECTS = FrozenListing(
 
 
 async def rejects_of(db: Db, id: UUID, caller: Caller, page: int) -> Page[RejectItem]:
-    """List rejected rows by file and line; they are stored once for each run of the draft."""
+    """Return a page of rejected rows, sorted by file and line. They are stored once for each run of the draft."""
     ended = await _require(db, id, caller)
     return await fetch_frozen(db, _REJECTS, f"rejects of dry run {id}, {ended}", page, id=id)
 
 
 async def _require(db: Db, id: UUID, caller: Caller) -> object:
-    """Return when the dry run ended; raise NotFound if it is not the caller's."""
+    """Return when a dry run of the caller ended, or else its status; raise NotFound for any other."""
     (ended,) = await _own(db, "SELECT coalesce(ended_at::text, status)", id, caller)
     return ended
 

@@ -31,7 +31,7 @@ _TAGS = ("Administration",)
 async def start_dry_run(db: Db, caller: Caller, id: str, raw: Upload, facts: Facts, config: Config) -> DryRunDetail:
     """Start a dry run: find out what an import of files would do, without changing anything.
 
-    Send files as for an upload, by the id or the name of their file group. The form field `connector`, a JSON object,
+    Send files as for an upload, with the id or name of their file group. The form field `connector`, a JSON object,
     replaces the connector of the application and needs the scope `config:manage`. Read the dry run until
     its status is Finished or Failed; it is removed after a day. An identity source needs `identities:write` as well.
     """
@@ -48,14 +48,14 @@ async def get_dry_run(db: Db, caller: Caller, id: str) -> DryRunDetail:
 
 @operation("GET", "/{id:str}/changes", scope=Scope.IMPORTS_READ, query=CHANGE_FILTERS, tags=_TAGS)
 async def list_dry_run_changes(db: Db, caller: Caller, id: str, query: dict[str, Any]) -> Page[ChangeItem]:
-    """List what an import of the files would change, with before and after."""
+    """List the changes that an import of the files would make, with the values before and after."""
     dry_run = known_guid("DryRun", id)
     return await queries.changes_of(db, dry_run, caller, query["page"], query.get("kind"), query.get("change"))
 
 
 @operation("GET", "/{id:str}/rejects", scope=Scope.IMPORTS_READ, query={}, tags=_TAGS)
 async def list_dry_run_rejects(db: Db, caller: Caller, id: str, query: dict[str, Any]) -> Page[RejectItem]:
-    """List the rows that cannot be read, with their reasons."""
+    """List the rows that cannot be read, each with the reason."""
     return await queries.rejects_of(db, known_guid("DryRun", id), caller, query["page"])
 
 

@@ -11,7 +11,7 @@ from rolecall.applications.shapes import ApplicationSummary, Metrics
 
 
 class DryRunFile(msgspec.Struct, rename="camel"):
-    """A file and its rows by outcome; the counts are null until it is read."""
+    """A file with the number of rows for each outcome. The numbers are null until the file is read."""
 
     id: UUID
     file_group: str
@@ -30,7 +30,7 @@ class ChangeCount(msgspec.Struct):
 
 
 class MatchCounts(msgspec.Struct):
-    """Numbers of accounts by match. `disputed` accounts match several people; `never` was set by a person."""
+    """The number of accounts for each kind of match. `disputed` accounts match several people; a person set `never`."""
 
     matched: int
     unmatched: int
@@ -45,7 +45,7 @@ class DryRunDetail(msgspec.Struct, rename="camel"):
     kind: Literal["Dry Run"]
     # Draft, Pending, Running, Finished or Failed.
     status: DryRunStatus
-    # Null: the application does not exist yet.
+    # Null if the application does not exist yet.
     application: ApplicationSummary | None
     created_by: str
     created_date: datetime

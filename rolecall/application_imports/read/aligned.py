@@ -42,7 +42,7 @@ def is_boxed(line: str) -> bool:
 
 
 def columns_of(header: str, below: str) -> Columns:
-    """Find where columns begin: at the dashes below the header, or at its titles, two spaces apart.
+    """Return where columns begin: at the dashes below the header, or at titles that are at least two spaces apart.
 
     One unbroken line of dashes only separates the header from the rows.
     """
@@ -53,9 +53,9 @@ def columns_of(header: str, below: str) -> Columns:
 
 
 def cut(line: str, starts: Sequence[int]) -> list[str]:
-    """Cut a line into fields; a line with text across the start of a column does not fit and stays one field."""
+    """Cut a line into fields. A line with text across the start of a column does not fit, and stays one field."""
     line = line.expandtabs().rstrip()
-    # Text before the first column, or across the start of another.
+    # There is text before the first column, or across the start of another one.
     if line[: starts[0]].strip() or any(
         " " not in line[start - 1 : start + 1] for start in starts if 0 < start < len(line)
     ):
@@ -85,12 +85,12 @@ def cut_lines(lines: Sequence[str]) -> Iterator[str]:
 
 
 def _named(header: Sequence[str]) -> str:
-    """Return a header with names for columns that have none, such as that of check boxes."""
+    """Return a header with names for unnamed columns, such as a column of check boxes."""
     return SEPARATOR.join(cell or f"Column {n}" for n, cell in enumerate(header, 1))
 
 
 def cut_at(lines: Iterable[str], starts: Sequence[int], headers: Iterable[str]) -> Iterator[str]:
-    """Yield lines with separators at `starts`; lines of dashes and those that repeat a header become blank."""
+    """Yield lines with separators at `starts`; lines of dashes and repeated headers become blank."""
     repeated = set(headers)
     for line in lines:
         is_row = line.strip() and not is_rule(line) and line not in repeated

@@ -1,4 +1,4 @@
-"""Count the bytes of long files that must be read at once; the memory limit of the process allows for them."""
+"""Count the bytes of long files that must be read at once. The memory limit of the process is raised for them."""
 
 _noted = 0
 

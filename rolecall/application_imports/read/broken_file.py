@@ -1,8 +1,8 @@
-"""The errors of a file that cannot be imported, or not in pieces."""
+"""Define the errors for files that cannot be imported, or that cannot be read in pieces."""
 
 
 class BrokenFile(Exception):
-    """A file cannot be imported; the message tells its author what to correct, and where."""
+    """Report that a file cannot be imported. The message says what to correct, and where."""
 
     def __init__(self, message: str, *, line: int | None = None, file: str = "") -> None:
         super().__init__(message)
@@ -16,4 +16,4 @@ class BrokenFile(Exception):
 
 
 class ReadAtOnce(Exception):
-    """A long file cannot be read in pieces."""
+    """Report that a long file cannot be read in pieces."""

@@ -1,11 +1,11 @@
-"""Guess the code page of a text that is not UTF-8 by the words that it yields; for advice and for proposals."""
+"""Guess the code page of a text that is not UTF-8: decode it and judge the words. Used for advice and proposals."""
 
 import re
 import unicodedata
 from itertools import pairwise
 
-# Code pages in the order in which they are tried; the first of equals wins. The value is the codec to try, which may be
-# a subset with fewer rare letters.
+# Code pages in order of preference, for equal scores. The value is the codec to try, which may be a subset with fewer
+# rare letters.
 CODE_PAGES = {
     "windows-1252": "windows-1252", "windows-1250": "windows-1250", "windows-1251": "windows-1251",
     "windows-1253": "windows-1253", "windows-1254": "windows-1254", "cp850": "cp850", "cp852": "cp852",
@@ -35,12 +35,12 @@ def likely_code_page(content: bytes) -> str | None:
 
 
 def is_western(content: bytes) -> bool:
-    """Return whether a text with letters of windows-1252 is probably in that code page; others use the same bytes."""
+    """Return whether a text is probably windows-1252. Other code pages use the same bytes for other letters."""
     scores = _scores(content)
     best = max(scores, key=lambda name: scores[name])
     if scores[best] < _ENOUGH:
         return True
-    # These differ from windows-1252 in a few letters, so they must be clearly better.
+    # These code pages differ from windows-1252 in a few letters, so they must be clearly better.
     is_similar = best in ("windows-1250", "windows-1254")
     return best in _LATIN and not (is_similar and scores[best] > scores["windows-1252"] + _CLEARLY)
 
@@ -68,14 +68,14 @@ def _words(sample: bytes, codec: str) -> list[str]:
 
 
 def _score(words: list[str], name: str) -> float:
-    """Return how plausible words are, from 0 to 1; a code page that cannot decode the text has no words."""
+    """Return how plausible words are, at most 1; 0 if there are none, because the text could not be decoded."""
     if not words:
         return 0.0
     return sum(_plausible(word, name) for word in dict.fromkeys(words)) / len(dict.fromkeys(words))
 
 
 def _plausible(word: str, name: str) -> float:
-    """Rate a word: letters of one script, no capital after a small letter, and letters common in the language."""
+    """Rate a word from -1 to 1: one script, no upper case after lower case, letters that are common in the language."""
     scripts = {_script(c) for c in word}
     if None in scripts or any(first.islower() and second.isupper() for first, second in pairwise(word)):
         return -1.0
@@ -86,7 +86,7 @@ def _plausible(word: str, name: str) -> float:
         common = _LETTERS.get(name, _WESTERN) if name in _LATIN else _CYRILLIC
         return sum(c in common for c in others) / len(others)
     if scripts & _KANA:
-        # Other code pages have kana too, but only Japanese is written with them.
+        # Other code pages contain kana too, but only Japanese uses them.
         return 1.0 if name in ("shift_jis", "euc_jp") and scripts <= {*_KANA, "CJK", "LATIN"} else 0.0
     if scripts == {"CJK"}:
         return 0.7

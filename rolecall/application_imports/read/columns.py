@@ -19,7 +19,7 @@ ALIASES = {
     "Header": ("Heading", "Category"),
 }
 
-# A file must have at least one field of each entry.
+# A file must have a column for at least one field of each tuple.
 REQUIRED: dict[Content, tuple[tuple[str, ...], ...]] = {
     Content.USERS: (("Username",),),
     Content.GROUPS: (("Group",),),
@@ -38,7 +38,7 @@ HAS_METADATA = {Content.USERS, Content.GROUPS}
 
 
 class ColumnLayout(msgspec.Struct, frozen=True):
-    """Positions of columns: by field, and by header for metadata."""
+    """The positions of columns: a map from fields, and a map from headers of metadata."""
 
     fields: dict[str, int]
     metadata: dict[str, int]
@@ -69,7 +69,7 @@ def lay_out(
         if field is None or i in fields.values() or field in given or same_header(header) in left_out:
             continue
         if field in fields:
-            raise BrokenFile(f"columns {headers[fields[field]]} and {header} both give the {field}", line=1)
+            raise BrokenFile(f"columns {headers[fields[field]]} and {header} are both read as {field}", line=1)
         fields[field] = i
     for choice in REQUIRED[content]:
         if not any(field in fields for field in choice):
@@ -84,7 +84,7 @@ def lay_out(
 
 
 def header_below(content: Content, table: Table, mapping: Mapping[str, str]) -> int | None:
-    """Return the line near the top that has the required columns of this content, if it is below the first line."""
+    """Return the first line below the header, near the top, that has the required columns; None if there is none."""
     rows = [(line, row) for line, *row in table.frame.head(_NEAR_TOP).iter_rows()]
     rows += [(ragged.line, ragged.row) for ragged in table.ragged[:_NEAR_TOP]]
     for line, row in sorted(rows):

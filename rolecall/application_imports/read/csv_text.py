@@ -20,27 +20,27 @@ from rolecall.application_imports.read.header_lines import CsvText, delimiter_of
 from rolecall.application_imports.read.table import MAX_FIELD, MIB, Table, check_width, stripped, table_of
 from rolecall.applications.file_shape import FileShape
 
-# Texts of twice this size and more are read in pieces.
+# The size of a piece. Texts of at least twice this size are read in pieces.
 PIECE = 32 * MIB
-# The beginning of a text that shows what it is.
+# The size of the beginning of a text, which shows its format.
 _HEAD = 64 * 1024
-# Called with the number of bytes read so far.
+# A function that is called with the number of bytes read so far.
 OnRead = Callable[[int], None]
 
 
 def ignore(read: int) -> None:
-    """Report nothing."""
+    """Ignore the progress of reading."""
 
 
 class DecodedText(NamedTuple):
-    """A text in UTF-8; `detected` is its original encoding, if that was detected from the bytes."""
+    """A text in UTF-8. `detected` is the original encoding if it was detected from the bytes."""
 
     text: bytes
     detected: str | None = None
 
 
 class NotUtf8(BrokenFile):
-    """A text is not UTF-8; it may be in another encoding."""
+    """Report that a text is not UTF-8. It may be in another encoding."""
 
 
 def decode(content: bytes, encoding: str | None, *, is_exact: bool = False) -> DecodedText:
@@ -61,14 +61,14 @@ def decode(content: bytes, encoding: str | None, *, is_exact: bool = False) -> D
 
 
 def is_long(file: BinaryIO) -> bool:
-    """Return whether to read a file in pieces; leave it at its beginning."""
+    """Return whether to read a file in pieces. Afterwards the file is at its beginning."""
     size = file.seek(0, SEEK_END)
     file.seek(0)
     return size >= 2 * PIECE
 
 
 class LongText:
-    """A long text; iterate over it in UTF-8, in pieces of whole lines, as often as necessary."""
+    """A long text. Iterating yields pieces of whole lines in UTF-8, as often as necessary."""
 
     def __init__(self, file: BinaryIO, encoding: str | None) -> None:
         self._file = file
@@ -134,13 +134,13 @@ class Dialect(NamedTuple):
 
 
 def read_csv(source: CsvText, *, merge_extra: bool = False) -> Table:
-    """Parse a text with its header first; `merge_extra` adds fields beyond the header to the last column."""
+    """Parse a text that begins with its header. With `merge_extra`, extra fields are added to the last column."""
     header = _Header.of(source)
     return _read_quickly(source, header) or _read_exactly(source, header.dialect, merge_extra=merge_extra)
 
 
 def read_long_csv(pieces: Iterator[bytes], shape: FileShape | None) -> Iterator[Table]:
-    """Parse a text in pieces, each with the header and whole rows; raise ReadAtOnce if it is not UTF-8."""
+    """Parse pieces of a text into tables of whole rows with the same header; raise ReadAtOnce if it is not UTF-8."""
     source = with_header_first(next(pieces), shape)
     header = _Header.of(source)
     merge_extra = shape is not None and shape.merge_extra_fields
@@ -180,7 +180,7 @@ class _Header(NamedTuple):
 
 
 def _read_quickly(source: CsvText, header: _Header) -> Table | None:
-    """Parse ordinary CSV; return None for any other."""
+    """Parse ordinary CSV; return None for other CSV."""
     text = source.text
     try:
         frame = _quick_frame(text, header.line, header.dialect)
@@ -235,10 +235,10 @@ def _quick_frame(text: bytes, header: bytes, dialect: Dialect) -> pl.DataFrame |
         width = _width_of_quoted_lines(text, dialect)
     else:
         width = header.count(delimiter) + 1
-        # Polars refuses rows longer than the header, so with the right total no row is shorter.
+        # Polars rejects rows that are longer than the header. If the total is right, no row is shorter either.
         if text.count(delimiter) != (width - 1) * (rows + 1):
             return None
-    # With several columns the count of delimiters has found blank lines already.
+    # With several columns, the number of delimiters already shows blank lines.
     if width is None or (width == 1 and (b"\n\n" in text or b"\n\r\n" in text)):
         return None
     frame = pl.read_csv(
@@ -276,7 +276,7 @@ _CSV_ERRORS = {
 
 
 def _end_of_rows(text: bytes, dialect: Dialect) -> int:
-    """Return the position after the last whole row; the end of a text that is broken, which reading it will report."""
+    """Return the position after the last whole row. For a broken text, return its end: reading it reports the error."""
     ends = [0]
 
     def lines() -> Iterator[str]:
@@ -296,7 +296,7 @@ def _end_of_rows(text: bytes, dialect: Dialect) -> int:
 
 
 def _lines(text: bytes) -> int:
-    """Count lines as the csv module does, which also ends them at a CR alone."""
+    """Count lines like the csv module, which also ends a line at a CR alone."""
     return text.count(b"\n") + text.count(b"\r") - text.count(b"\r\n")
 
 

@@ -19,9 +19,9 @@ CANONICAL = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$"
 _TIME = r"(?:[ T,]+(\d{1,2}):(\d\d)(?::(\d\d))?(?:[.,]\d+)?\s*([AaPp])?\.?(?:[Mm]\.?)?)?\s*(?:Z|UTC|GMT)?$"
 _NUMBERS = r"^(\d{1,2})[./-](\d{1,2})[./-](\d{4}|\d\d)" + _TIME
 _YEAR_FIRST = r"^(\d{4})[./-](\d{1,2})[./-](\d{1,2})" + _TIME
-# Written without separators, as SAP does.
+# A date without separators, as SAP writes it.
 _COMPACT = r"^((?:19|20)\d\d|9999)(\d\d)(\d\d)" + _TIME
-# With dots in the time, as databases of IBM do.
+# A date with dots in the time, as IBM databases write it.
 _DOTTED = r"^(\d{4})-(\d\d)-(\d\d)-(\d\d)\.(\d\d)\.(\d\d)(?:\.\d+)?()$"
 _BLANK_OFFSET = re.compile(r"(\d) ([+-]\d\d:?\d\d)$")
 _IS_UTC = r"(?:Z|UTC|GMT)$"
@@ -39,28 +39,28 @@ NAMED_DATES = (
 )
 _UNIX_DATE = "%a %b %d %H:%M:%S %z %Y"
 _TIMES = ("", " %H:%M:%S", " %H:%M", " %I:%M:%S %p", " %I:%M %p", " %H:%M:%S UTC", " %H:%M:%S GMT", ", %I:%M %p")
-# Ticks of 100 ns from 1601 to 1970, and the value that means never.
+# The time from 1601 to 1970 in units of 100 ns, and the value that means never.
 _WINDOWS_EPOCH = 116_444_736_000_000_000
 _WINDOWS_NEVER = 2**63 - 1
-# The day 1970-01-01 in Excel.
+# The number of the day 1970-01-01 in Excel.
 _EXCEL_EPOCH = 25_569
 
 
 class ReadDates(NamedTuple):
-    """Texts in ISO 8601 where they were understood, and what the log should say about the column."""
+    """The texts of a column, in which recognized dates are in ISO 8601, and notes about the column for the log."""
 
     texts: pl.Series
     notes: list[str]
-    # The order of day and month was inferred from the whole column, so lines cannot be read on their own.
+    # Whether the order of day and month was inferred from the whole column, so that no line can be read on its own.
     is_inferred: bool = False
 
 
 def read_dates(
     texts: pl.Series, format: str | None, zone: ZoneInfo, *, is_shaped: bool, is_piece: bool = False
 ) -> ReadDates:
-    """Read a column named by the series; without a format only unambiguous forms are read.
+    """Read the dates of a column, whose name is the name of the series. Without a format, read only unambiguous dates.
 
-    Raise ReadAtOnce for a piece of a file if the order of day and month must be inferred from all of it.
+    For a piece of a file, raise ReadAtOnce if the order of day and month must be inferred from the whole file.
     """
     found = texts.filter((texts != "") & ~texts.str.contains(CANONICAL)).unique()
     # Strip each distinct text once, not the whole column.
@@ -88,7 +88,7 @@ def read_dates(
 
 
 def are_past(cells: pl.Series, format: str) -> pl.Series:
-    """Return which cells are dates before today; texts that are not dates of this format do not count."""
+    """Return for each cell whether it is a date before today in this format."""
     texts = cells.unique()
     texts = texts.filter(~texts.str.strip_chars().str.to_lowercase().is_in(list(NO_DATE)))
     moments = _in_format(texts.str.strip_chars(), format, ZoneInfo("UTC"))
@@ -110,7 +110,7 @@ def _recognized(odd: pl.Series, zone: ZoneInfo, notes: list[str], *, is_piece: b
 
 
 def _order(rest: pl.Series) -> tuple[str, str]:
-    """Infer the order of day and month from values that allow only one; fail if there is none, or if they differ."""
+    """Infer the order of day and month from values that allow only one order; fail if none does, or if two differ."""
     parts = rest.str.extract_groups(_NUMBERS)
     first, second = (parts.struct.field(name).cast(pl.Int32) for name in "12")
     if rest.str.contains(r"^\d+\.\d+\.").all() and not (second > 12).any():
@@ -201,7 +201,7 @@ def _named(odd: pl.Series, zone: ZoneInfo) -> pl.Series:
                 tried = odd.str.to_date(pattern, strict=False).cast(pl.Datetime("us"))
             else:
                 tried = odd.str.to_datetime(pattern, strict=False, time_unit="us")
-            # A pattern with a year of four digits reads two digits as a year of the first century.
+            # A pattern with a four-digit year reads a two-digit year as a year of the first century.
             found = pl.select(pl.coalesce(found, pl.when(tried.dt.year() > 99).then(tried))).to_series()
     # The format of lastlog and other Unix programs.
     unix = odd.str.replace_all(r"\s+", " ").str.to_datetime(_UNIX_DATE, strict=False, time_unit="us")
@@ -222,7 +222,7 @@ def _ordered(odd: pl.Series, zone: ZoneInfo, *, day_first: bool) -> pl.Series:
 
 
 def _from_parts(odd: pl.Series, pattern: str, places: tuple[str, str, str], zone: ZoneInfo) -> pl.Series:
-    """Build moments from the groups of a pattern; `places` are those of year, month and day."""
+    """Build moments from the groups of a pattern; `places` names the groups for year, month and day."""
     frame = pl.DataFrame({"odd": odd}).select(pl.col("odd"), pl.col("odd").str.extract_groups(pattern).alias("g"))
     number = {name: pl.col("g").struct.field(name).cast(pl.Int32, strict=False) for name in "123456"}
     year, month, day = (number[place] for place in places)
@@ -254,6 +254,6 @@ def _local(moments: pl.Series, zone: ZoneInfo) -> pl.Series:
 
 
 def _from_seconds(seconds: pl.Series) -> pl.Series:
-    # Datetimes of the years 1 to 9999.
+    # Only datetimes in the years 1 to 9999 are valid.
     within = pl.select(pl.when(seconds.is_between(-62_135_596_800, 253_402_300_799)).then(seconds)).to_series()
     return (within * 1_000_000).cast(pl.Int64).cast(pl.Datetime("us")).dt.replace_time_zone("UTC")

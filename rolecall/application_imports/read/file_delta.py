@@ -29,14 +29,14 @@ from rolecall.core.files import Store
 
 
 class Doubt(NamedTuple):
-    """The reason why changed lines alone are ambiguous; the files of the content must be read completely."""
+    """The reason why changed lines alone are ambiguous, so that the files of a content must be read completely."""
 
     content: Content
     reason: str
 
 
 class FileDelta:
-    """Rows of the files of a group: all of them, or the added ones in `after` and the removed ones in `removed`."""
+    """The rows of the files of a group: all rows in `after`, or added rows in `after` and removed rows in `removed`."""
 
     def __init__(
         self, group: InputGroup, files: Sequence[InputFile], read: GroupRows, removed: RowParts | None = None
@@ -55,9 +55,9 @@ class FileDelta:
         self.rows = [0] * len(files)
         # The columns of a file of JSON lines.
         self.headers: list[str] = []
-        # The tables of files that were read at once, if rejected rows are allowed: these are shown with their text.
+        # The tables of files that were read at once, if rejects are allowed: rejected rows are shown with their text.
         self.tables: dict[int, Table] = {}
-        # Long files could not be read in pieces.
+        # Whether long files could not be read in pieces.
         self.is_at_once = False
         # The reason why the files are not the whole list.
         self.missing: str | None = None
@@ -68,12 +68,12 @@ class FileDelta:
 
     @property
     def heights(self) -> list[int]:
-        """The number of rows of each part."""
+        """Return the number of rows in each part."""
         removed = self.removed.heights if self.removed else [0] * len(self.after.heights)
         return [sum(pair) for pair in zip(self.after.heights, removed, strict=True)]
 
     def part(self, *numbers: int) -> "DeltaPart":
-        """Return the rows of these parts, by default of the only one."""
+        """Return the rows of these parts, or of the only part."""
         parts = numbers or (0,)
         return DeltaPart(self, self.after.part(*parts), self.removed.part(*parts) if self.removed else None)
 
@@ -98,7 +98,7 @@ class FileDelta:
         raise BrokenFile(f"{first.reason}{more}", line=first.line, file=self.files[first.file].name)
 
     def rejected_rows(self, store: Store, reader: Reader | None) -> list[RejectedRow]:
-        """Return rejected rows with the texts that the file has for them; read the files again if necessary."""
+        """Return rejected rows with their original text; read the files again if necessary."""
         texts: dict[tuple[int, int], list[str]] = {}
         for i in {reject.file for reject in self.rejects}:
             at = [reject.line for reject in self.rejects if reject.file == i]
@@ -118,7 +118,7 @@ FileDeltas = Mapping[Content, FileDelta]
 
 
 class DeltaPart:
-    """Some parts of the rows of a delta."""
+    """The rows of a delta that belong to certain parts."""
 
     def __init__(self, delta: FileDelta, after: pl.DataFrame, removed: pl.DataFrame | None) -> None:
         self.delta = delta
@@ -135,12 +135,12 @@ class DeltaPart:
         return pl.concat([frame.select(columns) for frame in frames]).unique()
 
     def reject(self, bad: pl.DataFrame, reason: str) -> Doubt | None:
-        """Set rows aside; `{}` in the reason is the row's username. Rejects are shown only for whole files."""
+        """Reject rows; `{}` in the reason stands for the username. If only changed lines were read, return a doubt."""
         if not self.is_whole:
             return Doubt(self.content, reason)
         found = bad.select("file", "line", "username").rows()
         self.delta.rejects += [RejectedLine(file, line, reason.format(username)) for file, line, username in found]
-        # One line can yield several rows; remove only the bad ones.
+        # A line may give several rows, of which only the bad ones are removed.
         self.after = self.after.join(bad, on=["file", "line", *rows.KEYS[self.content]], how="anti")
         return None
 
@@ -157,7 +157,7 @@ def read_whole(
     on_read: OnRead = ignore,
     parting: Parting = ONE_PART,
 ) -> FileDelta:
-    """Read all rows; `on_read` gets the bytes read so far: half of a file when parsed, all when its rows are built."""
+    """Read all rows. `on_read` gets the bytes read so far: half of a file after parsing, all after building rows."""
     try:
         return _WholeFiles(group, files, store, zone, parting).read(reader, on_read)
     except ReadAtOnce:
@@ -201,7 +201,7 @@ class _WholeFiles:
             # Rejected rows are shown with their original text.
             if self.group.allow_rejects and not raw.is_piece:
                 self.tables[i] = raw
-            # Each file of records has columns of its own, so several are not compared by line.
+            # Files of records have different columns, so several files are not compared by line.
             several = raw.is_records and len(self.files) > 1
             table, read = _shaped_rows(self.group, raw._replace(is_by_line=raw.is_by_line and not several), self.zone)
             self.rows[i] += table.frame.height + len(table.ragged)
@@ -228,7 +228,7 @@ def _tables(
     *,
     at_once: bool = False,
 ) -> Iterator[Table]:
-    """Read a file as one table, or a long one as several."""
+    """Read a file as one table, or a long file as several tables."""
     with store.reading(file.location) as content:
         if reader is not None or at_once:
             yield _table(group, formats.rest_of(content), reader, on_read)
@@ -238,7 +238,7 @@ def _tables(
 
 
 def _half(on_read: OnRead, before: int) -> OnRead:
-    """Report half of the bytes of a file, after those of the previous files."""
+    """Return a function that reports all bytes of previous files, and half of the bytes of the current file."""
     return lambda read: on_read(before + read // 2)
 
 
@@ -253,7 +253,7 @@ def _shaped_rows(group: InputGroup, raw: Table, zone: ZoneInfo) -> tuple[Table, 
 
 
 def _without_records(group: InputGroup) -> Table:
-    """Return the table of an empty list of records, with a column for each field."""
+    """Return a table for an empty list of records, with a column for each field."""
     unmapped = [field for field in FIELDS[group.content] if field not in group.columns.values()]
     return table_of([*group.columns, *unmapped], [])._replace(is_records=True)
 
@@ -273,7 +273,7 @@ def _with_columns(group: InputGroup, table: Table) -> Table:
 def _shaped(group: InputGroup, table: Table) -> Table:
     if group.shape is None:
         return table
-    # Derived users come from the rows of permissions.
+    # Read the rows that users are derived from as permissions.
     content = Content.PERMISSIONS if group.is_derived else group.content
     made = shaping.shaped(table, group.shape, group.columns, content)
     if not group.is_derived:
@@ -338,7 +338,7 @@ def _are_certain(read: GroupRows) -> bool:
 def _changed_rows(
     group: InputGroup, found: ChangedLines, _: list[str], zone: ZoneInfo, parting: Parting
 ) -> tuple[GroupRows, GroupRows]:
-    """Read added and removed lines of CSV."""
+    """Read the added and the removed lines of CSV."""
     added, removed = Collector(group.content, parting), Collector(group.content, parting)
     for file, text in found.added():
         added.add(file, _rows_of(group, text, found.delimiter, zone))
@@ -350,7 +350,7 @@ def _changed_rows(
 def _changed_records(
     group: InputGroup, found: ChangedLines, headers: list[str], zone: ZoneInfo, parting: Parting
 ) -> tuple[GroupRows, GroupRows] | None:
-    """Read changed JSON lines; None unless the new file has the same columns as the old one."""
+    """Read changed JSON lines; return None unless the new file has the same columns as the old file."""
     if len(found.rows) != 1:
         return None
     texts = [b"\n".join(text for _, text in changed()) for changed in (found.added, found.removed)]

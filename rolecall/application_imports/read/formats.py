@@ -67,7 +67,7 @@ def read(
     columns: Iterable[str] = (),
     on_read: OnRead = ignore,
 ) -> Table:
-    """Read a file; in JSON and LDIF, `columns` of the mapping may be paths to nested values."""
+    """Read a file. For JSON and LDIF, `columns` of the mapping may be paths to nested values."""
     if not content or content.isspace():
         raise BrokenFile("the file is empty")
     if content.startswith(b"PK\x03\x04"):
@@ -89,9 +89,9 @@ def read(
 def read_in_pieces(
     file: BinaryIO, encoding: str | None, shape: FileShape | None, columns: Iterable[str], on_read: OnRead = ignore
 ) -> Iterator[Table]:
-    """Read a long file of CSV or JSON lines as several tables with the same columns, and any other file as one.
+    """Read a long file of CSV or JSON lines as several tables with the same columns, and any other file as one table.
 
-    Raise ReadAtOnce, perhaps after some tables, if a long file must be read by `read`.
+    Raise ReadAtOnce, possibly after some tables, if a long file must be read with `read`.
     """
     text = LongText(file, encoding) if is_long(file) else None
     tables = _tables_of_text(text, shape, columns) if text else None
@@ -101,14 +101,14 @@ def read_in_pieces(
         return
     notes = _encoding_note(text.detected)
     for table in tables:
-        # Count a piece as parsed and built: half of it is reported when the rest is not built yet.
+        # Report a piece as parsed and built. The caller halves the number, as for bytes that are only parsed.
         on_read(2 * file.tell())
         yield without_blank_columns(table._replace(notes=(*notes, *table.notes), is_piece=True))
         notes = ()
 
 
 def _tables_of_text(text: LongText, shape: FileShape | None, columns: Iterable[str]) -> Iterator[Table] | None:
-    """Read a long text in pieces; None if it is not a text whose rows can be read one after the other."""
+    """Read a long text in pieces; return None if its rows cannot be read one after the other."""
     if shape is not None and (shape.aligned or shape.column_starts or shape.fill_down):
         return None
     if text.head.isspace() or text.head.startswith((b"PK\x03\x04", b"PAR1", *SIGNATURES)):
@@ -125,7 +125,7 @@ def _tables_of_text(text: LongText, shape: FileShape | None, columns: Iterable[s
 
 
 def _json_tables(text: Iterable[bytes], shape: FileShape | None, columns: Iterable[str]) -> Iterator[Table]:
-    """Read one object per line; the columns are those of all records, so the text is read twice."""
+    """Read one object per line. The text is read twice, because each table has the columns of all records."""
     paths = columns_named(shape, columns) if shape else ()
     headers = list(dict.fromkeys(header for table in _tables_of_lines(text, shape, paths) for header in table.headers))
     check_width(headers)
@@ -150,7 +150,7 @@ def _tables_of_lines(text: Iterable[bytes], shape: FileShape | None, paths: Iter
 
 
 def rest_of(file: BinaryIO) -> bytes:
-    """Read a file to its end, and note how much of it is read at once."""
+    """Read a file to its end, and count these bytes as read at once."""
     position = file.tell()
     at_once.note(file.seek(0, SEEK_END) - position)
     file.seek(position)
@@ -178,7 +178,7 @@ def _read_text(text: bytes, shape: FileShape | None, columns: Iterable[str], on_
 
 
 def _read_by_line(text: bytes, shape: FileShape | None, paths: Iterable[str], on_read: OnRead) -> Table | None:
-    """Read one object per line, with few records in memory at a time; None if the file is something else."""
+    """Read one object per line, with few records in memory at a time; return None for another format."""
     tables: list[Table] = []
     for read_bytes, records in records_in_pieces(text):
         if not records or (not tables and list_of_pages([records[0][1]])):
@@ -202,7 +202,7 @@ def _recorded(found: Records, shape: FileShape | None, paths: Iterable[str]) -> 
 
 
 def read_json_lines(text: bytes, shape: FileShape | None, columns: Iterable[str]) -> Table:
-    """Read some lines of a file of JSON lines; the columns are those of these records."""
+    """Read some lines of a file of JSON lines. The table has the columns of these records only."""
     records = records_by_line(text)
     if records is None:
         raise BrokenFile("a line is not a JSON object")
@@ -210,14 +210,14 @@ def read_json_lines(text: bytes, shape: FileShape | None, columns: Iterable[str]
 
 
 def with_headers(table: Table, headers: list[str]) -> Table:
-    """Give a table of some records the columns of their whole file."""
+    """Return a table of some records with the columns of their whole file."""
     at = {header: str(i) for i, header in enumerate(table.headers)}
     cells = (pl.col(at[header]) if header in at else pl.lit("") for header in headers)
     frame = table.frame.select("line", *(cell.alias(str(i)) for i, cell in enumerate(cells)))
     return table._replace(headers=headers, frame=frame)
 
 
-# Formats with one property per line, by the function that recognizes them.
+# Formats with one property per line: a function that recognizes each format, and a function that reads it.
 _RECORD_FORMATS = {is_ldif: read_ldif, is_property_list: read_property_list}
 
 
@@ -229,7 +229,7 @@ def _is_json(text: bytes, shape: FileShape | None) -> bool:
 
 
 def read_records(records: Iterable[tuple[int, Mapping[str, object]]]) -> Table:
-    """Build a table from numbered records; its columns are all names that occur in them."""
+    """Build a table from numbered records. Its columns are all names that occur in the records."""
     kept = list(records)
     headers = {name: None for _, record in kept for name in record}
     rows = ((number, [_plain(record.get(header), number) for header in headers]) for number, record in kept)
@@ -268,7 +268,7 @@ def _read_xlsx(content: bytes, shape: FileShape | None) -> Table:
     sheet = read_sheet(content, shape.sheet)
     table = _framed_sheet(sheet.frame, shape)
     others = ", ".join(sheet.others[:_MOST_NAMED])
-    # The author of a shape that names a sheet knows of the others.
+    # A shape that names a sheet was made by someone who knows the other sheets.
     if not others or shape.sheet:
         return table
     note = f"only the sheet {sheet.name} is read, others have data too: {others}; set shape.sheet to read another"

@@ -1,4 +1,4 @@
-"""Normalize a CSV text to a header and rows: drop lines above and below the header, or add a header."""
+"""Normalize a CSV text to a header and rows: drop lines around the header, or add a header."""
 
 import csv
 import io
@@ -15,7 +15,7 @@ _TYPE_LINE = re.compile(rb'"?#TYPE [^\n]*\n')
 
 
 class CsvText(NamedTuple):
-    """A text whose first line is the header; `first_row` is the line number of the row below it in the file."""
+    """A text whose first line is the header. `first_row` is the line number of the first row in the original file."""
 
     text: bytes
     delimiter: str | None = None
@@ -54,7 +54,7 @@ def _cut(text: bytes) -> bytes:
     try:
         lines = aligned.lines_of(text.decode())
     except UnicodeDecodeError:
-        # Return it unchanged: reading it will fail and name the line and the byte.
+        # Return the text unchanged: reading it will fail with the line and the byte.
         return text
     return "\n".join(aligned.cut_lines(lines)).encode()
 

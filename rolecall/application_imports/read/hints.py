@@ -1,4 +1,4 @@
-"""Find columns that probably need a shape, for the log: lists in one cell, JSON, status words."""
+"""Find columns that probably need a shape: lists in one cell, JSON, status words. The log names them."""
 
 from collections.abc import Iterator
 
@@ -57,7 +57,7 @@ def _gives_blank_status(shape: FileShape | None) -> bool:
 
 
 def _invisible(header: str, names: pl.Series) -> Iterator[str]:
-    """Yield names with zero-width characters: people cannot tell them from names without."""
+    """Yield a sentence about names with zero-width characters, because people cannot see the difference."""
     other = names.filter(names.str.len_bytes() != names.str.len_chars())
     odd = other.filter(other.str.contains(f"[{ZERO_WIDTH}]")).str.strip_chars().unique(maintain_order=True)
     if not len(odd):
@@ -80,7 +80,7 @@ def _lists(header: str, names: pl.Series) -> Iterator[str]:
 
 
 def _status(metadata: dict[str, int], sample: pl.DataFrame) -> Iterator[str]:
-    """Yield columns that look like the status of accounts but are not mapped to Active."""
+    """Yield a sentence for each column that looks like the status of accounts but is not mapped to Active."""
     for header, i in metadata.items():
         if not any(word in same_header(header) for word in _STATUS_HEADERS):
             continue

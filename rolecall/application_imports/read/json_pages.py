@@ -1,6 +1,6 @@
 """Recognize pages of a list that an API returns in several responses, and whether some of them are missing.
 
-A file with the first page alone looks complete: an import of it would remove everyone on the other pages.
+A file with only the first page looks complete, but its import would remove everyone on the other pages.
 """
 
 import json
@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 
 # The members in which common APIs wrap their records.
 ENVELOPES = ("resources", "value", "users", "members", "data", "items", "results", "records", "entries", "groups")
-# Names of members around the list, as letters only: how many records there are, and how many pages.
+# Names of members around the list, reduced to letters: the number of records, and the number of pages.
 _TOTALS = {
     "totalresults", "total", "totalcount", "count", "totalitems", "totalrecords", "totalsize", "totalelements",
     "recordstotal", "odatacount", "totalhits", "totalrows", "numfound",
 }  # fmt: skip
 _PAGES = {"totalpages", "pagecount", "pages", "lastpage"}
-# Members that announce more pages: by not being blank, by being true, or by being false.
+# Members that announce more pages if they are not blank, if they are true, or if they are false.
 _NEXT = {
     "odatanextlink", "nextlink", "nextpage", "next", "nextpagetoken", "nextcursor", "nexttoken", "nextrecordsurl",
     "nexturi", "nexturl", "nextpageurl", "nextpagelink", "nexthref", "nextmarker", "continuationtoken", "skiptoken",
@@ -24,7 +24,7 @@ _NEXT = {
 }  # fmt: skip
 _MORE = {"hasmore", "hasnextpage", "hasnext", "more", "istruncated", "moreavailable", "morerecords", "hasmoreitems"}
 _DONE = {"done", "islastpage", "islast", "last"}
-# Objects with such members.
+# Objects that contain such members.
 _AROUND = {
     "meta", "metadata", "paging", "pagination", "links", "pageinfo", "page", "responsemetadata", "cursor", "cursors",
     "info", "d", "data", "result", "response", "listmetadata",
@@ -40,10 +40,10 @@ _MOST_DOCUMENTS = 100_000
 
 
 class PageSigns(NamedTuple):
-    """Signs in a file that show whether its records are the whole list."""
+    """Signs in a file of whether its records are the whole list."""
 
     records: int
-    # The largest number of records and of pages that it names, each with the name of the member.
+    # The largest number of records and of pages that members give, each with the name of its member.
     total: tuple[int, str] = (0, "")
     pages: tuple[int, str] = (0, "")
     # The member that says that more pages follow.
@@ -53,7 +53,7 @@ class PageSigns(NamedTuple):
 
 
 def signs_of(document: object, records: int) -> PageSigns:
-    """Return what the members around a list of this many records say about it."""
+    """Return the signs that the members around a list of `records` records give."""
     total, pages, more = (0, ""), (0, ""), ""
     for name, value in _members(document):
         folded = _letters(name)
@@ -69,15 +69,15 @@ def signs_of(document: object, records: int) -> PageSigns:
 
 
 def missing_pages(found: Sequence[PageSigns]) -> str | None:
-    """Return why files, or documents of one, are not the whole list."""
+    """Return why files, or documents in one file, are not the whole list; None if they seem to be."""
     records, documents = sum(page.records for page in found), sum(page.documents for page in found)
     total, name = max((page.total for page in found), default=(0, ""))
     if total > records:
         return f"{name} is {total:,}, but there are {records:,} records"
     pages, name = max((page.pages for page in found), default=(0, ""))
     if pages > documents:
-        return f"{name} is {pages:,}, but there is only {documents:,}"
-    # The last page announces no other, so pages that all do are incomplete.
+        return f"{name} is {pages:,}, but the number of pages is {documents:,}"
+    # The last page of a list does not announce another one, so the list is incomplete if all pages do.
     return f"{found[-1].more} says that more follow" if found and all(page.more for page in found) else None
 
 
@@ -89,7 +89,7 @@ def joined_signs(found: Sequence[PageSigns]) -> PageSigns:
 
 
 def list_of_pages(documents: Sequence[Mapping[str, object]]) -> str | None:
-    """Return the name of the list that all documents wrap, or None if they are records themselves."""
+    """Return the name of the list that all documents contain, or None if the documents themselves are records."""
     first, *_ = documents
     names = [name for name, value in first.items() if _letters(name) in ENVELOPES and isinstance(value, list)]
     if len(names) != 1:
@@ -99,7 +99,7 @@ def list_of_pages(documents: Sequence[Mapping[str, object]]) -> str | None:
 
 
 def documents_in(text: str) -> list[Any]:
-    """Return the JSON documents that a text consists of, one after another; none if it contains anything else."""
+    """Return the consecutive JSON documents of a text; an empty list if the text contains anything else."""
     decoder, at = json.JSONDecoder(), 0
     found: list[Any] = []
     text = text.strip()

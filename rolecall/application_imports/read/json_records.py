@@ -31,7 +31,7 @@ class Records(NamedTuple):
 
 
 def read_json(text: bytes, path: str | None) -> Records:
-    """Read records; `path` leads to their list, such as `Resources` or `data.users`."""
+    """Read records. `path` is the path to their list, such as `Resources` or `data.users`."""
     lines = text.strip().split(b"\n")
     if path is None and len(lines) > 1 and text.lstrip().startswith(b"{"):
         by_line = records_by_line(text)
@@ -47,7 +47,7 @@ def read_json(text: bytes, path: str | None) -> Records:
             return several
         if path is None and text.lstrip().startswith(b"{") and lines[0].rstrip().endswith(b"}"):
             raise _not_objects(text) from None
-        raise BrokenFile(f"the file begins as JSON, but is not: {error}") from None
+        raise BrokenFile(f"the file begins like JSON, but is not valid: {error}") from None
     if path is not None:
         return Records(_numbered(_at(document, path), path), page=_signs(document, path))
     if isinstance(document, list):
@@ -73,7 +73,7 @@ def _several(text: bytes, path: str | None) -> Records | None:
 
 
 def _of_pages(documents: Sequence[Record]) -> Records | None:
-    """Read the records of pages; return None if the documents are records themselves."""
+    """Return the records of pages; None if the documents themselves are records."""
     if len(documents) < 2 or (name := list_of_pages(documents)) is None:
         return None
     found = [record for document in documents for record in cast(list[Record], document[name])]
@@ -88,7 +88,7 @@ def _signs(document: object, path: str) -> PageSigns:
 
 
 def records_in_pieces(text: bytes, first: int = 1) -> Iterator[tuple[int, list[tuple[int, Record]] | None]]:
-    """Yield the number of bytes so far with the records of some lines at a time; None if a line is not an object.
+    """Yield the number of bytes so far and the records of some lines; None instead if a line is not an object.
 
     `first` is the number of the first line.
     """
@@ -101,7 +101,7 @@ def records_in_pieces(text: bytes, first: int = 1) -> Iterator[tuple[int, list[t
 
 
 def records_by_line(text: bytes, first: int = 1) -> list[tuple[int, Record]] | None:
-    """Return the object on each line, or None if a line is not one."""
+    """Return the object on each line, with the number of the line; None if a line is not an object."""
     found: list[tuple[int, Record]] = []
     for number, line in enumerate(text.split(b"\n"), first):
         if line.strip():
@@ -184,7 +184,7 @@ def _numbered(found: object, place: str) -> list[tuple[int, Record]]:
 
 
 def with_paths(records: Iterable[tuple[int, Record]], paths: Iterable[str]) -> Iterator[tuple[int, Record]]:
-    """Flatten records, and add the values at `paths` that are not flattened names already."""
+    """Yield flattened records, with the values at `paths` that flattening does not give."""
     wanted = list(paths)
     for number, record in records:
         flat = dict(flattened(record))

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from rolecall.application_imports.read.broken_file import BrokenFile
 
 _NOTHING = rb"[ \t]*(?:#[^\n]*)?\r?\n"
-# Possessive: a line of blanks matches two alternatives, and backtracking over both would take exponential time.
+# Use a possessive quantifier: a blank line fits two alternatives, and backtracking would take exponential time.
 _BEGINS = re.compile(rb"(?:" + _NOTHING + rb"| [^\n]*\n|version:[^\n]*\n)*+dn::? ?[^\n]", re.IGNORECASE)
 
 # Names in the lines that ldapsearch prints after the entries.
@@ -20,7 +20,7 @@ def is_ldif(text: bytes) -> bool:
 
 
 def read_ldif(text: str) -> Iterator[tuple[int, dict[str, object]]]:
-    """Yield each entry with its line; an attribute with several values is a list. Names ignore case."""
+    """Yield the line number and the attributes of each entry. Several values become a list. Names ignore case."""
     spelling: dict[str, str] = {}
     entry: dict[str, object] = {}
     begins = 0

@@ -1,7 +1,7 @@
 """Find the lines that differ between two versions of CSV or JSON lines; identical lines need no parsing.
 
-Lines are compared by hashes of 128 bits with a random seed, part by part, so that long files need little memory. The
-lines that differ are then taken from the files.
+Hashes of the lines (128 bits, with a random seed) are compared part by part, so that long files need little memory. The
+lines that differ are then read from the files.
 """
 
 import secrets
@@ -24,7 +24,7 @@ _MOST_ADDED = 0.3
 
 
 class LineFile:
-    """A file of lines; those of CSV are below its header."""
+    """A file of lines. In CSV, the lines are those below the header."""
 
     def __init__(
         self,
@@ -39,14 +39,14 @@ class LineFile:
         self._encoding = encoding
         self._shape = shape
         self._is_csv = is_csv
-        # The lines, if they are kept in memory for the next time.
+        # Whether lines are kept in memory after the first read.
         self._is_kept = is_kept
         self._kept: list[pl.Series] = []
         self.header = b""
         self.delimiter: str | None = None
 
     def pieces(self) -> Iterator[pl.Series]:
-        """Yield the lines, those of a long file in pieces."""
+        """Yield the lines of a file, in pieces if it is long."""
         if self._kept:
             yield from self._kept
             return
@@ -73,7 +73,7 @@ class LineFile:
         return pl.read_lines(source.text).get_column("line").slice(1)
 
     def taken(self, rows: pl.Series) -> Iterator[pl.Series]:
-        """Yield the lines at these positions, which are sorted."""
+        """Yield the lines at these positions, which must be sorted."""
         begin = first = 0
         for lines in self.pieces() if len(rows) else ():
             last = int(rows.search_sorted(begin + len(lines)))
@@ -82,7 +82,7 @@ class LineFile:
 
 
 class ChangedLines(NamedTuple):
-    """The lines that only one version has: positions in its files."""
+    """The lines that only the old or only the new files have, as positions in the files."""
 
     old: Sequence[LineFile]
     new: Sequence[LineFile]
@@ -96,7 +96,7 @@ class ChangedLines(NamedTuple):
         return self.new[0].delimiter
 
     def added(self) -> Iterator[tuple[int, bytes]]:
-        """Yield texts of added lines, those of CSV with the header, and the new file of each; fail if one is no row."""
+        """Yield the number of each new file with its added lines, in CSV below the header; fail if one is not a row."""
         return _texts(self.new, self.added_rows, are_checked=True)
 
     def removed(self) -> Iterator[tuple[int, bytes]]:
@@ -104,7 +104,7 @@ class ChangedLines(NamedTuple):
 
 
 def changed_lines(old: Sequence[LineFile], new: Sequence[LineFile], parting: Parting = ONE_PART) -> ChangedLines | None:
-    """Compare lines regardless of order; None if headers differ or too many are added. Each old line must be a row."""
+    """Compare lines regardless of order; None if headers differ or many lines are new. Each old line must be a row."""
     seeds = secrets.randbits(64), secrets.randbits(64)
     (before, _), (after, rows) = (_hashed(files, seeds, parting) for files in (old, new))
     if len({file.header for file in (*old, *new)}) > 1:
@@ -136,13 +136,13 @@ def _hashed(files: Iterable[LineFile], seeds: tuple[int, int], parting: Parting)
 
 
 def _only_in(some: pl.DataFrame, others: pl.DataFrame) -> pl.DataFrame:
-    """Return the positions of lines that the others do not have."""
+    """Return the positions of lines in `some` that are not in `others`."""
     pairs = some.join(others.select("hash", other="check"), on="hash", how="left")
     return pairs.filter(~pl.col("check").eq_missing(pl.col("other"))).select("file", "row")
 
 
 def _texts(files: Sequence[LineFile], rows: pl.DataFrame, *, are_checked: bool) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines in pieces of limited size, at least one for each file."""
+    """Yield the lines of each file in one or more pieces of limited size, with the number of the file."""
     for number, file in enumerate(files):
         at = rows.filter(pl.col("file") == number).get_column("row").unique().sort()
         header = [file.header.decode()] if file.header else []
@@ -160,7 +160,7 @@ def _texts(files: Sequence[LineFile], rows: pl.DataFrame, *, are_checked: bool) 
 
 
 def _are_rows(lines: pl.Series, header: str) -> bool:
-    """Check that no line is blank or ends inside quotes."""
+    """Return whether no line is blank or ends inside quotes."""
     quote = "'" if header.startswith("'") else '"'
     odd = lines.str.count_matches(quote, literal=True) % 2 == 1
     return not ((lines.str.strip_chars() == "") | odd).any()

@@ -1,4 +1,4 @@
-"""Split names of people into first and last name, and compute the keys by which they are sorted and matched."""
+"""Split names of people into first and last name, and compute the keys for sorting and matching."""
 
 import polars as pl
 
@@ -6,7 +6,7 @@ from rolecall.core.text import sort_key
 
 
 def name_keys(frame: pl.DataFrame) -> pl.DataFrame:
-    """Add `first_name_key` and `last_name_key`, as identities have them; split a full name if both are blank."""
+    """Add `first_name_key` and `last_name_key`, as in identities. Split the full name if both names are blank."""
     halves = {"first_name_key": pl.col("first_name"), "last_name_key": pl.col("last_name")}
     only_full = (pl.col("first_name") == "") & (pl.col("last_name") == "") & (pl.col("name") != "")
     if frame.select(only_full.any()).item():
@@ -28,7 +28,7 @@ def halves_of(name: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
 
 
 def sort_keys(names: pl.Series) -> pl.Series:
-    """Compute `core.text.sort_key` for all names; for ASCII it is lower case."""
+    """Compute `core.text.sort_key` for all names. The key of an ASCII name is the name in lower case."""
     lowered = names.str.to_lowercase()
     other = names.filter(names.str.len_bytes() != names.str.len_chars()).unique().to_list()
     if not other:

@@ -1,4 +1,4 @@
-"""Keep rows in parts, by a hash of the name that they belong to; more than one part is kept on disk.
+"""Divide rows into parts by a hash of the name of their holder. If there are several parts, they are kept on disk.
 
 All rows of a holder are in the same part, so each part can be compared on its own, and memory does not depend on the
 size of the files.
@@ -16,14 +16,14 @@ import polars as pl
 
 from rolecall.application_imports.read.table import MIB
 
-# Files up to this size are one part, in memory.
+# Files of up to this total size are one part, which is kept in memory.
 MOST_IN_MEMORY = 192 * MIB
-# The size of the files whose rows form one part.
+# The approximate size of the files whose rows form one part.
 _PART = 32 * MIB
 
 
 class Parting(msgspec.Struct, frozen=True):
-    """The number of parts, and the folder for them if there are several."""
+    """The number of parts, and the folder in which several parts are kept."""
 
     count: int = 1
     folder: Path | None = None
@@ -37,7 +37,7 @@ ONE_PART = Parting()
 
 
 def parting_of(size: int, folder: Path) -> Parting:
-    """Choose the parts for files of this size in all."""
+    """Choose the number of parts for files of this total size."""
     if size <= MOST_IN_MEMORY:
         return ONE_PART
     return Parting(1 << (size // _PART).bit_length(), folder)
@@ -46,7 +46,7 @@ def parting_of(size: int, folder: Path) -> Parting:
 class RowParts:
     """Rows in parts, in the order in which they were added.
 
-    The file of the parts has no name, so nothing is left of it when the process is killed.
+    The file that contains the parts has no name, so that it disappears when the process is killed.
     """
 
     def __init__(self, parting: Parting, compression: Literal["lz4", "uncompressed"] = "lz4") -> None:
@@ -64,7 +64,7 @@ class RowParts:
         return sum(self.heights)
 
     def add(self, frame: pl.DataFrame, number: pl.Expr) -> None:
-        """Add rows; `number` is the part of each."""
+        """Add rows; `number` gives the part of each row."""
         self._none = frame.clear().drop("part", strict=False) if self._none is None else self._none
         if self.parting.count == 1:
             self.heights[0] += frame.height
@@ -116,7 +116,7 @@ class RowParts:
 
 
 def together(heights: Sequence[int], most: int) -> Iterator[range]:
-    """Group consecutive parts up to `most` rows, so that many small parts cost no more than one; `heights` are rows."""
+    """Yield groups of consecutive parts with at most `most` rows, to save time. `heights` has the rows of each part."""
     begin = rows = 0
     for part, height in enumerate(heights):
         if rows + height > most and part > begin:

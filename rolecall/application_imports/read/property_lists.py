@@ -1,8 +1,8 @@
 """Read lists of properties: a line for each property, and a blank line or a line of dashes between records.
 
 PowerShell prints them as Format-List, mysql with `\\G`, psql with `\\x`. The separators of a record or its values must
-be aligned, so that a text with a colon in each line is not mistaken for one. In stanzas, as AIX has them, a name with
-a colon is above indented properties.
+be aligned, so that a text with a colon in each line is not mistaken for properties. AIX writes stanzas: a name with a
+colon above indented properties.
 """
 
 import re
@@ -31,11 +31,11 @@ def is_property_list(text: bytes) -> bool:
 
 
 def read_property_list(text: str) -> Iterator[tuple[int, dict[str, object]]]:
-    """Yield each record with its line."""
+    """Yield each record with its line number."""
     for number, block in _blocks(text):
         record = _record(block)
         if record is None:
-            raise BrokenFile("the properties of this record are not below each other as name : value", line=number)
+            raise BrokenFile("the properties of this record are not aligned as name : value", line=number)
         if record:
             yield number, dict(record)
 
@@ -56,7 +56,7 @@ def _stanza(block: list[str]) -> dict[str, str] | None:
 
 
 def _aligned_values(block: list[str]) -> dict[str, str] | None:
-    """Return the properties of a record whose values are below each other, and the colons behind the names."""
+    """Return the properties of a record with aligned values and a colon directly after each name; otherwise None."""
     found = [_PROPERTY.match(line) for line in block]
     starts = {match.end() for line, match in zip(block, found, strict=True) if match and line[match.end() :].strip()}
     if not all(found) or len(starts) != 1 or not all(match[2] for match in found if match and match.end() in starts):
@@ -87,7 +87,7 @@ def _properties(block: list[str]) -> dict[str, str] | None:
 
 
 def _blocks(text: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the lines of each record; a blank line, or a line with the number of a record, ends the previous record."""
+    """Yield the lines of each record. A blank line, a line of dashes or a line with a record number ends a record."""
     block: list[str] = []
     begins = 1
     for number, raw in enumerate(text.split("\n"), 1):

@@ -28,7 +28,7 @@ KEYS: dict[Content, tuple[str, ...]] = {
     Content.IDENTITIES: ("employee_id",),
 }
 PLACE = ("file", "line")
-# The name by which rows are divided into parts; other contents are one part.
+# The name whose hash divides rows into parts. Other contents have only one part.
 _USERNAME = pl.col("username")
 HOLDERS: dict[Content, pl.Expr] = {
     Content.USERS: _USERNAME,
@@ -46,20 +46,20 @@ class RejectedLine(NamedTuple):
 class FileRows(NamedTuple):
     """Typed rows.
 
-    `frame` has the columns of the content, and `file` (a position) and `line`, which say where a row is from.
+    `frame` has the columns of the content, and the place of each row: `file` (a position) and `line`.
     """
 
     frame: pl.DataFrame
     rejects: list[RejectedLine]
     repeats: int
     is_by_line: bool
-    # The columns of `frame` that the file has; the others are blank.
+    # The columns of `frame` that the file has. Other columns of `frame` are blank.
     columns: frozenset[str] = frozenset()
     notes: tuple[str, ...] = ()
 
 
 class _Field(NamedTuple):
-    """The parser of a field: text as it is, or a table of words with a value for any other word."""
+    """How to parse a field: as plain text, or with a table of words and a value for any other word."""
 
     column: str
     words: Mapping[str, object] | None = None
@@ -69,7 +69,7 @@ class _Field(NamedTuple):
     def read(self, name: str, texts: pl.DataFrame) -> pl.Expr:
         if self.words is None:
             return pl.col(name)
-        # Look up each distinct text once: a column of a million rows has few.
+        # Look up each distinct text once: even a column of a million rows has few.
         found = texts.get_column(name).unique().to_list()
         kind = pl.Boolean if isinstance(next(iter(self.words.values())), bool) else pl.String
         values = [self.words.get(text.replace(" ", "").lower(), self.other) for text in found]
@@ -150,7 +150,7 @@ def parse_rows(
 
 
 def _blank_lines(table: Table, bad: pl.DataFrame) -> list[int]:
-    """Return the lines of rows without any text, which exports have between parts and before totals."""
+    """Return the lines of blank rows, which exports have between sections and above totals."""
     rows = table.frame.filter(pl.col("line").is_in(bad.get_column("line").to_list()))
     texts = pl.exclude("line").str.strip_chars() != ""
     return rows.filter(~pl.any_horizontal(texts)).get_column("line").to_list()
@@ -165,7 +165,7 @@ def _full_name() -> pl.Expr:
 def _read(name: str, field: _Field, texts: pl.DataFrame, layout: ColumnLayout, shape: FileShape | None) -> pl.Expr:
     value = field.read(name, texts)
     if name == "Access" and name not in layout.fields:
-        # A file of permissions without an access column lists those that are granted.
+        # A file of permissions without an access column lists granted permissions.
         value = pl.lit("Grant")
     if shape and same_header(name) in map(same_header, shape.invert):
         value = pl.when(pl.col(name) == "").then(value).otherwise(~value)
@@ -173,7 +173,7 @@ def _read(name: str, field: _Field, texts: pl.DataFrame, layout: ColumnLayout, s
 
 
 def _given_words(shape: FileShape) -> list[pl.Expr]:
-    """Replace words of the file with those that the shape maps them to, ignoring case."""
+    """Return expressions that replace words of the file with the words of the shape, ignoring case."""
     given = {same_header(field): words for field, words in shape.values.items()}
     exprs = []
     for name in FIELDS:
@@ -195,7 +195,7 @@ class _Dated(NamedTuple):
 def _with_dates(
     table: Table, layout: ColumnLayout, named: Mapping[str, _Field], zone: ZoneInfo, shape: FileShape | None
 ) -> tuple[Table, _Dated]:
-    """Write dates in ISO 8601: those of fields, and of metadata columns that the shape names."""
+    """Convert dates to ISO 8601, in fields and in metadata columns that the shape names; return notes for the log."""
     formats = {same_header(name): format for name, format in shape.dates.items()} if shape else {}
     dates = {name: i for name, i in layout.fields.items() if name in named and named[name].column in _MOMENTS}
     dates |= {header: i for header, i in layout.metadata.items() if same_header(header) in formats}
@@ -250,7 +250,7 @@ def _blank_keys(content: Content) -> list[pl.Expr]:
 def _errors(named: Iterable[str]) -> list[pl.Expr]:
     return [
         pl.when(pl.col(name).is_in(_ERRORS)).then(
-            pl.format("{} is {}, an error of the spreadsheet; correct the cell", pl.lit(name), pl.col(name))
+            pl.format("{} is {}, a spreadsheet error; correct the cell", pl.lit(name), pl.col(name))
         )
         for name in _NAMING
         if name in named
@@ -282,7 +282,7 @@ def _misread(content: Content, named: Mapping[str, _Field]) -> list[pl.Expr]:
 
 
 class GroupRows(NamedTuple):
-    """The rows of all files of a group, in parts; a key occurs once."""
+    """The rows of all files of a group, in parts. Each key occurs once."""
 
     rows: RowParts
     rejects: list[RejectedLine]
@@ -290,7 +290,7 @@ class GroupRows(NamedTuple):
     is_by_line: bool
     columns: frozenset[str]
     notes: tuple[str, ...]
-    # The rows of each file that pieces of it have in common.
+    # For each file, the number of rows that several of its pieces have in common.
     common: Counter[int]
 
 
@@ -302,7 +302,7 @@ class Collector:
         self.is_derived = is_derived
         self.parting = parting if content in HOLDERS else ONE_PART
         self._rows = RowParts(self.parting)
-        # Hashes of keys, which show whether a key repeats without reading the rows of a part.
+        # Hashes of keys, which show that no key of a part repeats, without reading its rows.
         self._hashes = RowParts(self.parting, "uncompressed")
         self._read: list[FileRows] = []
         self._rejects: list[RejectedLine] = []
@@ -318,13 +318,13 @@ class Collector:
         self._read.append(read._replace(frame=read.frame.clear(), rejects=[]))
 
     def finish(self) -> GroupRows:
-        """Merge rows that repeat; a key that repeats with other values is rejected."""
+        """Merge equal rows with the same key; reject rows that repeat a key with other values."""
         repeats, common = 0, Counter[int]()
         for part, height in enumerate(self._rows.heights):
             if height and self._repeats(part, height):
                 found = self._rows.part(part)
                 if self.is_derived:
-                    # Each piece of a file names its users once.
+                    # Keep each user of a file once, although several pieces of the file may name the user.
                     once = found.unique([*KEYS[self.content], "file"], keep="first", maintain_order=True)
                     common.update(found.get_column("file").to_list())
                     common.subtract(once.get_column("file").to_list())
@@ -339,14 +339,14 @@ class Collector:
         return GroupRows(self._rows, self._rejects, repeats, is_by_line, has, notes, common)
 
     def _repeats(self, part: int, height: int) -> bool:
-        """Return whether a key may repeat: distinct hashes prove that none does, faster than comparing keys."""
+        """Return whether a key may repeat. Distinct hashes prove that none does, faster than comparing keys."""
         if self.parting.count > 1:
             return self._hashes.part(part).get_column("key").n_unique() < height
         return self._rows.part(part).select(KEYS[self.content]).hash_rows().n_unique() < height
 
 
 def merge(content: Content, frame: pl.DataFrame) -> tuple[pl.DataFrame, list[RejectedLine], int]:
-    """Keep the first row of each key; return the rows, those rejected for other values, and the number of repeats."""
+    """Return the first row of each key, rejects of rows with other values, and the number of equal rows."""
     key, rejects = list(KEYS[content]), []
     again = ~pl.struct(key).is_first_distinct()
     repeated, first = frame.filter(again), frame.filter(~again)

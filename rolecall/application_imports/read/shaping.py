@@ -16,17 +16,17 @@ from rolecall.applications.field_words import NO_ACCESS
 from rolecall.applications.file_shape import JSON, FileShape, Placeholder, RowCondition, Unpivot, pattern_parts
 from rolecall.applications.model import FIELDS, Content, same_header
 
-# In these contents a row without the value to split is dropped.
+# In these contents, a row is dropped if the cell to split is blank.
 _PAIRS = (Content.MEMBERSHIPS, Content.PERMISSIONS)
 LOST_LIST = r"^(?:System\.[A-Za-z.]+\[\]|Microsoft\.ActiveDirectory\.Management\.AD\w+Collection)$"
-# Bytes of white space around a word.
+# The number of bytes of white space that may surround a word.
 _AROUND = 8
 _NAME = re.compile(r"[A-Za-z]{1,20}=")
 _RDN = r"^\s*[^=,]+=((?:\\.|[^,\\])*)"
 
 
 def columns_named(shape: FileShape, columns: Iterable[str]) -> set[str]:
-    """Return every column that a shape and a mapping name; in JSON they may be paths."""
+    """Return all columns that a shape and a mapping name. For JSON, these may be paths."""
     in_patterns = [part for pattern in shape.join.values() for part in pattern_parts(pattern)]
     placeholders = [part for part in in_patterns if isinstance(part, Placeholder)]
     filters = [each for part in placeholders for each in part.filters]
@@ -58,7 +58,7 @@ class ShapedTable:
         self.notes: list[str] = []
 
     def at(self, name: str, key: str) -> str:
-        """Find a column by header, or by the field that it is mapped to; `key` of the shape names it."""
+        """Return the position of a column, given its header or field; `key` is the key of the shape that names it."""
         folded = [same_header(header) for header in self.headers]
         if name in self.headers:
             return str(self.headers.index(name))
@@ -84,16 +84,16 @@ class ShapedTable:
         return position
 
     def make(self, field: str, values: pl.Expr) -> None:
-        """Add a column for a field; it takes precedence over a header of the same name."""
+        """Add a column for a field. It takes precedence over a column with the same name."""
         name = next(name for name in FIELDS[self.content] if same_header(name) == same_header(field))
-        # A join may build a field from what unpivot made.
+        # A join may build a field from a column that unpivot made.
         header = f"{name} by {'unpivot and join' if name in self.made else 'the shape'}"
         self.made[name] = int(self.add(header, values))
 
     def blank(self, words: Iterable[str]) -> None:
         """Blank the cells that contain one of these words."""
         folded = [word.strip().lower() for word in words]
-        # Few cells are as short as a word: look for the exact texts among these.
+        # Compare only cells that are as short as a word, because there are few of them.
         longest = max(len(word.encode()) for word in folded) + _AROUND
         for position in (column for column in self.frame.columns if column != "line"):
             cells = self.frame.get_column(position)
@@ -114,7 +114,7 @@ class ShapedTable:
             wanted = condition.is_ or condition.is_not
             matches = pl.lit(False)
             for word in (text.strip().lower() for text in wanted):
-                # A list of values is written as a JSON array.
+                # A cell with several values is a JSON array.
                 matches = matches | (cell == word) | (
                     cell.str.starts_with("[") & cell.str.contains(msgspec.json.encode(word).decode(), literal=True)
                 )  # fmt: skip
@@ -125,7 +125,7 @@ class ShapedTable:
             self.frame = self.frame.filter(matches if condition.is_not else ~matches)
 
     def fill_down(self, columns: Iterable[str]) -> None:
-        """Fill blank cells with the value above; a value in the first of the columns ends the cells merged before."""
+        """Fill blank cells with the value above. A value in the first column ends the merged cells of all columns."""
         places = sorted({self.at(column, "fillDown") for column in columns}, key=int)
         for place in places:
             cell = pl.col(place)
@@ -161,7 +161,7 @@ class ShapedTable:
         return pl.select(pl.when(lost).then(pl.lit("")).otherwise(cells)).to_series()
 
     def unpivot(self, matrix: Unpivot, words: Iterable[str]) -> None:
-        """Make a row from each cell of the matrix that is not blank; `words` are those that values.Access names."""
+        """Make a row from each cell of the matrix that is not blank. `words` are the words in values.Access."""
         kept = {self.at(name, "unpivot") for name in matrix.keep}
         kept |= {str(i) for i, header in enumerate(self.headers) if same_header(header) in self.mapping}
         across = [str(i) for i in range(len(self.headers)) if str(i) not in kept]
@@ -194,7 +194,7 @@ class ShapedTable:
             self.make(field, values)
 
     def _has_own(self, field: str, pattern: str) -> bool:
-        """Return whether the file has a column of this name, and not those that the field is to be joined from."""
+        """Return whether the file has a column named like the field, but none of the columns to join."""
         folded = [*map(same_header, self.headers)]
         columns = [part.column for part in pattern_parts(pattern) if isinstance(part, Placeholder)]
         if same_header(field) not in folded or any(same_header(column) in folded for column in columns):
@@ -209,7 +209,7 @@ class ShapedTable:
         texts = [pl.lit(part) if isinstance(part, str) else self._filled(part) for part in parts]
         filled = [text for text, part in zip(texts, parts, strict=True) if isinstance(part, Placeholder)]
         joined = pl.concat_str(texts).str.replace_all(r"\s+", " ").str.strip_chars()
-        # A pattern with text needs all its values: `ada.` is not a username. One of spaces does not: `Ada` is a name.
+        # A pattern with text needs all its values: `ada.` is not a username. With spaces, it does not: `Ada` is a name.
         must_be_whole = any(isinstance(part, str) and part.strip() for part in parts)
         quantifier = pl.any_horizontal if must_be_whole else pl.all_horizontal
         return pl.when(quantifier(text == "" for text in filled)).then(pl.lit("")).otherwise(joined)
@@ -263,7 +263,7 @@ def _past_dates(cells: pl.Series, format: str) -> pl.Series:
 
 
 def _is_skipped(row: list[str], position: int, condition: RowCondition) -> bool:
-    """Return whether to skip a line with too few fields, such as a total; in doubt it is kept, and rejected later."""
+    """Return whether to skip a line with too few fields, such as a total. If in doubt, the line is rejected later."""
     if position >= len(row):
         return False
     if not condition.is_not:
@@ -280,7 +280,7 @@ def _parts_of_text(cells: pl.Series, separator: str) -> pl.Series:
 
 
 def _parts_of_json(cells: pl.Series, _: str) -> pl.Series:
-    """Read JSON arrays; a cell that is not one is a single value."""
+    """Return the values of JSON arrays. A cell that is not an array is a single value."""
     distinct = cells.unique()
     lists = [_elements(cell) for cell in distinct.to_list()]
     parts = pl.DataFrame({"cell": distinct, "parts": pl.Series(lists, dtype=pl.List(pl.String))})
@@ -304,13 +304,13 @@ def _elements(cell: str) -> list[str]:
     return [each.strip() for each in plain if each.strip()]
 
 
-# A comma between distinguished names; a comma inside one has no space after it.
+# A comma between distinguished names. A comma inside a name is not followed by a space.
 _BETWEEN_NAMES = re.compile(r"(?<!\\), (?=[A-Za-z]{1,20}=)")
 _CUT_OFF = ("...", "\u2026")
 
 
 def _in_braces(text: str) -> list[str]:
-    """Read a list as PostgreSQL and PowerShell write it."""
+    """Return the values of a list in braces, as PostgreSQL and PowerShell write it."""
     inside = text[1:-1].strip()
     if _NAME.match(inside):
         parts = _BETWEEN_NAMES.split(inside)
@@ -331,7 +331,7 @@ def shaped(table: Table, shape: FileShape, columns: Mapping[str, str], content: 
     work = ShapedTable(table, columns, content)
     if shape.blank:
         work.blank(shape.blank)
-    # A condition on a column of lists applies to each of their values.
+    # A condition on a column of lists applies to each value of a list.
     later = [each for each in shape.skip_rows_where if each.column in shape.split]
     work.skip_rows(each for each in shape.skip_rows_where if each not in later)
     work.fill_down(shape.fill_down)
@@ -354,7 +354,7 @@ def shaped(table: Table, shape: FileShape, columns: Mapping[str, str], content: 
 
 
 def derived_users(table: Table, position: int) -> Table:
-    """Return the usernames of a table of memberships or permissions, each once."""
+    """Return a table of the distinct usernames in a table of memberships or permissions."""
     username = pl.col(str(position)).str.strip_chars()
     frame = table.frame.select("line", username.alias("0")).filter(pl.col("0") != "").unique("0", keep="first")
     return Table(["Username"], frame.sort("line"), [], is_by_line=False, notes=table.notes)

@@ -1,6 +1,6 @@
-"""Scan the XML of a sheet for cells that the spreadsheet reader loses or fails on.
+"""Scan the XML of a sheet for cells that the spreadsheet reader would lose or fail on.
 
-It searches whole pieces instead of single cells, because sheets have millions.
+It searches large pieces of XML instead of single cells, because sheets have millions of cells.
 """
 
 import io
@@ -11,17 +11,17 @@ from rolecall.application_imports.read.broken_file import BrokenFile
 
 # The last line and the last column (XFD) of a sheet.
 _MOST_LINES, _MOST_COLUMNS = 1_048_576, 16_384
-# The reader allocates memory for every cell between the first and the last one.
+# The limit for cells between the first and the last one. The reader allocates memory for each of them.
 _MOST_CELLS = 60_000_000
 _SPARSE = 20
 # A formula without a cached value: the program that wrote the file never computed it.
 _UNCOMPUTED = re.compile(rb'<c r="([A-Z]+)(\d+)"[^<>]*><f[^<>]*(?:/>|>[^<]*</f>)(?:<v\s*/>|<v></v>)?</c>')
 _CELL = b'<c r="'
 _REFERENCE = re.compile(rb"([A-Z]+)(\d+)")
-# Columns with names of three letters or more: few sheets have any.
+# Matches columns with names of three or more letters, which few sheets have.
 _WIDE = re.compile(rb'<c r="([A-Z]{3,})(\d+)"')
 _ERROR = re.compile(rb"(<(?:\w{1,20}:)?c\s[^<>]*\bt=)([\"'])e\2")
-# A piece repeats the end of the one before it, because a cell may be cut.
+# Each piece is searched together with the end of the previous one, because a cell may be cut in two.
 _OVERLAP = 4096
 
 
@@ -30,7 +30,7 @@ class SheetScan:
 
     def __init__(self) -> None:
         self.has_rows = False
-        # Cells with an error, such as #N/A of a lookup.
+        # Whether a cell has an error, such as #N/A from a lookup.
         self.has_errors = False
         # The first cell with a formula that was not computed, as column and line.
         self.uncomputed: tuple[str, int] | None = None
@@ -65,7 +65,7 @@ class SheetScan:
         """Refuse a sheet that the reader would fail on."""
         if self.uncomputed:
             cell, line = self.uncomputed
-            raise BrokenFile(f"cell {cell}{line} holds a formula without a value", line=line)
+            raise BrokenFile(f"cell {cell}{line} has a formula without a value; save the file in Excel", line=line)
         if self._columns > _MOST_COLUMNS or self._lines > _MOST_LINES:
             raise BrokenFile(f"cell {self._last} is beyond the last cell of a sheet, XFD1048576; export the file again")
         size = self._columns * self._lines
@@ -77,7 +77,7 @@ class SheetScan:
 
 
 def with_error_texts(content: bytes, path: str) -> bytes:
-    """Return a workbook whose sheet has texts such as #N/A in place of errors, which readers take as blank."""
+    """Return a workbook with texts such as #N/A instead of errors, because the reader reads errors as blank cells."""
     made = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(content)) as old, zipfile.ZipFile(made, "w") as new:
         for name in dict.fromkeys(old.namelist()):

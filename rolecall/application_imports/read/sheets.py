@@ -25,7 +25,7 @@ _ATTRIBUTE = re.compile(r"([\w:]{1,40})\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
 
 
 class Sheet(NamedTuple):
-    """A sheet of a workbook, header included, and the names of other sheets that have data."""
+    """A sheet of a workbook with its header, and the names of other sheets that have data."""
 
     name: str
     frame: pl.DataFrame
@@ -33,7 +33,7 @@ class Sheet(NamedTuple):
 
 
 def read_sheet(content: bytes, name: str | None = None) -> Sheet:
-    """Read the sheet with this name, or the first."""
+    """Read the sheet with this name, or the first sheet."""
     names, members = _members(content)
     if name is not None and name not in names:
         raise BrokenFile(f"there is no sheet {name}; shape.sheet may be {', '.join(list(names)[:_MOST_NAMED])}")
@@ -64,7 +64,7 @@ def _loaded(content: bytes, sheet: str | int) -> tuple[fastexcel.ExcelReader, pl
 
 
 def _members(content: bytes) -> tuple[dict[str, str], dict[str, SheetScan]]:
-    """Return the paths of sheets by name, and the scan of each path.
+    """Return a map from the names of sheets to their paths, and a map from the paths to scans.
 
     Refuse zip bombs by inflating in pieces: the sizes that an archive declares cannot be trusted.
     """
@@ -82,7 +82,7 @@ def _members(content: bytes) -> tuple[dict[str, str], dict[str, SheetScan]]:
                     while piece := file.read(MIB):
                         inflated += len(piece)
                         if inflated > limit:
-                            raise BrokenFile(f"the XLSX file inflates to more than {limit // MIB} MiB; it is refused")
+                            raise BrokenFile(f"the XLSX file inflates to more than {limit // MIB} MiB; save it as CSV")
                         if member.filename in texts:
                             texts[member.filename] += piece
                         if member.filename in found:
@@ -93,7 +93,7 @@ def _members(content: bytes) -> tuple[dict[str, str], dict[str, SheetScan]]:
 
 
 def _paths(texts: dict[str, bytes]) -> dict[str, str]:
-    """Return the path of each sheet by its name, in the order of the workbook."""
+    """Return a map from the names of sheets to their paths, in the order of the workbook."""
     targets = {}
     for relation in _RELATION.findall(texts[_RELATIONS].decode(errors="replace")):
         values = _attributes(relation)

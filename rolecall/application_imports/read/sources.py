@@ -1,7 +1,7 @@
-"""The files of an import, and the files that the current state of an application was read from.
+"""Find the files of an import, and the files that the current state of an application was read from.
 
-A content whose files and settings are the same as before is not read again. If only some lines differ, only those are
-read. Both rely on the `ContentSource` that each finished import stores.
+A content whose files and settings are the same as before is not read again. If only some lines differ, only these
+lines are read. Both rely on the `ContentSource` that each finished import stores.
 """
 
 import hashlib
@@ -15,7 +15,7 @@ from rolecall.applications.file_shape import ContentShape, FileShape, GroupShape
 from rolecall.applications.model import NEVER_EMPTY, Content
 from rolecall.core.db import Db, fetch_rows, fetch_value
 
-# Increase this when the reading of files changes, so that unchanged files are read again.
+# Increase this number when code that reads files changes, so that unchanged files are read again.
 _READING = 2
 
 
@@ -27,7 +27,7 @@ class InputGroup(msgspec.Struct, frozen=True):
     encoding: str | None
     allow_rejects: bool
     shape: FileShape | None = None
-    # Users are taken from memberships or permissions: their names only.
+    # Whether the users are derived from memberships or permissions, which give only usernames.
     is_derived: bool = False
 
 
@@ -46,11 +46,11 @@ class ContentSource(msgspec.Struct, frozen=True):
     digests: list[str]
     locations: list[str]
     rows: list[int]
-    # Each line is exactly one row of the state, so the next files can be compared by line.
+    # Whether each line is exactly one row of the state, so that lines of the next files can be compared.
     is_by_line: bool
-    # The state differs from these files: an account was removed, or rows were rejected.
+    # Whether the state differs from these files, because an account was removed or rows were rejected.
     is_stale: bool = False
-    # The columns that the records of a file of JSON lines have together.
+    # All columns that occur in a file of JSON lines.
     headers: list[str] = []
 
 
@@ -58,7 +58,7 @@ Sources = dict[Content, ContentSource]
 
 
 def settings_of(group: InputGroup, connector: str, zone: str) -> str:
-    """Hash the settings that decide how a file is read, because different settings yield different rows."""
+    """Return a hash of the settings that decide how a file is read. If the hash changes, files are read again."""
     shape = (msgspec.to_builtins(group.shape), group.is_derived)
     settings = (_READING, connector, group.content, sorted(group.columns.items()), group.encoding, zone, shape)
     return hashlib.sha256(msgspec.json.encode(settings)).hexdigest()[:16]
@@ -84,7 +84,7 @@ async def sources_after(db: Db, application_id: UUID, number: int | None = None)
 
 
 async def groups_of(db: Db, application_id: UUID) -> list[InputGroup]:
-    """Return the file groups; one whose files feed several contents is returned once for each."""
+    """Return the file groups. A group whose files feed several contents is returned once for each content."""
     rows = await fetch_rows(
         db,
         """SELECT g.id, g.name, g.content, g.columns, g.encoding, g.allow_rejects, g.shape
@@ -101,7 +101,7 @@ async def groups_of(db: Db, application_id: UUID) -> list[InputGroup]:
 
 
 def by_content(group: InputGroup, further: Sequence[ContentShape]) -> list[InputGroup]:
-    """Return a group for each content that its files feed."""
+    """Return a copy of a group for each content that its files feed."""
     groups = [group] + [
         msgspec.structs.replace(
             group,
@@ -121,12 +121,12 @@ def by_content(group: InputGroup, further: Sequence[ContentShape]) -> list[Input
 
 
 def may_be_empty(group_id: UUID, groups: Iterable[InputGroup]) -> bool:
-    """Return whether the files of a group may have no record; a list of people or accounts is never empty."""
+    """Return whether the files of a group may be empty: a list of people or accounts must not be."""
     return all(each.content not in NEVER_EMPTY for each in groups if each.id == group_id)
 
 
 async def files_of(db: Db, import_id: UUID) -> dict[UUID, list[InputFile]]:
-    """Return the files of an import by file group."""
+    """Return a map from file groups to the files of an import."""
     rows = await fetch_rows(
         db,
         """SELECT file_group_id, id, name, sha256, location, size FROM import_files
@@ -137,7 +137,7 @@ async def files_of(db: Db, import_id: UUID) -> dict[UUID, list[InputFile]]:
 
 
 def files_by_group(rows: Iterable[Sequence[Any]]) -> dict[UUID, list[InputFile]]:
-    """Collect files; each row has a file group, then the fields of a file."""
+    """Return a map from file groups to files. Each row has the id of a file group, then the fields of a file."""
     files: dict[UUID, list[InputFile]] = {}
     for group_id, *file in rows:
         files.setdefault(group_id, []).append(InputFile(*file))

@@ -1,4 +1,4 @@
-"""The result of parsing a file: a table of text, with rows that do not fit set aside."""
+"""Define the result of parsing a file: a table of text, and the rows that do not fit its header."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -22,7 +22,7 @@ class RaggedRow(NamedTuple):
 
 
 class Table(NamedTuple):
-    """Columns of `frame` are named by position: `0`, `1`, …; `line` is where a row begins."""
+    """A table of text. The columns of `frame` are `0`, `1`, …, and `line`, the line at which a row begins."""
 
     headers: list[str]
     frame: pl.DataFrame
@@ -31,15 +31,15 @@ class Table(NamedTuple):
     is_by_line: bool
     # Sentences about the file for the log.
     notes: tuple[str, ...] = ()
-    # The file has records (JSON, LDIF), of which some may lack a column.
+    # Whether the file has records (JSON, LDIF), some of which may lack a column.
     is_records: bool = False
-    # Positions of columns that a shape made, by field.
+    # A map from fields to the positions of columns that a shape made.
     made: Mapping[str, int] = {}
     # Signs that show whether a JSON file contains the whole list.
     page: PageSigns | None = None
-    # The text is ASCII without ; # and |, so that no cell is a list, an error or has invisible characters.
+    # Whether the text is ASCII without ; # and |, so that no cell is a list, is an error or has invisible characters.
     is_plain: bool = False
-    # The table is a piece of a long file.
+    # Whether the table is a piece of a long file.
     is_piece: bool = False
 
 
@@ -53,7 +53,7 @@ def check_width(headers: Sequence[str]) -> None:
 
 
 def table_of(headers: list[str], rows: Iterable[tuple[int, list[str]]], *, is_by_line: bool = False) -> Table:
-    """Build a table from rows with their lines, setting ragged rows aside."""
+    """Build a table from rows with their line numbers. Rows with more or fewer fields than the header are set aside."""
     check_width(headers)
     width = len(headers)
     whole, ragged = [], []
@@ -75,7 +75,7 @@ def stripped(headers: Iterable[str]) -> list[str]:
 
 
 def without_blank_columns(table: Table) -> Table:
-    """Drop columns without a header whose cells are all blank: a delimiter at the end of each line creates one."""
+    """Drop blank columns without a header: a delimiter at the end of each line creates such a column."""
     if "" not in table.headers:
         return table
     blank = [str(i) for i, header in enumerate(table.headers) if not header]

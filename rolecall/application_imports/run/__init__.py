@@ -1,1 +1,1 @@
-"""Around the stages: schedules, fetching, the child process and the import's transaction."""
+"""Run imports: schedules, fetching, the child process, and the transaction around the stages."""

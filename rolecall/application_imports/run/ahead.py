@@ -1,4 +1,4 @@
-"""Run a generator in a thread, ahead of its consumer, so that neither CPU nor database is idle."""
+"""Run a generator in a thread, ahead of its consumer, so that the CPU and the database both work."""
 
 import asyncio
 import queue
@@ -40,7 +40,7 @@ async def ahead(make: Callable[[], AsyncIterator[Item]]) -> AsyncGenerator[Item]
         if item.error:
             raise item.error
     finally:
-        # Wait for the end: the generator may still use what its consumer is about to close.
+        # Wait for the end of the generator, because it may still use resources that the consumer is about to close.
         is_left.set()
         while not isinstance(item, _End):
             item = await asyncio.to_thread(items.get)

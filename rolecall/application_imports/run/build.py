@@ -35,7 +35,7 @@ from rolecall.core.authors import by_system, written_by
 from rolecall.core.db import Db, execute, reachable, session_options
 from rolecall.core.files import StoreUnreachable, is_disk_full
 
-# A BRIN index has no ranges for new pages until they are summarized; queries then read all new pages.
+# Until new pages are summarized, a BRIN index has no ranges for them, and queries read all new pages.
 _SUMMARIZE = """
     SELECT brin_summarize_new_values(i.indexrelid) FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
     JOIN pg_am a ON a.oid = c.relam WHERE i.indrelid = %(table)s::regclass AND a.amname = 'brin'"""
@@ -56,7 +56,7 @@ async def _build_and_commit(job: Job) -> None:
 
 
 async def result_of(work: Awaitable[None]) -> BuildResult:
-    """Wait for a build and convert the way it ended to a result."""
+    """Wait for a build, and return its result, or its error as a result."""
     try:
         await work
         return BuildResult(BuildOutcome.FINISHED)
@@ -86,7 +86,7 @@ async def connection(job: Job) -> AsyncIterator[Db]:
 
 
 async def _build(db: Db, job: Job) -> list[str]:
-    """Read, compare, apply and finish; return the tables that got many rows. Rejects are stored even if it fails."""
+    """Read, compare, apply and finish; return the tables with many new rows. Rejects are stored even if it fails."""
     run = await find_run(db, job.import_id)
     await execute(db, "SELECT pg_advisory_xact_lock(%(key)s)", key=build_lock(run.application_id))
     steps = Steps(job.started)
@@ -108,7 +108,7 @@ async def _build(db: Db, job: Job) -> list[str]:
             await store_preview(db, beside, run.id, run.number, held.tallies)
             await store_rejects(beside, IMPORT_REJECTS, run.id, pipeline.rejected_rows())
         raise
-    # Not earlier: a held import stores them on another connection, which would wait for this transaction.
+    # Store rejects only now: a held import stores them on another connection, which would wait for this transaction.
     await store_rejects(db, IMPORT_REJECTS, run.id, pipeline.rejected_rows())
     for line in [changed, *lines, "Finished"]:
         await actions.log_line(db, run.id, line, clock.now())
@@ -119,16 +119,16 @@ class Written(NamedTuple):
     """The changes of the files of an import, written but not committed."""
 
     totals: list[FileTotals]
-    # The tables that got many rows.
+    # The tables to which many rows were added.
     grown: list[str]
 
 
 async def write_files(db: Db, job: Job, pipeline: Pipeline) -> Written:
-    """Read and compare the files, and write what differs into the transaction of `db`."""
+    """Read and compare the files, and write the differences in the transaction of `db`."""
     # Keep sorts and aggregates in memory.
     await execute(db, "SET LOCAL work_mem = '64MB'")
     run = pipeline.run
-    # Write changes while a thread reads and compares what follows.
+    # Write changes while a thread reads and compares the next ones.
     async with aclosing(ahead(partial(_changes, job, pipeline))) as found:
         async for changes in found:
             await _write(db, changes)
@@ -162,7 +162,7 @@ async def _write(db: Db, changes: ChangeSet | Savepoint) -> None:
 
 
 def _sources(pipeline: Pipeline) -> Sources:
-    """Return the sources of the new state; contents that are not part of this import keep theirs."""
+    """Return the sources of the new state. Contents that are not part of this import keep their sources."""
     after = dict(pipeline.before)
     for content in pipeline.stale & after.keys():
         after[content] = msgspec.structs.replace(after[content], is_stale=True)

@@ -1,4 +1,4 @@
-"""Build an import in a child process and wait for its result; this module runs in the worker.
+"""Build an import in a child process and wait for its result. This module runs in the worker.
 
 Children are forked from the fork server of the standard library, a process that has imported the code of a build and
 does nothing else. A fork costs milliseconds; a new interpreter would import for half a second of CPU per import.
@@ -28,7 +28,7 @@ log = structlog.get_logger("rolecall.imports")
 # By default the allocator of polars keeps freed memory for ten seconds, which raises the peak by half. With zero,
 # each frame would request pages from the kernel that the previous frame has just returned.
 _ALLOCATOR = {"_RJEM_MALLOC_CONF": "dirty_decay_ms:100,muzzy_decay_ms:0"}
-# The CPU limit does not end a build that waits for a disk or a database that never answers.
+# A limit besides the CPU limit, which does not end a build that waits for a disk or a database.
 _LONGEST_SECONDS = 3600.0
 # The exit code that multiprocessing reports when the fork server has ended.
 _UNKNOWN = 255
@@ -45,7 +45,7 @@ _fork_server.set_forkserver_preload(
 
 
 class ChildDied(Exception):
-    """A child ended without a message; `code` is its exit code, a signal as a negative number."""
+    """Report that a child ended without a message. `code` is its exit code, or the negative number of a signal."""
 
     def __init__(self, code: int) -> None:
         super().__init__(code)
@@ -64,7 +64,7 @@ async def build_in_child(job: Job) -> BuildResult:
 
 
 async def run_in_child(target: Callable[..., None], *args: object, seconds: float) -> bytes:
-    """Return the message that `target` sends through its last argument, a pipe; no child outlives this call."""
+    """Run `target` in a child; return the message that it sends through its last argument, a pipe. End the child."""
     ours, theirs = _fork_server.Pipe()
     child = _fork_server.Process(target=target, args=(*args, theirs), daemon=True)
     with ours:
@@ -86,11 +86,11 @@ async def run_in_child(target: Callable[..., None], *args: object, seconds: floa
 
 def _start(child: multiprocessing.process.BaseProcess) -> None:
     os.environ.update(_ALLOCATOR)
-    # With a spec, children import the main module; without one they would run it again as a script.
+    # Without a spec of the main module, children would run it again as a script.
     main = sys.modules["__main__"]
     main.__spec__ = main.__spec__ or ModuleSpec("rolecall.__main__", None)
     with _one_at_a_time:
-        # The fork server, which the first start launches, reads this variable.
+        # The first start launches the fork server, which reads this variable.
         os.environ[FOLDER] = get_temp_dir()
         try:
             child.start()
@@ -106,7 +106,7 @@ def _build(job: Job, traveled: timedelta, worker: Connection) -> None:
 
 
 async def _until_readable(pipe: Connection) -> None:
-    """Wait for the result or the end of the child; waiting for its end alone could deadlock on a full pipe."""
+    """Wait for the result or the end of the child. Waiting only for the end could deadlock on a full pipe."""
     loop, readable = asyncio.get_running_loop(), asyncio.Event()
     loop.add_reader(pipe.fileno(), readable.set)
     try:
@@ -117,7 +117,7 @@ async def _until_readable(pipe: Connection) -> None:
 
 def _result_of_death(code: int) -> BuildResult:
     log.error("build died", code=code)
-    # A kill comes from outside and not from the files: the import is started again.
+    # Start the import again, because the kill came from outside and was not caused by the files.
     if code in (-signal.SIGKILL, _UNKNOWN):
         return BuildResult(BuildOutcome.INTERRUPTED, "killed")
     return BuildResult(BuildOutcome.FAILED, _FATAL.get(-code, "an internal error; see the log of the service"))

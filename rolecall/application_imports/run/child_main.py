@@ -1,7 +1,7 @@
-"""The child process of an import: limit CPU time and memory, build, report the result to the worker.
+"""Run the child process of an import: limit CPU time and memory, build, report the result to the worker.
 
-The limits protect the worker from any file. The worker holds the other end of the pipe; when it ends, so does the
-child.
+The limits protect the worker from malicious files. The worker has the other end of the pipe. When the worker ends, the
+child ends too.
 """
 
 import asyncio
@@ -33,12 +33,12 @@ def main(job: Job, worker: Connection) -> None:
     cpu_seconds = _CPU_SECONDS + int(_CPU_SECONDS_PER_BYTE * job.input_bytes)
     limit_process(worker, cpu_seconds=cpu_seconds, memory=partial(_most_memory, job.input_bytes), too_much=too_much)
     _report(worker, asyncio.run(dry_run(job) if job.is_dry_run else build(job)))
-    # All is committed; freeing a gigabyte in order would only delay the next import.
+    # Everything is committed. Freeing a gigabyte before the exit would only delay the next import.
     os._exit(0)
 
 
 def _most_memory(input_bytes: int) -> int:
-    """Return the memory that a build may use: files beyond a size need more only if they must be read at once."""
+    """Return the memory that a build may use. Larger files get more memory only if they must be read at once."""
     return _MEMORY + _MEMORY_PER_BYTE * min(input_bytes, MOST_IN_MEMORY + at_once.noted())
 
 

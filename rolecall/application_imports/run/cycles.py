@@ -9,7 +9,7 @@ _MOST_REPORTED = 10
 
 
 async def cycle_lines(db: Db, application_id: UUID) -> list[str]:
-    """Return a line for each cycle of groups; access follows each group of a cycle once."""
+    """Return a log line for each cycle of groups. Inherited access follows each group of a cycle once."""
     rows = await fetch_rows(
         db,
         """SELECT p.child, c.name, p.parent FROM current_parents(ARRAY[%(id)s::uuid]) AS p

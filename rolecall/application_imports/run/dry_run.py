@@ -1,8 +1,8 @@
 """Perform a dry run: build as an import does, store what it would change, and roll everything back.
 
 It runs in the child process. The draft of the configuration is applied in the same transaction, so that a dry run
-cannot differ from the import that follows. The transaction sees one snapshot of the database: its import number is
-free there, and stays unused.
+cannot differ from the import that follows. The transaction sees one snapshot of the database, in which its import
+number is unused; the number is not used up.
 """
 
 from uuid import UUID
@@ -43,7 +43,7 @@ async def _dry_run(job: Job) -> None:
         )
         assert draft
         if draft.application_id:
-            # Before the transaction: its snapshot must not be older than the lock.
+            # Lock before the transaction begins, because its snapshot must not be older than the lock.
             await execute(db, "SELECT pg_advisory_lock(%(key)s)", key=build_lock(draft.application_id))
         await db.set_isolation_level(IsolationLevel.REPEATABLE_READ)
         async with db.transaction(force_rollback=True):
@@ -73,7 +73,7 @@ async def _build(db: Db, beside: Db, job: Job, draft: Draft) -> object:
 
 
 async def _application(db: Db, job: Job, draft: Draft) -> UUID:
-    """Create or change the application as the draft says, for this transaction only."""
+    """Create or change the application as in the draft, for this transaction only, and return its ID."""
     facts = Facts(now=clock.now(), zone=ZoneInfo(job.timezone))
     try:
         if draft.application_id is None:
@@ -110,7 +110,7 @@ async def _run(db: Db, job: Job, application_id: UUID) -> ImportRun:
 
 
 class TrialPipeline(Pipeline):
-    """Read the files of a dry run and log to its row."""
+    """Read the files of a dry run, and write the log to the row of the dry run."""
 
     async def sent_files(self, db: Db) -> dict[UUID, list[InputFile]]:
         rows = await fetch_rows(
@@ -142,7 +142,7 @@ async def _result(db: Db, run: ImportRun, pipeline: Pipeline, written: Written, 
 
 
 def _problem(pipeline: Pipeline) -> str | None:
-    """Return why an import of these files would fail: a file group that allows no rejects has some."""
+    """Return why an import of these files would fail, for example rejected rows in a group that does not allow them."""
     try:
         pipeline.check_rejects()
         return None

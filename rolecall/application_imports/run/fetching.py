@@ -1,6 +1,6 @@
 """Copy the files that a schedule names into the import, from inside `ROLECALL_IMPORT_ROOTS` only.
 
-An error of the source fails the import with its reason. An error in our own code interrupts the import, and a worker
+If the source fails, the import fails with the reason. An error in our own code interrupts the import, and a worker
 retries it.
 """
 
@@ -36,7 +36,7 @@ _PIECE = 1024 * 1024
 _QUERY = re.compile(r"\?[^\s'\"]+")
 _LONGEST_REASON = 300
 T = TypeVar("T")
-# Errors of a source: most libraries raise `OSError`, URLs `ValueError`, and lists of files `LookupError`.
+# Errors of a source: most libraries raise `OSError`, a bad URL `ValueError`, and a list of files `LookupError`.
 _ERRORS: tuple[type[Exception], ...] = (
     OSError,
     aiohttp.ClientError,
@@ -49,7 +49,7 @@ _ERRORS: tuple[type[Exception], ...] = (
 
 
 def source_errors() -> tuple[type[Exception], ...]:
-    """Return the errors that mean that a source failed, those of loaded libraries included."""
+    """Return the classes of errors that mean that a source failed, including those of loaded libraries."""
     return (*_ERRORS, *library_errors())
 
 
@@ -64,7 +64,7 @@ class OpenSource(Protocol):
 
 
 async def fetch_files(pool: Pool, config: Config, run: ImportRun) -> None:
-    """Copy the files of the source or the schedule into the import; every attempt reads these copies."""
+    """Copy the files of the source or the schedule into the import. Every attempt reads these copies."""
     async with pool.connection() as db:
         source = await sources.find(db, run.application_id)
         rows = await fetch_rows(
@@ -74,12 +74,12 @@ async def fetch_files(pool: Pool, config: Config, run: ImportRun) -> None:
     locations: dict[str, str] = rows[0][0] if rows else {}
     if source:
         if locations:
-            raise BrokenFile("the schedule has locations and the application a source; remove one of them")
+            raise BrokenFile("the schedule has locations, and the application has a source; remove one of them")
         await _fetch_source(pool, config, run, source, (target and target.file_groups) or [])
         return
     groups = [group for group in (target and target.file_groups) or () if group.name in locations]
     if not groups:
-        raise BrokenFile("the schedule names no location for any file group")
+        raise BrokenFile("the schedule has no location for any file group; add locations to it")
     lines = []
     with Upload() as upload:
         for group in groups:
@@ -126,7 +126,7 @@ async def _fetch_source(
 
 
 def _current(groups: Sequence[FileGroup], upload: Upload) -> str:
-    """Name the file group that was being fetched."""
+    """Return the name of the file group that was being fetched, as the beginning of a message."""
     at = len(upload.files)
     return f"{groups[at].name}: " if at < len(groups) else ""
 
@@ -162,7 +162,7 @@ async def _ask(call: Awaitable[T], received: int = 0, size: int | None = None) -
 
 
 def reason_of(error: Exception) -> str:
-    """Describe in one printable line what went wrong."""
+    """Return the reason of an error in one printable line."""
     match error:
         case aiohttp.ClientPayloadError() | aiohttp.ServerDisconnectedError() | ConnectionResetError():
             return "the server closed the connection"
@@ -175,7 +175,7 @@ def reason_of(error: Exception) -> str:
 
 
 def _unreadable(group: FileGroup, location: str, failed: SourceFailed) -> BrokenFile:
-    """Redact the query of a URL: it may hold a secret, and more people read logs than schedules."""
+    """Return the error for the log, with the query of a URL redacted, because it may contain a secret."""
     message = f"{location} cannot be read: {failed}"
     return BrokenFile(f"{group.name}: {re.sub(_QUERY, '?…', message) if '://' in location else message}")
 
@@ -222,12 +222,12 @@ def _open_file(config: Config, location: str) -> tuple[str, BinaryIO]:
 
 
 def _open_path(roots: Sequence[str], location: str) -> tuple[str, BinaryIO]:
-    """Open the newest file that matches; the result does not reveal what exists outside of the roots."""
+    """Open the newest file that matches. An error does not reveal which files exist outside the roots."""
     inside = [Path(root).resolve() for root in roots]
     if not is_below(inside, _fixed_part(location)):
         raise PermissionError(OUTSIDE)
     paths = [Path(path) for path in glob.glob(location)]
-    # Ignore a symlink that leads out of the roots, whether its target exists or not.
+    # Ignore a symlink that leads out of the roots, whether or not its target exists.
     found = [path for path in paths if is_below(inside, path) and path.is_file()]
     if not found:
         raise FileNotFoundError(NOT_THERE)
@@ -236,7 +236,7 @@ def _open_path(roots: Sequence[str], location: str) -> tuple[str, BinaryIO]:
 
 
 def _fixed_part(location: str) -> Path:
-    """Return the path up to its first pattern; `..` after a pattern could lead anywhere."""
+    """Return the path up to its first pattern. Reject `..` after a pattern, because it could lead anywhere."""
     parts = Path(location).parts
     first = next((n for n, part in enumerate(parts) if glob.has_magic(part)), len(parts))
     if ".." in parts[first:]:

@@ -31,12 +31,12 @@ from rolecall.identities import administrators
 
 FINISHED_CHANNEL = "finished_imports"
 _NONE = OpenPoints()
-# Changes of these may lower a risk rating.
+# Changes of these records may lower a risk rating.
 _RATING = (RecordKind.GROUP, RecordKind.PERMISSION, RecordKind.ASSIGNMENT)
 
 
 class HeldByGuard(Exception):
-    """The guard holds the import; the message is the reason. `lowers_risk`: not everyone may continue it."""
+    """Report why the guard holds the import. With `lowers_risk`, not everyone may continue the import."""
 
     def __init__(self, reason: str, tallies: Tallies, *, lowers_risk: bool) -> None:
         super().__init__(reason)
@@ -45,7 +45,7 @@ class HeldByGuard(Exception):
 
 
 class Canceled(Exception):
-    """The import was canceled meanwhile; nothing may be committed."""
+    """Report that the import was canceled meanwhile, so that nothing may be committed."""
 
 
 class ImportResult(msgspec.Struct, frozen=True):
@@ -54,7 +54,7 @@ class ImportResult(msgspec.Struct, frozen=True):
     totals: RecordTotals
     metrics: Metrics
     tallies: Tallies
-    # In a dry run: why the guard would hold the import.
+    # Why the guard would hold the import, in a dry run.
     hold: HeldByGuard | None
     log: list[str]
     ended: datetime
@@ -70,7 +70,7 @@ async def finish(
     is_changed: bool = True,
     open_points: OpenPoints = _NONE,
 ) -> list[str]:
-    """Count, guard, match and record what the import changed, without a commit; return lines for its log."""
+    """Count the changes, check the guard, match accounts and record the result; return lines for the log."""
     result = await count_and_match(db, run, steps, files, is_changed=is_changed, open_points=open_points)
     await _record(db, run, result, sources, files)
     return result.log
@@ -129,7 +129,7 @@ async def _hold(
     if rejected := sum(file.rejected for file in files):
         reasons += reasons_of_more_rejects(rejected, await count.rejected_before(db, run.application_id), tallies)
     may_lower = run.is_supplied and any(tallies[kind].total for kind in _RATING)
-    # Nothing was rated before the first import, which counts even if it left no records.
+    # Before the first import nothing was rated. An import counts even if it left no records.
     is_first = not may_lower or not await count.has_totals(db, run.application_id)
     lowered = [] if is_first else await ratings.lowered(db, run.number)
     if lowered:
@@ -146,7 +146,7 @@ async def _update_identities(db: Db, run: ImportRun, now: datetime) -> list[str]
         await administrators.lock_administrators(db)
         if not await administrators.active(db):
             names = ", ".join(name for id, name in before.items() if id in lost)
-            said = f"no active administrator would be left without {names}; make another person administrator first"
+            said = f"no active administrator would be left without {names}; make another person an administrator first"
             raise BrokenFile(said)
     return lines
 

@@ -1,4 +1,7 @@
-"""Remove the worker's socket folder when the fork server exits, because a killed worker cannot; preloaded by it."""
+"""Remove the worker's socket folder when the fork server exits, because a killed worker cannot do it.
+
+The fork server preloads this module.
+"""
 
 import atexit
 import os

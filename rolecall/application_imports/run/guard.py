@@ -38,22 +38,22 @@ def reasons_to_hold(guard: Guard, before: RecordTotals, tallies: Tallies) -> lis
 
 
 def reasons_of_open_questions(questions: Sequence[str], tallies: Tallies) -> list[str]:
-    """Hold every import that would change something as long as its proposal has open questions."""
+    """Return a reason to hold an import that would change something, if its proposal has open questions."""
     if not questions or not any(tally.total for tally in tallies.values()):
         return []
     listed = " ".join(questions)
-    return [f"the proposal of its connector left open: {listed} (answer, then remove shape.openQuestions)"]
+    return [f"its connector has open questions: {listed} (answer them, then remove shape.openQuestions)"]
 
 
 def reasons_of_more_rejects(rejected: int, earlier: int, tallies: Tallies) -> list[str]:
-    """Hold an import that would remove records while more rows are rejected than the last time."""
+    """Return a reason to hold an import that would remove records, if it rejects more rows than the previous import."""
     if rejected <= earlier or not (removed := _removed(tallies)):
         return []
-    return [f"it would remove {removed}, and {rejected:,} rows cannot be read, {earlier:,} in the previous import"]
+    return [f"it would remove {removed}, and {rejected:,} rows cannot be read (previous import: {earlier:,})"]
 
 
 def reasons_of_missing_pages(missing: Iterable[str], tallies: Tallies) -> list[str]:
-    """Hold every import that would remove records because its files are only a part of a list."""
+    """Return the reasons to hold an import that would remove records, if its files are only a part of a list."""
     removed = _removed(tallies)
     return [f"it would remove {removed}, and {each}" for each in missing] if removed else []
 

@@ -25,10 +25,10 @@ _MOST_MATCHES = 100
 _MOST_LISTING_BYTES = 4 * 1024 * 1024
 _PATTERN = re.compile(r"[*\[]")
 _LINK = re.compile(r"""<a\s(?:[^>]*?\s)?href=["']([^"'<>]+)["']""", re.IGNORECASE)
-# The total timeout ends a source that sends one byte a minute.
+# The total timeout ends the read from a source that sends one byte per minute.
 _TIMEOUT = aiohttp.ClientTimeout(total=3600, sock_connect=30, sock_read=60)
 _HEADERS = {"Accept-Encoding": "identity", "User-Agent": "Rolecall-Imports/1"}
-# Services that give credentials to any process on the machine.
+# Addresses of services that give credentials to any process on the machine.
 _METADATA = [IPv4Address("168.63.129.16"), IPv4Address("100.100.100.200"), IPv6Address("fd00:ec2::254")]
 _NAT64 = IPv6Network("64:ff9b::/96")
 
@@ -53,7 +53,7 @@ def is_http(url: str) -> bool:
 
 @asynccontextmanager
 async def open_http(root: str, location: str) -> AsyncIterator[HttpSource]:
-    """Open the file at `location`; of several that match a pattern, the one modified last."""
+    """Open the file at `location`. If several files match a pattern, open the one that was modified last."""
     inside = URL(root)
     async with _session(inside) as session:
         address, mark, query = location.partition("?")
@@ -98,7 +98,7 @@ def is_never_a_source(address: str) -> bool:
 async def _answer(
     session: aiohttp.ClientSession, method: str, root: URL, url: URL
 ) -> AsyncIterator[aiohttp.ClientResponse]:
-    """Follow redirects, resolving and checking each target before it is requested."""
+    """Yield the response after redirects. Each target is resolved and checked before it is requested."""
     for _ in range(_MOST_HOPS):
         if not _is_inside(root, url):
             raise PermissionError(OUTSIDE)
@@ -109,7 +109,7 @@ async def _answer(
                 return
             target = answer.headers.get("Location")
         if not target:
-            raise OSError(f"the server responded {answer.status} without a Location header")
+            raise OSError(f"the server responded with {answer.status} without a Location header")
         url = url.join(URL(target))
     raise OSError(f"the server redirects more than {_MOST_HOPS} times")
 
@@ -127,7 +127,7 @@ def _is_inside(root: URL, url: URL) -> bool:
 
 
 async def _newest(session: aiohttp.ClientSession, root: URL, folder: URL, pattern: str) -> URL:
-    """Find the newest matching file among the links of the folder's page."""
+    """Return the URL of the newest matching file among the links on the page of the folder."""
     async with _answer(session, "GET", root, folder) as answer:
         page = bytearray()
         async for chunk in answer.content.iter_any():

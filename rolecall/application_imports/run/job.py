@@ -1,4 +1,4 @@
-"""The messages between the worker and its child process: a job to build, and the result of the build."""
+"""Define the messages between the worker and its child process: a job, and the result of its build."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -13,7 +13,7 @@ from rolecall.settings import queries as settings
 from rolecall.settings.model import Guard
 
 DISK_FULL = "the disk is full; make room, then import the files again"
-TOO_MUCH_MEMORY = "the files need more memory than an import may take"
+TOO_MUCH_MEMORY = "the files need more memory than an import may use"
 
 
 class Job(msgspec.Struct, frozen=True):
@@ -23,13 +23,13 @@ class Job(msgspec.Struct, frozen=True):
     store: Store
     timezone: str
     input_bytes: int
-    # When this attempt began; its first step is timed from here.
+    # When this attempt began, which is the start of its first step.
     started: datetime
-    # `import_id` is the id of a dry run: the build is rolled back and its result stored as a preview.
+    # Whether `import_id` is the id of a dry run. Its build is rolled back, and the result is stored as a preview.
     is_dry_run: bool = False
 
     def __repr__(self) -> str:
-        """Leave out the password in the database URL: this may reach a log."""
+        """Leave out the database URL, because it contains a password and this text may be logged."""
         return f"Job({self.import_id})"
 
 
@@ -40,7 +40,7 @@ class BuildOutcome(StrEnum):
     CANCELED = "canceled"
     # The database connection was lost or the child was killed; a worker starts the import again.
     INTERRUPTED = "interrupted"
-    # The file store does not answer; a worker starts the import again, however often it takes.
+    # The file store does not answer. A worker starts the import again, without a limit.
     POSTPONED = "postponed"
 
 
@@ -63,9 +63,9 @@ class ImportRun(msgspec.Struct, frozen=True):
     is_unguarded: bool
     rollback_to: int | None
     is_scheduled: bool
-    # A caller chose its data, by an upload or a rollback.
+    # Whether a caller chose the data, with an upload or a rollback.
     is_supplied: bool
-    # A dry run: the guard only reports.
+    # Whether this is a dry run, for which the guard only reports.
     is_dry: bool = False
 
 
@@ -75,7 +75,7 @@ def worker_lock(application_id: UUID) -> int:
 
 
 def build_lock(application_id: UUID) -> int:
-    """Return the key of the lock inside a build's transaction: a child that outlives its worker must not overlap."""
+    """Return the key of the lock that a build's transaction holds, so that it cannot overlap a build left behind."""
     return worker_lock(application_id) | 1
 
 
@@ -96,5 +96,5 @@ async def find_run(db: Db, import_id: UUID) -> ImportRun:
 
 
 async def guard_of(db: Db, own: dict[str, Any] | None) -> Guard:
-    """Return the guard of an application, by default that of the settings."""
+    """Return the guard of an application, or the guard of the settings if it has none."""
     return msgspec.convert(own, Guard) if own else (await settings.get(db)).guard

@@ -14,7 +14,7 @@ _STATM = Path("/proc/self/statm")
 
 
 def limit_process(parent: Connection, *, cpu_seconds: int, memory: Callable[[], int], too_much: bytes) -> None:
-    """Set the limits; a child that needs more than `memory` sends the message `too_much` and exits."""
+    """Set the limits. A child that needs more than `memory` sends the message `too_much` and exits."""
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds + 5))
     threading.Thread(target=_exit_with_parent, args=(parent,), daemon=True).start()
     threading.Thread(target=_limit_memory, args=(memory, parent, too_much), daemon=True).start()
@@ -29,12 +29,12 @@ def _memory() -> int:
     try:
         return int(_STATM.read_text().split()[1]) * resource.getpagesize()
     except OSError:
-        # Without /proc use the peak; on Linux the peak would include that of the parent process.
+        # Use the peak if there is no /proc. On Linux, the peak would include the peak of the parent process.
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 def _limit_memory(limit: Callable[[], int], parent: Connection, too_much: bytes) -> None:
-    """Watch resident memory: the kernel only limits address space, of which polars reserves far more than it uses."""
+    """Watch resident memory. The kernel limits only address space, and polars reserves far more than it uses."""
     while _memory() < limit():
         time.sleep(_CHECK_MEMORY_SECONDS)
     parent.send_bytes(too_much)

@@ -65,7 +65,7 @@ async def _end(db: Db, id: UUID, result: BuildResult, attempts: int) -> None:
 
 
 async def _input_bytes(db: Db, id: UUID) -> int:
-    """Add up the sizes of the files and of those they are compared with."""
+    """Return the total size of the files of a dry run and of the files that they are compared with."""
     application_id = await fetch_value(db, "SELECT application_id FROM dry_runs WHERE id = %(id)s", id=id)
     known = (await sources.sources_after(db, application_id)).values() if application_id else ()
     size = await fetch_value(

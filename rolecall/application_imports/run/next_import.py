@@ -1,7 +1,7 @@
 """Run the next import in the worker: take it, start its build, watch for cancellation, end it.
 
-Until then the worker holds an advisory lock of the application. If it dies, PostgreSQL releases the lock, and another
-worker finds the import Running and starts it again.
+Meanwhile the worker holds an advisory lock for the application. If the worker dies, PostgreSQL releases the lock, and
+another worker finds the import Running and starts it again.
 """
 
 import asyncio
@@ -61,7 +61,7 @@ async def run_next_import(pool: Pool, config: Config, _: datetime) -> bool:
 
 
 async def _candidates(db: Db) -> list[tuple[UUID, UUID]]:
-    """List the oldest unfinished import of each application, unless the guard holds it."""
+    """Return the oldest unfinished import of each application, unless the guard holds it."""
     rows = await fetch_rows(
         db,
         f"""SELECT i.id, i.application_id FROM application_imports i LEFT JOIN import_runs r ON r.import_id = i.id
@@ -75,7 +75,7 @@ async def _candidates(db: Db) -> list[tuple[UUID, UUID]]:
 
 @contextlib.asynccontextmanager
 async def locked(db: Db, key: int) -> AsyncIterator[bool]:
-    """Try to take an advisory lock of the connection; PostgreSQL releases it if this worker dies."""
+    """Try to take an advisory lock, and yield whether it was free. PostgreSQL releases it if this worker dies."""
     is_mine = await fetch_value(db, "SELECT pg_try_advisory_lock(%(key)s)", key=key)
     try:
         yield is_mine
@@ -105,7 +105,7 @@ async def _run(pool: Pool, config: Config, db: Db, id: UUID) -> bool:
 
 
 async def _start(db: Db, id: UUID) -> datetime | None:
-    """Mark the import as Running and log it; return the time, or None if there is nothing to build."""
+    """Mark the import as Running and log this; return when it started, or None if there is nothing to build."""
     async with written_by(db, "import-start", by_system(_RUN, clock.now())):
         rows = await fetch_rows(
             db,
@@ -144,7 +144,7 @@ async def _start(db: Db, id: UUID) -> datetime | None:
 
 
 async def _cancel_when_asked(pool: Pool, id: UUID, building: asyncio.Task[BuildResult], over: asyncio.Event) -> None:
-    """Cancel the build when its import is Canceling. Stop when `over` is set: a cancellation could leave a query."""
+    """Cancel the build when its import is Canceling. Stop when `over` is set: canceling could interrupt a query."""
     while not over.is_set():
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(over.wait(), _CHECK_CANCEL_SECONDS)
@@ -186,7 +186,7 @@ async def _build(pool: Pool, config: Config, run: ImportRun, started: datetime) 
 
 
 async def _unchanged(db: Db, run: ImportRun, zone: str) -> list[FileTotals] | None:
-    """Return control totals if every file is the same as before, so that there is nothing to build; else None."""
+    """Return control totals if all files are the same as before, so that there is nothing to build; otherwise None."""
     before = await sources.sources_after(db, run.application_id)
     sent = await sources.files_of(db, run.id)
     totals = []
@@ -205,7 +205,7 @@ async def _unchanged(db: Db, run: ImportRun, zone: str) -> list[FileTotals] | No
 
 
 async def _input_bytes(db: Db, run: ImportRun) -> int:
-    """Add up the sizes of the files and of those they are compared with."""
+    """Return the total size of the files of an import and of the files that they are compared with."""
     before = [
         place for source in (await sources.sources_after(db, run.application_id)).values() for place in source.locations
     ]
@@ -219,14 +219,14 @@ async def _input_bytes(db: Db, run: ImportRun) -> int:
 
 
 async def _in_process(pool: Pool, run: ImportRun, started: datetime, totals: list[FileTotals]) -> BuildResult:
-    """Build a rollback or unchanged files here: without parsing they need no child process."""
+    """Build a rollback or unchanged files in this process: no child is needed, because no file is parsed."""
     steps = Steps(started)
     async with pool.connection() as db, written_by(db, "import-unchanged", by_system(_RUN, clock.now(), bulk=True)):
         await execute(db, "SELECT pg_advisory_xact_lock(%(key)s)", key=build_lock(run.application_id))
         lines = [steps.done("Prepared")]
         if run.rollback_to is not None:
             after = await rollback.restore(db, run.application_id, run.number, run.rollback_to)
-            lines += [f"Data restored as after import {run.rollback_to}", steps.done("Changes written")]
+            lines += [f"Data restored to its state after import {run.rollback_to}", steps.done("Changes written")]
         else:
             after = await sources.sources_after(db, run.application_id)
             lines += ["The same files as before"]
@@ -257,7 +257,7 @@ async def _end(pool: Pool, run: ImportRun, result: BuildResult) -> None:
                 log.error("import interrupted", run=run.number, reason=result.message)
             case BuildOutcome.POSTPONED:
                 log.error("file store unreachable", run=run.number, reason=result.message)
-                # Not an attempt: the reason is not in the files. Fires notify_of_held_import, schema/notifications.sql.
+                # This does not count as an attempt. Fires notify_of_held_import, schema/notifications.sql.
                 await execute(db, "UPDATE import_runs SET attempts = attempts - 1 WHERE import_id = %(id)s", id=run.id)
 
 
@@ -281,7 +281,7 @@ async def _close(db: Db, id: UUID, status: ImportStatus, line: str, **columns: o
     now = clock.now()
     if await actions.move_import(db, id, status, build_end=now, **columns):
         await actions.log_line(db, id, line, now)
-    # If a cancel request came first, nothing moved: the next run of the worker ends the import.
+    # If a cancel request came first, the status is unchanged, and the next run of the worker ends the import.
     await nudge(db, actions.CHANNEL)
 
 

@@ -1,4 +1,4 @@
-"""Take the files of one import through the stages read and compare, on a connection outside the transaction.
+"""Read and compare the files of one import, on a connection outside the transaction.
 
 Files are compared by line where possible. If a comparison returns a `Doubt`, its files are read completely and compared
 again. Large files are compared in parts, so that memory does not depend on their size.
@@ -43,25 +43,25 @@ from rolecall.core.db import Db
 
 # How often the progress of a long file is recorded.
 _PROGRESS_SECONDS = 0.5
-# The bytes that a file has for each record, to estimate the memory of the current state.
+# The usual size of a record in a file, to estimate how much memory the current state needs.
 _ACCOUNT_BYTES, _HELD_BYTES = 500, 50
 
 
 class Savepoint(Enum):
-    """What to do with changes that a later doubt may make invalid."""
+    """Begin changes that a later doubt may invalidate, or undo them."""
 
     BEGIN = "begin"
     UNDO = "undo"
 
 
 class ChangeTotals:
-    """What the change sets of an import have in all."""
+    """The totals of all change sets of an import."""
 
     def __init__(self) -> None:
         # The number of rows of each file that change something, and the number of new rows of each table.
         self.applied: dict[Content, Counter[int]] = {}
         self.added = Counter[str]()
-        # Permissions that lost a line.
+        # Permissions that a removed line named.
         self.maybe_unused: list[int] = []
 
     def add(self, changes: ChangeSet) -> None:
@@ -96,7 +96,7 @@ class Pipeline:
         self.contents_read: set[Content] = set()
         self.accounts: AccountsAfter | None = None
         self.tally = ChangeTotals()
-        # Contents whose files name accounts that are removed.
+        # Contents whose files name removed accounts.
         self.stale: set[Content] = set()
 
     async def find_files(self, db: Db) -> None:
@@ -109,7 +109,7 @@ class Pipeline:
         self.parting = await self._parting(db)
 
     async def _parting(self, db: Db) -> Parting:
-        """Choose parts by the size of the files, or of the current state if that is larger."""
+        """Choose the number of parts for the size of the files, or of the current state if it is larger."""
         totals = await totals_before(db, self.run.application_id)
         held = totals.memberships + totals.assignments
         now = sum(file.size for files in self.files.values() for file in files)
@@ -117,11 +117,11 @@ class Pipeline:
         return parting_of(size, self.job.store.folder / "incoming")
 
     async def sent_files(self, db: Db) -> dict[UUID, list[InputFile]]:
-        """Return the files of the import by file group."""
+        """Return a map from file groups to the files of the import."""
         return await files_of(db, self.run.id)
 
     async def changes(self, db: Db) -> AsyncIterator[ChangeSet | Savepoint]:
-        """Read and compare; yield the changes of some parts at a time."""
+        """Read and compare files; yield the changes of a few parts at a time."""
         async for found in self._stage(db, "Accounts compared", {Content.USERS}, self._compare_accounts):
             yield found
         others = self.groups.keys() - {Content.USERS}
@@ -136,7 +136,7 @@ class Pipeline:
             yield found
 
     async def _compare_others(self, db: Db) -> AsyncIterator[ChangeSet | Doubt]:
-        """Compare everything except accounts, including people if there is a file of them."""
+        """Compare everything except accounts, including people if the import has a file of people."""
         state = CurrentState(db, self.run.application_id, self.parting)
         assert self.accounts
         if delta := self.deltas.get(Content.IDENTITIES):
@@ -153,7 +153,7 @@ class Pipeline:
     async def _stage(
         self, db: Db, step: str, contents: set[Content], compare: Callable[[Db], AsyncIterator[ChangeSet | Doubt]]
     ) -> AsyncIterator[ChangeSet | Savepoint]:
-        """Read contents and yield their changes; after a doubt, read a content completely and begin again."""
+        """Read contents and yield their changes. After a doubt, read its content completely and begin again."""
         await self._read(db, contents)
         doubt: Doubt | None = None
         while True:
@@ -215,7 +215,7 @@ class Pipeline:
             await self.log(db, f"{group.name}: {note}")
 
     async def _read_whole(self, db: Db, group: InputGroup, files: list[InputFile]) -> FileDelta:
-        """Read files in a thread, and meanwhile record how much of them is read."""
+        """Read files in a thread, and meanwhile record the progress."""
         read = [0]
         zone = ZoneInfo(self.job.timezone)
         arguments = (group, files, self.job.store, zone, self.reader, read.append, self.parting)
@@ -225,12 +225,12 @@ class Pipeline:
         return reading.result()
 
     async def _record_progress(self, db: Db, content: Content) -> None:
-        """Record that a content is read; a file that feeds several contents is read once for each."""
+        """Record that a content was read. A file that feeds several contents is read once for each of them."""
         self.contents_read.add(content)
         await self._record_read(db, 0)
 
     async def _record_read(self, db: Db, more: int) -> None:
-        """Record the bytes of the contents that are read, and `more` of the one that is being read."""
+        """Record the bytes of contents that were read, and `more` bytes of the content that is being read."""
         sizes = {content: sum(file.size for file in files) for content, files in self.files.items()}
         read = sum(size for content, size in sizes.items() if content in self.contents_read) + more
         await record_progress(db, self.run.id, min(read, sum(sizes.values())), sum(sizes.values()), clock.now())
@@ -242,7 +242,7 @@ class Pipeline:
                 delta.check_rejects()
 
     def _missing(self) -> list[str]:
-        """Return why files are not the whole list; a file may feed several contents."""
+        """Return the reasons why files are not the whole list, without duplicates from files with several contents."""
         return list(dict.fromkeys(delta.missing for delta in self.deltas.values() if delta.missing))
 
     def open_points(self) -> OpenPoints:
@@ -250,13 +250,13 @@ class Pipeline:
         return OpenPoints(self._missing(), list(dict.fromkeys(asked)))
 
     def rejected_rows(self) -> list[RejectedRow]:
-        """Return each rejected line once: a line may become several rows and feed several contents."""
+        """Return each rejected line once, although a line may become several rows and feed several contents."""
         found = [delta.rejected_rows(self.job.store, self.reader) for delta in self.deltas.values()]
         by_line = {(row.file_id, row.line): row for rows in reversed(found) for row in reversed(rows)}
         return list(reversed(by_line.values()))
 
     def settings(self, group: InputGroup) -> str:
-        """Return what decides how files are read: with other settings they are read again."""
+        """Return the hash of the settings that decide how the files of a group are read."""
         settings = settings_of(group, self.run.connector, self.job.timezone)
         today = f" {clock.now():%Y-%m-%d}" if group.shape and group.shape.depends_on_date else ""
         return f"{settings}{today}"

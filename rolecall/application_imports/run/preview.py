@@ -1,6 +1,6 @@
-"""Store what a build would change although it is rolled back: for a held import and for a dry run.
+"""Store what a held import or a dry run would change, although its build is rolled back.
 
-The change list is read inside the build's transaction and written by another connection, so that it stays.
+The change list is read inside the build's transaction and written on another connection, so that it is kept.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ DRY_RUN_REJECTS = ("dry_run_rejects", "dry_run_id")
 
 
 async def store_preview(build: Db, beside: Db, id: UUID, number: int, tallies: Tallies) -> None:
-    """Copy the change list of import `number` from the transaction of `build`; it replaces an earlier one."""
+    """Copy the change list of import `number` from the transaction of `build`, replacing an earlier copy."""
     async with beside.transaction():
         await execute(beside, "DELETE FROM previews WHERE id = %(id)s", id=id)
         counts = Jsonb(msgspec.to_builtins(tallies))
@@ -48,7 +48,7 @@ async def _copy(source: Db, query: str, target: Db) -> None:
 
 
 async def store_rejects(db: Db, table: tuple[str, str], id: UUID, rejects: Sequence[RejectedRow]) -> None:
-    """Store rejected rows with their texts; they replace those of an earlier attempt."""
+    """Store rejected rows with their texts, replacing those of an earlier attempt."""
     name, column = table
     async with db.transaction():
         await execute(db, f"DELETE FROM {name} WHERE {column} = %(id)s", id=id)
@@ -56,7 +56,7 @@ async def store_rejects(db: Db, table: tuple[str, str], id: UUID, rejects: Seque
             return
         into = f"{name} ({column}, file_id, line, reason, row)"
         async with db.cursor().copy(f"COPY {into} FROM STDIN") as copy:
-            # One row of a file may have become several, rejected for different reasons.
+            # A line of a file may have become several rows, which were rejected for different reasons.
             for (file_id, line), found in _by_line(rejects).items():
                 reasons = dict.fromkeys(reject.reason for reject in found)
                 await copy.write_row((id, file_id, line, "; ".join(reasons), Jsonb(found[0].row)))

@@ -1,4 +1,4 @@
-"""Record how much of its files a build has read."""
+"""Record how many bytes of its files a build has read."""
 
 from datetime import datetime
 from uuid import UUID
@@ -7,7 +7,7 @@ from rolecall.core.db import Db, execute
 
 
 async def record_progress(db: Db, id: UUID, read: int, total: int, now: datetime) -> None:
-    """Record the bytes that a build has read so far; remove what builds of earlier days left."""
+    """Record how many bytes a build has read so far; delete the progress of builds of earlier days."""
     await execute(
         db,
         """WITH old AS (DELETE FROM read_progress WHERE changed_at < %(now)s - interval '1 day' AND id <> %(id)s)

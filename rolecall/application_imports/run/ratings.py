@@ -1,4 +1,4 @@
-"""Find entitlements whose high risk rating an import lowers: fewer people approve requests for them afterwards."""
+"""Find entitlements whose high risk rating an import lowers, because fewer people approve low-risk requests."""
 
 import msgspec
 
@@ -16,7 +16,7 @@ class Lowered(msgspec.Struct, frozen=True):
 
 
 async def lowered(db: Db, number: int) -> list[Lowered]:
-    """Compare ratings after this import with the last ones before it, even if the entitlement was absent in between."""
+    """Return entitlements whose rating is lower than the last one before this import, even if they were absent."""
     high = [str(level) for level in _HIGH]
     permissions = await fetch_all(db, Lowered, _PERMISSIONS, number=number, high=high)
     return permissions + await fetch_all(db, Lowered, _GROUPS, number=number, high=high)
@@ -39,8 +39,8 @@ _PERMISSIONS = """
       AND risk_rank(v.risk_rating) < risk_rank(was.risk_rating)
     ORDER BY p.header, p.section, p.permission"""
 
-# A group has the highest risk of the permissions of the group and its parents. Rate groups that lost such a permission,
-# got another parent or came back, and all groups below them.
+# The risk of a group is the highest risk of its own permissions and those of its parents. Rate groups that lost such a
+# permission, got another parent or came back, and all groups below them.
 _GROUPS = """
     WITH RECURSIVE below (number) AS (
         SELECT s.holder_number FROM assignments s JOIN groups g ON g.number = s.holder_number

@@ -1,4 +1,4 @@
-"""Create imports of schedules that are due. `fetching.py` reads their files when they run."""
+"""Create imports for schedules that are due. `fetching.py` reads the files when the imports run."""
 
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -18,12 +18,12 @@ from rolecall.scim_server.queries import due_pushes
 
 log = structlog.get_logger("rolecall.imports")
 
-# How long to wait before repeating a failed import that a SCIM push or a carrier depends on.
+# The pause before a failed import is repeated if a SCIM push or a carrier depends on it.
 RETRY_PAUSE = timedelta(hours=1)
 
 
 async def fire_schedules(db: Db, config: Config, now: datetime) -> None:
-    """Create an import for each due schedule; several missed times count as one."""
+    """Create an import for each schedule that is due. If it was due several times, create only one."""
     rows = await fetch_rows(
         db,
         """SELECT s.application_id, s.cron, f.fired_at FROM schedules s
@@ -37,7 +37,7 @@ async def fire_schedules(db: Db, config: Config, now: datetime) -> None:
 
 
 async def import_pushes(db: Db, config: Config, now: datetime) -> None:
-    """Create an import of each SCIM push that has changed and is quiet now."""
+    """Create an import for each SCIM push whose changes have paused, and repeat failed imports."""
     for application_id in await due_pushes(db, config, now):
         async with written_by(db, "pushes", by_system("import_push", now)):
             if not await _unfinished(db, application_id) and await take_changes(db, application_id):
@@ -48,7 +48,7 @@ async def import_pushes(db: Db, config: Config, now: datetime) -> None:
 
 
 async def _failed_pushes(db: Db, now: datetime) -> list[UUID]:
-    """Return pushes whose last import failed an hour ago: identity providers do not send a change twice."""
+    """Return pushes whose last import failed over an hour ago, because identity providers do not resend changes."""
     rows = await fetch_rows(
         db,
         """SELECT p.application_id FROM scim_pushes p
@@ -63,7 +63,7 @@ async def _failed_pushes(db: Db, now: datetime) -> list[UUID]:
 
 
 async def _fire(db: Db, application_id: UUID, fired_at: datetime | None, now: datetime) -> None:
-    """Fire once, even if several workers try. A new schedule counts from now on."""
+    """Fire a schedule once, even if several workers try. A new schedule does not fire, but begins to count now."""
     fired = await execute(
         db,
         """INSERT INTO schedule_firings AS f (application_id, fired_at) VALUES (%(id)s, %(now)s)
@@ -93,7 +93,7 @@ async def _unfinished(db: Db, application_id: UUID) -> list[TupleRow]:
 
 
 async def _skip(db: Db, application_id: UUID, import_id: UUID, now: datetime) -> None:
-    """Skip a run while the previous one is unfinished, and note it in the log of that one."""
+    """Skip a run because the previous import is unfinished, and note this in the log of that import."""
     await actions.log_line(db, import_id, "The schedule was due again and was skipped: this import is unfinished", now)
     await execute(
         db, "UPDATE schedule_firings SET skipped = skipped + 1 WHERE application_id = %(id)s", id=application_id

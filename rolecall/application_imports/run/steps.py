@@ -6,16 +6,16 @@ from rolecall.core import clock
 
 
 class Steps:
-    """Split a build's time into consecutive steps, so that the logged times add up to the whole.
+    """Split the time of a build into consecutive steps, so that the logged times add up to the build time.
 
-    Work in parallel with a step counts only for the time that it takes after that step has ended.
+    Work that runs in parallel with a step is counted only from the end of that step.
     """
 
     def __init__(self, started: datetime) -> None:
         self._at = started
 
     def done(self, step: str, now: datetime | None = None) -> str:
-        """Return the log line of a step that ends now and began where the step before it ended."""
+        """End a step that began when the previous step ended, and return its log line."""
         now = now or clock.now()
         took, self._at = now - self._at, now
         return f"{step} in {max(took.total_seconds(), 0):.1f} s"

@@ -93,7 +93,7 @@ async def test_unknown_supervisors_and_cycles_are_logged(imports: Imports, db: D
     assert "Supervisors form a cycle: E1 → E2 → E1" in run["log"]
 
 
-async def test_cycle_is_logged_when_it_forms_and_when_someone_below_it_changes(imports: Imports, db: Db) -> None:
+async def test_cycle_is_logged_when_it_forms_and_when_a_person_below_it_changes(imports: Imports, db: Db) -> None:
     application = await hr(db)
     circle = ADA + CHARLES.replace(",Director,,", ",Director,E1,")
     below, aside = "E3,Grace,Hopper,,Admiral,E1,\n", "E4,Alan,Turing,,Reader,E5,\nE5,Alonzo,Church,,,,\n"
@@ -164,7 +164,7 @@ async def test_own_supervisor_in_a_file_is_ignored_and_logged(
     assert "circle" not in run["log"]
 
 
-async def test_person_who_becomes_own_supervisor_in_a_file_loses_the_old_one(
+async def test_person_who_becomes_their_own_supervisor_loses_the_previous_one(
     imports: Imports, client: httpx2.AsyncClient, db: Db
 ) -> None:
     application = await hr(db)

@@ -1,4 +1,4 @@
-"""Random histories of files: those of several imports, and what the database has after each."""
+"""Generate random files of several imports, and compute what the database contains after each import."""
 
 import csv
 import hashlib
@@ -48,7 +48,7 @@ COLUMNS = {
 
 @st.composite
 def imports(draw: st.DrawFn) -> list[tuple[dict[str, list[str]], str]]:
-    """Draw the files of several imports, each with a delimiter; most resemble the files before."""
+    """Draw the files of several imports, each with a delimiter. Most files resemble the previous ones."""
     rows: dict[str, Any] = {"Users": draw(USERS), "Groups": draw(LISTED), "Memberships": [], "Permissions": []}
     made = []
     for _ in range(draw(st.integers(2, 4))):
@@ -57,7 +57,7 @@ def imports(draw: st.DrawFn) -> list[tuple[dict[str, list[str]], str]]:
             rows[name] = draw({"Users": USERS, "Groups": LISTED, "Memberships": MEMBERS, "Permissions": HELD}[name])
         present = {row[0].strip() for row in rows["Users"]}
         if draw(st.integers(0, 9)):
-            # Mostly well formed: one row per key, and only existing users.
+            # Most files are well formed: one row per key, and only existing users.
             rows["Users"] = list({row[0]: row for row in rows["Users"]}.values())
             rows["Groups"] = list({row[0]: row for row in rows["Groups"]}.values())
             rows["Memberships"] = [row for row in rows["Memberships"] if row[0] in present]
@@ -161,12 +161,12 @@ async def state_of(db: Db, application: UUID) -> State:
 
 
 def seen(state: State) -> State:
-    """Return the state as the database shows it: with every group, listed or only named."""
+    """Return the state as the database has it: with every group that is listed or only named."""
     return state._replace(listed=state.groups)
 
 
 async def an_application_of_files(db: Db, **group: Any) -> UUID:
-    """Make an application with a file group of each content."""
+    """Create an application with a file group for each content."""
     files = [
         {"name": name, "content": name.lower(), "isOptional": True, "isMultiple": True, **group} for name in COLUMNS
     ]

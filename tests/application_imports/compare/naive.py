@@ -1,4 +1,4 @@
-"""A naive model of imports: dictionaries in, dictionaries out. Slow, and simple enough to trust."""
+"""Define a naive model of imports with dictionaries. It is slow, but simple enough to trust."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""Any number of parts gives the same result as one: records, metrics, totals, rejects, messages and the log."""
+"""Test that any number of parts gives the same records, metrics, totals, rejects, messages and log as one part."""
 
 import asyncio
 import os
@@ -24,12 +24,12 @@ from tests.application_imports.compare.histories import an_application_of_files,
 from tests.figures import measured
 
 EXAMPLES = int(os.environ.get("ROLECALL_EXAMPLES", "10"))
-# The moment of a line, and how long its step took.
+# Matches the time of a log line, and the duration of its step.
 _TIME = re.compile(r"^\S+ | in \d+\.\d s$")
 
 
 async def _results(config: Config, made: list[tuple[dict[str, list[str]], str]], *, allow_rejects: bool) -> list[Any]:
-    """Import a history into a new application; return what can be seen of it after each import."""
+    """Import a history into a new application; return the visible result of each import."""
     assert config.database_url
     db = await psycopg.AsyncConnection.connect(
         config.database_url, autocommit=True, options=session_options(config.base_url)
@@ -94,7 +94,7 @@ def test_parts_are_compared_together_up_to_a_limit() -> None:
     assert list(together([7], 6)) == [range(1)]
 
 
-async def test_full_disk_while_parts_are_written_fails_the_import(
+async def test_import_fails_if_the_disk_is_full_while_parts_are_written(
     config: Config, db: Db, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pipeline, "parting_of", lambda _, folder: Parting(4, folder))
@@ -107,7 +107,7 @@ async def test_full_disk_while_parts_are_written_fails_the_import(
     assert (await state_of(db, application)).users == {}
 
 
-async def test_part_that_raises_a_doubt_undoes_the_parts_before(
+async def test_doubt_in_a_part_undoes_the_previous_parts(
     config: Config, db: Db, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pipeline, "parting_of", lambda _, folder: Parting(8, folder))
@@ -119,7 +119,7 @@ async def test_part_that_raises_a_doubt_undoes_the_parts_before(
     application = await an_application_of_files(db)
     await run_import(db, config, application, {"Users": users, "Permissions": ["\n".join([head, *rows])]})
 
-    # Every user has a changed line, and one of them a line with the key of another line.
+    # Every user has a changed line, and one user has a line with the key of another line.
     changed = [f"{name},Post,2" for name in names[1:]]
     again = "\n".join([head, rows[0], f"{names[0]},Post,1 ", *changed])
     id, outcome, message = await run_import(db, config, application, {"Permissions": [again]})
@@ -131,7 +131,7 @@ async def test_part_that_raises_a_doubt_undoes_the_parts_before(
     assert sorted(value for _, value in (await state_of(db, application)).assignments.values()) == ["1"] + ["2"] * 19
 
 
-def test_nothing_is_left_of_parts_on_disk(tmp_path: Path) -> None:
+def test_parts_leave_no_file_on_disk(tmp_path: Path) -> None:
     rows = RowParts(Parting(4, tmp_path))
     frame = pl.DataFrame({"name": [f"name{n}" for n in range(100)]})
 

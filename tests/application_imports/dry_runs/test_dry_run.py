@@ -1,4 +1,4 @@
-"""A dry run says exactly what an import of the same files would do, and leaves nothing behind."""
+"""Test that a dry run reports exactly what an import of the same files would do, and changes nothing."""
 
 from typing import Any
 from uuid import UUID
@@ -31,7 +31,7 @@ async def contents(db: Db) -> dict[str, list[Any]]:
     }
 
 
-async def test_dry_run_lists_what_the_import_then_changes(imports: Imports, db: Db) -> None:
+async def test_dry_run_lists_the_changes_that_the_import_then_makes(imports: Imports, db: Db) -> None:
     application = await an_application(db)
     await an_identity(db, "Ada", "Lovelace", email="ada@example.com")
     await imports.finish(application, {"Users": USERS, "Memberships": MEMBERS})
@@ -96,7 +96,7 @@ async def test_every_bad_row_is_listed_although_the_import_would_fail(imports: I
     assert "Username nobody is not among the users" in whole.text
 
 
-async def test_rejects_of_a_failed_import_are_kept_whole(imports: Imports, db: Db) -> None:
+async def test_all_rejects_of_a_failed_import_are_stored(imports: Imports, db: Db) -> None:
     bad = "".join(f"u{n},perhaps\n" for n in range(120))
 
     run = await imports.run(await an_application(db), {"Users": f"Username,Active\nada,Yes\n{bad}"})
@@ -107,7 +107,7 @@ async def test_rejects_of_a_failed_import_are_kept_whole(imports: Imports, db: D
     assert len((await imports.client.get(path, params={"format": "csv"})).text.splitlines()) == 121
 
 
-async def test_dry_run_says_that_the_guard_would_hold(imports: Imports, db: Db) -> None:
+async def test_dry_run_reports_that_the_guard_would_hold_the_import(imports: Imports, db: Db) -> None:
     application = await an_application(db, guard={"minCount": 2, "maxRemovedPercent": 0})
     await imports.finish(application, {"Users": USERS})
 
@@ -137,7 +137,7 @@ async def test_held_import_lists_all_its_changes(imports: Imports, db: Db) -> No
     assert await fetch_value(db, "SELECT count(*) FROM previews") == 0
 
 
-async def test_disputed_matches_name_the_people(imports: Imports, db: Db) -> None:
+async def test_dry_run_names_the_people_of_disputed_matches(imports: Imports, db: Db) -> None:
     for _ in range(2):
         await an_identity(db, "Jo", "Smith")
 
@@ -199,7 +199,7 @@ async def test_invalid_dry_runs_are_refused(imports: Imports, client: httpx2.Asy
     assert await fetch_value(db, "SELECT count(*) FROM dry_runs") == 0
 
 
-async def test_a_draft_needs_the_right_to_configure(imports: Imports, client: httpx2.AsyncClient, db: Db) -> None:
+async def test_draft_needs_the_right_to_configure(imports: Imports, client: httpx2.AsyncClient, db: Db) -> None:
     application = await an_application(db)
     token = (await a_token(db, scopes=["imports:read", "imports:write"])).secret
     sent = {"files": [("Users", ("u.csv", b"Username\nada\n"))], "headers": {"Authorization": f"Bearer {token}"}}

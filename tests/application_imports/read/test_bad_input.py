@@ -1,4 +1,4 @@
-"""Files that cannot be read as they are: a sentence says what was found and which key to set."""
+"""Test files that cannot be read as they are: a message says what was found and which key to set."""
 
 import io
 import zipfile
@@ -65,7 +65,7 @@ MATRIX = "\n".join(
         ),
     ],
 )  # fmt: skip
-def test_file_is_refused_with_what_to_do(
+def test_file_is_refused_with_advice(
     tmp_path: Path, text: Text, content: str, shape: dict[str, Any] | None, message: str
 ) -> None:
     with pytest.raises(BrokenFile) as refused:
@@ -110,7 +110,7 @@ def test_log_names_columns_that_need_a_shape(tmp_path: Path, text: Text, message
 
 
 @pytest.mark.parametrize("shape", [{"invert": ["Active"]}, {"values": {"Active": {"": "No"}}}])
-def test_log_is_silent_about_a_blank_status_that_the_shape_reads(tmp_path: Path, shape: dict[str, Any]) -> None:
+def test_log_does_not_report_a_blank_status_that_the_shape_maps(tmp_path: Path, shape: dict[str, Any]) -> None:
     assert not any("is blank" in note for note in users(tmp_path, "Username,Active\nada,\nb,No\n", shape=shape).notes)
 
 
@@ -232,7 +232,7 @@ def test_lines_around_the_header_and_totals_are_left_out(tmp_path: Path) -> None
     assert below.rows("users", "line", "name", "metadata") == [(3, "Ada", "{}")]
 
 
-def test_pattern_with_a_missing_part_is_blank(tmp_path: Path) -> None:
+def test_field_is_blank_if_a_part_of_its_pattern_is_missing(tmp_path: Path) -> None:
     shape = {"join": {"Username": "{f|initial|lower}.{l|lower}", "Name": "{f} {m} {l}"}}
 
     found = users(tmp_path, "f,m,l\nAda,,Byron\nBob,,\n", shape=shape, allowRejects=True)
@@ -249,7 +249,7 @@ def test_footer_lines_are_skipped_by_their_first_words(tmp_path: Path) -> None:
     assert found.active == {"ada"}
 
 
-def test_any_other_word_has_a_value(tmp_path: Path) -> None:
+def test_shape_maps_any_other_word(tmp_path: Path) -> None:
     text = "Username,Ended\nada,\nbob,2024-01-01\ncyd,still here\n"
     shape = {"values": {"Active": {"Still here": "Yes", "*": "No"}}}
 

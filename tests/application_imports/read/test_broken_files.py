@@ -1,4 +1,4 @@
-"""Broken files as they occur in practice: each fails its import with a helpful reason and changes nothing."""
+"""Test broken files as they occur in practice: each fails its import with a helpful reason and changes nothing."""
 
 import io
 import zipfile
@@ -69,7 +69,7 @@ BROKEN: dict[str, tuple[bytes, str]] = {
     "no header": (b"ada,Ada\nbob,Bob\n", "line 1: the column Username is missing; the columns found are ada, Ada"),
     "unknown columns": (b"Foo,Bar\n1,2\n", "the columns found are Foo, Bar"),
     "duplicate headers": (b"Username,Name,Name\nada,A,A\n", "line 1: columns 2 and 3 have the same header Name"),
-    "two usernames": (b"Username,Login\nada,ada\n", "line 1: columns Username and Login both give the Username"),
+    "two usernames": (b"Username,Login\nada,ada\n", "line 1: columns Username and Login are both read as Username"),
     "nameless column": (b"Username,,Name\nada,x,A\n", "line 1: column 2 has no header"),
     "short row": (b"Username,Name\nada,Ada\nbob\n", "line 3: there are 1 fields, the header has 2"),
     "long row": (b"Username,Name\nada,Ada\nbob,B,x\n", "line 3: there are 3 fields, the header has 2"),
@@ -102,7 +102,7 @@ BROKEN: dict[str, tuple[bytes, str]] = {
     "XLSX of a header": (xlsx(HEADER), "there is a header but no row"),
     "formula never computed": (
         xlsx(HEADER + row(2, "ada", '<c r="B2"><f>1+1</f></c>')),
-        "line 2: cell B2 holds a formula without a value",
+        "line 2: cell B2 has a formula without a value; save the file in Excel",
     ),
     "far cell": (
         xlsx(HEADER + '<row r="1048576"><c r="XFD1048576" t="n"><v>1</v></c></row>'),
@@ -122,9 +122,9 @@ BROKEN: dict[str, tuple[bytes, str]] = {
     ),
     "error in a username": (
         xlsx(HEADER + row(2, "<c r='A2' t='e'><v>#REF!</v></c>", "Ada")),
-        "line 2: Username is #REF!, an error of the spreadsheet; correct the cell",
+        "line 2: Username is #REF!, a spreadsheet error; correct the cell",
     ),
-    "error saved as CSV": (b"Username,Name\n#N/A,Ada\n", "line 2: Username is #N/A, an error of the spreadsheet"),
+    "error saved as CSV": (b"Username,Name\n#N/A,Ada\n", "line 2: Username is #N/A, a spreadsheet error"),
     "cells that never end": (xlsx(HEADER + '<c r="A1" ' * 50_000), "the XLSX file cannot be read"),
     "zip bomb": (xlsx(HEADER, bomb=b"\x00" * 200 * MIB), "the XLSX file inflates to more than"),
     "truncated Parquet": (parquet(Username=["ada"])[:-6], "the Parquet file cannot be read"),

@@ -1,6 +1,6 @@
-"""Exports of other products in their original form: the rows that each must yield, and the shape that reads it.
+"""Read exports of other products in their original form, each with a shape, and check the rows.
 
-The files have the headers, words and oddities of public exports, with other people in them.
+The files have the headers, words and peculiarities of public exports, with invented people.
 """
 
 from pathlib import Path
@@ -15,12 +15,12 @@ TEMPLATES = {template.name: template for template in templates()}
 
 
 def by_template(folder: Path, name: str, **files: Text | list[Text]) -> Outcome:
-    """Read files by a template; underscores in the names of groups stand for spaces."""
+    """Read files with a template; underscores in the names of groups stand for spaces."""
     groups = TEMPLATES[name].files
     return read_files(folder, groups, {group.replace("__", " "): text for group, text in files.items()})
 
 
-def test_get_aduser_export(tmp_path: Path) -> None:
+def test_get_aduser_export_is_read(tmp_path: Path) -> None:
     users = (
         '#TYPE Selected.ADUser\r\n"SamAccountName","Name","DisplayName","GivenName",'
         '"Surname","Enabled","LockedOut","LastLogonDate","PasswordLastSet","MemberOf"\r\n'
@@ -50,7 +50,7 @@ def test_list_type_written_by_powershell_is_not_a_group(tmp_path: Path) -> None:
     assert "export it again with the values joined" in found.notes[0]
 
 
-def test_csvde_export(tmp_path: Path) -> None:
+def test_csvde_export_is_read(tmp_path: Path) -> None:
     text = (
         "DN,objectClass,sAMAccountName,displayName,givenName,sn,userAccountControl,pwdLastSet,lastLogonTimestamp,"
         "memberOf\n"
@@ -68,7 +68,7 @@ def test_csvde_export(tmp_path: Path) -> None:
     assert found.rows("users", "last_login") == ["", ""]
 
 
-def test_ldif_of_active_directory(tmp_path: Path) -> None:
+def test_ldif_of_active_directory_is_read(tmp_path: Path) -> None:
     text = (
         "version: 1\n\ndn: CN=Ada,DC=x\nchangetype: add\nobjectClass: top\nobjectClass: user\n"
         "sAMAccountName: abyron\ndisplayName:: QWRhIELDvHJvbg==\nuserAccountControl: 512\nmemberOf: CN=Staff,\n OU=G\n"
@@ -83,7 +83,7 @@ def test_ldif_of_active_directory(tmp_path: Path) -> None:
     assert found.memberships == {("abyron", "Staff"), ("abyron", "Payroll")}
 
 
-def test_ldif_of_people_and_groups(tmp_path: Path) -> None:
+def test_ldif_of_people_and_groups_is_read(tmp_path: Path) -> None:
     people = (
         "# uid is the account\ndn: uid=ada,ou=users,dc=x\ncn: Ada\ndisplayname: Ada Byron\nemployeenumber: 1001\n"
         "objectclass: inetOrgPerson\nsn: Byron\nuid: ada\nuserpassword: sample\n\n\n"
@@ -105,7 +105,7 @@ def test_ldif_of_people_and_groups(tmp_path: Path) -> None:
     assert any("userpassword looks like a secret" in note for note in found.notes)
 
 
-def test_locked_people_of_a_directory(tmp_path: Path) -> None:
+def test_locked_people_of_a_directory_are_read(tmp_path: Path) -> None:
     people = (
         "dn: uid=ada,dc=x\nuid: ada\ncn: Ada Byron\nnsAccountLock: FALSE\n\ndn: uid=bob,dc=x\nuid: bob\n"
         "nsAccountLock: TRUE\n\ndn: uid=cy,dc=x\nuid: cy\npwdAccountLockedTime: 000001010000Z\n\nresult: 0 Success\n"
@@ -117,7 +117,7 @@ def test_locked_people_of_a_directory(tmp_path: Path) -> None:
     assert found.rows("users", "name", "is_locked") == [("Ada Byron", False), ("", False), ("", True)]
 
 
-def test_entra_users(tmp_path: Path) -> None:
+def test_entra_users_are_read(tmp_path: Path) -> None:
     text = "userPrincipalName,displayName,surname,mail,givenName,accountEnabled\nada@x.com,Ada,Byron,,Ada,True\n"
     graph = '{"@odata.context": "x", "value": [{"userPrincipalName": "cb@x.com", "accountEnabled": false}]}'
 
@@ -128,7 +128,7 @@ def test_entra_users(tmp_path: Path) -> None:
     assert "the records are the 1 entries of value" in of_graph.notes[0]
 
 
-def test_entra_bulk_create_form(tmp_path: Path) -> None:
+def test_entra_bulk_create_form_is_read(tmp_path: Path) -> None:
     header = (
         "Name [displayName] Required,User name [userPrincipalName] Required,Initial password [passwordProfile] Required"
         ",Block sign in (Yes/No) [accountEnabled] Required,First name [givenName],Last name [surname]"
@@ -142,7 +142,7 @@ def test_entra_bulk_create_form(tmp_path: Path) -> None:
     assert "secret12" not in str(found.rows("users", "metadata"))
 
 
-def test_okta_users_of_the_api(tmp_path: Path) -> None:
+def test_users_from_the_okta_api_are_read(tmp_path: Path) -> None:
     text = """[
       {"id": "1", "status": "ACTIVE", "lastLogin": "2026-05-24T19:00:00.000Z",
        "profile": {"login": "ada@x.com", "firstName": "Ada", "lastName": "Byron", "email": "ada@x.com"}},
@@ -156,7 +156,7 @@ def test_okta_users_of_the_api(tmp_path: Path) -> None:
     assert found.rows("users", "name", "last_login")[0] == ("Ada Byron", "2026-05-24T19:00:00Z")
 
 
-def test_okta_csv_with_a_list_of_applications(tmp_path: Path) -> None:
+def test_okta_csv_with_a_list_of_applications_is_read(tmp_path: Path) -> None:
     text = 'email,status,mfa_enabled,assigned_apps\nada@x.com,ACTIVE,TRUE,"Mail,Zoom"\ncb@x.com,SUSPENDED,FALSE,Mail\n'
 
     found = by_template(tmp_path, "Okta (CSV)", Users=text)
@@ -166,7 +166,7 @@ def test_okta_csv_with_a_list_of_applications(tmp_path: Path) -> None:
     assert found.memberships == {("ada@x.com", "Mail"), ("ada@x.com", "Zoom"), ("cb@x.com", "Mail")}
 
 
-def test_google_workspace_download(tmp_path: Path) -> None:
+def test_google_workspace_download_is_read(tmp_path: Path) -> None:
     text = (
         "First Name [Required],Last Name [Required],Email Address [Required],Status [READ ONLY],"
         "Last Sign In [READ ONLY],Email Usage [READ ONLY]\n"
@@ -182,7 +182,7 @@ def test_google_workspace_download(tmp_path: Path) -> None:
     ]
 
 
-def test_aws_credential_report(tmp_path: Path) -> None:
+def test_aws_credential_report_is_read(tmp_path: Path) -> None:
     text = (
         "user,arn,user_creation_time,password_enabled,password_last_used,password_last_changed,mfa_active\n"
         "<root_account>,arn:1,2020-01-01T00:00:00+00:00,not_supported,2024-03-14T10:00:00+00:00,not_supported,true\n"
@@ -200,7 +200,7 @@ def test_aws_credential_report(tmp_path: Path) -> None:
     ]
 
 
-def test_github_organization(tmp_path: Path) -> None:
+def test_github_organization_is_read(tmp_path: Path) -> None:
     text = '[{"login": "ada", "id": 1, "role": "admin"}, {"login": "cb", "id": 2, "role": "member"}]'
 
     found = by_template(tmp_path, "GitHub organization", Members=text)
@@ -209,7 +209,7 @@ def test_github_organization(tmp_path: Path) -> None:
     assert found.memberships == {("ada", "admin"), ("cb", "member")}
 
 
-def test_salesforce_query_result(tmp_path: Path) -> None:
+def test_salesforce_query_result_is_read(tmp_path: Path) -> None:
     text = """{"totalSize": 2, "done": true, "records": [
       {"attributes": {"type": "User", "url": "/1"}, "Username": "ada@x.com", "Name": "Ada Byron", "IsActive": true,
        "LastLoginDate": "2026-05-24T07:00:00.000+0000", "Profile": {"attributes": {"type": "Profile"}, "Name": "CRM"}},
@@ -222,7 +222,7 @@ def test_salesforce_query_result(tmp_path: Path) -> None:
     assert found.memberships == {("ada@x.com", "CRM")}
 
 
-def test_slack_members(tmp_path: Path) -> None:
+def test_slack_members_are_read(tmp_path: Path) -> None:
     text = (
         "username,email,status,billing-active,has-2fa,userid,fullname\n"
         "ada,ada@x.com,Primary Owner,1,1,U1,Ada Byron\ncb,cb@x.com,Member,1,0,U2,Charles Babbage\n"
@@ -235,7 +235,7 @@ def test_slack_members(tmp_path: Path) -> None:
     assert found.memberships == {("ada", "Primary Owner"), ("cb", "Member"), ("bot", "Bot")}
 
 
-def test_sap_roles_without_a_list_of_users(tmp_path: Path) -> None:
+def test_sap_roles_without_a_list_of_users_are_read(tmp_path: Path) -> None:
     users = "MANDT,AGR_NAME,UNAME\n100,Z_FI,ADA\n100,Z_MM,ADA\n100,Z_MM,CB\n"
     values = "MANDT,AGR_NAME,OBJECT,FIELD,LOW,HIGH\n100,Z_FI,S_TCODE,TCD,FB01,\n100,Z_MM,S_TCODE,TCD,ME23N,\n"
 
@@ -249,7 +249,7 @@ def test_sap_roles_without_a_list_of_users(tmp_path: Path) -> None:
     ]
 
 
-def test_scim_list_response(tmp_path: Path) -> None:
+def test_scim_list_response_is_read(tmp_path: Path) -> None:
     text = """{"schemas": ["urn:x"], "totalResults": 1, "Resources": [
       {"userName": "ada@x.com", "displayName": "Ada", "name": {"familyName": "Byron", "givenName": "Ada"},"active":true,
        "emails": [{"type": "home", "value": "a@home"}, {"type": "work", "value": "ada@x.com"}], "addresses": [],
@@ -264,7 +264,7 @@ def test_scim_list_response(tmp_path: Path) -> None:
     assert found.memberships == {("ada@x.com", "Staff"), ("ada@x.com", "Payroll")}
 
 
-def test_veza_files_with_ragged_permissions(tmp_path: Path) -> None:
+def test_veza_files_with_ragged_permissions_are_read(tmp_path: Path) -> None:
     found = by_template(
         tmp_path,
         "Veza OAA",
@@ -283,7 +283,7 @@ def test_veza_files_with_ragged_permissions(tmp_path: Path) -> None:
     assert found.permissions == {("", "Rep", "CRM", "read"), ("", "Rep", "CRM", "write"), ("", "Rep", "Stock", "read")}
 
 
-def test_hr_feed_with_one_name_column(tmp_path: Path) -> None:
+def test_hr_feed_with_one_name_column_is_read(tmp_path: Path) -> None:
     text = (
         "employee_id,name,department,start_date,end_date,status\n101,Ada Byron,Finance,2021-05-01,,Active\n"
         '102,"Babbage, Charles",HR,2020-08-15,2023-07-01,Terminated\n103,Mary Ann Lee,HR,2020-08-15,,Long-term leave\n'
@@ -298,7 +298,7 @@ def test_hr_feed_with_one_name_column(tmp_path: Path) -> None:
     ]
 
 
-def test_organizations_separated_by_hash(tmp_path: Path) -> None:
+def test_organizations_separated_by_a_hash_are_read(tmp_path: Path) -> None:
     members = {"content": "memberships", "columns": {"userid": "Username", "organization": "Group"}}
     shape = {"contents": [{**members, "shape": {"split": {"organization": "#"}}}], "ignore": ["organization"]}
     text = "userid;name;password;organization\n001;ada;hush;org1#org2\n002;cb;;\n"
@@ -310,7 +310,7 @@ def test_organizations_separated_by_hash(tmp_path: Path) -> None:
     assert found.rows("users", "metadata") == ["{}", "{}"]
 
 
-def test_hris_with_codes_in_the_job(tmp_path: Path) -> None:
+def test_hr_export_with_codes_in_the_job_is_read(tmp_path: Path) -> None:
     columns = {"empnum": "Employee ID", "firstname": "First Name", "surname": "Last Name", "locality": "Office"}
     shape = {"join": {"Title": "{job|after(#)}"}, "values": {"Status": {"Long-term leave": "Active"}}}
     text = (
@@ -327,7 +327,7 @@ def test_hris_with_codes_in_the_job(tmp_path: Path) -> None:
     ]
 
 
-def test_users_and_groups_in_one_column(tmp_path: Path) -> None:
+def test_users_and_groups_in_one_column_are_read(tmp_path: Path) -> None:
     one = "{identity|when(identity_type=local_user)}", "{identity|when(identity_type=local_group)}"
     shape = {"join": dict(zip(("Username", "Group"), one, strict=True))}
     text = "identity,identity_type,permission,resource_name\nada,local_user,View,Sales\nsales,local_group,View,Sales\n"
@@ -337,7 +337,7 @@ def test_users_and_groups_in_one_column(tmp_path: Path) -> None:
     assert found.permissions == {("ada", "", "Sales", "View"), ("", "sales", "Sales", "View")}
 
 
-def test_prefixed_principals(tmp_path: Path) -> None:
+def test_prefixed_principals_are_read(tmp_path: Path) -> None:
     shape = {"join": {"Username": "{principal_id|after(:)}"}, "deriveUsers": True}
     columns = {"permission_id": "Permission", "resource_id": "Header"}
     text = "principal_id,permission_id,resource_id\nuser:ada,View,Sales\nuser:ada,Edit,Sales\nuser:cb,View,HR\n"
@@ -361,7 +361,7 @@ MATRIX = "Permission,Category,admin,editor,viewer\npages.read,pages,Y,Y,-\npages
         ),
     ],
 )
-def test_matrix_of_roles(tmp_path: Path, shape: dict[str, Any], expected: set[tuple[str, str]]) -> None:
+def test_matrix_of_roles_is_read(tmp_path: Path, shape: dict[str, Any], expected: set[tuple[str, str]]) -> None:
     matrix = {"keep": ["Permission", "Category"], "headers": "Group", "cells": "Access"}
 
     found = read_file(

@@ -1,4 +1,4 @@
-"""Files of JSON lines: reading changed lines gives the same rows as reading the whole file."""
+"""Test that reading changed JSON lines gives the same rows as reading the whole file."""
 
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -96,7 +96,7 @@ async def test_only_changed_lines_of_json_are_read(imports: Imports, db: Db) -> 
     assert changed["metrics"]["users"] == {"total": 20, "new": 0, "altered": 1, "removed": 0}
 
 
-async def test_new_member_of_a_record_gives_every_account_the_column(imports: Imports, db: Db) -> None:
+async def test_new_member_of_one_record_adds_a_column_to_all_accounts(imports: Imports, db: Db) -> None:
     application = await an_application(db, connector=connector())
     await imports.finish(application, {"Users": a_file()})
 

@@ -1,4 +1,4 @@
-"""Pages of a list that an API returns in several responses: whether all are present, and several in one file."""
+"""Test pages of a list that an API returns in several responses: missing pages, and several pages in one file."""
 
 import json
 from pathlib import Path
@@ -59,7 +59,7 @@ def test_one_page_of_several_is_recognized(tmp_path: Path, aside: dict[str, Any]
 
 
 @pytest.mark.parametrize("aside", WHOLE.values(), ids=WHOLE.keys())
-def test_whole_list_is_not_taken_for_a_page(tmp_path: Path, aside: dict[str, Any]) -> None:
+def test_whole_list_is_not_mistaken_for_a_page(tmp_path: Path, aside: dict[str, Any]) -> None:
     text = page(ADA, BOB, **aside)
 
     assert missing(read_file(tmp_path, text, "users", columns=COLUMNS)) == [None]
@@ -102,7 +102,7 @@ def test_path_to_the_records_is_followed_in_each_document(tmp_path: Path) -> Non
     assert "total is 3, but there are 2 records" in str(missing(found))
 
 
-def test_lists_of_records_on_lines_stay_with_their_records(tmp_path: Path) -> None:
+def test_lists_inside_json_lines_are_not_pages(tmp_path: Path) -> None:
     lines = [{**each, "groups": [{"display": f"group of {each['userName']}"}]} for each in (ADA, BOB)]
 
     found = imported(tmp_path, users="\n".join(map(json.dumps, lines)))

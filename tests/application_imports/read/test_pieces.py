@@ -1,4 +1,4 @@
-"""A long CSV file is read in pieces, and gives the same rows, rejects and errors as when it is read at once."""
+"""Test that a long file that is read in pieces gives the same rows, rejects and errors as when it is read at once."""
 
 import json
 from pathlib import Path
@@ -38,7 +38,7 @@ def read(folder: Path, content: bytes, piece: int, group: InputGroup, parting: P
 
 
 def seen(folder: Path, content: bytes, piece: int, group: InputGroup, parting: Parting = ONE_PART) -> Any:
-    """Return the rows, the rejects with their texts, and what is known of the file; or the error."""
+    """Return the rows, the rejects with their texts, and the properties of the file; or the error."""
     try:
         delta = read(folder, content, piece, group, parting)
     except BrokenFile as broken:
@@ -66,7 +66,7 @@ def test_pieces_give_the_rows_of_the_whole_file(
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "windows-1252"])
 @pytest.mark.parametrize("is_named", [True, False])
-def test_encodings_of_long_files(tmp_path: Path, encoding: str, is_named: bool) -> None:
+def test_long_files_in_other_encodings_are_read(tmp_path: Path, encoding: str, is_named: bool) -> None:
     text = "Username,Name\n" + "".join(f"user{n},Müller {n}\n" for n in range(100))
     group = a_group(encoding=encoding if is_named else None)
 
@@ -85,7 +85,7 @@ def test_error_in_a_later_piece_names_its_line(tmp_path: Path) -> None:
     assert "line 102: a quote opens here" in seen(tmp_path, f'{text}x,"y\n'.encode(), 200, a_group())
 
 
-def test_lines_above_the_header_count(tmp_path: Path) -> None:
+def test_line_numbers_include_lines_above_the_header(tmp_path: Path) -> None:
     text = "Report\nof today\nUsername,Name\n" + "".join(f"user{n},Name {n}\n" for n in range(100)) + ",nobody\n"
     shape = FileShape(header_line=3)
 
@@ -116,7 +116,7 @@ def test_users_derived_from_a_long_file_are_counted_once(tmp_path: Path) -> None
     assert found[2:4] == ([7], 0)
 
 
-def test_hint_says_how_much_of_a_long_file_it_is_about(tmp_path: Path) -> None:
+def test_hint_says_how_many_rows_of_a_long_file_were_checked(tmp_path: Path) -> None:
     text = "Username,Active\n" + "".join(f"user{n},\n" for n in range(100))
 
     long, short = (read(tmp_path, text.encode(), piece, a_group()).notes for piece in (200, 100_000))

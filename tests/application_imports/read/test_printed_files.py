@@ -1,4 +1,4 @@
-"""Files that programs print for people: fixed positions, boxes, lists of properties, merged cells, last days."""
+"""Read files that programs print for people: fixed positions, boxes, lists of properties, merged cells, last days."""
 
 from pathlib import Path
 from typing import Any
@@ -41,7 +41,7 @@ def test_text_across_a_position_is_rejected(tmp_path: Path) -> None:
         users(tmp_path, text, **POSITIONS)
 
 
-def test_record_that_does_not_fit_is_not_taken_for_another_type(tmp_path: Path) -> None:
+def test_record_that_does_not_fit_is_not_mistaken_for_another_type(tmp_path: Path) -> None:
     shape = {"headers": ["Type", "Username", "Name"], "columnStarts": [1, 6, 10]}
     condition = [{"column": "Type", "isNot": ["0200"]}]
     text = "0200 ada Ada\n0100 group-of-people\n"
@@ -95,7 +95,7 @@ def test_merged_cells_repeat_the_value_above(tmp_path: Path) -> None:
 
 
 def test_merged_cells_end_where_the_next_begin(tmp_path: Path) -> None:
-    """A blank cell of another account is blank, and not that of the account above."""
+    """A blank cell of the next account does not get the value of the account above."""
     text = "Username,Last Login,Role\nada,2026-11-02,Teller\n,,Wire\nbob,,Teller\n"
 
     found = read_file(tmp_path, text, "users", shape={"fillDown": ["Last Login", "Username"], "ignore": ["Role"]})
@@ -111,7 +111,7 @@ def test_stanzas_are_records(tmp_path: Path) -> None:
     assert found.rows("users", "username", "name") == [("ada", "Ada Byron"), ("bob", "Bob = Kahn")]
 
 
-def test_values_below_each_other_are_records_between_lines_of_dashes(tmp_path: Path) -> None:
+def test_aligned_values_between_lines_of_dashes_are_records(tmp_path: Path) -> None:
     record = "---------------\nUsername:   {0}\nFull Name:  {1}\nEmail   :   {0}@x.com\nHome:\n"
 
     found = read_file(
@@ -123,7 +123,7 @@ def test_values_below_each_other_are_records_between_lines_of_dashes(tmp_path: P
     ]  # fmt: skip
 
 
-def test_accounts_end_after_their_last_day(tmp_path: Path) -> None:
+def test_accounts_are_inactive_after_their_last_day(tmp_path: Path) -> None:
     today, text = clock.now(), "Username,Until\nada,\nbob,{past}\ncy,{today}\ndee,99991231\neve,soon\n"
     text = text.format(past="20221231", today=f"{today:%Y%m%d}")
 
@@ -132,7 +132,7 @@ def test_accounts_end_after_their_last_day(tmp_path: Path) -> None:
     assert (found.active, found.inactive) == ({"ada", "cy", "dee", "eve"}, {"bob"})
 
 
-def test_rows_that_ended_are_left_out(tmp_path: Path) -> None:
+def test_rows_with_a_past_last_day_are_left_out(tmp_path: Path) -> None:
     text = "Username,Group,End\nada,Teller,\nada,Wire,31-DEC-22\nbob,Teller,31-DEC-68\n"
 
     found = read_file(tmp_path, text, "memberships", shape={"skipRowsWhere": [{"column": "End", "isPast": "%d-%b-%y"}]})
@@ -149,7 +149,7 @@ def test_lists_in_braces_are_split(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("cell", ['="0012"', '"=""0012"""'])
-def test_formula_that_keeps_zeros_is_its_text(tmp_path: Path, cell: str) -> None:
+def test_formula_that_keeps_leading_zeros_is_read_as_text(tmp_path: Path, cell: str) -> None:
     found = read_file(tmp_path, f"Username,Employee ID\nada,{cell}\nbob,7\n", "users")
 
     assert found.rows("users", "employee_id") == ["0012", "7"]

@@ -1,4 +1,4 @@
-"""Reading a long file reports how much of it is read, piece by piece, and the pieces give the same rows."""
+"""Test that reading a long file reports its progress, and that its pieces give the same rows."""
 
 from pathlib import Path
 from uuid import uuid4
@@ -34,7 +34,7 @@ def test_long_file_is_read_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert reported[-1] == len(text)
 
 
-def test_several_files_are_reported_together(tmp_path: Path) -> None:
+def test_progress_covers_all_files_together(tmp_path: Path) -> None:
     group = InputGroup(uuid4(), "Users", Content.USERS, {}, None, allow_rejects=False)
     texts = [f"{HEADER}{name},x\n" for name in ("ada", "bob")]
     files = []

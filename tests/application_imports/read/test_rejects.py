@@ -65,7 +65,7 @@ async def test_malformed_row_fails_the_import_unless_rejects_are_allowed(imports
     )
 
 
-async def test_accounts_already_written_are_rolled_back_for_a_broken_file(imports: Imports, db: Db) -> None:
+async def test_accounts_that_were_written_are_rolled_back_after_a_broken_file(imports: Imports, db: Db) -> None:
     application = await an_application(db)
     many = "".join(f"user{n}\n" for n in range(30_000))
     files = {"Users": f"Username\n{many}", "Permissions": "Username,Permission\nuser1,Read\nnobody,Read\n"}

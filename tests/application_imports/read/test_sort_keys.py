@@ -1,4 +1,4 @@
-"""Imported names have the same sort keys as names entered one by one."""
+"""Test that imported names have the same sort keys as names that are entered one by one."""
 
 import httpx2
 import polars as pl
@@ -16,7 +16,7 @@ IN_ORDER = ["abel", "Ångström", "Eden", "elan", "Élan", "ELAND", "muller", "M
 
 
 @given(st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\x00"))))
-def test_sort_keys_of_a_column_are_those_of_its_names(names: list[str]) -> None:
+def test_sort_keys_of_a_column_equal_the_sort_key_of_each_name(names: list[str]) -> None:
     assert sort_keys(pl.Series("name", names, pl.String)).to_list() == [sort_key(name) for name in names]
 
 

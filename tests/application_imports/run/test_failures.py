@@ -1,4 +1,4 @@
-"""The reason of a failed import is stored in a column, which the console shows."""
+"""Test that the reason why an import failed is stored in a column, which the console shows."""
 
 from rolecall.application_imports import queries
 from rolecall.core.db import Db, execute

@@ -1,4 +1,4 @@
-"""The fork server removes the socket folder of a worker, and children do not run the worker's script again."""
+"""Test that the fork server removes the socket folder of a worker, and that children do not run its script again."""
 
 import subprocess
 import sys
@@ -10,7 +10,7 @@ import pytest
 
 from tests.cli.commands import environment, eventually
 
-# A small worker, started as a script: it notes each time that it is run, builds twice, and waits to be killed.
+# A small worker that is started as a script. It records each time that it is run, builds twice, and waits to be killed.
 SCRIPT = """
 import asyncio, sys
 from pathlib import Path
@@ -37,7 +37,7 @@ if __name__ == "__main__":
 
 @pytest.fixture
 def short_place() -> Iterator[Path]:
-    """Create a folder with a short path: the path of a socket is limited, and tmp_path is too long."""
+    """Create a folder with a short path, because tmp_path is too long for the path of a socket."""
     with tempfile.TemporaryDirectory() as place:
         yield Path(place)
 

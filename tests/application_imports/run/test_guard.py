@@ -51,7 +51,7 @@ async def test_import_that_would_add_too_much_is_held(imports: Imports, db: Db) 
     assert "Users: 1 repeated rows merged" in held["log"]
 
 
-async def test_one_page_of_several_does_not_remove_the_others(imports: Imports, db: Db) -> None:
+async def test_one_page_of_several_does_not_remove_the_other_records(imports: Imports, db: Db) -> None:
     application = await an_application(db)
     first = '{"totalResults": %d, "Resources": [{"Username": "ada"}, {"Username": "bob"}]}'
     await imports.finish(application, {"Users": "Username\nada\nbob\ncem\n"})
@@ -70,7 +70,7 @@ async def test_whole_list_of_an_api_is_not_held(imports: Imports, db: Db) -> Non
     await imports.finish(application, {"Users": '{"totalResults": 1, "Resources": [{"Username": "ada"}]}'})
 
 
-async def test_first_import_of_one_page_says_so(imports: Imports, db: Db) -> None:
+async def test_log_of_a_first_import_reports_missing_pages(imports: Imports, db: Db) -> None:
     text = '{"value": [{"Username": "ada"}], "@odata.nextLink": "https://example.com/users?$skiptoken=x"}'
 
     run = await imports.finish(await an_application(db), {"Users": text})
@@ -90,7 +90,7 @@ async def test_open_questions_of_a_proposal_hold_every_import(
     held = await imports.run(application, {"Users": "Username,Status\nada,Active\nbob,\n"})
 
     assert held["status"] == "Running"
-    assert f"Held: the proposal of its connector left open: {question}" in held["log"]
+    assert f"Held: its connector has open questions: {question}" in held["log"]
     await client.post(f"/api/application-imports/{held['id']}/continue")
     await imports.work()
     assert (await client.get(f"/api/application-imports/{held['id']}")).json()["status"] == "Finished"
@@ -104,12 +104,12 @@ async def test_more_rejected_rows_than_before_do_not_remove_accounts(
     application = UUID((await client.post("/api/applications", json=body)).json()["id"])
     run = await imports.finish(application, {"Users": "Username,Active\nada,Yes\nbob,Yes\nTotal,2 users\n"})
     assert "1 rejected" in run["log"]
-    # The same number as before: the row with the total.
+    # One rejected row, as before: the row with the total.
     await imports.finish(application, {"Users": "Username,Active\nada,Yes\nTotal,1 users\n"})
 
     held = await imports.run(application, {"Users": "Username,Active\nada,Dormant\nTotal,1 users\ncy,Yes\n"})
 
-    assert "Held: it would remove 1 accounts, and 2 rows cannot be read, 1 in the previous import" in held["log"]
+    assert "Held: it would remove 1 accounts, and 2 rows cannot be read (previous import: 1)" in held["log"]
 
 
 async def test_small_applications_are_not_guarded(imports: Imports, db: Db) -> None:
@@ -119,7 +119,7 @@ async def test_small_applications_are_not_guarded(imports: Imports, db: Db) -> N
     await imports.finish(application, {"Users": users(1)})
 
 
-async def test_guard_of_the_application_precedes_the_settings(imports: Imports, db: Db) -> None:
+async def test_guard_of_the_application_takes_precedence_over_the_settings(imports: Imports, db: Db) -> None:
     application = await an_application(db, guard={"minCount": 2, "maxRemovedPercent": 0})
     await imports.finish(application, {"Users": users(1, 2)})
 

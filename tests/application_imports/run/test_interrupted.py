@@ -1,4 +1,4 @@
-"""Imports that are canceled or whose worker dies."""
+"""Test imports that are canceled or whose worker dies."""
 
 import asyncio
 import itertools
@@ -102,7 +102,7 @@ async def test_worker_killed_at_any_moment_leaves_all_or_nothing(imports: Import
 
 
 async def _is_whole(db: Db, application: UUID, number: int, mark: str, times: int) -> None:
-    """Check that every account and assignment exists once, with the values of the files."""
+    """Check that every account and every assignment exists once, with the values of the files."""
     accounts = ROWS // 10
     rows = await fetch_rows(
         db,

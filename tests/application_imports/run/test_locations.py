@@ -1,4 +1,4 @@
-"""Nothing outside of the import roots is read, regardless of spelling, links and redirects."""
+"""Test that nothing outside the import roots is read, regardless of spelling, links and redirects."""
 
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -26,7 +26,7 @@ REDIRECTING = ("Location", "URI", "Refresh", "Content-Location", "Link")
 
 
 class Server(msgspec.Struct):
-    """Serve a folder that is a root and a file next to it."""
+    """Serve a folder that is a root, and a file outside it."""
 
     url: str
     asked: list[str]
@@ -57,7 +57,7 @@ async def server() -> AsyncIterator[Server]:
 
 
 async def fetched(client: httpx2.AsyncClient, db: Db, config: Config, root: str, location: str) -> dict[str, Any]:
-    """Run an import of a location, bypassing the check on saving it; return the import."""
+    """Run an import of a location that was not checked when it was saved; return the import."""
     application = await an_application(
         db, f"Of {location!a}", schedule={"cron": "0 6 * * *", "locations": {"Users": "/x"}}
     )
@@ -94,7 +94,7 @@ async def test_location_inside_a_root_is_read(
         "x?to=/root/%2e%2e/secret.csv",
     ],
 )
-async def test_location_outside_of_a_root_is_refused(
+async def test_location_outside_the_roots_is_refused(
     client: httpx2.AsyncClient, db: Db, config: Config, server: Server, path: str
 ) -> None:
     run = await fetched(client, db, config, f"{server.url}/root", f"{server.url}/root/{path}")
@@ -106,7 +106,7 @@ async def test_location_outside_of_a_root_is_refused(
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 @pytest.mark.parametrize("header", ["URI", "Refresh", "Content-Location", "Link"])
-async def test_redirect_without_location_is_not_followed(
+async def test_redirect_without_a_location_header_is_not_followed(
     client: httpx2.AsyncClient, db: Db, config: Config, server: Server, header: str, status: int
 ) -> None:
     path = f"/root/x?status={status}&{header}=/secret.csv"
@@ -114,12 +114,12 @@ async def test_redirect_without_location_is_not_followed(
     run = await fetched(client, db, config, f"{server.url}/root", server.url + path)
 
     assert run["status"] == "Failed"
-    assert f"the server responded {status} without a Location header" in run["log"]
+    assert f"the server responded with {status} without a Location header" in run["log"]
     assert server.asked == [path]
 
 
 @pytest.mark.parametrize("query", ["to=/root/users.csv&URI=/secret.csv", "status=200&Refresh=0;url=/secret.csv"])
-async def test_only_location_is_followed(
+async def test_only_the_location_header_is_followed(
     client: httpx2.AsyncClient, db: Db, config: Config, server: Server, query: str
 ) -> None:
     run = await fetched(client, db, config, f"{server.url}/root", f"{server.url}/root/x?{query}")

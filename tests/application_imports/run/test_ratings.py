@@ -1,4 +1,4 @@
-"""An upload or rollback that lowers a high risk rating waits for another person with the right to configure."""
+"""Test that an upload or rollback that lowers a high risk rating waits for another person who may configure."""
 
 from typing import Any
 from uuid import UUID
@@ -29,7 +29,7 @@ CRITICAL = files("Chiefs,Books,Close,Grant,Critical", "Clerks,Books,Read,Grant,L
 
 @pytest.fixture
 async def ledger(db: Db, imports: Imports) -> UUID:
-    """Clerks are rated Critical, because their parent may close the books."""
+    """Create an application in which clerks are rated Critical, because their parent group may close the books."""
     id = await an_application(db, "Ledger")
     await imports.finish(id, CRITICAL)
     return id
@@ -65,7 +65,7 @@ async def test_upload_that_lowers_a_high_rating_is_held(
 FLAT = "Group,Parent\nChiefs,\nClerks,\n"
 
 
-async def test_rating_lowered_in_two_steps_is_held_at_the_second(imports: Imports, db: Db) -> None:
+async def test_import_that_lowers_a_rating_in_a_second_step_is_held(imports: Imports, db: Db) -> None:
     """A returning entitlement is compared with its last rating, so that removing it first does not bypass the hold."""
     ledger = await an_application(db, "Ledger")
     await imports.finish(ledger, files("Chiefs,Books,Close,Grant,Critical", "Clerks,Books,Read,Grant,Low", groups=FLAT))
@@ -77,7 +77,7 @@ async def test_rating_lowered_in_two_steps_is_held_at_the_second(imports: Import
     assert f"Held: it would lower the risk rating of {lowered}" in held["log"]
 
 
-async def test_rating_lowered_after_everything_was_removed_is_held(imports: Imports, ledger: UUID) -> None:
+async def test_import_that_lowers_a_rating_after_everything_was_removed_is_held(imports: Imports, ledger: UUID) -> None:
     await imports.finish(ledger, files(groups="Group,Parent\n"))
 
     held = await imports.run(ledger, files("Chiefs,Books,Close,Grant,Low", "Clerks,Books,Read,Grant,Low"))
@@ -108,7 +108,7 @@ async def test_import_that_is_not_held_cannot_be_continued(
     assert (answer.status_code, answer.json()["message"]) == (409, "Application import is not held")
 
 
-async def test_other_ratings_may_change(imports: Imports, ledger: UUID) -> None:
+async def test_changes_of_other_ratings_are_not_held(imports: Imports, ledger: UUID) -> None:
     await imports.finish(ledger, files("Chiefs,Books,Close,Grant,Critical", "Clerks,Books,Read,Grant,None"))
     await imports.finish(ledger, files("Chiefs,Books,Close,Grant,Critical", "Clerks,Books,Read,Grant,High"))
 
@@ -131,7 +131,7 @@ async def test_rollback_that_lowers_a_high_rating_is_held(
     assert "Held: it would lower the risk rating of Books Close from Critical to Moderate" in rolled_back["log"]
 
 
-async def test_files_of_a_schedule_are_not_held_for_ratings(imports: Imports, db: Db, ledger: UUID) -> None:
+async def test_scheduled_import_that_lowers_a_rating_is_not_held(imports: Imports, db: Db, ledger: UUID) -> None:
     run = await imports.upload(ledger, LOWERED)
     await execute(db, "UPDATE application_imports SET supplied_by = NULL WHERE id = %(id)s", id=run["id"])
 
@@ -140,7 +140,7 @@ async def test_files_of_a_schedule_are_not_held_for_ratings(imports: Imports, db
     assert (await imports.get(run["id"]))["status"] == "Finished"
 
 
-async def test_another_caller_with_the_right_to_configure_continues_it(
+async def test_another_caller_with_the_right_to_configure_can_continue_the_import(
     imports: Imports, client: httpx2.AsyncClient, db: Db, ledger: UUID
 ) -> None:
     held = await imports.run(ledger, LOWERED)

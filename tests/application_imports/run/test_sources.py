@@ -1,4 +1,4 @@
-"""A failing source fails the import without another attempt, and the log has the reason."""
+"""Test that an import fails without a retry if its source fails, and that the log has the reason."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -77,7 +77,7 @@ CASES: dict[str, tuple[Behaviour, str]] = {
 
 
 @pytest.mark.parametrize("case", CASES)
-async def test_failing_source_fails_the_import_once_with_a_reason(
+async def test_import_fails_without_a_retry_if_its_source_fails(
     client: httpx2.AsyncClient, db: Db, config: Config, case: str
 ) -> None:
     behave, reason = CASES[case]
@@ -91,7 +91,7 @@ async def test_failing_source_fails_the_import_once_with_a_reason(
     assert reason in lines[1]
 
 
-async def test_source_that_stops_sending_fails_the_import(
+async def test_import_fails_if_its_source_stops_sending(
     client: httpx2.AsyncClient, db: Db, config: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(http_source, "_TIMEOUT", aiohttp.ClientTimeout(sock_read=0.2))
@@ -115,7 +115,7 @@ class _Failing(MemoryFileSystem):  # type: ignore[misc]  # fsspec has no types
         raise LookupError("NoSuchBucket: hr\nFinished\x00")
 
 
-async def test_error_of_a_storage_library_fails_the_import_in_one_line(
+async def test_import_fails_with_one_line_after_an_error_of_a_storage_library(
     client: httpx2.AsyncClient, db: Db, config: Config
 ) -> None:
     fsspec.register_implementation("failing", _Failing, clobber=True)

@@ -1,4 +1,4 @@
-"""The log of an import has the time of each step, and they add up to the build time."""
+"""Test that the log of an import has the time of each step, and that the times add up to the build time."""
 
 import re
 from datetime import datetime
