@@ -133,7 +133,7 @@ TOKENS: dict[str, str] = {
     "Group": "roles,role,group,groups,grp,team,profile",
     "Permission": "perm,permission,privilege,entitlement",
 }
-# Words for inactive accounts. They count unless the header also says when or why.
+# Words for inactive accounts. They are ignored if the header also has a word for when or why.
 ENDED = {
     "disabled", "suspended", "deactivated", "inactive", "blocked", "terminated", "archived", "revoked", "deaktiviert",
 }  # fmt: skip

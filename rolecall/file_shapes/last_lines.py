@@ -97,7 +97,7 @@ def _page_breaks(
 
 
 def _begin(row: Sequence[str]) -> str:
-    """Return the text of a title or total before its first number. Keep a leading digit: it is a page break."""
+    """Return the text of a title or total before its first number. Keep a leading 1, which marks a page break."""
     return re.split(r"(?<!^)\d", row[0].strip(), maxsplit=1)[0].strip()
 
 

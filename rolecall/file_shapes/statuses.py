@@ -27,7 +27,7 @@ _MOST_COMBINED = 200
 _YES_AND_NO = 2
 # The key of an answer that reads a column as the opposite of active.
 OPPOSITE = "invert.Active"
-# English words for yes and no. In files with these, a status would have a known header.
+# English words for yes and no. In an English file, a status column would have a known header.
 _ENGLISH = {"true", "false", "yes", "no", "y", "n", "t", "f", "1", "0", "on", "off"}
 # Replaces a blank cell when the words of several columns are joined.
 _BLANK = "-"
@@ -53,7 +53,7 @@ def decide_active(view: View, part: Part) -> None:
 
 
 def _ask_for_state(view: View, part: Part) -> None:
-    """Ask whether a column of yes and no in another language says who is active."""
+    """Ask whether a yes/no column in another language says who is active."""
     taken = {meaning.header for meaning in part.fields.values()}
     for column in view.profiles:
         words = [fold(word) for word in column.distinct]

@@ -106,6 +106,6 @@ async def _write(writing: Writing, pages: AsyncIterator[RecordPage], most_bytes:
                 "name the attributes that are needed, or raise ROLECALL_MAX_SNAPSHOT_BYTES"
             )
     if count < 2:
-        # Write a list: a single object with a list of groups or members would be read as an envelope around that list.
+        # Write a single record as a list, because an object that contains a list could be read as an envelope.
         await writing.write(b"[" + held.rstrip() + b"]\n")
     return count

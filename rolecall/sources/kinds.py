@@ -17,7 +17,7 @@ class SourceAdapter(msgspec.Struct, frozen=True):
     connect: Connect
     is_url: Callable[[str], bool]
     example: str
-    # The keys that the source may have; then those that its contents may have and must have.
+    # The keys that the source may have, the keys that its contents may have, and the keys that they must have.
     keys: frozenset[str]
     content_keys: frozenset[str]
     required: frozenset[str] = frozenset()

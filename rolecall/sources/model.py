@@ -169,7 +169,7 @@ class SourceConnection(Protocol):
     @property
     def is_scim(self) -> bool: ...
 
-    # Notes for the log of the import about the content that was read last.
+    # Notes about the content that was read last, for the log of the import.
     @property
     def notes(self) -> Sequence[str]: ...
 

@@ -120,7 +120,7 @@ def test_sap_users_and_their_roles_are_read(tmp_path: Path) -> None:
     assert other.memberships == {("ADA", "Z_A"), ("ADA", "Z_B"), ("BOB", "Z_A")}
 
 
-def test_members_of_google_groups_and_an_object_of_users_are_read(tmp_path: Path) -> None:
+def test_members_of_google_groups_and_users_in_a_json_object_are_read(tmp_path: Path) -> None:
     members = "Group Name [Required],Group Email [Required],Member Email,Member Type,Member Role\n"
     members += "Staff,s@x.com,a@x.com,USER,MEMBER\nStaff,s@x.com,b@x.com,USER,OWNER\nOps,o@x.com,a@x.com,USER,MEMBER\n"
     users = '{"ada": {"email": "a@x.com", "groups": ["a", "b"]}, "bob": {"email": "b@x.com", "groups": []}}'

@@ -33,7 +33,7 @@ async def purge_secrets(db: Db, application_id: UUID) -> Counter[str]:
             metadata = msgspec.json.decode(text, type=dict[str, str])
             if secret := secret_headers(list(metadata), kept.get(content, ())):
                 removed.update(secret)
-                # Encode as imports do, so that the next one finds no difference.
+                # Encode metadata as imports do, so that the next import finds no difference.
                 rest = {name: value for name, value in metadata.items() if name not in secret}
                 changed.append((msgspec.json.encode(rest).decode(), number, import_number))
         async with db.cursor() as cursor:

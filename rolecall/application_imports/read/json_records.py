@@ -17,7 +17,7 @@ from rolecall.application_imports.read.json_pages import (
 from rolecall.core.json_paths import Record, flattened, value_at
 
 _MOST_NAMED = 10
-# Bytes of JSON lines whose records are in memory at a time.
+# The number of bytes of JSON lines whose records are in memory at the same time.
 _PIECE = 8 * 1024 * 1024
 TOO_DEEP = "the file is JSON that is nested too deeply; export a list of records"
 
@@ -144,7 +144,7 @@ def _at(document: object, path: str) -> object:
     if isinstance(found, dict) and path == "$" and not all(isinstance(each, dict) for each in found.values()):
         return [found]
     if isinstance(found, dict) and found and all(isinstance(each, dict) for each in found.values()):
-        # An object of objects: the names become the column `key`.
+        # In an object of objects, the names of the members become the column `key`.
         return [{"key": name, **each} for name, each in found.items()]
     if not isinstance(found, list):
         names = list(document) if isinstance(document, dict) else []

@@ -19,7 +19,7 @@ from rolecall.application_imports.read.header_lines import with_header_first
 from rolecall.application_imports.read.parts import ONE_PART, Parting, RowParts
 from rolecall.applications.file_shape import FileShape
 
-# With a larger share of changed lines, reading the whole file is as fast.
+# If a larger share of lines changed, reading the whole file is as fast as reading the changed lines.
 _MOST_ADDED = 0.3
 
 

@@ -28,7 +28,7 @@ KEYS: dict[Content, tuple[str, ...]] = {
     Content.IDENTITIES: ("employee_id",),
 }
 PLACE = ("file", "line")
-# The name whose hash divides rows into parts. Other contents have only one part.
+# The name whose hash decides the part of a row. Contents that are not listed have only one part.
 _USERNAME = pl.col("username")
 HOLDERS: dict[Content, pl.Expr] = {
     Content.USERS: _USERNAME,
@@ -104,7 +104,7 @@ FIELDS = {
 _MOMENTS = {"last_login", "password_changed", "created", "updated"}
 LENGTHS = {"department": 128, **{f"custom_field_{n}": 2048 for n in CUSTOM_FIELDS}}
 _LENGTH = 256
-# Error values of spreadsheets, and the fields that must not contain one.
+# Error values of spreadsheets, and the fields that must not contain an error value.
 _ERRORS = ["#N/A", "#REF!", "#NAME?", "#VALUE!", "#DIV/0!", "#NULL!", "#NUM!", "#SPILL!", "#NV", "#BEZUG!", "#WERT!"]
 _NAMING = ("Username", "Group", "Permission", "Employee ID")
 # The same rule as `core.text.is_blank`.

@@ -22,7 +22,7 @@ _MEMORY = 1 * GIB
 # Memory for reading and comparing files, as a multiple of their size.
 _MEMORY_PER_BYTE = 6
 _CPU_SECONDS = 300
-# More time for snapshots of live sources, which may be far larger than uploads.
+# Large inputs get more time, because snapshots of live sources may be far larger than uploads.
 _CPU_SECONDS_PER_BYTE = 1 / 1024**2
 # A message may quote a header of a mebibyte, which is more than the pipe holds.
 _LONGEST_MESSAGE = 4000

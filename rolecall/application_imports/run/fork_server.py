@@ -7,7 +7,7 @@ import atexit
 import os
 import shutil
 
-# Set by the worker: the folder of the socket between the worker and the fork server.
+# The worker sets this variable to the folder of the socket between the worker and the fork server.
 FOLDER = "ROLECALL_FORK_SERVER_FOLDER"
 
 

@@ -34,7 +34,7 @@ _NAT64 = IPv6Network("64:ff9b::/96")
 
 
 class HttpSource:
-    """A file that is being read."""
+    """A file on an HTTP server, opened for reading."""
 
     def __init__(self, name: str, answer: aiohttp.ClientResponse) -> None:
         self.name, self._answer = name, answer

@@ -63,7 +63,7 @@ async def test_one_page_of_several_does_not_remove_the_other_records(imports: Im
     assert "because totalResults is 3, but there are 2 records" in held["log"]
 
 
-async def test_whole_list_of_an_api_is_not_held(imports: Imports, db: Db) -> None:
+async def test_import_of_a_whole_api_list_is_not_held(imports: Imports, db: Db) -> None:
     application = await an_application(db)
     await imports.finish(application, {"Users": "Username\nada\nbob\ncem\n"})
 

@@ -132,7 +132,7 @@ async def test_schedule_is_skipped_while_its_last_import_is_unfinished(
     (folder / "users.csv").write_text("Username\nada\n")
     assert await after(6) == ["Finished", "Pending"]
     await scheduled.work()
-    # The guard holds it: it stays unfinished until a person decides.
+    # The guard holds the import, which stays unfinished until a person decides.
     assert [await after(8), await after(10)] == [["Finished", "Running"]] * 2
 
     runs = await scheduled.items("/api/application-imports", applicationId=str(application))
