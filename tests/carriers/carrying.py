@@ -18,6 +18,8 @@ from tests.sources.peers import ADMIN, PASSWORD, SUFFIX, TOKEN
 from tests.sources.sourcing import Sourcing
 from tests.working import let_the_worker_work
 
+# A directory that cannot be reached.
+NOWHERE = "ldap://127.0.0.1:1"
 PEOPLE, GROUPS = f"ou=people,{SUFFIX}", f"ou=groups,{SUFFIX}"
 LDAP: dict[str, Any] = {
     "kind": "LDAP",
@@ -132,3 +134,7 @@ class Carrying:
         """Return the activity entries that the carrier wrote on a request."""
         activity = (await self.detail(id))["activity"]
         return [(each["action"], each["content"]) for each in activity if each["author"] == "Carrier"]
+
+
+async def a_removal(carrying: Carrying, name: str) -> str:
+    return await carrying.request("Remove", await carrying.account(name), target_name=name, privileges=[])

@@ -20,7 +20,7 @@ from rolecall.core.config import Config
 from rolecall.core.db import Db, execute, fetch_value
 from tests.access_requests.walking import a_cast
 from tests.builders import an_application
-from tests.carriers.carrying import LDAP, Carrying, entries
+from tests.carriers.carrying import LDAP, NOWHERE, Carrying, entries
 from tests.carriers.killing import carry_out_everything
 from tests.carriers.test_ldap import account, members
 from tests.figures import measured
@@ -31,7 +31,6 @@ KILLS = int(os.environ.get("ROLECALL_CARRIER_KILLS", "18"))
 ACTS = ("begin", "begin-step", "end-step", "refuse-step", "finish", "leave", "postpone", "stage-verification")
 POINTS = [f"carrier-{act}.{side}-commit" for act in ACTS for side in ("before", "after")]
 POINTS += ["carrier.before-send", "carrier.after-send"]
-NOWHERE = "ldap://127.0.0.1:1"
 
 
 def test_list_of_fault_points_is_complete() -> None:

@@ -1,10 +1,9 @@
-"""Test the limits of a carrier: dry run, brake, rate limit, and requests that belong to people."""
+"""Test the limits of a carrier: dry run, brake, rate limit, and changes while requests are carried out."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
 from aiohttp import web
@@ -14,7 +13,7 @@ from rolecall.core import clock
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute, fetch_rows, fetch_value, make_pool
 from tests.access_requests.walking import done
-from tests.carriers.carrying import LDAP, SCIM, Carrying
+from tests.carriers.carrying import LDAP, NOWHERE, SCIM, Carrying, a_removal
 from tests.carriers.test_ldap import account, members
 from tests.duties.separating import a_duty, a_rule
 from tests.local_server import local_server
@@ -22,7 +21,6 @@ from tests.sources.peers import Directory
 from tests.sources.rest_server import CONTENTS, RestServer, serving
 
 NOON = datetime(2026, 11, 2, 12, tzinfo=UTC)
-NOWHERE = "ldap://127.0.0.1:1"
 _STATUSES = "SELECT status FROM application_imports ORDER BY number"
 
 
@@ -37,10 +35,6 @@ async def server() -> AsyncIterator[RestServer]:
         yield server
 
 
-async def a_removal(carrying: Carrying, name: str) -> str:
-    return await carrying.request("Remove", await carrying.account(name), target_name=name, privileges=[])
-
-
 async def test_dry_run_records_the_steps_and_sends_nothing(carrying: Carrying, directory: Directory) -> None:
     await carrying.put(directory.url, LDAP, mode="Dry Run")
     id = await carrying.request("Add", await carrying.person("dry1"), gives=("Staff",))
@@ -53,36 +47,6 @@ async def test_dry_run_records_the_steps_and_sends_nothing(carrying: Carrying, d
     ]
     assert (await carrying.detail(id))["status"] == "Open"
     assert account(directory, "dry1") is None
-
-
-async def test_requests_opened_while_the_carrier_was_off_are_not_taken_up(
-    carrying: Carrying, directory: Directory
-) -> None:
-    await carrying.put(directory.url, LDAP, mode="Off")
-    id = await carrying.request("Add", await carrying.person("off1"), gives=("Staff",))
-    await carrying.work()
-    clock.travel_to(NOON + timedelta(minutes=1))
-    await carrying.put(directory.url, LDAP)
-
-    await carrying.work()
-
-    assert await carrying.said(id) == []
-    assert account(directory, "off1") is None
-
-
-async def test_person_gives_an_earlier_request_to_the_carrier(carrying: Carrying, directory: Directory) -> None:
-    await carrying.put(directory.url, LDAP, mode="Dry Run")
-    id = await carrying.request("Add", await carrying.person("given1"), gives=("Staff",))
-    await carrying.work()
-    refused = await carrying.post("carry-out", accessRequestId=id)
-    await carrying.put(directory.url, LDAP)
-
-    given = await carrying.post("carry-out", accessRequestId=id)
-    await carrying.work()
-
-    assert (refused.status_code, given.status_code) == (409, 200)
-    assert (await carrying.detail(id))["status"] == "Completed"
-    assert (await carrying.post("carry-out", accessRequestId=id)).status_code == 409
 
 
 async def test_brake_holds_removals_until_a_person_releases_them(carrying: Carrying, directory: Directory) -> None:
@@ -141,43 +105,6 @@ async def test_rate_limit_pauses_in_the_middle_of_a_request(carrying: Carrying, 
     assert "rate1" not in early
     assert "rate1" in members(directory, "Clerks")
     assert (await carrying.detail(id))["status"] == "Completed"
-
-
-async def test_request_to_an_unreachable_system_is_left_to_a_person_after_retries(carrying: Carrying) -> None:
-    await carrying.put(NOWHERE, LDAP)
-    id = await carrying.request("Add", await carrying.person("lost1"), gives=("Staff",))
-    states: list[Any] = []
-    for minutes in (0, 1, 3, 9):
-        clock.travel_to(NOON + timedelta(minutes=minutes))
-        await carrying.work()
-        states += await fetch_rows(carrying.db, "SELECT state, attempts FROM carried_requests")
-
-    assert states == [("Waiting", 1), ("Waiting", 2), ("Waiting", 3), ("Left", 3)]
-    assert (await carrying.detail(id))["assignee"]["name"] == "Peter Naur"
-    assert "no connection to the directory" in (await carrying.said(id))[0][1]
-
-
-async def test_request_assigned_to_a_person_is_not_taken_up(carrying: Carrying) -> None:
-    await carrying.put(NOWHERE, LDAP)
-    id = await carrying.request("Add", await carrying.person("mine1"), gives=("Staff",))
-    await done(carrying.client, id, "assign", assigneeId=carrying.cast.peter)
-
-    await carrying.work()
-
-    assert (await carrying.said(id))[0][1] == "Not carried out, a person must do it: it is assigned to Peter Naur"
-
-
-async def test_reopened_request_is_left_to_a_person(carrying: Carrying, directory: Directory, db: Db) -> None:
-    await execute(db, "UPDATE applications SET priority = 'High'")
-    await carrying.put(directory.url, LDAP)
-    id = await carrying.request("Add", await carrying.person("again1"), gives=("Staff",))
-    await carrying.work()
-    clock.travel_to(NOON + timedelta(minutes=1))
-    await done(carrying.client, id, "reopen")
-
-    await carrying.work()
-
-    assert "carried out and then reopened" in (await carrying.said(id))[-2][1]
 
 
 async def test_canceled_request_is_not_continued(carrying: Carrying, directory: Directory) -> None:
@@ -239,39 +166,6 @@ async def test_steps_are_planned_again_when_the_carrier_was_changed(carrying: Ca
 
     assert (await carrying.said(id))[0][1] == "Disable the account delete8: disabled"
     assert account(directory, "delete8") is not None
-
-
-async def test_waiting_request_is_left_to_a_person_when_the_carrier_is_switched_off(
-    carrying: Carrying, directory: Directory
-) -> None:
-    await carrying.put(NOWHERE, LDAP)
-    id = await a_removal(carrying, "delete7")
-    await carrying.work()
-    await carrying.put(NOWHERE, LDAP, mode="Off")
-    await carrying.put(directory.url, LDAP)
-    clock.travel_to(NOON + timedelta(minutes=1))
-
-    await carrying.work()
-
-    assert "the mode of the carrier was set to Off" in (await carrying.said(id))[0][1]
-    assert account(directory, "delete7") is not None
-    assert (await carrying.post("carry-out", accessRequestId=id)).status_code == 200
-
-
-async def test_removed_carrier_leaves_its_requests_to_people(carrying: Carrying, directory: Directory) -> None:
-    """A carrier that is set later takes up only later requests."""
-    await carrying.put(NOWHERE, LDAP, removalsPerHour=2)
-    ids = [await a_removal(carrying, name) for name in ("delete3", "delete4", "delete5")]
-    await carrying.work()
-    assert [len((await carrying.get())[state]) for state in ("waiting", "left")] == [2, 0]
-
-    assert (await carrying.client.delete(carrying.path)).status_code == 204
-    clock.travel_to(NOON + timedelta(minutes=5))
-    await carrying.put(directory.url, LDAP)
-    await carrying.work()
-
-    assert ["the carrier was removed" in (await carrying.said(id))[-2][1] for id in ids] == [True] * 3
-    assert [account(directory, f"delete{n}")["employeeType"] for n in (3, 4, 5)] == [["Yes"]] * 3  # type: ignore[index]
 
 
 Turning = Callable[[], Awaitable[object]]
@@ -375,22 +269,6 @@ async def test_sent_deletion_is_recognized_after_the_carrier_changed(carrying: C
     assert (await carrying.detail(id))["status"] == "Completed"
     said = [text for _, text in await carrying.said(id)]
     assert "Delete the account delete9: the account was already deleted" in said
-
-
-async def test_waiting_request_that_a_person_takes_over_is_left_to_them(
-    carrying: Carrying, directory: Directory
-) -> None:
-    await carrying.put(NOWHERE, LDAP)
-    id = await a_removal(carrying, "delete6")
-    await carrying.work()
-    await done(carrying.client, id, "assign", assigneeId=carrying.cast.peter)
-    await carrying.put(directory.url, LDAP)
-    clock.travel_to(NOON + timedelta(minutes=1))
-
-    await carrying.work()
-
-    assert "it was assigned to Peter Naur" in (await carrying.said(id))[0][1]
-    assert account(directory, "delete6") is not None
 
 
 async def test_verifying_import_is_repeated_until_it_finishes(carrying: Carrying, server: RestServer) -> None:
