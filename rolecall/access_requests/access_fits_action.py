@@ -44,7 +44,10 @@ def _not_lower(held: Access, asked: Access) -> str | None:
 
 
 async def restored(db: Db, new: NewRequest, asked: Mapping[int, PrivilegeBody]) -> tuple[NewRequest, list[Problem]]:
-    """Return the Restore with all suspended access, or that in `asked` (by index in the body), and the problems."""
+    """Return the Restore with the suspended access that `asked` names, and the problems.
+
+    If `asked` is empty, restore all suspended access. The keys of `asked` are indexes in the body.
+    """
     targeted = await enrich_targets(db, [new])
     (new,) = targeted.requests
     suspended = await _suspended(db, new)
@@ -113,8 +116,8 @@ _LEFT = f"""
 async def _suspended(db: Db, new: NewRequest) -> dict[PermissionName, NewPrivilege]:
     """Return the access that suspensions took away, except what was restored, removed or lowered since.
 
-    If later requests change a privilege, the last approved one and the pending ones after it count, and the lowest
-    access applies.
+    If later requests change a privilege, the lowest of these applies: the access before the suspension, after the last
+    approved request, and after each pending request since.
     """
     rows = await fetch_rows(
         db,
@@ -169,9 +172,9 @@ def _taken(
 
 
 async def overtaken(db: Db, requests: Sequence[AccessRequestDetail]) -> dict[UUID, str]:
-    """Return the requests that would raise access now but did not when they were approved, each with the reason.
+    """Return the requests that would raise access now but did not when they were made, each with the reason.
 
-    The access of the target may have been lowered between approval and start.
+    The access of the target may have been lowered since.
     """
     watched = {request.id: again for request in requests if (again := _without_raises(request)).privileges}
     enriched = await enrich(db, list(watched.values()))

@@ -243,7 +243,7 @@ async def respond(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> A
 
 
 async def _acting(db: Db, locked: _LockedRequest, caller: Caller) -> tuple[Caller, Standing]:
-    """Return whose permissions apply: the token's owner, unless they are an administrator, or the caller."""
+    """Return whose permissions apply: the caller's or, for a token of a person who is no administrator, the owner's."""
     if locked.owner is None or locked.owner.role == Role.ADMINISTRATOR:
         return caller, locked.standing
     return await as_person(db, locked.owner.caller_id, locked.now), locked.owner

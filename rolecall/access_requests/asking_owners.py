@@ -19,9 +19,9 @@ _Rows = list[dict[str, Any]]
 
 
 async def record_conflicts(db: Db, verdicts: Sequence[ConflictVerdict]) -> None:
-    """Store the conflicts that requests would create now, and ask the owners of rules that do not block.
+    """Store the conflicts that requests would create now, and ask the rule owners who must approve them.
 
-    Approvals that were required or given before remain.
+    No owner is asked about a request that a rule blocks. Approvals that were given before remain.
     """
     known = {duty for each in verdicts for one in each.request.recorded.values() for duty in one.duties}
     names: dict[UUID, str] = dict(
@@ -37,7 +37,7 @@ async def record_conflicts(db: Db, verdicts: Sequence[ConflictVerdict]) -> None:
 
 
 def _shown(verdict: ConflictVerdict, names: dict[UUID, str]) -> list[PotentialConflict]:
-    """Return one conflict for each rule, which includes the duties that were recorded for other people."""
+    """Return one conflict for each rule, with the duties found now and those recorded earlier for other people."""
     return [
         with_duties(
             each.conflict,
@@ -96,7 +96,10 @@ async def _insert_people(db: Db, rows: _Rows) -> None:
 
 
 async def _ask(db: Db, verdicts: Sequence[ConflictVerdict]) -> _Rows:
-    """Require the approvals that a new request would need; return the rows of the people in conflict."""
+    """Require the additional approvals that the conflicts need, and withdraw outdated ones.
+
+    Return the rows for `request_conflict_people`.
+    """
     if not verdicts:
         return []
     policy = (await settings.get(db)).approval_policy
@@ -124,12 +127,12 @@ async def _ask(db: Db, verdicts: Sequence[ConflictVerdict]) -> _Rows:
 
 
 def _is_asked(rule: RuleReviewers, known: Sequence[Sequence[str]]) -> bool:
-    """Return whether a reviewer of this rule is already asked for the same reason; other rules may share the reason."""
+    """Return whether a reviewer of this rule is already asked for the same reason; rules may share a reason."""
     return any([rule.reason, str(reviewer.id)] in known for reviewer in rule.reviewers)
 
 
 def _rules_of(policy: Sequence[ApprovalRule], verdict: ConflictVerdict, people: People) -> list[RuleReviewers]:
-    """Return the approvals that a request needs because of its conflicts, which raise its risk to that of the rules."""
+    """Return the approvals that a request needs only because of its conflicts, which also raise its risk."""
 
     def needed(request: StoredRequest, conflicts: Sequence[PotentialConflict]) -> list[RuleReviewers]:
         return reviewers_of(policy, request.new, request.reporter_id, people, conflicts, affected)
@@ -141,7 +144,7 @@ def _rules_of(policy: Sequence[ApprovalRule], verdict: ConflictVerdict, people: 
 
 
 async def _withdraw(db: Db, verdicts: Sequence[ConflictVerdict]) -> None:
-    """Stop asking people who no longer own the rule, or who were asked about other duties."""
+    """Delete the pending approvals of these conflicts, because the owner of the rule or the duties have changed."""
     await execute(
         db,
         """DELETE FROM responses r WHERE r.type = 'Approve' AND (r.request_id, r.rule) IN (

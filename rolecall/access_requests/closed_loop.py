@@ -142,7 +142,10 @@ async def _leave_to_people(db: Db, doubtful: dict[UUID, str], now: datetime) -> 
 
 
 async def _completed_and_changed(db: Db, run: FinishedImport) -> list[UUID]:
-    """Return the latest request of each changed account, if it removed access and has no drift entry yet."""
+    """Return the latest request of each account that the import changed, if that access may have drifted.
+
+    The request must have removed access, be completed before the import, and have no drift entry yet.
+    """
     rows = await fetch_rows(
         db,
         """WITH touched AS (

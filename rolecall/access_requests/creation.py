@@ -98,9 +98,9 @@ async def _insert_conflicts(
 
 
 def _made_together(requests: Mapping[UUID, NewRequest]) -> set[UUID]:
-    """Return the requests whose person loses or regains access through other requests that are made together.
+    """Return the requests of people for whom requests made together may remove access, or restore it in several parts.
 
-    Only these can depend on each other.
+    Only these requests can depend on each other.
     """
     taking = {new.identity_id for new in requests.values() if new.action not in _ONLY_GIVE}
     restored = Counter(new.identity_id for new in requests.values() if new.action is RequestAction.RESTORE)

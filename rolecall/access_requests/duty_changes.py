@@ -1,7 +1,7 @@
 """Find the duties that requests would give people and take from them, to check new and stored requests.
 
-A stored request counts only earlier requests and what was provisioned, so that a conflict that two requests create
-together is attributed to the later one. `turn` is the number that orders requests; a new request is last.
+A request is checked together with what requests of a lower turn give (open_access.py explains turns), so that a
+conflict that two requests create together is attributed to the later one. A new request has the turn `LAST`.
 """
 
 from collections import defaultdict
@@ -12,7 +12,7 @@ import msgspec
 
 from rolecall.access_requests import open_access
 from rolecall.access_requests.model import NewPrivilege, NewRequest, raises
-from rolecall.access_requests.open_access import CountedRequest, Group, OpenChange
+from rolecall.access_requests.open_access import Group, OpenAccessRequest, OpenChange
 from rolecall.accounts.model import Access
 from rolecall.core.db import Db
 from rolecall.duties import prevention
@@ -28,17 +28,17 @@ _Turned = tuple[int, set[UUID]]
 
 
 class _DutiesOfAccess(msgspec.Struct, frozen=True):
-    """The duties that access gives, and those that open requests take from the groups that it comes through."""
+    """The duties that an access gives, and the duties that open requests take from the groups behind the access."""
 
     given: Sequence[_Turned] = ()
     taken: Sequence[_Turned] = ()
 
     def before(self, turn: int) -> set[UUID]:
-        """Return the duties that the access gives, counting only requests before `turn`."""
+        """Return the duties that the access gives if only requests with a lower turn are provisioned."""
         return _union(self.given, turn)
 
-    def sure(self, turn: int) -> set[UUID]:
-        """Return the duties that the access gives without open requests and that no earlier request takes away."""
+    def certain(self, turn: int) -> set[UUID]:
+        """Return the duties that the access gives already, less those that a request with a lower turn takes away."""
         return _union(self.given, _PROVISIONED + 1) - _union(self.taken, turn)
 
 
@@ -53,14 +53,15 @@ _NONE = _DutiesOfAccess()
 class GainsAndLosses(msgspec.Struct, frozen=True):
     """The access that a request would give and take away, each with its duties.
 
-    `repeated` is requested access that the target already holds, perhaps through a group that it leaves. `sure` are the
-    duties of all this access that do not depend on other open requests.
+    `repeated` is requested access that the target already holds, perhaps through a group that it leaves. `certain` are
+    the duties that the gained and repeated access gives even if no other open request is provisioned, without those
+    that an earlier request takes away.
     """
 
     gains: DutiesOf
     losses: DutiesOf
     repeated: DutiesOf
-    sure: DutiesOf
+    certain: DutiesOf
 
     @property
     def given(self) -> DutiesOf:
@@ -76,14 +77,14 @@ class CheckedRequest(msgspec.Struct, frozen=True):
 class OtherRequest(msgspec.Struct, frozen=True):
     """What another open request would change for a person."""
 
-    request: CountedRequest
+    request: OpenAccessRequest
     changes: GainsAndLosses
 
 
 class OtherRequests(msgspec.Struct, frozen=True):
-    """What open requests would change for people."""
+    """What open requests would change for each person, and the duties that their access gives."""
 
-    changes: Mapping[UUID, Mapping[CountedRequest, list[OpenChange]]]
+    changes: Mapping[UUID, Mapping[OpenAccessRequest, list[OpenChange]]]
     given: _Given
 
     def of(self, id: UUID, turn: int = LAST) -> list[OtherRequest]:
@@ -99,7 +100,7 @@ def change_of(new: NewRequest, privilege: NewPrivilege) -> OpenChange:
 
 
 def _whole_group(new: NewRequest) -> list[OpenChange]:
-    """Return the loss of a whole group that is removed or suspended: its members lose everything that it gives."""
+    """If the request removes or suspends a whole group, return the loss of the group, which its members lose."""
     if new.identity_id or new.action not in (RequestAction.REMOVE, RequestAction.SUSPEND):
         return []
     name = new.target_name or ""
@@ -122,7 +123,7 @@ def _changed(changes: Iterable[OpenChange], given: _Given, turn: int) -> GainsAn
     for each in changes:
         had, has = _duties(given, _taken(each)).before(turn), _duties(given, each.after).before(turn)
         if has:
-            found.sure[each.after] = given[each.after].sure(turn)
+            found.certain[each.after] = given[each.after].certain(turn)
             (found.gains if raises(each.before.access, each.after.access) else found.repeated)[each.after] = has
         if had - has:
             found.losses[each.before] = had - has
@@ -144,7 +145,7 @@ def _duties(given: _Given, access: ProposedAccess) -> _DutiesOfAccess:
 
 
 async def _given(db: Db, changes: Iterable[OpenChange], *, of_groups: bool) -> _Given:
-    """Return the duties that access gives; for a group, also those that open requests would give it."""
+    """Return the duties that each access gives; for a group, also those that open requests would give the group."""
     asked = {each for one in changes for each in (_taken(one), one.after) if _is_access(each)}
     groups = {_group(each) for each in asked if not each.section} if of_groups else set()
     through = await open_access.changes_of_groups(db, groups) if groups else {}
@@ -171,7 +172,7 @@ def _group(access: ProposedAccess) -> Group:
 
 
 async def people_concerned(db: Db, requests: Sequence[CheckedRequest]) -> list[list[UUID]]:
-    """Return the people whose duties each request would change: the person, or the members of the group."""
+    """Return the people whose duties each request would change: the person, or current and requested group members."""
     changing = [each if each.changes.given or each.changes.losses else None for each in requests]
     groups = {group_of(each.new) for each in changing if each and not each.new.identity_id}
     members = await open_access.people_in_groups(db, groups)
@@ -189,17 +190,17 @@ def group_of(new: NewRequest) -> Group:
 
 
 async def others_of(db: Db, people: Iterable[UUID], *, of_groups: bool) -> OtherRequests:
-    """Return what open requests would change for people. Concurrent checks for the same people wait."""
+    """Return what open requests would change for these people, and lock the people until the transaction ends."""
     changes = await open_access.open_changes(db, people, of_groups=of_groups)
     every = [one for by_request in changes.values() for each in by_request.values() for one in each]
     return OtherRequests(changes, await _given(db, every, of_groups=of_groups) if every else {})
 
 
 def controlling(own: GainsAndLosses, others: Iterable[OtherRequest], turn: int) -> DutiesOf:
-    """Return the gains that count as control duties: those that no earlier open request takes away."""
+    """Return the gains that may serve as control duties: those that no earlier open request takes away."""
     waiting = [each for each in others if not each.request.is_provisioned and each.request.turn < turn]
     taken = {key_of(access) for each in waiting for access in each.changes.losses}
-    return {access: own.sure[access] for access in own.gains if key_of(access) not in taken}
+    return {access: own.certain[access] for access in own.gains if key_of(access) not in taken}
 
 
 def merged(parts: Iterable[DutiesOf]) -> DutiesOf:

@@ -260,7 +260,7 @@ def _permission(held: HeldPermission) -> NewPrivilege:
 
 
 async def granting_models(db: Db, news: Sequence[NewRequest]) -> dict[int, list[AccessModelReference]]:
-    """Return, by index in `news`, the models in effect that grant the requested access, and whether each matches."""
+    """Return, by index in `news`, the models that grant its privileges, and whether each will match the identity."""
     asked = [(n, new, privilege) for n, new in enumerate(news) for privilege in new.privileges]
     rows = await fetch_rows(
         db,

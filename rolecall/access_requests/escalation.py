@@ -47,11 +47,12 @@ class FurtherReviewer(msgspec.Struct, frozen=True):
 async def add_reviewers(
     db: Db, ids: Sequence[UUID], *, supervisors: bool, absent_on: datetime | None = None
 ) -> list[FurtherReviewer]:
-    """Add reviewers to these locked requests; return the added reviewers.
+    """Add reviewers to the unmet rules of these locked requests; return the added reviewers.
 
-    With `absent_on`, add them only to rules whose reviewers left, or are on leave at that time without a stand-in who
-    may decide. If nobody else can respond, these rules ask even administrators who already respond to other rules of
-    the request.
+    With `supervisors`, they are the supervisors of the reviewers; otherwise, or if no supervisor is available, they are
+    administrators. With `absent_on`, add them only to rules whose reviewers left, or are on leave at that time without
+    a stand-in who may decide. If nobody else can respond, these rules ask even administrators who already respond to
+    other rules of the request.
     """
     statement = _SILENT if absent_on is None else _ABSENT
     awaited = {"types": list(AWAITED.keys()), "statuses": list(AWAITED.values())}

@@ -42,7 +42,7 @@ class FinishedImport(msgspec.Struct, frozen=True):
 
 
 class Shown(msgspec.Struct, frozen=True):
-    """An account or group after the import; `access` maps privileges to access held directly or through groups."""
+    """An account or group as the import shows it, with the access that it holds directly or through groups."""
 
     exists: bool = False
     is_usable: bool = False
@@ -50,7 +50,7 @@ class Shown(msgspec.Struct, frozen=True):
 
 
 class Judgement(msgspec.Struct, frozen=True):
-    """The result for one request. It is `undecided` if the files do not cover some part of it."""
+    """The result for one request; `contents` decided it. `undecided` means that the files do not cover all of it."""
 
     contradictions: list[str]
     contents: set[Content]
@@ -109,7 +109,7 @@ def judge(request: AccessRequestDetail, state: ImportedState) -> Judgement:
 
 
 def reappeared_access(request: AccessRequestDetail, state: ImportedState) -> list[str]:
-    """Return access that a completed request removed but that the import still contains."""
+    """Describe what a completed request removed but the import still shows."""
     taken = [privilege for privilege in request.target.privileges if _is_taken_away(privilege)]
     if request.action == RequestAction.CHANGE and not taken:
         return []
@@ -163,7 +163,7 @@ def _display_name(privilege: Privilege) -> str:
 
 
 async def imported_state(db: Db, run: FinishedImport, requests: Sequence[AccessRequestDetail]) -> ImportedState:
-    """Read the imported data about all requests at once."""
+    """Return what the import shows about the targets of all these requests."""
     users = [request for request in requests if request.target.type == TargetType.USER]
     rows = await fetch_rows(
         db,

@@ -193,7 +193,10 @@ def gives_access(action: str, accesses: Iterable[str]) -> bool:
 
 
 def raises(held: str, asked: str) -> bool:
-    """Return whether access grows. Removing a Deny counts, because access through groups then applies again."""
+    """Return whether more access is requested than is held.
+
+    Removing a Deny also raises access, because access through groups then applies again.
+    """
     return RANK[asked] > RANK[held] or (held == Access.DENY and asked == Access.NONE)
 
 
@@ -241,8 +244,8 @@ class NewRequest(msgspec.Struct, frozen=True, kw_only=True):
     For an identity, `target_name` defaults to the username of its account, its e-mail or its name. `models_in_effect`
     are the models that will match the identity when the request is fulfilled, by default those that match it now.
     `target_risk` is the risk of the group, for a request about a whole group. `is_unmatched` means that the account is
-    not known to belong to the identity. `approvals` were given before, and replace those that the approval policy
-    requires. `also_related` are further items that it belongs to.
+    not known to belong to the identity. `approvals` were given before the request, and replace those that the approval
+    policy requires. `also_related` are further related items.
     """
 
     action: RequestAction

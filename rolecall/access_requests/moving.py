@@ -52,8 +52,8 @@ async def move(
     changes += [f"{column} = %({column})s" for column in columns]
     if move.to:
         changes += ["status = %(to)s", "status_since = %(now)s"]
-    # Fires keep_waiting_on_update and keep_past (schema/access_requests.sql), nudge_carriers (schema/carriers.sql),
-    # and notify_of_moved_requests (schema/notifications.sql).
+    # Fires keep_waiting_on_update, keep_past and recheck_requests (schema/access_requests.sql), nudge_carriers
+    # (schema/carriers.sql) and notify_of_moved_requests (schema/notifications.sql).
     moved = await fetch_rows(
         db,
         f"""WITH locked AS (SELECT id FROM access_requests WHERE id = ANY(%(ids)s) AND status = ANY(%(allowed)s)

@@ -1,6 +1,8 @@
 """Read what open requests would give and take away, for the check of duties.
 
-A completed request counts as open until an import could show its access (`is_unshown`, schema/access_requests.sql).
+The check of a request also includes access that other requests give: earlier requests, and provisioned ones. To
+compare them, each request has a *turn* (`turn_of`, schema/access_requests.sql): its number, or 0 if it was provisioned.
+A completed request is treated as open until an import could show its access (`is_unshown`, in the same file).
 """
 
 from collections import defaultdict
@@ -16,14 +18,17 @@ from rolecall.duties.prevention import ProposedAccess
 from rolecall.settings.policy import RequestAction
 
 Group = tuple[UUID, str]
-# The columns of an OpenChange for a request `r` about a group and its privilege `p`. A request to remove or suspend the
-# group itself has no privileges.
+# The columns of an OpenChange for a request `r` about a group and its privilege `p`. If the request removes or suspends
+# the group itself, `p` is null.
 _CHANGE = """r.application_id, p.header, coalesce(p.section, ''), coalesce(p.permission, r.target_name),
     coalesce(p.initial_access, 'Grant'), coalesce(p.lowered_access, p.requested_access, 'None'), r.target_name, true"""
 
 
-class CountedRequest(msgspec.Struct, frozen=True):
-    """A request that counts when others of the same person are checked; `items` are the items that it belongs to."""
+class OpenAccessRequest(msgspec.Struct, frozen=True):
+    """An open request that is taken into account when another request that affects the same person is checked.
+
+    `items` are the ids of its related items, such as its personnel event.
+    """
 
     id: UUID
     number: int
@@ -33,7 +38,7 @@ class CountedRequest(msgspec.Struct, frozen=True):
 
     @property
     def turn(self) -> int:
-        """Return the request's number, or 0 if it was provisioned. Requests with a higher number count it."""
+        """Return the request's number, or 0 if it was provisioned."""
         return 0 if self.is_provisioned else self.number
 
 
@@ -56,7 +61,7 @@ def _parts(groups: Iterable[Group]) -> dict[str, list[Any]]:
 
 
 async def take_turns_of_nesting(db: Db, *, of_groups: bool) -> bool | None:
-    """Serialize the checks of requests about groups with all other checks.
+    """Take a lock that serializes the checks of requests about groups (`of_groups`) with all other checks.
 
     Return None if no rule is in effect, else whether requests about groups are open.
     """
@@ -65,10 +70,10 @@ async def take_turns_of_nesting(db: Db, *, of_groups: bool) -> bool | None:
 
 
 async def changes_of_groups(db: Db, groups: Iterable[Group]) -> dict[Group, list[tuple[int, OpenChange]]]:
-    """Return what open requests would give to and take from these groups and the groups above them.
+    """Return, for each group, what open requests would give to or take from it and the groups above it.
 
-    These include groups that would be above because of an open request. Each change comes with the turn of the last
-    request that it depends on.
+    The groups above include those that the group would join through an open request. Each change comes with the turn of
+    the last request that it depends on.
     """
     rows = await fetch_rows(
         db,
@@ -88,10 +93,11 @@ async def changes_of_groups(db: Db, groups: Iterable[Group]) -> dict[Group, list
 
 async def open_changes(
     db: Db, people: Iterable[UUID], *, of_groups: bool
-) -> dict[UUID, dict[CountedRequest, list[OpenChange]]]:
-    """Return what open requests would change for people: their own, and requests about groups that they are in.
+) -> dict[UUID, dict[OpenAccessRequest, list[OpenChange]]]:
+    """Return, for each person, what open requests would change.
 
-    Lock these people until the transaction ends, so that two concurrent checks cannot miss each other's request.
+    These are requests about the person or their accounts and, with `of_groups`, about groups that they are in. Lock the
+    people until the transaction ends, so that two concurrent checks cannot miss each other's request.
     """
     rows = await fetch_rows(
         db,
@@ -99,17 +105,17 @@ async def open_changes(
         people=list(people),
         of_groups=of_groups,
     )
-    found = defaultdict[UUID, dict[CountedRequest, list[OpenChange]]](lambda: defaultdict(list))
+    found = defaultdict[UUID, dict[OpenAccessRequest, list[OpenChange]]](lambda: defaultdict(list))
     for identity_id, id, number, is_provisioned, action, items, *row in rows:
-        request = CountedRequest(id, number, is_provisioned, RequestAction(action), frozenset(items))
+        request = OpenAccessRequest(id, number, is_provisioned, RequestAction(action), frozenset(items))
         found[identity_id][request].append(_a_change(row))
     return found
 
 
 async def people_in_groups(db: Db, groups: Iterable[Group]) -> dict[Group, list[tuple[int, UUID]]]:
-    """Return the people in each group or in a group below it, and those whom open requests would add.
+    """Return the people in each group or in a group below it, and people whom open requests would add.
 
-    Each person comes with the turn of the last request that this depends on, or 0.
+    Each person comes with the turn of the last request that the membership depends on, or 0.
     """
     asked = list(groups)
     found: dict[Group, list[tuple[int, UUID]]] = {group: [] for group in asked}

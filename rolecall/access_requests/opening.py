@@ -66,6 +66,7 @@ async def reopen(db: Db, ids: Ids, caller: Caller, now: datetime, text: Text | N
     """Reopen requests and reset their responses of type Resolve and Verify to Pending."""
     ids = await lock_movable(db, REOPEN, ids)
     await execute(db, "DELETE FROM responses WHERE request_id = ANY(%(ids)s) AND NOT asked", ids=ids)
+    # Fires note_met_rules (schema/notifications.sql), which does nothing for pending responses.
     await execute(
         db,
         """UPDATE responses SET response = 'Pending', stand_in_id = NULL, stand_in_name = NULL
@@ -113,7 +114,7 @@ async def _open(
     text: Text | None = None,
     verdicts: Mapping[UUID, ConflictVerdict] | None = None,
 ) -> list[UUID]:
-    """Open requests for provisioning; cancel or postpone those that may not give the requested access now.
+    """Open requests; cancel, postpone or return to approval those that may not give the requested access now.
 
     `verdicts` are the results of the check of duties, if it was already made. Reopened requests are checked later
     (`recheck_waiting`), because they were provisioned before.
@@ -152,7 +153,10 @@ async def _apply(db: Db, verdicts: Mapping[UUID, ConflictVerdict], now: datetime
 
 
 async def _postpone(db: Db, why: Mapping[UUID, str], now: datetime) -> list[UUID]:
-    """Make requests wait for others of the same event. They are checked again after these, or after a day."""
+    """Postpone requests that wait for other requests of the same event.
+
+    They are checked again when one of those requests is provisioned or canceled, or after a day.
+    """
     again = now + _LOOK_AGAIN
     # Fires the triggers of a move, which do nothing if the status stays the same (schema/access_requests.sql).
     rows = await fetch_rows(
@@ -205,7 +209,7 @@ async def recheck_waiting(db: Db, now: datetime) -> bool:
 
 
 async def _cancel_overtaken(db: Db, ids: Ids, now: datetime) -> list[UUID]:
-    """Cancel requests that no reviewer approved and that would now raise access, each with a comment."""
+    """Cancel requests that needed no approval but would now raise access, each with a comment."""
     rows = await fetch_rows(
         db,
         """SELECT r.id FROM access_requests r

@@ -171,7 +171,7 @@ def refusal(standing: Standing, move: Move, reviewer_id: UUID | None = None, *, 
 def owner_refusal(owner: Standing | None, move: Move) -> str | None:
     """Return why the owner of the calling token may not make a move, or None.
 
-    Tokens of administrators and tokens without an owner record the decisions of others, so only their scope counts.
+    Only its scope limits a token without an owner, and a token of an administrator that records a decision.
     """
     if owner is None or (owner.role == Role.ADMINISTRATOR and move in DECIDED.values()):
         return None
@@ -233,9 +233,9 @@ async def standing_of(db: Db, caller_id: UUID, request_id: UUID) -> Standing:
 
 
 async def carried_out_among(db: Db, caller_id: UUID, request_ids: Sequence[UUID]) -> set[UUID]:
-    """Return the requests that the caller carried out, in person or through a token.
+    """Return the requests that the caller must not verify, because they carried them out.
 
-    A token counts as the person who owns it. Two tokens are never compared with each other.
+    A person carried out what they or their tokens resolved; a token, only what its owner resolved in person.
     """
     rows = await fetch_rows(
         db,
@@ -247,14 +247,14 @@ async def carried_out_among(db: Db, caller_id: UUID, request_ids: Sequence[UUID]
     return {id for (id,) in rows}
 
 
-# SQL that is true unless request `r` is part of the offboarding of the person %(me)s, who may not know of it yet.
+# SQL that is false if another person made request `r` for the offboarding of %(me)s, who may not know of it yet.
 NOT_OWN_OFFBOARDING = """(r.identity_id IS DISTINCT FROM %(me)s OR r.reporter_id = %(me)s OR NOT EXISTS (
     SELECT FROM related_items o JOIN personnel_events e ON e.id = o.item_id
     WHERE o.request_id = r.id AND e.type = 'Offboard'))"""
 
 
 async def relations_to(db: Db, caller: Caller, request_id: UUID) -> frozenset[PersonRelation]:
-    """Return every relation of a person to a request; none if the request does not exist.
+    """Return every relation of a person to a request; none for their own offboarding or an unknown request.
 
     A stand-in sees requests that wait for a person whom they represent now, and those to which they responded.
     """
@@ -297,7 +297,7 @@ ONLY_OWN_PEOPLE = "You can request access for yourself and for people who report
 
 
 async def require_may_request(db: Db, caller: Caller, identity_id: UUID | None) -> None:
-    """Refuse a request by a limited caller (`is_limited`), unless it is for themselves or people who report to them."""
+    """If the caller `is_limited`, refuse requests except for themselves and for people who report to them."""
     if not caller.is_limited:
         return
     relations = await authority.relations_to_person(db, caller.id, identity_id) if identity_id else frozenset()

@@ -1,8 +1,9 @@
 """Check stored requests again against the rules that keep duties apart.
 
-That happens at approval and start, after a change of rules, duties or what people hold, and after a removal was
-canceled. A request of an event counts on what other requests of the event remove, and on control duties that the end of
-the same leave restores; it waits until they are provisioned.
+Requests are rechecked when they are approved, started or resumed, when rules, duties or holdings change, and when
+another request of the same personnel event is provisioned, reopened or canceled. The check of a request that belongs to
+an event assumes that the event's other requests remove access and restore control duties as planned; the request then
+waits until those requests are provisioned.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -46,7 +47,10 @@ class RecordedConflict(msgspec.Struct, frozen=True):
     duties: frozenset[UUID]
 
     def covers(self, conflict: PotentialConflict, duties: frozenset[UUID]) -> bool:
-        """Return whether this record covers response and duties, and the rule's current owner was asked if needed."""
+        """Return whether the recorded conflict has at least this response and these duties.
+
+        Unless the rule only warns, its owner must also be the same.
+        """
         is_asked = conflict.response is RuleResponse.WARN or conflict.owner_id == self.owner_id
         return _STRICTNESS(self.response) >= _STRICTNESS(conflict.response) and duties <= self.duties and is_asked
 
@@ -54,7 +58,8 @@ class RecordedConflict(msgspec.Struct, frozen=True):
 class StoredRequest(msgspec.Struct, frozen=True):
     """A request as if it were made now, with the access that reviewers lowered it to.
 
-    `recorded` are the conflicts that it was known to create, by rule and person.
+    `items` are the ids of its related items, such as its personnel event. `recorded` are the conflicts that it was
+    known to create, by rule and person.
     """
 
     id: UUID
@@ -71,7 +76,7 @@ class StoredRequest(msgspec.Struct, frozen=True):
 
 
 class ConflictVerdict(msgspec.Struct, frozen=True):
-    """The new conflicts that a stored request would create, grouped by consequence; `waits` says what it waits for."""
+    """The new conflicts that a stored request would create, grouped by consequence; `waits` is the reason to wait."""
 
     request: StoredRequest
     refused: list[FoundConflict]
@@ -85,9 +90,10 @@ class ConflictVerdict(msgspec.Struct, frozen=True):
 
 
 class _Case(msgspec.Struct, frozen=True):
-    """A request and a person, checked as of `now` and as of `later`, after other requests of the event are provisioned.
+    """A stored request and an affected person, with what the person would gain and lose.
 
-    `awaited` are the numbers of those requests.
+    `now` includes only the provisioned requests of the same event, `later` all of them. `awaited` are the numbers of
+    those that are not provisioned yet and that the result of `later` may depend on.
     """
 
     request: StoredRequest
@@ -154,26 +160,26 @@ def _case(
 
 
 def _after(proposal: AccessProposal, own: CheckedRequest, others: Sequence[OtherRequest]) -> AccessProposal:
-    """Return the proposal with what other requests of the same event remove and restore."""
+    """Return the proposal as if these requests of the same event, which remove and restore access, were provisioned."""
     return msgspec.structs.replace(
         proposal,
         losses=merged((own.changes.losses, *(each.changes.losses for each in others))),
-        returning=merged(each.changes.sure for each in others if each.request.action is RequestAction.RESTORE),
+        returning=merged(each.changes.certain for each in others if each.request.action is RequestAction.RESTORE),
     )
 
 
 def _helps(action: RequestAction, changes: GainsAndLosses, others: GainsAndLosses, controls: _Controls) -> bool:
-    """Return whether this request removes duties, or restores a control duty for duties that the others would give."""
+    """Return whether these changes remove duties, or restore a control duty of duties that `others` would give."""
     given = set[UUID]().union(*others.given.values())
     restored = set[UUID]().union(*changes.given.values()) if action is RequestAction.RESTORE else set[UUID]()
     return bool(changes.losses) or any(controls[duty] & given for duty in restored & controls.keys())
 
 
 def _may_wait_for(other: OtherRequest, own: CheckedRequest, controls: _Controls) -> bool:
-    """Return whether a request may wait for another one; of two that could wait for each other, only the later may.
+    """Return whether a request may wait for the other one. If they could wait for each other, only the later one may.
 
-    Both can wait if each gives duties and helps the other. Requests of an event that give and remove duties are split
-    when they are made, but a rule may have been added later.
+    They could if each gives duties and helps the other. Requests of an event that both give and remove duties are split
+    when they are made, but a rule may have been added since.
     """
     both = (
         (own.new.action, own.changes, other.changes),
@@ -229,7 +235,7 @@ def _reason_to_wait(conflict: PotentialConflict, numbers: Sequence[int]) -> str:
 async def refuse_new_conflicts(db: Db, request_id: UUID, before: ConflictVerdict | None) -> None:
     """Refuse lowered access that creates a new conflict, for example because a control duty is no longer given.
 
-    The owner of the rule was not asked about it. Rules that only warn refuse nothing.
+    The owner of the rule was not asked about that conflict. Rules that only warn refuse nothing.
     """
     verdict = (await recheck(db, [request_id])).get(request_id)
     known = {each.conflict.rule_id for each in (*before.refused, *before.asked)} if before else set[UUID]()

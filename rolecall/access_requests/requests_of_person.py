@@ -40,7 +40,7 @@ _SOURCES = (
 
 
 def _found(filters: dict[str, Any], *, is_limited: bool) -> str:
-    """Return a WITH clause `found` with the list key of each request."""
+    """Return a WITH clause that defines `found`: the list keys of the requests that concern the person."""
     words = {
         "conditions": "".join(f" AND r.{column} = %({column})s" for column in filters),
         "newest": f" ORDER BY r.list_key DESC LIMIT {MOST_LISTED}" if is_limited else "",
@@ -58,7 +58,7 @@ def _found(filters: dict[str, Any], *, is_limited: bool) -> str:
 
 
 async def _hides_some(db: Db, me: UUID, application_id: UUID | None) -> bool:
-    """Return whether requests of the application are part of the person's own offboarding."""
+    """Return whether the application has requests that are hidden: those of the person's own offboarding."""
     return bool(
         await fetch_value(
             db,
@@ -106,7 +106,10 @@ _MOST_ABOUT = 20
 
 
 async def about(db: Db, entitlement: EntitlementItem, caller: Caller) -> list[AccessRequestDetail]:
-    """Return the newest requests about an entitlement; a limited caller does not see their own offboarding."""
+    """Return the newest requests about an entitlement.
+
+    A caller who sees only records that concern them (`is_limited`) does not see their own offboarding.
+    """
     rows = await fetch_rows(
         db,
         f"""SELECT r.id FROM access_requests r JOIN privileges p ON p.request_id = r.id

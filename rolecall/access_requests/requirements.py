@@ -80,8 +80,8 @@ def reviewers_of(
 ) -> list[RuleReviewers]:
     """Return the reviewers that the policy asks, without the reporter, the affected identity and people in conflict.
 
-    A request that would create conflicts is as risky as their rules, and needs the approval of the owners of rules that
-    do more than warn.
+    A request that would create conflicts is at least as risky as their rules, and needs the approval of the owners of
+    rules that do more than warn. Prior approvals replace those that the policy requires.
     """
     raises = new.raises_access()
     risk = max((new.risk(), *(each.risk for each in conflicts)), key=list(Level).index)

@@ -1,4 +1,4 @@
-"""Check new requests against the rules that keep duties apart, counting what other open requests would change."""
+"""Check new requests, together with other open requests, against the rules that keep duties apart."""
 
 from collections.abc import Iterable, Sequence
 from itertools import compress
@@ -33,7 +33,7 @@ from rolecall.settings.policy import RequestAction
 
 
 async def conflicts_created(db: Db, news: Sequence[NewRequest]) -> list[list[FoundConflict]]:
-    """Return the conflicts that enriched requests would create.
+    """Return the conflicts that each of these enriched requests would create.
 
     A request about a group is checked for its members and for people with an open request to become members.
     """
@@ -60,9 +60,9 @@ async def conflicts_created(db: Db, news: Sequence[NewRequest]) -> list[list[Fou
 def _proposal(
     requests: Sequence[CheckedRequest], place: int, id: UUID, others: Sequence[OtherRequest]
 ) -> AccessProposal:
-    """Combine the changes of a request with those of requests for the same person that are made together.
+    """Combine the changes of a request with those of open requests, and of requests for the person made with it.
 
-    What the others remove on another day is `leaving`, because the person holds it until then.
+    If a request made with it starts on another day, what it removes is `leaving`: the person holds it until then.
     """
     mine = requests[place]
     who, start = mine.new.identity_id, mine.new.scheduled_start or 0
@@ -75,7 +75,7 @@ def _proposal(
         merged([*(each.changes.given for each in others), *(each.changes.given for each in same)]),
         merged(each.changes.losses for each in (mine, *at_once)),
         merged([*(each.changes.losses for each in others), *(each.changes.losses for each in later)]),
-        merged(each.changes.sure for each in at_once if each.new.action is RequestAction.RESTORE),
+        merged(each.changes.certain for each in at_once if each.new.action is RequestAction.RESTORE),
         mine.changes.repeated,
         controlling(mine.changes, others, LAST),
     )
@@ -101,7 +101,7 @@ def _places(new: NewRequest, gains: frozenset[ProposedAccess]) -> list[int]:
 
 
 def without_refused(new: NewRequest, found: Sequence[FoundConflict]) -> tuple[NewRequest | None, list[str]]:
-    """Return the request without the privileges that a rule blocks, or None if none remains, and the reasons."""
+    """Return the request without the privileges that rules block, or None if it would be empty; and the reasons."""
     blocking = [each for each in found if each.conflict.response is RuleResponse.BLOCK]
     refused = {place: each.conflict for each in blocking for place in _places(new, each.gains)}
     kept = [each for place, each in enumerate(new.privileges) if place not in refused]
@@ -128,7 +128,7 @@ async def split(db: Db, news: Sequence[NewRequest]) -> list[NewRequest]:
 
 
 def _parts(request: CheckedRequest) -> list[NewRequest]:
-    """Return one request for the privileges that remove access, and one for the rest, if there are any."""
+    """Return a request for the privileges that remove access and one for the others, each only if it has privileges."""
     new, lost = request.new, request.changes.losses
     removes = [
         each.requested_access in (Access.NONE, Access.DENY) or change_of(new, each).before in lost
@@ -177,7 +177,7 @@ def in_conflict(found: Iterable[FoundConflict]) -> frozenset[UUID]:
 def people_rows(
     id: UUID, found: Sequence[FoundConflict], asked: Sequence[RuleReviewers], first: int = 0
 ) -> list[dict[str, Any]]:
-    """Return the rows of people who would be in conflict; `asked` are rules of the request, numbered from `first`."""
+    """Return the rows for `request_conflict_people`; `asked` are requirements, numbered from `first`."""
     numbers = {rule.duty_rule_id: number for number, rule in enumerate(asked, first)}
     return [
         {

@@ -138,7 +138,7 @@ class AccessRequestItem(_Request[ItemTarget]):
 class RequestConflict(msgspec.Struct, rename="camel"):
     """A conflict of duties that a request would create, and the response of the rule.
 
-    `waitingFor` are the people who still must approve it: the owner of the rule, or others in their place.
+    `waitingFor` are the people who still must approve it: the owner of the rule, or people who approve instead.
     """
 
     rule_id: UUID
@@ -223,7 +223,7 @@ class VerbBody(Body):
 class RespondBody(VerbBody):
     """The response of a reviewer; without `reviewerId` it is the caller's own.
 
-    `standInId` is the person who responded for the reviewer, if a token records it.
+    `standInId` is the person who responded for the reviewer, if a token records the response.
     """
 
     type: Annotated[RequirementType, one_of(RequirementType)]

@@ -1,9 +1,10 @@
 -- Access requests: the list of requests that wait for people, and the audit of a request with its privileges, responses and related items.
 --
--- INSERT (access_requests/creation.py) and UPDATE (access_requests/moving.py) of access_requests fire `keep_waiting_on_…`; an UPDATE also
--- fires `keep_past` and `recheck_requests`. Changes of duties, rules, names, holders and matches fire `recheck_requests` too, which queues
--- people in people_to_recheck for access_requests/opening.py. The events that access_requests/moving.py records fire triggers of
--- personnel_events.sql and webhooks.sql.
+-- INSERT (access_requests/creation.py) and UPDATE (access_requests/moving.py and opening.py) of access_requests fire `keep_waiting_on_…`; an
+-- UPDATE also fires `keep_past`, `recheck_requests`, `nudge_carriers` (carriers.sql) and `notify_of_moved_requests` (notifications.sql).
+-- Changes of duties, rules, names, holders, matches and imports fire `recheck_requests…` too, which queue people in people_to_recheck for
+-- access_requests/opening.py. The events that access_requests/moving.py records fire triggers of personnel_events.sql, webhooks.sql,
+-- notifications.sql and reviews.sql.
 
 -- Return these callers, and the owners of the tokens among them.
 CREATE OR REPLACE FUNCTION with_token_owners(callers uuid[]) RETURNS uuid[] STABLE LANGUAGE sql RETURN
@@ -106,7 +107,7 @@ BEGIN
 END $$;
 
 -- Serialize the checks of requests about groups with those of all other requests, because a membership may give access through groups that
--- other requests join. Take this lock before those of people. Return null if no rule keeps duties apart, else whether requests about groups
+-- other requests change. Take this lock before those of people. Return null if no rule keeps duties apart, else whether requests about groups
 -- are open.
 CREATE OR REPLACE FUNCTION take_turns_of_nesting(of_groups boolean) RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
@@ -124,7 +125,8 @@ END $$;
 -- Return whether a request can give access.
 CREATE OR REPLACE FUNCTION gives(r access_requests) RETURNS boolean IMMUTABLE LANGUAGE sql RETURN r.action IN ('Add', 'Change', 'Restore');
 
--- Return the number of a request, or 0 if it was provisioned. A request counts those with a lower number (access_requests/rechecking.py).
+-- Return the turn of a request: its number, or 0 if it was provisioned. The check of a request includes the access that requests with a
+-- lower turn give (access_requests/open_access.py).
 CREATE OR REPLACE FUNCTION turn_of(r access_requests) RETURNS bigint IMMUTABLE LANGUAGE sql RETURN
     CASE WHEN r.status IN ('Resolved', 'Completed') THEN 0 ELSE r.number END;
 
@@ -160,8 +162,8 @@ RETURNS TABLE (application_id uuid, start text, name text, turn bigint) STABLE L
     SELECT w.application_id, w.start, w.name, min(w.turn) FROM walked w GROUP BY w.application_id, w.start, w.name;
 END;
 
--- Serialize the checks of these people's requests, then return what open requests would change for them: their own, and those of groups
--- that they are in. The function is volatile, so that the second statement sees what others committed during the wait. Its plan is generic,
+-- Serialize the checks of these people's requests, then return what open requests would change for them: requests about the people, their
+-- accounts, and groups that they are in. The function is volatile, so that the second statement sees what others committed during the wait. Its plan is generic,
 -- because planning takes longer than execution.
 CREATE OR REPLACE FUNCTION open_changes_of_people(people uuid[], of_groups boolean)
 RETURNS TABLE (identity_id uuid, request_id uuid, number bigint, is_provisioned boolean, action text, items uuid[], application_id uuid, header text,
@@ -196,7 +198,7 @@ END $$;
 -- Return whether a request can still be stopped before it is provisioned.
 CREATE OR REPLACE FUNCTION is_to_recheck(status text) RETURNS boolean IMMUTABLE LANGUAGE sql RETURN status IN ('Pending', 'Scheduled', 'Open', 'Snoozed');
 
--- Queue the people with requests that are not provisioned for another check, in all applications or in these. A null person stands for
+-- Queue for another check the people whose requests are not provisioned yet, in all applications or in these. A null person stands for
 -- requests about groups.
 CREATE OR REPLACE FUNCTION recheck_requests(there uuid[]) RETURNS void LANGUAGE sql BEGIN ATOMIC
     INSERT INTO people_to_recheck (identity_id) SELECT DISTINCT r.identity_id FROM access_requests r
@@ -276,8 +278,8 @@ CREATE OR REPLACE FUNCTION counts_on_removals(request uuid) RETURNS boolean STAB
               SELECT o.request_id FROM related_items t JOIN related_items o ON o.item_id = t.item_id WHERE t.request_id = request))
           AND access_rank(coalesce(p.lowered_access, p.requested_access)) < access_rank(p.initial_access));
 
--- Check requests again after an import. It may show new members of groups, that a completed request on which others count was not carried
--- out, or access that people hold again although requests remove it.
+-- Check requests again after an import. It may show new members of groups, access that people hold again although requests remove it, or
+-- that a completed request was not carried out.
 CREATE OR REPLACE FUNCTION recheck_requests_after_import() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO people_to_recheck (identity_id) SELECT NULL WHERE EXISTS (
@@ -296,7 +298,7 @@ END $$;
 CREATE OR REPLACE TRIGGER recheck_requests AFTER UPDATE OF status ON application_imports FOR EACH ROW
     WHEN (NEW.status = 'Finished' AND OLD.status <> 'Finished') EXECUTE FUNCTION recheck_requests_after_import();
 
--- Check the other requests of an event after one of them was provisioned, reopened or canceled: they may count on what it removes.
+-- Check the other requests of an event after one of them was provisioned, reopened or canceled: their checks may rely on what it removes.
 CREATE OR REPLACE FUNCTION recheck_requests_of_event() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF EXISTS (SELECT FROM duty_rule_duties) THEN

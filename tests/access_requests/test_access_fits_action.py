@@ -174,7 +174,7 @@ async def test_restore_looks_up_its_target_once(
         remove = await counts.of(read_request(counts.db, {**raw, "action": "Remove"}, known))
         restore = await counts.of(read_request(counts.db, {**raw, "action": "Restore"}, known))
 
-    # The only additional statement reads the suspensions; the identity is read to check that it is active.
+    # The two additional statements read the suspensions, and the identity to check that it is active.
     assert restore == remove + 2
 
 
@@ -266,7 +266,9 @@ async def test_restore_gives_back_at_most_what_is_still_approved(client: httpx2.
     ]
 
 
-async def test_later_approval_counts_again_for_a_restore(client: httpx2.AsyncClient, cast: Cast) -> None:
+async def test_access_that_was_approved_again_after_a_removal_can_be_restored(
+    client: httpx2.AsyncClient, cast: Cast
+) -> None:
     await suspended(client, cast, named("Read"))
     await ask(client, cast, "Remove", named("Read"))
     assert "errors" in await ask(client, cast, "Restore", named("Read"))

@@ -206,7 +206,7 @@ async def test_import_from_before_the_request_was_resolved_does_not_reopen_it(
     assert (await after_import(client, db, config, ledger, id, later=-HOUR))["status"] == "Resolved"
 
 
-async def test_requests_of_other_applications_and_statuses_stay_unchanged(
+async def test_import_of_another_application_leaves_the_request_unchanged(
     client: httpx2.AsyncClient, db: Db, config: Config, ledger: UUID
 ) -> None:
     id = await resolved(client, db, ledger, "Remove")

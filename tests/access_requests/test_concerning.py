@@ -140,7 +140,7 @@ async def test_reviewer_and_stand_in_see_requests_that_wait_for_the_reviewer(db:
     assert await seen_by(scene.max) == []
 
 
-async def test_limited_list_keeps_the_newest(db: Db, scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_list_over_the_limit_keeps_the_newest(db: Db, scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(requests_of_person, "MOST_LISTED", 2)
 
     page = await concerning(db, 1, await caller_of(db, scene.grace))

@@ -94,7 +94,9 @@ async def test_request_about_a_group_has_the_highest_risk_of_its_permissions(
     assert (risky["status"], harmless["status"]) == ("Pending", "Open")
 
 
-async def test_membership_has_the_highest_risk_of_the_group(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_membership_has_the_highest_risk_of_the_permissions_of_the_group(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
     ledger, ada = await an_application(db), await an_identity(db)
     await an_account(
         db, ledger, "ada01", ada, groups=("Clerks",), permissions=(("Books", "Post", "Grant", "Critical"),)

@@ -38,7 +38,9 @@ async def test_access_that_another_account_keeps_is_not_lost(
     assert answer.status_code == status, answer.text
 
 
-async def test_control_duty_that_is_only_requested_does_not_count(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_requested_control_duty_prevents_conflicts_only_of_its_own_request(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
     company = await a_company(db, response="Block")
     await some_groups(db, company.ledger, {"Reviewers": ""}, company.run)
     review = await a_duty(db, "Review", {"group": "Reviewers"})
@@ -52,7 +54,9 @@ async def test_control_duty_that_is_only_requested_does_not_count(client: httpx2
     assert [each.status_code for each in (control, alone, together)] == [201, 400, 201]
 
 
-async def test_two_concurrent_requests_count_for_each_other(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_second_of_two_concurrent_requests_is_checked_together_with_the_first(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
     company = await a_company(db, response="Block")
     other = await an_identity(db, "Finn", "Santos")
 
@@ -75,7 +79,9 @@ async def second_of_two(client: httpx2.AsyncClient, db: Db, first: Any, second: 
     return await sent
 
 
-async def test_request_about_a_group_counts_the_request_of_a_member(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_request_about_a_group_is_checked_with_a_concurrent_request_of_a_member(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
     company = await a_company(db, response="Block")
     other = await an_identity(db, "Finn", "Santos")
     await an_account(db, company.ledger, "finn", other, groups=("Temps",), run=company.run)
@@ -86,7 +92,7 @@ async def test_request_about_a_group_counts_the_request_of_a_member(client: http
     assert (await second_of_two(client, db, of_member, of_group)).status_code == 400
 
 
-async def test_completed_request_counts_until_an_import_could_show_its_access(
+async def test_completed_request_is_treated_as_open_until_an_import_could_show_its_access(
     client: httpx2.AsyncClient, db: Db
 ) -> None:
     company = await a_company(db, response="Block")
@@ -137,7 +143,7 @@ def to_group(company: Company, group: str, permission: str, action: str = "Add")
     return {"action": action, "applicationId": str(company.ledger), "group": group, "privileges": privileges}
 
 
-async def test_request_for_membership_counts_what_the_group_is_about_to_get(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_membership_is_checked_with_what_open_requests_give_the_group(client: httpx2.AsyncClient, db: Db) -> None:
     company = await a_company(db, response="Block")
     await some_groups(db, company.ledger, {"Temps": "", "Interns": "Temps"}, company.run)
 
@@ -150,7 +156,7 @@ async def test_request_for_membership_counts_what_the_group_is_about_to_get(clie
     assert [each.status_code for each in (empty, member, below, canceled, after)] == [201, 400, 400, 200, 201]
 
 
-async def test_request_about_a_group_counts_people_who_asked_to_become_members(
+async def test_request_about_a_group_is_checked_for_people_who_asked_to_join_it(
     client: httpx2.AsyncClient, db: Db
 ) -> None:
     company = await a_company(db, response="Block")
@@ -162,7 +168,9 @@ async def test_request_about_a_group_counts_people_who_asked_to_become_members(
     assert (member.status_code, given.status_code) == (201, 400), given.text
 
 
-async def test_open_request_for_a_group_counts_for_its_members(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_request_of_a_member_is_checked_with_open_requests_about_the_group(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
     company = await a_company(db, response="Block")
     finn = await an_identity(db, "Finn", "Santos")
     await an_account(db, company.ledger, "finn", finn, groups=("Temps",), run=company.run)
@@ -226,7 +234,9 @@ async def test_removal_of_a_control_duty_together_with_a_duty_creates_no_conflic
     assert await conflicts(client, answer.json()) == []
 
 
-async def test_control_duty_that_an_open_request_takes_away_does_not_count(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_control_duty_that_an_open_request_takes_away_does_not_prevent_a_conflict(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
     company = await with_control(client, db, "Block")
     await leave(db, company, "noor", "Approvers")
 
@@ -310,7 +320,7 @@ async def test_lowest_access_of_a_pattern_applies_to_a_permission_that_no_import
 
 
 @pytest.mark.parametrize(("action", "count"), [(RequestAction.RESTORE, 0), (RequestAction.ADD, 1)])
-async def test_control_duty_of_another_application_counts_if_the_same_leave_restores_it(
+async def test_control_duty_in_another_application_prevents_a_conflict_if_restored_together(
     client: httpx2.AsyncClient, db: Db, action: RequestAction, count: int
 ) -> None:
     company = await a_company(db, response="Block")
@@ -357,7 +367,7 @@ async def test_approver_cannot_lower_the_control_duty_of_other_access_in_the_req
     assert both.status_code == 200, both.text
 
 
-async def test_permission_that_replaces_a_group_counts_as_held(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_permission_that_replaces_a_group_still_gives_its_duty(client: httpx2.AsyncClient, db: Db) -> None:
     company = await a_company(db, response="Block")
     wanted = (("Group", "Officers", "None"), ("Group", "Approvers", "Grant"), ("Wires", "Prepare run", "Grant"))
     privileges = [{"header": header, "permission": name, "access": access} for header, name, access in wanted]

@@ -81,7 +81,7 @@ async def test_group_is_judged_by_what_it_holds_itself(db: Db, ledger: UUID) -> 
     assert elsewhere.contradictions == ["Wikis does not exist"]
 
 
-async def test_group_that_an_import_ended_is_gone(db: Db, ledger: UUID) -> None:
+async def test_group_that_an_import_no_longer_shows_is_gone(db: Db, ledger: UUID) -> None:
     run = await a_finished_import(db, ledger)
     await two_groups(db, ledger, run)
     later = await a_finished_import(db, ledger)

@@ -1,4 +1,4 @@
-"""Test the recorded conflicts of a request: for whom, which duties, and who approved them as owner of the rule."""
+"""Test recorded conflicts: who is in conflict, through which duties, and whether the owner of the rule approved."""
 
 from datetime import UTC, datetime
 from uuid import UUID

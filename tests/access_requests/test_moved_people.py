@@ -53,7 +53,7 @@ async def test_requests_of_a_move_in_two_applications_do_not_wait_for_each_other
     assert [(await get(client, id))["status"] for id in gains] == ["Open"] * 2
 
 
-async def test_earlier_of_two_requests_does_not_wait_if_the_rule_came_after_them(
+async def test_earlier_of_two_requests_is_canceled_instead_of_waiting_if_the_rule_came_later(
     client: httpx2.AsyncClient, db: Db, config: Config
 ) -> None:
     company, bank = await a_company_with_a_bank(client, db)
@@ -109,7 +109,7 @@ async def test_request_about_a_group_is_checked_when_an_account_in_it_matches_an
     assert (await get(client, given["id"]))["status"] == "Canceled"
 
 
-async def test_completed_request_counts_for_the_person_whom_its_account_matches_now(
+async def test_completed_request_is_included_in_checks_of_the_person_its_account_matches_now(
     client: httpx2.AsyncClient, db: Db, config: Config
 ) -> None:
     company = await a_company(db, response="Block")
@@ -139,7 +139,7 @@ async def test_access_is_checked_after_an_import_that_shows_that_the_removal_was
     assert (await get(client, mover.gain))["status"] == "Canceled"
 
 
-async def test_completed_request_still_counts_after_a_rollback(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_completed_request_is_still_treated_as_open_after_a_rollback(client: httpx2.AsyncClient, db: Db) -> None:
     company = await a_company(db, response="Block")
     finn = await an_identity(db, "Finn", "Santos")
     await an_account(db, company.ledger, "finn", finn, run=company.run)

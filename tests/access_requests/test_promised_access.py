@@ -48,7 +48,7 @@ async def remove_reviewers(client: httpx2.AsyncClient, company: Company) -> dict
     return made
 
 
-async def test_removed_access_that_is_requested_again_counts_as_new(
+async def test_removed_access_that_is_requested_again_is_checked_as_new(
     client: httpx2.AsyncClient, db: Db, config: Config
 ) -> None:
     mover = await a_mover(client, db, config, "Block")
@@ -59,7 +59,7 @@ async def test_removed_access_that_is_requested_again_counts_as_new(
     assert (await ask(client, mover.company, mover.company.noor, "Officers")).status_code == 400
 
 
-async def test_control_duty_that_another_request_would_give_a_group_does_not_count(
+async def test_control_duty_that_another_request_would_give_a_group_prevents_no_conflict(
     client: httpx2.AsyncClient, db: Db
 ) -> None:
     company = await a_controlled_company(client, db)
@@ -85,7 +85,7 @@ async def test_rules_owner_approves_removal_of_a_control_duty_that_no_import_has
     assert (await get(client, id))["status"] == ("Completed" if is_completed else "Open")
 
 
-async def test_control_duty_that_an_earlier_request_takes_away_does_not_count(
+async def test_control_duty_that_an_earlier_request_takes_away_prevents_no_conflict(
     client: httpx2.AsyncClient, db: Db
 ) -> None:
     company = await a_controlled_company(client, db)

@@ -1,4 +1,4 @@
-"""Test that stored requests are checked for conflicts again when they open, and when what they counted on changes."""
+"""Test that stored requests are checked for conflicts again when they open, and when what they relied on changes."""
 
 from typing import Any
 from uuid import UUID
@@ -74,7 +74,7 @@ def last_entry(request: dict[str, Any]) -> tuple[str, str]:
     return request["activity"][-1]["action"], request["activity"][-1]["content"]
 
 
-async def test_blocked_access_is_canceled_when_the_removal_it_counts_on_is_canceled(
+async def test_blocked_access_is_canceled_when_the_removal_it_relies_on_is_canceled(
     client: httpx2.AsyncClient, db: Db, config: Config
 ) -> None:
     mover = await a_mover(client, db, config, "Block")
@@ -228,7 +228,7 @@ async def test_conflict_that_the_owner_approved_is_not_asked_about_again(
     assert (await get(client, made["id"]))["status"] == "Open"
 
 
-async def test_stricter_response_counts_although_the_conflict_was_known(
+async def test_stricter_response_applies_although_the_conflict_was_known(
     client: httpx2.AsyncClient, db: Db, config: Config
 ) -> None:
     company = await a_company(db, response="Warn")
@@ -254,7 +254,7 @@ async def test_of_two_open_requests_the_later_one_creates_the_conflict(
     assert [(await get(client, each["id"]))["status"] for each in (first, second)] == ["Pending", "Canceled"]
 
 
-async def test_open_request_for_held_access_counts_after_that_access_is_lost(
+async def test_open_request_for_held_access_still_gives_its_duty_after_that_access_is_lost(
     client: httpx2.AsyncClient, db: Db, config: Config
 ) -> None:
     company = await a_company(db, response="Block")

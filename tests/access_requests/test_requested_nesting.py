@@ -43,7 +43,7 @@ async def test_last_of_three_requests_is_refused_in_every_order(
 
 
 @pytest.mark.parametrize("order", ORDERS, ids=str)
-async def test_requested_and_held_nesting_are_followed_together(
+async def test_requested_and_imported_nesting_are_followed_together(
     client: httpx2.AsyncClient, db: Db, order: Sequence[int]
 ) -> None:
     company = await a_company(db, response="Block")
@@ -61,7 +61,9 @@ async def test_requested_and_held_nesting_are_followed_together(
 
 
 @pytest.mark.parametrize("order", ORDERS, ids=str)
-async def test_cycle_of_requested_nesting_ends(client: httpx2.AsyncClient, db: Db, order: Sequence[int]) -> None:
+async def test_conflict_is_found_despite_a_cycle_of_requested_nesting(
+    client: httpx2.AsyncClient, db: Db, order: Sequence[int]
+) -> None:
     company = await a_company(db, response="Block")
     await some_groups(db, company.ledger, {"Temps": "", "Interns": ""}, company.run)
     chain = [

@@ -101,7 +101,7 @@ async def test_blocking_rule_refuses_the_request_with_its_name(client: httpx2.As
     assert problem["message"].startswith("The rule Prepare and release (Prepare payments and Release payments) blocks")
 
 
-async def test_open_requests_count_for_each_other(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_request_is_checked_together_with_earlier_open_requests(client: httpx2.AsyncClient, db: Db) -> None:
     company = await a_company(db)
     other = await an_identity(db, "Finn", "Santos")
 
@@ -237,7 +237,7 @@ async def test_administrators_who_approve_instead_of_the_rules_owner_are_named(
     assert [response["reviewer"]["name"] for response in rule["responses"]] == ["Ada Hopper"]
 
 
-async def test_requests_made_together_count_for_the_same_person_only(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_requests_made_together_are_combined_only_for_the_same_person(client: httpx2.AsyncClient, db: Db) -> None:
     company = await a_company(db)
     kai, finn = await an_identity(db, "Kai", "Kim"), await an_identity(db, "Finn", "Santos")
 

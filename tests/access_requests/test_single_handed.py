@@ -97,7 +97,7 @@ async def test_reviewer_who_is_asked_must_decide(db: Db, alone: UUID) -> None:
     assert await fetch_value(db, "SELECT status FROM access_requests") == "Pending"
 
 
-async def test_only_person_provisions_and_verifies_alone(db: Db, alone: UUID) -> None:
+async def test_only_person_provisions_alone_with_a_reason(db: Db, alone: UUID) -> None:
     request = await an_access_request(db, identity_id=alone)
     await execute(db, "UPDATE applications SET priority = 'High'")
     await respond(db, alone, request, comment="Alone")
