@@ -1,7 +1,7 @@
 """Manage console users: roles, one-time links, passwords and sessions.
 
-Secrets of links and sessions are stored as SHA-256 hashes, passwords as Argon2id hashes. A change of the role, e-mail
-or password ends the other sessions of the person.
+Secrets of links and sessions are stored as SHA-256 hashes, passwords as Argon2id hashes. A change of the role
+or its e-mail ends all sessions and links of the person; a new password ends all but the current session.
 """
 
 import asyncio
@@ -79,7 +79,7 @@ async def _identity_with_email(db: Db, email: str) -> UUID | None:
 async def set_role(db: Db, identity_id: UUID, role: Role | None, email: str | None = None) -> None:
     """Give a person a role, or remove it; without a role a person sees only records that concern them.
 
-    A new role or e-mail ends the sessions of the person. Without `email`, the person keeps the current e-mail. The last
+    Any change ends the sessions and links of the person. Without `email`, the person keeps the current e-mail. The last
     active administrator cannot lose the role.
     """
     async with db.transaction():
@@ -107,7 +107,7 @@ async def set_role(db: Db, identity_id: UUID, role: Role | None, email: str | No
 
 
 async def _sign_in_email(db: Db, identity_id: UUID, had: str | None, given: str | None) -> str:
-    """Return the e-mail that the person signs in with; raise an error if another person uses it."""
+    """Return the e-mail that the person signs in with; raise an error if it is invalid or another person uses it."""
     known = had if had is not None else await identity_queries.sign_in_email(db, identity_id)
     address = known if given is None else given.strip()
     if len(address) > LONGEST_EMAIL or not address.isprintable():
@@ -120,9 +120,9 @@ async def _sign_in_email(db: Db, identity_id: UUID, had: str | None, given: str 
 
 
 async def _end_sign_ins(db: Db, identity_id: UUID, but: bytes = b"") -> None:
-    """End all links and sessions of a person except the session `but`.
+    """Delete all links and sessions of a person except the session with the hash `but`.
 
-    Delete the links first: otherwise a link that is used at the same time could open a new session.
+    The links are deleted first: otherwise a link that is used at the same time could open a new session.
     """
     await execute(db, "DELETE FROM sign_in_links WHERE identity_id = %(id)s", id=identity_id)
     await execute(
@@ -150,7 +150,10 @@ async def delete_link(db: Db, link: str) -> None:
 
 
 async def sign_in_by_link(db: Db, link: str, now: datetime) -> str | None:
-    """Use a one-time link; return the secret of the new session, or None if the link is used or expired."""
+    """Use a one-time link; return the secret of the new session, or None.
+
+    A link fails if it is unknown, used or expired, or if its person may not sign in.
+    """
     identity_id = await fetch_value(
         db,
         """UPDATE sign_in_links l SET used_at = %(now)s FROM identities i
@@ -213,7 +216,10 @@ async def sign_in_by_email(db: Db, email: str, now: datetime) -> str | None:
 
 
 async def _hash_in_thread(hashing: Callable[..., T], *words: str) -> T:
-    """Run a hash function in a thread, at most two at a time: each takes 64 MiB and 0.1 s of CPU time."""
+    """Run a hash function in a thread.
+
+    Refuse to while two others run, because each takes 64 MiB and 0.1 s of CPU time.
+    """
     if _HASHING.locked():
         raise RateLimited(1)
     async with _HASHING:
@@ -253,10 +259,10 @@ async def sign_out(db: Db, session: Session) -> None:
 
 
 async def sign_as_person(db: Db, session: Session, author: Author) -> Person | None:
-    """Return the person of the session, or None if it has ended; lock session and role until the transaction ends.
+    """Record the person of the session as the author of the transaction; return them, or None if the session has ended.
 
-    Call it in the transaction that writes. The two locks suffice: removing a role or disabling an identity deletes the
-    session.
+    Call it in the transaction that writes; it locks the session and the role until the end. The two locks suffice:
+    removing a role or disabling an identity deletes the session.
     """
     rows = await fetch_rows(
         db,
@@ -276,7 +282,10 @@ async def sign_as_person(db: Db, session: Session, author: Author) -> Person | N
 
 
 async def mark_seen(db: Db, session: Session, now: datetime) -> None:
-    """Record when the session was last used, at most once a minute, and delete the notice that was shown."""
+    """Record when the session was last used, and delete the notice that was shown.
+
+    Without a notice, record it at most once a minute.
+    """
     if session.notice is None and now - session.seen_at < _SEEN_PRECISION:
         return
     await execute(
@@ -307,7 +316,7 @@ async def delete_old_sessions(db: Db, now: datetime) -> None:
 
 
 async def _open_session(db: Db, identity_id: UUID, now: datetime) -> str | None:
-    """Open a session for a person who may sign in; return its secret, or None. The audit names the person as author."""
+    """Open a session, with the person as author in the audit; return its secret, or None if they may not sign in."""
     # Wait for a concurrent change of the role, which deletes sessions.
     await execute(db, "SELECT FROM console_roles WHERE identity_id = %(id)s FOR SHARE", id=identity_id)
     if not await queries.person_with_id(db, identity_id):

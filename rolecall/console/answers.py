@@ -42,7 +42,7 @@ def several(location: str, results: Sequence[ItemResult]) -> SeeOther:
 
 
 def sentence(error: RolecallError) -> str:
-    """Return the message of an error, or all problems of an invalid form, as one sentence."""
+    """Return the message of an error as text; for an invalid form, the messages of all its problems."""
     return ". ".join(problem.message for problem in error.problems) if isinstance(error, Invalid) else str(error)
 
 

@@ -1,4 +1,4 @@
-"""Count accounts and notifications that need attention, for the home page."""
+"""Count accounts, API tokens and problems of notifications that need attention, for the home page."""
 
 from datetime import datetime, timedelta
 
@@ -9,7 +9,7 @@ from rolecall.core.db import Db, fetch_rows, fetch_value
 from rolecall.notifications import health
 from rolecall.tokens import queries as tokens
 
-# Stop counting here, to keep the home page fast.
+# The highest count: counting stops here, to keep the home page fast.
 _MOST_COUNTED = 1000
 _DORMANT_DAYS = 90
 
@@ -41,7 +41,7 @@ _FOUND = {
 }
 
 
-# A text that changes with imports, curations and archived applications; the number is cached under this text.
+# The count of privileged accounts is cached under this text, which changes with imports, curations and archiving.
 _STATE = """SELECT concat_ws(' ', (SELECT max(changed_on) FROM curations),
         (SELECT string_agg(t.import_number::text, ' ' ORDER BY p.id) FROM applications p
          JOIN application_totals t ON t.application_id = p.id WHERE NOT p.is_archived))"""
@@ -57,7 +57,7 @@ async def _privileged_accounts(db: Db, now: datetime) -> Attention:
 
 
 async def accounts_to_look_at(db: Db, now: datetime) -> list[Attention]:
-    """Count unmatched, disputed, dormant, privileged and leavers' accounts; most counts stop at a thousand."""
+    """Count unmatched, disputed, dormant, leavers' and privileged accounts; all counts but the last stop at 1000."""
     counts = ", ".join(
         f"(SELECT count(*) FROM (SELECT FROM {found} LIMIT {_MOST_COUNTED}) AS found)" for found in _FOUND.values()
     )
@@ -68,7 +68,7 @@ async def accounts_to_look_at(db: Db, now: datetime) -> list[Attention]:
 
 
 async def tokens_to_look_at(db: Db, now: datetime) -> list[Attention]:
-    """Count tokens in use with refused scopes: the person who created the token may no longer use them."""
+    """Count the tokens in use with refused scopes: scopes that the person who created the token no longer has."""
     count = len(await tokens.with_refused_scopes(db, now))
     return [Attention(count, "API tokens whose owner lacks rights", "/settings/tokens")] if count else []
 

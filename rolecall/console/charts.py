@@ -51,7 +51,10 @@ def stacked_bars(title: str, unit: str, names: Sequence[str], bars: Sequence[Sta
 
 
 class ChartLevel(msgspec.Struct, frozen=True):
-    """A value from a time on. `label` describes the change, `who` made it, and `cause` is the record behind it."""
+    """A value that applies from `since` on.
+
+    `label` describes the change, `who` made it, and `cause` is the record behind it.
+    """
 
     since: datetime
     value: int

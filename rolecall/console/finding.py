@@ -35,12 +35,12 @@ async def label_of(db: Db, id: UUID | None) -> str:
 
 
 async def known_departments(db: Db, caller: Caller) -> list[str]:
-    """Return departments to suggest; for a limited person, only departments of people whom they may see."""
+    """Return the departments to suggest; none to a person who sees only their own records."""
     return [] if caller.is_limited else await departments(db)
 
 
 async def the_person(db: Db, field: str, words: str, caller: Caller | None = None) -> str:
-    """Return the id of the only visible person with this label, id, e-mail, employee ID or name."""
+    """Return the id of the one visible person with this label, id, e-mail, employee ID or name, else raise an error."""
     inner = _IN_BRACKETS.search(words)
     said = inner[1].strip() if inner else words.strip()
     within = await visible_people(db, caller, None) if caller else None
@@ -67,7 +67,7 @@ async def the_colleague(db: Db, field: str, words: str, caller: Caller) -> str:
 
 
 async def search(db: Db, words: str, caller: Caller) -> list[SearchResult]:
-    """Find records by number, people by name, e-mail or id, and all other records by name."""
+    """Find visible records by number, people by name, e-mail or id, and all other records by name."""
     within = await visible_people(db, caller)
     found = await _search(db, words, None if within is None else _Sight(caller.id, within))
     if within is None:
@@ -79,7 +79,7 @@ async def search(db: Db, words: str, caller: Caller) -> list[SearchResult]:
 
 
 class _Sight(msgspec.Struct, frozen=True):
-    """Whose accounts a limited person may see, in addition to the accounts of their own applications."""
+    """A person (`me`) who sees only their own records, and the people whose accounts they may see."""
 
     me: UUID
     people: tuple[UUID, ...]
@@ -121,7 +121,7 @@ async def _search(db: Db, words: str, sight: _Sight | None) -> list[SearchResult
 
 
 async def _configured(db: Db, words: str) -> list[SearchResult]:
-    """Find applications and other kinds with few records by any part of their names."""
+    """Find reports, duties, reviews, review templates, rules and webhooks by any part of their names."""
     if not words:
         return []
     rows = await fetch_rows(
@@ -185,7 +185,7 @@ _MATCHES = f"""SELECT e.id, e.kind, {_SHOWN_NAME} AS name, a.name AS application
 async def entitlements_like(db: Db, words: str, me: UUID | None = None) -> list[EntitlementMatch]:
     """Find entitlements by their label, or by a part of their names; names that begin with the words come first.
 
-    `me` limits the result to entitlements that this person owns or provisions.
+    With `me`, find only entitlements that this person owns, and those of applications that they own or provision.
     """
     if not words.strip():
         return []

@@ -2,7 +2,7 @@
 
 The parameters of a function decorated with `screen` are named after attributes of `Visit`, such as `db`, `form`,
 `person` and `session`. It returns an `HtmlPage` to show, a `SeeOther` to redirect to, or a finished response.
-Every page works without JavaScript.
+Every page works without JavaScript. People without a role and Provisioners see only their own records (`is_limited`).
 """
 
 import asyncio
@@ -107,14 +107,15 @@ class Visit(msgspec.Struct):
 Function = Callable[..., Awaitable[Answer]]
 
 
-# The value of `limits` for a screen that itself restricts limited people to records that concern them.
+# The value of `limits` for a screen that itself selects the records that the person may see.
 OWN: Literal["own"] = "own"
 Limits = RecordType | Literal["own"] | None
 
 
 class Screen(msgspec.Struct, frozen=True):
     scope: Scope | None
-    # Whether limited people may open the screen: never, as the screen decides (OWN), or depending on the record.
+    # Whether people who see only their own records, or whose role lacks the scope, may open the screen: never (None),
+    # always, as the screen itself selects the records (OWN), or if the record of this type concerns them.
     limits: Limits
     needs: str | None
     is_open: bool
@@ -142,11 +143,11 @@ def screen(
     delay_seconds: float = 0,
     revokes: bool = False,
 ) -> Callable[[Function], HTTPRouteHandler]:
-    """Register a screen. Without a scope every role may open it; `open` screens need no sign-in.
+    """Register a screen; `scope` is the scope that it needs, and `open` screens need no sign-in.
 
-    `limits` says which limited people may open the screen; None means none of them. `needs` is the verb that they must
-    be allowed to use on the record, if it is not the verb in the path. `delay_seconds` delays the response after the
-    commit; `revokes` waits for running writes, as in operations of the API.
+    `limits` says whether people who see only their own records may open it: see `Screen`. `needs` is the verb that
+    their relation to the record must allow; by default they must see the record. `delay_seconds` delays the response
+    after the commit; `revokes` serializes the screen with others that revoke authority, as in operations of the API.
     """
 
     def decorate(function: Function) -> HTTPRouteHandler:
@@ -233,7 +234,7 @@ async def _visit(services: Services, request: AnyRequest, db: Db, now: datetime)
 
 
 async def _sign(spec: Screen, visit: Visit) -> None:
-    """Check the person again inside the writing transaction, because the form may have taken minutes to arrive."""
+    """Record the author of the transaction, and check the person again: the form may have taken minutes to arrive."""
     if spec.revokes:
         await wait_to_revoke(visit.db)
     visit.now = clock.now()

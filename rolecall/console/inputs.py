@@ -26,7 +26,7 @@ async def plain_form(request: AnyRequest, config: Config) -> Carried:
     try:
         form = parse_qs(content.decode(), keep_blank_values=True, max_num_fields=_MOST_FIELDS)
     except ValueError:
-        raise BrokenForm("The form is not valid UTF-8 or has too many fields") from None
+        raise BrokenForm("The form is not valid UTF-8 or has too many fields. Reload the page and try again") from None
     if not all(is_storable(text) for name, values in form.items() for text in (name, *values)):
         raise BrokenForm("A field of the form contains a NUL character. Remove it and try again")
     return Carried(form, b"")

@@ -111,7 +111,7 @@ async def accounts_found(db: Db, query: dict[str, Any], id: str) -> Page[Account
 
 
 class AccessLine(msgspec.Struct, rename="camel"):
-    """Access of an account; for an application without data at that time, a line with only the start of its data."""
+    """One entry of the access of an account; or, if an application has no data for the time, when its data begins."""
 
     application: str
     username: str | None = None
@@ -162,7 +162,10 @@ _OF_REVIEWER = {"reviewerId": a_guid, "applicationId": a_guid}
 
 
 async def _reviewer(db: Db, query: dict[str, Any], caller: Caller, now: datetime) -> UUID:
-    """Return the reviewer whose items are exported; a limited person exports only items that they can decide."""
+    """Return the reviewer whose items are exported.
+
+    People who see only their own records can export only items that they can decide.
+    """
     person = await queries.person_of(db, caller.id, now)
     assert person
     asked: UUID = query.get("reviewerId") or person.id
@@ -199,8 +202,8 @@ async def review_quality(db: Db, id: str) -> Page[ReviewerQuality]:
     return read_already(await quality_of_reviewers(db, known_guid("Review", id)))
 
 
-# The lists that a limited person may export. OWN_LISTS contain only records that concern them. OWN_RECORDS belong to
-# one record that must concern them; its type and the filter that contains its id are given here.
+# The lists that people who see only their own records may export. A list of OWN_LISTS contains only these records. A
+# list of OWN_RECORDS belongs to one record, which must be theirs: its type, and the filter that contains its id.
 OWN_LISTS = frozenset(
     {"access-requests", "applications", "events", "identities", "notifications", "requests-to-answer"}
     | {"search-identities", "stand-ins"}

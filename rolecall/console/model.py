@@ -1,4 +1,4 @@
-"""Define people who use the console, the scopes of their roles, and the limits of sign-ins."""
+"""Define people who use the console, their scopes, and the time limits of sign-ins."""
 
 import hashlib
 import os
@@ -73,6 +73,7 @@ class Person(msgspec.Struct, frozen=True):
 
     @property
     def is_limited(self) -> bool:
+        """Return whether the person sees only their own records: they have no role, or are a Provisioner."""
         return self.role in LIMITED
 
     def caller(self) -> Caller:

@@ -21,9 +21,9 @@ OVERDUE = timedelta(days=7)
 TROUBLE_LASTS = timedelta(days=7)
 CHART_DAYS = 30
 
-# Pending responses of a person, including those of reviewers for whom they stand in. Excluded are requests about the
-# person or made by them, verifications of access that the person or the reviewer provisioned, and, for stand-ins,
-# requests to which the person already responds in another capacity.
+# Pending responses of a person, including those of reviewers for whom they stand in. Excluded are rules that are met,
+# requests about the person or made by them, verifications of access that the person or the reviewer provisioned, and
+# approvals and verifications as a stand-in if the person also responds to the request in another capacity.
 _ASKED = f"""
     FROM responses p JOIN access_requests r ON r.id = p.request_id
     WHERE p.reviewer_id = ANY(%(me)s) AND p.response = 'Pending' AND p.asked AND p.type = %(type)s
@@ -61,12 +61,12 @@ async def waiting(db: Db, person: Person) -> dict[RequirementType, int]:
         types=list(AWAITED.keys()),
         statuses=list(AWAITED.values()),
     )
-    # At the limit, return the limit: rows may repeat a request, but there may also be more requests than were read.
+    # If the query reached its row limit, return the limit: unread rows may contain more requests.
     return {RequirementType(type): found if count < _MOST_COUNTED else count for type, count, found in rows}
 
 
 class Tiles(msgspec.Struct, frozen=True):
-    """The numbers on the home page: work that waits for this person, and problems of the service."""
+    """The numbers on the home page: work that waits for this person, coming events, and all overdue or failed work."""
 
     to_approve: int
     to_provision: int

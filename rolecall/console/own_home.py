@@ -1,4 +1,4 @@
-"""Query the home page of a limited person: their team, applications and requests."""
+"""Query the home page of a person who sees only their own records: team, applications and requests."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -53,9 +53,9 @@ class Member(msgspec.Struct, frozen=True):
 
 
 class Team(msgspec.Struct, frozen=True):
-    """The active people who report to a supervisor: `count` of them, the first in `members`, people with notes first.
+    """The active people who report to a supervisor. `count` is their number, exact if `is_counted`.
 
-    People whose access is not counted come last, so they are never in `members`.
+    `members` are the first of them, people with notes first; the access of each member is counted.
     """
 
     members: list[Member]
@@ -73,7 +73,7 @@ class Team(msgspec.Struct, frozen=True):
 
 
 async def team_of(db: Db, person: Person, now: datetime) -> Team:
-    """Return the team of a person, with one query for each kind of note; count access only for the first people."""
+    """Return the team of a person, with one query for each kind of note; count access for MOST_COUNTED people."""
     ids = await people_of(db, person.id)
     found = await identities.by_id(db, ids)
     active = [found[id] for id in ids if found[id].status == IdentityStatus.ACTIVE]

@@ -17,9 +17,9 @@ from rolecall.identities.model import NOT_PEOPLE
 from rolecall.personnel_events.queries import NOT_OWN_OFFBOARDING
 from rolecall.webhooks.model import DeliveryStatus
 
-# The columns of a person `i` with the assigned role `r`, in the order of Person.
 SIGN_IN_EMAIL = """coalesce((SELECT u.sign_in_email FROM unconfirmed_emails u WHERE u.identity_id = i.id),
                             i.email_address)"""
+# The columns of a person `i` with the assigned role `r`, in the order of Person.
 PERSON_COLUMNS = f"""
     i.id, i.first_name || ' ' || i.last_name AS name, coalesce(r.email, {SIGN_IN_EMAIL}) AS email, r.role, i.title,
     EXISTS (SELECT FROM identities b WHERE b.supervisor_id = i.id) AS supervises,
@@ -48,7 +48,7 @@ async def session(db: Db, secret: str, now: datetime) -> Session | None:
 
 
 async def person_of(db: Db, identity_id: UUID, now: datetime) -> Person | None:
-    """Return a person, including the people for whom they respond; None if the identity is inactive."""
+    """Return a person, including the people for whom they respond; None if they may not sign in."""
     return await fetch_one(
         db,
         Person,
@@ -61,12 +61,12 @@ async def person_of(db: Db, identity_id: UUID, now: datetime) -> Person | None:
 
 
 async def person_with_id(db: Db, id: UUID) -> Person | None:
-    """Return a person who may sign in."""
+    """Return a person, without the people for whom they respond; None if they may not sign in."""
     return await fetch_one(db, Person, f"{_PERSON} WHERE i.id = %(id)s AND {MAY_SIGN_IN}", id=id)
 
 
 async def scopes_of(db: Db, identity_id: UUID) -> frozenset[str]:
-    """Return the scopes of a person for all records; none if the person left, has no role, or has a limited one."""
+    """Return the scopes of a person for all records; none if the person left or sees only their own records."""
     person = await fetch_one(db, Person, f"{_PERSON} WHERE i.id = %(id)s AND i.status = 'Active'", id=identity_id)
     return person.caller().scopes if person and not person.is_limited else frozenset()
 
@@ -129,7 +129,7 @@ async def people_names(db: Db, ids: Sequence[UUID]) -> dict[UUID, str]:
 
 
 async def record_names(db: Db, ids: Sequence[UUID]) -> dict[str, str]:
-    """Return the names of people, applications, models and webhooks by id, so that no page shows a bare GUID."""
+    """Return the name or number of each record by id, so that no page shows a bare GUID."""
     rows = await fetch_rows(
         db,
         """SELECT id::text, first_name || ' ' || last_name FROM identities WHERE id = ANY(%(ids)s)
@@ -311,7 +311,7 @@ class EventOfDay(msgspec.Struct, frozen=True):
 
 
 async def events_between(db: Db, first: datetime, end: datetime, caller: Caller) -> list[EventOfDay]:
-    """List the events that take effect between two times; for a limited caller, only events of people they may see."""
+    """List the events that take effect between two times and that the caller may see."""
     within = await visible_people(db, caller)
     limited = "" if within is None else f"AND e.identity_id = ANY(%(within)s) AND {NOT_OWN_OFFBOARDING}"
     return await fetch_all(
@@ -377,7 +377,7 @@ async def hook_numbers(db: Db, ids: Sequence[UUID]) -> dict[UUID, HookNumbers]:
 
 
 async def _last_problems(db: Db, ids: Sequence[UUID]) -> dict[UUID, str]:
-    """Return the outcome of the last attempt for the newest undelivered delivery of each webhook."""
+    """Return the outcome of the last failed attempt for the newest undelivered delivery of each webhook."""
     return dict(
         await fetch_rows(
             db,

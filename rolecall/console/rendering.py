@@ -271,7 +271,7 @@ NAVIGATION: dict[str, list[tuple[str, str, str, Scope | None]]] = {
         ("Settings", "/settings", "settings", Scope.CONFIG_MANAGE),
     ],
 }
-# The navigation of limited people, with screens about records that concern them.
+# The navigation of people who see only their own records.
 _OWN_NAVIGATION: dict[str, list[tuple[str, str, str, Scope | None]]] = {
     "My work": [
         ("Home", "/", "house", None),

@@ -38,7 +38,7 @@ _BELOW_ENTITLEMENTS = ("holders", "holder-history")
 
 
 class FilterField(msgspec.Struct, frozen=True, kw_only=True):
-    """A filter as a form field: `options` are allowed values, `records` are records to choose, `known` suggestions."""
+    """A filter as a form field: `options` are the values, `records` the records to choose from, `known` suggestions."""
 
     name: str
     label: str = ""

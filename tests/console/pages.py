@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 Attributes = dict[str, str]
-# Checkboxes that must be checked: several conflicts, or a signature.
+# Checkboxes that `forms_of` ticks, because their forms require it: the duties of a rule, and a signature.
 _TICKED = ("conflicts", "signed")
 # Attributes of buttons to skip: shown only by scripts, or with a URL of their own.
 _SKIPPED = {"hidden", "formaction"}

@@ -1,4 +1,4 @@
-"""Test that people cannot cancel requests and events that others reported about them."""
+"""Test that people cannot cancel, snooze, assign or date requests and events that others reported about them."""
 
 from uuid import UUID
 

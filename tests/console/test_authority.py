@@ -53,7 +53,7 @@ LOSSES = (take_role, end_session, disable, let_session_expire)
 
 
 @pytest.mark.parametrize("lose", LOSSES, ids=lambda lose: lose.__name__)
-async def test_upload_is_refused_if_the_person_loses_the_right_while_it_arrives(
+async def test_form_is_refused_if_the_person_loses_the_right_while_it_arrives(
     administrator: httpx2.AsyncClient, db: Db, lose: Any
 ) -> None:
     answer = await administrator.post("/settings/tokens", content=slowly(NEW_TOKEN, lambda: lose(db)), headers=FORM)
@@ -81,10 +81,9 @@ async def test_double_click_on_sign_out_does_not_deadlock(administrator: httpx2.
     assert await fetch_value(db, "SELECT count(*) FROM console_sessions") == 0
 
 
-async def test_disabling_a_person_waits_for_their_running_write(
+async def test_write_waits_until_its_person_is_disabled_and_is_then_refused(
     administrator: httpx2.AsyncClient, db: Db, facts: Facts, clean_database: str
 ) -> None:
-    """An offboarding either waits for the person's write or prevents it."""
     async with db.transaction():
         await execute(db, "UPDATE identities SET status = 'Disabled' WHERE id = %(id)s", id=await me(db))
         writing = asyncio.create_task(

@@ -93,7 +93,7 @@ async def test_open_question_blocks_the_import(
 
 
 async def test_answer_chooses_between_status_columns_that_disagree(administrator: httpx2.AsyncClient, db: Db) -> None:
-    """Both columns count if no column is chosen; the answer stays when the columns are sent again."""
+    """If no column is chosen, both are read."""
     text = "login,active,suspended\nada,true,false\nbob,true,true\ncy,false,false\n"
     active = "SELECT draft #> '{connector,files,0,shape,join}' ->> 'Active' FROM dry_runs"
     for answer, pattern in (("", "{active|else(-)} {suspended|else(-)}"), ("active", None)):
@@ -125,7 +125,7 @@ async def test_status_column_in_another_language_marks_inactive_accounts(
 
 
 @pytest.mark.parametrize(("holders", "derives"), [("Username", True), ("Group", None)])
-async def test_headers_of_a_matrix_are_users_or_groups(
+async def test_answer_decides_whether_headers_of_a_matrix_are_users_or_groups(
     administrator: httpx2.AsyncClient, db: Db, holders: str, derives: bool | None
 ) -> None:
     text = "Privilege,kowalr1,meyerm2,moreau3\nCash,Y,Y,N\nWires,N,N,Y\n"
@@ -219,7 +219,7 @@ async def test_file_without_header_is_read_from_its_first_line(administrator: ht
     assert "<td>ada</td>" in page
 
 
-async def test_delimiter_encoding_and_list_can_be_changed(administrator: httpx2.AsyncClient, db: Db) -> None:
+async def test_delimiter_encoding_and_split_column_can_be_changed(administrator: httpx2.AsyncClient, db: Db) -> None:
     draft = await uploaded(administrator, text="Login|Name|Roles\nada|Ada~Byron|a/b\nbob|Bob~Kahn|a\n")
 
     again = {"again": "yes", "delimiter.operators.csv": "tilde", "encoding.operators.csv": "windows-1252"}

@@ -280,7 +280,7 @@ async def test_page_of_an_entitlement_shows_the_conflicts_that_it_contributes_to
     assert (shown, await is_shown("Release run")) == ([True, True, True, True], False)
 
 
-async def test_home_lists_exceptions_that_an_application_owner_can_approve(
+async def test_home_lists_exceptions_that_the_person_can_approve(
     administrator: httpx2.AsyncClient, client: httpx2.AsyncClient, db: Db
 ) -> None:
     cast = await a_cast(db)

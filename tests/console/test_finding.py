@@ -49,7 +49,7 @@ async def test_search_finds_applications(company: Db) -> None:
     assert [each.kind for each in found] == ["Application", "Person", "Person"]
 
 
-async def test_search_finds_configured_records_by_any_part_of_their_names(company: Db) -> None:
+async def test_search_finds_reports_and_webhooks_by_any_part_of_their_names(company: Db) -> None:
     await company.execute("SELECT ship_reports()")
     await company.execute(
         """INSERT INTO webhooks (id, name, url, events, secret, enabled, created_date, deleted_on) VALUES
@@ -142,7 +142,7 @@ async def test_search_finds_usernames_in_any_case(company: Db) -> None:
         assert [each.name for each in found if each.kind == "Account"] == ["McDonald"], words
 
 
-async def test_hidden_records_do_not_displace_results_of_a_limited_persons_search(company: Db) -> None:
+async def test_hidden_records_do_not_displace_own_records_in_a_search(company: Db) -> None:
     owner = await an_identity(company, "Zoe", "Owner")
     others, own = await an_application(company, "Alpha"), await an_application(company, "Zeta", ownerId=str(owner))
     for n in range(25):

@@ -1,4 +1,4 @@
-"""Test that hidden records do not affect anything that a limited person can read."""
+"""Test that hidden records do not affect anything that a person who sees only their own records can read."""
 
 import re
 from collections.abc import Sequence
@@ -20,7 +20,8 @@ from tests.duties.separating import a_duty, a_rule
 from tests.holdings import a_finished_import, an_account
 
 _TODAY = datetime.now(UTC).date().isoformat()
-# Everything that a limited person can read: lists, filters, searches, pickers and exports, even with hidden ids.
+# Everything that a person who sees only their own records can read: lists, filters, searches, pickers and exports,
+# even with hidden ids.
 LISTED = (
     *("/", "/search?q=Zim", "/search?q=zz-", "/people?q=Zim", "/people?q=zoe@hidden.example", "/stand-ins"),
     *("/notifications", "/reviews", "/applications", "/requests", "/requests?asks=Approve", "/requests?asks=Verify"),
@@ -99,7 +100,7 @@ class PageReader:
 
 
 def changed(before: dict[str, tuple[int, str]], after: dict[str, tuple[int, str]]) -> list[str]:
-    """Return the path and the lines of each response that differs."""
+    """Return the path and a diff of each response that changed."""
     return [
         "\n".join([path, *unified_diff(before[path][1].splitlines(), text.splitlines(), lineterm="", n=0)])
         for path, (status, text) in after.items()

@@ -84,13 +84,17 @@ async def test_invalid_api_path_is_not_found(client: httpx2.AsyncClient) -> None
 
 
 @pytest.mark.parametrize("header", ["Origin", "Referer"])
-async def test_invalid_origin_header_counts_as_another_site(administrator: httpx2.AsyncClient, header: str) -> None:
+async def test_invalid_origin_or_referer_header_causes_no_server_error(
+    administrator: httpx2.AsyncClient, header: str
+) -> None:
     answer = await administrator.post("/settings", content="version=x", headers={**FORM, header: "https://["})
 
     assert answer.status_code in (303, 400, 403, 409)
 
 
-async def test_form_without_fields_is_shown_again(administrator: httpx2.AsyncClient, db: Db, config: Config) -> None:
+async def test_outdated_form_without_fields_is_reported_as_a_conflict(
+    administrator: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
     company = await a_company(db, config)
     path = f"/access-models/{company.ids['access-models']}/edit"
 

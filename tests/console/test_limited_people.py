@@ -258,7 +258,7 @@ async def test_nobody_is_their_own_supervisor_in_a_cycle_of_supervisors(db: Db) 
     assert set(await people_of(db, one)) == {two, below}
 
 
-async def test_pages_of_a_limited_person_have_no_dead_links(
+async def test_pages_of_a_person_without_a_role_have_no_dead_links(
     administrator: httpx2.AsyncClient, db: Db, team: Team
 ) -> None:
     await an_access_request(db, identity_id=team.ada)

@@ -36,7 +36,7 @@ REVIEW = frozenset({"asked", "stand-in"})
 ITEM = REVIEW | {"owner"}
 # An exception waits for Olga, who owns the rule, so Vera, who stands in for her, sees the conflict.
 CONFLICT = LINE | {"self", "owner", "owner's stand-in"}
-# The relations that may open each screen for limited people; all others get 403 or 404.
+# The relations to a record that let a person who sees only their own records open each screen; others get 403 or 404.
 MATRIX: dict[tuple[str, str], frozenset[str]] = {
     ("GET", "/"): EVERYONE,
     ("GET", "/search"): EVERYONE,
@@ -172,7 +172,7 @@ def test_matrix_names_every_screen() -> None:
     assert SCREENS.keys() >= CLOSED
 
 
-def test_screens_are_closed_to_limited_people_by_default() -> None:
+def test_screens_are_closed_by_default_to_people_who_see_only_own_records() -> None:
     assert {key for key, screen in SCREENS.items() if screen.limits is None} - OPEN == {
         key for key in SCREENS if is_closed(key)
     }
@@ -203,7 +203,7 @@ def _form(method: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("relation", ["self", "owner", "supervisor"])
-async def test_limited_person_cannot_open_screens_that_require_a_role(
+async def test_person_without_a_role_cannot_open_screens_that_require_one(
     administrator: httpx2.AsyncClient, db: Db, firm: Firm, relation: str
 ) -> None:
     await sign_in(administrator, db, firm.people[relation])

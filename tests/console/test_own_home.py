@@ -125,7 +125,7 @@ async def test_unexplained_access_is_counted_for_direct_and_indirect_reports(
     assert "3 more people , 1 with something to note." in shown["team"]
 
 
-async def test_employee_sees_the_purpose_of_access_and_when_it_ends(
+async def test_employee_sees_the_purpose_of_access_and_since_when_they_have_it(
     administrator: httpx2.AsyncClient, db: Db, team: Team
 ) -> None:
     await execute(db, "UPDATE entitlements SET description = 'Posts journals' WHERE name = 'Post entries'")

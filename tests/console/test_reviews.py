@@ -65,7 +65,7 @@ async def test_draft_shows_its_preview_and_opens(administrator: httpx2.AsyncClie
     assert await fetch_value(db, "SELECT count(*) FROM review_items") == 5
 
 
-async def test_scope_of_a_draft_can_be_limited_by_kind_access_and_model(
+async def test_scope_of_a_draft_can_be_limited_by_entitlement_and_identity_type(
     administrator: httpx2.AsyncClient, company: Reviewed, db: Db
 ) -> None:
     due = (datetime.now(UTC) + timedelta(days=20)).date().isoformat()
@@ -311,7 +311,7 @@ async def test_stranger_cannot_open_a_review(
     assert "No review waits for you" in (await visitor.get("/reviews")).text
 
 
-async def test_auditor_can_read_everything_and_decide_nothing(
+async def test_auditor_can_read_a_review_but_not_decide_or_close_it(
     visitor: httpx2.AsyncClient, company: Reviewed, review: str, db: Db
 ) -> None:
     await console.set_role(db, company.owen, Role.AUDITOR)
@@ -422,7 +422,7 @@ async def test_population_can_be_verified_on_the_review_page(administrator: http
     assert "the same digest" in (await administrator.get(f"/reviews/{review}")).text
 
 
-async def test_form_of_an_open_review_explains_why_it_cannot_be_edited(
+async def test_form_of_an_open_or_canceled_review_explains_why_it_cannot_be_edited(
     administrator: httpx2.AsyncClient, review: str
 ) -> None:
     opened = await administrator.get(f"/reviews/{review}/edit")
@@ -574,7 +574,7 @@ async def test_form_of_a_draft_keeps_the_stages_that_it_does_not_show(
     assert (kept, changed) == (3, 1)
 
 
-async def test_form_of_a_template_keeps_hidden_fields(
+async def test_form_of_a_template_keeps_fields_that_it_does_not_send(
     administrator: httpx2.AsyncClient, company: Reviewed, db: Db
 ) -> None:
     person = {"reviewer": "Identity", "identityId": str(company.greta)}

@@ -74,7 +74,7 @@ def test_actions_have_the_same_names_as_in_the_api() -> None:
     assert names - OPERATIONS == own
 
 
-async def test_every_other_screen_redirects_to_sign_in(visitor: httpx2.AsyncClient) -> None:
+async def test_screens_that_are_not_open_redirect_to_sign_in(visitor: httpx2.AsyncClient) -> None:
     for method, path in SCREENS.keys() - OPEN:
         answer = await visitor.request(method, address(path))
 

@@ -133,7 +133,7 @@ async def test_new_role_uses_the_confirmed_email(client: httpx2.AsyncClient, db:
 
 
 @pytest.mark.parametrize(("scopes", "signed_in"), [((), False), (("identities:write",), True)])
-async def test_event_does_not_let_a_shared_mailbox_sign_in(
+async def test_event_lets_a_shared_mailbox_sign_in_only_with_identities_write(
     client: httpx2.AsyncClient, db: Db, config: Config, scopes: tuple[str, ...], signed_in: bool
 ) -> None:
     """Otherwise everyone who reads a shared mailbox would receive its links."""

@@ -218,7 +218,7 @@ async def test_form_from_another_site_is_rejected(administrator: httpx2.AsyncCli
     assert await fetch_value(db, "SELECT count(*) FROM console_sessions") == 1
 
 
-async def test_only_hashes_of_secrets_are_stored(administrator: httpx2.AsyncClient, db: Db) -> None:
+async def test_secret_of_a_session_is_not_stored(administrator: httpx2.AsyncClient, db: Db) -> None:
     cookie = next(iter(administrator.cookies.values()))
 
     stored = await fetch_value(db, "SELECT string_agg(t::text, '') FROM console_sessions t")

@@ -45,7 +45,7 @@ _NEW = {"mode": CarrierMode.DRY_RUN, "accountName": "{email}", "stepsPerMinute":
 
 
 class OpenRequest(msgspec.Struct, frozen=True):
-    """An open request with its planned steps; `can_be_given` if a person may give it to the carrier."""
+    """An open request with its planned steps; `can_be_given` says whether a person can give it to the carrier."""
 
     id: UUID
     number: int
@@ -74,7 +74,7 @@ async def put_carrier(db: Db, id: str, form: Form, facts: Facts, config: Config)
 @screen("POST", f"{_HERE}/remove", scope=_SCOPE)
 async def delete_carrier(db: Db, id: str, now: datetime) -> SeeOther:
     await actions.delete_carrier(db, known_guid("Application", id), now)
-    return SeeOther(f"/applications/{id}", "The carrier was removed. Its open requests are left to people.")
+    return SeeOther(f"/applications/{id}", "The carrier was removed. People must provision its open requests.")
 
 
 @screen("POST", f"{_HERE}/release", scope=_SCOPE)

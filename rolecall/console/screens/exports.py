@@ -41,12 +41,12 @@ def sign_as(session: Session, caller: Caller, scope: str, action: str) -> Sign:
 
 
 def is_from_here(request: AnyRequest) -> bool:
-    """Return whether the request comes from a link on our own site, to prevent cross-site request forgery."""
+    """Return whether the request was not sent by another site, to prevent cross-site request forgery."""
     return request.headers.get("sec-fetch-site", "none") in ("none", "same-origin")
 
 
 async def require_list(db: Db, caller: Caller, source: ListSource, given: dict[str, str]) -> None:
-    """Raise an error unless the person may read the list; everyone may read their own notifications."""
+    """Raise an error unless the person may export the list; everyone may export their own notifications."""
     if source.scope not in {*caller.scopes, Scope.NOTIFICATIONS_OWN}:
         raise Forbidden(source.scope)
     filter, wider = ONE_PERSON.get(source.name, ("", source.scope))

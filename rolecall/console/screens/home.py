@@ -29,7 +29,7 @@ from rolecall.work_items.model import WorkStatus
 _CHART_TITLE = "Requests created per day in the last 30 days, by status"
 # The maximum number of waiting requests and upcoming events on the home page.
 _MOST_NAMED = 6
-# How far ahead the home page of a limited person shows events.
+# How far ahead the home page of people who see only their own records shows events.
 _COMING = timedelta(days=30)
 # How many of the three steps (approve, provision, verify) an open request has passed, by status.
 _STEPS = {WorkStatus.PENDING: 0, WorkStatus.OPEN: 1, WorkStatus.RESOLVED: 2}
@@ -83,7 +83,7 @@ async def show_home(db: Db, person: Person, caller: Caller, now: datetime, confi
 
 
 async def _own_home(db: Db, person: Person, now: datetime, config: Config) -> HtmlPage:
-    """Show the home page of a limited person: pending responses, people, applications, access and requests."""
+    """Show the home page of a person who sees only their own records: responses, people, access, requests."""
     waiting = await _waiting(db, person)
     exceptions = await conflicts.waiting_for(db, person.caller())
     own = await own_home.requests_of(db, person)

@@ -100,7 +100,10 @@ async def show_identity(
 
 
 async def _work_about(db: Db, caller: Caller, id: UUID) -> dict[str, Any]:
-    """Return events and requests about a person; people do not see their own planned offboarding."""
+    """Return events and requests about a person.
+
+    People who see only their own records do not see their own planned offboarding.
+    """
     limited = caller.is_limited
     return {
         "events": await events.concerning(db, 1, caller.id, identity_id=id)
@@ -114,7 +117,7 @@ async def _work_about(db: Db, caller: Caller, id: UUID) -> dict[str, Any]:
 
 
 async def _missing(db: Db, identity: IdentityDetail, access: EffectiveAccess) -> list[Grant]:
-    """Return the access that matching models grant but no account of the person holds."""
+    """Return the access that matching models grant an active person but that none of their accounts holds."""
     if identity.status != IdentityStatus.ACTIVE:
         return []
     held = {

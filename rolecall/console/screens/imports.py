@@ -100,7 +100,7 @@ async def stream_log(db: Db, id: str, pool: Pool, request: AnyRequest) -> ASGIRe
 async def _log_events(
     pool: Pool, id: UUID, shown: str, known: int, progress: ReadProgress | None
 ) -> AsyncGenerator[bytes]:
-    """Yield each log line with its number as event id, and the event `look` when the status or progress changes."""
+    """Yield each log line with its number as event id, and the event `look` if the page is out of date."""
     yield RETRY
     for _ in range(STREAM_LOOKS):
         async with pool.connection() as db:

@@ -37,7 +37,7 @@ def _said(request: AccessRequestDetail, form: Form) -> str:
 
 
 async def _respond(db: Db, person: Person, id: str, form: Form, facts: Facts) -> AccessRequestDetail:
-    """Record the response of the signed-in person, and ignore any other reviewer in the form."""
+    """Record the response of the signed-in person, for themselves or as a stand-in; a rejection needs a comment."""
     raw = given(form, "type", "response", "comment")
     if raw.get("response") == model.Response.REJECTED and not raw.get("comment"):
         raise Invalid.on("comment", "Give a reason for rejecting the request")

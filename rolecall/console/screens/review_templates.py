@@ -55,7 +55,7 @@ async def _form(db: Db, form: Form, problems: dict[str, str], found: ReviewTempl
 async def _body(db: Db, form: Form, before: Json | None = None) -> Json:
     """Convert the form to the body of the API, which reports invalid numbers.
 
-    `before` is the stored review of the template: parts that the form does not show, such as the fallback, are kept.
+    `before` is the stored review of the template: parts that the form does not send are kept.
     """
     before = before or {}
     review = {**before, **body_of(await with_people(db, form, *PEOPLE), before.get("stages", ()))}

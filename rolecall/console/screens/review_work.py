@@ -46,15 +46,18 @@ _WORK = {
     "selected": a_guid,
     "decide": one_among(*review_words.KEYS),
 }
-# A notice about decisions ends with these words; if it does, the page offers to undo the decisions.
+# The end of a notice about decisions: if a notice ends with these words, the page offers to undo the decisions.
 _UNTIL_SUBMITTED = "until you submit."
 _CAN_UNDO = f"You can undo it {_UNTIL_SUBMITTED}"
 _PASSED_ON = ("Not Mine", "Unsure")
-_UNDECIDED = (ReviewItemStatus.PENDING, ReviewItemStatus.APPROVED, ReviewItemStatus.FLAGGED)
+_DECIDABLE = (ReviewItemStatus.PENDING, ReviewItemStatus.APPROVED, ReviewItemStatus.FLAGGED)
 
 
 def reviewer_of(person: Person, review: ReviewDetail, query: dict[str, Any]) -> UUID:
-    """Return the reviewer whose items are shown; limited people see only their own, unless they own the review."""
+    """Return the reviewer whose items are shown.
+
+    People who see only their own records can choose only reviewers for whom they decide, unless they own the review.
+    """
     asked: UUID = query.get("reviewerId") or person.id
     is_owner = review.owner is not None and review.owner.id == person.id
     if person.is_limited and asked not in person.reviews_as() and not is_owner:
@@ -65,7 +68,7 @@ def reviewer_of(person: Person, review: ReviewDetail, query: dict[str, Any]) -> 
 def is_open_for(person: Person, review: ReviewDetail, item: ReviewItem | ReviewItemDetail) -> bool:
     """Return whether the person can decide the item now, for the first time or again."""
     is_theirs = item.reviewer.id in person.reviews_as() and review.status is ReviewStatus.OPEN
-    return is_theirs and item.status in _UNDECIDED and not item.is_submitted
+    return is_theirs and item.status in _DECIDABLE and not item.is_submitted
 
 
 @screen("GET", "/reviews/{id:str}/work", scope=Scope.REVIEWS_READ, limits=_REVIEW, query=_WORK)
@@ -166,7 +169,7 @@ async def show_item(db: Db, id: str, person: Person, caller: Caller, query: dict
     item = await item_queries.get_item(db, id)
     review = await queries.plan_of(db, item.review_id)
     can_decide = is_open_for(person, review, item)
-    is_open = review.status is ReviewStatus.OPEN and item.status in _UNDECIDED and not item.is_submitted
+    is_open = review.status is ReviewStatus.OPEN and item.status in _DECIDABLE and not item.is_submitted
     if can_decide:
         await deciding.mark_opened(db, item.id, now)
     values = {
@@ -326,7 +329,7 @@ async def _without_comment(db: Db, decision: str, ids: Sequence[str]) -> str:
     shown = ", ".join(named[:_MOST_NAMED]) + (f" and {len(named) - _MOST_NAMED} more" if named[_MOST_NAMED:] else "")
     verb = "needs" if len(named) == 1 else "need"
     opposite = "Revoke" if decision == "Keep" else "Keep"
-    return f"{shown} {verb} a comment, because {opposite} is recommended. Select and decide with comment."
+    return f"{shown} {verb} a comment, because {opposite} is recommended. Select them, add a comment and decide again."
 
 
 @screen("GET", "/reviews/{id:str}/submit", scope=Scope.REVIEWS_READ, limits=_REVIEW, query={"reviewerId": a_guid})

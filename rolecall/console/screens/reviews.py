@@ -236,7 +236,10 @@ def _follows(person: Person, review: ReviewDetail) -> bool:
 
 
 async def _progress(db: Db, review: ReviewDetail, person: Person, now: datetime, config: Config) -> dict[str, Any]:
-    """Return the progress; a limited person who does not own the review sees only their own figures."""
+    """Return the progress.
+
+    People who see only their own records get only their own figures, unless they own the review.
+    """
     reviewers = await quality_of_reviewers(db, review.id)
     is_followed = _follows(person, review)
     if not is_followed:

@@ -136,7 +136,7 @@ async def browser(browser_path: str) -> AsyncIterator[Browser]:
 
 
 class Visit:
-    """The browser window of a signed-in person; it fails on requests to other origins and on CSP violations."""
+    """The browser window of a signed-in person; it records requests to other origins, errors and warnings."""
 
     def __init__(self, context: BrowserContext, page: Page, site: Site, *, has_scripts: bool) -> None:
         self.context, self.page, self.site, self.has_scripts = context, page, site, has_scripts

@@ -43,7 +43,7 @@ DESK = {"width": 1440, "height": 900}
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("part", range(3))
 async def test_every_screen_is_accessible_and_does_not_scroll_sideways(scripted: Visit, part: int) -> None:
-    """Check all rules in light mode and contrast in dark mode; the long form checks both modes and two widths."""
+    """Check all rules in light mode and contrast in dark mode; ROLECALL_BROWSER_LONG checks all in both modes."""
     page, problems = scripted.page, list[str]()
     everything = "ROLECALL_BROWSER_LONG" in os.environ
     for path in PAGES[part::3]:
@@ -72,7 +72,7 @@ async def test_every_screen_is_accessible_and_does_not_scroll_sideways(scripted:
 
 
 @pytest.mark.parametrize(("ci", "outcome"), [("1", pytest.fail.Exception), ("", pytest.skip.Exception)])
-def test_continuous_integration_fails_without_a_browser(
+def test_missing_browser_fails_in_continuous_integration_and_skips_elsewhere(
     monkeypatch: pytest.MonkeyPatch, ci: str, outcome: type[BaseException]
 ) -> None:
     monkeypatch.delenv("ROLECALL_BROWSER", raising=False)

@@ -345,7 +345,7 @@ async def test_comment_is_shown_on_the_page_where_it_was_written(visit: Visit) -
     await expect(page.locator("main > .notice")).to_be_in_viewport()
 
 
-async def test_supervisor_requests_access_and_creates_an_event_from_the_home_page(visit: Visit, site_db: Db) -> None:
+async def test_supervisor_requests_a_change_and_creates_an_event_from_the_home_page(visit: Visit, site_db: Db) -> None:
     grace = await an_identity(site_db, "Manon", "Ager", email=f"manon{visit.has_scripts}@example.com")
     ada = await an_identity(site_db, "Emma", "Ployee", supervisorId=str(grace), email=f"emma{visit.has_scripts}@x.org")
     application = visit.site.company.ids["applications"]

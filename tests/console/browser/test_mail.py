@@ -1,6 +1,6 @@
 """Test in a real browser that every kind of e-mail is readable on a phone, in light and dark mode.
 
-`ROLECALL_PICTURES=folder` keeps a screenshot of each e-mail.
+`ROLECALL_PICTURES=folder` saves a screenshot of each e-mail to that folder.
 """
 
 import os
@@ -80,7 +80,7 @@ async def test_every_mail_is_readable_on_a_phone(browser: Browser, mails: list[O
 
 
 async def test_mails_contain_names_instead_of_ids_and_are_complete(mails: list[OccurredMail]) -> None:
-    """Each mail names its recipient and the reason, and has one link per note, no GUID in text, no empty name."""
+    """Each e-mail greets its recipient, gives the reason (except digests and sign-in links), and has no empty field."""
     for mail in mails:
         said = re.sub(r"https?://\S+", "…", f"{mail.subject}\n{mail.text}")
         assert not re.search(r"[0-9a-f]{8}-[0-9a-f]{4}-", said), said
