@@ -47,7 +47,7 @@ _MATCH = f"""{_FITS},
 
 
 async def take_turn(db: Db) -> None:
-    """Lock out other matchings until the transaction ends, so that none misses another's uncommitted changes."""
+    """Take the lock of account matching until the transaction ends, so that no matching misses changes of another."""
     await execute(db, "SELECT lock_matching()")
 
 

@@ -64,7 +64,7 @@ class PermissionName(NamedTuple):
 
 
 def meant_among(known: Collection[PermissionName], asked: Iterable[PermissionName]) -> list[PermissionName]:
-    """Return the known name that matches each name, or the name as written if none or several match."""
+    """Return, for each name, the known name that matches it, or the name as written if none or several match."""
     fits: dict[tuple[str, ...], list[PermissionName]] = {}
     for name in known:
         fits.setdefault(name.key(), []).append(name)

@@ -23,7 +23,7 @@ _NUMBER = re.compile("[0-9]{1,9}")
 
 
 async def moment_of(db: Db, text: str | None, config: Config, now: datetime) -> datetime | None:
-    """Return the moment that `asOf` means, or None for now."""
+    """Return the moment that `asOf` means; None means the present."""
     if text is None:
         return None
     if _NUMBER.fullmatch(text):
@@ -39,7 +39,7 @@ async def moment_of(db: Db, text: str | None, config: Config, now: datetime) -> 
 
 
 def end_of_day(day: date, zone: ZoneInfo) -> datetime:
-    """Return the last moment of a day, so that the imports of that day count."""
+    """Return the last moment of a day, so that a list as of that day includes the imports of the day."""
     return datetime.combine(day + timedelta(days=1), time(), zone).astimezone(UTC) - timedelta(microseconds=1)
 
 

@@ -81,7 +81,7 @@ PERMISSIONS = FrozenListing(
 
 
 async def last_import(db: Db, application_id: UUID, as_of: datetime | None = None) -> int:
-    """Return the number of the last import, now or at a past moment; 0 if there was none."""
+    """Return the number of the last finished import, now or at a past moment; 0 if there was none."""
     number: int | None = await fetch_value(
         db,
         """SELECT number FROM application_imports
@@ -96,7 +96,7 @@ async def last_import(db: Db, application_id: UUID, as_of: datetime | None = Non
 async def accounts_of(
     db: Db, application_id: UUID, page: int, as_of: datetime | None = None, match: Match | None = None
 ) -> Page[AccountItem]:
-    """List accounts by username."""
+    """List the accounts of an application by username, now or at a past moment; `match` selects one kind of match."""
     if as_of is not None and match is not None:
         return await _matched_at(db, application_id, page, as_of, match)
     if as_of is not None:
@@ -151,14 +151,14 @@ async def accounts_named(
 
 
 async def groups_of(db: Db, application_id: UUID, page: int, as_of: datetime | None = None) -> Page[GroupItem]:
-    """List groups by name."""
+    """List the groups of an application by name, now or at a past moment."""
     return await _after(db, "groups", GROUPS, application_id, page, as_of)
 
 
 async def permissions_of(
     db: Db, application_id: UUID, page: int, as_of: datetime | None = None
 ) -> Page[PermissionItem]:
-    """List permissions by header, section and permission."""
+    """List the permissions of an application by header, section and permission, now or at a past moment."""
     return await _after(db, "permissions", PERMISSIONS, application_id, page, as_of)
 
 

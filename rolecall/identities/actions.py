@@ -48,7 +48,7 @@ def columns_of(body: IdentityFields) -> dict[str, object]:
 
 
 def _is_given(body: IdentityFields, field: str) -> bool:
-    """Return whether a body sets a field. An explicit None sets only the supervisor: it removes them."""
+    """Return whether a body sets a field; None means not set, except an explicit None that removes the supervisor."""
     return getattr(body, field) is not None or (field == "supervisor_id" and field in body.model_fields_set)
 
 
@@ -75,7 +75,10 @@ async def change_identity(
 
 
 async def withhold_email(db: Db, id: UUID, sign_in_email: str, now: datetime) -> None:
-    """Prevent sign-in with a person's current e-mail until it is confirmed; until then they use `sign_in_email`."""
+    """Prevent sign-in with a person's current e-mail until it is confirmed; until then they use `sign_in_email`.
+
+    If an e-mail is withheld already, the earlier `sign_in_email` stays, unless the new one is empty.
+    """
     await execute(
         db,
         """INSERT INTO unconfirmed_emails (identity_id, sign_in_email, set_on) VALUES (%(id)s, %(email)s, %(now)s)

@@ -3,8 +3,8 @@
 The scopes of an API token decide what it may do. What a person may do depends on their role and on their relations to
 the record: for example, a request is about them or needs their response (or that of a person they stand in for), a
 person reports to them, or they own or provision the application. A person without a role, or with the role Provisioner,
-is *limited*: a record to which they have no relation is reported as not found. Each package reads the relations to its
-own records in `permitted.py`; the table here says which relation allows which verb.
+sees only their own records (`is_limited`): a record to which they have no relation is reported as not found. Each
+package reads the relations to its records in `permitted.py`; the table here says which relation allows which verb.
 """
 
 from collections.abc import Iterable, Mapping
@@ -108,7 +108,10 @@ def allowed(type: RecordType, by: Iterable[PersonRelation | Role]) -> frozenset[
 
 
 def may(caller: Caller, verb: str, record: GovernedRecord) -> bool:
-    """Return whether a caller may apply a verb to a record; scopes and separation of duties are checked separately."""
+    """Return whether a caller's relations to a record allow a verb; callers who see every record need no relation.
+
+    Scopes and separation of duties are checked separately.
+    """
     return not caller.is_limited or verb in allowed(record.type, record.relations)
 
 
@@ -117,7 +120,8 @@ def may(caller: Caller, verb: str, record: GovernedRecord) -> bool:
 LINE = """
     line AS (SELECT unnest(ARRAY(SELECT i.id FROM identities i WHERE i.supervisor_id = %(me)s)) AS id
              UNION SELECT unnest(ARRAY(SELECT b.id FROM identities b WHERE b.supervisor_id = l.id)) FROM line l)"""
-# The maximum number of people whose records a page for a limited caller includes; exports have no maximum.
+# The maximum number of people whose records a page includes for a caller who sees only their own records; exports have
+# no maximum.
 MOST_PEOPLE = 1000
 
 
@@ -150,5 +154,8 @@ async def people_of(db: Db, person_id: UUID, most: int | None = MOST_PEOPLE) -> 
 
 
 async def visible_people(db: Db, caller: Caller, most: int | None = MOST_PEOPLE) -> tuple[UUID, ...] | None:
-    """Return whom a limited caller may see: themselves and the people who report to them; None means everyone."""
+    """Return the people whom a caller may see; None means everyone.
+
+    A caller who sees only their own records sees themselves and the people who report to them.
+    """
     return (caller.id, *await people_of(db, caller.id, most)) if caller.is_limited else None

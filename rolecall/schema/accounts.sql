@@ -1,6 +1,7 @@
 -- Functions for queries about accounts and the access that they hold, and triggers for matching.
 --
--- UPDATE accounts (accounts/matching.py and actions.py) fires `count_matching` and `keep_past`, and `note_pin` if a pin changes.
+-- UPDATE accounts (accounts/matching.py and actions.py) fires `count_matching` and `keep_past`, `note_pin` if a pin or its identity changes,
+-- note_to_evaluate (duties.sql) and recheck_requests (access_requests.sql).
 -- INSERT and UPDATE of assignments (application_imports/apply) fire `note_holders` and `note_former_holders`.
 -- INSERT or UPDATE of identities (identities/actions.py, application_imports/apply/people.py, application_imports/apply/identities.py) fires `note_to_match_on_…`.
 

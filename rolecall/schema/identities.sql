@@ -2,7 +2,8 @@
 --
 -- An INSERT or UPDATE here (identities/actions.py, application_imports/apply/people.py, application_imports/apply/identities.py) also fires triggers of other packages:
 -- note_to_match_on_… (accounts.sql), refresh_members_on_… (access_models.sql), note_acting_owners (entitlements.sql),
--- move_duty_holders (duties.sql), end_sign_ins, end_former_rights and end_sign_ins_of_email (console.sql) and notify_of_acting_owners (notifications.sql).
+-- move_duty_holders (duties.sql), end_sign_ins, end_former_rights and end_sign_ins_of_email (console.sql),
+-- notify_of_acting_owners and notify_of_left_control_owners (notifications.sql).
 
 -- An e-mail set by the identity source, or by a caller with identities:write, needs no confirmation: the person can sign in with it at once.
 CREATE OR REPLACE FUNCTION confirm_email() RETURNS trigger LANGUAGE plpgsql AS $$

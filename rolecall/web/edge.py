@@ -81,8 +81,8 @@ class Edge:
         if self.proxies and (peer := scope["client"]):
             forwarded = b",".join(value for name, value in scope["headers"] if name == b"x-forwarded-for")
             scope["client"] = (sender(peer[0], forwarded.decode("latin-1"), self.proxies), peer[1])
-        # Operations respond to an invalid id with their own 404; for pages and files, rewrite to a path without a
-        # route.
+        # Operations respond to an invalid id with their own 404. For pages and files, rewrite a path that no route can
+        # match to one without a route.
         if not scope["path"].startswith(_OPERATIONS) and not _can_match(scope["path"]):
             scope["path"], scope["raw_path"] = "/-", b"/-"
         scope["is_head"] = scope["method"] == "HEAD"

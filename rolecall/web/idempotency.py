@@ -1,4 +1,4 @@
-"""Handle idempotency keys: the same key and body return the first response; another body is a conflict."""
+"""Handle idempotency keys: the same key and request return the first response; another request is a conflict."""
 
 from datetime import datetime, timedelta
 from uuid import UUID

@@ -85,7 +85,10 @@ FAULTS = {
     429: Fault("rate_limited", "Too many requests.", "Too many requests; try again in 30 s", "Retry-After"),
     500: Fault("server_error", "An internal error; the log has the details.", "Something went wrong"),
     503: Fault(
-        "unavailable", "The database is unreachable, or a disk is full.", "The database is unreachable", "Retry-After"
+        "unavailable",
+        "The database or the file store is unavailable, or a disk is full.",
+        "The database is unreachable",
+        "Retry-After",
     ),
 }
 

@@ -39,5 +39,5 @@ class Services(msgspec.Struct, frozen=True):
     requests: Counter = msgspec.field(default_factory=Counter)
     sign_ins: Counter = msgspec.field(default_factory=Counter)
     exports: Slots = msgspec.field(default_factory=Slots)
-    # Slots for SCIM filters of identity providers that scan every resource.
+    # Limits concurrent SCIM queries whose filter cannot use an index and must scan every resource.
     searches: Slots = msgspec.field(default_factory=Slots)

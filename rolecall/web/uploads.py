@@ -77,7 +77,7 @@ class _Form:
         if filename is None:
             return
         if len(self.upload.files) == self._config.max_upload_files:
-            raise TooLarge(f"More than {self._config.max_upload_files} files")
+            raise TooLarge(f"Send at most {self._config.max_upload_files} files")
         self._file_name = without_path(filename)
         self._writing = Writing(self._config.store)
 

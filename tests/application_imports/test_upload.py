@@ -326,7 +326,7 @@ async def test_upload_above_a_limit_is_refused_and_leaves_no_file(config: Config
         assert refused.json()["error"] == "payload_too_large"
     assert long_file.json()["message"] == "users.csv is larger than 1,000 bytes"
     assert long_body.json()["message"] == "The upload is larger than 5,000 bytes"
-    assert many_files.json()["message"] == "More than 3 files"
+    assert many_files.json()["message"] == "Send at most 3 files"
     assert len(kept(config)) == 1
 
 
