@@ -65,7 +65,7 @@ async def test_account_is_matched_to_a_new_identity_by_employee_id_email_or_name
     ]
 
 
-async def test_account_loses_an_identity_that_no_longer_matches(
+async def test_account_is_matched_by_name_when_its_email_no_longer_matches(
     imports: Imports, client: httpx2.AsyncClient, db: Db
 ) -> None:
     ada = await an_identity(db, "Ada", "Lovelace", email="ada@x.test")

@@ -154,7 +154,7 @@ async def test_case_is_ignored_in_accented_and_non_latin_names(
         }
 
 
-async def test_account_of_another_person_is_rejected_even_if_it_differs_by_case(
+async def test_account_of_another_person_is_rejected_even_if_one_of_their_own_differs_only_by_case(
     client: httpx2.AsyncClient, db: Db, ledger: UUID
 ) -> None:
     zoe, ann = await an_identity(db, "Zoe"), await an_identity(db, "Ann")

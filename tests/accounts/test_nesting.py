@@ -193,7 +193,7 @@ async def test_nested_access_begins_when_the_last_link_of_its_path_appears(db: D
     assert await queries.permissions_held(db, [account], first) == []
 
 
-async def test_nested_access_has_its_path_and_the_reasons_of_the_direct_group(
+async def test_nested_access_has_its_path_its_direct_group_and_its_risk_rating(
     client: httpx2.AsyncClient, db: Db
 ) -> None:
     ada = await an_identity(db)

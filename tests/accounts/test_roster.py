@@ -169,7 +169,7 @@ async def test_bad_filters_are_reported_together(client: httpx2.AsyncClient) -> 
     assert ahead.json()["errors"] == [{"field": "asOf", "message": "As of must not be in the future"}]
 
 
-async def test_account_and_its_access_can_be_read_with_or_without_an_identity(
+async def test_account_without_an_identity_and_its_access_can_be_read(
     client: httpx2.AsyncClient, db: Db, company: UUID
 ) -> None:
     await an_account(db, company, "svc", None, permissions=(("Wires", "Reject", "Grant", "Low"),))

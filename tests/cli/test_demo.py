@@ -201,7 +201,7 @@ def test_sample_data_fills_every_column_of_command_line_lists(demo: Running, cli
         assert (noun, empty - EMPTY) == (noun, set())
 
 
-def test_every_person_of_the_sample_company_can_sign_in_with_a_link(demo: Running, client: httpx2.Client) -> None:
+def test_person_of_the_sample_company_can_sign_in_with_a_link(demo: Running, client: httpx2.Client) -> None:
     carla = next(person for person in all_of(client, "/api/identities") if person["status"] == "Active")
 
     made = rolecall("demo", "sign-in", carla["emailAddress"], "--data-dir", demo.data_dir)
@@ -259,7 +259,7 @@ def test_sample_people_and_files_are_deterministic() -> None:
         assert files_of(application, roster(today), today) == files_of(application, roster(today), today)
 
 
-def test_sample_names_and_usernames_are_unique() -> None:
+def test_sample_usernames_and_employee_ids_are_unique() -> None:
     people = roster(date(2026, 11, 1))
 
     assert len({person.username for person in people}) == len(people)

@@ -59,7 +59,7 @@ def test_error_names_the_invalid_setting() -> None:
     assert failed.stderr == "Error: ROLECALL_TIMEZONE: 'Mars/Olympus' is not a time zone such as Europe/Zurich\n"
 
 
-def test_api_or_worker_alone_requires_a_database_url() -> None:
+def test_worker_alone_requires_a_database_url() -> None:
     failed = rolecall("worker")
 
     assert failed.returncode == 1

@@ -44,7 +44,7 @@ def test_creating_the_first_token_or_administrator_creates_the_database(tmp_path
 
     assert (before.returncode, "the database is empty" in before.stderr) == (1, True)
     assert (first.returncode, first.stderr.startswith(said)) == (0, True)
-    assert (second.returncode, "a new one" in second.stderr) == (0, False)
+    assert (second.returncode, "an empty one" in second.stderr) == (0, False)
 
 
 def test_reading_commands_do_not_migrate_an_empty_external_database(empty_database: str, tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ def test_reading_commands_do_not_migrate_an_empty_external_database(empty_databa
     assert "The database of ROLECALL_DATABASE_URL had no Rolecall database" in made.stderr
 
 
-def test_every_command_reports_an_unreachable_database_in_one_line(tmp_path: Path) -> None:
+def test_commands_report_an_unreachable_database_in_one_line(tmp_path: Path) -> None:
     nowhere = "postgresql://127.0.0.1:1/none"
 
     for words in (("token", "list"), ("backup", tmp_path / "x.tar")):

@@ -1,4 +1,4 @@
-"""Test that client commands accept people by name, e-mail, employee ID or id."""
+"""Test that client commands accept people by name, e-mail or id."""
 
 import json
 
@@ -26,7 +26,7 @@ def people(call: Caller) -> dict[str, str]:
 @pytest.mark.parametrize(
     "words", ["Ada King", "king, ada", "COUNTESS@example.com", "{id}", "{{{id}}}", "urn:uuid:{id}"]
 )
-def test_person_is_found_by_name_email_employee_id_or_id(call: Caller, people: dict[str, str], words: str) -> None:
+def test_person_is_found_by_name_email_or_id(call: Caller, people: dict[str, str], words: str) -> None:
     id = people["Countess"]
 
     shown = call("identity", "show", words.format(id=id.upper()), "--field", "id")

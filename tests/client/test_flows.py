@@ -77,7 +77,7 @@ def test_retries_stop_after_the_patience_period() -> None:
         (502, Failed),
     ],
 )
-def test_client_errors_are_typed_and_not_retried(status: int, error: type[Failed]) -> None:
+def test_errors_are_typed_and_not_retried(status: int, error: type[Failed]) -> None:
     reply = Reply(status, b'{"error": "x", "message": "No"}', "4bf92f3577b34da6a3ce929d0e0e4736", "7")
 
     with pytest.raises(error, match="No") as raised:

@@ -10,7 +10,7 @@ VOID = {"meta", "link", "br"}
 
 
 class Outline(HTMLParser):
-    """Collects links and ids of a page, and fails on tags that are not properly nested."""
+    """Collects links and ids of a page; fails on wrong nesting, inline styles and event handlers."""
 
     def __init__(self) -> None:
         super().__init__()

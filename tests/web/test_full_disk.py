@@ -33,7 +33,7 @@ async def no_room_for(db: Db, table: str) -> AsyncIterator[None]:
 
 
 def fill_the_disk(patch: pytest.MonkeyPatch, at: Callable[[str], bool]) -> None:
-    """Make the first fsync of a path that matches the condition fail as on a full disk."""
+    """Make every fsync of a path that matches the condition fail as on a full disk."""
     real = os.fsync
 
     def full(handle: int) -> None:

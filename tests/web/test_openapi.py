@@ -107,7 +107,7 @@ def test_response_schemas_allow_no_extra_fields_and_require_all(name: str) -> No
         assert optional <= {"nomenclature", "standIn"} or name in ONLY_WHAT_IS_SET
 
 
-def test_exactly_the_specified_fields_are_nullable() -> None:
+def test_schema_of_an_identity_has_the_specified_types() -> None:
     identity = DOCUMENT["components"]["schemas"]["IdentityDetail"]["properties"]
 
     assert identity["inactivatedDate"] == {"type": ["string", "null"], "format": "date-time"}

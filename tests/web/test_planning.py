@@ -7,7 +7,7 @@ from rolecall.web.services import Services
 
 
 @pytest.mark.usefixtures("clean_database")
-async def test_requests_use_generic_plans_and_workers_custom_plans(config: Config) -> None:
+async def test_requests_use_generic_plans_and_workers_let_postgresql_choose(config: Config) -> None:
     services: Services = create_app(config).app.state.services
     found = []
     for pool in (services.pool, make_pool(config)):
