@@ -122,7 +122,7 @@ async def approve_exception(db: Db, caller: Caller, id: str, raw: Json, facts: F
     body = check(shapes.ApproveExceptionBody, raw, await with_mentioned_identities(db, facts, raw))
     requested = conflict.pending
     if not requested:
-        raise Conflict("No exception for this conflict is waiting for approval")
+        raise Conflict("No exception for this conflict is waiting for approval; request one first")
     _require_current(conflict)
     if requested.until <= facts.now:
         raise Conflict("The exception has expired; request it again with a later end date")

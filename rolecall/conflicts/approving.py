@@ -34,10 +34,10 @@ class Approver(msgspec.Struct, frozen=True):
 
 
 class Approvers(msgspec.Struct, frozen=True):
-    """The active people who may give each of the two approvals; administrators replace a rule's owner who cannot.
+    """The active people who may give each of the two approvals; administrators replace a rule's owner who may not.
 
-    Auditors give none, because they check decisions. `owners` own the rule or an application; others can stand in for
-    them. A stand-in of an administrator does not inherit the role. `involved` already have a part in the pending
+    Auditors may give neither, because they check decisions. `owners` own the rule or an application; a stand-in may
+    approve for them, but not for an administrator. `involved` requested, gave or recorded a part of the pending
     exception.
     """
 
@@ -47,7 +47,7 @@ class Approvers(msgspec.Struct, frozen=True):
     involved: frozenset[UUID]
 
     def part_of(self, id: UUID, requested: ConflictException) -> Approver | None:
-        """Return the person as an approver in a part that is still free, or None."""
+        """Return the approval that the person may give and that is still missing, or None."""
         taken = {each.part for each in requested.approvals}
         if id in self.rule_owners and ApprovalPart.RULE_OWNER not in taken:
             return Approver(id, self.rule_owners[id], ApprovalPart.RULE_OWNER)
@@ -56,7 +56,7 @@ class Approvers(msgspec.Struct, frozen=True):
         return None
 
     def may_take(self, id: UUID, part: ApprovalPart) -> bool:
-        """Return whether a person could take this part now if it were free."""
+        """Return whether the person could give this approval now if it were missing."""
         return id in (self.rule_owners if part is ApprovalPart.RULE_OWNER else self.seconds)
 
     def represented_by(self, caller: Caller) -> list[UUID]:

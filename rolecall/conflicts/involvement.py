@@ -15,7 +15,7 @@ from rolecall.tokens.queries import own_id
 class Parties(msgspec.Struct, frozen=True):
     """The requester of an exception, and the people who gave, passed on or recorded its approvals.
 
-    A token without an owner counts as a person of its own.
+    A token without an owner is treated as a person.
     """
 
     requester: UUID
@@ -28,7 +28,7 @@ class Parties(msgspec.Struct, frozen=True):
 
 
 async def parties_of(db: Db, exceptions: Sequence[ConflictException]) -> list[Parties]:
-    """Return the people involved in each exception. A token counts as its owner."""
+    """Return the people involved in each exception. A token is treated as its owner."""
     rows = await fetch_rows(
         db,
         """SELECT e.id, e.requester_id, ARRAY(

@@ -29,7 +29,7 @@ EXCEPTION_MOVES = {
 
 
 class ApprovalPart(StrEnum):
-    """The part of an approver: the rule's owner, or the second approver."""
+    """In which capacity a person approves an exception: as the rule's owner, or as the second approver."""
 
     RULE_OWNER = "Rule Owner"
     SECOND = "Second Approver"

@@ -246,7 +246,7 @@ async def people_in_conflict(db: Db, rule_id: UUID) -> set[UUID]:
 
 
 async def people_by_rule(db: Db, duty_id: UUID) -> dict[DutyReference, set[UUID]]:
-    """Return the people who are now in conflict, for each rule in effect that names a duty."""
+    """Return the people who are now in conflict, for each rule in effect that names this duty."""
     rows = await fetch_rows(
         db,
         """SELECT r.id, r.name, ARRAY(SELECT identity_id FROM conflicts c WHERE c.rule_id = r.id AND c.until IS NULL)

@@ -78,7 +78,7 @@ class ConflictSide(msgspec.Struct, frozen=True):
 
 
 class ConflictingGroup(msgspec.Struct, frozen=True, rename="camel"):
-    """A group that gives several of the conflicting duties by itself: removing one other entitlement does not help."""
+    """A group that gives several of the conflicting duties by itself, so that removing other access does not help."""
 
     application: DutyReference
     group: str
@@ -119,10 +119,10 @@ class ConflictException(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class ConflictDetail(ConflictItem, frozen=True, rename="camel"):
-    """`sides` are as they are now, or as they were when the conflict ended.
+    """A conflict with its `sides` as they are now, or as they were when it ended.
 
-    `conflictingGroups` give several of its duties by themselves. `exceptions` are those of the person and the rule,
-    newest first.
+    `conflictingGroups` give several of its duties by themselves. `exceptions` are all exceptions for this person and
+    rule, newest first.
     """
 
     sides: list[ConflictSide]
@@ -230,7 +230,7 @@ class NewException(Body):
 class ApproveExceptionBody(Body):
     """`approverId` is the person who approves, if a token records the approval or a stand-in approves for them.
 
-    `standInId` is the stand-in who approved, if a token records it.
+    `standInId` is the stand-in who approved, if a token records the approval.
     """
 
     approver_id: Maybe[IdentityId | None] = None

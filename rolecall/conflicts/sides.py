@@ -1,4 +1,4 @@
-"""Read the access on each side of conflicts, and the requests and models that gave it."""
+"""Read the sides of conflicts: each duty with the access that gives it, and the requests and models behind it."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -67,7 +67,10 @@ def _given(entry: DutyAccess) -> Given:
 
 
 def through_of(sides: Sequence[ConflictSide]) -> Through:
-    """Return the requests and models of the side that came last, which completed the conflict."""
+    """Return the requests and models that gave the last side and so completed the conflict.
+
+    With them, return the first access of each side.
+    """
     firsts = {side.duty.id: min(each.access.since.build_end for each in side.access) for side in sides}
     last = max(firsts.values(), default=None)
     reasons = [each.why for side in sides if firsts[side.duty.id] == last for each in side.access]

@@ -1,6 +1,7 @@
 """Write duties and rules, and evaluate who is in conflict. The evaluation itself is in schema/duties.sql.
 
-Writers take the matching lock before they read or write, and no other lock, because a second one could cause deadlocks.
+Writers take only the lock of account matching (`take_turn`), and take it before they read duties or rules; a second
+lock could cause deadlocks.
 """
 
 from collections.abc import Iterable
@@ -55,7 +56,8 @@ async def change_duty(db: Db, id: str, raw: Json, facts: Facts) -> DutyDetail:
     body = check(DutyChanges, raw, facts)
     columns = _columns(body)
     assigned = "".join(f"{name} = %({name})s, " for name in columns)
-    # Fires end_exceptions_of_duty, schema/conflicts.sql.
+    # Changed patterns fire end_exceptions_of_duty (schema/conflicts.sql) and recheck_requests
+    # (schema/access_requests.sql).
     await _write(
         db,
         f"UPDATE duties SET {assigned}changed_at = %(now)s WHERE id = %(id)s",
@@ -79,6 +81,7 @@ async def delete_duty(db: Db, id: str) -> None:
     if await queries.is_on_record(db, known):
         raise Conflict(f"Duty {duty.name} is on record in past conflicts: remove its patterns instead")
     # duty_holders has no foreign key, because checking it would be slow when thousands of people get a duty.
+    # Fires recheck_requests_on_delete, schema/access_requests.sql.
     await execute(db, "DELETE FROM duty_holders WHERE duty_id = %(id)s", id=known)
     await execute(db, "DELETE FROM duties WHERE id = %(id)s", id=known)
 
@@ -130,7 +133,8 @@ async def commit_rule(db: Db, caller: Caller, id: str, now: datetime) -> RuleDet
     rule = await _locked(db, id)
     draft = draft_of(rule)
     await _refuse_contradictions(db, rule.id, draft)
-    # A changed owner fires drop_approvals_of_rule, schema/conflicts.sql.
+    # Fires recheck_requests (schema/access_requests.sql) and, if the owner changed, drop_approvals_of_rule
+    # (schema/conflicts.sql).
     await commit_draft(db, "duty_rules", _ADD_VERSION, rule.id, draft, caller, now)
     await execute(db, "SELECT evaluate_rules(%(ids)s, %(now)s)", ids=[rule.id], now=now)
     return await queries.get_rule(db, rule.id)

@@ -22,7 +22,7 @@ from rolecall.settings.policy import Level
 
 
 class ProposedAccess(msgspec.Struct, frozen=True):
-    """The name of a privilege. For a membership, `header` is what the application calls groups, or None.
+    """A privilege and the access to it. For a membership, `header` is what the application calls groups, or None.
 
     `holder` is the account, or the group if `is_group`. It matters for losses: another holder may keep the same access.
     """
@@ -44,11 +44,11 @@ _NOTHING: AccessDuties = {}
 class AccessProposal(msgspec.Struct, frozen=True):
     """What a person would gain and lose; `waiting` and `leaving` are the gains and losses of other open requests.
 
-    Without an identity, the person is new and holds nothing. A control duty counts only if the person holds or gains it
-    and no request removes it; one in `waiting` does not count, because that request may be canceled. `controls` are the
-    gains that count as control duties. `returning` is access that the end of the same leave restores without approval,
-    so its control duties count too. `repeated` is requested access that the person already holds; it counts as a gain
-    if the person would otherwise lose its duty.
+    Without an identity, the person is new and holds nothing. A control duty prevents a conflict if the person holds it
+    and no open request removes it, or if it is among `controls`, the gains that no open request removes. A control duty
+    in `waiting` prevents nothing, because that request may be canceled. `returning` is access that the end of the same
+    leave restores without approval; its control duties prevent conflicts too. `repeated` is requested access that the
+    person already holds; it is treated as a gain if the person would otherwise lose its duty.
     """
 
     identity_id: UUID | None
@@ -124,7 +124,7 @@ def _conflict(id: UUID, rules: "_Rules", proposal: AccessProposal, held: _HeldDu
     controls = held.certain | _all(proposal.controls) | _all(proposal.returning)
     given = {**proposal.gains, **proposal.repeated}
     together = rule.joined(held.kept | _all(given) | _all(proposal.waiting), controls)
-    # A duty that another open request removes counts as gained.
+    # A requested duty that another open request removes is treated as gained.
     new = frozenset(each for each, duties in given.items() if duties & apart - held.certain)
     lost = _lost_controls(rule.without, proposal, held) if rule.without not in controls else frozenset()
     if not together or not (new or lost):
@@ -258,7 +258,7 @@ def _keys(entry: DutyAccess) -> set[_Key]:
 
 
 class ModelConflicts(msgspec.Struct, frozen=True, rename="camel"):
-    """How many people a model would put in conflict under a rule; 0 if it joins the duties but affects nobody yet."""
+    """How many people a model would put in conflict under a rule; 0 if it gives the duties but affects nobody yet."""
 
     rule_id: UUID
     rule: str

@@ -73,7 +73,7 @@ async def get(db: Db, id: str | UUID) -> DutyDetail:
 
 
 async def matched(db: Db, patterns: Sequence[Pattern]) -> list[MatchedPattern]:
-    """Return each pattern with the number of present entitlements that it matches; removed ones may have a new name."""
+    """Return each pattern with the number of entitlements that it matches and that imports still show."""
     rows = await fetch_rows(
         db,
         """SELECT m.place, count(*) FROM entitlements_matching(%(patterns)s, NULL) AS m
@@ -225,7 +225,7 @@ async def access_at(
 
 
 async def kept_access(db: Db, conflicts: Sequence[UUID]) -> dict[UUID, dict[DutyReference, list[DutyAccess]]]:
-    """Return the stored sides of conflicts: the access before a duty, a rule or the match of an account changed."""
+    """Return the stored sides of conflicts: each duty with the access before a duty, rule or account match changed."""
     rows = await fetch_rows(
         db,
         f"""SELECT h.conflict_id, d.id, d.name, {_ACCESS}

@@ -1,6 +1,6 @@
 -- Exceptions for conflicts: the audit of their decisions, and their effect on the status of a conflict.
 --
--- INSERT of conflicts (refresh_conflicts, schema/duties.sql) fires `except_conflicts`. An exception covers the duties that the person held
+-- INSERT of conflicts (refresh_conflicts, schema/duties.sql) fires `except_conflicts` and `notify_of_conflicts` (notifications.sql). An exception covers the duties that the person held
 -- when it was requested, with the patterns that they had. INSERT of duty_holders and duty_rule_duties (schema/duties.sql) fires
 -- `end_outgrown_exceptions`, and UPDATE of a duty's patterns (duties/actions.py) fires `end_exceptions_of_duty`. UPDATE of a rule's owner
 -- (commit_draft, core/drafts.py) fires `drop_approvals_of_rule`. conflicts/actions.py calls `end_exceptions` and `reopen_conflicts`. A

@@ -2,13 +2,14 @@
 --
 -- UPDATE of application_imports to Finished (application_imports/actions.py) fires `watch_duties`, which calls evaluate_import. Triggers
 -- fire in the order of their names, so that `show_entitlements` (schema/entitlements.sql) runs before it. UPDATE of accounts
--- (accounts/matching.py and actions.py) fires `note_to_evaluate`; duties/actions.py evaluates those people within a second. UPDATE of
--- identities fires `move_duty_holders`. UPDATE of an application's name (applications/actions.py) fires `keep_former_name` and
+-- (accounts/matching.py and actions.py, reviews/following.py and remediating.py) fires `note_to_evaluate`; duties/actions.py evaluates the
+-- owners of these accounts within a second. UPDATE of identities fires `move_duty_holders`. UPDATE of an application's name (applications/actions.py) fires `keep_former_name` and
 -- `match_renamed`, and of its is_archived `evaluate_archived`. UPDATE of an entitlement's sameAs (entitlements/actions.py) fires
 -- `match_same_entitlements`. duties/actions.py calls evaluate_duties and evaluate_rules.
 --
 -- Each statement serves all people at once, because one function call for each person would take minutes. `record_ends`
--- (schema/conflicts.sql) records the conflicts that a change of duties or rules ended.
+-- (schema/conflicts.sql) records the conflicts that a change of duties or rules ended. The *sides* of a conflict are the duties that the
+-- person holds, each with the access that gives it.
 
 -- Convert a pattern with `*` to a LIKE pattern that ignores case; null matches everything.
 CREATE OR REPLACE FUNCTION like_wildcard(wildcard text) RETURNS text IMMUTABLE PARALLEL SAFE LANGUAGE sql RETURN
@@ -64,7 +65,7 @@ RETURNS TABLE (place int, kind text, number int, lowest int) STABLE LANGUAGE sql
     SELECT f.place, e.kind, e.number, f.lowest FROM fitting f JOIN entitlements e ON e.id = f.id;
 END;
 
--- Return the entitlements that the patterns of these duties match, with the lowest access that counts.
+-- Return the entitlements that the patterns of these duties match, with the lowest access that gives the duty.
 CREATE OR REPLACE FUNCTION entitlements_of_duties(which uuid[], shown_first int)
 RETURNS TABLE (duty_id uuid, kind text, number int, lowest int) STABLE LANGUAGE sql BEGIN ATOMIC
     WITH asked AS MATERIALIZED (
@@ -122,7 +123,7 @@ CREATE OR REPLACE FUNCTION are_held_widely(which uuid[]) RETURNS boolean STABLE 
      WHERE h.permission_number IN (SELECT e.number FROM duty_entitlements e WHERE e.kind = 'Permission' AND e.duty_id = ANY (which)))
     > (SELECT c.reltuples / 50 FROM pg_class c WHERE c.oid = 'assignments'::regclass);
 
--- Update duty_holders for these people and duties; null means all. Access in archived applications does not count.
+-- Update duty_holders for these people and duties; null means all. Access in archived applications gives no duty.
 CREATE OR REPLACE FUNCTION refresh_duty_holders(people uuid[], which uuid[]) RETURNS void LANGUAGE plpgsql SET work_mem = '64MB' AS $$
 DECLARE
     stale_duties uuid[];
@@ -237,7 +238,7 @@ END;
 CREATE OR REPLACE FUNCTION is_conflict(apart bigint, controls bigint) RETURNS boolean IMMUTABLE PARALLEL SAFE LANGUAGE sql
     RETURN apart > 1 AND controls = 0;
 
--- Return when each current conflict began, for these pairs of rule and person: the first moment in conflict after the last one without.
+-- Return when each current conflict began, for these pairs of rule and person: the first moment in conflict after the last moment without.
 CREATE OR REPLACE FUNCTION conflict_starts(rules uuid[], people uuid[])
 RETURNS TABLE (rule_id uuid, identity_id uuid, since timestamptz) STABLE LANGUAGE sql BEGIN ATOMIC
     WITH asked AS MATERIALIZED (
@@ -296,7 +297,7 @@ BEGIN
         WHERE c.rule_id = s.rule_id AND c.identity_id = s.identity_id AND c.until IS NULL;
     END IF;
     IF fresh_rules IS NOT NULL THEN
-        -- Fires except_conflicts, schema/conflicts.sql.
+        -- Fires except_conflicts (schema/conflicts.sql) and notify_of_conflicts (schema/notifications.sql).
         INSERT INTO conflicts (rule_id, identity_id, since, since_import, found_on)
         SELECT f.rule_id, f.identity_id, began.since,
                (SELECT max(r.number)::int FROM application_imports r WHERE r.build_end = began.since AND r.status = 'Finished'), moment

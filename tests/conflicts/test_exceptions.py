@@ -1,4 +1,4 @@
-"""Test exceptions of conflicts: two approvals, an end, and who may decide."""
+"""Test exceptions for conflicts: their two approvals, their end, and who may decide."""
 
 import random
 from datetime import UTC, datetime, timedelta

@@ -44,7 +44,9 @@ async def test_conflict_begins_again_when_the_application_is_no_longer_archived(
     assert (begun["status"], begun["since"]) == ("Open", ended["until"])
 
 
-async def test_control_duty_of_an_archived_application_does_not_count(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_control_duty_of_an_archived_application_does_not_prevent_a_conflict(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
     company = await a_company(db)
     crm = await an_application(db, "CRM")
     run = await some_groups(db, crm, {"Reviewers": ""})

@@ -135,7 +135,7 @@ async def test_malformed_duties_are_refused_with_clear_messages(client: httpx2.A
     }
 
 
-async def test_renamed_entitlement_is_matched_by_its_former_name_and_the_conflict_goes_on(
+async def test_entitlement_linked_to_its_former_name_is_matched_by_that_name(
     client: httpx2.AsyncClient, db: Db
 ) -> None:
     company = await a_company(db)

@@ -86,7 +86,7 @@ async def test_malformed_rules_are_refused_with_clear_messages(client: httpx2.As
 
 
 async def test_contradicting_rules_are_refused_with_the_name_of_the_other(client: httpx2.AsyncClient, db: Db) -> None:
-    """One rule requires a duty as control of another; the other rule keeps the same two apart."""
+    """One draft has a control duty that the rule in effect forbids; the other differs only in its response."""
     company = await a_company(db)
     third = await a_duty(db, "Post journals", {"permission": "Post*"})
     control = await a_rule(db, "Needs a control", company.prepare, third, without=str(company.release), committed=False)
