@@ -293,7 +293,7 @@ async def relations_to(db: Db, caller: Caller, request_id: UUID) -> frozenset[Pe
     return found | about
 
 
-ONLY_OWN_PEOPLE = "You can request access for yourself and for people who report to you"
+ONLY_OWN_PEOPLE = "You can request access only for yourself and for people who report to you"
 
 
 async def require_may_request(db: Db, caller: Caller, identity_id: UUID | None) -> None:

@@ -118,7 +118,7 @@ async def set_return_date(db: Db, caller: Caller, id: UUID, raw: Json, facts: Fa
     if removal.status not in (WorkStatus.SCHEDULED, WorkStatus.SNOOZED):
         raise Conflict("The return has already started, so its date cannot be changed")
     removal.status, removal.scheduled_start = WorkStatus.SCHEDULED, body.end_date
-    # Fires keep_absences, schema/personnel_events.sql.
+    # Fires notify_of_return_date (schema/notifications.sql) and keep_absences (schema/personnel_events.sql).
     await execute(db, "UPDATE personnel_events SET needed_until = %(end)s WHERE id = %(id)s", id=id, end=body.end_date)
     await execute(
         db,

@@ -33,9 +33,10 @@ async def make_requests(db: Db, event: LockedEvent, now: datetime) -> None:
 
 
 async def disable_leaver(db: Db, event: LockedEvent, now: datetime) -> None:
-    """Disable a leaver, cancel requests that would give them access, and remove accounts found since approval began.
+    """At an offboarding, disable the leaver and cancel requests that would give them access.
 
-    The last active administrator stays active, because someone must be able to assign roles; a comment says so.
+    Also request the removal of accounts found since the approval began. The last active administrator stays active,
+    because someone must be able to assign roles; a comment says so.
     """
     if event.type is not EventType.OFFBOARD:
         return
@@ -91,7 +92,7 @@ async def apply_changes(db: Db, event: LockedEvent, now: datetime) -> None:
 
 
 async def _withhold_email(db: Db, event: LockedEvent, old: str, new: str, now: datetime) -> None:
-    """Keep the old sign-in e-mail if a caller without `identities:write` changed the e-mail or the type."""
+    """Let the person sign in with the old e-mail until the new one is confirmed."""
     if old.lower() == new.lower():
         return
     await identities.withhold_email(db, event.identity_id, old, now)

@@ -22,7 +22,7 @@ from rolecall.tokens.queries import own_id, owner_of
 OWN_LEAVE = "This is your own leave, so another person must set the return date"
 OWN_SUPERVISION = "You cannot make yourself a supervisor or change your own supervisor; ask an administrator"
 REPORTED_BY_OTHERS = "Another person reported this event about you, so you cannot cancel it"
-ONLY_OWN_PEOPLE = "You can create events for people who report to you"
+ONLY_OWN_PEOPLE = "You can create events only for people who report to you"
 ONLY_OWN_LINE = "The supervisor must be you or a person who reports to you"
 NOT_EMAIL = "People sign in with their e-mail, so only an administrator or the identity source changes it"
 NOT_TYPE = (
@@ -53,7 +53,7 @@ def refusal(verb: EventVerb, caller_id: UUID, *, identity_id: UUID, reporter_id:
 
 
 async def refusal_of(db: Db, verb: EventVerb, caller: Caller, *, identity_id: UUID, reporter_id: UUID) -> str | None:
-    """Return why a caller may not apply a verb, or None. Tokens count as the people who own them."""
+    """Return why a caller may not apply a verb, or None. A token is treated as its owner."""
     reporter = await owner_of(db, reporter_id) or reporter_id
     return refusal(verb, await own_id(db, caller), identity_id=identity_id, reporter_id=reporter)
 
@@ -95,9 +95,10 @@ async def relations_to(db: Db, caller_id: UUID, event_id: UUID) -> frozenset[Per
 async def require_own_people(
     db: Db, caller: Caller, identity_id: UUID | None, fields: IdentityFields | None = None
 ) -> None:
-    """Refuse an event by a limited caller (`is_limited`), unless the person and the new supervisor report to them.
+    """Refuse a new e-mail or type that the caller may not set.
 
-    Without an id, the event creates the person. A new e-mail or type must also be allowed.
+    If the caller `is_limited`, also refuse events about people who do not report to them, and a new supervisor who is
+    neither the caller nor reports to them. Without an id, the event creates the person.
     """
     if fields is not None and fields.email:
         await _require_free_email(db, caller, identity_id, fields.email)

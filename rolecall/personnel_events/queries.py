@@ -77,7 +77,7 @@ MOST_LISTED = 1000
 
 
 async def concerning(db: Db, page: int, me: UUID, **filters: Any) -> Page[EventItem]:
-    """List the events about a person and their people, and those assigned to the person.
+    """List the events about a person and the people who report to them, and events assigned to the person.
 
     A page covers only the nearest people in the reporting line and the latest events, so that its cost is bounded.
     """
@@ -108,7 +108,7 @@ async def concerning(db: Db, page: int, me: UUID, **filters: Any) -> Page[EventI
     )
 
 
-# SQL that is true unless event `e` is the offboarding of the person %(me)s, who may not know of it yet.
+# SQL that is false if another person reported the offboarding `e` of %(me)s, who may not know of it yet.
 NOT_OWN_OFFBOARDING = "(e.identity_id <> %(me)s OR e.type <> 'Offboard' OR e.reporter_id = %(me)s)"
 
 

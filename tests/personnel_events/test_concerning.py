@@ -74,7 +74,7 @@ async def test_filters_narrow_the_list(db: Db, scene: Scene) -> None:
     assert of_zoe.items == []
 
 
-async def test_limited_list_keeps_the_latest(db: Db, scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_list_over_the_limit_keeps_the_latest(db: Db, scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(queries, "MOST_LISTED", 2)
 
     page = await concerning(db, 1, scene.people["Grace"])

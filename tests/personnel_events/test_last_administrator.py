@@ -57,7 +57,7 @@ async def test_last_administrator_cannot_be_offboarded(client: httpx2.AsyncClien
     assert await fetch_value(db, "SELECT count(*) FROM personnel_events") == 0
 
 
-async def test_administrator_with_an_open_offboarding_does_not_count(
+async def test_administrator_with_an_open_offboarding_is_not_counted_as_remaining(
     client: httpx2.AsyncClient, db: Db, ada: UUID
 ) -> None:
     grace = await another(db)
@@ -70,7 +70,7 @@ async def test_administrator_with_an_open_offboarding_does_not_count(
     assert (leaving.status_code, refused.status_code, allowed.status_code) == (201, 409, 201)
 
 
-async def test_administrator_on_leave_counts(client: httpx2.AsyncClient, db: Db, ada: UUID) -> None:
+async def test_administrator_on_leave_is_counted_as_remaining(client: httpx2.AsyncClient, db: Db, ada: UUID) -> None:
     await created(client, "leave-of-absence", identityId=str(await another(db)), effectiveDate=day(1))
 
     assert (await offboard(client, ada, 0)).status_code == 201

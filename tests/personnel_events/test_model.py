@@ -86,7 +86,7 @@ def test_event_with_open_verification_is_resolved() -> None:
 
 
 @pytest.mark.parametrize("type", EventType)
-def test_stage_completes_when_all_its_requests_have_a_final_status(type: EventType) -> None:
+def test_each_stage_completes_when_its_requests_have_the_required_status(type: EventType) -> None:
     assert done_when(type, StageName.APPROVAL) == set(WorkStatus) - {WorkStatus.PENDING}
     for stage in (StageName.TRANSITION, StageName.VERIFICATION, StageName.REMOVAL):
         assert done_when(type, stage) == OVER

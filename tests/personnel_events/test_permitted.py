@@ -39,7 +39,7 @@ def test_event_of_another_person_allows_every_verb(verb: EventVerb) -> None:
         (EventVerb.COMMENT, OTHER, None),
     ],
 )
-def test_affected_person_cannot_cancel_events_of_others_or_set_own_return_date(
+def test_affected_person_cannot_cancel_events_reported_by_others_or_set_the_return_date(
     verb: EventVerb, reporter: UUID, reason: str | None
 ) -> None:
     assert refusal(verb, ME, identity_id=ME, reporter_id=reporter) == reason
@@ -66,7 +66,7 @@ async def test_caller_cannot_become_a_supervisor_or_change_their_own_supervisor(
     await transition(db, people, "bo", {"supervisorId": "ada"}, Scope.IDENTITIES_WRITE)
 
 
-async def test_token_counts_as_its_owner(db: Db) -> None:
+async def test_token_cannot_do_to_an_event_what_its_owner_may_not(db: Db) -> None:
     ada, bo = await an_identity(db, "ada"), await an_identity(db, "bo")
     token = Caller((await a_token(db, owner=ada)).id, "token", frozenset({Scope.PERSONNEL_EVENTS_WRITE}))
     await a_token(db, "another administrator", owner=bo)

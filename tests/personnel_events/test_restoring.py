@@ -185,7 +185,7 @@ async def test_removal_that_an_import_already_reflects_does_not_limit_the_restor
     resolved: timedelta | None,
     stays_away: bool,
 ) -> None:
-    """`imported` is how long before the suspension the last import ended, `resolved` how long after that import."""
+    """The last import ended `imported` before the suspension; the removal was resolved `resolved` after that import."""
     await suspended(client, leave)
     rows = await fetch_rows(db, "SELECT created_at FROM access_requests WHERE action = 'Suspend'")
     suspension = rows[0][0]
