@@ -119,9 +119,9 @@ async def granted(db: Db, model_ids: Iterable[UUID]) -> list[Grant]:
 
 
 class GrantingModel(msgspec.Struct, frozen=True):
-    """A model that grants an entitlement.
+    """A model that grants an entitlement, directly or through a group.
 
-    `through` names the group that gives it; it is empty if the model grants it itself.
+    `through` names the group, or is empty if the model grants the entitlement directly.
     """
 
     id: UUID

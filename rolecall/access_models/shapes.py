@@ -77,7 +77,7 @@ class Affected(msgspec.Struct, rename="camel"):
 class Simulation(msgspec.Struct, rename="camel"):
     """The number of people who would join, leave and stay, and a page of those whose access would change.
 
-    `conflicts` are the duty rules under which people would be newly in conflict.
+    `conflicts` are the duty rules under which people would newly be in conflict, or whose duties the draft combines.
     """
 
     joining: int

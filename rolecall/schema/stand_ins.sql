@@ -42,9 +42,11 @@ CREATE OR REPLACE FUNCTION entered_current_leave(authors uuid[], people uuid[], 
                                      AND (a.ends_on IS NULL OR a.ends_on > moment));
 
 -- Return everyone who may decide for a person, directly or through a chain of stand-ins; `excluded` are the people who must not decide. The
--- chain ends at a cycle; at an excluded person, because they must not choose who decides either; and before a person who entered the
--- current leave of someone earlier in the chain. A direct stand-in is exempt from that last check: `stand_in_of` returns one who entered
--- the leave only if the person named them.
+-- chain ends at the first of these:
+-- * a cycle
+-- * an excluded person, because they must not choose who decides either
+-- * a person who entered or prolonged the current leave of someone earlier in the chain. A direct stand-in is exempt, because `stand_in_of`
+--   returns such a person only if the absent person named them.
 CREATE OR REPLACE FUNCTION eligible_stand_ins(person uuid, response_type text, moment timestamptz, excluded uuid[]) RETURNS SETOF uuid STABLE ROWS 1 LANGUAGE sql BEGIN ATOMIC
     WITH RECURSIVE chain AS (
         SELECT stand_in_of(person, response_type, moment) AS id, ARRAY[person] AS before WHERE person <> ALL (excluded)

@@ -31,7 +31,7 @@ async def create_stand_in(db: Db, caller: Caller, raw: Json, facts: Facts) -> St
 
 @operation("DELETE", "/{id:str}", scope=Scope.ACCESS_REQUESTS_WRITE, status=204)
 async def end_stand_in(db: Db, caller: Caller, id: str, now: datetime) -> None:
-    """End a stand-in now, or delete one that has not started."""
+    """End a stand-in now, or delete one that has not started. For another person, this needs `config:manage`."""
     await actions.end_stand_in(db, caller, id, now)
 
 

@@ -26,7 +26,7 @@ def history_of(item_id: str) -> str:
 
 
 def grouped(rows: Iterable[Sequence[Any]], make: Callable[..., T]) -> dict[Any, list[T]]:
-    """Group rows by their first column; items without rows get an empty list."""
+    """Group rows by their first column and convert the others with `make`; a missing key gives an empty list."""
     by_item = defaultdict[Any, list[T]](list)
     for item_id, *values in rows:
         by_item[item_id].append(make(*values))

@@ -1,4 +1,4 @@
-"""Test that stand-ins of owners decide on exceptions of conflicts, and what is recorded."""
+"""Test that stand-ins of owners decide on exceptions for conflicts, and what is recorded."""
 
 from typing import Any
 from uuid import UUID
@@ -138,7 +138,7 @@ async def test_stand_in_is_notified_of_the_exception(client: httpx2.AsyncClient,
     assert ("Conflict Exception", "New") in await notified(db, sam)
 
 
-async def test_owner_of_the_control_sees_the_conflict(
+async def test_owner_of_the_control_sees_the_conflict_but_cannot_approve(
     administrator: httpx2.AsyncClient, client: httpx2.AsyncClient, db: Db
 ) -> None:
     cast = await waiting(db, client)

@@ -129,7 +129,9 @@ async def test_loop_of_stand_ins_is_refused(client: httpx2.AsyncClient, db: Db, 
     assert (await client.post(PATH, json=before)).status_code == 201
 
 
-async def test_only_administrators_name_stand_ins_for_others(client: httpx2.AsyncClient, db: Db, pair: Pair) -> None:
+async def test_token_without_config_manage_names_stand_ins_only_for_its_owner(
+    client: httpx2.AsyncClient, db: Db, pair: Pair
+) -> None:
     token = await a_token(db, "Bot", scopes=["access-requests:write", "access-requests:read"])
     await own_tokens(db, pair.grace, token.id)
     headers = {"Authorization": f"Bearer {token.secret}"}

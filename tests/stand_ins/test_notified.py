@@ -171,7 +171,7 @@ async def test_administrators_can_respond_at_once_if_nobody_stands_in(db: Db) ->
     assert len(await escalations(db)) == 1
 
 
-async def test_loop_of_supervisors_on_leave_ends_at_the_administrators(db: Db) -> None:
+async def test_loop_of_supervisors_on_leave_is_escalated_once(db: Db) -> None:
     company = await a_company(db)
     rosa = await an_identity(db, "Rosa", "Far", supervisorId=str(company.grace))
     await execute(db, "UPDATE identities SET supervisor_id = %(rosa)s WHERE id = %(id)s", rosa=rosa, id=company.grace)

@@ -114,7 +114,7 @@ async def test_stand_in_does_not_decide_on_their_own_request(db: Db, office: Off
     assert await approve(db, office.grace, request, office.grace) == "Grace Hopper approved"
 
 
-async def test_stand_in_cannot_verify_what_they_or_the_reviewer_provisioned(db: Db, office: Office) -> None:
+async def test_stand_in_cannot_verify_what_the_reviewer_provisioned(db: Db, office: Office) -> None:
     await execute(
         db, "UPDATE applications SET priority = 'High', owner_id = %(grace)s, provisioner_ids = %(both)s",
         grace=office.grace, both=[office.grace, office.rosa],
@@ -174,7 +174,7 @@ async def test_supervisor_stands_in_during_a_leave_if_the_named_person_left(db: 
     assert "standing in" in await approve(db, office.rosa, request, office.grace)
 
 
-async def test_leave_that_ended_or_was_canceled_ends_the_stand_in(db: Db, office: Office) -> None:
+async def test_supervisor_stands_in_only_until_the_end_of_the_leave(db: Db, office: Office) -> None:
     request = await office.request(db)
     tomorrow = (datetime.now(UTC) + timedelta(days=1)).date().isoformat()
     await a_leave(db, office.grace, endDate=tomorrow)
@@ -233,7 +233,7 @@ async def test_person_does_not_record_the_response_of_another_stand_in(db: Db, o
     assert refused.value.problems[0].message == ONLY_YOURSELF
 
 
-async def test_system_and_tokens_record_the_response_of_a_reviewer(db: Db, office: Office) -> None:
+async def test_system_records_the_response_of_a_reviewer(db: Db, office: Office) -> None:
     request = await office.request(db)
 
     body = {**APPROVED, "reviewerId": str(office.grace)}
@@ -279,7 +279,7 @@ async def test_one_stand_in_does_not_respond_for_two_reviewers(db: Db, office: O
 
 
 async def approve_partly(db: Db, person: UUID, request: UUID, reviewer: UUID) -> str:
-    """Respond to a request with another unmet rule; return the text of the activity entry."""
+    """Approve a request for one reviewer while another of its rules is unmet; return the text of the activity entry."""
     async with db.transaction():
         detail = await actions.respond(
             db, await caller_of(db, person), str(request), {**APPROVED, "reviewerId": str(reviewer)}, facts()

@@ -1,7 +1,7 @@
 """Compare who may decide with a small model, in random companies.
 
-`responds_for` and `stand_ins_for` are inverse, both agree with the model, and exactly the people of the model can
-respond to a request.
+`responds_for` and `stand_ins_for` are inverses of each other, both agree with the model, and exactly the people of the
+model can respond to a request.
 """
 
 import random
@@ -50,10 +50,10 @@ class World(msgspec.Struct):
         return None
 
     def chain(self, person: int, type: RequirementType, *, excluded: int | None = None) -> set[int]:
-        """Follow the stand-ins. An excluded person neither decides nor chooses who does.
+        """Return the stand-ins of a person. An excluded person neither decides nor chooses who does.
 
-        The same holds for a person who entered the leave of someone earlier in the chain, unless that person named
-        them.
+        The same holds for a person who entered the leave of someone earlier in the chain, unless the absent person
+        named them directly.
         """
         before, each = [person], self.stand_in(person, type)
         while each is not None and each not in {*before, excluded, *map(self.author, before[:-1])}:
