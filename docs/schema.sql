@@ -2680,7 +2680,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- b23fff13ad0f function ship_reports()
 
 -- In rolecall/schema/reviews.sql:
--- 5f13274b65b7 function follow_review_requests()
+-- 90ae16cd443a function follow_review_requests()
 -- 428bf819bb13 function keep_item_reasons()
 -- 4ca6382b71a3 function keep_review_item_reasons_on_delete()
 -- 1ec1cb4a5f66 function keep_review_item_reasons_on_insert()

@@ -187,7 +187,6 @@ async def close_loops(pool: Pool, _: Config, now: datetime) -> bool:
 
 
 _FOLLOWED = (
-    reviews.follow_requests,
     reviews.follow_due,
     reviews.replace_unavailable,
     reviews.withdraw_archived,
@@ -200,8 +199,11 @@ async def follow_reviews(pool: Pool, config: Config, now: datetime) -> bool:
     async with pool.connection() as db:
         numbers = await comparing.imports_to_review(db)
         due = await templates.due_templates(db, now)
+        closing = await reviews.due_reviews(db, now)
     facts = Facts(now=now, zone=config.timezone)
     steps: list[Callable[..., Awaitable[None]]] = [
+        partial(reviews.follow_requests, zone=config.timezone),
+        *(partial(reviews.close_due, id=id, zone=config.timezone) for id in closing),
         *_FOLLOWED,
         *(partial(comparing.follow_import, import_number=number) for number in numbers),
         *(partial(templates.follow_template, id=id, facts=facts) for id in due),

@@ -42,9 +42,10 @@ def _share_of_time(review: ReviewDetail, now: datetime) -> float:
 
 
 def _returned(one: ReturnedAccess) -> ReviewAttention:
+    by_import = f"It should be gone, but import #{one.import_number} shows it."
     return ReviewAttention(
-        f"Access came back: {one.holder}, {one.access}",
-        f"It was removed and imported again by import #{one.import_number}.",
+        f"Access came back: {', '.join(part for part in (one.holder, one.access) if part)}",
+        by_import if one.import_number else "The model was changed, and gives the same access again.",
         f"/review-items/{one.id}",
         f"Open item #{one.number}",
     )

@@ -51,6 +51,11 @@ def has_control(text: str) -> bool:
     return _HAS_CONTROL.search(text) is not None
 
 
+def without_control(text: str) -> str:
+    """Return a text with a space instead of each control character and line break."""
+    return _HAS_CONTROL.sub(" ", text)
+
+
 def name_key(name: str) -> str:
     """Normalize a name for comparison: one Unicode form, no case, single spaces, no format characters."""
     if not name.isascii():

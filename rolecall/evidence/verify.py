@@ -429,8 +429,8 @@ def check_decisions(review: Review) -> Iterator[str]:
 
 def allowed_statuses(review: Review, item: dict[str, Any]) -> set[str]:
     decided = DECIDED.get(item["decision"] or "", "Pending")
-    # The request that was to remove the access at the end of a Keep Until was canceled.
-    if item["decision"] == "Keep Until" and last_change(review, item, "Flagged"):
+    # The request that was to remove the access at the end of a Keep Until was canceled, or had no effect.
+    if item["decision"] == "Keep Until" and last_change(review, item, "Flagged", "Reopened"):
         decided = "Flagged"
     return {decided, "Remediated"} if decided == "Flagged" else {decided}
 

@@ -14,7 +14,7 @@ from rolecall.reviews.model import OnSilence
 
 # What the owner of a review is notified of.
 _OWNED = {
-    "ReviewItemReopened": "removed access was imported again",
+    "ReviewItemReopened": "access that was removed or gone was imported again",
     "ReviewOverdue": "overdue, decisions are missing",
     "ReviewRemovalCanceled": "a request to remove access was canceled",
     "ReviewAcceptanceEnded": "the acceptance of flagged access has ended",

@@ -1,10 +1,12 @@
 """Accept flagged access until a date. The owner of the application accepts, never the reviewer who flagged it."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 from rolecall.access_requests import moving
-from rolecall.access_requests.model import SNOOZE
+from rolecall.access_requests.model import SNOOZE, Move
 from rolecall.core.caller import Caller
 from rolecall.core.checking import Facts, Json, check
 from rolecall.core.db import Db, execute, fetch_rows, fetch_value
@@ -18,6 +20,7 @@ from rolecall.reviews.model import ReviewItemStatus, ReviewStatus
 from rolecall.reviews.permitted import DECIDER
 from rolecall.reviews.shapes import ReviewItemDetail
 from rolecall.tokens.queries import own_id
+from rolecall.work_items.model import WorkStatus
 
 
 async def accept(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> ReviewItemDetail:
@@ -33,7 +36,7 @@ async def accept(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> Re
         raise Conflict("The review was canceled, so there is nothing to accept")
     if item.status is not ReviewItemStatus.FLAGGED:
         raise Conflict(f"Only an item that is Flagged can be accepted; this one is {item.status}")
-    if not item.is_submitted and not item.related_items and not await _is_closed(db, item.review_id):
+    if not await _is_final(db, item):
         raise Conflict("The reviewer has not submitted the decision yet. Accept the access after they have")
     person_id = await _accepting(db, caller, item, body.identity_id)
     name = await fetch_value(
@@ -57,14 +60,14 @@ async def accept(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> Re
         until=body.until,
         id=item.id,
     )
-    await _postpone_removal(db, caller, item.id, facts.now)
+    await postpone_removals(db, caller, [one.id for one in item.related_items], facts.now, facts.zone)
     await complete_if_done(db, item.review_id, facts.now)
     return await item_queries.get_item(db, item.id)
 
 
 async def may_accept(db: Db, caller: Caller, item: ReviewItemDetail) -> bool:
     """Return whether this person can accept the item now; the console offers it only then."""
-    if item.status is not ReviewItemStatus.FLAGGED or not (item.is_submitted or item.related_items):
+    if item.status is not ReviewItemStatus.FLAGGED or not await _is_final(db, item):
         return False
     try:
         await _accepting(db, caller, item, None)
@@ -73,26 +76,33 @@ async def may_accept(db: Db, caller: Caller, item: ReviewItemDetail) -> bool:
     return True
 
 
-async def _is_closed(db: Db, review_id: UUID) -> bool:
-    """Return whether the review is closed; closing also decides the items that had no decision."""
+async def _is_final(db: Db, item: ReviewItemDetail) -> bool:
+    """Return whether the decision was submitted, or the review has ended and carried it out without a signature."""
+    if item.is_submitted or item.related_items:
+        return True
     sql = "SELECT status IN ('Closed', 'Completed') FROM reviews WHERE id = %(id)s"
-    return bool(await fetch_value(db, sql, id=review_id))
+    return bool(await fetch_value(db, sql, id=item.review_id))
 
 
-async def _postpone_removal(db: Db, caller: Caller, item_id: UUID, now: datetime) -> None:
-    """If all flagged items of the item's open request are accepted, snooze it until the first acceptance ends."""
+# Postpone a request again that an earlier acceptance has postponed.
+_SNOOZE_AGAIN = Move(SNOOZE.name, SNOOZE.text, frozenset({WorkStatus.SNOOZED}), None)
+
+
+async def postpone_removals(db: Db, caller: Caller, request_ids: Sequence[UUID], now: datetime, zone: ZoneInfo) -> None:
+    """Snooze open requests whose items are all accepted until the first acceptance ends."""
     rows = await fetch_rows(
         db,
-        """SELECT q.id, min(o.accepted_until) FROM review_items c JOIN access_requests q ON q.id = c.request_id
+        """SELECT q.id, min(o.accepted_until) FROM access_requests q
            JOIN review_items o ON o.request_id = q.id AND o.status = 'Flagged'
-           WHERE c.id = %(id)s AND q.status = 'Open' GROUP BY q.id
-           HAVING count(*) FILTER (WHERE coalesce(o.accepted_until, '-infinity') <= %(now)s) = 0""",
-        id=item_id,
+           WHERE q.id = ANY(%(ids)s) AND q.status IN ('Open', 'Snoozed') GROUP BY q.id
+           HAVING count(*) FILTER (WHERE coalesce(o.accepted_until, '-infinity') <= %(now)s) = 0 ORDER BY q.number""",
+        ids=list(request_ids),
         now=now,
     )
     for request_id, until in rows:
-        text = f"The access is accepted until {until:%Y-%m-%d}"
-        await moving.move(db, SNOOZE, [request_id], caller, now, text, snoozed_until=until)
+        text = f"The access is accepted until {until.astimezone(zone):%Y-%m-%d}"
+        for move in (_SNOOZE_AGAIN, SNOOZE):
+            await moving.move(db, move, [request_id], caller, now, text, snoozed_until=until)
 
 
 async def _accepting(db: Db, caller: Caller, item: ReviewItemDetail, given: UUID | None) -> UUID:

@@ -99,9 +99,17 @@ def _columns(body: ReviewFields) -> dict[str, Any]:
     given["stages"] = body.stages and Jsonb(
         [stage.model_dump(mode="json", by_alias=True, exclude_none=True) for stage in body.stages]
     )
-    if body.period:
-        given |= {"period_from": body.period.since, "period_until": body.period.until}
-    return {name: value for name, value in given.items() if value is not None}
+    period = {"period_from": body.period.since, "period_until": body.period.until} if body.period else {}
+    return {name: value for name, value in given.items() if value is not None} | period
+
+
+# The columns of fields that null empties in a draft; for other fields null is the same as omitted.
+_EMPTIED = {"fallback": ("fallback",), "period": ("period_from", "period_until")}
+
+
+def _emptied(raw: Json) -> dict[str, Any]:
+    fields = [name for name in _EMPTIED if name in raw and raw[name] is None]
+    return {column: None for name in fields for column in _EMPTIED[name]}
 
 
 def require_fitting_stages(type: ReviewType, stages: Iterable[ReviewStage | ReviewStageBody]) -> None:
@@ -118,7 +126,7 @@ async def change_review(db: Db, caller: Caller, id: str, raw: Json, facts: Facts
     review = await queries.plan_of(db, id, lock=True)
     known = await with_mentioned_applications(db, await with_mentioned_identities(db, facts, raw), raw)
     body = check(ReviewChanges, raw, known)
-    columns = _columns(body)
+    columns = _columns(body) | _emptied(raw)
     columns |= {
         name: value
         for name, value in (("name", body.name), ("type", body.type), ("due_on", body.due_on))
@@ -136,7 +144,8 @@ async def change_review(db: Db, caller: Caller, id: str, raw: Json, facts: Facts
         changes = ", ".join(["held = NULL", *(f"{name} = %({name})s" for name in columns)])
         await execute(db, f"UPDATE reviews SET {changes} WHERE id = %(id)s", **{**columns, "id": review.id})
     if review.status is ReviewStatus.OPEN and body.due_on:
-        said = f"From {review.due_on:%Y-%m-%d} to {body.due_on:%Y-%m-%d}"
+        before, after = (moment.astimezone(facts.zone) for moment in (review.due_on, body.due_on))
+        said = f"From {before:%Y-%m-%d} to {after:%Y-%m-%d}"
         await record_step(db, caller, review.id, ReviewStep.EXTENDED, said, facts.now)
     return await queries.get(db, review.id)
 

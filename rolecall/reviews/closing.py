@@ -2,6 +2,7 @@
 
 from datetime import datetime
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 from rolecall.core.caller import SYSTEM, Caller
 from rolecall.core.db import Db, execute, fetch_rows, fetch_value
@@ -19,7 +20,9 @@ from rolecall.reviews.steps import NO_PERSON, ReviewStep, is_by_person, record_s
 _NO_RESPONSE = "No decision by {:%Y-%m-%d}. {}, as the review defines"
 
 
-async def close_review(db: Db, caller: Caller, id: str | UUID, confirm: bool, now: datetime) -> ReviewDetail:
+async def close_review(
+    db: Db, caller: Caller, id: str | UUID, confirm: bool, now: datetime, zone: ZoneInfo
+) -> ReviewDetail:
     """Close a review if all items are submitted, or if it is overdue and its settings decide the remaining items.
 
     If closing would flag too many accounts, only hold the review. `confirm` closes it despite an earlier hold.
@@ -40,7 +43,7 @@ async def close_review(db: Db, caller: Caller, id: str | UUID, confirm: bool, no
             await execute(db, "UPDATE reviews SET held = %(held)s WHERE id = %(id)s", held=held, id=review.id)
             return await queries.get(db, review.id)
         await _record_close(db, caller, review, held, now)
-        await _decide_unanswered(db, caller, review, now)
+        await _decide_unanswered(db, caller, review, now, zone)
     return await _close(db, review, now)
 
 
@@ -103,11 +106,11 @@ async def _too_many(db: Db, review: ReviewDetail) -> str | None:
     return f"Closing would flag {', '.join(said)}. Confirm to close the review anyway" if said else None
 
 
-async def _decide_unanswered(db: Db, caller: Caller, review: ReviewDetail, now: datetime) -> None:
+async def _decide_unanswered(db: Db, caller: Caller, review: ReviewDetail, now: datetime, zone: ZoneInfo) -> None:
     """Decide the remaining items as the review defines, and carry out all decisions that were not submitted."""
     flag = review.on_silence is OnSilence.FLAG
     status = "Flagged" if flag else "Approved"
-    said = _NO_RESPONSE.format(review.due_on, status)
+    said = _NO_RESPONSE.format(review.due_on.astimezone(zone), status)
     # Fires show_review_items, schema/reviews.sql.
     rows = await fetch_rows(
         db,
@@ -177,14 +180,14 @@ async def _has_decisions(db: Db, review_id: UUID) -> bool:
 
 
 async def complete_if_done(db: Db, review_id: UUID, now: datetime) -> None:
-    """Complete a closed review when every flagged item is remediated or accepted."""
+    """Complete a closed review when every flagged item is remediated or accepted, or its application is archived."""
     # Lock first, so that the later of two concurrent changes sees the earlier one.
     review = await queries.plan_of(db, review_id, lock=True)
     waiting = await fetch_value(
         db,
-        """SELECT true FROM review_items
-           WHERE review_id = %(id)s AND status = 'Flagged' AND coalesce(accepted_until, '-infinity') <= %(now)s
-           LIMIT 1""",
+        """SELECT true FROM review_items c LEFT JOIN applications a ON a.id = c.application_id
+           WHERE c.review_id = %(id)s AND c.status = 'Flagged' AND coalesce(c.accepted_until, '-infinity') <= %(now)s
+             AND a.is_archived IS NOT TRUE LIMIT 1""",
         id=review_id,
         now=now,
     )

@@ -7,6 +7,7 @@ from uuid import UUID
 import msgspec
 
 from rolecall.access_requests import moving
+from rolecall.applications.model import Content
 from rolecall.core.caller import SYSTEM
 from rolecall.core.db import Db, execute, fetch_rows, fetch_value
 from rolecall.reviews import queries
@@ -55,11 +56,23 @@ _TRUSTED = """(%(supplier)s::uuid IS NULL OR c.identity_id IS DISTINCT FROM %(su
         AND (c.request_id IS NULL OR c.request_id <> ALL(%(doubted)s)))"""
 
 
+# SQL that is true if the import has a file of the kind that shows what item `c` is about. If the import has none, the
+# current data about it is older. Without an account the other files say nothing about it.
+_COVERED = f"""CASE
+        WHEN c.subject = 'Account' OR c.account_number IS NOT NULL AND NOT EXISTS (
+            SELECT FROM account_versions v WHERE v.account_number = c.account_number AND v.until_import IS NULL)
+          THEN '{Content.USERS}'
+        WHEN EXISTS (SELECT FROM permissions o WHERE o.id = c.entitlement_id) THEN '{Content.PERMISSIONS}'
+        WHEN c.subject = 'Group' THEN '{Content.GROUPS}'
+        ELSE '{Content.MEMBERSHIPS}' END = ANY(%(contents)s)"""
+
+
 class ComparedImport(msgspec.Struct, frozen=True):
-    """A finished import, the person who supplied its data, and the requests that this person carried out."""
+    """A finished import: what its files contain, who supplied them, and the requests that this person carried out."""
 
     application_id: UUID
     number: int
+    contents: list[str]
     supplier: UUID | None
     doubted: list[UUID]
 
@@ -107,7 +120,15 @@ async def _compared(db: Db, application_id: UUID, number: int) -> ComparedImport
         id=application_id,
         supplier=supplier,
     )
-    return ComparedImport(application_id, number, supplier, [id for (id,) in rows])
+    contents = await fetch_rows(
+        db,
+        """SELECT DISTINCT g.content FROM application_imports r JOIN import_files f ON f.import_id = r.id
+           JOIN file_groups g ON g.id = f.file_group_id WHERE r.number = %(number)s""",
+        number=number,
+    )
+    return ComparedImport(
+        application_id, number, [content for (content,) in contents], supplier, [id for (id,) in rows]
+    )
 
 
 async def _last_import(db: Db, application_id: UUID) -> int | None:
@@ -149,9 +170,11 @@ async def _withdraw_gone(db: Db, run: ComparedImport, now: datetime) -> None:
         db,
         f"""UPDATE review_items c SET status = 'Withdrawn', withdrawn_import = %(number)s FROM reviews r
             WHERE r.id = c.review_id AND r.status = 'Open' AND c.application_id = %(application)s
-              AND c.status = 'Pending' AND {_LATER} AND NOT {HELD_NOW} AND {_TRUSTED} RETURNING c.id, c.review_id""",
+              AND c.status = 'Pending' AND {_LATER} AND NOT {HELD_NOW} AND {_TRUSTED} AND {_COVERED}
+            RETURNING c.id, c.review_id""",
         application=run.application_id,
         number=run.number,
+        contents=run.contents,
         supplier=run.supplier,
         doubted=run.doubted,
     )
@@ -170,9 +193,10 @@ async def _remediate_gone(db: Db, run: ComparedImport, now: datetime) -> None:
                    remediated_import = %(number)s
             WHERE c.application_id = %(application)s AND (c.submission_id IS NOT NULL OR c.request_id IS NOT NULL)
               AND (c.status = 'Flagged' OR c.status = 'Remediated' AND c.remediated_import IS NULL)
-              AND {_LATER} AND NOT {HELD_NOW} AND {_TRUSTED} RETURNING c.id, c.review_id""",
+              AND {_LATER} AND NOT {HELD_NOW} AND {_TRUSTED} AND {_COVERED} RETURNING c.id, c.review_id""",
         application=run.application_id,
         number=run.number,
+        contents=run.contents,
         supplier=run.supplier,
         doubted=run.doubted,
         now=now,
@@ -210,33 +234,58 @@ async def cited(db: Db, number: int) -> str:
     return f"Import {number}{f' ({files})' if files else ''} no longer shows the access"
 
 
-# SQL that is true if a request made after the removal approved the access or account of item `c` again.
-_GRANTED_AGAIN = """EXISTS (
+# SQL that is true if a request that is newer than {since} approved the access or account of item `c`, with at least the
+# level that is held now. Restoring what a leave suspended is no approval of the access.
+_GRANTED_SINCE = """EXISTS (
     SELECT FROM accounts a JOIN access_requests q ON q.application_id = a.application_id AND q.target_name = a.username
-         AND q.created_at > c.remediated_on AND q.status IN ('Open', 'Resolved', 'Completed')
+         AND q.created_at > {since} AND q.status IN ('Open', 'Resolved', 'Completed')
     WHERE a.number = c.account_number AND (
-        c.subject = 'Account' AND q.action IN ('Add', 'Restore') OR EXISTS (
+        c.subject = 'Account' AND q.action IN ('Add', 'Restore') OR q.action <> 'Restore' AND EXISTS (
             SELECT FROM privileges p JOIN entitlements e ON e.id IN (c.entitlement_id, latest_self(c.entitlement_id))
                  AND (p.header, p.section, p.permission) = (e.header, e.section, e.name)
-            WHERE p.request_id = q.id AND p.approved_access NOT IN ('None', 'Deny'))))"""
+            WHERE p.request_id = q.id AND p.approved_access NOT IN ('None', 'Deny') AND NOT EXISTS (
+                SELECT FROM assignments s WHERE e.kind = 'Permission' AND s.permission_number = e.number
+                  AND s.holder_number = c.account_number AND s.until_import IS NULL
+                  AND access_rank(s.access::text) > access_rank(p.approved_access)))))"""
+# Requests that were made after the one that removes the access.
+_GRANTED_AGAIN = _GRANTED_SINCE.format(
+    since="coalesce((SELECT x.created_at FROM access_requests x WHERE x.id = c.request_id), c.remediated_on)"
+)
 
 
 async def _reopen_returned(db: Db, run: ComparedImport, now: datetime) -> None:
-    """Flag items again, and request the removal, if this import shows removed access that no new request approved."""
+    """Flag items again if this import shows their removed access without a new request."""
+    which = """c.status = 'Remediated' AND c.remediated_on > %(since)s
+               AND coalesce(c.remediated_import, 0) < %(number)s"""
+    await _reopen(db, run, which, f"Import {run.number} shows the removed access again", now)
+
+
+async def _reopen_kept(db: Db, run: ComparedImport, now: datetime) -> None:
+    """Flag items again, once, if newer data still shows their access although the request was completed."""
+    which = f"""(c.status = 'Flagged' AND c.accepted_until IS NULL
+                OR c.status = 'Approved' AND c.decision = 'Keep Until')
+               AND c.reopened_on IS NULL AND {_COVERED} AND EXISTS (
+                   SELECT FROM access_requests x JOIN application_imports r ON r.number = %(number)s
+                   WHERE x.id = c.request_id AND x.status = 'Completed' AND x.completed_on < r.created_at)"""
+    said = f"The request that removes the access was completed, but import {run.number} still shows the access"
+    await _reopen(db, run, which, said, now)
+
+
+async def _reopen(db: Db, run: ComparedImport, which: str, said: str, now: datetime) -> None:
+    """Flag items whose access is held and was not approved again, request its removal, and notify the owners."""
     # Fires show_review_items, schema/reviews.sql.
     rows = await fetch_rows(
         db,
         f"""UPDATE review_items c SET status = 'Flagged', reopened_on = %(now)s, reopened_import = %(number)s,
                    remediated_on = NULL, remediated_import = NULL, accepted_until = NULL, request_id = NULL
-            WHERE c.application_id = %(application)s AND c.status = 'Remediated' AND c.remediated_on > %(since)s
-              AND coalesce(c.remediated_import, 0) < %(number)s AND {HELD_NOW} AND NOT {_GRANTED_AGAIN}
+            WHERE c.application_id = %(application)s AND {which} AND {HELD_NOW} AND NOT {_GRANTED_AGAIN}
             RETURNING c.id, c.review_id""",
         application=run.application_id,
         number=run.number,
+        contents=run.contents,
         now=now,
         since=now - WATCHED_AFTER,
     )
-    said = f"Import {run.number} shows the removed access again"
     await record_change(db, ItemChange.REOPENED, rows, said, now, import_number=run.number)
     for review_id in reviews_of(rows):
         review = await queries.plan_of(db, review_id)
@@ -244,9 +293,31 @@ async def _reopen_returned(db: Db, run: ComparedImport, now: datetime) -> None:
         await record_notice(db, REOPENED, review_id, now)
 
 
+async def _uncover_returned(db: Db, run: ComparedImport, now: datetime) -> None:
+    """Note that withdrawn items of a review that has ended were never decided, if this import shows their access again.
+
+    The review then no longer covers the application.
+    """
+    # Fires show_review_items, schema/reviews.sql.
+    rows = await fetch_rows(
+        db,
+        f"""UPDATE review_items c SET withdrawn_import = NULL FROM reviews r
+            WHERE r.id = c.review_id AND r.status IN ('Closed', 'Completed') AND r.closed_on > %(since)s
+              AND c.application_id = %(application)s AND c.status = 'Withdrawn' AND c.withdrawn_import < %(number)s
+              AND {HELD_NOW} AND NOT {_GRANTED_SINCE.format(since="r.opened_on")} RETURNING c.id, c.review_id""",
+        application=run.application_id,
+        number=run.number,
+        since=now - WATCHED_AFTER,
+    )
+    said = f"Import {run.number} shows the access again, after the review ended without a decision about it"
+    await record_change(db, ItemChange.WITHDRAWN, rows, said, now, import_number=run.number)
+    for review_id in reviews_of(rows):
+        await record_notice(db, REOPENED, review_id, now)
+
+
 # A rollback restores old data. It proves no removal, but access that it shows again must be decided or removed.
-_ROLLBACK_STEPS = (_restore_returned, _reopen_returned)
-_STEPS = (_restore_returned, _withdraw_gone, _remediate_gone, _reopen_returned)
+_ROLLBACK_STEPS = (_restore_returned, _reopen_returned, _uncover_returned)
+_STEPS = (_restore_returned, _withdraw_gone, _remediate_gone, _reopen_returned, _reopen_kept, _uncover_returned)
 
 
 async def mark_remediated(

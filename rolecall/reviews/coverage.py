@@ -92,10 +92,12 @@ class ReviewNumbers(msgspec.Struct, frozen=True):
     overdue_applications: int
 
 
-# Count access that returned, or whose acceptance ended, after its review was completed.
+# Count access that returned, or whose acceptance ended, after its review was completed, except in archived
+# applications.
 _FLAGGED_AFTERWARDS = """
     SELECT count(*) FROM review_items c JOIN reviews r ON r.id = c.review_id AND r.status = 'Completed'
-    WHERE c.status = 'Flagged' AND coalesce(c.accepted_until, '-infinity') <= %(now)s"""
+    LEFT JOIN applications a ON a.id = c.application_id
+    WHERE c.status = 'Flagged' AND coalesce(c.accepted_until, '-infinity') <= %(now)s AND a.is_archived IS NOT TRUE"""
 
 
 async def numbers(db: Db, now: datetime) -> ReviewNumbers:

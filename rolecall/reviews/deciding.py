@@ -227,6 +227,17 @@ async def undo_decision(db: Db, caller: Caller, id: str, raw: Json, facts: Facts
 
 async def undo_together(db: Db, caller: Caller, id: str, facts: Facts) -> int:
     """Withdraw a decision and all others of the same bulk decision; return how many items are pending again."""
+    await moving.lock_open(db, await item_queries.review_of(db, id))
+    # In the order of a bulk decision, to avoid deadlocks.
+    await execute(
+        db,
+        """SELECT FROM review_items c WHERE c.id IN (
+               SELECT o.id FROM review_items i JOIN review_items o ON o.review_id = i.review_id
+                    AND o.reviewer_id = i.reviewer_id AND (o.id = i.id OR o.bulk_id = i.bulk_id)
+               WHERE i.id = %(id)s)
+           ORDER BY c.list_key FOR UPDATE""",
+        id=id,
+    )
     item = await undo_decision(db, caller, id, {}, facts)
     bulk_id = await fetch_value(
         db,

@@ -3,32 +3,40 @@
 The worker calls these functions; each finds its work in the tables.
 """
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
+from rolecall.access_requests.model import RequestEvent
 from rolecall.core.caller import SYSTEM
 from rolecall.core.db import Db, execute, fetch_rows
 from rolecall.identities.actions import remove_identities
 from rolecall.reviews import queries
+from rolecall.reviews.accepting import postpone_removals
 from rolecall.reviews.changes import ItemChange, record_change, reviews_of
-from rolecall.reviews.closing import close_if_done, close_review
+from rolecall.reviews.closing import close_if_done, close_review, complete_if_done
 from rolecall.reviews.comparing import HELD_NOW, mark_remediated
 from rolecall.reviews.events import (
     ACCEPTANCE_ENDED,
     OVERDUE,
     REMOVAL_CANCELED,
+    REOPENED,
     record_notice,
 )
-from rolecall.reviews.model import OnSilence, ReviewStatus
+from rolecall.reviews.model import WATCHED_AFTER, OnSilence, ReviewStatus
 from rolecall.reviews.moving import NOT_SUBMITTED, REVIEWERS, move_items, release_late, replace_parties
+from rolecall.reviews.remediating import request_removals
 from rolecall.reviews.reviewers import reviewers_for
 from rolecall.reviews.shapes import ReviewDetail
 from rolecall.work_items.actions import record_activity_of
 
 
-async def follow_requests(db: Db, now: datetime) -> None:
-    """Update the items of ended requests: flag items of canceled requests again; the others wait for an import."""
+async def follow_requests(db: Db, now: datetime, zone: ZoneInfo) -> None:
+    """Update the items of ended requests: flag items of canceled requests again; the others wait for an import.
+
+    Postpone requests that may start although the access was accepted meanwhile.
+    """
     rows = await fetch_rows(db, "DELETE FROM review_news RETURNING number, request_id, name")
     await _lock_reviews(
         db,
@@ -36,8 +44,10 @@ async def follow_requests(db: Db, now: datetime) -> None:
         requests=[request_id for _, request_id, _ in rows],
     )
     for _, request_id, name in sorted(rows):
-        follow = _await_proof if name == "AccessRequestCompleted" else _flag_again
-        await follow(db, request_id, now)
+        if name in _FOLLOWED:
+            await _FOLLOWED[name](db, request_id, now)
+    started = [request_id for _, request_id, name in sorted(rows) if name == RequestEvent.PROVISIONING]
+    await postpone_removals(db, SYSTEM, started, now, zone)
 
 
 async def _lock_reviews(db: Db, which: str, **params: object) -> None:
@@ -77,8 +87,14 @@ async def _flag_again(db: Db, request_id: UUID, now: datetime) -> None:
         await record_notice(db, REMOVAL_CANCELED, review_id, now)
 
 
-async def follow_due(db: Db, now: datetime) -> None:
-    """Close or escalate overdue reviews, remediate items of changed models, and end acceptances."""
+_FOLLOWED: Mapping[str, Callable[[Db, UUID, datetime], Awaitable[None]]] = {
+    RequestEvent.COMPLETED: _await_proof,
+    RequestEvent.CANCELED: _flag_again,
+}
+
+
+async def due_reviews(db: Db, now: datetime) -> list[UUID]:
+    """Return open reviews that close by themselves because their due date has passed, in order."""
     rows = await fetch_rows(
         db,
         """SELECT id FROM reviews WHERE status = 'Open' AND due_on <= %(now)s AND on_silence <> %(escalate)s
@@ -86,8 +102,17 @@ async def follow_due(db: Db, now: datetime) -> None:
         now=now,
         escalate=OnSilence.ESCALATE,
     )
-    for (id,) in rows:
-        await close_review(db, SYSTEM, id, False, now)
+    return [id for (id,) in rows]
+
+
+async def close_due(db: Db, now: datetime, id: UUID, zone: ZoneInfo) -> None:
+    """Close a review whose due date has passed, or hold it; nothing if another transaction has just done so."""
+    if id in await due_reviews(db, now):
+        await close_review(db, SYSTEM, id, False, now, zone)
+
+
+async def follow_due(db: Db, now: datetime) -> None:
+    """Escalate overdue reviews, follow changed models, and end acceptances."""
     await _escalate(db, now)
     await _follow_models(db, now)
     await _end_acceptances(db, now)
@@ -97,12 +122,26 @@ async def follow_due(db: Db, now: datetime) -> None:
 _MODEL_THEN = """(SELECT v.definition - '{name,description,ownerId}'::text[] FROM access_model_versions v
     WHERE v.model_id = c.model_id AND v.committed_at <= c.decided_on ORDER BY v.version DESC LIMIT 1)"""
 _MODEL_NOW = _MODEL_THEN.replace(" AND v.committed_at <= c.decided_on", "")
+# SQL that is true if the model of item `c` is not in effect, is for other people, or no longer gives a part of what it
+# gave. More access than before is no change: it removes nothing.
+_IS_CHANGED = f"""(NOT m.is_in_effect OR {_MODEL_NOW} - 'access' IS DISTINCT FROM {_MODEL_THEN} - 'access' OR EXISTS (
+    SELECT FROM access_model_grants_in({_MODEL_THEN} -> 'access') AS g WHERE NOT EXISTS (
+        SELECT FROM access_model_grants_in({_MODEL_NOW} -> 'access') AS n
+        WHERE (n.application_id, n.is_group, n.header, n.section, n.permission)
+            = (g.application_id, g.is_group, g.header, g.section, g.permission)
+          AND access_rank(n.access) >= access_rank(g.access))))"""
+
+
+# SQL that is true if review `r` has items about models, so that the items of other reviews need not be read.
+_OF_MODELS = "(r.type = 'Model' OR r.explained = 'by model')"
 
 
 async def _follow_models(db: Db, now: datetime) -> None:
-    """Mark flagged models Remediated if they are no longer in effect, or if their conditions or grants have changed."""
+    """Mark flagged models Remediated if they were changed; flag them again if they give the same access again."""
     await _lock_reviews(
-        db, "r.id IN (SELECT c.review_id FROM review_items c WHERE c.subject = 'Model' AND c.status = 'Flagged')"
+        db,
+        f"""{_OF_MODELS} AND EXISTS (SELECT FROM review_items c WHERE c.review_id = r.id AND c.subject = 'Model'
+                                     AND c.status IN ('Flagged', 'Remediated'))""",
     )
     # Fires show_review_items, schema/reviews.sql.
     rows = await fetch_rows(
@@ -110,11 +149,26 @@ async def _follow_models(db: Db, now: datetime) -> None:
         f"""UPDATE review_items c SET status = 'Remediated', remediated_on = %(now)s
             FROM access_models m, reviews r
             WHERE c.subject = 'Model' AND c.status = 'Flagged' AND m.id = c.model_id AND r.id = c.review_id
-              AND (c.submission_id IS NOT NULL OR r.status IN ('Closed', 'Completed'))
-              AND (NOT m.is_in_effect OR {_MODEL_NOW} IS DISTINCT FROM {_MODEL_THEN}) RETURNING c.id, c.review_id""",
+              AND {_OF_MODELS} AND (c.submission_id IS NOT NULL OR r.status IN ('Closed', 'Completed'))
+              AND {_IS_CHANGED} RETURNING c.id, c.review_id""",
         now=now,
     )
     await mark_remediated(db, rows, "The model was changed", now)
+    # Fires show_review_items, schema/reviews.sql.
+    again = await fetch_rows(
+        db,
+        f"""UPDATE review_items c SET status = 'Flagged', reopened_on = %(now)s, reopened_import = NULL,
+                   remediated_on = NULL, accepted_until = NULL
+            FROM access_models m, reviews r
+            WHERE c.subject = 'Model' AND c.status = 'Remediated' AND c.remediated_on > %(since)s
+              AND m.id = c.model_id AND r.id = c.review_id AND {_OF_MODELS} AND NOT {_IS_CHANGED}
+            RETURNING c.id, c.review_id""",
+        now=now,
+        since=now - WATCHED_AFTER,
+    )
+    await record_change(db, ItemChange.REOPENED, again, "The model gives the same access again", now)
+    for review_id in reviews_of(again):
+        await record_notice(db, REOPENED, review_id, now)
 
 
 async def _end_acceptances(db: Db, now: datetime) -> None:
@@ -181,8 +235,11 @@ async def withdraw_archived(db: Db, now: datetime) -> None:
     """Withdraw undecided items of archived applications; restore them when the application is no longer archived."""
     await _lock_reviews(
         db,
-        """r.status = 'Open' AND EXISTS (SELECT FROM review_populations p JOIN applications a ON a.id = p.application_id
-                                         WHERE p.review_id = r.id AND a.is_archived)""",
+        """r.status IN ('Open', 'Closed') AND (
+               EXISTS (SELECT FROM review_populations p JOIN applications a ON a.id = p.application_id
+                       WHERE p.review_id = r.id AND a.is_archived)
+               OR r.status = 'Open' AND EXISTS (SELECT FROM review_items w WHERE w.review_id = r.id
+                                                AND w.status = 'Withdrawn' AND w.withdrawn_import IS NULL))""",
     )
     # Fires show_review_items, schema/reviews.sql.
     restored = await fetch_rows(
@@ -203,6 +260,35 @@ async def withdraw_archived(db: Db, now: datetime) -> None:
     await record_change(db, ItemChange.WITHDRAWN, rows, "The application was archived", now)
     for review_id in reviews_of(rows):
         await close_if_done(db, review_id, now)
+    await _complete_archived(db, now)
+    await _request_again(db, now)
+
+
+async def _complete_archived(db: Db, now: datetime) -> None:
+    """Complete closed reviews that wait only for removals from archived applications, which no import can prove."""
+    rows = await fetch_rows(
+        db,
+        """SELECT DISTINCT r.id, r.number FROM reviews r JOIN review_items c ON c.review_id = r.id
+               AND c.status = 'Flagged' JOIN applications a ON a.id = c.application_id AND a.is_archived
+           WHERE r.status = 'Closed' ORDER BY r.number""",
+    )
+    for id, _ in rows:
+        await complete_if_done(db, id, now)
+
+
+async def _request_again(db: Db, now: datetime) -> None:
+    """Request the removal of flagged access without a request, whose application was archived for a while."""
+    rows = await fetch_rows(
+        db,
+        """SELECT c.id, c.review_id FROM review_items c
+           JOIN reviews r ON r.id = c.review_id AND r.status IN ('Open', 'Closed', 'Completed')
+           JOIN applications a ON a.id = c.application_id AND NOT a.is_archived
+           WHERE c.status = 'Flagged' AND c.request_id IS NULL
+             AND (c.submission_id IS NOT NULL OR r.status <> 'Open') ORDER BY r.number, c.list_key FOR UPDATE OF c""",
+    )
+    for review_id in reviews_of(rows):
+        review = await queries.plan_of(db, review_id)
+        await request_removals(db, SYSTEM, review, [id for id, its in rows if its == review_id], now)
 
 
 async def retire_unknown(db: Db, now: datetime) -> None:

@@ -274,10 +274,12 @@ async def review_of(db: Db, id: str) -> UUID:
 
 
 async def get_item(db: Db, id: str | UUID, *, lock: bool = False) -> ReviewItemDetail:
-    """Get one item with its history; with `lock`, locked until the transaction ends."""
+    """Get one item with its history; with `lock`, locked until the transaction ends, with the items that it decides."""
     known = known_guid("Review item", str(id))
     if lock:
-        await fetch_rows(db, "SELECT FROM review_items WHERE id = %(id)s FOR UPDATE", id=known)
+        # In the order of a bulk decision, to avoid deadlocks.
+        sql = "SELECT FROM review_items WHERE id = %(id)s OR under_id = %(id)s ORDER BY list_key FOR UPDATE"
+        await fetch_rows(db, sql, id=known)
     rows = await fetch_rows(db, f"SELECT {_COLUMNS} FROM review_items c {_JOINS} WHERE c.id = %(id)s", id=known)
     if not rows:
         raise NotFound("Review item", id)

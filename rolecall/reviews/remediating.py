@@ -17,6 +17,7 @@ from rolecall.accounts.model import Access, Match
 from rolecall.core.caller import SYSTEM, Caller
 from rolecall.core.checking import Facts
 from rolecall.core.db import Db, execute, fetch_all, fetch_rows
+from rolecall.core.text import is_blank, without_control
 from rolecall.identities.actions import create_identity
 from rolecall.identities.model import IdentityType
 from rolecall.identities.shapes import NewIdentity
@@ -206,7 +207,10 @@ async def _with_people(db: Db, found: Sequence[_Removal], now: datetime) -> list
 
 
 async def _unknown_person(db: Db, item: _Removal, now: datetime) -> UUID:
-    raw = {"firstName": _UNKNOWN, "lastName": (item.username or "")[:256], "identityType": IdentityType.UNKNOWN.value}
+    # Accounts can have names that people cannot have.
+    shown = without_control(item.username or "")[:256]
+    name = "Account without a visible name" if is_blank(shown) else shown
+    raw = {"firstName": _UNKNOWN, "lastName": name, "identityType": IdentityType.UNKNOWN.value}
     body = NewIdentity.model_validate(raw, context=Facts(now=now, zone=UTC))
     id = await create_identity(db, body, now)
     await matching.take_turn(db)

@@ -11,6 +11,7 @@ from rolecall.reviews import queries
 from rolecall.reviews.bodies import RemindBody
 from rolecall.reviews.events import REMINDED, events_of, record_reminder
 from rolecall.reviews.model import ReviewStatus
+from rolecall.reviews.permitted import with_administrators
 from rolecall.reviews.shapes import ReviewDetail
 from rolecall.work_items.actions import record_activity
 
@@ -20,7 +21,7 @@ _MOST_AN_HOUR = 10
 async def remind(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> ReviewDetail:
     """Remind the reviewers named in the body, or all, if they have items to decide or submit."""
     review = await queries.plan_of(db, id, lock=True)
-    body = check(RemindBody, raw, await with_mentioned_identities(db, facts, raw))
+    body = check(RemindBody, raw, with_administrators(await with_mentioned_identities(db, facts, raw)))
     if review.status is not ReviewStatus.OPEN:
         raise Conflict(f"Reviewers of a review that is {review.status} cannot be reminded")
     since = facts.now - timedelta(hours=1)

@@ -113,7 +113,8 @@ async def close_review(db: Db, caller: Caller, id: str, raw: Json, facts: Facts)
 
     If closing would flag many accounts, the review is held: `held` says how many. Send `confirm` to close it anyway.
     """
-    return await closing.close_review(db, caller, id, check(CloseBody, raw, facts).confirm, facts.now)
+    confirm = check(CloseBody, raw, facts).confirm
+    return await closing.close_review(db, caller, id, confirm, facts.now, facts.zone)
 
 
 @operation("POST", "/{id:str}/cancel", scope=_WRITE)

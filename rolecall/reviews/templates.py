@@ -110,7 +110,7 @@ async def get(db: Db, id: str | UUID) -> ReviewTemplate:
 
 async def _checked(db: Db, name: str, review: Json, facts: Facts) -> Jsonb:
     """Validate the fields of a template like those of a new review; return the fields that are known."""
-    raw = _body(name, review, facts.now + timedelta(days=1), facts.now)
+    raw = _body(name, review, facts.now + timedelta(days=1), facts)
     known = await with_mentioned_applications(db, await with_mentioned_identities(db, facts, raw), raw)
     try:
         body = check(NewReview, raw, known)
@@ -120,8 +120,8 @@ async def _checked(db: Db, name: str, review: Json, facts: Facts) -> Jsonb:
     return Jsonb(body.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude={"name", "due_on"}))
 
 
-def _body(name: str, review: Json, due_on: datetime, now: datetime) -> Json:
-    return {**review, "name": f"{name}, {now:%B %Y}"[:256], "dueOn": due_on.isoformat()}
+def _body(name: str, review: Json, due_on: datetime, facts: Facts) -> Json:
+    return {**review, "name": f"{name}, {facts.today:%B %Y}"[:256], "dueOn": due_on.isoformat()}
 
 
 async def create_template(db: Db, raw: Json, facts: Facts) -> ReviewTemplate:
@@ -233,7 +233,7 @@ async def follow_template(db: Db, id: UUID, now: datetime, facts: Facts) -> None
 
 async def _make(db: Db, caller: Caller, template: ReviewTemplate, facts: Facts) -> UUID:
     due_on = facts.now + timedelta(days=template.days_to_review)
-    raw = _body(template.name, template.review, due_on, facts.now)
+    raw = _body(template.name, template.review, due_on, facts)
     known = await with_mentioned_applications(db, await with_mentioned_identities(db, facts, raw), raw)
     id = await actions.insert_review(db, caller, check(NewReview, raw, known), facts.now, template.id)
     if template.opens:

@@ -1,5 +1,6 @@
 """Read what the pages of a review show beside its items: progress, entitlements with their holders, items left."""
 
+from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
@@ -32,6 +33,9 @@ class OwnProgress(msgspec.Struct, frozen=True):
     total: int
     left: int
     decisions: dict[str, int]
+    # Items with these statuses, as the tabs list them: access that was removed is no longer flagged.
+    kept: int
+    flagged: int
     requests_to_make: int
     submitted_on: datetime | None
 
@@ -42,14 +46,6 @@ class OwnProgress(msgspec.Struct, frozen=True):
         return [*parts, (WITHDRAWN[0], self.decisions.get("Withdrawn", 0))]
 
     @property
-    def kept(self) -> int:
-        return self.decisions.get("Keep", 0) + self.decisions.get("Keep Until", 0)
-
-    @property
-    def flagged(self) -> int:
-        return self.decisions.get("Revoke", 0) + self.decisions.get("Change", 0)
-
-    @property
     def words(self) -> dict[str, str]:
         return dict([*DECISION_PARTS.values(), WITHDRAWN])
 
@@ -58,8 +54,8 @@ async def progress_of(db: Db, review_id: UUID, reviewer_ids: Sequence[UUID]) -> 
     """Count the items of several reviewers, because a stand-in can decide for more than one."""
     rows = await fetch_rows(
         db,
-        """SELECT CASE status WHEN 'Withdrawn' THEN status WHEN 'Pending' THEN '' ELSE decision END, count(*)
-           FROM review_items WHERE review_id = %(review)s AND reviewer_id = ANY(%(reviewers)s) GROUP BY 1""",
+        """SELECT status, CASE status WHEN 'Withdrawn' THEN status WHEN 'Pending' THEN '' ELSE decision END, count(*)
+           FROM review_items WHERE review_id = %(review)s AND reviewer_id = ANY(%(reviewers)s) GROUP BY 1, 2""",
         review=review_id,
         reviewers=list(reviewer_ids),
     )
@@ -80,9 +76,20 @@ async def progress_of(db: Db, review_id: UUID, reviewer_ids: Sequence[UUID]) -> 
         review=review_id,
         reviewers=list(reviewer_ids),
     )
-    decisions = {decision: count for decision, count in rows if decision}
-    left = sum(count for decision, count in rows if not decision)
-    return OwnProgress(left + sum(decisions.values()), left, decisions, requests, signed[0][0] if not left else None)
+    statuses, decisions = Counter[str](), Counter[str]()
+    for status, decision, count in rows:
+        statuses[status] += count
+        decisions[decision] += count
+    left = decisions.pop("", 0)
+    return OwnProgress(
+        statuses.total(),
+        left,
+        dict(decisions),
+        statuses["Approved"],
+        statuses["Flagged"],
+        requests,
+        signed[0][0] if not left else None,
+    )
 
 
 class LastDecision(msgspec.Struct, frozen=True):
@@ -180,9 +187,10 @@ class AccessToDecide(msgspec.Struct, frozen=True, rename="camel"):
     revoke: int
 
 
+# Items that are decided with their model are left out.
 _UNDECIDED = """FROM review_items i
     WHERE i.review_id = %(review)s AND i.reviewer_id = ANY(%(reviewers)s) AND i.status = 'Pending'
-      AND i.entitlement_id IS NOT NULL
+      AND i.entitlement_id IS NOT NULL AND i.under_id IS NULL
       AND (%(application)s::uuid IS NULL OR i.application_id = %(application)s)"""
 
 
@@ -224,7 +232,10 @@ async def undecided_holders(db: Db, review_id: UUID, reviewer_ids: Sequence[UUID
 
 
 class ReviewInMap(msgspec.Struct, frozen=True):
-    """A review that covers an application, with the percentage of decided items in that application."""
+    """A review that covers an application.
+
+    `decided` is the percentage of its items there that are decided, without the withdrawn ones.
+    """
 
     application_id: UUID
     id: UUID
@@ -240,9 +251,9 @@ async def covering_reviews(db: Db, since: datetime) -> list[ReviewInMap]:
         db,
         ReviewInMap,
         f"""SELECT p.application_id, r.id, r.status, r.due_on, r.completed_on,
-                  CASE WHEN p.items = 0 THEN 100 ELSE 100 * (
-                      SELECT count(*) FROM review_items c WHERE c.review_id = r.id
-                        AND c.application_id = p.application_id AND c.status <> 'Pending') / p.items END::int AS decided
+                  coalesce((SELECT 100 * count(*) FILTER (WHERE c.status <> 'Pending') / nullif(count(*), 0)
+                            FROM review_items c WHERE c.review_id = r.id AND c.application_id = p.application_id
+                              AND c.status <> 'Withdrawn'), 100)::int AS decided
            FROM review_populations p JOIN reviews r ON r.id = p.review_id
            WHERE p.application_id IS NOT NULL AND r.status IN ('Open', 'Closed', 'Completed')
              AND {COVERS}
@@ -284,24 +295,25 @@ async def items_left(db: Db, review_id: UUID, opened_on: datetime, zone: str) ->
 
 
 class ReturnedAccess(msgspec.Struct, frozen=True):
-    """An item whose access was removed and imported again."""
+    """An item whose access came back: with an import, or because its model gives it again."""
 
     id: UUID
     number: int
     access: str
     holder: str
-    import_number: int
+    import_number: int | None
 
 
 async def returned_access(db: Db, review_id: UUID, most: int = 5) -> list[ReturnedAccess]:
     return await fetch_all(
         db,
         ReturnedAccess,
-        f"""SELECT i.id, i.number, coalesce(nullif(e.display_name, ''), e.name, '') AS access,
+        f"""SELECT i.id, i.number, coalesce(nullif(e.display_name, ''), e.name, m.name, '') AS access,
                    coalesce(p.first_name || ' ' || p.last_name, a.username, '') AS holder,
                    i.reopened_import AS import_number
             FROM review_items i LEFT JOIN entitlements e ON e.id = i.entitlement_id
             LEFT JOIN identities p ON p.id = i.identity_id LEFT JOIN accounts a ON a.number = i.account_number
+            LEFT JOIN access_models m ON m.id = i.model_id
             WHERE i.review_id = %(review)s AND i.reopened_on IS NOT NULL ORDER BY i.number LIMIT {most:d}""",
         review=review_id,
     )

@@ -27,12 +27,14 @@ END $$;
 CREATE OR REPLACE TRIGGER note_import_to_review AFTER UPDATE OF status ON application_imports FOR EACH ROW
     WHEN (NEW.status = 'Finished' AND OLD.status <> 'Finished') EXECUTE FUNCTION note_import_to_review();
 
--- Queue ended requests that carry out review items, in the transaction that ends them.
+-- Queue requests that carry out review items and ended, or may start although the access was accepted, in the transaction of the move.
 CREATE OR REPLACE FUNCTION follow_review_requests() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO review_news (request_id, name) SELECT n.request_id, n.name FROM new_rows n
     WHERE n.name IN ('AccessRequestCompleted', 'AccessRequestCanceled')
-      AND EXISTS (SELECT FROM related_items l WHERE l.request_id = n.request_id AND l.kind = 'Review Item') ORDER BY n.number;
+      AND EXISTS (SELECT FROM related_items l WHERE l.request_id = n.request_id AND l.kind = 'Review Item')
+       OR n.name = 'AccessRequestProvisioning'
+      AND EXISTS (SELECT FROM review_items i WHERE i.request_id = n.request_id AND i.accepted_until IS NOT NULL) ORDER BY n.number;
     IF FOUND THEN
         PERFORM pg_notify(reviews_channel(), '');
     END IF;

@@ -154,7 +154,8 @@ async def test_all_holders_of_an_entitlement_can_be_decided_at_once_with_excepti
 
     overview = await visitor.get(work)
     holders = await visitor.get(f"{work}&entitlementId={entitlement}")
-    form = {"entitlementId": entitlement, "except": emre, "decision": "Keep", "comment": "Needed"}
+    shown = await items_for(db, review, "Carla")
+    form = {"entitlementId": entitlement, "shown": shown, "except": emre, "decision": "Keep", "comment": "Needed"}
     await visitor.post(f"/reviews/{review}/decide", data=form)
 
     assert "Decide 2" in overview.text
@@ -178,7 +179,7 @@ async def test_exceptions_cannot_include_all_holders(
     holders = await items_for(db, review, "Carla")
 
     page = await visitor.get(f"{work}&entitlementId={entitlement}")
-    excepted = {"entitlementId": entitlement, "except": holders, "decision": "Revoke", "back": work}
+    excepted = {"entitlementId": entitlement, "shown": holders, "except": holders, "decision": "Revoke", "back": work}
     refused = await visitor.post(f"/reviews/{review}/decide", data=excepted)
     said = await visitor.get(refused.headers["location"])
 
@@ -609,3 +610,99 @@ async def test_form_sets_and_shows_the_fallback_and_the_owner(
     assert "<option selected>Identity</option>" in shown
     assert 'value="Greta Das' in shown
     assert 'value="Owen Park' in shown
+
+
+async def test_form_empties_the_fallback_and_the_period(
+    administrator: httpx2.AsyncClient, company: Reviewed, db: Db
+) -> None:
+    due = (datetime.now(UTC) + timedelta(days=20)).date().isoformat()
+    form = {"name": "Finance", "type": "Supervisor", "stage1": "Supervisor", "dueOn": due}
+    given = {"fallback": "Application Owner", "periodFrom": "2026-01-01", "periodUntil": "2026-06-30"}
+    made = await administrator.post("/reviews/new", data={**form, **given})
+    sql = "SELECT fallback ->> 'reviewer', period_from IS NULL, period_until IS NULL FROM reviews"
+    before = await fetch_rows(db, sql)
+
+    page = await administrator.get(f"{made.headers['location']}/edit")
+    await administrator.post(f"{made.headers['location']}/edit", data={**form, **given, "periodFrom": ""})
+    half = await fetch_rows(db, sql)
+    await administrator.post(f"{made.headers['location']}/edit", data={**form, **dict.fromkeys(given, "")})
+
+    assert '<option value="">none</option>' in page.text.partition('name="fallback"')[2].partition("</select>")[0]
+    assert before == [("Application Owner", False, False)]
+    assert half == [("Application Owner", True, False)]
+    assert await fetch_rows(db, sql) == [(None, True, True)]
+
+
+async def test_holders_that_were_not_shown_are_not_decided_with_the_others(
+    visitor: httpx2.AsyncClient, company: Reviewed, review: str, db: Db
+) -> None:
+    """Emre's item comes to the reviewer after the page with the holders was opened."""
+    await sign_in(visitor, db, company.carla)
+    entitlement = await fetch_value(db, "SELECT id::text FROM entitlements WHERE name = 'Bookkeeper'")
+    emre = await fetch_value(db, "SELECT id::text FROM review_items WHERE identity_id = %(id)s", id=company.emre)
+    await db.execute("UPDATE review_items SET reviewer_id = %s WHERE id = %s", (company.greta, emre))
+    page = (await visitor.get(f"/reviews/{review}/work?by=access&entitlementId={entitlement}")).text
+    await db.execute("UPDATE review_items SET reviewer_id = %s WHERE id = %s", (company.carla, emre))
+
+    shown = re.findall(r'name="shown" value="([^"]+)"', page)
+    form = {"entitlementId": entitlement, "shown": shown, "decision": "Keep", "comment": "Needed"}
+    await visitor.post(f"/reviews/{review}/decide", data=form)
+
+    rows = await fetch_rows(
+        db,
+        """SELECT p.first_name, i.status FROM review_items i JOIN identities p ON p.id = i.identity_id
+           WHERE i.entitlement_id = %(id)s ORDER BY 1""",
+        id=entitlement,
+    )
+    assert rows == [("Emre", "Pending"), ("Joana", "Approved")]
+
+
+async def test_refused_bulk_decision_names_no_items_of_others(
+    visitor: httpx2.AsyncClient, company: Reviewed, review: str, db: Db
+) -> None:
+    first, *_ = await items_for(db, review, "Carla")
+    other, *_ = await items_for(db, review, "Greta")
+    await db.execute("UPDATE review_items SET recommendation = 'Revoke'")
+    number = await fetch_value(db, "SELECT number FROM review_items WHERE id = %(id)s", id=other)
+    await sign_in(visitor, db, company.carla)
+
+    await visitor.post(f"/reviews/{review}/decide", data={"id": [first, other], "decision": "Keep"})
+    page = (await visitor.get(f"/reviews/{review}/work")).text
+
+    assert "needs a comment, because Revoke is recommended" in page
+    assert f"#{number} " not in page
+
+
+async def test_tabs_count_the_items_that_they_list(
+    visitor: httpx2.AsyncClient, company: Reviewed, review: str, db: Db
+) -> None:
+    """Access that was removed is listed among all items, no longer among the flagged ones."""
+    await sign_in(visitor, db, company.carla)
+    mine = await items_for(db, review, "Carla")
+    await visitor.post(f"/reviews/{review}/decide", data={"id": mine, "decision": "Revoke", "comment": "Not needed"})
+    await visitor.post(f"/reviews/{review}/submit", data={"signed": "yes"})
+    await db.execute("UPDATE review_items SET status = 'Remediated', remediated_on = now() WHERE id = %s", (mine[0],))
+
+    page = (await visitor.get(f"/reviews/{review}/work?tab=flagged")).text
+
+    assert page.count('class="item') == 2
+    assert re.search(r"Flagged\s*<span[^>]*>2<", page)
+
+
+async def test_acceptance_is_offered_again_after_it_ended(
+    visitor: httpx2.AsyncClient, company: Reviewed, review: str, db: Db
+) -> None:
+    await sign_in(visitor, db, company.carla)
+    mine = await items_for(db, review, "Carla")
+    await visitor.post(f"/reviews/{review}/decide", data={"id": mine, "decision": "Revoke", "comment": "Not needed"})
+    await visitor.post(f"/reviews/{review}/submit", data={"signed": "yes"})
+    await sign_in(visitor, db, company.owen)
+    until = (datetime.now(UTC) + timedelta(days=30)).date().isoformat()
+    await visitor.post(f"/review-items/{mine[0]}/accept", data={"reason": "Until the audit", "until": until})
+
+    accepted = (await visitor.get(f"/review-items/{mine[0]}")).text
+    await db.execute("UPDATE review_items SET accepted_until = NULL WHERE id = %s", (mine[0],))
+    ended = (await visitor.get(f"/review-items/{mine[0]}")).text
+
+    assert ["Accept risk" in page for page in (accepted, ended)] == [False, True]
+    assert ["it no longer applies" in page for page in (accepted, ended)] == [False, True]

@@ -19,6 +19,7 @@ from rolecall.reviews import actions, closing, deciding
 from tests.builders import ADA
 
 _BY = Caller(ADA.id, ADA.name, frozenset())
+_ZONE = ZoneInfo("UTC")
 
 
 async def change(url: str, verb: str, review: str, reviewer: str, waits: str = "before-commit") -> None:
@@ -39,9 +40,10 @@ async def _change(db: Db, verb: str, review: str, reviewer: str, now: datetime) 
             await actions.open_review(db, _BY, review, now)
         case "decide":
             raw = {"decision": "Keep", "filters": {}, "reviewerId": reviewer, "comment": "as agreed"}
-            await deciding.decide_several(db, _BY, review, raw, Facts(now=now, zone=ZoneInfo("UTC")))
+            await deciding.decide_several(db, _BY, review, raw, Facts(now=now, zone=_ZONE))
         case "close":
-            await closing.close_review(db, msgspec.structs.replace(_BY, is_person=True), review, True, now)
+            by = msgspec.structs.replace(_BY, is_person=True)
+            await closing.close_review(db, by, review, True, now, _ZONE)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import msgspec
 
 from rolecall.core.db import Db, execute
 from rolecall.reviews import comparing, following
-from tests.builders import an_application, an_identity
+from tests.builders import an_application, an_identity, facts
 from tests.duties.separating import finish_again
 from tests.holdings import a_finished_import, an_account
 
@@ -87,13 +87,32 @@ async def submit_all(client: httpx2.AsyncClient, review: str) -> None:
             await post(client, f"/api/reviews/{review}/submit", {"reviewerId": each["reviewer"]["id"]})
 
 
+async def add_files(db: Db) -> None:
+    """Give imports that a test finished without files one file of each file group."""
+    await execute(
+        db,
+        """INSERT INTO import_files (id, import_id, position, file_group_id, file_group, name, sha256, size, location)
+           SELECT gen_random_uuid(), r.id, g.position, g.id, g.name, lower(g.name) || '.csv',
+                  sha256(r.id::text::bytea), 1, gen_random_uuid()
+           FROM imports_to_review n JOIN application_imports r ON r.number = n.import_number
+           JOIN connectors c ON c.application_id = r.application_id JOIN file_groups g ON g.connector_id = c.id
+           WHERE NOT EXISTS (SELECT FROM import_files f WHERE f.import_id = r.id)""",
+    )
+
+
 async def follow(db: Db) -> None:
     """Do what the worker does for reviews after requests and imports."""
     now = datetime.now(UTC)
+    await add_files(db)
     for number in await comparing.imports_to_review(db):
         async with db.transaction():
             await comparing.follow_import(db, number, now)
-    for step in (following.follow_requests, following.follow_due, following.replace_unavailable):
+    async with db.transaction():
+        await following.follow_requests(db, now, facts().zone)
+    for id in await following.due_reviews(db, now):
+        async with db.transaction():
+            await following.close_due(db, now, id, facts().zone)
+    for step in (following.follow_due, following.replace_unavailable):
         async with db.transaction():
             await step(db, now)
 

@@ -294,27 +294,6 @@ async def test_removal_of_returned_access_is_requested_and_counted(client: httpx
     assert (await numbers(db, datetime.now(UTC))).flagged_items == 1
 
 
-async def test_access_that_was_approved_again_is_not_reopened(client: httpx2.AsyncClient, db: Db) -> None:
-    company = await a_reviewed_company(db)
-    review = await an_open_review(client)
-    await decide_all(client, review, "Revoke")
-    await take_away(db, company, "joana", RISKY)
-    await follow(db)
-
-    [request] = (await client.get("/api/access-requests")).json()["items"]
-    await execute(
-        db,
-        """UPDATE access_requests SET status = 'Completed', action = 'Add', created_at = now() + interval '1 minute'
-           WHERE id = %(id)s""",
-        id=UUID(request["id"]),
-    )
-    await execute(db, "UPDATE privileges SET approved_access = 'Modify' WHERE request_id = %(id)s", id=request["id"])
-    await give_back(db, company, "joana", RISKY)
-    await follow(db)
-
-    assert (await risky_item(client, review))["status"] == "Remediated"
-
-
 async def covered(client: httpx2.AsyncClient) -> dict[str, int | None]:
     """Return the number of the last review of each application."""
     items = (await client.get("/api/reviews/coverage")).json()["items"]

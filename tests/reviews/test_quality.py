@@ -87,11 +87,13 @@ async def test_map_shows_the_share_of_decided_items_per_application(client: http
     items = await items_of(client, review)
     await decide(client, items[0], "Keep")
     before = datetime.now(UTC) - timedelta(days=90)
+    withdrawn = "UPDATE review_items SET status = 'Withdrawn', withdrawn_import = 1 WHERE id = %(id)s"
+    await execute(db, withdrawn, id=UUID(items[1]["id"]))
 
     [found] = await workspace.covering_reviews(db, before)
 
     assert (found.application_id, str(found.id), found.status) == (company.ledger, review, "Open")
-    assert (found.decided, found.completed_on) == (20, None)
+    assert (found.decided, found.completed_on) == (25, None)
     assert await workspace.covering_reviews(db, datetime.now(UTC) + timedelta(days=400)) == []
 
 

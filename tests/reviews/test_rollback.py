@@ -21,9 +21,11 @@ class Ledger:
     def __init__(self, client: httpx2.AsyncClient, db: Db, config: Config, id: UUID) -> None:
         self.client, self.db, self.config, self.id = client, db, config, id
 
-    async def upload(self, memberships: str, users: str = USERS) -> int:
+    async def upload(self, memberships: str | None, users: str | None = USERS) -> int:
         files = {}
         for name, content in (("Users", users), ("Memberships", memberships)):
+            if content is None:
+                continue
             group = await fetch_value(self.db, "SELECT id FROM file_groups WHERE name = %(name)s", name=name)
             files[str(group)] = (f"{name.lower()}.csv", content.encode())
         made = await self.client.post(

@@ -2,13 +2,16 @@
 
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 import httpx2
 
+from rolecall.access_requests.requirements import ADMINISTRATORS
 from rolecall.core.db import Db, execute, fetch_rows, fetch_value
-from rolecall.reviews import following, new_access
-from tests.builders import an_identity, own_tokens
+from rolecall.reviews import actions, closing, following, new_access, templates, workspace
+from tests.builders import an_identity, facts, own_tokens
 from tests.duties.separating import finish_again
+from tests.evidence.test_genuine_reviews import a_model
 from tests.holdings import a_finished_import, an_account
 from tests.reviews.reviewing import (
     a_draft,
@@ -20,6 +23,7 @@ from tests.reviews.reviewing import (
     post,
     submit_all,
 )
+from tests.stand_ins.standing_in import caller_of
 
 
 def later(days: float) -> str:
@@ -177,3 +181,73 @@ async def test_owner_who_leaves_during_a_review_is_replaced_and_nothing_is_lost(
     assert [(entry["reviewer"]["name"], entry["decision"]) for entry in history] == [
         ("Owen Park", "Keep"), ("Greta Das", "Keep"),
     ]  # fmt: skip
+
+
+AUCKLAND = ZoneInfo("Pacific/Auckland")
+
+
+async def test_days_in_texts_are_those_of_the_time_zone(client: httpx2.AsyncClient, db: Db) -> None:
+    """At 23:59:59 in Auckland it is still noon in UTC, on the same day; at one o'clock it is the day before."""
+    company = await a_reviewed_company(db)
+    review = await an_open_review(client, onSilence="approve")
+    await execute(db, "UPDATE reviews SET due_on = '2035-03-31T12:30:00Z'")
+    caller = await caller_of(db, company.owen)
+    zone = facts(zone=AUCKLAND, now=datetime(2035, 3, 1, tzinfo=UTC))
+    async with db.transaction():
+        await actions.change_review(db, caller, review, {"dueOn": "2035-04-02T00:30:00"}, zone)
+    detail = await fetch_value(db, "SELECT detail FROM review_steps")
+
+    async with db.transaction():
+        await closing.close_review(db, caller, review, False, datetime(2035, 5, 1, tzinfo=UTC), AUCKLAND)
+
+    [comment] = {item["comment"] for item in await items_of(client, review)}
+    assert detail == "From 2035-04-01 to 2035-04-02"
+    assert comment.startswith("No decision by 2035-04-02.")
+
+
+async def test_review_of_a_template_has_the_month_of_the_time_zone(client: httpx2.AsyncClient, db: Db) -> None:
+    await a_reviewed_company(db)
+    body = {"name": "Monthly", "everyMonths": 1, "nextOn": "2035-03-31T11:00:00Z", "review": {"type": "Application"}}
+    template = await post(client, "/api/review-templates", body, 201)
+    now = datetime(2035, 3, 31, 11, tzinfo=UTC)
+
+    async with db.transaction():
+        await templates.follow_template(db, UUID(template["id"]), now, facts(now=now, zone=AUCKLAND))
+
+    assert await fetch_value(db, "SELECT name FROM reviews") == "Monthly, April 2035"
+
+
+async def test_administrators_can_be_reminded(client: httpx2.AsyncClient, db: Db) -> None:
+    await a_reviewed_company(db)
+    review = await an_open_review(client, "Unmatched", stages=[{"reviewer": "Supervisor"}])
+    await execute(db, "UPDATE review_items SET reviewer_id = administrators_id()")
+
+    reminded = await client.post(f"/api/reviews/{review}/remind", json={"reviewerIds": [str(UUID(int=2))]})
+    body = {"reviewerIds": [str(ADMINISTRATORS.id)]}
+
+    assert reminded.status_code == 400
+    assert (await client.post(f"/api/reviews/{review}/remind", json=body)).status_code == 200
+
+
+async def test_null_empties_the_fallback_and_the_period_of_a_draft(client: httpx2.AsyncClient, db: Db) -> None:
+    await a_reviewed_company(db)
+    period = {"from": "2026-01-01", "until": "2026-06-30"}
+    draft = await a_draft(client, fallback={"reviewer": "Application Owner"}, period=period)
+
+    changed = (await client.patch(f"/api/reviews/{draft}", json={"fallback": None, "period": None})).json()
+
+    assert (changed["fallback"], changed["period"]) == (None, {"from": None, "until": None})
+
+
+async def test_items_that_a_model_decides_are_not_grouped_by_access(client: httpx2.AsyncClient, db: Db) -> None:
+    company = await a_reviewed_company(db)
+    await a_model(db, company)
+    review = await an_open_review(client, explained="by model")
+    [model] = [item for item in await items_of(client, review) if item["subject"] == "Model"]
+
+    grouped = await workspace.by_access(db, UUID(review), [UUID(model["reviewer"]["id"])], 1)
+
+    rows = await fetch_rows(db, "SELECT count(*) FROM review_items WHERE under_id IS NOT NULL")
+    left = [item for item in await items_of(client, review, reviewerId=model["reviewer"]["id"]) if item["entitlement"]]
+    assert rows[0][0] > 0
+    assert sum(one.count for one in grouped.items) == len(left) - rows[0][0]

@@ -8,6 +8,7 @@ import httpx2
 
 from rolecall.core.db import Db, execute, fetch_rows
 from rolecall.reviews.closing import close_review
+from tests.builders import facts
 from tests.reviews.reviewing import Reviewed, a_reviewed_company, an_open_review, decide, follow, items_of, post
 from tests.reviews.test_following import risky_item
 from tests.stand_ins.standing_in import caller_of
@@ -20,7 +21,8 @@ async def let_it_pass(db: Db) -> None:
 async def confirm_close(db: Db, company: Reviewed, review: str) -> None:
     for confirm in (False, True):
         async with db.transaction():
-            closed = await close_review(db, await caller_of(db, company.owen), review, confirm, datetime.now(UTC))
+            owner = await caller_of(db, company.owen)
+            closed = await close_review(db, owner, review, confirm, datetime.now(UTC), facts().zone)
         if not closed.held:
             return
 

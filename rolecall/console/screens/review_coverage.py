@@ -50,22 +50,28 @@ def _day(moment: datetime) -> str:
 
 
 def _mark(review: ReviewInMap, now: datetime) -> tuple[datetime, CoverageMark]:
+    """Return the mark of a review and its day, in the time zone of `now`."""
     href = f"/reviews/{review.id}"
     if review.completed_on:
-        return review.completed_on, CoverageMark(f"Done {_day(review.completed_on)}", "covered", href)
+        done = review.completed_on.astimezone(now.tzinfo)
+        return done, CoverageMark(f"Done {_day(done)}", "covered", href)
     late = review.status == ReviewStatus.OPEN and review.due_on < now
     words = f"Overdue, {review.decided} %" if late else f"{review.status}, {review.decided} %"
-    return review.due_on, CoverageMark(words, "overdue" if late else "open", href)
+    return review.due_on.astimezone(now.tzinfo), CoverageMark(words, "overdue" if late else "open", href)
 
 
 def cells_of(
     found: ApplicationCoverage, reviews: list[ReviewInMap], quarters: list[Quarter], now: datetime
 ) -> list[list[CoverageMark]]:
-    """Return the marks of an application by quarter; older marks are in the first quarter, later ones in the last."""
+    """Return the marks of an application by quarter; older marks are in the first quarter, later ones in the last.
+
+    An application that is overdue is marked as such also while a review of it is open, as the home page counts it.
+    """
     marks = [_mark(review, now) for review in reviews]
-    if found.due_on and not found.open_review:
-        words = f"Overdue since {_day(found.due_on)}" if found.is_overdue else f"Due {_day(found.due_on)}"
-        marks.append((found.due_on, CoverageMark(words, "overdue" if found.is_overdue else "due")))
+    if found.due_on and (found.is_overdue or not found.open_review):
+        due = found.due_on.astimezone(now.tzinfo)
+        words = f"Overdue since {_day(due)}" if found.is_overdue else f"Due {_day(due)}"
+        marks.append((due, CoverageMark(words, "overdue" if found.is_overdue else "due")))
     cells: list[list[CoverageMark]] = [[] for _ in quarters]
     for moment, mark in marks:
         place = min(max(quarter_of(moment), quarters[0]), quarters[-1])
@@ -75,7 +81,8 @@ def cells_of(
 
 @screen("GET", "/reviews/coverage", scope=Scope.REVIEWS_READ)
 async def show_coverage(db: Db, query: dict[str, Any], now: datetime, config: Config) -> HtmlPage:
-    here = quarter_of(now.astimezone(config.timezone))
+    now = now.astimezone(config.timezone)
+    here = quarter_of(now)
     quarters = [here.plus(n) for n in range(-_BEFORE, _AFTER + 1)]
     since = datetime(quarters[0].year, quarters[0].number * 3 - 2, 1, tzinfo=config.timezone)
     page = await coverage(db, query["page"], now)

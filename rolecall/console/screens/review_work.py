@@ -179,7 +179,7 @@ async def show_item(db: Db, id: str, person: Person, caller: Caller, query: dict
         "can_decide": can_decide,
         "can_undo": can_decide and item.status is not ReviewItemStatus.PENDING,
         "may_reassign": is_open and Scope.REVIEWS_WRITE in caller.scopes,
-        "may_accept": not item.acceptance and await accepting.may_accept(db, caller, item),
+        "may_accept": not item.accepted_until and await accepting.may_accept(db, caller, item),
     }
     return HtmlPage("review_item.html", values)
 
@@ -281,7 +281,7 @@ async def accept_review_item(db: Db, id: str, form: Form, caller: Caller, facts:
 
 @screen("POST", "/reviews/{id:str}/decide", limits=_REVIEW)
 async def decide_review_items(db: Db, id: str, form: Form, person: Person, caller: Caller, facts: Facts) -> SeeOther:
-    """Decide the ticked items, or all holders of an entitlement except the ticked ones."""
+    """Decide the ticked items, or the undecided holders of an entitlement that were shown except the ticked ones."""
     back = _back(form, f"/reviews/{id}/work")
     review = await queries.plan_of(db, id)
     ids = form.get("id", [])
@@ -289,14 +289,15 @@ async def decide_review_items(db: Db, id: str, form: Form, person: Person, calle
         reviewer = known_guid("Reviewer", first(form, "reviewerId") or str(person.id))
         known = known_guid("Entitlement", entitlement)
         holders = await workspace.undecided_holders(db, review.id, [reviewer], known)
-        ids = [str(one) for one in holders if str(one) not in form.get("except", [])]
+        meant = {*form.get("shown", [])} - {*form.get("except", [])}
+        ids = [str(one) for one in holders if str(one) in meant]
     if not ids and entitlement:
         return SeeOther(f"{back}{'&' if '?' in back else '?'}entitlementId={known}", _ALL_EXCEPTED, "bad")
     if not ids:
         return SeeOther(back, "Select the items to decide first.", "bad")
     raw = {**_decision_body(form), **given(form, "reviewerId"), "itemIds": ids}
     result = await deciding.decide_several(db, caller, id, raw, facts)
-    return several(back, await _results(db, raw["decision"], ids, result))
+    return several(back, await _results(db, person, raw["decision"], ids, result))
 
 
 _ALL_EXCEPTED = "Every holder is ticked as an exception. Untick those whom the decision is for."
@@ -304,7 +305,7 @@ _DONE = {"Keep": "kept", "Keep Until": "kept until a date", "Revoke": "marked to
 _MOST_NAMED = 5
 
 
-async def _results(db: Db, decision: str, ids: Sequence[str], result: BulkDecision) -> list[ItemResult]:
+async def _results(db: Db, person: Person, decision: str, ids: Sequence[str], result: BulkDecision) -> list[ItemResult]:
     """Return the results to report: how many items were decided, and which ones need a comment."""
     results = []
     if result.decided:
@@ -313,17 +314,18 @@ async def _results(db: Db, decision: str, ids: Sequence[str], result: BulkDecisi
         results.append(ItemResult(f"{counted} {_DONE.get(decision, 'decided')}. {undo}"))
     for one in result.outcomes:
         if one.reason == deciding.NEEDS_COMMENT:
-            results.append(ItemResult(await _without_comment(db, decision, ids), failed=True))
+            results.append(ItemResult(await _without_comment(db, person, decision, ids), failed=True))
         elif one.reason != "Decided":
             left = "1 item is" if one.items == 1 else f"{one.items:,} items are"
             results.append(ItemResult(f"{left} unchanged: {one.reason}.", failed=True))
     return results
 
 
-async def _without_comment(db: Db, decision: str, ids: Sequence[str]) -> str:
-    """Return the names of the items that need a comment, up to a limit."""
+async def _without_comment(db: Db, person: Person, decision: str, ids: Sequence[str]) -> str:
+    """Return the names of the items of the person that need a comment, up to a limit."""
     items = await item_queries.items_by_id(db, [UUID(id) for id in ids])
-    left = [one for one in items if one.status is ReviewItemStatus.PENDING and one.recommendation.verdict]
+    own = [one for one in items if one.reviewer.id in person.reviews_as()]
+    left = [one for one in own if one.status is ReviewItemStatus.PENDING and one.recommendation.verdict]
     against = [one for one in left if review_words.needs_comment(one) == decision]
     named = [f"#{one.number} {review_words.name_of(one)} of {review_words.holder_of(one)}" for one in against]
     shown = ", ".join(named[:_MOST_NAMED]) + (f" and {len(named) - _MOST_NAMED} more" if named[_MOST_NAMED:] else "")

@@ -111,12 +111,13 @@ def body_of(form: Form, before: Sequence[Json] = ()) -> Json:
     if [each["reviewer"] for each in stages] == [each["reviewer"] for each in before[:2]]:
         named = next((each["identityId"] for each in before if each.get("identityId")), "")
         stages = list(before) if named == first(form, "stagePerson") else stages
+    fallback = _stage(words, first(form, "fallbackPerson")) if (words := first(form, "fallback")) else {}
     return {
         **given(form, "name", "type", "explained", "onSilence", "statement"),
         "description": first(form, "description"),
         "scope": scope_of(form),
         **({"stages": stages} if stages else {}),
-        **({"fallback": _stage(words, first(form, "fallbackPerson"))} if (words := first(form, "fallback")) else {}),
+        **_or_emptied(form, "fallback", fallback),
         **given(form, "ownerId"),
     }
 
@@ -128,7 +129,12 @@ def _stage(reviewer: str, person: str) -> Json:
 
 def _review_body(form: Form, before: Sequence[Json] = ()) -> Json:
     period = {name: text for name in ("from", "until") if (text := first(form, f"period{name.capitalize()}"))}
-    return {**body_of(form, before), **given(form, "dueOn"), **({"period": period} if period else {})}
+    return {**body_of(form, before), **given(form, "dueOn"), **_or_emptied(form, "period", period)}
+
+
+def _or_emptied(form: Form, name: str, value: Json) -> Json:
+    """Return a part of the body; null, which empties it, if the form has fields for it but no value."""
+    return {name: value or None} if any(field.startswith(name) for field in form) else {}
 
 
 def shown_problems(error: Invalid) -> dict[str, str]:
@@ -292,8 +298,8 @@ async def extend_review(db: Db, id: str, form: Form, caller: Caller, facts: Fact
 
 
 @screen("POST", "/reviews/{id:str}/close", scope=_WRITE)
-async def close_review(db: Db, id: str, form: Form, caller: Caller, now: datetime) -> SeeOther:
-    found = await closing.close_review(db, caller, id, first(form, "confirm") == "true", now)
+async def close_review(db: Db, id: str, form: Form, caller: Caller, facts: Facts) -> SeeOther:
+    found = await closing.close_review(db, caller, id, first(form, "confirm") == "true", facts.now, facts.zone)
     if found.held:
         return SeeOther(f"/reviews/{id}", "Closing is held. Read why, then confirm it or keep the review open.", "bad")
     return SeeOther(f"/reviews/{id}", f"The review is {found.status}.")
