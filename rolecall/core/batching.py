@@ -52,7 +52,7 @@ async def get_one(db: Db, kind: str, find: Find[V], id: str | UUID) -> V:
 
 
 async def get_batched(pool: Pool, kind: str, find: Find[V], id: str) -> V:
-    """Return one record, looked up in one query with concurrent lookups."""
+    """Return one record; concurrent lookups with the same `find` share one query."""
     guid = known_guid(kind, id)
     lookup: BatchedLookup[UUID, dict[UUID, V]] | None = pool.lookups.get(find)
     if lookup is None:

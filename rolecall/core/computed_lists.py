@@ -1,6 +1,6 @@
 """Page computed lists that never change, such as the holders of an entitlement after an import.
 
-The first reader stores which rows are on which page (`stored_pages`, as for frozen lists in `core/paging.py`), so that
+The first request stores which rows are on which page (`stored_pages`, as for frozen lists in `core/paging.py`), so that
 every page costs the same.
 """
 
@@ -20,7 +20,7 @@ class ComputedPage(msgspec.Struct, frozen=True):
 
 
 async def fetch_computed(db: Db, name: str, rows: str, page: int, now: datetime, **params: object) -> ComputedPage:
-    """Return a page of the list `name`; the SQL in `rows` selects `key` and `place`, the number of rows before it."""
+    """Return a page of the list `name`; the SQL in `rows` selects the `key` and `place` (from 0) of each row."""
     sql = """SELECT page, total, key FROM stored_pages
              WHERE list = %(list)s AND page IN (0, %(page)s) ORDER BY page DESC"""
     given = {"list": name, "page": min(page, 2**31 - 1)}

@@ -1,7 +1,7 @@
 """Load the settings of a process from `ROLECALL_…` variables; `ROLECALL_…_FILE` names a file with the value.
 
-`load` reports every invalid variable at once. `Config` is passed as an argument. Only `sources/secrets.py` reads other
-variables: the ones that sources name.
+`load` reports every invalid variable at once. `Config` is passed as an argument. Other variables are read where they
+are used: those of the client in `cli/profiles.py`, and the secrets that sources name in `sources/secrets.py`.
 """
 
 import os
@@ -35,7 +35,7 @@ _OIDC = ("oidc_issuer", "oidc_client_id", "oidc_client_secret")
 
 
 class ConfigError(CannotRun):
-    """Report invalid settings; each line of the message names one and says what would be valid."""
+    """Settings are invalid; each line of the message names a setting and says what is wrong with it."""
 
 
 class RateLimit(msgspec.Struct, frozen=True):
@@ -115,7 +115,7 @@ def load(environ: Mapping[str, str] = os.environ, **overrides: object) -> Config
 
 
 def _misspelt(environ: Mapping[str, str]) -> Iterator[str]:
-    """Yield a problem for each name that resembles a setting; ignore others, such as those that Kubernetes sets."""
+    """Yield a problem for each unknown name that resembles a setting; ignore others, such as those of Kubernetes."""
     known = [f"ROLECALL_{field.upper()}" for field in Config.__struct_fields__]
     files = [f"{name}_FILE" for name in known]
     for name in sorted(environ):

@@ -1,7 +1,7 @@
 """Store files: stream to the local disk while hashing, fsync, then rename atomically.
 
 A row names a file only after the rename, so no row lacks its file. A file without a row remains when a process dies in
-between; a sweep deletes it after a week.
+between; a sweep deletes it two days later (`Store.sweepable`).
 """
 
 import asyncio
@@ -130,7 +130,7 @@ class Store(msgspec.Struct, frozen=True):
         return [f"{day}/{name}" for day in days for name in self._names(day)]
 
     def unfinished(self, now: datetime) -> list[Path]:
-        """Return partial files of processes that died."""
+        """Return partial files that were not written to for a day: the process that received them died."""
         oldest = (now - timedelta(days=1)).timestamp()
         return [path for path in self.folder.glob("incoming/*") if _last_written(path) < oldest]
 
@@ -157,7 +157,7 @@ class Store(msgspec.Struct, frozen=True):
 
 
 class Writing:
-    """A file being received; only one chunk is in memory at a time."""
+    """A file being received; at most 1 MiB and one chunk of it are in memory."""
 
     def __init__(self, store: Store) -> None:
         folder = store.folder / "incoming"

@@ -78,7 +78,10 @@ def parse(text: str) -> URL | None:
 
 
 def is_host(host: str) -> bool:
-    """Return whether a host is a name or an address. A name must not end in digits: some parsers misread it."""
+    """Return whether a host is a name or an address. The last label of a name must not be a number.
+
+    Some parsers would read such a name as an IPv4 address.
+    """
     if ":" in host:
         return "%" not in host
     last = host.rstrip(".").rpartition(".")[2]

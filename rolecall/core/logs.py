@@ -32,7 +32,7 @@ _QUOTED = frozenset(" =\"'")
 
 
 def log_request(**fields: Any) -> None:
-    """Log a request without structlog, which would cost a third as much as reading the record."""
+    """Log a request. Avoid structlog, which costs a third as much as reading a record, unless the output is colored."""
     if _request_line is None:
         _log.info("request", **fields)
         return

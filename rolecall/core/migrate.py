@@ -41,7 +41,7 @@ class Applied(msgspec.Struct, frozen=True):
     version: list[int]
 
     def ahead(self) -> list[str]:
-        """Return the names of migrations and schema files that only a newer program has."""
+        """Return the names of unknown migrations, and a phrase if the schema files are of a newer version."""
         unknown = sorted(self.migrations.keys() - {file.name for file in _files()})
         newer = self.version > schema.VERSION
         return [*unknown, *([f"the functions of version {'.'.join(map(str, self.version))}"] if newer else [])]
@@ -73,7 +73,7 @@ async def is_current(db: Db) -> bool:
 
 
 async def differences(db: Db) -> tuple[list[str], list[str]]:
-    """Return the names that only this program has, and the names that only the database has."""
+    """Return what is still to be applied (`behind`), and what only a newer program has (`ahead`)."""
     found = await fetch_rows(db, _FOUND)
     applied = _from_rows(await fetch_rows(db, _read(found)) if found else [])
     return applied.behind(), applied.ahead()
@@ -105,7 +105,7 @@ def is_new(applied: list[str]) -> bool:
 
 
 def pending(db: psycopg.Connection) -> list[str]:
-    """Return the names still to be applied; raise if the database does not match this program."""
+    """Return the names still to be applied; raise if the database is newer or an applied migration was changed."""
     applied = read_applied(db)
     for file in _files():
         if applied.migrations.get(file.name, _digest(file)) != _digest(file):

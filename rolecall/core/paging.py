@@ -43,11 +43,11 @@ class Page(msgspec.Struct, Generic[T], rename="camel"):
     total_pages: int
 
     def map(self, change: Callable[[T], T]) -> "Page[T]":
-        """Transform each item, now or when it is read."""
+        """Transform each item; the items of a `Whole` are transformed when they are read."""
         return msgspec.structs.replace(self, items=[change(item) for item in self.items])
 
     async def completed(self, db: Db, complete: "Complete[T]") -> "Page[T]":
-        """Complete the items with further queries, now or when they are read."""
+        """Complete the items with further queries; the items of a `Whole` are completed when they are read."""
         return msgspec.structs.replace(self, items=await complete(db, self.items))
 
 
@@ -178,7 +178,7 @@ def _select_all(listing: Listing[Any], filters: frozenset[str]) -> str:
 
 
 class _Direction(msgspec.Struct, frozen=True):
-    """The direction of a list; `nearest` is the number of the boundary key to start from."""
+    """The direction of a list; `nearest` is the number of the boundary key (`list_contents.keys`) to start from."""
 
     order: str
     seek: str
@@ -211,8 +211,8 @@ _DOWN = _Direction(
     before=f"coalesce(total - starts[n] - {_SHIFT}, 0)",
 )
 
-# The boundary key to start from and the rows to skip: the last boundary that is certainly not past the page, given the
-# changes since it was taken. Materialized, so that one generic plan serves every value.
+# Select the boundary key to start from, and the number of rows to skip. Changes that are not folded yet shift the
+# boundaries, so take the last one that cannot be past the page. Materialized: one generic plan serves all values.
 _KEPT = """
     WITH changes AS MATERIALIZED (
         SELECT key, rows FROM list_changes WHERE list = '{table}' AND facets @> %(facet)s::jsonb
@@ -321,7 +321,7 @@ _KEPT_FOR = timedelta(days=7)
 
 
 async def tidy_lists(db: Db) -> None:
-    """Fold the last pending changes of quiet lists, and vacuum busy ones."""
+    """Fold the pending changes of every list, and vacuum `list_changes` if it has grown."""
     await execute(db, "SELECT fold_lists()")
     if await fetch_value(db, "SELECT pg_relation_size('list_changes') > 512 * 1024"):
         await execute(db, "VACUUM (SKIP_LOCKED) list_changes")

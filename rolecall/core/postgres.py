@@ -44,7 +44,7 @@ class PostgresError(CannotRun):
 
 
 def _shared_buffers() -> int:
-    """Return an eighth of the memory in bytes, more than the indexes of a large import need."""
+    """Return an eighth of the memory in bytes, at least 128 MiB and at most 512 MiB."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     with suppress(OSError, ValueError):
         memory = min(memory, int(_CGROUP_LIMIT.read_text()))
@@ -153,7 +153,7 @@ class _Server:
 
     @staticmethod
     def _socket_folder(data_dir: Path) -> Path:
-        """Return the data folder, or a temporary one if its path is too long for a socket or contains a quote."""
+        """Return the server's folder, or a temporary one if its path is too long for a socket or contains a quote."""
         name = f"rolecall-{hashlib.sha256(str(data_dir).encode()).hexdigest()[:16]}"
         places = (data_dir / "postgres", Path(tempfile.gettempdir()) / name, Path("/tmp") / name)  # noqa: S108
         short = (place for place in places if len(str(place)) + len(_SOCKET) < _SOCKET_PATH_LIMIT)
@@ -205,7 +205,7 @@ class _Server:
             shutil.rmtree(self.sockets, ignore_errors=True)
 
     def _reap(self) -> None:
-        """Delete the pid file of a dead server, which would otherwise count as running."""
+        """Delete the pid file of a server that is a zombie: `pg_ctl` would consider it to be running."""
         pid_file = self.folder / "postmaster.pid"
         try:
             pid = int(pid_file.read_text().split()[0])

@@ -42,7 +42,7 @@ def without_accents(text: str) -> str:
 
 
 def is_blank(text: str) -> bool:
-    """Return whether a text is invisible: empty, or only white space and zero-width characters."""
+    """Return whether a text is invisible: empty, or only white space, control and zero-width characters."""
     return _IS_BLANK.fullmatch(text) is not None
 
 

@@ -1,8 +1,8 @@
 -- Functions that every package uses: the time of a transaction, and lists with exact totals (docs/lists.md).
 --
--- Any INSERT, UPDATE, DELETE or TRUNCATE on a listed table fires the triggers `keep_list_on_…`, which append to list_changes; every 256th
--- change folds them into list_contents. core/paging.py reads both; its `tidy_lists` folds the rest. A package's schema file calls
--- `keep_list` for its tables.
+-- Any INSERT, UPDATE, DELETE or TRUNCATE on a listed table fires a trigger `keep_list_on_…`. It appends the changes to list_changes, or counts
+-- the list again after a bulk load; TRUNCATE empties the list. Every 256th change folds the pending changes of all lists into list_contents.
+-- core/paging.py reads both tables; its `tidy_lists` folds what is still pending. A package's schema file calls `keep_list` for its tables.
 
 -- Return the time to write in this transaction, from the program's clock: core/authors.py stores it in the setting `rolecall.author`.
 CREATE OR REPLACE FUNCTION written_on() RETURNS timestamptz STABLE LANGUAGE sql RETURN

@@ -111,7 +111,7 @@ def a_moment(chance: random.Random) -> datetime | None:
 
 
 async def write_something(db: Db, chance: random.Random, writer: int = 0) -> None:
-    """Run one statement that inserts, updates or deletes one or hundreds of letters."""
+    """Run one random statement that inserts, updates or deletes one or many letters."""
     many = chance.choice([1, 1, 1, 5, 30, 150])
     match chance.choice(["insert", "insert", "insert", "update", "move", "touch", "delete"]):
         case "insert":
@@ -292,7 +292,7 @@ async def test_planner_ignores_an_index_with_the_same_prefix(letters: Db) -> Non
         assert await rows_read(letters) - before <= 3 * PAGE_SIZE
 
 
-async def test_boundary_keys_are_removed_when_rows_are_deleted(letters: Db) -> None:
+async def test_boundary_keys_are_removed_when_rows_leave_the_list(letters: Db) -> None:
     await execute(letters, "INSERT INTO letters (sent, status) SELECT now(), 'Open' FROM generate_series(1, 2000)")
     for _ in range(40):
         await execute(
