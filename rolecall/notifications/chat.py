@@ -1,4 +1,4 @@
-"""Write messages for Slack and Teams, and send them to an incoming webhook through the outgoing guard."""
+"""Write messages for Slack and Teams, and post them to an incoming webhook; `Outgoing` refuses private addresses."""
 
 from collections.abc import Sequence
 

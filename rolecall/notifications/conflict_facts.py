@@ -12,7 +12,7 @@ from rolecall.notifications.model import FactContext, NotificationFacts
 
 
 async def of_conflicts(db: Db, ids: Sequence[UUID], _: FactContext) -> dict[UUID, NotificationFacts]:
-    """Describe the open conflicts of each rule, with a link to their list only for roles that see everyone."""
+    """Describe the open conflicts of each notification's rule; link to their list only for roles that see everyone."""
     rows = await fetch_rows(
         db,
         """SELECT n.id, r.id, r.name, count(c.id)::int,
@@ -44,7 +44,7 @@ async def of_conflicts(db: Db, ids: Sequence[UUID], _: FactContext) -> dict[UUID
 
 
 async def of_ended_conflicts(db: Db, ids: Sequence[UUID], _: FactContext) -> dict[UUID, NotificationFacts]:
-    """Describe the conflicts of each rule that ended because a duty or the rule changed."""
+    """Describe the conflicts of each notification's rule that a change of a duty, the rule or a name ended."""
     rows = await fetch_rows(
         db,
         """SELECT n.id, r.name, n.part, c.id, c.author,
@@ -86,7 +86,8 @@ _EXCEPTION_SILENCE = {
     "Withdrawn": "",
 }
 _STAYS_OPEN = "The conflict stays open"
-# The owners of the rule or of an application for whom person n.identity_id approves exceptions of the conflict.
+# SQL for the owners who approve an exception `e` of rule `r`, with what each owns: the rule, or an application in which
+# the person has a duty of the rule.
 _OWNED = """
     SELECT o.id, o.what FROM (
         SELECT (r.definition ->> 'ownerId')::uuid AS id, 'the rule' AS what

@@ -27,7 +27,7 @@ class RefusedAddress(msgspec.Struct, frozen=True):
 
 
 class NotificationProblems(msgspec.Struct, frozen=True):
-    """What keeps messages from arriving; `refused` are addresses of the last days, newest first.
+    """What keeps messages from arriving; `refused` are addresses that refused a message in the last days.
 
     `unsendable` counts people who were notified in the console only, because no mail server is set up. `unwritten`
     names notifications of the last days that the service failed to write.
@@ -48,7 +48,7 @@ class NotificationNumbers(msgspec.Struct, frozen=True):
     failing: dict[str, int]
 
 
-# A message of a paused channel waits for the channel. A digest that is not due yet is not late.
+# Include messages that wait for a retry or a paused channel; leave out digests that are not due yet.
 _UNSENT = "status = 'New' OR status = 'Pending' AND (next_attempt_on <= %(now)s OR message_id IS NOT NULL)"
 
 
@@ -73,7 +73,7 @@ async def problems(db: Db, now: datetime) -> NotificationProblems:
 
 
 async def _unsendable(db: Db, now: datetime) -> int:
-    """Return how many people were recently notified in the console only because e-mail is turned off."""
+    """Return how many people were recently notified only in the console, because e-mail is turned off."""
     if (await queries.policy(db)).email.transport is not Transport.OFF:
         return 0
     count: int = await fetch_value(
@@ -106,7 +106,7 @@ async def failing_channels(db: Db) -> list[FailingChannel]:
 
 
 async def _refused(db: Db, now: datetime) -> list[RefusedAddress]:
-    """Return addresses whose last message was refused or returned, or deferred until the last attempt."""
+    """Return addresses with a message that was refused or bounced, or that was not delivered by the last attempt."""
     return await fetch_all(
         db,
         RefusedAddress,

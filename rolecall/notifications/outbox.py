@@ -162,7 +162,10 @@ async def _message(
     lease: tuple[UUID, datetime],
     faults: dict[UUID, Exception],
 ) -> OutgoingMessage | None:
-    """Return a message without the notifications that cannot be written; add these to `faults`."""
+    """Return the message for these notifications; leave out those that cannot be written, and add them to `faults`.
+
+    Return None if none of them can be written.
+    """
     first, recipient = rows[0], ", ".join(dict.fromkeys(row.recipient for row in rows))
     channel, is_digest = Channel(first.channel), "digest" in first.bundle
     is_written_once = channel is not Channel.EMAIL and not is_digest
@@ -241,7 +244,7 @@ class _MessageResult(msgspec.Struct, frozen=True):
     ended_on: datetime
     status: NotificationStatus
     next_attempt_on: datetime | None
-    # Attempts that failed because of the channel do not count.
+    # Subtracted from `step`, because an attempt that failed because of the channel does not count.
     refund: int
 
 

@@ -1,4 +1,4 @@
-"""Remind reviewers who did not respond, then escalate to others. Each step is an activity entry of the record."""
+"""Remind reviewers who did not respond, then ask further people to respond. Each step becomes an activity entry."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -21,7 +21,7 @@ from rolecall.reviews.events import DUE, record_notice, to_remind
 from rolecall.work_items.actions import record_activity_of
 
 _BATCH = 200
-# SQL that is true for requests that wait for a person who is on leave, left, cannot sign in, is an Auditor, or must not
+# SQL that selects requests that wait for a person who is on leave, left, cannot sign in, is an Auditor, or must not
 # decide.
 _UNABLE = """
     SELECT p.request_id FROM absences a JOIN responses p ON p.reviewer_id = a.identity_id

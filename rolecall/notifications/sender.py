@@ -94,12 +94,12 @@ class MessageSender:
             more = await self.turn(self._pool, self._config, clock.now())
 
     def _rooms(self, delivery: Delivery) -> dict[Channel, int]:
-        """Return how many messages to claim for each channel: 0 until half of its slots are free."""
+        """Return how many messages to claim for each channel; omit a channel until half of its slots are free."""
         free = {channel: IN_FLIGHT[channel] - self._sending[channel] for channel in delivery.channels}
         return {channel: room for channel, room in free.items() if room >= IN_FLIGHT[channel] // 2}
 
     async def _delivery(self, db: Db) -> Delivery:
-        """Return the current settings; a secret that cannot be decrypted turns its channel off."""
+        """Return the current settings; an unreadable secret turns its channel off. Replace an outdated mailer."""
         delivery = await queries.delivery(db, sealing.load_key(self._config))
         for channel in delivery.unreadable:
             log.error("the secret of a notification channel cannot be decrypted", channel=channel)

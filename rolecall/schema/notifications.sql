@@ -6,7 +6,8 @@
 -- (refresh_conflicts, schema/duties.sql), INSERT and UPDATE of stand_ins (stand_ins/actions.py), INSERT of review_events (reviews/events.py),
 -- review_moves (reviews/moving.py) and review_submissions (reviews/submitting.py), UPDATE of review_templates (reviews/templates.py), of
 -- identities, and of notification_channels (notifications/channel_health.py). notifications/reminders.py calls `notify_reviewers`, `notify_further_reviewer`,
--- `remind_approvers`, `notify_of_ending_exceptions` and `notify_of_leaves`, reports/running.py calls `notify_of_report`.
+-- `remind_approvers`, `notify_of_ending_exceptions` and `notify_of_leaves`, reports/running.py calls `notify_of_report`, and
+-- schema/conflicts.sql calls `notify_people`.
 
 -- Return the person or token that writes this transaction, or null.
 CREATE OR REPLACE FUNCTION author_id() RETURNS uuid STABLE LANGUAGE sql RETURN

@@ -13,7 +13,7 @@ from typing import Any
 from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
 
-# Responses to recipients whose local part begins with a word, for every attempt or only for the first ones.
+# The response to recipients whose local part is this word, perhaps with a number after it.
 REFUSED = {
     "unknown": "550 5.1.1 No such user here",
     "full": "452 4.2.2 Mailbox full",
@@ -28,7 +28,7 @@ def _hang_up(server: SMTP) -> None:
 
 
 class Mailbox:
-    """Accept messages and keep them; count the connections and commands."""
+    """Accept messages and keep them; count the attempts for each address."""
 
     def __init__(self) -> None:
         # Parse messages only when they are read, because parsing takes longer than receiving.

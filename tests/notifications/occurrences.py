@@ -1,4 +1,4 @@
-"""Cause every kind of notification by real actions, and collect the e-mails."""
+"""Cause every kind of notification, and collect the e-mails."""
 
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta

@@ -135,7 +135,7 @@ async def test_password_is_not_sent_to_another_host(client: httpx2.AsyncClient) 
 
 
 @pytest.mark.timeout(60)
-async def test_blank_template_is_refused(client: httpx2.AsyncClient) -> None:
+async def test_template_with_an_unclosed_brace_and_many_blanks_is_refused(client: httpx2.AsyncClient) -> None:
     template = {"kind": "Waiting", "subject": "{{  person  }}", "body": f"{{{{{' ' * 1500}x"}
 
     answer = await client.post(f"{SETTINGS}/preview", json=template)

@@ -174,7 +174,7 @@ def nested(depth: int, before: str = "") -> str:
 
 
 @pytest.mark.parametrize(("depth", "before", "is_report"), [(3, "", True), (20, "", False), (1, "x" * 70_000, False)])
-async def test_deeply_nested_and_late_reports_are_not_read(
+async def test_reports_that_are_nested_deeply_or_begin_late_in_a_mail_are_not_read(
     client: httpx2.AsyncClient, depth: int, before: str, is_report: bool
 ) -> None:
     no_report = (None, "The mail is not a delivery report")

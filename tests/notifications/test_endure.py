@@ -60,7 +60,7 @@ async def people_with_reviewers(db: Db) -> list[UUID]:
 
 
 async def ask(db: Db, application: UUID, people: list[UUID], number: int) -> None:
-    """Create requests; cancel every tenth in the same transaction or in a separate one."""
+    """Create requests, and cancel every tenth in the same transaction."""
     privileges = [NewPrivilege(header="Ledger", permission="Post entries")]
     requests = [
         NewRequest(
@@ -74,7 +74,7 @@ async def ask(db: Db, application: UUID, people: list[UUID], number: int) -> Non
 
 
 async def nothing_waits(db: Db) -> bool:
-    """Return whether everything is sent, except what is deferred or was leased for at least 10 s by a killed worker."""
+    """Return whether everything is sent; ignore deferred messages and leases older than 10 s (of killed workers)."""
     waiting = await fetch_value(
         db,
         """SELECT count(*) FROM notifications

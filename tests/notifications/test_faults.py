@@ -23,7 +23,7 @@ from tests.stand_ins.standing_in import caller_of
 from tests.webhooks.receivers import receiving as receiving_posts
 
 
-async def test_message_that_bounces_after_its_text_is_refused_and_blocks_nobody_else(
+async def test_message_that_the_server_rejects_after_its_text_blocks_nobody_else(
     db: Db, company: Company, mail: Mailbox, desk: Desk
 ) -> None:
     await execute(db, "UPDATE identities SET email_address = 'spam@x.example' WHERE id = %(id)s", id=company.grace)

@@ -58,7 +58,7 @@ async def test_requester_is_notified_of_the_decision(db: Db, company: Company) -
     assert decided == [("AccessRequestApproved",)]
 
 
-async def test_assignee_is_notified_unless_they_assigned_themselves(db: Db, company: Company) -> None:
+async def test_assignee_is_notified(db: Db, company: Company) -> None:
     request = await ask(db, company)
     body = {"assigneeId": str(company.alan)}
 
@@ -80,7 +80,7 @@ async def test_failed_import_notifies_the_owner_or_the_administrators_if_there_i
     assert await notified(db, company.alan) == [("Import Failed", "New")]
 
 
-async def test_notification_of_a_held_import_is_withdrawn_when_the_import_continues(
+async def test_held_import_of_an_application_without_an_owner_notifies_the_administrators(
     db: Db, company: Company, desk: Desk
 ) -> None:
     run = await an_import(db, company.payroll, "Running")

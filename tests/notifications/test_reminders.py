@@ -101,7 +101,9 @@ async def test_escalation_does_not_ask_the_affected_person(db: Db, config: Confi
     assert (await activity(db))[0][1].endswith("so Alan Turing can respond too")
 
 
-async def test_cycle_of_supervisors_ends_the_escalation(db: Db, config: Config, company: Company) -> None:
+async def test_request_is_escalated_once_despite_a_cycle_of_supervisors(
+    db: Db, config: Config, company: Company
+) -> None:
     await change(db, config, reminders={"days": "Calendar Days", "remindAfterDays": 0})
     await execute(db, "UPDATE identities SET supervisor_id = %(s)s WHERE id = %(id)s", s=company.grace, id=company.alan)
     await ask(db, company)
