@@ -9,7 +9,7 @@ from rolecall.sources.health import connection_problem
 
 
 async def problems(db: Db, config: Config) -> list[str]:
-    """Return the problems of carriers that are not off, and how many requests their brakes hold."""
+    """Return the problems of carriers that are not off, and how many requests the brake of each carrier holds."""
     rows = await fetch_rows(
         db,
         """SELECT a.id, a.name, c.definition,
@@ -30,7 +30,7 @@ async def problems(db: Db, config: Config) -> list[str]:
 
 
 async def open_by_state(db: Db) -> dict[str, int]:
-    """Return the number of open requests in each state that carriers took up but did not finish."""
+    """Return, for each state, how many open requests carriers took up but did not finish."""
     rows = await fetch_rows(
         db,
         """SELECT k.state, count(*) FROM carried_requests k

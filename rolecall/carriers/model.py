@@ -120,11 +120,11 @@ class RecordedStep(NamedTuple):
 
 
 class Inexpressible(Exception):
-    """Report why the carrier cannot carry out the approved access at all."""
+    """The carrier cannot carry out the request; the message says why."""
 
 
 class CannotCarryOut(Exception):
-    """Report that the application refuses a step, or that its data contradict the step. A person must take over."""
+    """The application refuses a step, or its data contradict the step; a person must take over."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(in_one_line(reason[:LONGEST_REASON]))

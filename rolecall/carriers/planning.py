@@ -128,7 +128,7 @@ def _takes_all(request: AccessRequestDetail, facts: RequestFacts) -> bool:
 def _memberships(
     request: AccessRequestDetail, name: str, facts: RequestFacts, allowed: frozenset[StepVerb]
 ) -> list[Step]:
-    """Return a step for each group whose verb is allowed: an Add only adds members, a Remove only removes them."""
+    """Return the membership steps with an allowed verb: an Add only adds members, a Remove only removes them."""
     steps = [_membership(each, name, facts) for each in request.target.privileges]
     return [step for step in steps if step and step.verb in allowed]
 

@@ -296,7 +296,10 @@ async def previewed(db: Db, carrier: Carrier, request: AccessRequestDetail) -> C
 
 
 async def progress(db: Db, request: AccessRequestDetail) -> CarrierProgress | None:
-    """Return the progress of the carrier with a request; None if the carrier is off and did nothing for it."""
+    """Return the progress of the carrier with a request.
+
+    Return None if there is no carrier, or if it has not taken up the request and is off or the request is over.
+    """
     rows = await fetch_rows(
         db,
         """SELECT c.definition, k.state, coalesce(k.reason, ''), k.next_on,

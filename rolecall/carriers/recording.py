@@ -124,7 +124,7 @@ async def _take_up(db: Db, request_id: UUID, opened_on: datetime, now: datetime)
 
 
 async def drop_planned(db: Db, request_id: UUID) -> None:
-    """Delete the steps that were not sent. Keep sent steps as history; their results may be unknown."""
+    """Delete the steps that were not sent. Mark sent steps without a response as done, with an unknown result."""
     await execute(db, "DELETE FROM carrier_steps WHERE request_id = %(id)s AND state = 'Planned'", id=request_id)
     await execute(
         db,

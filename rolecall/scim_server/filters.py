@@ -128,7 +128,7 @@ class FilterParser:
     def _term(self, depth: int) -> Filter:
         self._terms += 1
         if depth > DEEPEST_FILTER or self._terms > MOST_TERMS:
-            raise invalid_filter(f"A filter may have {MOST_TERMS} terms and {DEEPEST_FILTER} levels")
+            raise invalid_filter(f"A filter may have at most {MOST_TERMS} terms and {DEEPEST_FILTER} levels")
         if self._takes("not"):
             return Negation(self._enclosed("(", ")", depth))
         if self._peek() == "(":

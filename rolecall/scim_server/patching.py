@@ -46,7 +46,7 @@ class PatchVerb(StrEnum):
 
 
 class MemberChange(msgspec.Struct, frozen=True):
-    """Add, replace or remove members of a group. `is_all` removes all of them."""
+    """Add, replace or remove members of a group. To remove: `ids`, those that match `fitting`, or all with `is_all`."""
 
     verb: PatchVerb
     ids: dict[str, str] = {}
@@ -118,7 +118,7 @@ class Patch:
 
     def _target(self, text: object, *, is_explicit: bool) -> PatchTarget:
         if not isinstance(text, str) or len(text) > _LONGEST_PATH:
-            raise ScimError("path must be a text", ScimErrorType.INVALID_PATH)
+            raise ScimError(f"path must be a text of at most {_LONGEST_PATH} characters", ScimErrorType.INVALID_PATH)
         try:
             name, fitting, part = FilterParser(tokens_of(text)).value_path()
         except ScimError as error:

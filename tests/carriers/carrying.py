@@ -54,7 +54,7 @@ SCIM: dict[str, Any] = {
 
 
 def entries(*usernames: str) -> str:
-    """Return the LDIF of a directory with these accounts, all in the group Staff, and an empty group Clerks."""
+    """Return the LDIF of a directory with these accounts and `seed`: Staff contains all of them, Clerks only `seed`."""
     folders = [f"dn: {folder}\nobjectClass: organizationalUnit\n" for folder in (PEOPLE, GROUPS)]
     people = [
         f"dn: uid={name},{PEOPLE}\nobjectClass: inetOrgPerson\nuid: {name}\ncn: {name.title()}\nsn: {name.title()}\n"
@@ -70,7 +70,7 @@ def entries(*usernames: str) -> str:
 
 
 class Carrying:
-    """An application with a carrier. Ada supervises the people of the requests; Peter provisions the application."""
+    """An application with a carrier. Grace supervises the people of the requests; Peter provisions the application."""
 
     def __init__(self, client: httpx2.AsyncClient, db: Db, config: Config, id: UUID, cast: Cast) -> None:
         self.client, self.db, self.config, self.id, self.cast = client, db, config, id, cast

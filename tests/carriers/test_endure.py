@@ -42,7 +42,7 @@ def test_list_of_fault_points_is_complete() -> None:
 
 
 class Directories:
-    """Requests of every action, and the content that the directory must have afterwards."""
+    """Requests, and the content that the directory must have after they are carried out."""
 
     def __init__(self, carrying: Carrying, broken: Carrying) -> None:
         self.carrying, self.broken = carrying, broken
@@ -52,7 +52,7 @@ class Directories:
         self.done: list[str] = []
 
     async def ask(self, n: int) -> None:
-        """Create one request of each action, and one for a group that the directory does not have."""
+        """Create an Add, Change, Suspend and Remove, an Add of an unknown group, and one in an unreachable system."""
         carrying = self.carrying
         name = f"new{n}"
         await self._ask(name, {"Staff", "Clerks"}, "Add", await carrying.person(name), gives=("Staff", "Clerks"))

@@ -164,7 +164,7 @@ async def test_partial_remove_keeps_the_account_of_a_person_who_left(carrying: C
     assert account(directory, "leave4") is not None
 
 
-async def test_account_of_another_person_is_left_to_a_person(carrying: Carrying, directory: Directory) -> None:
+async def test_add_of_an_account_that_exists_is_left_to_a_person(carrying: Carrying, directory: Directory) -> None:
     """The directory has the account change3, which Rolecall has not imported."""
     await carrying.put(directory.url, LDAP)
     id = await carrying.request("Add", await carrying.person("change3"), gives=("Clerks",))

@@ -75,7 +75,7 @@ CASES: list[tuple[str, dict[str, Any], str, str]] = [
         "only a Suspend or a Remove",
     ),
     ("no secret", {**SCIM, "secret": None}, "secretRef", "Secret ref is required"),
-    ("no removals at all", {**SCIM, "removalsPerHour": -1}, "removalsPerHour", "at least 0"),
+    ("a negative limit", {**SCIM, "removalsPerHour": -1}, "removalsPerHour", "at least 0"),
 ]
 
 

@@ -123,7 +123,7 @@ async def test_existing_changes_are_not_repeated(carrying: Carrying, server: Ser
     assert "the server has no account gone1" in (await carrying.said(removed))[0][1]
 
 
-async def test_account_of_another_person_is_left_to_a_person(carrying: Carrying, server: Server) -> None:
+async def test_add_of_an_account_that_exists_is_left_to_a_person(carrying: Carrying, server: Server) -> None:
     await carrying.put(server.url, SCIM)
     server.make("Users", a_user("taken1"))
     id = await carrying.request("Add", await carrying.person("taken1"), gives=("Clerks",))
@@ -192,7 +192,9 @@ NO_TARGET = '{"scimType": "noTarget", "detail": "no member"}'
     ],
     ids=["removed", "no target", "refused"],
 )
-async def test_unlisted_member_is_removed(carrying: Carrying, answer: web.Response, said: str) -> None:
+async def test_removal_of_an_unlisted_member_is_sent_and_its_result_recorded(
+    carrying: Carrying, answer: web.Response, said: str
+) -> None:
     hiding, app = Hiding(), web.Application()
     hiding.answer = answer
     app.router.add_route("*", "/{path:.*}", hiding.serve)
