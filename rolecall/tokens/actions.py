@@ -46,7 +46,7 @@ async def create_token(db: Db, caller: Caller | None, raw: Json, facts: Facts) -
         expires_at=None if never else facts.now + timedelta(days=body.expires_in_days or 0),
     )
     if not made:
-        raise Invalid.on("name", f"A token named {body.name} already exists")
+        raise Invalid.on("name", f"A token named {body.name} already exists; choose another name")
     token = await queries.get(db, id)
     return NewToken(**msgspec.structs.asdict(token), secret=secret)
 

@@ -28,7 +28,7 @@ from rolecall.webhooks.shapes import HookChanges, NewHook, RecoverBody
 from rolecall.webhooks.signing import new_secret, shown
 from rolecall.work_items.actions import record_activity
 
-# Also notified by `fan_out_events`, schema/webhooks.sql.
+# Also notified by `fan_out_events` and `fan_out_review_events`, schema/webhooks.sql.
 CHANNEL = "deliveries"
 _DELETED_AT_ONCE = 1000
 
@@ -260,4 +260,4 @@ def _url_problems(raw: Json, facts: Facts, config: Config) -> list[Problem]:
 
 
 def _taken(name: str) -> Invalid:
-    return Invalid.on("name", f"A webhook named {name} already exists")
+    return Invalid.on("name", f"A webhook named {name} already exists; choose another name")

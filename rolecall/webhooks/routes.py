@@ -78,7 +78,7 @@ async def delete_webhook(db: Db, id: str, now: datetime) -> None:
 
 @operation("POST", "/{id:str}/test", scope=Scope.WEBHOOKS_MANAGE, read_body=_names_of_hook)
 async def test_webhook(db: Db, id: str, facts: Facts, config: Config) -> DeliveryDetail:
-    """Send a sample delivery once. The response is the delivery with the result of its attempt."""
+    """Send a sample delivery once. The response is the delivery, which is sent next: get it again to see the result."""
     delivery = await actions.test_hook(db, known_guid("Webhook", id), facts, config)
     return await queries.get_delivery(db, str(delivery))
 

@@ -116,7 +116,8 @@ def test_errors_have_exit_codes(folder: Path) -> None:
     usage = token(folder, "create", "x", "--expires", "soon")
 
     assert (unknown.returncode, unknown.stderr) == (3, "Error: Token with id nobody not found\n")
-    assert (invalid.returncode, invalid.stderr) == (5, "Error: A token named taken already exists\n")
+    taken = "Error: A token named taken already exists; choose another name\n"
+    assert (invalid.returncode, invalid.stderr) == (5, taken)
     assert usage.returncode == 2
     assert unknown.stdout + invalid.stdout + usage.stdout == ""
 

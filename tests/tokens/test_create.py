@@ -122,7 +122,7 @@ async def test_all_validation_errors_are_reported(client: httpx2.AsyncClient) ->
 async def test_names_are_unique(client: httpx2.AsyncClient) -> None:
     await create(client, name="ci")
 
-    assert await problems(client, name=" ci ") == {"name": "A token named ci already exists"}
+    assert await problems(client, name=" ci ") == {"name": "A token named ci already exists; choose another name"}
 
 
 async def test_only_one_of_several_concurrent_tokens_with_the_same_name_is_created(client: httpx2.AsyncClient) -> None:

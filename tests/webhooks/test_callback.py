@@ -68,9 +68,7 @@ REFUSED = [
 ]
 
 
-async def test_callback_that_is_not_plain_text_is_rejected(
-    client: httpx2.AsyncClient, path: str, request_id: UUID
-) -> None:
+async def test_invalid_callback_is_rejected(client: httpx2.AsyncClient, path: str, request_id: UUID) -> None:
     for kind, content, status, message in REFUSED:
         answer = await say(client, path, content, kind)
 

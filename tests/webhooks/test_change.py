@@ -28,7 +28,7 @@ async def test_changed_fields_are_validated_like_those_of_a_new_hook(client: htt
     for change, field, message in [
         ({"url": "https://[::1]/"}, "url", "URL must not point to a private, local or other special address"),
         ({"name": ""}, "name", "Name must not be blank"),
-        ({"name": "Other"}, "name", "A webhook named Other already exists"),
+        ({"name": "Other"}, "name", "A webhook named Other already exists; choose another name"),
         ({"events": []}, "events", "Events must have at least 1 entries"),
     ]:
         answer = await client.patch(f"/api/webhooks/{hook['id']}", json=change)

@@ -1,4 +1,4 @@
-"""Test leases, order and limits of concurrent workers."""
+"""Test leases, order and limits when concurrent workers claim deliveries."""
 
 import asyncio
 from collections import Counter

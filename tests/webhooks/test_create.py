@@ -97,7 +97,7 @@ async def test_unusable_url_is_rejected(client: httpx2.AsyncClient) -> None:
 async def test_webhook_names_are_unique(client: httpx2.AsyncClient) -> None:
     hook = await a_hook(client, URL)
 
-    assert await problems(client) == [("name", "A webhook named Ticketing already exists")]
+    assert await problems(client) == [("name", "A webhook named Ticketing already exists; choose another name")]
     await client.delete(f"/api/webhooks/{hook['id']}")
     await a_hook(client, URL)
 

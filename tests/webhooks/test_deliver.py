@@ -146,7 +146,9 @@ async def test_each_attempt_has_a_new_signature_and_the_same_id(
     Webhook(hook["secret"]).verify(second.body, second.headers)
 
 
-async def test_body_does_not_change_when_the_request_changes(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_stored_body_does_not_change_when_the_person_or_the_base_url_changes(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
     await a_hook(client, "http://127.0.0.1:9/hook")
     ada = await an_identity(db, "Ada", "Lovelace")
     await an_access_request(db, identity_id=ada)

@@ -1,4 +1,4 @@
-"""Send to many receivers, a third of them faulty, and kill workers: all arrives, and nothing twice without need.
+"""Send to many receivers, a third of them faulty, and kill workers: each delivery arrives, none twice without need.
 
 `ROLECALL_DELIVERIES=2000` sends more, a hundred per second, and checks the lag; `ROLECALL_WORKER_KILLS` kills more.
 """

@@ -11,7 +11,7 @@ from tests.webhooks.receivers import Receiver, answering
 from tests.webhooks.sending import Post, a_hook, deliveries, delivery
 
 
-async def test_test_sends_a_sample_once_and_returns_the_result(
+async def test_test_sends_a_sample_once_and_returns_its_delivery(
     client: httpx2.AsyncClient, db: Db, receiver: Receiver, post: Post
 ) -> None:
     hook = await a_hook(client, receiver.url)
