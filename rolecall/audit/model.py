@@ -129,7 +129,7 @@ class Walk:
         self._last[row.chain] = row
         self._counts[row.chain] = self._counts.get(row.chain, 0) + 1
         if row.number < FIRST or row.chain not in CHAINS:
-            self._note(row.number, row.chain, "no entry has this number in this chain: it was added")
+            self._note(row.number, row.chain, "the entry has an invalid number or chain: it was added")
         elif row.hash != link(row.previous, row.number, row.entry):
             self._note(row.number, row.chain, "the entry does not match its hash: it was altered")
         elif row.previous != (before.hash if before else START):

@@ -122,7 +122,7 @@ async def rows(db: Db, condition: str = "true", order: str = "number", **params:
 
 
 def rows_of(db: Db, which: Filter) -> AsyncIterator[Row]:
-    """Stream all entries in the order of their numbers, or the entries of a time range in the order of their times."""
+    """Stream the entries that match the filter, by number, or by time if the filter has a time range."""
     order = "created_key, number" if which.is_of_a_time else "number"
     return rows(db, which.sql, order, **which.values)
 

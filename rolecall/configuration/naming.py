@@ -57,7 +57,7 @@ class Naming:
         self._unsound = [problem.field for problem in problems]
 
     def is_sound(self, place: str) -> bool:
-        """Return whether the entry passed validation; its problems are already reported."""
+        """Return whether validation found no problem at this place or below it."""
         return not any(field == place or field.startswith(f"{place}.") for field in self._unsound)
 
     async def with_ids(self, place: str, entry: Json) -> Json:
@@ -109,7 +109,7 @@ class Naming:
         name = name.strip()
         if found := (await queries.ids_by_name(self.db, _TABLES.get(section, section), [name])).get(name):
             return str(found)
-        # An entry of this file that could not be created has its own problem.
+        # If the file has an entry with this name, it could not be created, and its own problem is reported.
         if name not in names_in(self.raw, section):
             self.problems.append(Problem(place, f"No {what} is named {name}"))
         return None

@@ -71,7 +71,7 @@ def _ids(part: Any) -> Iterable[str]:
 
 
 async def _names(db: Db, reviews: list[Json]) -> Names:
-    """Return the name for each id in these reviews; an entitlement is named by its application and further parts."""
+    """Map each id in these reviews to its name; an entitlement becomes its application with the group or permission."""
     ids = [UUID(id) for id in _ids(reviews) if id]
     people = await names_of(db, ids)
     records = await fetch_rows(

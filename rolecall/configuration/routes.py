@@ -14,7 +14,7 @@ from rolecall.web.operations import operation, plain_json
 
 @operation("GET", "/", scope=Scope.CONFIG_MANAGE)
 async def get_configuration(db: Db, caller: Caller) -> Configuration:
-    """Get the configuration of the service. Webhooks need the scope `webhooks:manage`; secrets are never included."""
+    """Get the configuration of the service, without secrets. A section is null if you lack the scope to read it."""
     return await queries.get(db, caller)
 
 

@@ -91,7 +91,7 @@ class GrantsEntry(msgspec.Struct):
 
 
 class ModelEntry(msgspec.Struct, rename="camel"):
-    """An access model; `isCommitted` is false for one that was never committed. Drafts are left out."""
+    """An access model, as committed; `isCommitted` is false for one that has only a draft."""
 
     name: str
     description: str
@@ -132,7 +132,7 @@ class DutyEntry(msgspec.Struct):
 
 
 class DutyRuleEntry(msgspec.Struct, rename="camel"):
-    """A rule that keeps duties apart; `isCommitted` is false for one that was never committed. Drafts are left out."""
+    """A rule that keeps duties apart, as committed; `isCommitted` is false for one that has only a draft."""
 
     name: str
     description: str

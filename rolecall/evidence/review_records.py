@@ -80,12 +80,12 @@ _RECORDS = {
         WHERE i.review_id = %(id)s GROUP BY q.id ORDER BY q.number""",
 }
 RECORDS = tuple(_RECORDS)
-# The pinned imports, and the imports that showed that access was removed or had returned.
+# The pinned imports, the imports that showed that access was removed or had returned, and those that changed items.
 _IMPORTS = """SELECT import_number FROM review_populations WHERE review_id = %(id)s
               UNION SELECT remediated_import FROM review_items WHERE review_id = %(id)s
               UNION SELECT reopened_import FROM review_items WHERE review_id = %(id)s
               UNION SELECT import_number FROM review_changes WHERE review_id = %(id)s"""
-# Audit entries of the review, its items, the requests that it created and the imports that prove removals.
+# SQL that selects the audit entries of the review, its items, the requests that it created and its imports.
 ENTRIES = f"""entity_id = %(id)s
     OR entity_id IN (SELECT id FROM review_items WHERE review_id = %(id)s)
     OR entity_id IN (SELECT request_id FROM review_items WHERE review_id = %(id)s AND request_id IS NOT NULL)

@@ -49,7 +49,7 @@ _MOST_NAMED = 100
 
 
 class ReviewReport(msgspec.Struct, kw_only=True):
-    """The content of the page; it lists only some items, while the bundle has all of them."""
+    """The content of the page. `items` may be only the first ones of the review; the bundle has all of them."""
 
     review: dict[str, Any]
     population: list[dict[str, Any]]

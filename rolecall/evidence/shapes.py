@@ -19,7 +19,7 @@ class EvidenceFile(msgspec.Struct, rename="camel"):
 
 
 class ImportEvidence(msgspec.Struct, rename="camel"):
-    """An import that changed data about the person, with the digests of its files."""
+    """An import that concerns the person or the review, with the digests of its files."""
 
     id: UUID
     number: int

@@ -324,7 +324,7 @@ def check_equation(review: Review) -> Iterator[str]:
 
 
 def check_parts(review: Review) -> Iterator[str]:
-    """Compare each decision, statement and reassignment with its audit entry; report missing records too."""
+    """Compare each record of the kinds in `PARTS` with its audit entry; report records that only the audit has."""
     for part, records in review.parts.items():
         found = set()
         for record in records:
@@ -458,7 +458,7 @@ def check_reviewers(review: Review) -> Iterator[str]:
 
 
 def check_openings(review: Review) -> Iterator[str]:
-    """Check that items show why their reviewer was replaced, and whether they are part of the random sample."""
+    """Check why the reviewer of each item was replaced, whether it is in the random sample, and its stage."""
     for item in review.items:
         moved = review.moved[item["id"]]["reason"] if item["id"] in review.moved else None
         if moved is None and last_change(review, item, "Reviewer Replaced"):

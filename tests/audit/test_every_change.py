@@ -1,4 +1,4 @@
-"""Call every route that writes once. Routes are read from the application, so that none is forgotten."""
+"""Call each route that writes and check its audit entry. Routes are read from the application, so none is forgotten."""
 
 from typing import Any
 from uuid import UUID
@@ -60,6 +60,7 @@ UNGOVERNED = {
     "duty_rule_duties", "duty_rule_versions", "past_departures", "past_sides",
     # Items of a review: the review has one entry with their digest, and decisions are audited.
     "review_item_reasons", "review_items", "review_scopes",
+    # Also derived from audited tables.
     "list_contents", "lists", "matchings", "past_matches", "past_model_members", "past_resolutions", "request_times",
     "request_conflict_people",
     "absences", "stored_pages", "waiting_requests", "webhook_tallies",

@@ -115,7 +115,9 @@ async def test_action_filter_ignores_case(client: httpx2.AsyncClient, db: Db) ->
     assert len(await entries(client, action="create APPLICATION")) == 1
 
 
-async def test_import_is_one_entry_regardless_of_its_rows(client: httpx2.AsyncClient, db: Db, config: Config) -> None:
+async def test_import_leaves_entries_about_itself_and_none_about_its_rows(
+    client: httpx2.AsyncClient, db: Db, config: Config
+) -> None:
     files = [{"name": "Identities", "content": "identities"}]
     connector = {"name": "HR file", "vendor": "Rolecall", "files": files}
     source = await an_application(db, "HR", isIdentitySource=True, connector=connector)

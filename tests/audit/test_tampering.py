@@ -49,10 +49,10 @@ TAMPERINGS = {
              FROM audit_events e WHERE e.number = 900 AND h.chain = 2""",
         "the head of the chain was changed",
     ),
-    "an entry with the number 0": (_FORGED.format(number=0, chain=9, previous=_START), "no entry has this number"),
-    "an entry with a number below 0": (_FORGED.format(number=-1, chain=1, previous=_START), "no entry has this number"),
+    "an entry with the number 0": (_FORGED.format(number=0, chain=9, previous=_START), "invalid number or chain"),
+    "an entry with a number below 0": (_FORGED.format(number=-1, chain=1, previous=_START), "invalid number or chain"),
     "an entry in a chain without a head": (_FORGED.format(number=900, chain=9, previous=_START), "no head"),
-    "an entry in a chain that is none": (_FORGED.format(number=900, chain=17, previous=_START), "no entry has this"),
+    "an entry in a chain that is none": (_FORGED.format(number=900, chain=17, previous=_START), "invalid number or"),
     "a chain of one's own, with its head": (
         _FORGED.format(number=900, chain=9, previous=_START)
         + "; INSERT INTO audit_heads SELECT 9, 900, 1, hash FROM audit_events WHERE number = 900",

@@ -74,7 +74,7 @@ async def test_verification_names_the_first_broken_entry(client: httpx2.AsyncCli
     assert reason in found["broken"]["reason"]
 
 
-async def test_change_and_its_entry_roll_back_together(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_rejected_request_leaves_no_entry(client: httpx2.AsyncClient, db: Db) -> None:
     before = await fetch_value(db, "SELECT count(*) FROM audit_events")
 
     answer = await client.post("/api/applications", json={"name": ""})

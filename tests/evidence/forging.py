@@ -28,7 +28,7 @@ class Forgery:
         self.links: Links = [line.split() for line in self.members["links.txt"].decode().splitlines()]
 
     def alter(self, change: Callable[[str], str]) -> int:
-        """Change the text of the first entry about a request; return its number."""
+        """Change the text of the first entry that `change` alters; return its number."""
         for n, line in enumerate(self.lines):
             head, text = line[: line.index('"entry":') + 8], line[line.index('"entry":') + 8 : -1]
             if change(text) != text:

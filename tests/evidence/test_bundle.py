@@ -108,7 +108,7 @@ def test_bundle_describes_the_person_and_verifies_offline(bundle: Path, ada: UUI
     assert (changed.returncode, changed.stdout) == (1, "report.html was changed\n")
 
 
-async def test_person_is_found_by_name_and_ambiguous_names_are_reported(db: Db) -> None:
+async def test_person_is_found_by_email_employee_id_or_id_and_ambiguous_names_are_reported(db: Db) -> None:
     ada, other = [await an_identity(db, "Ada", "Lovelace", email=f"ada{n}@example.com") for n in (1, 2)]
     await execute(db, "UPDATE identities SET employee_id = 'E-1', status = 'Removed' WHERE id = %(id)s", id=ada)
 

@@ -24,7 +24,7 @@ MEMBERS = (
 )
 # Fields that only the seal covers: they are in no digest and no audit entry.
 SEALED = {
-    # Names, and the explanation of the access from when the review was opened.
+    # The id, the explanation of the access from when the review was opened, and details of later steps.
     "items.jsonl": {"id", "facts", "recommendation", "requestIds", "modelIds", "underId", "moved", "readOn"}
     | {"remediatedOn", "comment"},
     "decisions.jsonl": {"number"},

@@ -315,7 +315,7 @@ def test_forged_name_is_detected_by_the_seal(bundle: Path) -> None:
     assert (result.returncode, "does not match the given seal" in result.stdout) == (1, True)
 
 
-def test_draft_has_no_evidence(clean_database: str, tmp_path: Path) -> None:
+def test_unknown_review_is_reported(clean_database: str, tmp_path: Path) -> None:
     missing = typed("evidence", "review", "7", ROLECALL_DATABASE_URL=clean_database)
 
     assert (missing.returncode, "Review with id 7 not found" in missing.stderr) == (3, True), missing.stderr

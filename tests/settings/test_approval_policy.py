@@ -24,7 +24,7 @@ async def test_the_default_policy_can_be_read(client: httpx2.AsyncClient) -> Non
     ]
 
 
-async def test_policy_is_stored_as_given(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_policy_is_replaced_and_its_words_are_normalized(client: httpx2.AsyncClient, db: Db) -> None:
     ada = str(await an_identity(db))
     rule = {
         "type": "approve",
