@@ -177,7 +177,7 @@ def test_killed_restore_leaves_the_old_or_the_new_data_and_says_what_to_do(
         mended = typed("migrate", "--data-dir", here)
 
         assert refused.returncode == (1 if is_undone else 0)
-        assert ("`rolecall migrate` to have back what was there" in refused.stderr) == is_undone
+        assert ("`rolecall migrate` to return to the earlier data" in refused.stderr) == is_undone
         assert ("a restore is running or was interrupted" in examined.stdout) == is_undone
         assert ("An interrupted restore was undone" in mended.stderr) == is_undone
         assert held(here) == ((["Ours"], "a") if is_undone else (["Theirs"], "b"))

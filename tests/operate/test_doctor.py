@@ -44,7 +44,7 @@ async def test_healthy_service_has_no_findings(db: Db, clean_database: str, tmp_
     assert (code, findings.keys() - {"disk"}) == (0 if roomy else 1, set())
 
 
-async def test_every_problem_is_found_with_advice(
+async def test_several_problems_are_found_with_advice_for_each(
     client: httpx2.AsyncClient, db: Db, clean_database: str, config: Config, tmp_path: Path
 ) -> None:
     app = await an_application(db, "Payroll", schedule={"cron": "0 5 * * *", "locations": {"Users": "/x.csv"}})
@@ -173,7 +173,7 @@ async def test_people_who_supervise_each_other_are_reported(db: Db, clean_databa
     assert (findings["supervisors"]["state"], findings["supervisors"]["detail"]) == ("warning", said)
 
 
-def test_database_of_another_version_is_reported(clean_database: str, tmp_path: Path) -> None:
+def test_database_of_an_older_version_is_reported(clean_database: str, tmp_path: Path) -> None:
     with psycopg.connect(clean_database, autocommit=True) as db:
         row = db.execute("DELETE FROM migrations WHERE name LIKE '0012%' RETURNING name, sha256").fetchone()
         try:
