@@ -1,4 +1,4 @@
-"""Measure the cost of the audit chain: onboardings in plain SQL from 16 connections, with fsync on."""
+"""Measure the cost of the audit chain: onboardings in plain SQL from 1 and from 16 connections, with fsync on."""
 
 import re
 import subprocess

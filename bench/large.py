@@ -29,7 +29,7 @@ HELD_BY_ONE = 100
 # Bars: time per row relative to the smallest size, and memory of the worker.
 TIME_BAR = 1.5
 MEMORY_BAR = 2**30
-# A small import is over so soon that one time says little.
+# A small import is so short that a single measurement is not reliable.
 TURNS = {1_000_000: 3}
 _PIECE = 1_000_000
 _LIMITS = {"ROLECALL_MAX_FILE_BYTES": str(2**40), "ROLECALL_MAX_UPLOAD_BYTES": str(2**40)}

@@ -57,7 +57,7 @@ _REQUESTS = [
 
 
 async def a_second_application(db: Db, people: int) -> UUID:
-    """Give `people` an account with ten groups in another application; return its id."""
+    """Give this many people an account with ten groups each in a second application; return its id."""
     there: UUID = await fetch_value(db, "SELECT id FROM applications ORDER BY id OFFSET 1 LIMIT 1")
     run = None
     for statement in _STATEMENTS:

@@ -1,7 +1,6 @@
 """Run background work: one loop for each kind, woken by a database notification or by the clock.
 
-Loops keep no state. Each finds its work in the tables, so a notification may be lost or repeated, and a process may
-die.
+Each loop finds its work in the tables, so a notification may be lost or repeated, and a process may die.
 """
 
 import asyncio

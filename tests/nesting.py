@@ -95,7 +95,7 @@ async def refresh(db: Db, application_id: UUID, run: int) -> None:
 
 
 def ways_up(parents: Mapping[str, str], group: str) -> dict[str, list[str]]:
-    """Return every group above `group`, with the groups on the path to it; a cycle ends where it began."""
+    """Return `group` and every group above it, each with the groups on the path to it; a cycle ends where it began."""
     found, path, here = {group: list[str]()}, [], group
     while (parent := parents.get(here, "")) and parent in parents and parent not in found:
         path.append(here)

@@ -97,7 +97,7 @@ def test_every_channel_that_the_worker_listens_to_has_a_notifier() -> None:
     assert all(notifier in code for notifier in notifiers.values())
 
 
-def test_channels_are_named_in_one_place() -> None:
+def test_sql_takes_channel_names_from_functions() -> None:
     notified = {
         name
         for path in (ROOT / "rolecall/schema").glob("*.sql")

@@ -173,7 +173,7 @@ class Cluster:
         self.primary, self.replica = self.replica, self.primary
 
     def _follow(self) -> None:
-        """Make the other host a synchronous replica: from now on every write waits for both."""
+        """Make the replica's host follow the primary synchronously: from now on every write waits for both hosts."""
         self.script(self.replica, "follow.sh", self.network[self.primary].address)
         self.start(self.replica)
         self.together()

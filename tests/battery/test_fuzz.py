@@ -142,7 +142,7 @@ def fuzz(
     cases: int,
     dice: random.Random,
 ) -> tuple[Counter[str], float]:
-    """Return the number of each response, and the highest CPU time of a single one."""
+    """Return the count of each kind of response, and the highest CPU time of a single case."""
     answers, most = Counter[str](), 0.0
     for _ in range(cases):
         sent = make(dice)

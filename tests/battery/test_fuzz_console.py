@@ -160,7 +160,7 @@ async def test_console_queries_survive_hostile_values(visitor: Visitor, company:
 
 
 @pytest.mark.timeout(900 + CASES // 20)
-async def test_unexpected_posts_to_the_console_are_rejected(visitor: Visitor, company: Company) -> None:
+async def test_unexpected_posts_to_the_console_never_cause_a_server_error(visitor: Visitor, company: Company) -> None:
     """Post arbitrary fields and bodies to every screen with a form."""
     dice = random.Random(SEED)
     kinds = [

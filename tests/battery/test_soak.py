@@ -44,7 +44,7 @@ def memory(pid: int) -> int:
 
 
 def growth_percent(samples: list[tuple[float, int]]) -> float:
-    """Return the growth of memory in percent, by linear regression over the goal's window or the whole run."""
+    """Return the growth of memory in percent, by linear regression: in five minutes, or in the run if it is shorter."""
     times, sizes = [time for time, _ in samples], [size for _, size in samples]
     slope = statistics.linear_regression(times, sizes).slope
     return slope * min(WINDOW_SECONDS, times[-1] - times[0]) / statistics.mean(sizes) * 100

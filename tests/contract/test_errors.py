@@ -26,7 +26,7 @@ Post = Callable[..., Awaitable[list[tuple[str, str]]]]
 
 @pytest.fixture
 def refused(client: httpx2.AsyncClient) -> Post:
-    """Post an invalid body and return the errors of the response."""
+    """Return a function that posts an invalid body and returns the errors of the response."""
 
     async def post(path: str, body: Any = None, **sent: Any) -> list[tuple[str, str]]:
         answer = await client.post(path, **({"json": body} if body is not None else sent))

@@ -1,4 +1,4 @@
-"""Generate a client from the OpenAPI document with openapi-python-client, and call every operation with it."""
+"""Generate a client with openapi-python-client, and call every operation of the specification with it."""
 
 import importlib
 import json

@@ -79,7 +79,7 @@ def f(x):
     assert names["f"].__doc__ == "What it does."
 
 
-def test_tracer_records_only_the_start_of_functions_elsewhere() -> None:
+def test_tracer_records_only_the_start_of_functions_in_files_that_are_not_mutated() -> None:
     tree = tracing.recording("y.py", b"@d\ndef f():\n    g()\n    h()\n", every_line=False)
 
     assert ast.unparse(tree).count("_record_line") == 1
