@@ -1,6 +1,6 @@
 """Check that the requested access fits the action, when the request is created and again when it starts.
 
-Remove and Suspend only lower access; Restore gives back exactly what a Suspend of the same target took away.
+Remove and Suspend only lower access; Restore gives back only what a Suspend of the same target took away.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -78,7 +78,7 @@ async def create_enriched(
 async def _reviewers(
     db: Db, caller: Caller, requests: Mapping[UUID, NewRequest], found: Mapping[UUID, Sequence[FoundConflict]]
 ) -> dict[UUID, list[RuleReviewers]]:
-    """Return the reviewers of each request. The owner of the token that makes the requests counts as their reporter."""
+    """Return the reviewers of each request. If a token makes the requests, its owner is treated as the reporter."""
     policy, own = (await settings.get(db)).approval_policy, await own_id(db, caller)
     owners = {each.conflict.owner_id for would in found.values() for each in would}
     people = await people_for(db, policy, list(requests.values()), owners)
@@ -98,7 +98,7 @@ async def _insert_conflicts(
 
 
 def _made_together(requests: Mapping[UUID, NewRequest]) -> set[UUID]:
-    """Return the requests of people for whom requests made together may remove access, or restore it in several parts.
+    """Return the requests of people for whom one of these requests may remove access, or several restore access.
 
     Only these requests can depend on each other.
     """

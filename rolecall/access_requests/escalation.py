@@ -49,10 +49,10 @@ async def add_reviewers(
 ) -> list[FurtherReviewer]:
     """Add reviewers to the unmet rules of these locked requests; return the added reviewers.
 
-    With `supervisors`, they are the supervisors of the reviewers; otherwise, or if no supervisor is available, they are
-    administrators. With `absent_on`, add them only to rules whose reviewers left, or are on leave at that time without
-    a stand-in who may decide. If nobody else can respond, these rules ask even administrators who already respond to
-    other rules of the request.
+    With `supervisors`, add the supervisors of the reviewers; otherwise, or if no supervisor is available, add
+    administrators. With `absent_on`, add reviewers only to rules whose reviewers left, or are on leave at that time
+    without a stand-in who may decide. If nobody else can respond, these rules ask even administrators who already
+    respond to other rules of the request.
     """
     statement = _SILENT if absent_on is None else _ABSENT
     awaited = {"types": list(AWAITED.keys()), "statuses": list(AWAITED.values())}

@@ -50,7 +50,10 @@ class Shown(msgspec.Struct, frozen=True):
 
 
 class Judgement(msgspec.Struct, frozen=True):
-    """The result for one request; `contents` decided it. `undecided` means that the files do not cover all of it."""
+    """The result of comparing one request with an import; `contents` are the kinds of content that decided.
+
+    `undecided` means that the files do not cover the whole request.
+    """
 
     contradictions: list[str]
     contents: set[Content]

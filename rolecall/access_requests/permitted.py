@@ -233,7 +233,7 @@ async def standing_of(db: Db, caller_id: UUID, request_id: UUID) -> Standing:
 
 
 async def carried_out_among(db: Db, caller_id: UUID, request_ids: Sequence[UUID]) -> set[UUID]:
-    """Return the requests that the caller must not verify, because they carried them out.
+    """Return the requests that a caller must not verify, because the caller carried them out.
 
     A person carried out what they or their tokens resolved; a token, only what its owner resolved in person.
     """
@@ -297,7 +297,7 @@ ONLY_OWN_PEOPLE = "You can request access only for yourself and for people who r
 
 
 async def require_may_request(db: Db, caller: Caller, identity_id: UUID | None) -> None:
-    """If the caller `is_limited`, refuse requests except for themselves and for people who report to them."""
+    """If the caller `is_limited`, refuse requests except for the caller and for people who report to the caller."""
     if not caller.is_limited:
         return
     relations = await authority.relations_to_person(db, caller.id, identity_id) if identity_id else frozenset()

@@ -47,9 +47,9 @@ class RecordedConflict(msgspec.Struct, frozen=True):
     duties: frozenset[UUID]
 
     def covers(self, conflict: PotentialConflict, duties: frozenset[UUID]) -> bool:
-        """Return whether the recorded conflict has at least this response and these duties.
+        """Return whether the recorded conflict has at least as strict a response, and all of these duties.
 
-        Unless the rule only warns, its owner must also be the same.
+        Unless the rule only warns, the owner of the rule must also be the same.
         """
         is_asked = conflict.response is RuleResponse.WARN or conflict.owner_id == self.owner_id
         return _STRICTNESS(self.response) >= _STRICTNESS(conflict.response) and duties <= self.duties and is_asked

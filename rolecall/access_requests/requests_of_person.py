@@ -1,9 +1,9 @@
 """List the requests that concern a person.
 
-These are requests about them, their people or their applications, made by them, assigned to them, or waiting for their
-response. A page shows the newest requests up to a limit. Each relation is read through its index, so the cost does not
-grow with the number of requests; rows are read only for the page. With an application or a person as filter the list is
-exact; exports have no limit.
+These are requests about the person, the people who report to them, or their applications, and requests that they made,
+that are assigned to them, or that wait for their response. A page shows the newest requests up to a limit. Each
+relation is read through its index, so the cost does not grow with the number of requests; rows are read only for the
+page. With an application or a person as filter the list is exact; exports have no limit.
 """
 
 from typing import Any

@@ -60,9 +60,9 @@ async def conflicts_created(db: Db, news: Sequence[NewRequest]) -> list[list[Fou
 def _proposal(
     requests: Sequence[CheckedRequest], place: int, id: UUID, others: Sequence[OtherRequest]
 ) -> AccessProposal:
-    """Combine the changes of a request with those of open requests, and of requests for the person made with it.
+    """Combine the changes of a request with those of open requests, and of requests created with it for the person.
 
-    If a request made with it starts on another day, what it removes is `leaving`: the person holds it until then.
+    If one of these starts on another day, the access that it removes is `leaving`: the person holds it until then.
     """
     mine = requests[place]
     who, start = mine.new.identity_id, mine.new.scheduled_start or 0

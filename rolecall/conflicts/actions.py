@@ -25,7 +25,10 @@ from rolecall.work_items.actions import record_activity
 
 
 async def simulate_rule(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> shapes.RuleSimulation:
-    """Return the conflicts that committing the draft would begin and end. The commit is rolled back."""
+    """Return how many conflicts committing the draft would begin and end, and a page of the resulting conflicts.
+
+    The commit is rolled back.
+    """
     body = check(shapes.RuleSimulationBody, raw, facts)
     rule = await duty_queries.get_rule(db, id)
     duties.draft_of(rule)
@@ -50,7 +53,7 @@ async def simulate_rule(db: Db, caller: Caller, id: str, raw: Json, facts: Facts
 
 
 async def simulate_duty(db: Db, id: str, raw: Json, facts: Facts) -> shapes.DutySimulation:
-    """Return the conflicts that a change of the duty would begin and end. The change is rolled back."""
+    """Return how many conflicts of each rule a change of the duty would begin and end. The change is rolled back."""
     duty = await duty_queries.get(db, id)
     before = await queries.people_by_rule(db, duty.id)
     after = before

@@ -32,8 +32,8 @@ class MatrixDuty(msgspec.Struct, frozen=True):
 class DutyMatrix(msgspec.Struct, frozen=True):
     """The duties of rules in effect, ordered by name, and a cell for each pair that a rule keeps apart.
 
-    If several rules keep a pair apart, the cell shows the riskiest rule with conflicts or, if none has any, the
-    riskiest.
+    If several rules keep a pair apart, the cell shows the riskiest rule with conflicts or, if no rule has conflicts,
+    the riskiest rule.
     """
 
     duties: list[MatrixDuty]

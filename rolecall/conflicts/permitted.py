@@ -1,6 +1,7 @@
 """Check who may see a conflict: the person, their supervisors, the owners of the rule, applications and controls.
 
-A stand-in of an owner sees it while an exception is pending, and afterwards if they approved one and still stand in.
+A stand-in of an owner sees the conflict while an exception is pending, and afterwards if they approved one and still
+stand in.
 """
 
 from uuid import UUID

@@ -40,7 +40,7 @@ CREATE OR REPLACE FUNCTION excluded_from(request access_requests, response_type 
     || CASE WHEN response_type = 'Verify' THEN carried_out_by(request.id, request.status) ELSE '{}'::uuid[] END;
 
 -- Return the people who must not respond for a reviewer, because one person must not approve or verify both as a reviewer and for another.
--- They include the reviewer if the reviewer has already responded for another one.
+-- They include the reviewer if the reviewer has already responded for another reviewer.
 CREATE OR REPLACE FUNCTION excluded_stand_ins(request access_requests, response_type text, reviewer uuid) RETURNS uuid[] STABLE LANGUAGE sql RETURN
     excluded_from(request, response_type) || ARRAY(
         SELECT person FROM responses p CROSS JOIN LATERAL unnest(ARRAY[p.reviewer_id, p.stand_in_id]) AS person
@@ -68,7 +68,7 @@ CREATE OR REPLACE TRIGGER keep_waiting_on_insert AFTER INSERT ON access_requests
 CREATE OR REPLACE TRIGGER keep_waiting_on_update AFTER UPDATE ON access_requests REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION keep_waiting_requests();
 
--- Store when a request was fulfilled before it was reopened or canceled: docs/decisions/0090.
+-- Store the period in which a request was fulfilled before it was reopened or canceled: docs/decisions/0090.
 CREATE OR REPLACE FUNCTION keep_past_resolutions() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     fulfilled CONSTANT text[] := '{Resolved,Completed}';
@@ -236,7 +236,8 @@ CREATE OR REPLACE TRIGGER recheck_requests AFTER INSERT ON duty_groups REFERENCI
 CREATE OR REPLACE TRIGGER recheck_requests_on_delete AFTER DELETE ON duty_groups REFERENCING OLD TABLE AS changed_rows
     FOR EACH STATEMENT EXECUTE FUNCTION recheck_requests_of_groups();
 
--- Check requests again after people got or lost duties: the requests of these people, and those about groups, in which they may be.
+-- Check requests again after people got or lost duties: the requests of these people, and requests about groups, because the people may be
+-- members.
 CREATE OR REPLACE FUNCTION recheck_requests_of_holders() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     -- Test this before the changed rows are read, because there may be as many of them as people.

@@ -6,7 +6,7 @@
 -- (commit_draft, core/drafts.py) fires `drop_approvals_of_rule`. conflicts/actions.py calls `end_exceptions` and `reopen_conflicts`. A
 -- forbidden change of status fires `refuse_move`.
 
--- Refuse a change of status that the model does not list.
+-- Refuse a change of status that CONFLICT_MOVES (duties/model.py) or EXCEPTION_MOVES (conflicts/model.py) does not list.
 CREATE OR REPLACE FUNCTION refuse_move() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     RAISE EXCEPTION '% cannot change from % to %', TG_ARGV[0], OLD.status, NEW.status USING ERRCODE = 'check_violation';
