@@ -63,7 +63,7 @@ async def approve(
 
 
 async def reopen(db: Db, ids: Ids, caller: Caller, now: datetime, text: Text | None = None) -> list[UUID]:
-    """Reopen requests; reset their Resolve and Verify responses to Pending, and delete those that were not asked for."""
+    """Reopen requests; reset their Resolve and Verify responses to Pending, and delete those not asked for."""
     ids = await lock_movable(db, REOPEN, ids)
     await execute(db, "DELETE FROM responses WHERE request_id = ANY(%(ids)s) AND NOT asked", ids=ids)
     # Fires note_met_rules (schema/notifications.sql), which does nothing for pending responses.

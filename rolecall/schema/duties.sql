@@ -309,7 +309,7 @@ BEGIN
     END IF;
 END $$;
 
--- Return the people whose accounts gained or lost access that matters for duties in an import.
+-- Return the people for whom an import changed access that gives duties.
 CREATE OR REPLACE FUNCTION people_touched(import_number int, changed_groups int[]) RETURNS uuid[] STABLE LANGUAGE sql BEGIN ATOMIC
     WITH members AS (
         SELECT m.account_number, m.group_number FROM memberships m WHERE m.from_import = import_number
@@ -606,7 +606,8 @@ STABLE LANGUAGE sql BEGIN ATOMIC
     WHERE NOT is_in_catalogue(application, duties_given.header, duties_given.section, duties_given.name)
           AND EXISTS (SELECT FROM names_of_applications() AS o WHERE o.id = application AND o.name LIKE like_wildcard(p ->> 'application'))
           AND looks_like(duties_given.name, coalesce(p ->> 'group', p ->> 'permission'))
-          -- An omitted header or section matches any. So does the default group header, because an application without groups has no other.
+          -- A privilege with an empty header or section matches any pattern. So does one with the default group header, because requests may use
+          -- it in an application without groups.
           AND (p ->> 'group' IS NOT NULL OR duties_given.header IS NOT NULL
                AND (look_of(duties_given.header) IN ('', look_of(default_group_header())) OR looks_like(duties_given.header, p ->> 'header'))
                AND (look_of(duties_given.section) = '' OR looks_like(duties_given.section, p ->> 'section'))

@@ -28,7 +28,7 @@ def day(month: int, number: int, year: int = 2026, hour: int = 1) -> datetime:
 
 
 class Company:
-    """The steps of a story, from events to imports."""
+    """A company that is used over HTTP, with a method for each step: events, requests and imports."""
 
     def __init__(self, client: httpx2.AsyncClient, config: Config) -> None:
         self.client, self.config, self.imports = client, config, Imports(client, config)
