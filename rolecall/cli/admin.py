@@ -24,7 +24,7 @@ def admin() -> None:
 @click.argument("email")
 @data_dir_option
 def create(email: str, data_dir: Path | None) -> None:
-    """Make the person with this e-mail an administrator and print a one-time sign-in link.
+    """Make the person with this e-mail an administrator, creating them if needed; print a one-time sign-in link.
 
     Example: `rolecall admin create ada@example.com`
     """
@@ -59,5 +59,5 @@ async def sign_in_link(config: "Config", db: "Db", email: str) -> str:
 
     person = await queries.person_with_email(db, email)
     if person is None:
-        raise CannotRun(f"No active person signs in with {email}, or several have this e-mail")
+        raise CannotRun(f"No active person signs in with {email}, or several have this e-mail; check it")
     return f"{service_url(config)}/sign-in/{await actions.create_link(db, person.id, clock.now())}"

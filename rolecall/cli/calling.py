@@ -76,7 +76,7 @@ def _written_id(text: str) -> str | None:
 
 
 def _person(client: "Client", words: str) -> str:
-    """Return the id of the person with this name, e-mail or employee ID."""
+    """Return the id of the one person with this full name, e-mail or employee ID; raise an error otherwise."""
     found = client.send(calls.search_identities(words, whole=True)) if words.strip() else None
     if not found or not found.items:
         raise errors.NotFound(f"No identity has the name, e-mail, employee ID or id {words}")

@@ -63,7 +63,7 @@ def _occupant(data_dir: Path) -> tuple[str, str]:
 
 @contextmanager
 def database(config: "Config") -> Iterator["Config"]:
-    """Start the embedded database of the data folder, or use ROLECALL_DATABASE_URL; yield its configuration."""
+    """Open the embedded database of the folder, or ROLECALL_DATABASE_URL; yield the configuration with its URL."""
     import msgspec
 
     from rolecall.core.postgres import embedded
@@ -109,7 +109,7 @@ def end_interrupted_restore(config: "Config") -> None:
 
 @contextmanager
 def clear_refusals() -> Iterator[None]:
-    """Report database errors in one line."""
+    """Raise CannotRun with advice in one line if the database is unreachable or lacks a privilege."""
     import psycopg
 
     from rolecall.core.errors import CannotRun
@@ -162,7 +162,7 @@ def with_made_database(data_dir: Path | None, act: Callable[["Config", "Db"], Aw
 
 
 def in_transaction(config: "Config", act: Callable[["Config", "Db"], Awaitable[T]], *, snapshot: bool = False) -> T:
-    """Run `act` in a transaction; `snapshot` makes it read-only and repeatable-read."""
+    """Run `act` in a transaction with the command as author; `snapshot` makes it read-only and repeatable-read."""
     import asyncio
 
     import psycopg

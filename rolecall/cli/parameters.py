@@ -86,7 +86,7 @@ def _words(noun: str, name: str) -> Callable[[Any, Any, str], list[Any]]:
 
 
 def json_value(text: str) -> Any:
-    """Parse JSON that is given inline or as the name of a file."""
+    """Parse JSON that is given inline, or that the file after `@` contains."""
     import msgspec
 
     try:

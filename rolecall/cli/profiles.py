@@ -81,8 +81,8 @@ def _token(profile: dict[str, Any]) -> str:
 def profiles() -> None:
     """List the profiles, one per line.
 
-    Profiles are stored in a TOML file. The token of a profile is in `token`, in the file named by `token_file`, or the
-    output of `token_command`. `ROLECALL_URL` and `ROLECALL_TOKEN` override a profile.
+    Profiles are stored in a TOML file. The token of a profile is `token`, the content of the file `token_file`, or
+    the output of `token_command`. `ROLECALL_URL` and `ROLECALL_TOKEN` override a profile.
 
     Example: `rolecall profiles`
     """

@@ -205,7 +205,7 @@ def _options(url: str, token: str) -> dict[str, Any]:
 
 
 def _parts(step: Request, stack: ExitStack, progress: Progress | None) -> dict[str, Any]:
-    """Return the parts of a form. Files are streamed, and opened again for each attempt."""
+    """Return the arguments of an HTTP request; files are streamed, and opened again for each attempt."""
     parts: dict[str, Any] = {
         "method": step.method,
         "url": step.path,

@@ -255,7 +255,10 @@ def _users(application: Application, users: Iterable[Employee], today: date, day
 
 
 def _last_login(person: Employee, today: date, day: int) -> str:
-    """Return the last login: four months ago for every twentieth person, otherwise the day of the export."""
+    """Return the last login: four months ago for every twentieth person, otherwise the day of the export.
+
+    The last login of a person who left is never after the day they left.
+    """
     now = today - timedelta(days=day)
     is_away = int(person.employee_id[1:]) % 20 == 7
     last = min(today, now - timedelta(days=125)) if is_away else today

@@ -103,5 +103,5 @@ async def reconnect(db: Db, caller: Caller, peer: ScimPeer, facts: Facts, config
 
 
 def _secret(peer: ScimPeer) -> Json:
-    """Return the URL and the token; the token must be sent again, because a stored secret is bound to host and port."""
+    """Return the URL and the token. Both are sent, because a stored secret is valid only for its host and port."""
     return {"url": peer.url, "secret": peer.state.token, "secretRef": None}

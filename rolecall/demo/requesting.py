@@ -47,7 +47,7 @@ class Requesting(msgspec.Struct):
         return Facts(now=clock.now(), zone=self.config.timezone)
 
     async def answer_what_waits(self) -> None:
-        """Respond to requests: most after a day, every fifth one much later."""
+        """Respond to waiting requests: to every fifth one after nine days, to the others after one day."""
         async with self.pool.connection() as db:
             waiting = (await queries.stalled(db, 1, clock.now())).items
         for item in waiting:

@@ -43,7 +43,7 @@ def create_webhook(
 
 
 def change_webhook(webhook_id: Id, **fields: Unpack[WebhookChanges]) -> Call[answers.Webhook]:
-    """Change the given fields; disabling a webhook parks its waiting deliveries."""
+    """Change the given fields of a webhook; disabling it parks its waiting deliveries."""
     return describe.call("PATCH", answers.Webhook, "/api/webhooks/{}", webhook_id, body=fields)
 
 

@@ -50,7 +50,7 @@ def create_application(name: str, **fields: Unpack[ApplicationFields]) -> Call[a
 
 
 def change_application(application_id: Id, **fields: Unpack[ApplicationChanges]) -> Call[answers.Application]:
-    """Change the given fields."""
+    """Change the given fields of an application."""
     return describe.call("PATCH", answers.Application, "/api/applications/{}", application_id, body=fields)
 
 
@@ -64,12 +64,12 @@ def list_accounts(
 
 
 def list_groups(application_id: Id, *, as_of: When | int | None = None) -> Call[Page[answers.Group]]:
-    """List the groups of an application."""
+    """List the groups of an application, now or as of a time or an import number."""
     return describe.get(Page[answers.Group], "/api/applications/{}/groups", application_id, as_of=as_of)
 
 
 def list_permissions(application_id: Id, *, as_of: When | int | None = None) -> Call[Page[answers.Permission]]:
-    """List the permissions of an application."""
+    """List the permissions of an application, now or as of a time or an import number."""
     return describe.get(Page[answers.Permission], "/api/applications/{}/permissions", application_id, as_of=as_of)
 
 
@@ -87,7 +87,7 @@ def pin_account(account_id: Id, identity_id: Id | None = None, *, never: bool = 
 
 
 def unpin_account(account_id: Id) -> Call[None]:
-    """Remove the pin, so that imports match the account again."""
+    """Remove the pin of an account and match the account again."""
     return describe.call("DELETE", type(None), "/api/accounts/{}/match", account_id)
 
 

@@ -21,7 +21,10 @@ When = date | datetime | str
 
 
 class Call(msgspec.Struct, Generic[T_co], frozen=True, kw_only=True):
-    """The description of a call. `files` and `form` are form fields; `key` says whether to send an idempotency key."""
+    """The description of a call. `files` and `form` are form fields.
+
+    `key` is the idempotency key; by default, each write gets a random one.
+    """
 
     method: str
     path: str
