@@ -126,7 +126,10 @@ async def by_name(db: Db, page: int) -> Page[ApplicationSummary]:
 
 
 async def readable_by(db: Db, caller: Caller, page: int) -> Page[ApplicationSummary]:
-    """Return a page of applications: all of them, or for a limited person only those that they own or provision."""
+    """Return a page of applications.
+
+    People who see only their own records get the applications that they own or provision.
+    """
     if not caller.is_limited:
         return await by_name(db, page)
     own = "FROM applications a WHERE a.owner_id = %(me)s OR %(me)s = ANY(a.provisioner_ids)"

@@ -29,7 +29,10 @@ _KEY = """concat_ws(' ', h.account, array_to_string(h.path, '>'), h.access, lowe
 
 
 class _View(msgspec.Struct, frozen=True):
-    """How to query a list of holdings; `order` sorts an account's direct holdings first, then by path."""
+    """How to query a list of holdings.
+
+    Within an account, `order` puts direct holdings before holdings through groups, which it sorts by path.
+    """
 
     name: str
     during: str

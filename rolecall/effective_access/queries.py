@@ -115,7 +115,7 @@ async def _entries(
 ) -> dict[UUID, list[AccessEntry]]:
     """Return the access entries of each of these accounts, which belong to one identity, by account id."""
     held: dict[UUID, list[_HeldEntry]] = defaultdict(list)
-    # Query accounts with the same last import together: those of one application or, for now, all of them.
+    # Query accounts with the same last import together: accounts of one application or, without `as_of`, all.
     for number, alike in groupby(accounts, key=lambda entry: entry[1]):
         for account_id, entry in await _holdings(db, [account for account, _ in alike], number):
             held[account_id].append(entry)
@@ -140,7 +140,7 @@ async def _entries(
 
 
 async def _accounts(db: Db, identity_id: UUID, as_of: datetime | None) -> list[tuple[Account, int | None]]:
-    """Return accounts sorted by application, each with its application's last import at that time, or None for now."""
+    """Return accounts by application, each with its application's last import at `as_of`, or None without `as_of`."""
     if as_of is None:
         return [(account, None) for account in await accounts_queries.of_identity(db, identity_id)]
     return [(account, number) for account, number in await accounts_queries.of_identity_at(db, identity_id, as_of)]

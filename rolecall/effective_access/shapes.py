@@ -80,7 +80,7 @@ class ApplicationAccess(msgspec.Struct, rename="camel"):
 
 
 class EffectiveAccess(msgspec.Struct, rename="camel"):
-    """The access of an identity; `asOf` is null for now. For the past, applications without data are listed too."""
+    """The access of an identity, now if `asOf` is null. For the past, applications without data are listed too."""
 
     identity_id: UUID
     as_of: datetime | None

@@ -75,7 +75,7 @@ async def _cannot_join(db: Db, entitlement: EntitlementDetail, former: UUID) -> 
 
 async def _take_over(db: Db, id: UUID, former: UUID) -> None:
     """Copy curated fields from the former entitlement where they are still empty in this one."""
-    # Fires note_insert or note_update, schema/audit.sql.
+    # Fires note_insert and note_update, schema/audit.sql.
     await execute(
         db,
         """INSERT INTO curations AS c (entitlement_id, display_name, explanation, owner_id, risk_rating, is_privileged,
@@ -102,7 +102,8 @@ async def _write(db: Db, id: UUID, changes: dict[str, Any], facts: Facts) -> Non
         now=facts.now,
     )
     assigned = "".join(f"{name} = %({name})s, " for name in changes)
-    # Fires match_same_entitlements, schema/duties.sql.
+    # Fires note_update (schema/audit.sql). A change of same_as also fires match_same_entitlements
+    # (schema/duties.sql) and recheck_requests (schema/access_requests.sql).
     await execute(
         db,
         f"UPDATE curations SET {assigned}changed_on = %(now)s WHERE entitlement_id = %(id)s",

@@ -1,4 +1,7 @@
-"""Count the holders of entitlements, now or in the past. Counts are stored until an import or a match changes."""
+"""Count the holders of entitlements, now or in the past, and store the counts.
+
+Current counts are valid until the next import or matching; past counts, until a match or a curation changes.
+"""
 
 import hashlib
 from collections.abc import Iterable, Sequence

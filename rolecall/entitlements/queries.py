@@ -1,4 +1,4 @@
-"""The catalogue: groups and permissions of all applications, now or as of a past moment."""
+"""Query the catalogue: groups and permissions of all applications, now or at a past moment."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -97,7 +97,7 @@ class EntitlementFilters(msgspec.Struct, frozen=True, kw_only=True):
 async def by_name(
     db: Db, page: int, filters: EntitlementFilters, as_of: datetime | None = None
 ) -> PastPage[EntitlementItem]:
-    """List entitlements by name with their holder counts."""
+    """List entitlements by name with their holder counts, now or at a past moment."""
     if as_of is not None:
         found = await _at(db, page, filters, as_of)
     elif filters.are_listed() and (filters.application_id or not await _some_archived(db)):
@@ -271,7 +271,7 @@ async def _at(db: Db, page: int, filters: EntitlementFilters, moment: datetime) 
         make=from_row,
         version="coalesce((SELECT max(changed_on)::text FROM curations), '')",
     )
-    # Between two imports, all moments share stored pages; the version changes when a curation does.
+    # All moments between the same two imports share stored pages; a changed curation changes the version.
     last = await fetch_value(db, STATE_OF_IMPORTS, moment=moment)
     name = f"entitlements at {last} {sorted(values.items())} curated "
     return await fetch_frozen(db, listing, name, page, moment=moment, **values)

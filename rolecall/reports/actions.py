@@ -98,7 +98,7 @@ async def _write(db: Db, sql: str, **values: Any) -> None:
     try:
         await execute(db, sql, **values)
     except UniqueViolation:
-        raise Invalid.on("name", f"A report named {values['name']} already exists") from None
+        raise Invalid.on("name", f"A report named {values['name']} already exists; choose another name") from None
 
 
 async def _check(db: Db, caller: Caller, id: UUID, facts: Facts, config: Config) -> None:

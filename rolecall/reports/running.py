@@ -103,7 +103,7 @@ async def _fire(db: Db, id: UUID, fired_at: datetime | None, config: Config, now
 
 
 async def fire_now(db: Db, id: UUID, config: Config, now: datetime) -> UUID:
-    """Start a run of a scheduled report now; return its id. The worker writes the file."""
+    """Start a run of a scheduled report now and return the id of the run. The worker writes the file."""
     report = await queries.get(db, id)
     if report.schedule is None:
         raise Conflict("The report has no schedule, so there is no location to write to. Add a schedule first")
@@ -209,7 +209,10 @@ def _said(error: Exception) -> str:
 
 
 async def _authorized(db: Db, config: Config, run: ScheduledRun, scopes_of: ScopesOf) -> tuple[PlannedRun, Caller]:
-    """Return the plan of a run and its caller; raise RunFailed if the caller may no longer read the list."""
+    """Return the plan of a run and its caller.
+
+    Raise RunFailed if the report or its schedule is gone, or if the caller may no longer read the list.
+    """
     try:
         report = await queries.get(db, run.report_id)
     except NotFound:

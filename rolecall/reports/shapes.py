@@ -42,8 +42,8 @@ class ReportSchedule(msgspec.Struct):
 class ReportDetail(msgspec.Struct, rename="camel"):
     """A saved export of a list.
 
-    If `columns` is empty, the report has all columns. The schedule runs on the authority of `owner`. `recipients` are
-    notified of each scheduled file.
+    If `columns` is empty, the report has all columns. The schedule runs on the authority of `owner` or, without one,
+    of the caller who last saved the report. `recipients` are notified of each scheduled file.
     """
 
     id: UUID

@@ -2,6 +2,8 @@
 --
 -- UPDATE of application_imports to Finished (application_imports/actions.py) fires `show_entitlements`. UPDATE of identities
 -- (identities/actions.py, application_imports/apply/people.py, application_imports/apply/identities.py) fires `note_acting_owners`.
+-- UPDATE of curations.same_as (entitlements/actions.py) fires match_same_entitlements (duties.sql) and recheck_requests
+-- (access_requests.sql).
 
 -- Entitlements as the last import that contains them shows them.
 CREATE OR REPLACE VIEW shown_entitlements AS

@@ -119,7 +119,7 @@ async def test_past_access_names_the_model_version_of_that_time(client: httpx2.A
     ]  # fmt: skip
 
 
-async def test_request_counts_from_resolution_until_another_removes_the_access(
+async def test_request_explains_access_from_its_resolution_until_another_request_removes_it(
     client: httpx2.AsyncClient, db: Db
 ) -> None:
     ada = await an_identity(db)
@@ -151,7 +151,7 @@ async def a_request(db: Db, ledger: UUID, identity: UUID, action: str, access: A
     return id
 
 
-async def test_reopened_request_counts_for_the_time_it_was_resolved(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_reopened_request_explains_access_only_while_it_was_resolved(client: httpx2.AsyncClient, db: Db) -> None:
     ada = await an_identity(db)
     added = await a_request(db, await ledger_with(db, ada), ada, "Add", Access.GRANT)
     for hours, move in ((2, moving.resolve), (4, opening.reopen), (6, moving.resolve), (8, moving.cancel)):

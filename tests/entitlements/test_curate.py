@@ -99,7 +99,7 @@ async def test_owner_who_leaves_is_replaced_by_the_owner_of_the_application(clie
     assert (entry["before"], entry["after"]) == ({"actingOwnerId": str(omar)}, {"actingOwnerId": str(greta)})
 
 
-async def test_administrators_own_the_entitlements_of_a_leaver_if_the_application_has_no_owner(
+async def test_administrators_are_notified_of_a_leavers_entitlements_if_the_application_has_no_owner(
     client: httpx2.AsyncClient, db: Db
 ) -> None:
     ledger = await a_ledger(db)
@@ -343,7 +343,7 @@ async def test_linked_rename_is_not_reported_as_changed_access(client: httpx2.As
 
 
 @pytest.mark.parametrize(("role", "link"), [(None, "/applications/{}"), ("Reviewer", "/access?applicationId={}")])
-async def test_notified_owner_can_open_the_link(
+async def test_notification_links_to_a_page_that_the_owner_may_open(
     client: httpx2.AsyncClient, db: Db, config: Config, role: str | None, link: str
 ) -> None:
     """The link leads to a page that the owner may open: only roles that see every record may open the catalogue."""

@@ -109,7 +109,7 @@ async def test_names_are_unique_ignoring_case(client: httpx2.AsyncClient) -> Non
     first = await a_report(client)
     answer = await client.post("/api/reports", json={"name": "PEOPLE", "list": "identities"})
 
-    assert problems(answer) == {"name": "A report named PEOPLE already exists"}
+    assert problems(answer) == {"name": "A report named PEOPLE already exists; choose another name"}
     await client.delete(f"/api/reports/{first['id']}")
     await a_report(client)
 
