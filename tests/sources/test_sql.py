@@ -97,7 +97,7 @@ async def test_decimals_keep_their_digits(config: Config, postgres_url: str) -> 
 
 async def test_columns_with_the_same_name_are_refused(config: Config, postgres_url: str, sqlite_url: str) -> None:
     for url in (postgres_url, sqlite_url):
-        with pytest.raises(SourceFailed, match="two columns of the name login"):
+        with pytest.raises(SourceFailed, match="two columns named login; rename one of them with AS"):
             await rows(config, url, "SELECT p.*, q.login FROM people p JOIN people q ON q.login = p.login")
 
 

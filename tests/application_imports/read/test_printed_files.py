@@ -76,7 +76,7 @@ def test_record_with_a_broken_line_is_refused(tmp_path: Path) -> None:
     record = "Username : {0}\nName     : {0}\n\n"
     text = record.format("ada") + record.format("bob") + "Username : cy\nName: Cy\n"
 
-    with pytest.raises(BrokenFile, match="line 7: the properties of this record are not below each other"):
+    with pytest.raises(BrokenFile, match="line 7: the properties of this record are not aligned"):
         read_file(tmp_path, text, "users")
 
 
