@@ -2577,7 +2577,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 4ee2569a19c3 function note_duty_rules()
 -- a1575f745188 function note_people_to_evaluate()
 -- 4d234ae400cf function people_touched(integer, integer[])
--- 7c6afeb2c7d5 function refresh_conflicts(uuid[], uuid[], timestamp with time zone, integer)
+-- 9f685fb0ac2b function refresh_conflicts(uuid[], uuid[], timestamp with time zone, integer)
 -- 67903a81da3b function refresh_duties(uuid[])
 -- 58e4f0e3a444 function refresh_duty_groups(uuid[], uuid[])
 -- 87653837e476 function refresh_duty_holders(uuid[], uuid[])

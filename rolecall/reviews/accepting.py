@@ -35,7 +35,7 @@ async def accept(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> Re
     if review.status is ReviewStatus.CANCELED:
         raise Conflict("The review was canceled, so there is nothing to accept")
     if item.status is not ReviewItemStatus.FLAGGED:
-        raise Conflict(f"Only an item that is Flagged can be accepted; this one is {item.status}")
+        raise Conflict(f"Only flagged items can be accepted; this one is {item.status}")
     if not await _is_final(db, item):
         raise Conflict("The reviewer has not submitted the decision yet. Accept the access after they have")
     person_id = await _accepting(db, caller, item, body.identity_id)
@@ -53,7 +53,7 @@ async def accept(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> Re
         name=name,
         now=facts.now,
     )
-    # Fires show_review_items, schema/reviews.sql.
+    # Fires show_review_items and keep_item_reasons, schema/reviews.sql.
     await execute(
         db,
         "UPDATE review_items SET accepted_until = %(until)s WHERE id = %(id)s",
@@ -84,12 +84,12 @@ async def _is_final(db: Db, item: ReviewItemDetail) -> bool:
     return bool(await fetch_value(db, sql, id=item.review_id))
 
 
-# Postpone a request again that an earlier acceptance has postponed.
+# Postpone a request that an earlier acceptance has already postponed.
 _SNOOZE_AGAIN = Move(SNOOZE.name, SNOOZE.text, frozenset({WorkStatus.SNOOZED}), None)
 
 
 async def postpone_removals(db: Db, caller: Caller, request_ids: Sequence[UUID], now: datetime, zone: ZoneInfo) -> None:
-    """Snooze open requests whose items are all accepted until the first acceptance ends."""
+    """If all flagged items of an open or snoozed request are accepted, snooze it until the first acceptance ends."""
     rows = await fetch_rows(
         db,
         """SELECT q.id, min(o.accepted_until) FROM access_requests q
@@ -106,7 +106,7 @@ async def postpone_removals(db: Db, caller: Caller, request_ids: Sequence[UUID],
 
 
 async def _accepting(db: Db, caller: Caller, item: ReviewItemDetail, given: UUID | None) -> UUID:
-    """Return the person who accepts; refuse all but the application's owner or, if they cannot, an administrator."""
+    """Return the person who accepts: the owner of the application or, if the owner cannot, an administrator."""
     if caller.is_person and given not in (None, caller.id):
         raise Invalid.on("identityId", "Identity ID must be your own: you cannot accept for another person")
     if not caller.is_person and given is None:

@@ -103,7 +103,7 @@ def _columns(body: ReviewFields) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value is not None} | period
 
 
-# The columns of fields that null empties in a draft; for other fields null is the same as omitted.
+# Fields that null clears in a draft, with their columns; for other fields, null means that they are omitted.
 _EMPTIED = {"fallback": ("fallback",), "period": ("period_from", "period_until")}
 
 

@@ -38,7 +38,7 @@ async def close_review(
     if left:
         await _replace_parties(db, review, now)
         held = await _too_many(db, review)
-        # A confirmation counts only for the message that was shown.
+        # A confirmation is valid only for the message that was shown.
         if held and not (confirm and review.held == held):
             await execute(db, "UPDATE reviews SET held = %(held)s WHERE id = %(id)s", held=held, id=review.id)
             return await queries.get(db, review.id)
@@ -111,7 +111,7 @@ async def _decide_unanswered(db: Db, caller: Caller, review: ReviewDetail, now: 
     flag = review.on_silence is OnSilence.FLAG
     status = "Flagged" if flag else "Approved"
     said = _NO_RESPONSE.format(review.due_on.astimezone(zone), status)
-    # Fires show_review_items, schema/reviews.sql.
+    # Fires show_review_items and keep_item_reasons, schema/reviews.sql.
     rows = await fetch_rows(
         db,
         """UPDATE review_items SET status = %(status)s, decision = %(decision)s, comment = %(comment)s,
@@ -202,7 +202,7 @@ async def cancel_review(db: Db, caller: Caller, id: str, now: datetime) -> Revie
     review = await queries.plan_of(db, id, lock=True)
     await _cancel(db, review, now)
     await _record_cancel(db, caller, review, now)
-    # Fires show_review_items, schema/reviews.sql.
+    # Fires show_review_items and keep_item_reasons, schema/reviews.sql.
     rows = await fetch_rows(
         db,
         """UPDATE review_items SET status = 'Withdrawn'

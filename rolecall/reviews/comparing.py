@@ -27,7 +27,8 @@ async def imports_to_review(db: Db) -> list[int]:
     return [number for (number,) in rows]
 
 
-# SQL that is true if what item `c` is about is still held; after a decision to lower access, if it is still higher.
+# SQL that is true if the access or account of item `c` is still held; after a decision to lower the access, if the
+# access is still higher than decided.
 HELD_NOW = f"""((EXISTS (SELECT FROM memberships m JOIN groups o ON o.number = m.group_number
                         WHERE c.subject = 'Access' AND {IS_HELD} AND m.account_number = c.account_number
                           AND m.until_import IS NULL)
@@ -56,8 +57,8 @@ _TRUSTED = """(%(supplier)s::uuid IS NULL OR c.identity_id IS DISTINCT FROM %(su
         AND (c.request_id IS NULL OR c.request_id <> ALL(%(doubted)s)))"""
 
 
-# SQL that is true if the import has a file of the kind that shows what item `c` is about. If the import has none, the
-# current data about it is older. Without an account the other files say nothing about it.
+# SQL that is true if the import has a file of the kind that shows the access or account of item `c`; otherwise the
+# current data comes from an older import. If the account no longer exists, only a file of users can show it.
 _COVERED = f"""CASE
         WHEN c.subject = 'Account' OR c.account_number IS NOT NULL AND NOT EXISTS (
             SELECT FROM account_versions v WHERE v.account_number = c.account_number AND v.until_import IS NULL)
@@ -150,7 +151,7 @@ async def _lock_reviews(db: Db, application_id: UUID) -> None:
 
 async def _restore_returned(db: Db, run: ComparedImport, now: datetime) -> None:
     """Make withdrawn items pending again if this import shows their access again."""
-    # Fires show_review_items, schema/reviews.sql.
+    # Fires show_review_items and keep_item_reasons, schema/reviews.sql.
     rows = await fetch_rows(
         db,
         f"""UPDATE review_items c SET status = 'Pending', withdrawn_import = NULL FROM reviews r
@@ -165,7 +166,7 @@ async def _restore_returned(db: Db, run: ComparedImport, now: datetime) -> None:
 
 async def _withdraw_gone(db: Db, run: ComparedImport, now: datetime) -> None:
     """Withdraw undecided items whose access this import no longer shows."""
-    # Fires show_review_items, schema/reviews.sql.
+    # Fires show_review_items and keep_item_reasons, schema/reviews.sql.
     rows = await fetch_rows(
         db,
         f"""UPDATE review_items c SET status = 'Withdrawn', withdrawn_import = %(number)s FROM reviews r
@@ -186,7 +187,7 @@ async def _withdraw_gone(db: Db, run: ComparedImport, now: datetime) -> None:
 
 async def _remediate_gone(db: Db, run: ComparedImport, now: datetime) -> None:
     """Mark submitted items Remediated if this import no longer shows their access, and cite the import."""
-    # Fires show_review_items, schema/reviews.sql.
+    # Fires show_review_items and keep_item_reasons, schema/reviews.sql.
     rows = await fetch_rows(
         db,
         f"""UPDATE review_items c SET status = 'Remediated', remediated_on = coalesce(c.remediated_on, %(now)s),
@@ -207,7 +208,7 @@ async def _remediate_gone(db: Db, run: ComparedImport, now: datetime) -> None:
 
 
 async def _end_requests(db: Db, item_ids: Sequence[UUID], said: str, now: datetime) -> None:
-    """Complete or cancel requests whose items are all remediated; carrying out a change would restore the access."""
+    """Complete or cancel requests whose items are all remediated, because a Change could give the access back."""
     rows = await fetch_rows(
         db,
         """SELECT DISTINCT c.request_id FROM review_items c
@@ -247,14 +248,14 @@ _GRANTED_SINCE = """EXISTS (
                 SELECT FROM assignments s WHERE e.kind = 'Permission' AND s.permission_number = e.number
                   AND s.holder_number = c.account_number AND s.until_import IS NULL
                   AND access_rank(s.access::text) > access_rank(p.approved_access)))))"""
-# Requests that were made after the one that removes the access.
+# The same for requests that were made after the request that removes the access.
 _GRANTED_AGAIN = _GRANTED_SINCE.format(
     since="coalesce((SELECT x.created_at FROM access_requests x WHERE x.id = c.request_id), c.remediated_on)"
 )
 
 
 async def _reopen_returned(db: Db, run: ComparedImport, now: datetime) -> None:
-    """Flag items again if this import shows their removed access without a new request."""
+    """Flag items again if this import shows their removed access and no new request approved it."""
     which = """c.status = 'Remediated' AND c.remediated_on > %(since)s
                AND coalesce(c.remediated_import, 0) < %(number)s"""
     await _reopen(db, run, which, f"Import {run.number} shows the removed access again", now)
@@ -273,7 +274,7 @@ async def _reopen_kept(db: Db, run: ComparedImport, now: datetime) -> None:
 
 async def _reopen(db: Db, run: ComparedImport, which: str, said: str, now: datetime) -> None:
     """Flag items whose access is held and was not approved again, request its removal, and notify the owners."""
-    # Fires show_review_items, schema/reviews.sql.
+    # Fires show_review_items and keep_item_reasons, schema/reviews.sql.
     rows = await fetch_rows(
         db,
         f"""UPDATE review_items c SET status = 'Flagged', reopened_on = %(now)s, reopened_import = %(number)s,
@@ -294,11 +295,11 @@ async def _reopen(db: Db, run: ComparedImport, which: str, said: str, now: datet
 
 
 async def _uncover_returned(db: Db, run: ComparedImport, now: datetime) -> None:
-    """Note that withdrawn items of a review that has ended were never decided, if this import shows their access again.
+    """If this import shows the access of withdrawn items after their review ended, record that it was never decided.
 
     The review then no longer covers the application.
     """
-    # Fires show_review_items, schema/reviews.sql.
+    # Fires show_review_items and keep_item_reasons, schema/reviews.sql.
     rows = await fetch_rows(
         db,
         f"""UPDATE review_items c SET withdrawn_import = NULL FROM reviews r

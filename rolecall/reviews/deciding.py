@@ -1,4 +1,7 @@
-"""Decide about items, one or several at once, and withdraw decisions."""
+"""Decide about items, one or several at once, and withdraw decisions.
+
+Items *below* a model item (`under_id`) are access that the model explains. They follow the decision about the model.
+"""
 
 import hashlib
 from collections.abc import Sequence
@@ -151,7 +154,7 @@ async def store(db: Db, caller: Caller, decided: DecisionMade, ids: Sequence[UUI
         "name": caller.name,
         "bulk": decided.bulk_id,
     }
-    # Fires show_review_items, schema/reviews.sql.
+    # Fires show_review_items and keep_item_reasons, schema/reviews.sql.
     return await execute(
         db,
         """WITH changed AS (
@@ -228,7 +231,7 @@ async def undo_decision(db: Db, caller: Caller, id: str, raw: Json, facts: Facts
 async def undo_together(db: Db, caller: Caller, id: str, facts: Facts) -> int:
     """Withdraw a decision and all others of the same bulk decision; return how many items are pending again."""
     await moving.lock_open(db, await item_queries.review_of(db, id))
-    # In the order of a bulk decision, to avoid deadlocks.
+    # Lock in the order of a bulk decision, to avoid deadlocks.
     await execute(
         db,
         """SELECT FROM review_items c WHERE c.id IN (
@@ -263,7 +266,7 @@ async def undo_together(db: Db, caller: Caller, id: str, facts: Facts) -> int:
 async def _withdraw(db: Db, caller: Caller, ids: Sequence[UUID], reviewer_id: UUID, now: datetime) -> int:
     """Make decided items pending again, with the items below if they are models; return how many changed."""
     below = await fetch_rows(db, "SELECT id FROM review_items WHERE under_id = ANY(%(ids)s)", ids=list(ids))
-    # Fires show_review_items, schema/reviews.sql.
+    # Fires show_review_items and keep_item_reasons, schema/reviews.sql.
     return await execute(
         db,
         """WITH changed AS (
@@ -368,7 +371,7 @@ async def _selected(
 
 async def mark_opened(db: Db, item_id: UUID, now: datetime) -> None:
     """Record when the reviewer, or a person who stands in for them, first read the details of an item."""
-    # Fires show_review_items, schema/reviews.sql.
+    # Fires show_review_items and keep_item_reasons, schema/reviews.sql.
     await execute(
         db,
         "UPDATE review_items SET read_on = %(now)s WHERE id = %(id)s AND read_on IS NULL",

@@ -34,7 +34,7 @@ async def record_item_events(db: Db, event: ReviewEvent, item_ids: Sequence[UUID
             }
             for item in found
         ]
-        # Fires fan_out_on_review_event, schema/webhooks.sql.
+        # Fires fan_out_on_review_event, schema/webhooks.sql, and notify_of_review_events, schema/notifications.sql.
         await insert_rows(db, "review_events", rows)
 
 

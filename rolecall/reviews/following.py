@@ -33,9 +33,9 @@ from rolecall.work_items.actions import record_activity_of
 
 
 async def follow_requests(db: Db, now: datetime, zone: ZoneInfo) -> None:
-    """Update the items of ended requests: flag items of canceled requests again; the others wait for an import.
+    """Update the items of ended requests: flag those of canceled requests; those of completed ones wait for an import.
 
-    Postpone requests that may start although the access was accepted meanwhile.
+    Also postpone requests that may start now although the access was accepted meanwhile.
     """
     rows = await fetch_rows(db, "DELETE FROM review_news RETURNING number, request_id, name")
     await _lock_reviews(
@@ -73,7 +73,7 @@ async def _flag_again(db: Db, request_id: UUID, now: datetime) -> None:
 
     Items that an import has proven to be removed stay Remediated.
     """
-    # Fires show_review_items, schema/reviews.sql.
+    # Fires show_review_items and keep_item_reasons, schema/reviews.sql.
     rows = await fetch_rows(
         db,
         """UPDATE review_items SET status = 'Flagged'
@@ -94,7 +94,7 @@ _FOLLOWED: Mapping[str, Callable[[Db, UUID, datetime], Awaitable[None]]] = {
 
 
 async def due_reviews(db: Db, now: datetime) -> list[UUID]:
-    """Return open reviews that close by themselves because their due date has passed, in order."""
+    """Return the open reviews that the service closes because their due date has passed, in number order."""
     rows = await fetch_rows(
         db,
         """SELECT id FROM reviews WHERE status = 'Open' AND due_on <= %(now)s AND on_silence <> %(escalate)s
@@ -106,13 +106,13 @@ async def due_reviews(db: Db, now: datetime) -> list[UUID]:
 
 
 async def close_due(db: Db, now: datetime, id: UUID, zone: ZoneInfo) -> None:
-    """Close a review whose due date has passed, or hold it; nothing if another transaction has just done so."""
+    """Close or hold a review whose due date has passed; do nothing if another transaction has just done so."""
     if id in await due_reviews(db, now):
         await close_review(db, SYSTEM, id, False, now, zone)
 
 
 async def follow_due(db: Db, now: datetime) -> None:
-    """Escalate overdue reviews, follow changed models, and end acceptances."""
+    """Escalate overdue reviews, update the items of changed models, and end acceptances."""
     await _escalate(db, now)
     await _follow_models(db, now)
     await _end_acceptances(db, now)
@@ -122,8 +122,8 @@ async def follow_due(db: Db, now: datetime) -> None:
 _MODEL_THEN = """(SELECT v.definition - '{name,description,ownerId}'::text[] FROM access_model_versions v
     WHERE v.model_id = c.model_id AND v.committed_at <= c.decided_on ORDER BY v.version DESC LIMIT 1)"""
 _MODEL_NOW = _MODEL_THEN.replace(" AND v.committed_at <= c.decided_on", "")
-# SQL that is true if the model of item `c` is not in effect, is for other people, or no longer gives a part of what it
-# gave. More access than before is no change: it removes nothing.
+# SQL that is true if the model of item `c` is not in effect, has other conditions, or no longer gives some of the
+# access that it gave. Additional access alone does not make it true, because that removes nothing.
 _IS_CHANGED = f"""(NOT m.is_in_effect OR {_MODEL_NOW} - 'access' IS DISTINCT FROM {_MODEL_THEN} - 'access' OR EXISTS (
     SELECT FROM access_model_grants_in({_MODEL_THEN} -> 'access') AS g WHERE NOT EXISTS (
         SELECT FROM access_model_grants_in({_MODEL_NOW} -> 'access') AS n
@@ -143,7 +143,7 @@ async def _follow_models(db: Db, now: datetime) -> None:
         f"""{_OF_MODELS} AND EXISTS (SELECT FROM review_items c WHERE c.review_id = r.id AND c.subject = 'Model'
                                      AND c.status IN ('Flagged', 'Remediated'))""",
     )
-    # Fires show_review_items, schema/reviews.sql.
+    # Fires show_review_items and keep_item_reasons, schema/reviews.sql.
     rows = await fetch_rows(
         db,
         f"""UPDATE review_items c SET status = 'Remediated', remediated_on = %(now)s
@@ -154,7 +154,7 @@ async def _follow_models(db: Db, now: datetime) -> None:
         now=now,
     )
     await mark_remediated(db, rows, "The model was changed", now)
-    # Fires show_review_items, schema/reviews.sql.
+    # Fires show_review_items and keep_item_reasons, schema/reviews.sql.
     again = await fetch_rows(
         db,
         f"""UPDATE review_items c SET status = 'Flagged', reopened_on = %(now)s, reopened_import = NULL,
@@ -173,7 +173,7 @@ async def _follow_models(db: Db, now: datetime) -> None:
 
 async def _end_acceptances(db: Db, now: datetime) -> None:
     """End acceptances whose date has passed, and notify the owners of the reviews."""
-    # Fires show_review_items, schema/reviews.sql.
+    # Fires show_review_items and keep_item_reasons, schema/reviews.sql.
     rows = await fetch_rows(
         db,
         """UPDATE review_items SET accepted_until = NULL WHERE status = 'Flagged' AND accepted_until <= %(now)s
@@ -232,7 +232,10 @@ async def _replace(db: Db, review: ReviewDetail, people: Sequence[UUID], now: da
 
 
 async def withdraw_archived(db: Db, now: datetime) -> None:
-    """Withdraw undecided items of archived applications; restore them when the application is no longer archived."""
+    """Withdraw undecided items of archived applications; restore them when the application is no longer archived.
+
+    Then complete reviews that wait only for archived applications, and make requests that archiving prevented.
+    """
     await _lock_reviews(
         db,
         """r.status IN ('Open', 'Closed') AND (
@@ -241,7 +244,7 @@ async def withdraw_archived(db: Db, now: datetime) -> None:
                OR r.status = 'Open' AND EXISTS (SELECT FROM review_items w WHERE w.review_id = r.id
                                                 AND w.status = 'Withdrawn' AND w.withdrawn_import IS NULL))""",
     )
-    # Fires show_review_items, schema/reviews.sql.
+    # Fires show_review_items and keep_item_reasons, schema/reviews.sql.
     restored = await fetch_rows(
         db,
         f"""UPDATE review_items c SET status = 'Pending' FROM reviews r, applications a
@@ -250,7 +253,7 @@ async def withdraw_archived(db: Db, now: datetime) -> None:
     )
     await record_change(db, ItemChange.RESTORED, restored, "The application is no longer archived", now)
     await release_late(db, restored, now)
-    # Fires show_review_items, schema/reviews.sql.
+    # Fires show_review_items and keep_item_reasons, schema/reviews.sql.
     rows = await fetch_rows(
         db,
         """UPDATE review_items c SET status = 'Withdrawn', withdrawn_import = NULL FROM reviews r, applications a
@@ -277,7 +280,7 @@ async def _complete_archived(db: Db, now: datetime) -> None:
 
 
 async def _request_again(db: Db, now: datetime) -> None:
-    """Request the removal of flagged access without a request, whose application was archived for a while."""
+    """Request the removal of flagged access that has no request because its application was archived for a while."""
     rows = await fetch_rows(
         db,
         """SELECT c.id, c.review_id FROM review_items c

@@ -274,10 +274,10 @@ async def review_of(db: Db, id: str) -> UUID:
 
 
 async def get_item(db: Db, id: str | UUID, *, lock: bool = False) -> ReviewItemDetail:
-    """Get one item with its history; with `lock`, locked until the transaction ends, with the items that it decides."""
+    """Get one item with its history. With `lock`, lock it and the items below it until the transaction ends."""
     known = known_guid("Review item", str(id))
     if lock:
-        # In the order of a bulk decision, to avoid deadlocks.
+        # Lock in the order of a bulk decision, to avoid deadlocks.
         sql = "SELECT FROM review_items WHERE id = %(id)s OR under_id = %(id)s ORDER BY list_key FOR UPDATE"
         await fetch_rows(db, sql, id=known)
     rows = await fetch_rows(db, f"SELECT {_COLUMNS} FROM review_items c {_JOINS} WHERE c.id = %(id)s", id=known)

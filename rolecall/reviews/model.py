@@ -135,7 +135,7 @@ def usual_stages(type: ReviewType) -> list[ReviewStage]:
 
 
 class Explained(StrEnum):
-    """How access that a model explains is decided: one by one, with its model, or carried over."""
+    """How access that a model explains is decided: one by one, together with its model, or carried over."""
 
     EACH = "each"
     BY_MODEL = "by model"

@@ -1,4 +1,8 @@
-"""Give items to other reviewers: pass them on, reassign them, or release them from the decision about a model."""
+"""Give items to other reviewers: pass them on, reassign them, or release them from the decision about a model.
+
+An item *below* a model item (`under_id`) is access that the model explains. It follows the decision about the model
+until it is released, because the reviewer of the model must not decide it or has already submitted.
+"""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -59,7 +63,7 @@ async def _require_not_passed_on(db: Db, item: ReviewItemDetail, person_id: UUID
         person=person_id,
     )
     if name:
-        raise Invalid.on("identityId", f"{name} passed this item on; choose another person, or none for the fallback")
+        raise Invalid.on("identityId", f"{name} passed this item on already; choose another person")
 
 
 async def _record_passing(db: Db, caller: Caller, item: ReviewItemDetail, body: DecideBody, now: datetime) -> None:
@@ -111,7 +115,7 @@ async def move_items(
         now=now,
         **given,
     )
-    # Fires show_review_items, schema/reviews.sql.
+    # Fires show_review_items and keep_item_reasons, schema/reviews.sql.
     await execute(
         db,
         """UPDATE review_items c SET reviewer_id = n.person, moved = n.reason, stage = %(stage)s, status = 'Pending',
@@ -145,7 +149,7 @@ async def reassign(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> 
 async def _move_below(
     db: Db, caller: Caller, review: ReviewDetail, ids: Sequence[UUID], stage: int, now: datetime
 ) -> None:
-    """Give the items below moved models to the same reviewers, undecided; release items that these must not decide."""
+    """Give the items below moved model items to the models' new reviewers; release what these must not decide."""
     rows = await fetch_rows(
         db,
         """SELECT c.id, m.reviewer_id, 'Item #' || m.number || ', which decides about its model, has this reviewer'
@@ -178,7 +182,7 @@ async def release_obstructed(
     now: datetime,
     model_item: UUID | None = None,
 ) -> None:
-    """Release items from the decision about their model if its reviewer, or one of `people`, must not decide them."""
+    """Release items below model items if one of `people`, by default the model's reviewer, must not decide them."""
     rows = await fetch_rows(
         db,
         f"""SELECT m.reviewer_id, array_agg(c.id ORDER BY c.list_key) FROM review_items c
@@ -199,7 +203,7 @@ async def release_obstructed(
 async def _release(db: Db, caller: Caller, review_id: UUID, ids: Sequence[UUID], reason: str, now: datetime) -> None:
     """Release items from the decision about their model, and give them to the reviewers of the first stage."""
     review = await queries.plan_of(db, review_id)
-    # Fires show_review_items, schema/reviews.sql.
+    # Fires show_review_items and keep_item_reasons, schema/reviews.sql.
     await execute(db, "UPDATE review_items SET under_id = NULL WHERE id = ANY(%(ids)s)", ids=list(ids))
     news = await reviewers_for(db, ids, review.stages[0], review.fallback, now, _OF_THE_MODEL)
     named = [NewReviewer(new.item_id, new.reviewer_id, new.moved or reason) for new in news]

@@ -188,7 +188,7 @@ async def store_items(db: Db, review: ReviewDetail, taken: TakenItems, now: date
 
 async def _draw_sample(db: Db, review_id: UUID) -> None:
     """Choose at random at least one carried-over item of each reviewer, to be decided by hand."""
-    # Fires show_review_items, schema/reviews.sql.
+    # Fires show_review_items and keep_item_reasons, schema/reviews.sql.
     await execute(
         db,
         """WITH drawn AS (

@@ -1,7 +1,8 @@
 """Take the population of a review: everything that was held after the last import, as items or excluded by reason.
 
 The rows are collected in temporary tables, with one statement per step for any number of rows. Everything is read as of
-the pinned imports and the time of opening, so that the population can be taken again later.
+the time of opening and the last import of each application before it (the *pinned* import), so that the population can
+be taken again later.
 """
 
 from datetime import datetime
@@ -411,7 +412,8 @@ WAS_SEEN = f"""NOT EXISTS (SELECT FROM review_items w WHERE w.review_id = r.id A
     AND NOT EXISTS (SELECT FROM review_changes k JOIN review_items w ON w.review_id = k.review_id
                     WHERE r.on_silence = 'approve' AND k.review_id = r.id AND k.change = 'No Response'
                       AND w.application_id = p.application_id AND {KEPT_BY_SILENCE.format(row="w")})"""
-# SQL that is true if review `r` covers the application of `p`: it includes all that accounts hold, and skipped none.
+# SQL that is true if review `r` covers the whole application of `p`: its type includes all access of accounts, its
+# scope is narrowed only by application, no item was skipped, and no import opened it.
 COVERS = f"""r.opened_by_import IS NULL AND r.type IN ('Application', 'Supervisor', 'Entitlement')
       AND {IS_WHOLE} AND {WAS_SEEN}"""
 # SQL that is true for a completed review `r` whose scope is the same, apart from applications and accounts.

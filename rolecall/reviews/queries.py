@@ -64,7 +64,7 @@ async def newest_first(
     type: ReviewType | None = None,
     application_id: UUID | None = None,
 ) -> Page[ReviewListItem]:
-    """List reviews, newest first; `application_id` finds those that cover the application."""
+    """List reviews, newest first; with `application_id`, only reviews that include the application."""
     if application_id is None:
         found = await fetch_listed(db, REVIEWS, page, status=status, type=type)
     else:

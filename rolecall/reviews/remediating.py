@@ -1,4 +1,4 @@
-"""Carry out the decisions of a review: make one request per account, which counts as approved by the reviewers."""
+"""Carry out the decisions of a review with one request per account, which the reviewers have already approved."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -106,7 +106,7 @@ async def request_removals(
 
 
 async def _store_requests(db: Db, requests: Mapping[UUID, UUID]) -> None:
-    # Fires show_review_items, schema/reviews.sql.
+    # Fires show_review_items and keep_item_reasons, schema/reviews.sql.
     await execute(
         db,
         """UPDATE review_items c SET request_id = n.request_id

@@ -60,7 +60,7 @@ _READ, _WRITE = Scope.REVIEWS_READ, Scope.REVIEWS_WRITE
     query={"status": a_word_of(ReviewStatus), "type": a_word_of(ReviewType), "applicationId": a_guid},
 )
 async def list_reviews(db: Db, query: dict[str, Any]) -> Page[ReviewListItem]:
-    """List reviews, newest first. `applicationId` finds the reviews that cover an application."""
+    """List reviews, newest first; with `applicationId`, only reviews that include the application."""
     given = {"status": query.get("status"), "type": query.get("type"), "application_id": query.get("applicationId")}
     return await queries.newest_first(db, query["page"], **given)
 
@@ -198,7 +198,7 @@ async def reassign_review_item(db: Db, caller: Caller, id: str, raw: Json, facts
 
 @operation("POST", "/{id:str}/accept", scope=_WRITE, body=AcceptBody)
 async def accept_review_item(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> ReviewItemDetail:
-    """Keep flagged access until a date, as the owner of the application or, if they cannot, as an administrator."""
+    """Keep flagged access until a date, as the owner of the application or, if the owner cannot, an administrator."""
     return await accepting.accept(db, caller, id, raw, facts)
 
 

@@ -1,4 +1,4 @@
-"""Record how people run a review: who extended, confirmed, closed or canceled it, and which items are their own."""
+"""Record how people run a review: who extended, confirmed, closed or canceled it, and which items are about them."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -23,7 +23,10 @@ class ReviewStep(StrEnum):
 async def record_step(
     db: Db, caller: Caller, review_id: UUID, step: ReviewStep, detail: str, now: datetime, *, is_notified: bool = False
 ) -> None:
-    """Record a step for the audit log; notify the review's owner if the person who took it has items in the review."""
+    """Record a step for the audit log.
+
+    Notify the owner of the review if items are about the person who took the step, or if `is_notified`.
+    """
     if caller.id == SYSTEM.id:
         return
     person = await own_id(db, caller)

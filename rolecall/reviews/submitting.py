@@ -139,7 +139,7 @@ async def _sign(
     }
     # Fires note_submitted_review, schema/notifications.sql.
     await insert_rows(db, "review_submissions", [row])
-    # Fires show_review_items, schema/reviews.sql.
+    # Fires show_review_items and keep_item_reasons, schema/reviews.sql.
     sql = "UPDATE review_items SET submission_id = %(submission)s WHERE id = ANY(%(ids)s)"
     await execute(db, sql, submission=signed.id, ids=[item.id for item in own])
     return signed

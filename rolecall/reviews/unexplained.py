@@ -40,7 +40,10 @@ async def open_unexplained(db: Db, application_id: UUID, import_number: int, now
 
 
 async def _asked(db: Db, application_id: UUID, import_number: int) -> list[tuple[ReviewScope, str]]:
-    """Return scopes and titles of reviews: the riskiest access of each person, and of each account without a person."""
+    """Return scopes and titles of reviews about the riskiest access of each person and each account without a person.
+
+    If there are many, one review covers all people, and one all accounts.
+    """
     found = await fetch_rows(
         db,
         """SELECT DISTINCT ON (coalesce(h.identity_id, a.id)) coalesce(h.identity_id, a.id), h.identity_id IS NULL,

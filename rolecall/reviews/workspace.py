@@ -33,7 +33,7 @@ class OwnProgress(msgspec.Struct, frozen=True):
     total: int
     left: int
     decisions: dict[str, int]
-    # Items with these statuses, as the tabs list them: access that was removed is no longer flagged.
+    # The numbers of Approved and Flagged items. Access that was removed is Remediated, no longer Flagged.
     kept: int
     flagged: int
     requests_to_make: int

@@ -1,9 +1,9 @@
--- Access reviews: who can review, which identity an account belonged to, and what was held when a review was opened.
+-- Access reviews: who can review, which identity an account belonged to, and copies of item data that triggers keep up to date.
 --
 -- UPDATE of application_imports to Finished (application_imports/actions.py) fires `note_import_to_review`. INSERT of access_request_events
--- (access_requests/moving.py) fires `follow_review_requests`. UPDATE of review_items (reviews/deciding.py, closing.py, following.py) fires
--- `show_review_items`, `keep_item_reasons` and, for a forbidden change of status, `refuse_item_move`. Opening (reviews/opening.py) inserts
--- review_item_reasons.
+-- (access_requests/moving.py) fires `follow_review_requests`. UPDATE of review_items (reviews/accepting.py, closing.py, comparing.py,
+-- deciding.py, following.py, moving.py, opening.py, remediating.py and submitting.py) fires `show_review_items`, `keep_item_reasons` and, for
+-- a forbidden change of status, `refuse_item_move`. reviews/reason_lists.py inserts review_item_reasons.
 
 -- Return why an identity cannot review, or null if it can. Identities that are not people can sign in only with a role; auditors make no
 -- decisions.

@@ -1,4 +1,4 @@
-"""Test transactions that change a review at the same time: none is lost, and none waits for the other for ever."""
+"""Test concurrent transactions that change a review: no change is lost, and they do not deadlock."""
 
 import asyncio
 from datetime import UTC, datetime
@@ -48,10 +48,10 @@ async def test_item_is_not_restored_in_a_review_that_is_being_closed(
     assert await items_of(client, review, status="Pending") == []
 
 
-async def test_two_tabs_that_decide_a_model_and_all_items_do_not_block_each_other(
+async def test_two_tabs_that_decide_a_model_and_all_items_do_not_deadlock(
     client: httpx2.AsyncClient, db: Db, config: Config
 ) -> None:
-    """One tab decides the model, which decides items above it in the list; the other tab decides the whole list."""
+    """One tab decides the model and so items earlier in the list; the other tab decides the whole list."""
     company = await a_reviewed_company(db)
     await a_model(db, company)
     review = await an_open_review(client, explained="by model")

@@ -79,7 +79,7 @@ async def removed(client: httpx2.AsyncClient, db: Db) -> tuple[Reviewed, str]:
     ("access", "action", "status"),
     [("Modify", "Change", "Remediated"), ("Grant", "Change", "Flagged"), ("Modify", "Restore", "Flagged")],
 )
-async def test_returned_access_was_approved_again_only_by_a_new_request_for_as_much(
+async def test_returned_access_is_approved_only_by_a_new_request_for_at_least_that_access(
     client: httpx2.AsyncClient, db: Db, access: str, action: str, status: str
 ) -> None:
     """A request for less does not approve it, nor does the end of a leave that restores what was suspended."""
@@ -159,7 +159,7 @@ async def test_import_from_before_the_removal_was_completed_contradicts_nothing(
     assert (await risky_item(client, review))["reopenedOn"] is None
 
 
-async def test_access_that_a_wrong_file_withdrew_was_not_reviewed(
+async def test_access_missing_from_a_wrong_file_does_not_count_as_reviewed(
     client: httpx2.AsyncClient, ledger: Ledger, db: Db, tmp_path: Path
 ) -> None:
     """The review is complete without Ada's access, because a file lacked it; the file is then rolled back."""
@@ -182,7 +182,7 @@ async def test_access_that_a_wrong_file_withdrew_was_not_reviewed(
 async def test_import_without_a_file_of_memberships_proves_no_removal(
     client: httpx2.AsyncClient, db: Db, ledger: Ledger
 ) -> None:
-    """A rollback shows old data without the access; what follows has a file of users alone."""
+    """A rollback shows old data without the access; the next import has only a file of users."""
     first = await ledger.upload(BEFORE)
     await ledger.upload(AFTER)
     await execute(db, "UPDATE file_groups SET is_optional = true")
@@ -204,7 +204,7 @@ async def test_import_without_a_file_of_memberships_proves_no_removal(
 async def test_file_of_memberships_proves_nothing_about_an_account_that_is_not_listed(
     client: httpx2.AsyncClient, db: Db, ledger: Ledger
 ) -> None:
-    """A rollback shows no account; a file of memberships that names it is then no proof that its access is gone."""
+    """After a rollback to data without the account, a file of memberships does not prove that its access is gone."""
     first = await ledger.upload(BEFORE, "Username\nbob\n")
     await ledger.upload(AFTER)
     await execute(db, "UPDATE file_groups SET is_optional = true")

@@ -204,7 +204,7 @@ async def test_token_of_a_person_does_not_decide_about_their_account(client: htt
     assert outcomes == {"Decided": 1, "It is about their own account": 2}
 
 
-async def test_undecided_items_are_flagged_after_the_due_date_unless_too_many(
+async def test_flagging_many_undecided_items_after_the_due_date_must_be_confirmed(
     client: httpx2.AsyncClient, db: Db
 ) -> None:
     company = await a_reviewed_company(db)

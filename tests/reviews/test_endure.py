@@ -115,7 +115,7 @@ class Killing:
         return str(self.company.emre)
 
     async def close_loop(self) -> None:
-        """Complete requests, so that the next review makes requests of its own."""
+        """Cancel all requests, so that the next review makes requests of its own."""
         sql = "UPDATE access_requests SET status = 'Canceled' WHERE status <> 'Canceled'"
         await execute(self.db, sql)
 

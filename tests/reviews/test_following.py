@@ -398,7 +398,7 @@ async def return_account(db: Db, company: Reviewed, username: str) -> None:
 
 
 @pytest.mark.parametrize(("is_requested", "status"), [(True, "Remediated"), (False, "Flagged")])
-async def test_account_of_a_rehired_person_is_not_removed_again(
+async def test_account_that_returns_is_flagged_again_unless_it_was_requested(
     client: httpx2.AsyncClient, db: Db, is_requested: bool, status: str
 ) -> None:
     company = await a_reviewed_company(db)

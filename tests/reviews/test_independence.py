@@ -84,7 +84,7 @@ async def test_item_about_the_new_reviewer_of_a_model_is_released(client: httpx2
     assert [item["reviewer"]["name"] for item in joana] == ["Emre Berg"]
 
 
-async def test_stand_in_that_the_subject_chose_cannot_decide(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_stand_in_whom_the_holder_chose_cannot_decide(client: httpx2.AsyncClient, db: Db) -> None:
     company = await a_reviewed_company(db)
     review = await an_open_review(client)
     item, *_ = await items_about(client, review, company.joana)
@@ -196,7 +196,7 @@ async def test_assignee_and_owner_of_the_requesting_token_cannot_review(client: 
     assert "made the request" in said[company.greta]
 
 
-async def test_subject_of_an_item_cannot_choose_its_reviewer(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_holder_of_the_account_cannot_choose_the_reviewer(client: httpx2.AsyncClient, db: Db) -> None:
     company = await a_reviewed_company(db)
     review = await an_open_review(client)
     item, *_ = await items_about(client, review, company.joana)

@@ -47,7 +47,7 @@ async def a_random_history(db: Db, chance: random.Random) -> Any:
 
 
 async def change_at_random(db: Db, application: Any, chance: random.Random) -> None:
-    """Import data in which some memberships ended and some accounts disappeared."""
+    """Import data in which some memberships and permissions ended."""
     run = await a_finished_import(db, application)
     for table, column in (("memberships", "account_number"), ("assignments", "holder_number")):
         rows = await fetch_rows(db, f"SELECT ctid::text, {column} FROM {table} WHERE until_import IS NULL")
@@ -99,7 +99,7 @@ async def test_an_empty_population_is_refused_with_the_reason(client: httpx2.Asy
     )
 
 
-async def test_scope_by_risk_and_kind_excludes_with_a_reason(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_scope_by_risk_excludes_with_a_reason(client: httpx2.AsyncClient, db: Db) -> None:
     await a_reviewed_company(db)
     review = await an_open_review(client, "Application", scope={"minRisk": "High"})
 

@@ -54,7 +54,7 @@ async def test_close_is_held_before_it_can_be_confirmed(client: httpx2.AsyncClie
     assert first["held"]
 
 
-async def test_review_is_due_at_the_end_of_a_day(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_due_date_without_a_time_is_the_end_of_that_day(client: httpx2.AsyncClient, db: Db) -> None:
     await a_reviewed_company(db)
     day = later(9)[:10]
 
@@ -187,7 +187,7 @@ AUCKLAND = ZoneInfo("Pacific/Auckland")
 
 
 async def test_days_in_texts_are_those_of_the_time_zone(client: httpx2.AsyncClient, db: Db) -> None:
-    """At 23:59:59 in Auckland it is still noon in UTC, on the same day; at one o'clock it is the day before."""
+    """Noon of 31 March in UTC is already 1 April in Auckland."""
     company = await a_reviewed_company(db)
     review = await an_open_review(client, onSilence="approve")
     await execute(db, "UPDATE reviews SET due_on = '2035-03-31T12:30:00Z'")
