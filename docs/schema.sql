@@ -772,11 +772,14 @@ CASE
     WHEN is_present THEN (("left"(public.username_key(COALESCE(NULLIF(display_name, ''::text), NULLIF(name, ''::text), section)), 200) || chr(1)) || (id)::text)
     ELSE NULL::text
 END) STORED COLLATE pg_catalog."C",
+    curated_risk text,
+    CONSTRAINT curated_risk_is_known CHECK ((curated_risk = ANY (ARRAY['None'::text, 'Low'::text, 'Moderate'::text, 'High'::text, 'Critical'::text]))),
     CONSTRAINT kind_is_known CHECK ((kind = ANY (ARRAY['Group'::text, 'Permission'::text]))),
     CONSTRAINT risk_rating_is_known CHECK ((risk_rating = ANY (ARRAY['None'::text, 'Low'::text, 'Moderate'::text, 'High'::text, 'Critical'::text])))
 );
 ALTER TABLE ONLY public.entitlements ADD CONSTRAINT entitlements_kind_number_key UNIQUE (kind, number);
 ALTER TABLE ONLY public.entitlements ADD CONSTRAINT entitlements_pkey PRIMARY KEY (id);
+CREATE INDEX entitlements_by_curated_risk ON public.entitlements USING btree (id) WHERE (curated_risk IS NOT NULL);
 CREATE UNIQUE INDEX entitlements_by_name ON public.entitlements USING btree (name_key);
 CREATE INDEX entitlements_is_privileged_list_key_idx ON public.entitlements USING btree (is_privileged, list_key) WHERE is_privileged;
 CREATE UNIQUE INDEX entitlements_listed_ ON public.entitlements USING btree (list_key);
@@ -2417,14 +2420,14 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- f8bafd52300e function match_then(public.accounts, timestamp with time zone)
 -- 538b2d2429f9 function identity_then(public.accounts, timestamp with time zone)
 -- 654ffb8eb8cf function risk_rank(text)
--- faa2d278196a function given_risk_at(integer, integer)
+-- 29ee5d3293c7 function given_risk_at(integer, integer)
 -- d72fd613155a function group_cycle(integer, integer)
 -- 357b9efa5b5b function group_names(integer[])
--- 46eeeeb3a1a9 function group_risk_at(integer, integer)
+-- 16887573d076 function group_risk_at(integer, integer)
 -- d551958acae6 function group_risk(integer)
 -- 7db576bc4aa3 function groups_below(integer, integer)
 -- 451aa81578dd function keep_past_matches()
--- c9c46628059d function known_risk(integer, integer)
+-- 17b5c210985e function known_risk(integer, integer)
 -- 860628d93d55 function lock_matching()
 -- 81478354ddbf function matches_of(public.accounts)
 -- 129923b2deed function note_former_holders()
@@ -2586,9 +2589,11 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 26365581cdc5 function take_people_to_evaluate()
 
 -- In rolecall/schema/entitlements.sql:
+-- eb9fc7d2e94c function entitlement_shown(uuid)
 -- 0de2301f8e81 function former_selves(uuid)
--- 126749375061 function holdings_of(uuid, integer)
--- 6787ec274a69 function holdings_of_accounts(uuid, integer, integer[])
+-- 17c125be6ffa function names_over_time(uuid)
+-- 7f0a5191e35d function holdings_of(uuid, integer)
+-- cdba1918dac0 function holdings_of_accounts(uuid, integer, integer[])
 -- 4f3e0f8e3b6f function holdings_within(uuid, integer)
 -- 2b122f05ad79 function keep_entitlements_on_delete()
 -- e93f98039b02 function keep_entitlements_on_insert()
@@ -2596,9 +2601,9 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 78b73d4abfd2 function latest_self(uuid)
 -- ae7a12f000da function note_acting_owners()
 -- a70356c30fa6 function note_curations()
--- 2e37c5643bf5 function rate_groups(integer[])
--- 1c4e1996c1a8 function refresh_entitlements(uuid, integer)
--- a88d3330e2cb function show_curation(uuid)
+-- 839d94f2ecc0 function rate_groups(integer[])
+-- 1a6b3ec7acb0 function refresh_entitlements(uuid, integer)
+-- 815b39a99532 function show_curation(uuid)
 -- 135016970d63 function show_entitlements()
 -- 8d5c15318a7b view renamed_entitlements
 -- 29b83f6564aa view shown_entitlements

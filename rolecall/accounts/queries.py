@@ -331,12 +331,12 @@ async def _permissions(db: Db, given: str, holders: str, ids: Sequence[UUID], as
                 SELECT h.*, group_names(h.path) AS names FROM ({holders}) AS h (holder, id, number, path, since)
             )
             SELECT h.id AS holder_id, p.header, p.section, p.permission, v.description,
-                   coalesce(c.risk_rating, v.risk_rating) AS risk_rating, s.access::text AS access, s.value,
+                   coalesce(c.curated_risk, v.risk_rating) AS risk_rating, s.access::text AS access, s.value,
                    h.names AS path, greatest(s.from_import, h.since) AS from_import
             FROM holders h JOIN assignments s ON s.holder_number = h.number AND {valid("s", as_of)}
             JOIN permissions p ON p.number = s.permission_number
             JOIN permission_versions v ON v.permission_number = p.number AND {valid("v", as_of)}
-            LEFT JOIN curations c ON c.entitlement_id = p.id
+            LEFT JOIN entitlements c ON c.id = p.id AND c.curated_risk IS NOT NULL
             ORDER BY h.holder, p.header, p.section, p.permission, h.names""",
         ids=list(ids),
         as_of=as_of,

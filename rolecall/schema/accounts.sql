@@ -167,20 +167,20 @@ CREATE OR REPLACE FUNCTION given_risk_at(number int, as_of int) RETURNS text STA
         SELECT DISTINCT w.above AS number FROM groups_above(ARRAY[given_risk_at.number], coalesce(as_of, now_import())) AS w
     )
     SELECT coalesce((SELECT rated.risk FROM (
-        SELECT coalesce(c.risk_rating, v.risk_rating) AS risk FROM above
+        SELECT coalesce(c.curated_risk, v.risk_rating) AS risk FROM above
         JOIN assignments s ON s.holder_number = above.number AND s.access NOT IN ('None', 'Deny')
              AND s.from_import <= coalesce(as_of, s.from_import) AND (s.until_import IS NULL OR s.until_import > as_of)
         JOIN permission_versions v ON v.permission_number = s.permission_number
              AND v.from_import <= coalesce(as_of, v.from_import) AND (v.until_import IS NULL OR v.until_import > as_of)
-        JOIN permissions p ON p.number = s.permission_number LEFT JOIN curations c ON c.entitlement_id = p.id
+        JOIN permissions p ON p.number = s.permission_number LEFT JOIN entitlements c ON c.id = p.id AND c.curated_risk IS NOT NULL
         UNION ALL
-        SELECT c.risk_rating FROM above JOIN groups g ON g.number = above.number JOIN curations c ON c.entitlement_id = g.id
-        WHERE c.risk_rating IS NOT NULL AND g.number <> given_risk_at.number
+        SELECT c.curated_risk FROM above JOIN groups g ON g.number = above.number JOIN entitlements c ON c.id = g.id
+        WHERE c.curated_risk IS NOT NULL AND g.number <> given_risk_at.number
     ) AS rated ORDER BY risk_rank(rated.risk) DESC LIMIT 1), 'None');
 END;
 -- Return the curated rating of a group, or else the rating computed from its permissions.
 CREATE OR REPLACE FUNCTION group_risk_at(number int, as_of int) RETURNS text STABLE LANGUAGE sql BEGIN ATOMIC
-    SELECT coalesce((SELECT c.risk_rating FROM groups g JOIN curations c ON c.entitlement_id = g.id WHERE g.number = group_risk_at.number),
+    SELECT coalesce((SELECT c.curated_risk FROM groups g JOIN entitlements c ON c.id = g.id WHERE g.number = group_risk_at.number),
                     given_risk_at(group_risk_at.number, as_of));
 END;
 CREATE OR REPLACE FUNCTION group_risk(number int) RETURNS text STABLE LANGUAGE sql RETURN group_risk_at(number, NULL);
@@ -188,8 +188,8 @@ CREATE OR REPLACE FUNCTION group_risk(number int) RETURNS text STABLE LANGUAGE s
 -- Return the rating of the permission or the group that a privilege names, or null if the catalogue has neither.
 CREATE OR REPLACE FUNCTION known_risk(permission int, membership int) RETURNS text STABLE LANGUAGE sql BEGIN ATOMIC
     SELECT rated.risk FROM (
-        SELECT coalesce(c.risk_rating, v.risk_rating) AS risk FROM permission_versions v
-        JOIN permissions p ON p.number = v.permission_number LEFT JOIN curations c ON c.entitlement_id = p.id
+        SELECT coalesce(c.curated_risk, v.risk_rating) AS risk FROM permission_versions v
+        JOIN permissions p ON p.number = v.permission_number LEFT JOIN entitlements c ON c.id = p.id AND c.curated_risk IS NOT NULL
         WHERE v.permission_number = known_risk.permission AND v.until_import IS NULL
         UNION ALL
         SELECT group_risk(v.group_number) FROM group_versions v

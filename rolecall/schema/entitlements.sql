@@ -39,17 +39,17 @@ CREATE OR REPLACE FUNCTION rate_groups(changed int[]) RETURNS void LANGUAGE sql 
         FROM (SELECT DISTINCT a.above FROM above a) AS holders CROSS JOIN LATERAL (
             SELECT s.permission_number FROM assignments s
             WHERE s.holder_number = holders.above AND s.access NOT IN ('None', 'Deny') AND s.until_import IS NULL OFFSET 0) AS s
-    ), given AS MATERIALIZED (
-        SELECT h.number, max(risk_rank(coalesce(c.risk_rating, v.risk_rating))) AS rank
-        FROM held h JOIN permission_versions v ON v.permission_number = h.permission_number AND v.until_import IS NULL
-        JOIN permissions p ON p.number = h.permission_number LEFT JOIN curations c ON c.entitlement_id = p.id
-        GROUP BY h.number
     ), curated AS MATERIALIZED (
-        SELECT g.number, c.risk_rating FROM curations c JOIN groups g ON g.id = c.entitlement_id WHERE c.risk_rating IS NOT NULL
+        SELECT e.kind, e.number, e.curated_risk FROM entitlements e WHERE e.curated_risk IS NOT NULL
+    ), given AS MATERIALIZED (
+        SELECT h.number, max(risk_rank(coalesce(c.curated_risk, v.risk_rating))) AS rank
+        FROM held h JOIN permission_versions v ON v.permission_number = h.permission_number AND v.until_import IS NULL
+        LEFT JOIN curated c ON c.kind = 'Permission' AND c.number = h.permission_number
+        GROUP BY h.number
     ), rated AS (
-        SELECT a.number, coalesce(max(c.risk_rating) FILTER (WHERE a.above = a.number),
-                                  (levels_in_order())[max(greatest(g.rank, risk_rank(c.risk_rating)))], 'None') AS risk
-        FROM above a LEFT JOIN given g ON g.number = a.above LEFT JOIN curated c ON c.number = a.above
+        SELECT a.number, coalesce(max(c.curated_risk) FILTER (WHERE a.above = a.number),
+                                  (levels_in_order())[max(greatest(g.rank, risk_rank(c.curated_risk)))], 'None') AS risk
+        FROM above a LEFT JOIN given g ON g.number = a.above LEFT JOIN curated c ON c.kind = 'Group' AND c.number = a.above
         GROUP BY a.number
     )
     -- Join on id, which has an index: without statistics, a join on number would compare each group with each entitlement.
@@ -71,8 +71,8 @@ BEGIN
     -- One statement for each kind of change; docs/lists.md explains why.
     UPDATE entitlements e
     SET header = s.header, description = s.description, is_present = s.until_import IS NULL, gone_import = s.until_import,
-        risk_rating = coalesce(c.risk_rating, s.risk_rating, e.risk_rating)
-    FROM shown_entitlements s LEFT JOIN curations c ON c.entitlement_id = s.id
+        risk_rating = coalesce(e.curated_risk, s.risk_rating, e.risk_rating)
+    FROM shown_entitlements s
     WHERE s.id = e.id AND (s.kind = 'Permission' AND s.number = ANY(touched_permissions) OR s.kind = 'Group' AND s.number = ANY(touched_groups));
     INSERT INTO entitlements (id, kind, number, application_id, header, section, name, description, is_present, first_import, gone_import, risk_rating)
     SELECT s.id, s.kind, s.number, s.application_id, s.header, s.section, s.name, s.description, s.until_import IS NULL, import_number,
@@ -105,6 +105,25 @@ CREATE OR REPLACE FUNCTION former_selves(id uuid) RETURNS TABLE (id uuid) STABLE
     SELECT selves.id FROM selves;
 END;
 
+-- Return the imports that showed an entitlement.
+CREATE OR REPLACE FUNCTION entitlement_shown(id uuid) RETURNS int4multirange STABLE LANGUAGE sql RETURN coalesce((
+    SELECT range_agg(int4range(v.from_import, v.until_import)) FROM entitlements e CROSS JOIN LATERAL (
+        SELECT from_import, until_import FROM permission_versions WHERE e.kind = 'Permission' AND permission_number = e.number
+        UNION ALL SELECT from_import, until_import FROM group_versions WHERE e.kind = 'Group' AND group_number = e.number) AS v
+    WHERE e.id = entitlement_shown.id), '{}');
+
+-- Return an entitlement and its former names, each with the imports in which it has this name: a former name counts while imports do not
+-- show a later one. If it comes back beside the later one, it is another entitlement.
+CREATE OR REPLACE FUNCTION names_over_time(entitlement uuid) RETURNS TABLE (id uuid, kind text, number int, during int4range)
+STABLE LANGUAGE sql BEGIN ATOMIC
+    WITH RECURSIVE selves (id, later) AS (
+        SELECT entitlement, '{}'::int4multirange
+        UNION
+        SELECT c.same_as, s.later + entitlement_shown(s.id) FROM selves s JOIN curations c ON c.entitlement_id = s.id WHERE c.same_as IS NOT NULL
+    )
+    SELECT e.id, e.kind, e.number, unnest(int4multirange(int4range(0, NULL)) - s.later) FROM selves s JOIN entitlements e ON e.id = s.id;
+END;
+
 -- Return the last entitlement in a chain of renames, or the entitlement itself.
 CREATE OR REPLACE FUNCTION latest_self(id uuid) RETURNS uuid STABLE LANGUAGE sql RETURN
     CASE WHEN EXISTS (SELECT FROM curations c WHERE c.same_as = latest_self.id) THEN (
@@ -132,13 +151,14 @@ CREATE OR REPLACE VIEW renamed_entitlements AS
 CREATE OR REPLACE FUNCTION holdings_of(entitlement uuid, as_of int)
 RETURNS TABLE (id uuid, account int, path int[], access text, during int4range) STABLE LANGUAGE sql BEGIN ATOMIC
     WITH selves AS MATERIALIZED (
-        SELECT e.id, e.kind, e.number FROM former_selves(entitlement) AS f JOIN entitlements e ON e.id = f.id
+        SELECT n.* FROM names_over_time(entitlement) AS n WHERE as_of IS NULL OR n.during @> as_of
     ), assigned AS MATERIALIZED (
-        SELECT e.id, s.holder_number, s.access::text, int4range(s.from_import, s.until_import) AS during
-        FROM selves e CROSS JOIN LATERAL assignments_of(e.number, as_of) AS s WHERE e.kind = 'Permission' AND s.access NOT IN ('None', 'Deny')
+        SELECT e.id, s.holder_number, s.access::text, int4range(s.from_import, s.until_import) * e.during AS during
+        FROM selves e CROSS JOIN LATERAL assignments_of(e.number, as_of) AS s
+        WHERE e.kind = 'Permission' AND s.access NOT IN ('None', 'Deny') AND int4range(s.from_import, s.until_import) && e.during
     ), given AS MATERIALIZED (
         -- The members of a group hold the group, and every permission that is assigned to it.
-        SELECT e.id, e.number AS giver, '{}'::int[] AS last, 'Grant' AS access, int4range(0, NULL) AS during FROM selves e WHERE e.kind = 'Group'
+        SELECT e.id, e.number AS giver, '{}'::int[] AS last, 'Grant' AS access, e.during FROM selves e WHERE e.kind = 'Group'
         UNION ALL
         SELECT s.id, g.number, ARRAY[g.number], s.access, s.during FROM assigned s JOIN groups g ON g.number = s.holder_number
     ), through AS MATERIALIZED (
@@ -157,7 +177,7 @@ END;
 CREATE OR REPLACE FUNCTION holdings_of_accounts(entitlement uuid, as_of int, accounts int[])
 RETURNS TABLE (id uuid, account int, path int[], access text, during int4range) STABLE LANGUAGE sql BEGIN ATOMIC
     WITH selves AS MATERIALIZED (
-        SELECT e.id, e.kind, e.number FROM former_selves(entitlement) AS f JOIN entitlements e ON e.id = f.id
+        SELECT n.* FROM names_over_time(entitlement) AS n WHERE as_of IS NULL OR n.during @> as_of
     ), joined AS MATERIALIZED (
         SELECT m.account_number, m.group_number, int4range(m.from_import, m.until_import) AS during FROM memberships m
         WHERE m.account_number = ANY (accounts)
@@ -167,16 +187,17 @@ RETURNS TABLE (id uuid, account int, path int[], access text, during int4range) 
         FROM joined j JOIN groups_above(ARRAY(SELECT DISTINCT group_number FROM joined), as_of) AS w ON w.number = j.group_number
         WHERE j.during && w.during
     )
-    SELECT e.id, s.holder_number, '{}'::int[], s.access::text, int4range(s.from_import, s.until_import)
+    SELECT e.id, s.holder_number, '{}'::int[], s.access::text, int4range(s.from_import, s.until_import) * e.during
     FROM selves e JOIN assignments s ON s.permission_number = e.number AND s.holder_number = ANY (accounts)
-    WHERE e.kind = 'Permission' AND s.access NOT IN ('None', 'Deny')
+    WHERE e.kind = 'Permission' AND s.access NOT IN ('None', 'Deny') AND int4range(s.from_import, s.until_import) && e.during
           AND (as_of IS NULL OR s.from_import <= as_of AND (s.until_import IS NULL OR s.until_import > as_of))
     UNION ALL
-    SELECT e.id, w.account_number, w.path, 'Grant', w.during FROM selves e JOIN walked w ON w.above = e.number WHERE e.kind = 'Group'
+    SELECT e.id, w.account_number, w.path, 'Grant', w.during * e.during FROM selves e JOIN walked w ON w.above = e.number
+    WHERE e.kind = 'Group' AND w.during && e.during
     UNION ALL
-    SELECT e.id, w.account_number, w.path || w.above, s.access::text, w.during * int4range(s.from_import, s.until_import)
-    FROM selves e CROSS JOIN walked w JOIN assignments s ON s.holder_number = w.above AND s.permission_number = e.number
-    WHERE e.kind = 'Permission' AND s.access NOT IN ('None', 'Deny') AND w.during && int4range(s.from_import, s.until_import)
+    SELECT e.id, w.account_number, w.path || w.above, s.access::text, w.during * e.during * int4range(s.from_import, s.until_import)
+    FROM selves e JOIN walked w ON w.during && e.during JOIN assignments s ON s.holder_number = w.above AND s.permission_number = e.number
+    WHERE e.kind = 'Permission' AND s.access NOT IN ('None', 'Deny') AND w.during * e.during && int4range(s.from_import, s.until_import)
           AND (as_of IS NULL OR s.from_import <= as_of AND (s.until_import IS NULL OR s.until_import > as_of));
 END;
 
@@ -211,16 +232,17 @@ CREATE OR REPLACE FUNCTION show_curation(entitlement uuid) RETURNS void LANGUAGE
 BEGIN
     UPDATE entitlements e
     SET display_name = coalesce(c.display_name, ''), is_privileged = coalesce(c.is_privileged, false), owner_id = c.owner_id,
-        tags = coalesce(c.tags, '{}'), risk_rating = coalesce(c.risk_rating, s.risk_rating, e.risk_rating),
+        tags = coalesce(c.tags, '{}'), curated_risk = c.risk_rating, risk_rating = coalesce(c.risk_rating, s.risk_rating, e.risk_rating),
         first_import = (SELECT min(v.from_import) FROM former_selves(e.id) AS f JOIN entitlements x ON x.id = f.id
                         CROSS JOIN LATERAL (SELECT from_import FROM permission_versions WHERE x.kind = 'Permission' AND permission_number = x.number
                                             UNION ALL SELECT from_import FROM group_versions WHERE x.kind = 'Group' AND group_number = x.number) AS v)
     FROM former_selves(entitlement) AS named JOIN shown_entitlements s ON s.id = named.id
     LEFT JOIN curations c ON c.entitlement_id = latest_self(entitlement) WHERE e.id = named.id;
     PERFORM rate_groups(ARRAY(
-        SELECT e.number FROM entitlements e WHERE e.id = entitlement AND e.kind = 'Group'
-        UNION SELECT g.number FROM entitlements e CROSS JOIN LATERAL assignments_of(e.number, now_import()) AS s
-              JOIN groups g ON g.number = s.holder_number WHERE e.id = entitlement AND e.kind = 'Permission'));
+        WITH named AS (SELECT e.kind, e.number FROM former_selves(entitlement) AS f JOIN entitlements e ON e.id = f.id)
+        SELECT e.number FROM named e WHERE e.kind = 'Group'
+        UNION SELECT g.number FROM named e CROSS JOIN LATERAL assignments_of(e.number, now_import()) AS s
+              JOIN groups g ON g.number = s.holder_number WHERE e.kind = 'Permission'));
 END $$;
 
 -- When the owner of an entitlement leaves, the application's owner acts in their place until they return. Neither changes a curation,

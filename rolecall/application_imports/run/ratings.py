@@ -44,10 +44,11 @@ _PERMISSIONS = """
 _GROUPS = """
     WITH RECURSIVE below (number) AS (
         SELECT s.holder_number FROM assignments s JOIN groups g ON g.number = s.holder_number
-        JOIN permissions p ON p.number = s.permission_number LEFT JOIN curations c ON c.entitlement_id = p.id
+        JOIN permissions p ON p.number = s.permission_number
+        LEFT JOIN entitlements c ON c.id = p.id AND c.curated_risk IS NOT NULL
         JOIN permission_versions v ON v.permission_number = s.permission_number
              AND v.from_import < %(number)s AND (v.until_import IS NULL OR v.until_import >= %(number)s)
-        WHERE s.until_import = %(number)s AND coalesce(c.risk_rating, v.risk_rating) = ANY(%(high)s)
+        WHERE s.until_import = %(number)s AND coalesce(c.curated_risk, v.risk_rating) = ANY(%(high)s)
         UNION
         SELECT v.group_number FROM group_versions v
         CROSS JOIN LATERAL (SELECT b.parent, b.until_import FROM group_versions b
