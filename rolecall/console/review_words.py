@@ -106,7 +106,7 @@ def explanations(item: Item) -> list[FactInWords]:
     return models + [
         FactInWords(
             f"Request #{request.number}"
-            + (f", approved by {', '.join(by.name for by in request.approved_by)}" if request.approved_by else "")
+            + (f", approved by {', '.join(by.words for by in request.approved_by)}" if request.approved_by else "")
         )
         for request in item.why.access_requests
     ]

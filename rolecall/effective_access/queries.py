@@ -26,6 +26,7 @@ from rolecall.effective_access.shapes import (
     EffectiveAccess,
     ImportReason,
     ModelReason,
+    RequestApprover,
     RequestReason,
     Why,
 )
@@ -200,11 +201,16 @@ async def _first_imports(db: Db, application_ids: Sequence[UUID], as_of: datetim
     return dict(rows)
 
 
+# The reviewers who approved a request, as JSON of `RequestApprover`; `{request}` is the id of the request.
+APPROVERS = """(SELECT json_agg(json_strip_nulls(json_build_object(
+        'id', s.reviewer_id, 'name', s.reviewer_name, 'standIn', CASE WHEN s.stand_in_id IS NOT NULL
+            THEN json_build_object('id', s.stand_in_id, 'name', s.stand_in_name) END)) ORDER BY s.rule, s.position)
+    FROM responses s WHERE s.request_id = {request} AND s.type = 'Approve' AND s.response = 'Approved')"""
 # The requests that explained access at some time from `begin` to `as_of`. A request does so from its resolution until
 # it is reopened or canceled, or until a later request removes the access (from the same account, if both name one). It
 # explains the access under all later names of the entitlement, and a group under any nomenclature. `people` is a
 # condition on `r`.
-GRANTING_REQUESTS = """
+GRANTING_REQUESTS = f"""
     WITH fulfilled AS MATERIALIZED (
         SELECT r.identity_id, r.id, r.number, r.application_id, r.action, r.list_key, f.since,
                CASE WHEN r.completed_on <= %(as_of)s THEN r.completed_on END AS completed_on,
@@ -215,7 +221,7 @@ GRANTING_REQUESTS = """
             UNION ALL
             SELECT l.since FROM past_resolutions l WHERE l.request_id = r.id AND l.until > %(begin)s
         ) AS f
-        WHERE {people} AND f.since <= %(as_of)s
+        WHERE {{people}} AND f.since <= %(as_of)s
     ), named AS MATERIALIZED (
         SELECT f.id AS request_id, f.since AS from_then, p.approved_access IN ('None', 'Deny') AS is_taken, n.*
         FROM fulfilled f JOIN privileges p ON p.request_id = f.id
@@ -241,10 +247,7 @@ GRANTING_REQUESTS = """
     )
     SELECT g.identity_id, g.application_id, g.is_group, g.header, g.section, g.permission, g.account, g.id, g.number,
            g.action, g.since, g.completed_on,
-           (SELECT json_agg(json_build_object('id', s.reviewer_id, 'name', s.reviewer_name)
-                            ORDER BY s.rule, s.position)
-            FROM responses s
-            WHERE s.request_id = g.id AND s.type = 'Approve' AND s.response = 'Approved') AS approved_by
+           {APPROVERS.format(request="g.id")} AS approved_by
     FROM changed g
     WHERE NOT g.is_taken AND NOT EXISTS (
         SELECT FROM changed t WHERE t.is_taken AND (t.since, t.number) > (g.since, g.number) AND t.since <= %(begin)s
@@ -264,11 +267,12 @@ GRANTING_MODELS = """
         WHERE {people} AND since <= %(as_of)s AND until > %(begin)s
     ), granted AS MATERIALIZED (
         SELECT DISTINCT ON (m.id, given.application_id, given.is_group, given.header, given.section, given.permission)
-               m.id, m.name_key, at_the_time.definition ->> 'name' AS name, given.application_id, given.is_group,
-               given.header, given.section, given.permission
+               m.id, m.name_key, at_the_time.definition ->> 'name' AS name, at_the_time.version,
+               at_the_time.caller_id, at_the_time.caller_name, at_the_time.committed_at, given.application_id,
+               given.is_group, given.header, given.section, given.permission
         FROM access_models m
         CROSS JOIN LATERAL (
-            SELECT v.version, v.definition FROM access_model_versions v
+            SELECT v.* FROM access_model_versions v
             WHERE v.model_id = m.id AND v.committed_at <= %(as_of)s AND NOT EXISTS (
                 SELECT FROM access_model_versions later
                 WHERE later.model_id = m.id AND later.version > v.version AND later.committed_at <= %(begin)s)
@@ -280,12 +284,14 @@ GRANTING_MODELS = """
     ), known AS (
         SELECT g.* FROM granted g
         UNION ALL
-        SELECT g.id, g.name_key, g.name, g.application_id, g.is_group, x.header, x.section, x.permission
+        SELECT g.id, g.name_key, g.name, g.version, g.caller_id, g.caller_name, g.committed_at, g.application_id,
+               g.is_group, x.header, x.section, x.permission
         FROM granted g JOIN renamed_entitlements x
         ON (x.application_id, x.is_group, x.former_header, x.former_section, x.former_permission)
            = (g.application_id, g.is_group, g.header, g.section, g.permission)
     )
-    SELECT x.identity_id, g.application_id, g.is_group, g.header, g.section, g.permission, g.id, g.name
+    SELECT x.identity_id, g.application_id, g.is_group, g.header, g.section, g.permission, g.id, g.name, g.version,
+           g.caller_id, g.caller_name, g.committed_at
     FROM known g JOIN matched x ON x.model_id = g.id
     ORDER BY g.name_key, g.id"""
 
@@ -359,7 +365,7 @@ def _by_request(rows: Iterable[Sequence[Any]]) -> dict[tuple[UUID, Given], list[
     """Group requests, each with its approvers, by identity and key of the access."""
     found = defaultdict[tuple[UUID, Given], list[_FulfilledRequest]](list)
     for identity_id, application_id, is_group, header, section, permission, account, *reason, approvals in rows:
-        people = msgspec.convert(approvals or [], list[PersonReference])
+        people = msgspec.convert(approvals or [], list[RequestApprover])
         given = _FulfilledRequest(account, RequestReason(*(*reason, people)))
         found[identity_id, (application_id, is_group, header, section, permission)].append(given)
     return found
@@ -368,6 +374,7 @@ def _by_request(rows: Iterable[Sequence[Any]]) -> dict[tuple[UUID, Given], list[
 def _by_model(rows: Iterable[Sequence[Any]]) -> dict[tuple[UUID, Given], list[ModelReason]]:
     """Group models by identity and key of the access."""
     found = defaultdict[tuple[UUID, Given], list[ModelReason]](list)
-    for identity_id, application_id, is_group, header, section, permission, id, name in rows:
-        found[identity_id, (application_id, is_group, header, section, permission)].append(ModelReason(id, name))
+    for identity_id, application_id, is_group, header, section, permission, id, name, version, *by, on in rows:
+        reason = ModelReason(id, name, version, PersonReference(*by), on)
+        found[identity_id, (application_id, is_group, header, section, permission)].append(reason)
     return found

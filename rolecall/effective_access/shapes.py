@@ -19,6 +19,19 @@ class ImportReason(msgspec.Struct, rename="camel"):
     build_end: datetime | None
 
 
+class RequestApprover(msgspec.Struct, frozen=True, rename="camel"):
+    """A reviewer who approved a request. `standIn` is present if another person responded for the reviewer."""
+
+    id: UUID
+    name: str
+    stand_in: PersonReference | msgspec.UnsetType = msgspec.UNSET
+
+    @property
+    def words(self) -> str:
+        """Return who said yes, and for whom."""
+        return f"{self.stand_in.name} for {self.name}" if self.stand_in else self.name
+
+
 class RequestReason(msgspec.Struct, rename="camel"):
     """A request that granted the access at `resolvedOn`; `completedOn` is null if it was not complete at that time."""
 
@@ -27,12 +40,17 @@ class RequestReason(msgspec.Struct, rename="camel"):
     action: RequestAction
     resolved_on: datetime
     completed_on: datetime | None
-    approved_by: list[PersonReference]
+    approved_by: list[RequestApprover]
 
 
-class ModelReason(msgspec.Struct):
+class ModelReason(msgspec.Struct, rename="camel"):
+    """A model that grants the access, with the version of that time; items of reviews do not know the version."""
+
     id: UUID
     name: str
+    version: int | None
+    committed_by: PersonReference | None
+    committed_on: datetime | None
 
 
 class Why(msgspec.Struct, rename="camel"):

@@ -54,7 +54,8 @@ _GIVEN = """ARRAY[i.id::text, e.application_id::text, (e.kind = 'Group' OR h.pat
         CASE WHEN e.kind = 'Group' OR h.path <> '{}' THEN '' ELSE e.header END,
         CASE WHEN e.kind = 'Group' OR h.path <> '{}' THEN '' ELSE e.section END,
         CASE WHEN h.path = '{}' THEN e.name ELSE g.name END] COLLATE "C\""""
-_WHO_APPROVED = "(SELECT string_agg(p ->> 'name', ', ') FROM json_array_elements(g.approved_by) AS p)"
+_WHO_APPROVED = """(SELECT string_agg(concat(p -> 'standIn' ->> 'name' || ' for ', p ->> 'name'), ', ')
+                    FROM json_array_elements(g.approved_by) AS p)"""
 _JOIN_LAST = "JOIN last ON last.application_id = a.id"
 
 _ACCESS = f"""
@@ -70,7 +71,7 @@ _ACCESS = f"""
     ), models AS MATERIALIZED (
         SELECT ARRAY[g.identity_id::text, g.application_id::text, g.is_group::text, g.header, g.section, g.permission]
                COLLATE "C" AS key,
-               string_agg(DISTINCT g.name, '; ') AS said
+               string_agg(DISTINCT concat(g.name, ' v', g.version, ' committed by ', g.caller_name), '; ') AS said
         FROM ({GRANTING_MODELS.format(people="true")}) AS g GROUP BY 1
     ), {_WAYS.format(joins=_JOIN_LAST, as_of="last.number")}, named_groups AS MATERIALIZED (
         SELECT c.number, c.name FROM groups c JOIN last USING (application_id)

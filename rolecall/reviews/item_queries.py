@@ -11,8 +11,8 @@ from rolecall.core.db import Db, fetch_all, fetch_rows
 from rolecall.core.errors import NotFound
 from rolecall.core.ids import known_guid
 from rolecall.core.paging import Listing, Page, fetch_listed, fetch_page
-from rolecall.effective_access.queries import imports_by_number
-from rolecall.effective_access.shapes import ImportReason, ModelReason, RequestReason, Why
+from rolecall.effective_access.queries import APPROVERS, imports_by_number
+from rolecall.effective_access.shapes import ImportReason, ModelReason, RequestApprover, RequestReason, Why
 from rolecall.reviews import reason_lists
 from rolecall.reviews.model import Decision, Drift, ItemFact, ItemSubject, ReviewItemStatus
 from rolecall.reviews.queries import NAME
@@ -228,7 +228,7 @@ async def _completed(db: Db, rows: Sequence[_Explained]) -> list[ReviewItem]:
         "SELECT id, name FROM access_models WHERE id = ANY(%(ids)s)",
         ids=list({id for row in rows for id in row.model_ids}),
     )
-    models = {id: ModelReason(id, name) for id, name in found}
+    models = {id: ModelReason(id, name, None, None, None) for id, name in found}
     imports = await imports_by_number(db, {row.item.since.number for row in rows if row.item.since})
 
     def complete(row: _Explained) -> ReviewItem:
@@ -243,15 +243,13 @@ async def _completed(db: Db, rows: Sequence[_Explained]) -> list[ReviewItem]:
 async def _requests(db: Db, ids: set[UUID]) -> dict[UUID, RequestReason]:
     rows = await fetch_rows(
         db,
-        """SELECT r.id, r.number, r.action, coalesce(r.resolved_on, r.completed_on, r.created_at), r.completed_on,
-                  (SELECT json_agg(json_build_object('id', s.reviewer_id, 'name', s.reviewer_name)
-                                   ORDER BY s.rule, s.position) FROM responses s
-                   WHERE s.request_id = r.id AND s.type = 'Approve' AND s.response = 'Approved')
+        f"""SELECT r.id, r.number, r.action, coalesce(r.resolved_on, r.completed_on, r.created_at), r.completed_on,
+                  {APPROVERS.format(request="r.id")}
            FROM access_requests r WHERE r.id = ANY(%(ids)s)""",
         ids=list(ids),
     )
     return {
-        id: RequestReason(*(id, *rest, msgspec.convert(approvers or [], list[PersonReference])))
+        id: RequestReason(*(id, *rest, msgspec.convert(approvers or [], list[RequestApprover])))
         for id, *rest, approvers in rows
     }
 

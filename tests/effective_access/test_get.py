@@ -39,6 +39,9 @@ async def test_every_entry_has_its_privilege_and_reasons(client: httpx2.AsyncCli
     run = account["access"][0]["why"]["import"]
     assert run["number"] == 1
     assert run["buildEnd"] is not None
+    [reason] = account["access"][0]["why"]["accessModels"]
+    assert list(reason) == ["id", "name", "version", "committedBy", "committedOn"]
+    assert (reason["id"], reason["name"], reason["version"]) == (str(model), "Clerks", 1)
     assert account["access"] == [
         {
             "header": "Group",
@@ -49,7 +52,7 @@ async def test_every_entry_has_its_privilege_and_reasons(client: httpx2.AsyncCli
             "riskRating": "None",
             "group": "",
             "path": [],
-            "why": {"import": run, "accessRequests": [], "accessModels": [{"id": str(model), "name": "Clerks"}]},
+            "why": {"import": run, "accessRequests": [], "accessModels": [reason]},
         },
         {
             "header": "Books",
@@ -98,7 +101,7 @@ async def test_permission_through_a_group_has_the_groups_reasons(client: httpx2.
     assert [(entry["permission"], entry["group"]) for entry in entries] == [("Posters", ""), ("Close", "Posters")]
     # The access starts when both the membership and the group's permission exist.
     assert [entry["why"]["import"]["number"] for entry in entries] == [2, 2]
-    assert entries[1]["why"]["accessModels"] == [{"id": str(model), "name": "Clerks"}]
+    assert [each["id"] for each in entries[1]["why"]["accessModels"]] == [str(model)]
 
 
 async def test_past_access_is_read_from_the_last_import_before_that_time(client: httpx2.AsyncClient, db: Db) -> None:

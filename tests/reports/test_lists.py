@@ -104,7 +104,9 @@ async def test_requests_and_models_explain_access_on_every_path_through_their_gr
     rows = await access(client)
     explained, unexplained = await access(client, explained=True), await access(client, explained=False)
 
-    assert {(row["requests"], row["models"]) for row in rows[:3]} == {("#1 Add approved by Carla Abadi", "Clerks")}
+    assert {(row["requests"], row["models"]) for row in rows[:3]} == {
+        ("#1 Add approved by Carla Abadi", "Clerks v1 committed by System")
+    }
     assert {(row["requests"], row["models"]) for row in rows[3:]} == {("", "")}
     assert (explained, unexplained) == (rows[:3], rows[3:])
 
