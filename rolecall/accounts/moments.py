@@ -19,6 +19,13 @@ from rolecall.core.errors import Invalid
 from rolecall.core.paging import Page, PastPage, WithoutData
 
 T = TypeVar("T")
+# A text that identifies whose accounts were at a moment, until the number of matchings changes: every match that began
+# or ended between two moments gives another one. Only accounts with earlier matches can have changed hands.
+MATCHES_THEN = """concat_ws(' ',
+    (SELECT max(since) FROM past_matches WHERE since <= %(moment)s::timestamptz),
+    (SELECT max(until) FROM past_matches WHERE until <= %(moment)s::timestamptz),
+    (SELECT max(a.matched_on) FROM past_matches p JOIN accounts a ON a.number = p.account_number
+     WHERE a.matched_on <= %(moment)s::timestamptz))"""
 _NUMBER = re.compile("[0-9]{1,9}")
 
 

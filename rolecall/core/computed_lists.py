@@ -4,12 +4,24 @@ The first request stores which rows are on which page (`stored_pages`, as for fr
 every page costs the same.
 """
 
+import hashlib
+from collections.abc import Sequence
 from datetime import datetime
 
 import msgspec
 
 from rolecall.core.db import Db, execute, fetch_rows
 from rolecall.core.paging import PAGE_SIZE
+
+# The key of an index has at most 2,704 bytes. Names that identify a state can be longer: one number per application.
+_LONGEST_NAME = 400
+
+
+def list_name(name: str) -> str:
+    """Shorten a long name to its beginning and its digest."""
+    if len(name.encode()) <= _LONGEST_NAME:
+        return name
+    return f"{name[:100]}… {hashlib.sha256(name.encode()).hexdigest()}"
 
 
 class ComputedPage(msgspec.Struct, frozen=True):
@@ -23,6 +35,7 @@ async def fetch_computed(db: Db, name: str, rows: str, page: int, now: datetime,
     """Return a page of the list `name`; the SQL in `rows` selects the `key` and `place` (from 0) of each row."""
     sql = """SELECT page, total, key FROM stored_pages
              WHERE list = %(list)s AND page IN (0, %(page)s) ORDER BY page DESC"""
+    name = list_name(name)
     given = {"list": name, "page": min(page, 2**31 - 1)}
     found = await fetch_rows(db, sql, **given)
     if not found:
@@ -44,5 +57,27 @@ async def _store(db: Db, name: str, rows: str, now: datetime, **params: object) 
             ON CONFLICT DO NOTHING""",
         **params,
         list=name,
+        now=now,
+    )
+
+
+async def stored_texts(db: Db, names: Sequence[str]) -> dict[str, str]:
+    """Return the texts that are stored under these names; see `list_name`."""
+    rows = await fetch_rows(
+        db, "SELECT list, key[1] FROM stored_pages WHERE list = ANY(%(names)s) AND page = 1", names=list(names)
+    )
+    return dict(rows)
+
+
+async def store_texts(db: Db, texts: str, now: datetime, **params: object) -> None:
+    """Store computed texts; `texts` selects `list` and `key`. The order prevents deadlocks of two readers."""
+    await execute(
+        db,
+        f"""INSERT INTO stored_pages (list, page, total, key, found_on)
+            SELECT each.list, place.page, 1, CASE WHEN place.page = 1 THEN ARRAY[each.key] END, %(now)s::timestamptz
+            FROM ({texts}) AS each CROSS JOIN (VALUES (0), (1)) AS place (page)
+            ORDER BY each.list, place.page
+            ON CONFLICT DO NOTHING""",
+        **params,
         now=now,
     )

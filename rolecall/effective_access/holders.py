@@ -14,7 +14,7 @@ from uuid import UUID
 import msgspec
 
 from rolecall.accounts.model import Access
-from rolecall.accounts.moments import require_data
+from rolecall.accounts.moments import MATCHES_THEN, require_data
 from rolecall.core.computed_lists import fetch_computed
 from rolecall.core.db import Db, fetch_all, fetch_rows, fetch_value
 from rolecall.core.paging import EVERYTHING, PAGE_SIZE, Page, Rows, all_of
@@ -169,11 +169,9 @@ async def _state(db: Db, view: _View, entitlement: EntitlementItem, as_of: datet
         return joined
     matched = await fetch_value(
         db,
-        """SELECT concat_ws(' ', (SELECT number FROM matchings WHERE application_id = %(application)s),
-                            (SELECT max(since) FROM past_matches WHERE since <= %(as_of)s::timestamptz),
-                            (SELECT max(until) FROM past_matches WHERE until <= %(as_of)s::timestamptz))""",
+        f"SELECT concat_ws(' ', (SELECT number FROM matchings WHERE application_id = %(application)s), {MATCHES_THEN})",
         application=entitlement.application.id,
-        as_of=as_of,
+        moment=as_of,
     )
     return f"{joined}, matched {matched}"
 

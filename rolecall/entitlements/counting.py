@@ -11,6 +11,7 @@ from uuid import UUID
 
 import msgspec
 
+from rolecall.accounts.moments import MATCHES_THEN
 from rolecall.core import clock
 from rolecall.core.computed_lists import fetch_computed
 from rolecall.core.db import Db, fetch_rows, fetch_value
@@ -60,18 +61,14 @@ class PastHolders(msgspec.Struct, frozen=True):
 
 
 _COUNTED_AT = f"""SELECT e.id, held.accounts, held.identities, CASE WHEN e.kind = 'Group' THEN coalesce(
-        (SELECT k.risk_rating FROM curations k WHERE k.entitlement_id = latest_self(e.id)),
-        given_risk_at(e.number, last.number)) END AS risk
+        e.curated_risk, given_risk_at(e.number, last.number)) END AS risk
     FROM entitlements e JOIN {LAST_IMPORTS} AS last ON last.application_id = e.application_id
     CROSS JOIN LATERAL (
         SELECT count(DISTINCT h.account) AS accounts, count(DISTINCT identity_then(o, %(moment)s)) AS identities
         FROM holdings_of(e.id, last.number) AS h JOIN accounts o ON o.number = h.account) AS held
     WHERE e.id = ANY(%(ids)s)"""
 # Moments with the same last imports and matches share stored counts, until a match or a curation changes.
-_STATE_AT = f"""SELECT concat_ws(' ',
-    ({STATE_OF_IMPORTS}),
-    (SELECT max(since) FROM past_matches WHERE since <= %(moment)s),
-    (SELECT max(until) FROM past_matches WHERE until <= %(moment)s),
+_STATE_AT = f"""SELECT concat_ws(' ', ({STATE_OF_IMPORTS}), {MATCHES_THEN},
     (SELECT sum(number) FROM matchings), (SELECT max(changed_on) FROM curations))"""
 
 

@@ -55,11 +55,13 @@ async def _privileged(db: Db, filters: EntitlementFilters) -> int:
 
 
 async def _owners(db: Db, filters: EntitlementFilters) -> list[tuple[Owner, int]]:
-    """Return the owners with the most entitlements, each with the count."""
-    rows, params = rows_that_match(msgspec.structs.replace(filters, owner_id=None))
+    """Return the owners with the most entitlements; the application's owner counts for an owner who left."""
+    joins = "JOIN applications a ON a.id = e.application_id JOIN identities o ON o.id = e.owner_id"
+    rows, params = rows_that_match(msgspec.structs.replace(filters, owner_id=None), joins)
     found = await fetch_rows(
         db,
-        f"""WITH owned AS (SELECT e.owner_id, count(*) AS total {rows} AND e.owner_id IS NOT NULL GROUP BY 1)
+        f"""WITH owned AS (SELECT CASE WHEN o.status = 'Active' THEN o.id ELSE a.owner_id END AS owner_id,
+                                  count(*) AS total {rows} GROUP BY 1)
             SELECT i.id, i.first_name || ' ' || i.last_name, o.total
             FROM owned o JOIN identities i ON i.id = o.owner_id AND i.status = 'Active'
             ORDER BY o.total DESC, i.list_key LIMIT {MOST_OWNERS}""",

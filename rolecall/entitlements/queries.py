@@ -93,6 +93,10 @@ class EntitlementFilters(msgspec.Struct, frozen=True, kw_only=True):
         """Return whether an index supports these filters in the order of the list."""
         return self.search is None and self.tag is None and self.owner_id is None and self.is_privileged is not False
 
+    def are_stored(self) -> bool:
+        """Return whether past pages under these filters are stored; not for free text, or owners, who may leave."""
+        return self.search is None and self.tag is None and self.owner_id is None
+
 
 async def by_name(
     db: Db, page: int, filters: EntitlementFilters, as_of: datetime | None = None
@@ -111,8 +115,7 @@ async def by_name(
         if as_of is None:
             counts = await counts_now(db, ids, keep=keep)
             return [msgspec.structs.replace(item, holders=counts.get(item.id, HolderCounts())) for item in items]
-        # Do not store results of a free-text search: they are rarely reused.
-        is_stored = keep and filters.search is None and filters.tag is None
+        is_stored = keep and filters.are_stored()
         then = await (stored_holders_then if is_stored else holders_then)(db, ids, as_of)
         return [
             msgspec.structs.replace(
@@ -199,14 +202,9 @@ _MOST_SUGGESTED = 20
 
 async def suggested(db: Db, application_id: UUID | None, words: str) -> list[EntitlementItem]:
     """Return the first entitlements with these words in the name, of one or all applications, without holder counts."""
-    conditions, values = _conditions(EntitlementFilters(application_id=application_id, search=words))
-    rows = await fetch_rows(
-        db,
-        f"""SELECT {_COLUMNS} FROM entitlements e {_JOINS} WHERE e.list_key IS NOT NULL{conditions}
-            ORDER BY e.list_key LIMIT {_MOST_SUGGESTED}""",
-        **values,
-    )
-    return [from_row(row) for row in rows]
+    rows, values = rows_that_match(EntitlementFilters(application_id=application_id, search=words), _JOINS)
+    found = await fetch_rows(db, f"SELECT {_COLUMNS} {rows} ORDER BY e.list_key LIMIT {_MOST_SUGGESTED}", **values)
+    return [from_row(row) for row in found]
 
 
 async def former_names(db: Db, entitlement: EntitlementDetail) -> list[EntitlementReference]:
@@ -238,7 +236,7 @@ _VALID = "v.from_import <= last.number AND (v.until_import IS NULL OR v.until_im
 ENTITLEMENTS_AT = f"""(
     SELECT e.id, e.kind, e.number, e.application_id, shown.header, e.section, e.name, shown.description,
            coalesce(k.display_name, '') AS display_name,
-           coalesce(k.risk_rating, shown.risk_rating, given_risk_at(e.number, last.number)) AS risk_rating,
+           coalesce(e.curated_risk, shown.risk_rating, given_risk_at(e.number, last.number)) AS risk_rating,
            coalesce(k.is_privileged, false) AS is_privileged, k.owner_id, coalesce(k.tags, '{{}}') AS tags, e.name_key,
            e.first_import, e.gone_import
     FROM entitlements e JOIN {LAST_IMPORTS} AS last ON last.application_id = e.application_id
@@ -258,8 +256,7 @@ async def _at(db: Db, page: int, filters: EntitlementFilters, moment: datetime) 
     rows = f"FROM {ENTITLEMENTS_AT} AS e {_JOINS} WHERE true{conditions}"
     # The ratings of groups are computed and stored with the holder counts.
     columns = _COLUMNS.replace("e.risk_rating", "CASE WHEN e.kind = 'Group' THEN 'None' ELSE e.risk_rating END")
-    if filters.search is not None or filters.tag is not None:
-        # Do not store pages of a free-text search: they are rarely reused.
+    if not filters.are_stored():
         items = f"SELECT {columns} {rows} ORDER BY e.name_key"
         return await fetch_page(
             db, from_row, page, total=f"SELECT count(*) {rows}", items=items, moment=moment, **values

@@ -12,6 +12,7 @@ from tests.entitlements.test_curate import a_rename, curate
 from tests.entitlements.test_list import a_ledger, entitlement
 from tests.holdings import a_finished_import, an_account
 from tests.nesting import give, some_groups
+from tests.reports.reporting import a_report, rows_of
 
 
 async def read(client: httpx2.AsyncClient, id: str, what: str = "holders", **params: Any) -> Any:
@@ -129,7 +130,34 @@ async def test_holders_of_a_past_day_are_listed_with_their_reasons(client: httpx
     assert item["path"] == ["Clerks", "Wire approvers"]
     [given] = item["why"]["accessRequests"]
     assert {"id": str(boss), "name": "Carla Abadi"} in given["approvedBy"]
-    assert [each["name"] for each in item["why"]["accessModels"]] == ["Clerks"]
+    [model] = item["why"]["accessModels"]
+    assert (model["name"], model["version"], model["committedBy"]["name"]) == ("Clerks", 1, "System")
+    assert datetime.fromisoformat(model["committedOn"]) < datetime.now(UTC) - timedelta(days=39)
+
+
+async def test_approval_by_a_stand_in_names_the_person_who_responded(client: httpx2.AsyncClient, db: Db) -> None:
+    boss, sam = await an_identity(db, "Carla", "Abadi"), await an_identity(db, "Sam", "Ray")
+    ada = await an_identity(db, "Ada", "Lovelace", supervisorId=str(boss))
+    bank = await an_application(db, "CoreBank")
+    run = await some_groups(db, bank, {"Approvers": ""})
+    await an_account(db, bank, "ada", ada, groups=("Approvers",), run=run)
+    await a_granted_request(db, bank, ada, "Approvers", given=1)
+    await execute(
+        db,
+        """UPDATE responses SET response = 'Approved', reviewer_id = %(boss)s, reviewer_name = 'Carla Abadi',
+           stand_in_id = %(sam)s, stand_in_name = 'Sam Ray' WHERE type = 'Approve'""",
+        boss=boss,
+        sam=sam,
+    )
+    report = await a_report(client, "access", "Access")
+
+    [holder] = (await read(client, (await entitlement(client, "Approvers"))["id"]))["items"]
+    [given] = holder["why"]["accessRequests"]
+    [row] = await rows_of(client, report["id"])
+
+    approver = {"id": str(boss), "name": "Carla Abadi", "standIn": {"id": str(sam), "name": "Sam Ray"}}
+    assert approver in given["approvedBy"]
+    assert "approved by Sam Ray for Carla Abadi" in row["requests"]
 
 
 async def test_history_has_a_row_for_each_period_of_access(client: httpx2.AsyncClient, db: Db) -> None:
@@ -380,5 +408,7 @@ async def test_history_has_a_row_for_each_person_that_an_account_belonged_to(
     ]
     assert history["items"][2]["why"]["accessRequests"][0]["number"] == given
     assert (history["totalCount"], held(early)) == (3, [(None, 0, True, False), held(history)[2]])
+    late = await read(client, id, "history", asOf=(datetime.now(UTC) - timedelta(days=5)).isoformat())
+    assert (late["totalCount"], held(late)) == (3, held(history))
     export = await client.get(f"/api/entitlements/{id}/history", params={"format": "jsonl"})
     assert len(export.text.splitlines()) == 3

@@ -7,8 +7,9 @@ import pytest
 
 from rolecall.core.config import Config
 from rolecall.core.db import Db, execute, fetch_value
+from rolecall.entitlements.actions import curate_entitlement
 from tests.application_imports.running import Files, Imports
-from tests.builders import an_application, an_identity
+from tests.builders import an_application, an_identity, facts
 from tests.holdings import an_account
 from tests.nesting import give, refresh, some_groups
 from tests.reports.reporting import a_report, rows_of
@@ -186,6 +187,63 @@ async def test_past_counts_of_holders_are_stored_until_a_match_changes(client: h
     assert (await identities(), await fetch_value(db, stored)) == (2, 2)
     await listed(client, asOf=days[0], search="Approve")
     assert await fetch_value(db, stored) == 2
+
+
+async def test_past_counts_follow_an_account_that_changed_hands_between_two_days(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
+    await a_ledger(db)
+    await execute(db, "UPDATE application_imports SET build_end = now() - interval '80 days'")
+    ada, bo = await an_identity(db, "Ada", "Clark"), await an_identity(db, "Bo", "Clark")
+    for person, days in ((ada, 60), (None, 20), (bo, 10)):
+        await execute(
+            db,
+            """UPDATE accounts SET identity_id = %(id)s, match = 'Email', pin = NULL,
+               matched_on = now() - make_interval(days => %(days)s) WHERE username = 'bo'""",
+            id=person,
+            days=days,
+        )
+
+    async def identities(days: int) -> int:
+        moment = (datetime.now(UTC) - timedelta(days=days)).isoformat()
+        [item] = (await listed(client, asOf=moment, kind="Group"))["items"][1:]
+        return int(item["holders"]["identities"])
+
+    # The member of the second group has no person for ten days.
+    assert [await identities(days) for days in (15, 5, 40)] == [1, 2, 2]
+
+
+async def test_past_list_by_owner_follows_an_owner_who_leaves(client: httpx2.AsyncClient, db: Db) -> None:
+    await a_ledger(db)
+    await execute(db, "UPDATE application_imports SET build_end = now() - interval '9 days'")
+    then, owner = str(datetime.now(UTC).date() - timedelta(days=3)), await an_identity(db, "Olga", "Owner")
+    answer = await client.patch(
+        f"/api/entitlements/{(await entitlement(client, 'Approve'))['id']}", json={"ownerId": str(owner)}
+    )
+    assert answer.status_code == 200
+
+    before = await listed(client, asOf=then, ownerId=str(owner))
+    await execute(db, "UPDATE identities SET status = 'Disabled' WHERE id = %(id)s", id=owner)
+    after = await listed(client, asOf=then, ownerId=str(owner))
+
+    assert (before["totalCount"], after["totalCount"]) == (1, 0)
+
+
+async def test_curation_that_began_earlier_and_is_written_later_is_in_the_past_list(
+    client: httpx2.AsyncClient, db: Db
+) -> None:
+    await a_ledger(db)
+    await execute(db, "UPDATE application_imports SET build_end = now() - interval '9 days'")
+    then = {"asOf": str(datetime.now(UTC).date() - timedelta(days=3)), "isPrivileged": "true"}
+    ids = {name: (await entitlement(client, name))["id"] for name in ("Approve", "Close")}
+    began = facts()
+    await client.patch(f"/api/entitlements/{ids['Approve']}", json={"isPrivileged": True})
+    before = await listed(client, **then)
+
+    async with db.transaction():
+        await curate_entitlement(db, ids["Close"], {"isPrivileged": True}, began)
+
+    assert (names(before), names(await listed(client, **then))) == (["Approve"], ["Approve", "Close"])
 
 
 async def test_entitlement_can_be_read_after_imports_no_longer_show_it(client: httpx2.AsyncClient, db: Db) -> None:

@@ -15,6 +15,7 @@ from rolecall.core.db import Db
 from rolecall.core.formats.columns import columns_of
 from rolecall.core.formats.formats import Format, new_file
 from rolecall.core.formats.manifest import ExportManifest
+from rolecall.core.formats.parquet_file import ParquetFile
 from rolecall.core.ids import new_id
 from rolecall.web.lists import LISTS
 from tests.builders import an_access_request, an_application, an_identity, an_import
@@ -172,6 +173,16 @@ def test_xlsx_truncates_text_to_the_size_limit_of_a_cell() -> None:
     cells = [row[0].value for row in openpyxl.load_workbook(BytesIO(content))["List"].iter_rows(min_row=2)]
     assert [len(cell.encode("utf-16-le")) // 2 for cell in cells] == [32_765, 32_766, 32_766]
     assert [cell[-1] for cell in cells] == ["…", "…", "b"]
+
+
+def test_an_abandoned_parquet_file_ends_its_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    file = ParquetFile(columns_of(_Note))
+    # The thread takes the last frame just after the queue was found to be not empty.
+    monkeypatch.setattr(file._frames, "empty", lambda: False)
+
+    file.close()
+
+    assert not file._thread.is_alive()
 
 
 async def test_an_export_is_audited(client: httpx2.AsyncClient, db: Db) -> None:

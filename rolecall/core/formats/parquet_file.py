@@ -1,7 +1,8 @@
 import threading
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from io import RawIOBase
-from queue import Queue
+from queue import Empty, Queue
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from rolecall.core.formats.columns import Column
@@ -24,7 +25,7 @@ class ParquetFile:
         self._frames: Queue[pl.DataFrame | None] = Queue(_AHEAD)
         self._written = _Written()
         self._error: BaseException | None = None
-        self._is_abandoned = False
+        self._is_abandoned = self._is_ended = False
         self._thread = threading.Thread(target=self._write, name="parquet", daemon=True)
         self._thread.start()
 
@@ -42,8 +43,9 @@ class ParquetFile:
         """End the thread of a file that is not finished."""
         self._is_abandoned = True
         if self._thread.is_alive():
-            while not self._frames.empty():
-                self._frames.get_nowait()
+            with suppress(Empty):
+                while True:
+                    self._frames.get_nowait()
             self._frames.put(None)
             self._thread.join()
 
@@ -62,12 +64,16 @@ class ParquetFile:
         except BaseException as error:
             self._error = error
             # Drain the queue, so that `feed` does not block after this thread has failed.
-            while self._frames.get() is not None:
+            for _ in self._each():
                 pass
 
     def _each(self) -> "Iterator[pl.DataFrame]":
-        while not self._is_abandoned and (frame := self._frames.get()) is not None:
-            yield frame
+        """Yield frames until the end, once."""
+        while not self._is_ended:
+            frame = self._frames.get()
+            self._is_ended = frame is None or self._is_abandoned
+            if frame is not None:
+                yield frame
 
 
 class _Written(RawIOBase):
