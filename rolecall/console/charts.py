@@ -79,12 +79,9 @@ def step_line(
     places = [(across(level.since), _FLOOR - level.value * (_FLOOR - 10) / top) for level in levels]
     drawn = [_grid(top, unit, width)]
     if places:
-        (x, y), *rest = places
-        steps = "".join(f"H{right:.1f}V{height:.1f}" for right, height in rest)
-        line = f"M{x:.1f} {y:.1f}{steps}H{across(end):.1f}"
         drawn.append(
             Markup('<path class="area" d="{0}V{1}H{2:.1f}Z"></path><path class="line" d="{0}"></path>').format(
-                line, _FLOOR, x
+                _stairs(places, across(end)), _FLOOR, places[0][0]
             )
         )
     drawn += _marks(levels, places, across(start), width)
@@ -93,6 +90,32 @@ def step_line(
     rows = [(f"{one.since.day} {one.since:%b %Y}", one.cause, one.label, one.who, f"{one.value:,}") for one in levels]
     figure = _figure(title, drawn, (), width)
     return figure + _table(title, ("From", "Import", "Change", "Who", unit.capitalize()), rows)
+
+
+def _stairs(places: Sequence[tuple[float, float]], right: float) -> str:
+    """Return the path of a line of steps through these places, up to `right`."""
+    (x, y), *rest = places
+    steps = "".join(f"H{across:.1f}V{height:.1f}" for across, height in rest)
+    return f"M{x:.1f} {y:.1f}{steps}H{right:.1f}"
+
+
+_SMALL_WIDTH, _SMALL_HEIGHT = 72, 20
+
+
+def sparkline(title: str, levels: Sequence[tuple[datetime, int]], start: datetime, end: datetime) -> Markup:
+    """Draw a value over time as a small line of steps, for a cell of a table; the lower edge is zero."""
+    top, span = max(value for _, value in levels) or 1, (end - start).total_seconds() or 1
+    places = [
+        (
+            _SMALL_WIDTH * min(max((moment - start).total_seconds() / span, 0), 1),
+            _SMALL_HEIGHT - 1.5 - value * (_SMALL_HEIGHT - 3) / top,
+        )
+        for moment, value in levels
+    ]
+    return Markup(
+        '<svg class="sparkline" viewBox="0 0 {} {}" role="img" aria-label="{}"><title>{}</title>'
+        '<path d="{}"></path></svg>'
+    ).format(_SMALL_WIDTH, _SMALL_HEIGHT, title, title, _stairs(places, _SMALL_WIDTH))
 
 
 class Burndown(msgspec.Struct, frozen=True):
@@ -120,10 +143,9 @@ def burndown(title: str, drawn_from: Burndown) -> Markup:
     def down(count: int) -> float:
         return _FLOOR - count * (_FLOOR - 10) / top
 
-    (_, first), *rest = left
-    steps = "".join(f"H{across(moment):.1f}V{down(count):.1f}" for moment, count in rest)
-    here, last = across(min(drawn_from.now, end)), left[-1][1]
-    line = f"M{across(start):.1f} {down(first):.1f}{steps}H{here:.1f}"
+    first, last = left[0][1], left[-1][1]
+    here = across(min(drawn_from.now, end))
+    line = _stairs([(across(start), down(first)), *((across(moment), down(count)) for moment, count in left[1:])], here)
     drawn = [
         _grid(top, "items"),
         Markup('<path class="area" d="{0}V{1}H{2:.1f}Z"></path><path class="line" d="{0}"></path>').format(

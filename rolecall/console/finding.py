@@ -171,6 +171,7 @@ class EntitlementMatch(msgspec.Struct, frozen=True):
     kind: str
     name: str
     application: str
+    is_present: bool
 
     @property
     def label(self) -> str:
@@ -178,13 +179,14 @@ class EntitlementMatch(msgspec.Struct, frozen=True):
 
 
 _SHOWN_NAME = "coalesce(nullif(e.display_name, ''), nullif(e.name, ''), e.section)"
-_MATCHES = f"""SELECT e.id, e.kind, {_SHOWN_NAME} AS name, a.name AS application
+_MATCHES = f"""SELECT e.id, e.kind, {_SHOWN_NAME} AS name, a.name AS application, e.is_present
                FROM entitlements e JOIN applications a ON a.id = e.application_id"""
 
 
 async def entitlements_like(db: Db, words: str, me: UUID | None = None) -> list[EntitlementMatch]:
     """Find entitlements by their label, or by a part of their names; names that begin with the words come first.
 
+    Only the label finds those that are gone, or whose application is archived: the list does not show them.
     With `me`, find only entitlements that this person owns, and those of applications that they own or provision.
     """
     if not words.strip():
@@ -193,10 +195,11 @@ async def entitlements_like(db: Db, words: str, me: UUID | None = None) -> list[
         db,
         EntitlementMatch,
         f"""{_MATCHES} CROSS JOIN (SELECT username_key(%(words)s) AS key) AS asked
-            WHERE e.is_present AND (username_key({_SHOWN_NAME} || ' (' || a.name || ')') = asked.key
-                  OR strpos(username_key(concat_ws(chr(1), {_SHOWN_NAME}, e.name)), asked.key) > 0)
+            WHERE (username_key({_SHOWN_NAME} || ' (' || a.name || ')') = asked.key
+                   OR e.is_present AND NOT a.is_archived
+                   AND strpos(username_key(concat_ws(chr(1), {_SHOWN_NAME}, e.name)), asked.key) > 0)
                   AND {_THEIRS.format(other="e.owner_id = %(me)s")}
-            ORDER BY starts_with(e.name_key, asked.key) DESC, e.list_key LIMIT {_MOST_PEOPLE}""",
+            ORDER BY starts_with(e.name_key, asked.key) DESC, e.name_key LIMIT {_MOST_PEOPLE}""",
         words=" ".join(words.split()),
         me=me,
     )

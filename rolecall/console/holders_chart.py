@@ -1,13 +1,15 @@
-"""Draw the number of accounts that hold an entitlement as a step chart."""
+"""Draw the number of accounts that hold an entitlement as a step chart, and as a small line in the catalogue."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
+from uuid import UUID
 
 from markupsafe import Markup
 
-from rolecall.console.charts import ChartLevel, step_line
+from rolecall.console.charts import ChartLevel, sparkline, step_line
 from rolecall.core.db import Db
-from rolecall.effective_access.over_time import HolderStep, holders_over_time
+from rolecall.effective_access.over_time import HolderCount, HolderStep, counts_over_time, holders_over_time
 from rolecall.entitlements.shapes import EntitlementItem
 
 
@@ -24,7 +26,7 @@ async def holders_chart(
     db: Db, entitlement: EntitlementItem, period: ChartPeriod, first: datetime, now: datetime
 ) -> Markup | None:
     """Draw the steps of a period, from the first import at the earliest; None if there has never been a holder."""
-    steps = await holders_over_time(db, entitlement, now)
+    steps = await holders_over_time(db, entitlement.id, now)
     if not steps:
         return None
     start = max(first, now - timedelta(days=_DAYS[period])) if period in _DAYS else first
@@ -45,3 +47,32 @@ def _level(step: HolderStep) -> ChartLevel:
     who = ", ".join(names) + (f" and {more:,} more" if more else "")
     change = f"{step.change:+,}".replace("-", "−") if step.change else "±0"
     return ChartLevel(step.moment, step.accounts, change, who, f"#{step.number}")
+
+
+_YEAR = timedelta(days=365)
+# A page whose entitlements have more holders than this is shown first, and its lines are computed after it.
+_MOST_AT_ONCE = 20_000
+
+
+async def sparklines(
+    db: Db, items: Sequence[EntitlementItem], end: datetime, now: datetime, *, can_wait: bool
+) -> dict[UUID, Markup | None]:
+    """Draw the accounts of each entitlement in the year before `end`; leave out those that are not computed yet.
+
+    The value is None if no account held it in that time. With `can_wait` all are computed.
+    """
+    is_late = not can_wait and sum(item.holders.accounts for item in items) > _MOST_AT_ONCE
+    counts = await counts_over_time(db, [item.id for item in items], now, is_stored_only=is_late)
+    return {id: _sparkline(each, end) for id, each in counts.items()}
+
+
+def _sparkline(counts: Sequence[HolderCount], end: datetime) -> Markup | None:
+    start = end - _YEAR
+    before = [count for count in counts if count.moment <= start]
+    levels = [(count.moment, count.accounts) for count in counts if start < count.moment <= end]
+    levels = [(start, before[-1].accounts), *levels] if before else levels
+    low, high = min((value for _, value in levels), default=0), max((value for _, value in levels), default=0)
+    if high == 0:
+        return None
+    accounts = f"{low:,} to {high:,}" if low < high else f"{high:,}"
+    return sparkline(f"{accounts} account{'' if high == 1 else 's'} in 12 months", levels, start, end)

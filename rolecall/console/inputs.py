@@ -1,8 +1,13 @@
 """Parse input from browsers: forms and query parameters."""
 
-from datetime import date
+from datetime import date, datetime
+from typing import Any
 from urllib.parse import parse_qs
 
+import msgspec
+
+from rolecall.accounts.moments import end_of_day
+from rolecall.core.checking import Facts
 from rolecall.core.config import Config
 from rolecall.core.errors import RolecallError, UnsupportedMediaType
 from rolecall.core.text import is_storable
@@ -57,6 +62,24 @@ def _day(text: str) -> date:
 
 
 a_day = Reader(_day, {"type": "string", "format": "date"})
+
+
+class PastDay(msgspec.Struct, frozen=True):
+    """The past day that a page is about, and its end; both are None for today, which is shown as it is now."""
+
+    day: date | None = None
+    moment: datetime | None = None
+    problem: str | None = None
+
+
+def past_day(query: dict[str, Any], facts: Facts) -> PastDay:
+    """Return the day in the parameter `asOf`."""
+    asked: date | None = query.get("asOf")
+    if asked is None or asked == facts.today:
+        return PastDay()
+    if asked > facts.today:
+        return PastDay(problem="As of must not be in the future")
+    return PastDay(asked, end_of_day(asked, facts.zone))
 
 
 def one_among(*words: str) -> Reader:

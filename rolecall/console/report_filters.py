@@ -90,7 +90,7 @@ async def _the_entitlement(db: Db, field: str, words: str) -> str:
         return str(known)
     found = await finding.entitlements_like(db, words)
     exact = [one for one in found if words.casefold() in (one.name.casefold(), one.label.casefold())]
-    among = exact or found
+    among = [one for one in exact if one.is_present] or exact or found
     if len(among) == 1:
         return str(among[0].id)
     if not among:

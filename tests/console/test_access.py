@@ -7,8 +7,10 @@ from html import unescape
 import httpx2
 import pytest
 
+from rolecall.console import holders_chart
 from rolecall.core.db import Db, execute, fetch_value
-from tests.builders import an_access_model, an_identity
+from tests.builders import an_access_model, an_application, an_identity
+from tests.entitlements.test_holders import a_granted_request
 from tests.entitlements.test_list import a_ledger
 from tests.holdings import a_finished_import, an_account
 
@@ -136,6 +138,102 @@ async def test_entitlement_page_has_a_step_chart_of_its_holders(administrator: h
     assert "No data before" in shown
     assert name in whole
     assert (await administrator.get(path, params={"period": "10 years"})).status_code == 400
+
+
+async def test_the_catalogue_draws_the_accounts_of_twelve_months(administrator: httpx2.AsyncClient, db: Db) -> None:
+    ledger = await a_ledger(db)
+    await execute(db, "UPDATE application_imports SET build_end = now() - interval '500 days'")
+    later = await a_finished_import(db, ledger)
+    await execute(
+        db, "UPDATE application_imports SET build_end = now() - interval '73 days' WHERE number = %(n)s", n=later
+    )
+    await an_account(db, ledger, "cy", None, groups=("Wire approvers",), run=later)
+    before = str(datetime.now(UTC).date() - timedelta(days=100))
+
+    page = (await administrator.get("/access")).text
+    then = (await administrator.get("/access", params={"asOf": before})).text
+
+    assert re.findall(r'<svg class="sparkline"[^>]* role="img" aria-label="([^"]+)">', page) == [
+        "2 to 3 accounts in 12 months",
+        "1 account in 12 months",
+        "1 account in 12 months",
+        "2 to 3 accounts in 12 months",
+    ]
+    # Two of three accounts for a fifth of the height more, then all of them for the last fifth of the year.
+    assert '<path d="M0.0 7.2H57.6V1.5H72.0"></path>' in page
+    assert re.findall('class="sparkline"[^>]* aria-label="([^"]+)"', then)[0] == "2 accounts in 12 months"
+
+
+async def test_lines_that_take_long_are_loaded_after_the_page(
+    administrator: httpx2.AsyncClient, db: Db, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await a_ledger(db)
+    monkeypatch.setattr(holders_chart, "_MOST_AT_ONCE", 1)
+
+    page = (await administrator.get("/access", params={"kind": "Group"})).text
+    [address] = re.findall('hx-get="([^"]+)"', page)
+    [wanted] = re.findall('hx-select-oob="([^"]+)"', page)
+    loaded = (await administrator.get(unescape(address))).text
+
+    assert 'class="sparkline"' not in page
+    assert len(re.findall('<span id="trend-[^"]+"><svg class="sparkline"', loaded)) == 2
+    assert all(f'id="{each[1:]}"' in loaded for each in wanted.split(","))
+    # They are stored now.
+    assert 'class="sparkline"' in (await administrator.get("/access", params={"kind": "Group"})).text
+    assert "trends" not in loaded
+
+
+async def test_an_owner_can_be_set_where_there_is_none(administrator: httpx2.AsyncClient, db: Db) -> None:
+    await a_ledger(db)
+    id = await id_of(db, "Approve")
+
+    links = [
+        f'href="/access/{id}/edit#owner"' in (await administrator.get(path)).text
+        for path in ("/access", f"/access/{id}")
+    ]
+    form = (await administrator.get(f"/access/{id}/edit")).text
+    await execute(db, "UPDATE console_roles SET role = 'Auditor'")
+    seen = [(await administrator.get(path)).text for path in ("/access", f"/access/{id}")]
+
+    assert (links, 'id="owner"' in form) == ([True, True], True)
+    assert not any("Set an owner" in page for page in seen)
+    assert "No owner" in seen[1]
+
+
+async def test_access_says_who_committed_the_model_and_who_approved_for_whom(
+    administrator: httpx2.AsyncClient, db: Db
+) -> None:
+    boss, sam = await an_identity(db, "Carla", "Abadi"), await an_identity(db, "Sam", "Ray")
+    ada = await an_identity(db, "Ada", "Lovelace", department="Finance")
+    ledger = await an_application(db, "Ledger")
+    await an_account(db, ledger, "ada", ada, groups=("Clerks",))
+    await an_access_model(db, "Bookkeeping", access=[{"applicationId": str(ledger), "groups": ["Clerks"]}])
+    await a_granted_request(db, ledger, ada, "Clerks", given=0)
+    await execute(
+        db,
+        """UPDATE responses SET response = 'Approved', reviewer_id = %(boss)s, reviewer_name = 'Carla Abadi',
+           stand_in_id = %(sam)s, stand_in_name = 'Sam Ray' WHERE type = 'Approve'""",
+        boss=boss,
+        sam=sam,
+    )
+
+    for path in (f"/access/{await id_of(db, 'Clerks')}", f"/identities/{ada}"):
+        shown = await text_of(administrator, path)
+        assert "Model Bookkeeping v1 , committed by System," in shown
+        assert ", approved by Sam Ray for Carla Abadi" in shown
+
+
+async def test_access_of_a_person_today_can_be_exported(administrator: httpx2.AsyncClient, db: Db) -> None:
+    ada = await an_identity(db, "Ada", "Lovelace")
+    await an_account(db, await an_application(db, "Ledger"), "ada", ada, groups=("Clerks",))
+    today = str(datetime.now(UTC).date())
+
+    page = (await administrator.get(f"/identities/{ada}", params={"asOf": today})).text
+    form = page.partition('action="/export/person-access"')[2].partition("</form>")[0]
+    fields = dict(re.findall('<input type="hidden" name="([^"]+)" value="([^"]*)"', form))
+    answer = await administrator.get("/export/person-access", params={**fields, "format": "csv"})
+
+    assert (answer.status_code, "Clerks" in answer.text) == (200, True)
 
 
 async def test_entitlement_page_names_groups_that_give_it_and_models_that_grant_the_groups(

@@ -4,6 +4,7 @@ from rolecall.console import finding
 from rolecall.core.caller import SYSTEM, Caller
 from rolecall.core.db import Db, execute
 from rolecall.core.errors import Invalid
+from rolecall.entitlements import queries as entitlements
 from rolecall.identities import finding as people
 from tests.builders import an_application, an_identity
 from tests.holdings import an_account
@@ -95,6 +96,18 @@ async def test_search_finds_entitlements_by_a_part_of_either_name(company: Db) -
         "appr": ["Approve wires"],
         "enter w": ["Enter wires"],
     }
+
+
+async def test_search_leaves_out_entitlements_that_the_catalogue_does_not_list(company: Db) -> None:
+    for name in ("Ledger", "Old ledger"):
+        there = await an_application(company, name)
+        await an_account(company, there, "ada", None, permissions=(("Wires", "Enter wires", "Grant", "Low"),))
+    await execute(company, "UPDATE applications SET is_archived = true WHERE name = 'Old ledger'")
+
+    found = [one.about for one in await finding.search(company, "wires", SYSTEM) if one.kind == "Permission"]
+    suggested = [one.application.name for one in await entitlements.suggested(company, None, "wires")]
+
+    assert (found, suggested) == (["Ledger"], ["Ledger"])
 
 
 async def test_suggestions_are_limited_and_contain_only_active_people(company: Db) -> None:

@@ -139,7 +139,16 @@ async def test_report_on_the_holders_of_an_entitlement_finds_it_by_name(
         made.headers["location"], data={**form, "filters.id": "Approve wires (Ledger)", **version(page)}
     )
     run = await administrator.get(f"{made.headers['location']}/run?format=csv")
+    # The entitlement is gone, and its application is archived: the report about its past is still changed.
+    await execute(db, "UPDATE entitlements SET is_present = false WHERE name = 'Approve wires'")
+    await execute(db, "UPDATE applications SET is_archived = true")
+    gone = await administrator.get(made.headers["location"])
+    kept = await administrator.post(
+        made.headers["location"],
+        data={**form, "description": "x", "filters.id": "Approve wires (Ledger)", **version(unescape(gone.text))},
+    )
 
+    assert kept.status_code == 303
     assert "approve matches several groups and permissions; enter one of them: Approve refunds (Ledger)" in several.text
     assert "No group or permission matches release" in none.text
     assert 'value="Approve wires (Ledger)"' in page

@@ -1,7 +1,6 @@
 """Show the catalogue: entitlements, their holders and their curated fields."""
 
 from collections.abc import Sequence
-from datetime import date, datetime
 from typing import Any
 from uuid import UUID
 
@@ -11,20 +10,18 @@ from litestar.handlers import HTTPRouteHandler
 from rolecall.access_models import queries as models
 from rolecall.access_requests import requests_of_person
 from rolecall.accounts.model import PermissionName
-from rolecall.accounts.moments import end_of_day
 from rolecall.conflicts import queries as conflicts
 from rolecall.console import queries as console
 from rolecall.console.answers import HtmlPage, SeeOther
 from rolecall.console.finding import label_of, the_person
 from rolecall.console.forms import first, person_filter, problems_by_field, shown
 from rolecall.console.frame import screen
-from rolecall.console.holders_chart import ChartPeriod, holders_chart
-from rolecall.console.inputs import Form, a_day, some_words
+from rolecall.console.holders_chart import ChartPeriod, holders_chart, sparklines
+from rolecall.console.inputs import Form, a_day, past_day, some_words
 from rolecall.console.picking import line_of
 from rolecall.console.rendering import chosen
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts
-from rolecall.core.config import Config
 from rolecall.core.db import Db
 from rolecall.core.errors import Invalid
 from rolecall.core.paging import PAGE_SIZE, Page
@@ -39,7 +36,6 @@ from rolecall.identities.authority import RecordType
 from rolecall.settings.policy import Level
 from rolecall.web.bodies import a_flag, a_guid, a_word_of
 
-FUTURE = "As of must not be in the future"
 _QUERY = {
     "search": some_words,
     "applicationId": a_guid,
@@ -50,13 +46,15 @@ _QUERY = {
     "ownerId": a_guid,
     "person": some_words,
     "asOf": a_day,
+    # Set by the page itself, to load lines that take long to compute.
+    "trends": a_flag,
 }
 # How many applications are shown as filter links; the others are in a select field.
 _MOST_APPLICATIONS = 12
 
 
 @screen("GET", "/access", scope=Scope.APPLICATIONS_READ, query=_QUERY)
-async def show_catalogue(db: Db, caller: Caller, query: dict[str, Any], config: Config, facts: Facts) -> HtmlPage:
+async def show_catalogue(db: Db, caller: Caller, query: dict[str, Any], facts: Facts) -> HtmlPage:
     owner = await person_filter(db, {**query, "identityId": query.get("ownerId")}, caller)
     filters = queries.EntitlementFilters(
         application_id=query.get("applicationId"),
@@ -67,21 +65,24 @@ async def show_catalogue(db: Db, caller: Caller, query: dict[str, Any], config: 
         tag=query.get("tag") or None,
         owner_id=owner.id,
     )
-    asked = query.get("asOf")
-    day = asked if asked and asked < facts.today else None
-    moment = end_of(day, config)
+    then = past_day(query, facts)
     applications = await console.live_applications(db)
     found = await facets(db, filters, [one.id for one in applications])
+    page = await queries.by_name(db, query["page"], filters, then.moment)
+    can_wait = bool(query.pop("trends", False))
+    trends = await sparklines(db, page.items, then.moment or facts.now, facts.now, can_wait=can_wait)
     return HtmlPage(
         "access.html",
         {
-            "page": await queries.by_name(db, query["page"], filters, moment),
+            "page": page,
+            "trends": trends,
+            "late": [one.id for one in page.items if one.id not in trends],
             "query": query,
             "who": owner,
-            "as_of": day,
-            "end_of_day": moment and moment.isoformat(),
+            "as_of": then.day,
+            "end_of_day": then.moment and then.moment.isoformat(),
             "today": facts.today,
-            "bad_day": FUTURE if asked and asked > facts.today else None,
+            "bad_day": then.problem,
             "more_applications": len(applications) > _MOST_APPLICATIONS,
             "applications": [(str(one.id), one.name) for one in applications],
             "facets": _facets(found, query, {one.id: one.name for one in applications}),
@@ -114,29 +115,21 @@ def _facets(found: Facets, query: dict[str, Any], names: dict[UUID, str]) -> lis
     return [one for one in kept if one.values]
 
 
-def end_of(day: date | None, config: Config) -> datetime | None:
-    return end_of_day(day, config.timezone) if day else None
-
-
 # The maximum number of conflicts on the page of an entitlement.
 _MOST_CONFLICTS = 10
 _PAGE = {"asOf": a_day, "history": a_flag, "period": a_word_of(ChartPeriod)}
 
 
 @screen("GET", "/access/{id:str}", scope=Scope.APPLICATIONS_READ, limits=RecordType.ENTITLEMENT, query=_PAGE)
-async def show_entitlement(
-    db: Db, id: str, query: dict[str, Any], caller: Caller, config: Config, facts: Facts
-) -> HtmlPage:
+async def show_entitlement(db: Db, id: str, query: dict[str, Any], caller: Caller, facts: Facts) -> HtmlPage:
     entitlement = await queries.get(db, id)
-    asked = query.get("asOf")
-    day = asked if asked and asked < facts.today else None
-    moment = end_of(day, config)
+    then = past_day(query, facts)
     read = holders.history_of if query.get("history") else holders.holders_of
     period = query.get("period") or ChartPeriod.YEAR
     first = await first_data(db, entitlement.application.id)
     no_data, page = False, Page[Holding]([], 0, 1, PAGE_SIZE, 0)
     try:
-        page = await read(db, entitlement, query["page"], moment, facts.now)
+        page = await read(db, entitlement, query["page"], then.moment, facts.now)
     except Invalid:
         no_data = True
     return HtmlPage(
@@ -146,10 +139,10 @@ async def show_entitlement(
             "page": page,
             "no_data": no_data,
             "query": query,
-            "as_of": day,
-            "end_of_day": moment and moment.isoformat(),
+            "as_of": then.day,
+            "end_of_day": then.moment and then.moment.isoformat(),
             "today": facts.today,
-            "problem": FUTURE if asked and asked > facts.today else None,
+            "problem": then.problem,
             "periods": list(ChartPeriod),
             "period": period,
             "first_data": first,

@@ -31,8 +31,7 @@ from rolecall.console.forms import (
     with_people,
 )
 from rolecall.console.frame import OWN, screen
-from rolecall.console.inputs import Form, a_day, one_among, some_words
-from rolecall.console.screens.access import FUTURE, end_of
+from rolecall.console.inputs import Form, a_day, one_among, past_day, some_words
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts, Json
 from rolecall.core.config import Config
@@ -225,15 +224,12 @@ async def stage_import(db: Db, caller: Caller, id: str, facts: Facts) -> SeeOthe
 
 
 @screen("GET", "/accounts/{id:str}", scope=Scope.APPLICATIONS_READ, limits=RecordType.ACCOUNT, query={"asOf": a_day})
-async def show_account(
-    db: Db, caller: Caller, id: str, query: dict[str, Any], config: Config, facts: Facts
-) -> HtmlPage:
-    asked = query.get("asOf")
-    day = asked if asked and asked < facts.today else None
+async def show_account(db: Db, caller: Caller, id: str, query: dict[str, Any], facts: Facts) -> HtmlPage:
+    then = past_day(query, facts)
     account = await accounts.account_item(db, known_guid("Account", id))
     application_id = await console.application_of_account(db, account.id)
     label = await finding.label_of(db, account.identity_id)
-    held = await access_of_account(db, account.id, end_of(day, config))
+    held = await access_of_account(db, account.id, then.moment)
     named = [(application_id, entry.header, entry.section, entry.permission) for entry in held.access]
     candidates = (
         []
@@ -249,9 +245,9 @@ async def show_account(
             "candidates": candidates,
             "held": held,
             "entitlements": await entitlements.ids_by_name(db, named),
-            "as_of": day,
+            "as_of": then.day,
             "today": facts.today,
-            "problem": FUTURE if asked and asked > facts.today else None,
+            "problem": then.problem,
         },
     )
 

@@ -18,13 +18,11 @@ from rolecall.console.answers import HtmlPage, SeeOther
 from rolecall.console.charts import NARROW, ChartLevel, step_line
 from rolecall.console.forms import first, given, permission_in, problems_by_field, shown, with_people
 from rolecall.console.frame import screen
-from rolecall.console.inputs import Form, a_day, one_among
+from rolecall.console.inputs import Form, a_day, one_among, past_day
 from rolecall.console.pattern_lines import line_of_pattern, pattern_in
 from rolecall.console.picking import FoundAccess, access_like, is_searched, with_lines
-from rolecall.console.screens.access import FUTURE, end_of
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts, Json
-from rolecall.core.config import Config
 from rolecall.core.db import Db
 from rolecall.core.errors import Invalid
 from rolecall.core.ids import guid
@@ -49,17 +47,16 @@ RESPONSES = {
 
 
 @screen("GET", "/duties", scope=_READ, query={"asOf": a_day})
-async def show_duties(db: Db, query: dict[str, Any], facts: Facts, config: Config) -> HtmlPage:
+async def show_duties(db: Db, query: dict[str, Any], facts: Facts) -> HtmlPage:
     """Show the overview, now or at the end of a past day."""
-    asked = query.get("asOf")
-    day = asked if asked and asked < facts.today else None
-    moment = end_of(day, config)
+    then = past_day(query, facts)
+    moment = then.moment
     found = await conflicts.newest_first(db, 1, conflicts.ConflictFilters(status=ConflictStatus.OPEN), moment)
     values = {
         "query": query,
-        "as_of": day,
+        "as_of": then.day,
         "today": facts.today,
-        "problem": FUTURE if asked and asked > facts.today else None,
+        "problem": then.problem,
         "matrix": await overview.matrix(db, moment),
         "trend": await _trend(db, moment or facts.now),
         "rules": await queries.rules_by_name(db, query["page"]),

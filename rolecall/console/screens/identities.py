@@ -13,11 +13,9 @@ from rolecall.console import record_access
 from rolecall.console.answers import HtmlPage
 from rolecall.console.finding import known_departments
 from rolecall.console.frame import OWN, screen
-from rolecall.console.inputs import a_day, some_words
-from rolecall.console.screens.access import FUTURE, end_of
+from rolecall.console.inputs import a_day, past_day, some_words
 from rolecall.core.caller import Caller, Scope
 from rolecall.core.checking import Facts
-from rolecall.core.config import Config
 from rolecall.core.db import Db
 from rolecall.effective_access.queries import access_of
 from rolecall.effective_access.shapes import EffectiveAccess
@@ -68,15 +66,11 @@ async def suggest_people(db: Db, caller: Caller, query: dict[str, Any]) -> HtmlP
 
 
 @screen("GET", "/identities/{id:str}", scope=Scope.IDENTITIES_READ, limits=RecordType.PERSON, query={"asOf": a_day})
-async def show_identity(
-    db: Db, caller: Caller, id: str, query: dict[str, Any], config: Config, facts: Facts
-) -> HtmlPage:
+async def show_identity(db: Db, caller: Caller, id: str, query: dict[str, Any], facts: Facts) -> HtmlPage:
     identity = await queries.get(db, id)
-    asked = query.get("asOf")
-    day = asked if asked and asked <= facts.today else None
-    end = end_of(day, config)
-    access = await access_of(db, identity.id, end)
-    missing = [] if day else await _missing(db, identity, access)
+    then = past_day(query, facts)
+    access = await access_of(db, identity.id, then.moment)
+    missing = [] if then.day else await _missing(db, identity, access)
     held = [(t.application.id, e) for t in access.applications for account in t.accounts for e in account.access]
     named = [(id, entry.header, entry.section, entry.permission) for id, entry in held]
     return HtmlPage(
@@ -84,10 +78,10 @@ async def show_identity(
         {
             "identity": identity,
             "may": await record_access.scopes_on(db, caller, RecordType.PERSON, identity.id),
-            "as_of": day,
-            "end_of_day": end and end.isoformat(),
+            "as_of": then.day,
+            "end_of_day": then.moment and then.moment.isoformat(),
             "today": facts.today,
-            "problem": FUTURE if asked and not day else None,
+            "problem": then.problem,
             "access": [there for there in access.applications if not there.is_unknown(access.as_of)],
             "unknown": [there for there in access.applications if there.is_unknown(access.as_of)],
             "entitlements": await entitlements.ids_by_name(db, named),
