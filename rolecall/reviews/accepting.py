@@ -66,7 +66,7 @@ async def accept(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> Re
 
 
 async def may_accept(db: Db, caller: Caller, item: ReviewItemDetail) -> bool:
-    """Return whether this person can accept the item now; the console offers it only then."""
+    """Return whether this person can accept the item now; the console offers the action only then."""
     if item.status is not ReviewItemStatus.FLAGGED or not await _is_final(db, item):
         return False
     try:
@@ -89,7 +89,7 @@ _SNOOZE_AGAIN = Move(SNOOZE.name, SNOOZE.text, frozenset({WorkStatus.SNOOZED}), 
 
 
 async def postpone_removals(db: Db, caller: Caller, request_ids: Sequence[UUID], now: datetime, zone: ZoneInfo) -> None:
-    """If all flagged items of an open or snoozed request are accepted, snooze it until the first acceptance ends."""
+    """If all flagged items of an open or snoozed request are accepted, snooze the request until the first one ends."""
     rows = await fetch_rows(
         db,
         """SELECT q.id, min(o.accepted_until) FROM access_requests q

@@ -78,7 +78,7 @@ async def _left(db: Db, review_id: UUID) -> int:
 
 
 async def _too_many(db: Db, review: ReviewDetail) -> str | None:
-    """Return a message if closing would flag too many accounts of an application without a signed decision, else None.
+    """Return a message if decisions that nobody signed would flag too many accounts of an application, else None.
 
     An item about a group counts for every account in the group, directly or through other groups.
     """

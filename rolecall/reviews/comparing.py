@@ -69,7 +69,10 @@ _COVERED = f"""CASE
 
 
 class ComparedImport(msgspec.Struct, frozen=True):
-    """A finished import: what its files contain, who supplied them, and the requests that this person carried out."""
+    """A finished import, the kinds of content in its files, and the person who supplied the files.
+
+    `doubted` are the requests that this person carried out; this import does not prove them.
+    """
 
     application_id: UUID
     number: int
@@ -273,7 +276,10 @@ async def _reopen_kept(db: Db, run: ComparedImport, now: datetime) -> None:
 
 
 async def _reopen(db: Db, run: ComparedImport, which: str, said: str, now: datetime) -> None:
-    """Flag items whose access is held and was not approved again, request its removal, and notify the owners."""
+    """Flag the items selected by `which` if their access is held and was not approved again.
+
+    Request the removal of the access, and notify the owners of the reviews.
+    """
     # Fires show_review_items and keep_item_reasons, schema/reviews.sql.
     rows = await fetch_rows(
         db,

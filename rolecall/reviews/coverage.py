@@ -36,7 +36,7 @@ class ApplicationCoverage(msgspec.Struct, frozen=True, rename="camel"):
     is_overdue: bool
 
 
-# A review covers an application if it includes everything that the accounts of the application hold.
+# Reviews that cover the whole application `a`.
 _COVERING = f"""SELECT r.id, r.number, r.name, r.due_on, r.completed_on FROM reviews r
     JOIN review_populations p ON p.review_id = r.id AND p.application_id = a.id
     WHERE {COVERS}"""

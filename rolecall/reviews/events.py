@@ -45,7 +45,7 @@ STEP_BY_HOLDER, CANCELED, RECORDED = "ReviewStepByHolder", "ReviewCanceled", "Re
 
 
 async def record_reminder(db: Db, review_id: UUID, reviewer_ids: Sequence[UUID], now: datetime) -> None:
-    """Record an event that reminds reviewers of the items that they have to decide."""
+    """Record an event that reminds reviewers of the items that they have to decide or submit."""
     subject = msgspec.json.encode({"reviewerIds": reviewer_ids})
     await _record(db, REMINDED, review_id, subject, now)
 

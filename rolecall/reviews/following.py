@@ -71,7 +71,7 @@ async def _await_proof(db: Db, request_id: UUID, now: datetime) -> None:
 async def _flag_again(db: Db, request_id: UUID, now: datetime) -> None:
     """Flag the items of a canceled request, including those that were to be kept until a date.
 
-    Items that an import has proven to be removed stay Remediated.
+    Items whose access an import has proven to be gone stay Remediated.
     """
     # Fires show_review_items and keep_item_reasons, schema/reviews.sql.
     rows = await fetch_rows(

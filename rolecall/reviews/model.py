@@ -14,7 +14,7 @@ CHANNEL = "reviews"
 LONGEST_ACCEPTANCE = timedelta(days=366)
 # The longest time for which a reviewer can keep access with Keep Until.
 LONGEST_KEEP = timedelta(days=5 * 366)
-# If closing would flag more than this share of an application's accounts, it is held until a person confirms it.
+# If closing would flag more than this share of an application's accounts, the review is held until a person confirms.
 MOST_FLAGGED = 0.2
 # The share of carried-over items of each reviewer that must be decided by hand.
 SAMPLE = 0.05

@@ -149,7 +149,7 @@ async def reassign(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> 
 async def _move_below(
     db: Db, caller: Caller, review: ReviewDetail, ids: Sequence[UUID], stage: int, now: datetime
 ) -> None:
-    """Give the items below moved model items to the models' new reviewers; release what these must not decide."""
+    """Give the items below moved model items to the models' new reviewers; release items that they must not decide."""
     rows = await fetch_rows(
         db,
         """SELECT c.id, m.reviewer_id, 'Item #' || m.number || ', which decides about its model, has this reviewer'

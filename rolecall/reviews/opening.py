@@ -52,7 +52,7 @@ async def take_items(db: Db, review: ReviewDetail, now: datetime, *, is_collecte
 
 
 async def require_sources(db: Db, review: ReviewDetail) -> None:
-    """Refuse to open a review that names an application without data, because it would be missing from the review."""
+    """Refuse to open a review that names an application without data, because it would be missing."""
     rows = await fetch_rows(
         db,
         """SELECT a.name, a.is_archived FROM applications a
@@ -110,7 +110,7 @@ async def _list_candidates(db: Db, review: ReviewDetail, what: Taking) -> None:
 
 
 async def _group_by_model(db: Db, review: ReviewDetail, now: datetime) -> None:
-    """Add an item for each model that explains access; its owner decides about this access together with the model."""
+    """Add an item for each model that explains access. The model's owner decides about both together."""
     await execute(
         db, "DELETE FROM assigned_items a USING candidate_items c WHERE c.place = a.place AND c.under_model IS NOT NULL"
     )

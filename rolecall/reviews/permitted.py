@@ -33,7 +33,7 @@ class ActingFor(msgspec.Struct, frozen=True):
 
 
 async def acting_for(db: Db, caller: Caller, given: UUID | None, now: datetime) -> ActingFor:
-    """Return for which reviewer a caller decides: the caller, a person they stand in for, or the one a token names."""
+    """Return for which reviewer a caller decides: the caller, a person they stand in for, or whom a token names."""
     reviewer_id = await _reviewer(db, caller, given)
     people = {reviewer_id, await own_id(db, caller)}
     if caller.is_person and reviewer_id not in (caller.id, ADMINISTRATORS.id):

@@ -22,7 +22,7 @@ _MOST_SINGLE = 10
 async def open_unexplained(db: Db, application_id: UUID, import_number: int, now: datetime) -> None:
     """Open a review for each person or unmatched account with new unexplained access, if the application is set to.
 
-    The first import of an application opens none.
+    The first import of an application opens no review.
     """
     rows = await fetch_rows(
         db,

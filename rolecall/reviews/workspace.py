@@ -51,7 +51,7 @@ class OwnProgress(msgspec.Struct, frozen=True):
 
 
 async def progress_of(db: Db, review_id: UUID, reviewer_ids: Sequence[UUID]) -> OwnProgress:
-    """Count the items of several reviewers, because a stand-in can decide for more than one."""
+    """Return the progress of several reviewers together, because a stand-in can decide for more than one."""
     rows = await fetch_rows(
         db,
         """SELECT status, CASE status WHEN 'Withdrawn' THEN status WHEN 'Pending' THEN '' ELSE decision END, count(*)
@@ -328,7 +328,7 @@ class MovedItems(msgspec.Struct, frozen=True):
 
 
 async def moved_items(db: Db, review_id: UUID) -> list[MovedItems]:
-    """Return the reasons for which items have other reviewers, those with the most items first, up to a limit."""
+    """Return the reasons why items have another reviewer than the stage names, most items first, up to a limit."""
     return await fetch_all(
         db,
         MovedItems,

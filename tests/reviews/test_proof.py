@@ -120,7 +120,7 @@ async def test_postponed_change_does_not_give_removed_access_back(client: httpx2
     )
 
 
-async def test_request_stays_open_until_all_of_it_is_done(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_request_stays_open_until_all_of_its_access_is_removed(client: httpx2.AsyncClient, db: Db) -> None:
     company = await a_reviewed_company(db)
     review = await an_open_review(client)
     for item in await items_of(client, review):
