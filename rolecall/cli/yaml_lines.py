@@ -37,7 +37,10 @@ class Document:
 
 
 def _step(node: yaml.Node, path: str) -> tuple[int, yaml.Node, str] | None:
-    """Resolve the first part of a path; return its line, its node and the rest of the path. A key may contain dots."""
+    """Resolve the first part of a path; return its line, its node and the rest of the path, or None if it is missing.
+
+    Keys may contain dots, so the longest key that fits is used.
+    """
     if isinstance(node, yaml.SequenceNode):
         number, _, rest = path.partition(".")
         if number.isdecimal() and int(number) < len(node.value):

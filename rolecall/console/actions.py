@@ -218,7 +218,7 @@ async def sign_in_by_email(db: Db, email: str, now: datetime) -> str | None:
 async def _hash_in_thread(hashing: Callable[..., T], *words: str) -> T:
     """Run a hash function in a thread.
 
-    Refuse to while two others run, because each takes 64 MiB and 0.1 s of CPU time.
+    Raise RateLimited while two others run, because each takes 64 MiB and 0.1 s of CPU time.
     """
     if _HASHING.locked():
         raise RateLimited(1)

@@ -151,7 +151,10 @@ def _message(person: Person, link: str, config: Config, id: UUID | None = None) 
 async def _record(
     db: Db, mail: _LinkMail, delivery: Delivery, outcome: MessageOutcome, response: str, now: datetime
 ) -> None:
-    """Record the message, with its link only if it stays in the outbox. A failed message is retried with a new link."""
+    """Record the message, with its link only if it stays in the outbox.
+
+    Delete the link of a message that was not sent; the next attempt, if there is one, creates another link.
+    """
     is_kept = delivery.policy.email.transport is Transport.OUTBOX
     await direct.log_message(db, mail.message if is_kept else mail.redacted, SIGN_IN_LINK, (outcome, response), now)
     if outcome not in (MessageOutcome.SENT, MessageOutcome.KEPT, MessageOutcome.UNKNOWN):

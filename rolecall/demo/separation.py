@@ -58,7 +58,7 @@ async def create_rules(by_clerk: ByClerk, clerk: Caller, facts: Facts, people: M
 
 
 async def except_lead(by_clerk: ByClerk, clerk: Caller, facts: Facts, people: Mapping[Who, str]) -> None:
-    """Create an exception for the head of treasury, whose group alone gives both duties."""
+    """Request and approve an exception for the head of treasury, whose group alone gives both duties."""
     async with by_clerk("request_exception") as db:
         id = str(
             await fetch_value(

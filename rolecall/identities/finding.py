@@ -43,8 +43,9 @@ Values = dict[str, Any]
 def people(words: str, limit: int | None = None, more: str = "", *, whole: bool = False) -> tuple[str, Values]:
     """Return a WITH clause `found` that selects the people who match the words, and its parameters.
 
-    An id or an employee ID must match exactly; a name or an e-mail must match as a prefix, or exactly if `whole`. Each
-    subquery scans one index in order, so that its cost does not depend on the planner's estimates.
+    An id or an employee ID must match exactly; a name or, if the words contain `@`, an e-mail must match as a prefix,
+    or exactly if `whole`. Each subquery scans one index in order, so that its cost does not depend on the planner's
+    estimates.
     """
     said = words.replace("\x00", "")
     words = " ".join(said.split())

@@ -47,7 +47,11 @@ def _months_before(first: date, months: int) -> date:
 
 
 def filters_of(period: ReportPeriod, known: Set[str], now: datetime, zone: ZoneInfo) -> Mapping[str, str]:
-    """Return the filters of a period: `from` and `until`, or its last day as `asOf` if the list has no period."""
+    """Return the filters of a period.
+
+    They are `from` and `until` or, if the list does not have these filters, `asOf` with the last day of the period.
+    The period Now needs no filters.
+    """
     if period == ReportPeriod.NOW:
         return {}
     first, end = _bounds(period, now.astimezone(zone).date())

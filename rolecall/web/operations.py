@@ -284,7 +284,10 @@ async def _write(spec: Operation, services: Services, request: AnyRequest, now: 
 
 
 async def _sign(spec: Operation, services: Services, db: Db, caller: Caller) -> tuple[Caller, datetime]:
-    """Authorize the caller again in the transaction that writes, because the body may have taken minutes to arrive."""
+    """Record the author in the transaction that writes; return the caller and the time.
+
+    Authorize the caller again, because the body may have taken minutes to arrive.
+    """
     if spec.revokes:
         await wait_to_revoke(db)
     now = clock.now()

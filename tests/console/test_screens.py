@@ -28,7 +28,7 @@ def address(path: str, company: Company) -> str:
     return path.replace("{id:str}", str(id)).replace("{file:str}", str(company.ids["files"]))
 
 
-async def test_every_screen_shows_its_record(administrator: httpx2.AsyncClient, company: Company) -> None:
+async def test_every_screen_can_be_opened(administrator: httpx2.AsyncClient, company: Company) -> None:
     for method, path in sorted(SCREENS.keys() - PROVIDER):
         if method == "GET" and not path.endswith(("/sign-in/{id:str}", "/log")):
             answer = await administrator.get(address(path, company))

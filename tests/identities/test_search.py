@@ -143,7 +143,7 @@ async def test_search_needs_the_identities_read_scope(client: httpx2.AsyncClient
     assert answer.status_code == 403
 
 
-async def test_cost_of_a_search_depends_on_the_matches_not_on_the_number_of_people(db: Db) -> None:
+async def test_search_scans_only_ranges_of_indexes(db: Db) -> None:
     """A plan that scans the list until the page is full would be slow without matches."""
     await execute(
         db,

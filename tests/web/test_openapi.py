@@ -69,7 +69,9 @@ def test_every_operation_is_in_the_document_once() -> None:
 
 
 @pytest.mark.parametrize(("path", "method", "described"), OPERATIONS)
-def test_every_operation_has_a_description(path: str, method: str, described: dict[str, Any]) -> None:
+def test_every_operation_has_a_tag_a_summary_and_error_responses(
+    path: str, method: str, described: dict[str, Any]
+) -> None:
     expected = "Access governance" if (method, path) in SPECIFIED or "callback" in path else "Administration"
     assert described["tags"] == [expected]
     assert described["summary"]
