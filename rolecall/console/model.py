@@ -36,7 +36,7 @@ LONGEST_EMAIL = 256
 
 
 class Person(msgspec.Struct, frozen=True):
-    """The signed-in person: their role, if any, and whether they supervise people or own applications."""
+    """A person who may sign in: their role, if any, and whether they supervise people or own applications."""
 
     id: UUID
     name: str

@@ -119,7 +119,7 @@ async def _followed(
 
 
 def _proof(request: AccessRequestDetail) -> str | None:
-    """Return the activity text of the import that verified the request."""
+    """Return the text of the activity entry in which an import verified the request, or None."""
     entries = (entry for entry in request.activity if entry.author == SYSTEM.name and entry.action == model.VERIFY.name)
     return next((entry.content for entry in entries), None)
 
@@ -163,7 +163,7 @@ def _refused(status: WorkStatus, standing: permitted.Standing) -> dict[str, list
 
 
 def pending_reviewers(request: AccessRequestDetail, awaited: RequirementType | None) -> dict[UUID, str]:
-    """Return the pending reviewers of rules that are not met yet."""
+    """Return the reviewers who have not responded yet to the awaited type, only of rules that are not met."""
     return {
         answer.reviewer.id: answer.reviewer.name
         for requirement in request.requirements

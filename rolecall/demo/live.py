@@ -64,7 +64,7 @@ _CARRIER: Json = {
 
 
 def fill(peer: ScimPeer, people: list[Employee], without: Employee) -> None:
-    """Create an account for everyone, in the group of their department, except for the person who requests one."""
+    """Create an account for everyone except service accounts and `without`, in groups by department."""
     here = [person for person in people if person != without and person.type != "Service Account"]
     groups: dict[str, list[str]] = {}
     for person in here:

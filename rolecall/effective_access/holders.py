@@ -31,7 +31,7 @@ _KEY = """concat_ws(' ', h.account, array_to_string(h.path, '>'), h.access, lowe
 class _View(msgspec.Struct, frozen=True):
     """How to query a list of holdings.
 
-    Within an account, `order` puts direct holdings before holdings through groups, which it sorts by path.
+    In `order`, `h.path` puts direct holdings, whose path is empty, before holdings through groups.
     """
 
     name: str

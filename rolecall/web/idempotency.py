@@ -1,4 +1,7 @@
-"""Handle idempotency keys: the same key and request return the first response; another request is a conflict."""
+"""Handle idempotency keys.
+
+For 24 hours, the same request with the same key returns the first response; another request with the key is a conflict.
+"""
 
 from datetime import datetime, timedelta
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""Test the frame of every page: navigation, the count of waiting requests, names instead of GUIDs."""
+"""Test what pages share: navigation, count of waiting requests, names instead of GUIDs, icon, URLs of forms."""
 
 import re
 from typing import get_args, get_type_hints
@@ -76,7 +76,7 @@ async def test_navigation_counts_only_requests_that_wait_for_the_person(
     assert "waiting for you" not in (await administrator.get("/events")).text
 
 
-async def test_request_list_shows_people_and_requested_access(
+async def test_request_list_shows_names_and_initials_of_people(
     administrator: httpx2.AsyncClient, db: Db, config: Config
 ) -> None:
     await a_company(db, config)
