@@ -82,7 +82,7 @@ class OtherRequest(msgspec.Struct, frozen=True):
 
 
 class OtherRequests(msgspec.Struct, frozen=True):
-    """What open requests would change for each person, and the duties that their access gives."""
+    """What open requests would change for each person, and the duties that the requested access gives."""
 
     changes: Mapping[UUID, Mapping[OpenAccessRequest, list[OpenChange]]]
     given: _Given

@@ -56,7 +56,7 @@ async def _record_close(db: Db, caller: Caller, review: ReviewDetail, held: str 
 
 
 async def _replace_parties(db: Db, review: ReviewDetail, now: datetime) -> None:
-    """Reassign items whose reviewers have since got the account or the model; this discards their decisions."""
+    """Reassign items whose reviewers now hold the account or own the model, which discards their decisions."""
     await replace_parties(db, review.id, now)
     if review.explained is Explained.BY_MODEL:
         await release_obstructed(db, SYSTEM, review.id, None, now)

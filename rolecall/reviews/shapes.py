@@ -103,7 +103,10 @@ class ReviewListItem(_Review, frozen=True, rename="camel"):
 
 
 class ReviewDetail(_Review, frozen=True, rename="camel"):
-    """`digest` is the SHA-256 of the sorted items, computed when the review was opened."""
+    """A review with its settings, population and progress.
+
+    `digest` is the SHA-256 of the sorted items, computed when the review was opened.
+    """
 
     owner: PersonReference | None
     scope: ReviewScope
