@@ -92,7 +92,7 @@ def _known_by(person: Identity) -> str:
 
 
 def id_of(client: "Client", listing: Callable[[], calls.Call[Page[Any]]], name: str) -> str:
-    """Return the id of the record with this name. If `name` is an id, return it."""
+    """Return the id of the only record with this name, ignoring case. If `name` is an id, return it."""
     if id := _written_id(name):
         return id
     found = [item for item in client.each(listing()) if item.name.casefold() == name.casefold()]

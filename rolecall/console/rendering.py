@@ -108,7 +108,7 @@ def _seconds(seconds: float) -> str:
 
 
 def _shown(text: str) -> Markup:
-    """Return text with control and bidirectional characters replaced by visible escapes."""
+    """Return text with each control or bidirectional character replaced by ␣, with its code as the tooltip."""
     # Most text is printable; without this shortcut, the loop over all characters dominated the rendering time.
     if text.isprintable():
         return escape(text)

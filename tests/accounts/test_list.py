@@ -23,7 +23,7 @@ async def test_an_unknown_application_is_not_found(client: httpx2.AsyncClient) -
     assert answer.json()["message"] == "Application with id nonsense not found"
 
 
-async def test_as_of_must_be_a_date_a_time_or_an_import_number(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_invalid_as_of_and_invalid_match_are_both_reported(client: httpx2.AsyncClient, db: Db) -> None:
     id = await an_application(db)
 
     answer = await client.get(f"/api/applications/{id}/accounts", params={"asOf": "yesterday", "match": "perhaps"})

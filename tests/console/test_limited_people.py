@@ -1,4 +1,4 @@
-"""Test that people without a role learn nothing about others by guessing, searching, filtering and exporting."""
+"""Test that people who see only their own records learn nothing about others, for example by guessing or searching."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -81,7 +81,7 @@ async def test_form_does_not_reveal_access_of_a_person_whose_id_was_guessed(
 
 
 @pytest.mark.parametrize("words", ["Hana", "{owner}", "h@", "@ (Hana Makinen)"])
-async def test_exception_form_finds_a_colleague_only_by_complete_email(
+async def test_exception_form_finds_no_colleague_by_name_id_or_incomplete_email(
     administrator: httpx2.AsyncClient, db: Db, words: str
 ) -> None:
     company = await a_company(db)
@@ -227,7 +227,7 @@ async def test_supervisor_cannot_take_over_a_sign_in(administrator: httpx2.Async
     assert allowed.status_code == 303
 
 
-async def test_everyone_with_an_unambiguous_email_can_sign_in(
+async def test_people_with_an_unambiguous_email_can_sign_in_but_not_service_accounts(
     administrator: httpx2.AsyncClient, db: Db, facts: Facts, team: Team
 ) -> None:
     assert await actions.sign_in_by_email(db, "ADA@example.com", facts.now)
@@ -238,7 +238,7 @@ async def test_everyone_with_an_unambiguous_email_can_sign_in(
     assert await queries.person_with_id(db, service) is None
 
 
-async def test_new_email_ends_sessions_and_links(administrator: httpx2.AsyncClient, db: Db, team: Team) -> None:
+async def test_new_email_ends_sessions(administrator: httpx2.AsyncClient, db: Db, team: Team) -> None:
     await sign_in(administrator, db, team.ada)
     await execute(db, "UPDATE identities SET email_address = 'new@example.com' WHERE id = %(id)s", id=team.ada)
 
