@@ -16,7 +16,7 @@ import pytest
 from rolecall.core.config import Config
 from rolecall.core.db import Db
 from rolecall.sources.kinds import connect
-from rolecall.sources.ldap import LdapConnection, record_of
+from rolecall.sources.ldap import LdapConnection
 from rolecall.sources.model import (
     FetchedRecord,
     Source,
@@ -26,7 +26,6 @@ from rolecall.sources.model import (
     SourceFailed,
     SourceKind,
 )
-from rolecall.sources.nesting import effective_members
 from tests.sources.certificates import a_certificate
 from tests.sources.peers import ADMIN, PASSWORD, SUFFIX, Directory, a_directory, needs_ldap
 from tests.sources.sourcing import Sourcing, a_sourced_application
@@ -390,39 +389,6 @@ async def test_groups_may_have_no_members(sourcing: Sourcing, directory: Directo
     assert run["metrics"]["groups"]["total"] == 0
 
 
-class RangedEntry(dict[str, list[Any]]):
-    """An entry with an attribute in ranges, as Active Directory returns long attributes."""
-
-    dn = "cn=Everyone"
-
-
-def test_ranges_of_members_are_joined() -> None:
-    parts = {
-        "member;range=2-*": RangedEntry({"member;range=2-3": ["c", "d"]}),
-        "member;range=4-*": RangedEntry({"member;range=4-*": ["e"]}),
-    }
-    first = RangedEntry({"cn": ["Everyone"], "member;range=0-1": ["b", "a"], "member": []})
-
-    def read(dn: str, attribute: str) -> RangedEntry:
-        assert dn == "cn=Everyone"
-        return parts[attribute]
-
-    assert record_of(first, read) == {
-        "dn": "cn=Everyone",
-        "cn": "Everyone",
-        "member": ["a", "b", "c", "d", "e"],
-    }
-
-
-@pytest.mark.parametrize("following", [{}, {"member;range=0-1": ["a", "b"]}])
-def test_fetch_fails_if_a_range_has_no_continuation(following: dict[str, list[str]]) -> None:
-    def read(_: str, __: str) -> RangedEntry:
-        return RangedEntry(following)
-
-    with pytest.raises(SourceFailed, match="only part of member"):
-        record_of(RangedEntry({"member;range=0-1": ["a", "b"]}), read)
-
-
 async def test_group_removed_between_two_ranges_counts_as_a_change(directory: Directory, config: Config) -> None:
     source = Source(SourceKind.LDAP, directory.url, username=ADMIN)
     async with connect(SourceAccess(source, PASSWORD, config, 5)) as connection:
@@ -430,26 +396,3 @@ async def test_group_removed_between_two_ranges_counts_as_a_change(directory: Di
 
         with pytest.raises(SourceChanged, match="cn=Gone"):
             await connection.run(connection.read_range, f"cn=Gone,{GROUPS}", "member;range=2-*")
-
-
-def test_binary_identifiers_become_text() -> None:
-    sid = bytes([1, 2, 0, 0, 0, 0, 0, 5, 32, 0, 0, 0, 32, 2, 0, 0])
-    entry: Any = RangedEntry({"objectSid": [sid], "objectGUID": [bytes(range(16))], "photo": [b"\xff\xd8"]})
-
-    record = record_of(entry, lambda *_: pytest.fail("no range"))
-
-    decoded: Any = RangedEntry({"objectSid": [sid.decode()], "flags": ["a\x00b"]})
-    assert record_of(decoded, lambda *_: pytest.fail("no range"))["objectSid"] == "S-1-5-32-544"
-    assert record_of(decoded, lambda *_: pytest.fail("no range"))["flags"] == "610062"
-    assert record["objectSid"] == "S-1-5-32-544"
-    assert record["objectGUID"] == "03020100-0504-0706-0809-0a0b0c0d0e0f"
-    assert record["photo"] == "ffd8"
-
-
-def test_cyclic_groups_do_not_cause_an_endless_loop() -> None:
-    groups: list[FetchedRecord] = [
-        {"dn": "CN=A,dc=x", "member": ["cn=b, dc=x", "u1"]},
-        {"dn": "cn=B,dc=x", "member": "cn=a,dc=x"},
-    ]
-
-    assert [group["member"] for group in effective_members(groups, "member")] == [["u1"], ["u1"]]
