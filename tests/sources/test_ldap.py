@@ -5,6 +5,7 @@ import base64
 import os
 import signal
 import socket
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Self
@@ -30,6 +31,8 @@ from tests.sources.certificates import a_certificate
 from tests.sources.peers import ADMIN, PASSWORD, SUFFIX, Directory, a_directory, needs_ldap
 from tests.sources.sourcing import Sourcing, a_sourced_application
 
+# After a failed connection the library leaves two sockets for the garbage collector.
+pytestmark = pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
 PEOPLE, GROUPS = f"ou=people,{SUFFIX}", f"ou=groups,{SUFFIX}"
 MANY = 1203
 CONNECTOR: dict[str, Any] = {
@@ -83,6 +86,14 @@ def entries() -> str:
     folders = [f"dn: {folder}\nobjectClass: organizationalUnit\n" for folder in (PEOPLE, GROUPS)]
     people = [a_person(n) for n in range(MANY)]
     return "\n".join([*folders, *people, a_group("Everyone", [person(n) for n in range(MANY)])])
+
+
+@pytest.fixture(autouse=True)
+def end_of_threads() -> Iterator[None]:
+    """Wait for the threads of connections, so that their warnings belong to the test that caused them."""
+    yield
+    for thread in [each for each in threading.enumerate() if each.name.startswith("ldap")]:
+        thread.join()
 
 
 @pytest.fixture(scope="module")
@@ -256,11 +267,6 @@ async def test_connection_test_names_the_login(sourcing: Sourcing, directory: Di
     assert users["understood"][0]["rows"][0]["username"] == "user0"
 
 
-# After a failed connection the library leaves two sockets for the garbage collector.
-failing = pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
-
-
-@failing
 async def test_encryption_verifies_the_certificate(config: Config, directory: Directory) -> None:
     trusting = msgspec.structs.replace(config, source_ca=directory.folder / "authority.pem")
 
@@ -271,7 +277,6 @@ async def test_encryption_verifies_the_certificate(config: Config, directory: Di
         await found(config, directory.url, SourceContent(path=person(3)), start_tls=True)
 
 
-@failing
 async def test_certificate_for_another_name_is_refused(config: Config, tmp_path: Path) -> None:
     needs_ldap()
     authority, certificate = a_certificate(tmp_path, "other.example.com")
