@@ -3,7 +3,9 @@
 import ast
 import re
 import runpy
+from collections.abc import Collection
 from pathlib import Path
+from typing import NamedTuple
 
 from rolecall import worker
 from rolecall.application_imports.actions import CHANNEL as IMPORTS
@@ -39,17 +41,69 @@ def test_sql_constants_equal_python_constants() -> None:
     assert generated["CONSTANTS"].read_text() == generated["constants"]()
 
 
-async def test_statements_that_fire_a_trigger_name_its_file(db: Db) -> None:
-    rows = await fetch_rows(
-        db, "SELECT DISTINCT tgrelid::regclass::text, tgname::text FROM pg_trigger WHERE NOT tgisinternal"
-    )
-    tables = {table for table, trigger in rows if not GENERAL.match(trigger)}
-    table = f"(?:{'|'.join(tables)})"
-    writes = re.compile(
-        rf"""(?:INSERT INTO|UPDATE|DELETE FROM) {table}\b|insert_rows\(db, "{table}"|copy_in\(db, f?"{table} """
-    )
+class Trigger(NamedTuple):
+    table: str
+    name: str
+    # The bits of pg_trigger.tgtype.
+    type: int
+    is_conditional: bool
+    # The columns of UPDATE OF.
+    columns: list[str]
 
-    found = {(path, block) for path, text in SOURCES.items() for block in _blocks(text) if writes.search(block)}
+    def fires_on(self, write: "Write") -> bool:
+        of_columns = not self.columns or any(re.search(rf"\b{each}\s*=|{{", write.assigned) for each in self.columns)
+        return self.table == write.table and bool(self.type & write.event) and (write.event != UPDATE or of_columns)
+
+
+class Write(NamedTuple):
+    event: int
+    table: str
+    # The assignments of an UPDATE.
+    assigned: str
+
+
+INSERT, DELETE, UPDATE = 4, 8, 16
+EVENTS = {"INSERT INTO": INSERT, "DELETE FROM": DELETE, "UPDATE": UPDATE}
+
+
+async def triggers(db: Db) -> list[Trigger]:
+    rows = await fetch_rows(
+        db,
+        """SELECT tgrelid::regclass::text, tgname::text, tgtype::int, tgqual IS NOT NULL,
+                  ARRAY(SELECT attname::text FROM pg_attribute WHERE attrelid = tgrelid AND attnum = ANY(tgattr))
+           FROM pg_trigger WHERE NOT tgisinternal""",
+    )
+    return [Trigger(*row) for row in rows if not GENERAL.match(row[1])]
+
+
+def writes_of(block: str, tables: Collection[str]) -> list[Write]:
+    """Return the statements of a block that write to these tables."""
+    table = f"({'|'.join(tables)})"
+    updates = re.compile(rf"UPDATE {table}\b(?:\s+(?!SET\b)\w+)?\s+SET\s+(.*?)(?:WHERE|FROM|\"|$)", re.DOTALL)
+    others = re.findall(rf"(INSERT INTO|DELETE FROM) {table}\b", block)
+    calls = re.findall(rf"""(?:insert_rows\(db, "|copy_in\(db, f?"){table}\b""", block)
+    return [
+        *(Write(UPDATE, table, assigned) for table, assigned in updates.findall(block)),
+        *(Write(EVENTS[verb], table, "") for verb, table in others),
+        *(Write(INSERT, table, "") for table in calls),
+    ]
+
+
+async def test_statements_that_fire_triggers_name_them_all(db: Db) -> None:
+    known = await triggers(db)
+    tables = {trigger.table for trigger in known}
+    blocks = [(path, block) for path, text in SOURCES.items() for block in _blocks(text)]
+    found = [(path, block, writes) for path, block in blocks if (writes := writes_of(block, tables))]
+    faults = []
+    for path, block, writes in found:
+        fired = [trigger for trigger in known if any(trigger.fires_on(write) for write in writes)]
+        named = {trigger.name for trigger in known if re.search(rf"\b{trigger.name}\b", block)}
+        needed = {trigger.name for trigger in fired if not trigger.is_conditional}
+        if re.search(rf"async def ({'|'.join(QUIET)})\(", block) or "lists them" in block:
+            continue
+        is_silent = fired and not re.search(r"[Ff]ires? .*schema/\w+\.sql", block)
+        if is_silent or not needed <= named:
+            faults.append((str(path), block.partition("def ")[2].partition("(")[0], sorted(needed - named)))
 
     assert tables == {
         "access_model_members", "access_request_events", "access_requests", "accounts", "application_imports",
@@ -59,8 +113,18 @@ async def test_statements_that_fire_a_trigger_name_its_file(db: Db) -> None:
         "responses", "review_submissions", "review_templates", "stand_ins", "webhooks",
     }  # fmt: skip
     assert len(found) > 10
-    silent = {block for _, block in found if not re.search(r"[Ff]ires? .*schema/\w+\.sql", block)}
-    assert [block for block in silent if not re.search(rf"async def ({'|'.join(QUIET)})\(", block)] == []
+    assert faults == []
+
+
+async def test_head_of_identities_lists_all_triggers_of_other_packages(db: Db) -> None:
+    text = (schema.FOLDER / "identities.sql").read_text()
+    head = text.partition("\n\n")[0]
+    own = re.findall(r"CREATE OR REPLACE TRIGGER (\w+)", text)
+
+    others = {each.name for each in await triggers(db) if each.table == "identities" and each.name not in own}
+    missing = [name for name in others if not any(name.startswith(word) for word in re.findall(r"\w+", head))]
+
+    assert missing == []
 
 
 def test_references_to_schema_files_resolve() -> None:

@@ -158,7 +158,7 @@ async def _postpone(db: Db, why: Mapping[UUID, str], now: datetime) -> list[UUID
     They are checked again when one of those requests is provisioned or canceled, or after a day.
     """
     again = now + _LOOK_AGAIN
-    # Fires the triggers of a move, which do nothing if the status stays the same (schema/access_requests.sql).
+    # Fires the triggers of a move, which do nothing if the status stays the same; `move` lists them.
     rows = await fetch_rows(
         db,
         """UPDATE access_requests SET postponed_until = %(again)s
@@ -196,7 +196,7 @@ async def recheck_waiting(db: Db, now: datetime) -> bool:
     waits = {id: each.waits for id, each in verdicts.items() if each.waits and not each.stops}
     again = now + _LOOK_AGAIN
     await move(db, SNOOZE, list(waits), SYSTEM, now, waits, snoozed_until=now, postponed_until=again)
-    # Fires the triggers of a move, which do nothing if the status stays the same (schema/access_requests.sql).
+    # Fires the triggers of a move, which do nothing if the status stays the same; `move` lists them.
     await execute(
         db,
         """UPDATE access_requests SET postponed_until = %(now)s
