@@ -1,4 +1,4 @@
-"""Test items that are decided together with their model: they move, return and are released with it."""
+"""Test items that are decided together with their model: when they move, return, or are decided by themselves."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
