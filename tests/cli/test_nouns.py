@@ -276,7 +276,7 @@ def test_a_report_is_created_run_and_deleted(call: Caller, payroll: str, tmp_pat
     assert call("reports", "show", "Everybody")[0] == 3
 
 
-def test_mail_that_is_not_a_delivery_report_changes_nothing(call: Caller, tmp_path: Path) -> None:
+def test_bounce_reports_mail_that_is_not_a_delivery_report(call: Caller, tmp_path: Path) -> None:
     (tmp_path / "away.eml").write_bytes(b"Subject: Away\r\n\r\nBack on Monday, \xfcbrigens.\x00")
 
     code, printed, _ = call("notify", "bounce", tmp_path / "away.eml", "--json")

@@ -49,7 +49,7 @@ def test_scopes_and_expiry_are_as_requested(folder: Path) -> None:
     assert answer["secret"].startswith("rct_")
 
 
-def test_token_list_contains_every_token_and_no_secret(folder: Path) -> None:
+def test_token_list_contains_the_token_but_not_its_secret(folder: Path) -> None:
     secret = token(folder, "create", "listed").stdout.strip()
 
     as_json, as_text = token(folder, "list", "--json"), token(folder, "list")

@@ -267,7 +267,9 @@ async def test_entitlement_can_be_described_in_a_form(administrator: httpx2.Asyn
     assert 'value="Approve wires"' in edit.text
 
 
-async def test_account_page_shows_access_with_or_without_an_identity(administrator: httpx2.AsyncClient, db: Db) -> None:
+async def test_page_of_an_account_without_an_identity_shows_its_access(
+    administrator: httpx2.AsyncClient, db: Db
+) -> None:
     await a_ledger(db)
     id = await fetch_value(db, "SELECT id FROM accounts WHERE username = 'bo'")
 

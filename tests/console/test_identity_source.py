@@ -12,7 +12,7 @@ SCHEDULE = {"cron": "0 5 * * *", "locations": {"People": "/srv/people.csv"}}
 
 
 @pytest.mark.parametrize("role", [Role.ADMINISTRATOR, Role.PEOPLE, Role.OPERATOR, Role.PROVISIONER])
-async def test_only_administrators_and_people_can_import_an_identity_source(
+async def test_only_the_roles_administrator_and_people_can_import_an_identity_source(
     administrator: httpx2.AsyncClient, db: Db, role: Role
 ) -> None:
     me = await fetch_value(db, "SELECT identity_id FROM console_roles")

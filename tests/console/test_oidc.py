@@ -159,7 +159,7 @@ async def test_provider_signs_in_people_without_a_role_but_no_strangers_or_disab
     assert await fetch_value(db, "SELECT array_agg(identity_id) FROM console_sessions") == [bob]
 
 
-async def test_unavailable_provider_is_reported_and_passwords_still_work(config: Config) -> None:
+async def test_unavailable_provider_is_reported_above_the_password_form(config: Config) -> None:
     async with providing() as gone:
         url = gone.url
     oidc = {"oidc_issuer": url, "oidc_client_id": CLIENT_ID, "oidc_client_secret": CLIENT_SECRET}

@@ -62,7 +62,7 @@ async def test_content_security_policy_allows_only_the_stylesheet(anonymous: htt
     assert (style.status_code, style.headers["content-type"]) == (200, "text/css; charset=utf-8")
 
 
-async def test_every_link_of_the_page_resolves(anonymous: httpx2.AsyncClient) -> None:
+async def test_every_anchor_of_the_page_exists_once(anonymous: httpx2.AsyncClient) -> None:
     page = await outline(anonymous)
 
     assert {link[1:] for link in page.links if link.startswith("#")} <= set(page.ids)
