@@ -98,7 +98,7 @@ async def timed(work: Callable[[], Awaitable[Any]]) -> tuple[float, Any]:
 
 
 async def an_import(db: Db, there: UUID) -> float:
-    """Return the seconds that duties take at the end of an import with 1 % changes."""
+    """Return the seconds that the evaluation of duties takes at the end of an import with 1 % changes."""
     run = await fetch_value(
         db,
         """INSERT INTO application_imports (id, application_id, type, status, created_by, created_at, build_start)
@@ -126,7 +126,7 @@ async def a_request(db: Db, there: UUID, place: int) -> float:
 
 
 async def requests(db: Db, there: UUID) -> float:
-    """Return the slowdown of requests by the check in percent: medians of alternating runs with and without rules."""
+    """Return by how many percent the check of duties slows down a request: medians of runs with and without rules."""
     took: dict[bool, list[float]] = {True: [], False: []}
     for n in range(ROUNDS):
         # Alternate the order, because the second request for a person finds warm caches.

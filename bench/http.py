@@ -40,7 +40,7 @@ from rolecall.tokens.model import new_secret, public_id, sha256
 # The minimum request rates, as multiples of the bare program and of the conventional one on page 1 and page 10,000.
 BAR_BARE, BAR_PAGE, BAR_DEEP = 0.7, 8, 500
 ROUNDS = 7
-# The seconds for which the conventional program is loaded, because its page 10,000 is slow.
+# Load the conventional program for this many seconds, because its page 10,000 is slow.
 PATIENCE = 3
 GET, FIRST, WRITTEN, DEEP = "get one", "page 1", "page 1 while others write", "page 10,000"
 TICK = os.sysconf("SC_CLK_TCK")

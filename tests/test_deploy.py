@@ -119,7 +119,7 @@ def rendered(text: str) -> str:
 
 
 @pytest.mark.parametrize("file", sorted((DEPLOY / "several-hosts").iterdir()), ids=lambda file: file.name)
-def test_page_quotes_the_files_of_several_hosts(file: Path) -> None:
+def test_deployment_page_quotes_each_file_of_several_hosts(file: Path) -> None:
     page = (DEPLOY.parent / "docs/deployment.md").read_text()
     quoted = re.search(rf"^`{re.escape(file.name)}`:\n\n```[a-z]+\n(.*?)```$", page, re.MULTILINE | re.DOTALL)
 

@@ -33,7 +33,7 @@ class Writer(msgspec.Struct, frozen=True):
 
 
 class Author(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """The author of a transaction. With `bulk`, one audit entry of the parent record covers thousands of rows."""
+    """The author of a transaction. `bulk`: it writes the rows of an import, and its identities get no audit entries."""
 
     caller: Writer
     action: str

@@ -60,7 +60,7 @@ _ABOUT_PASSWORDS = (
 _ABOUT_PASSWORD_WORDS = {"set", "date", "time", "age", "lock", "locked", "lockout", "reset"}
 # Attributes of password policies in directories, and columns of SAP.
 _STATES = re.compile(r"pwd.*(?:date|time|state|initial|reset|count|subentry|attempts)")
-# Words that contain one of the above by accident: a one-time password is a secret, not the time of a change.
+# Words that contain one of the above but mean something else: `time` in one-time password, `change` in Exchange.
 _OTHERS = re.compile(r"(?:one|first)time|exchange")
 # Fields of a credentials object that name the account, such as credentials.userName.
 _NAMING = {"username", "login", "name", "id", "type"}

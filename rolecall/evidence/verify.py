@@ -639,13 +639,13 @@ def check_review_imports(review: Review) -> Iterator[str]:
             yield f"import {run['number']} belongs to a different application than its audit entries say"
 
 
-# For reviewer quality: facts that show that keeping was wrong, and the gap after which a decision is not timed.
+# Facts that make it wrong to keep an item, and the longest gap in seconds that counts as the time of a decision.
 KNOWN_WRONG = {"Person Left", "Conflict"}
 PAUSE_SECONDS = 600
 
 
 def check_quality(review: Review) -> Iterator[str]:
-    """Recompute the quality figures of every reviewer from the items."""
+    """Recompute the quality figures of every reviewer from the items and the statements."""
     by_reviewer: dict[Any, list[dict[str, Any]]] = {}
     for item in review.items:
         if item["status"] != "Withdrawn":
@@ -693,7 +693,7 @@ def figures_of(items: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def paces(items: list[dict[str, Any]]) -> list[float]:
-    """Return the seconds that each item took; the time of a bulk decision is divided among its items."""
+    """Return the seconds per item between two decisions, without long pauses; a bulk decision divides its time."""
     acts = Counter(
         (
             instant(item),

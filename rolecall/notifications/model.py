@@ -182,7 +182,7 @@ MEANINGS = {
 # A message about a failing channel would have to go through that channel.
 ALWAYS_CONSOLE = frozenset({NotificationKind.CHANNEL_FAILING})
 
-# The facts of these kinds say whether the record still concerns the recipient.
+# Kinds whose facts already show whether the record still concerns the recipient, so that no second check is needed.
 RELATION_IN_FACTS = frozenset(
     {
         NotificationKind.WAITING,
@@ -215,7 +215,7 @@ FRESH_FOR = timedelta(seconds=5)
 IN_FLIGHT = {Channel.EMAIL: 64, Channel.SLACK: 16, Channel.TEAMS: 16}
 ROUTED_AT_ONCE = 500
 KEPT_FOR = timedelta(days=90)
-# Owners are notified this long before an exception ends.
+# Owners, and the person who requested an exception, are notified this long before it ends.
 EXCEPTION_ENDS_WITHIN = timedelta(days=7)
 _DIGEST_AT = time(8)
 MOST_IN_A_DIGEST = 100

@@ -263,7 +263,10 @@ _RECORD = """
 
 
 async def record(db: Db, ended: Sequence[EndedMessage], now: datetime) -> None:
-    """Record the results of messages whose lease is still valid, and the health of their channels."""
+    """Record the results of messages and the health of their channels.
+
+    Leave notifications unchanged that another worker has claimed since.
+    """
     await _release(db, [each.message for each in ended if each.outcome is MessageOutcome.SENDING], now)
     ended = [each for each in ended if each.outcome is not MessageOutcome.SENDING]
     if not ended:

@@ -1,4 +1,7 @@
-"""Remind reviewers who did not respond, then ask further people to respond. Each step becomes an activity entry."""
+"""Remind people who did not respond, escalate requests to further reviewers, announce ending exceptions and leaves.
+
+Each reminder and each escalation becomes an activity entry.
+"""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -53,7 +56,7 @@ _UNABLE = """
 
 
 async def remind_and_escalate(db: Db, zone: ZoneInfo, now: datetime) -> bool:
-    """Remind and escalate a batch of requests; return whether more may be due."""
+    """Send all due reminders and notices, and escalate a batch of requests; return whether more may be due."""
     reminders = (await queries.policy(db)).reminders
     await execute(db, "SELECT notify_of_ending_exceptions(%(moment)s)", moment=now + EXCEPTION_ENDS_WITHIN)
     await execute(db, "SELECT notify_of_leaves(%(now)s)", now=now)
@@ -87,7 +90,7 @@ async def _remind_of_reviews(db: Db, reminders: Reminders, zone: ZoneInfo, now: 
 
 
 async def _remind_of_exceptions(db: Db, reminders: Reminders, zone: ZoneInfo, now: datetime) -> None:
-    """Remind the people who can approve an exception after `remind_after_days`; repeat after that many days."""
+    """After `remind_after_days`, remind the people who can approve a pending exception; repeat after that many days."""
     days = reminders.remind_after_days
     if not days:
         return

@@ -26,7 +26,7 @@ BEGIN
     PERFORM set_config('rolecall.notes', concat_ws(',', nullif(noted, ''), notes), true);
 END $$;
 
--- Return whether this transaction is an import. The import has one audit entry; its identities have none.
+-- Return whether this transaction writes the rows of an import: there are audit entries about the import, but none about its identities.
 CREATE OR REPLACE FUNCTION is_bulk_change() RETURNS boolean STABLE LANGUAGE sql RETURN
     coalesce((nullif(current_setting('rolecall.author', true), '')::jsonb ->> 'bulk')::boolean, false);
 

@@ -1,13 +1,17 @@
 -- Notifications: triggers insert them in the transaction of the change that they report, so that none is lost.
 --
--- These writes fire the triggers: INSERT of access_request_events, UPDATE of access_requests (access_requests/moving.py) and of responses, INSERT and UPDATE of personnel_events
--- (personnel_events/actions.py), UPDATE of application_imports and import_runs (application_imports/run/next_import.py) and of webhooks
--- (webhooks/outbox.py), INSERT and UPDATE of conflict_exceptions, INSERT and DELETE of exception_approvals (conflicts/actions.py), INSERT of conflicts
--- (refresh_conflicts, schema/duties.sql), INSERT and UPDATE of stand_ins (stand_ins/actions.py), INSERT of review_events (reviews/events.py),
--- review_moves (reviews/moving.py) and review_submissions (reviews/submitting.py), UPDATE of review_templates (reviews/templates.py), of
--- identities, and of notification_channels (notifications/channel_health.py). notifications/reminders.py calls `notify_reviewers`, `notify_further_reviewer`,
--- `remind_approvers`, `notify_of_ending_exceptions` and `notify_of_leaves`, reports/running.py calls `notify_of_report`, and
--- schema/conflicts.sql calls `notify_people`.
+-- These writes fire the triggers:
+--     INSERT of access_request_events, UPDATE of access_requests and responses (access_requests/moving.py)
+--     INSERT and UPDATE of personnel_events (personnel_events/actions.py)
+--     UPDATE of application_imports and import_runs (application_imports/run/next_import.py)
+--     UPDATE of webhooks (webhooks/outbox.py)
+--     INSERT and UPDATE of conflict_exceptions, INSERT and DELETE of exception_approvals (conflicts/actions.py)
+--     INSERT of conflicts (refresh_conflicts, schema/duties.sql)
+--     INSERT and UPDATE of stand_ins (stand_ins/actions.py)
+--     INSERT of review_events (reviews/events.py), review_moves (reviews/moving.py) and review_submissions (reviews/submitting.py)
+--     UPDATE of review_templates (reviews/templates.py), identities, and notification_channels (notifications/channel_health.py)
+-- notifications/reminders.py calls `notify_reviewers`, `notify_further_reviewer`, `remind_approvers`, `notify_of_ending_exceptions` and
+-- `notify_of_leaves`, reports/running.py calls `notify_of_report`, and schema/conflicts.sql calls `notify_people`.
 
 -- Return the person or token that writes this transaction, or null.
 CREATE OR REPLACE FUNCTION author_id() RETURNS uuid STABLE LANGUAGE sql RETURN

@@ -1,7 +1,7 @@
 -- Triggers insert webhook deliveries, so that no recorded event is missed (docs/decisions/0034).
 --
--- INSERT INTO access_request_events (access_requests/moving.py) fires `fan_out_on_insert`, which wakes the sender. webhooks/actions.py inserts
--- test deliveries itself. INSERT INTO review_events (reviews/events.py) fires `fan_out_on_review_event`.
+-- INSERT INTO access_request_events (access_requests/moving.py) fires `fan_out_on_insert`, and INSERT INTO review_events (reviews/events.py)
+-- fires `fan_out_on_review_event`. Both insert deliveries and wake the sender. webhooks/actions.py inserts test deliveries itself.
 
 -- Return the exact bytes that are signed and sent; webhooks/payload.py describes them for the OpenAPI document.
 CREATE OR REPLACE FUNCTION webhook_body(id uuid, created timestamptz, event text, request json) RETURNS bytea STABLE LANGUAGE sql AS $$
@@ -16,8 +16,8 @@ CREATE OR REPLACE FUNCTION webhook_body(id uuid, created timestamptz, event text
         request), 'UTF8')
 $$;
 
--- Insert one delivery for each matching webhook, in the transaction that records the event. Deliveries of a webhook that the service
--- disabled are parked, so that they can be recovered; a webhook that a person disabled gets none.
+-- Insert one delivery for each matching webhook, in the transaction that records the event, and wake the sender. Deliveries of a webhook
+-- that the service disabled are parked, so that they can be recovered; a webhook that a person disabled gets none.
 CREATE OR REPLACE FUNCTION fan_out_events() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO webhook_deliveries (id, webhook_id, access_request_id, event, status, body, created_date, next_attempt_on)
@@ -48,8 +48,8 @@ CREATE OR REPLACE FUNCTION webhook_review_body(id uuid, created timestamptz, eve
         subject), 'UTF8')
 $$;
 
--- Insert one delivery of a review's event for each webhook that subscribes to it. A webhook for one application gets only events about
--- items of that application and reviews that cover it.
+-- Do the same for events of reviews. A webhook for one application gets only events about items of that application and about reviews
+-- that cover it.
 CREATE OR REPLACE FUNCTION fan_out_review_events() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO webhook_deliveries (id, webhook_id, event, status, body, created_date, next_attempt_on)

@@ -28,7 +28,8 @@ from rolecall.webhooks.shapes import HookChanges, NewHook, RecoverBody
 from rolecall.webhooks.signing import new_secret, shown
 from rolecall.work_items.actions import record_activity
 
-# Also notified by `fan_out_events` and `fan_out_review_events`, schema/webhooks.sql.
+# The PostgreSQL NOTIFY channel that wakes the sender; `fan_out_events` and `fan_out_review_events` use it too
+# (schema/webhooks.sql).
 CHANNEL = "deliveries"
 _DELETED_AT_ONCE = 1000
 

@@ -181,7 +181,10 @@ _RECORD = """
 
 
 async def record_results(db: Db, ended: Sequence[EndedAttempt], now: datetime) -> None:
-    """Record the results of attempts whose lease is still valid, and update the health of their hooks."""
+    """Record results, unless another worker has claimed the delivery since, and update the health of the hooks.
+
+    Disable a hook whose receiver is gone or has failed for too long.
+    """
     if not ended:
         return
     failing = await fetch_rows(
@@ -243,7 +246,7 @@ async def _disable(db: Db, id: UUID, reason: DisabledReason, now: datetime) -> N
 
 
 async def park(db: Db, webhook_id: UUID) -> None:
-    """Park waiting deliveries until someone recovers them; the caller holds the hook's lock."""
+    """Park waiting deliveries until a person recovers or resends them; the caller holds the hook's lock."""
     await execute(
         db,
         """UPDATE webhook_deliveries SET status = 'Parked', next_attempt_on = NULL

@@ -43,11 +43,11 @@ USERS = "Username,Name\nada,Ada Lovelace\n"
 
 # Tables whose changes leave no entry, grouped by reason.
 UNGOVERNED = {
-    # Rows written by imports: the import has one entry, and rows are kept as intervals.
+    # Rows written by imports: there are entries about the import, and rows are kept as intervals.
     "account_versions", "assignments", "group_listings", "group_versions", "groups", "identity_versions",
     "import_rejects", "memberships", "permission_holders", "permission_values", "permission_versions", "permissions",
     "read_progress",
-    # Pushed resources: the import that reads them has one entry.
+    # Pushed resources: there are entries about the import that reads them.
     "scim_members", "scim_pushes", "scim_resources",
     # Drafts and previews, which have no effect.
     "dry_run_files", "dry_run_rejects", "dry_runs", "previewed_changes", "previews",

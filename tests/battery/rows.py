@@ -11,7 +11,7 @@ class Row(msgspec.Struct, frozen=True):
     goal: str
     tests: tuple[str, ...]
     full: Settings = {}
-    # The settings of the short form; None if the ordinary suite runs it.
+    # The settings of the short form; None if the row is part of the ordinary suite.
     ci: Settings | None = None
     # Seconds of the short form on two cores, measured or estimated.
     ci_seconds: float = 0

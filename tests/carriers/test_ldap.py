@@ -74,7 +74,7 @@ async def test_suspend_disables_the_account_and_restore_enables_it(carrying: Car
 
 
 @pytest.mark.parametrize(("way", "name"), [("Disable", "leave1"), ("Delete", "delete1")])
-async def test_remove_of_all_access_removes_the_account(
+async def test_remove_of_all_access_disables_or_deletes_the_account(
     carrying: Carrying, directory: Directory, way: str, name: str
 ) -> None:
     await carrying.put(directory.url, LDAP, onRemove=way)
@@ -115,7 +115,7 @@ async def test_existing_changes_are_not_repeated(carrying: Carrying, directory: 
 
 
 @pytest.mark.parametrize("way", ["Delete", "Disable"])
-async def test_account_that_moved_is_left_to_a_person(carrying: Carrying, directory: Directory, way: str) -> None:
+async def test_missing_account_is_left_to_a_person(carrying: Carrying, directory: Directory, way: str) -> None:
     """The account may have moved to another folder, where it can still be used."""
     await carrying.put(directory.url, LDAP, onRemove=way)
     person = await carrying.account("nowhere1")
@@ -127,7 +127,7 @@ async def test_account_that_moved_is_left_to_a_person(carrying: Carrying, direct
     assert "the directory has no account nowhere1" in (await carrying.said(id))[0][1]
 
 
-async def test_group_that_moved_is_left_to_a_person(carrying: Carrying, directory: Directory) -> None:
+async def test_missing_group_is_left_to_a_person(carrying: Carrying, directory: Directory) -> None:
     await carrying.put(directory.url, LDAP, changedAttributes=[])
     person = await carrying.account("change4", groups=("Renamed",))
     id = await carrying.request("Change", person, takes=("Renamed",), target_name="change4")

@@ -206,7 +206,7 @@ async def test_name_matching_several_people_or_none_is_an_error(db: Db, client: 
     ]
 
 
-async def test_another_persons_draft_is_not_committed(db: Db, client: httpx2.AsyncClient) -> None:
+async def test_existing_draft_is_not_committed_with_a_file(db: Db, client: httpx2.AsyncClient) -> None:
     id = await an_access_model(db, "Clerks")
     await client.patch(f"/api/access-models/{id}", json={"description": "Half done"})
     same = {"accessModels": [{"name": "Clerks", "description": ""}]}

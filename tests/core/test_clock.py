@@ -21,7 +21,7 @@ ZURICH = ZoneInfo("Europe/Zurich")
         ("2026-10-25T02:30", datetime(2026, 10, 25, 0, 30, tzinfo=UTC)),
     ],
 )
-def test_time_without_offset_is_local(text: str, moment: datetime) -> None:
+def test_time_is_local_unless_it_has_an_offset(text: str, moment: datetime) -> None:
     assert clock.parse(text, ZURICH) == moment
 
 

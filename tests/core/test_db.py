@@ -28,7 +28,7 @@ async def test_cache_of_row_factories_is_bounded(db: Db) -> None:
     assert await fetch_all(db, Number, "SELECT 1 AS number") == [Number(1)]
 
 
-def test_connections_notice_a_host_that_is_cut_off() -> None:
+def test_database_url_gets_timeouts_unless_it_has_its_own() -> None:
     completed = psycopg.conninfo.conninfo_to_dict(reachable("postgresql://db/rolecall?connect_timeout=20"))
 
     assert completed["connect_timeout"] == "20"

@@ -33,7 +33,7 @@ def test_migrations_are_applied_once_and_in_order(url: str) -> None:
     assert migrate.migrate(url) == []
 
 
-def test_several_processes_may_migrate_at_once(url: str) -> None:
+def test_concurrent_runs_apply_each_migration_once(url: str) -> None:
     with ThreadPoolExecutor(4) as pool:
         applied = list(pool.map(migrate.migrate, [url] * 4))
 

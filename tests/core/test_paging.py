@@ -167,7 +167,7 @@ async def test_rollback_discards_its_changes(letters: Db) -> None:
     await assert_exact(letters)
 
 
-async def test_transaction_counts_its_own_rows(letters: Db) -> None:
+async def test_transaction_lists_its_own_rows(letters: Db) -> None:
     async with letters.transaction():
         await execute(letters, "INSERT INTO letters (sent, status) SELECT now(), 'Open' FROM generate_series(1, 120)")
         assert [len((await fetch_listed(letters, UP, n)).items) for n in (1, 2, 3, 4)] == [50, 50, 20, 0]
@@ -324,7 +324,7 @@ async def test_tidying_folds_all_changes_and_frees_space(letters: Db) -> None:
     await assert_exact(letters)
 
 
-async def test_a_table_with_rows_can_become_a_list_and_a_list_can_gain_a_filter(letters: Db) -> None:
+async def test_list_with_rows_can_gain_a_filter(letters: Db) -> None:
     chance = random.Random(5)
     for _ in range(30):
         await write_something(letters, chance)
@@ -341,7 +341,7 @@ async def test_a_table_with_rows_can_become_a_list_and_a_list_can_gain_a_filter(
     await assert_exact(letters)
 
 
-async def test_list_without_filters_is_exact_after_bulk_loads(letters: Db) -> None:
+async def test_list_without_filters_is_exact_after_any_writes(letters: Db) -> None:
     await letters.execute("CALL keep_list('letters')")
     chance, listing = random.Random(3), msgspec.structs.replace(UP, facets=())
 

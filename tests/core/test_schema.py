@@ -179,7 +179,7 @@ def test_a_broken_schema_file_is_named_and_leaves_everything_as_it_was(url: str,
     assert migrate.migrate(url) == ["schema/low.sql"]
 
 
-def test_several_processes_may_apply_schema_files_at_once(url: str, folder: Folder) -> None:
+def test_concurrent_runs_apply_a_schema_file_once(url: str, folder: Folder) -> None:
     migrate.migrate(url)
     folder.write(high=HIGH + "-- changed")
 

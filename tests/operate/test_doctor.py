@@ -124,7 +124,7 @@ async def test_overdue_deliveries_are_distinguished_from_slow_receivers(client: 
     assert "Tickets" in abandoned
 
 
-async def test_import_without_a_worker_is_reported(db: Db) -> None:
+async def test_import_that_no_worker_starts_is_reported(db: Db) -> None:
     app = await an_application(db, "Payroll")
     for application, status in ((app, "Pending"), (app, "Pending"), (None, "Running")):
         await an_import(db, application, status)

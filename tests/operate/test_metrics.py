@@ -155,7 +155,7 @@ async def status(app: Any, peer: tuple[str, int] | None, headers: dict[str, str]
         return (await client.get("/metrics", headers={"Host": "localhost", **headers})).status_code
 
 
-async def test_host_must_be_a_loopback_name_or_address(config: Config) -> None:
+async def test_loopback_names_and_addresses_are_accepted_as_host(config: Config) -> None:
     async with a_service(config) as app:
         assert [await status(app, ("127.0.0.1", 1), {"Host": host}) for host in LOCAL] == [200] * len(LOCAL)
 

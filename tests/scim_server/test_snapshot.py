@@ -1,4 +1,4 @@
-"""Test that pushed records are imported after a quiet time, as a complete file with guard, change set and history."""
+"""Test that pushed users and groups are imported as one snapshot after a quiet time."""
 
 from datetime import timedelta
 from typing import Any

@@ -39,7 +39,7 @@ async def last_uses(config: Config, secret: str) -> dict[str, str | None]:
     return {item["name"]: item["lastUsedOn"] for item in answer.json()["items"]}
 
 
-async def test_last_use_is_recorded_once_a_minute_per_token(config: Config, db: Db) -> None:
+async def test_last_use_is_recorded_at_most_once_a_minute_per_token(config: Config, db: Db) -> None:
     moment = datetime(2030, 1, 1, 12, tzinfo=UTC)
     secret = (await a_token(db, "busy", now=moment, scopes=["tokens:manage"])).secret
     await a_token(db, "idle", now=moment)

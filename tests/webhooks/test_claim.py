@@ -81,7 +81,7 @@ async def test_delivery_of_a_dead_worker_is_sent_after_its_lease_expires(
     assert [received.id for received in receiver.received] == [str(claimed.id)]
 
 
-async def test_result_after_an_expired_lease_is_ignored(
+async def test_late_result_is_ignored_if_another_worker_took_over(
     client: httpx2.AsyncClient, db: Db, receiver: Receiver, post: Post
 ) -> None:
     await a_hook(client, receiver.url)
@@ -97,7 +97,7 @@ async def test_result_after_an_expired_lease_is_ignored(
     assert await delivery(client, claimed.id) == before
 
 
-async def test_late_result_counts_if_no_other_worker_took_over(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_late_result_is_recorded_if_no_other_worker_took_over(client: httpx2.AsyncClient, db: Db) -> None:
     await a_hook(client, "http://127.0.0.1:9/hook")
     await an_access_request(db)
     (claimed,) = await claim(db)

@@ -36,7 +36,7 @@ async def test_old_deliveries_are_deleted_unless_they_are_still_to_be_sent(
     assert await fetch_value(db, "SELECT count(*) FROM webhook_attempts") == 2
 
 
-async def test_retention_can_be_set_within_limits(client: httpx2.AsyncClient) -> None:
+async def test_retention_is_90_days_by_default_and_at_least_30(client: httpx2.AsyncClient) -> None:
     assert (await client.get("/api/settings")).json()["webhookRetentionDays"] == 90
 
     answer = await client.patch("/api/settings", json={"webhookRetentionDays": 29})
