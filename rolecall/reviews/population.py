@@ -10,9 +10,9 @@ from uuid import UUID
 
 import msgspec
 
-from rolecall.core.caller import SYSTEM
 from rolecall.core.db import Db, execute
 from rolecall.effective_access.queries import GRANTING_REQUESTS
+from rolecall.reviews.coverage import KEPT_BY_SILENCE, SAME_SCOPE
 from rolecall.reviews.model import Exclusion, ItemSubject, ReviewScope, ReviewType, subject_of
 from rolecall.settings.policy import Level
 
@@ -398,25 +398,3 @@ async def _exclude_by_type(db: Db, what: Taking) -> None:
             moment=what.moment,
             scope=msgspec.json.encode(what.scope).decode(),
         )
-
-
-# SQL that is true if the scope of review `r` is narrowed only by application.
-IS_WHOLE = """NOT EXISTS (SELECT FROM jsonb_each(r.scope) AS part
-    WHERE part.key <> 'applicationIds' AND part.value NOT IN ('[]', 'null'))"""
-# SQL that is true for an item `{row}` that the service kept because nobody decided about it.
-KEPT_BY_SILENCE = f"""({{row}}.decision = 'Keep' AND {{row}}.decided_by = '{SYSTEM.id}' AND NOT {{row}}.is_carried)"""
-# SQL that is true if review `r` skipped no item in the application of `p`: none was withdrawn because the application
-# was archived, or kept because nobody decided. The second check reads items only if the service kept some.
-WAS_SEEN = f"""NOT EXISTS (SELECT FROM review_items w WHERE w.review_id = r.id AND w.application_id = p.application_id
-    AND w.status = 'Withdrawn' AND w.withdrawn_import IS NULL)
-    AND NOT EXISTS (SELECT FROM review_changes k JOIN review_items w ON w.review_id = k.review_id
-                    WHERE r.on_silence = 'approve' AND k.review_id = r.id AND k.change = 'No Response'
-                      AND w.application_id = p.application_id AND {KEPT_BY_SILENCE.format(row="w")})"""
-# SQL that is true if review `r` covers the whole application of `p`: its type includes all access of accounts, its
-# scope is narrowed only by application, no item was skipped, and no import opened it.
-COVERS = f"""r.opened_by_import IS NULL AND r.type IN ('Application', 'Supervisor', 'Entitlement')
-      AND {IS_WHOLE} AND {WAS_SEEN}"""
-# SQL that is true for a completed review `r` whose scope is the same, apart from applications and accounts.
-SAME_SCOPE = """r.status = 'Completed' AND r.completed_on <= %(moment)s
-    AND r.type IN ('Application', 'Supervisor', 'Entitlement', 'Changed')
-    AND r.scope - 'applicationIds' - 'accountIds' = %(scope)s::jsonb - 'applicationIds' - 'accountIds'"""

@@ -9,7 +9,7 @@ import msgspec
 
 from rolecall.core.db import Db, fetch_all, fetch_rows, fetch_value
 from rolecall.core.paging import Page, fetch_page
-from rolecall.reviews.population import COVERS
+from rolecall.reviews.coverage import COVERS
 from rolecall.reviews.queries import NAME
 from rolecall.settings.policy import Level
 
