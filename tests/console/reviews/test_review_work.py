@@ -1,101 +1,17 @@
-"""Run a review in the console: draft, preview, decisions, submission, progress and evidence."""
+"""Test the workspace of a reviewer: decisions, by item and in bulk, undo and submission."""
 
 import re
 from datetime import UTC, datetime, timedelta
 from html import unescape
-from pathlib import Path
-from uuid import UUID
 
 import httpx2
-import pytest
 
 from rolecall.console import actions as console
-from rolecall.core.caller import Caller, Scope
 from rolecall.core.db import Db, fetch_rows, fetch_value
 from rolecall.core.roles import Role
-from rolecall.evidence import verify
-from rolecall.reviews import actions, templates
-from tests.builders import facts
+from tests.console.reviews.reviewed import items_for
 from tests.console.test_matrix import sign_in
-from tests.reviews.reviewing import Reviewed, a_reviewed_company
-
-CLERK = Caller(UUID(int=5), "Clerk", frozenset(Scope))
-
-
-@pytest.fixture
-async def company(administrator: httpx2.AsyncClient, db: Db) -> Reviewed:
-    return await a_reviewed_company(db)
-
-
-@pytest.fixture
-async def review(company: Reviewed, db: Db) -> str:
-    due = (datetime.now(UTC) + timedelta(days=14)).isoformat()
-    async with db.transaction():
-        draft = await actions.create_review(
-            db, CLERK, {"name": "Finance systems", "type": "Supervisor", "dueOn": due}, facts()
-        )
-        await actions.open_review(db, CLERK, draft.id, facts().now)
-    return str(draft.id)
-
-
-async def items_for(db: Db, review: str, name: str) -> list[str]:
-    rows = await fetch_rows(
-        db,
-        """SELECT i.id::text FROM review_items i JOIN identities p ON p.id = i.reviewer_id
-           WHERE i.review_id = %(id)s AND p.first_name = %(name)s ORDER BY i.list_key""",
-        id=review,
-        name=name,
-    )
-    return [id for (id,) in rows]
-
-
-async def test_draft_shows_its_preview_and_opens(administrator: httpx2.AsyncClient, company: Reviewed, db: Db) -> None:
-    due = (datetime.now(UTC) + timedelta(days=20)).date().isoformat()
-    form = {"name": "All of finance", "type": "Supervisor", "stage1": "Supervisor", "dueOn": due}
-
-    made = await administrator.post("/reviews/new", data={**form, "applicationIds": str(company.ledger)})
-    page = await administrator.get(made.headers["location"])
-    opened = await administrator.post(f"{made.headers['location']}/open")
-    after = await administrator.get(made.headers["location"])
-
-    assert "Preview" in page.text
-    assert "Carla Abadi" in page.text
-    assert opened.headers["location"] == made.headers["location"]
-    assert "Adds up" in after.text
-    assert await fetch_value(db, "SELECT count(*) FROM review_items") == 5
-
-
-async def test_scope_of_a_draft_can_be_limited_by_entitlement_and_identity_type(
-    administrator: httpx2.AsyncClient, company: Reviewed, db: Db
-) -> None:
-    due = (datetime.now(UTC) + timedelta(days=20)).date().isoformat()
-    form = {"name": "Releases", "type": "Application", "stage1": "Application Owner", "dueOn": due}
-    risky = str(await fetch_value(db, "SELECT id FROM entitlements WHERE name = 'Release run'"))
-
-    found = await administrator.post("/reviews/new", data={**form, "find": "release", "search": "yes"})
-    none = await administrator.post("/reviews/new", data={**form, "find": "zzz"})
-    narrowed = {**form, "entitlementIds": risky, "identityTypes": "Employee", "find": "release", "searched": "release"}
-    made = await administrator.post("/reviews/new", data=narrowed)
-    shown = await administrator.get(f"{made.headers['location']}/edit")
-    await administrator.post(f"{made.headers['location']}/edit", data={**narrowed, "identityIds": str(company.joana)})
-    again = await administrator.get(f"{made.headers['location']}/edit")
-
-    assert f'name="entitlementIds" value="{risky}">' in found.text
-    assert "No other group or permission has these words in its name" in none.text
-    assert f'name="entitlementIds" value="{risky}" checked' in shown.text
-    assert 'value="Employee" checked' in shown.text
-    assert "limited by people" in again.text
-    scope = await fetch_value(db, "SELECT scope FROM reviews")
-    assert (scope["entitlementIds"], scope["identityTypes"]) == ([risky], ["Employee"])
-    assert scope["identityIds"] == [str(company.joana)]
-
-
-async def test_invalid_draft_says_what_to_correct(administrator: httpx2.AsyncClient, company: Reviewed) -> None:
-    page = await administrator.post("/reviews/new", data={"name": "", "type": "Supervisor", "dueOn": "2020-01-01"})
-
-    assert page.status_code == 400
-    assert "Name is required" in page.text
-    assert "Due on must be in the future" in page.text
+from tests.reviews.reviewing import Reviewed
 
 
 async def test_supervisor_without_a_role_decides_undoes_and_submits(
@@ -221,35 +137,6 @@ async def test_statement_counts_requests_for_access_kept_until_a_date(
     assert await fetch_value(db, "SELECT count(*) FROM access_requests") == 1
 
 
-async def test_acceptance_is_offered_only_to_people_who_may_accept(
-    visitor: httpx2.AsyncClient, company: Reviewed, review: str, db: Db
-) -> None:
-    await sign_in(visitor, db, company.carla)
-    mine = await items_for(db, review, "Carla")
-    await visitor.post(f"/reviews/{review}/decide", data={"id": mine, "decision": "Revoke", "comment": "Not needed"})
-    await visitor.post(f"/reviews/{review}/submit", data={"signed": "yes"})
-    page = f"/review-items/{mine[0]}"
-
-    decided = await visitor.get(page)
-    await console.set_role(db, company.greta, Role.AUDITOR)
-    await sign_in(visitor, db, company.greta)
-    audited = await visitor.get(page)
-    await sign_in(visitor, db, company.owen)
-    owned = await visitor.get(page)
-
-    assert ["Accept risk" in each.text for each in (decided, audited, owned)] == [False, False, True]
-
-
-async def test_review_page_offers_to_close_the_review_after_its_due_date(
-    administrator: httpx2.AsyncClient, review: str, db: Db
-) -> None:
-    before = await administrator.get(f"/reviews/{review}")
-    await db.execute("UPDATE reviews SET due_on = opened_on WHERE id = %s", (review,))
-    after = await administrator.get(f"/reviews/{review}")
-
-    assert ("Close review" in before.text, "Close review" in after.text) == (False, True)
-
-
 async def test_item_without_a_recommendation_has_no_preselected_decision(
     visitor: httpx2.AsyncClient, company: Reviewed, review: str, db: Db
 ) -> None:
@@ -261,24 +148,6 @@ async def test_item_without_a_recommendation_has_no_preselected_decision(
 
     assert 'data-choice="a" required' in page.text
     assert "checked" not in page.text.partition('id="detail"')[2]
-
-
-async def test_new_template_drafts_its_reviews_unless_it_is_set_to_open_them(
-    administrator: httpx2.AsyncClient, company: Reviewed, db: Db
-) -> None:
-    form = {"type": "Supervisor", "stage1": "Supervisor", "everyMonths": "3", "daysToReview": "30"}
-    day = (datetime.now(UTC) + timedelta(days=30)).date()
-
-    page = await administrator.get("/review-templates/new")
-    await administrator.post("/review-templates/new", data={**form, "name": "A", "nextOn": day.isoformat()})
-    drafted = await administrator.get("/review-templates")
-    today = {**form, "name": "B", "nextOn": datetime.now(UTC).date().isoformat(), "opens": "yes"}
-    await administrator.post("/review-templates/new", data=today)
-    opened = await administrator.get("/review-templates")
-
-    assert re.search(r'name="opens" value="yes">', page.text)
-    assert f"Its next review is drafted on {day:%-d %B %Y}." in drafted.text
-    assert "Its next review is opened and its reviewers are asked in a moment." in opened.text
 
 
 async def test_reviewer_sees_only_own_items(
@@ -300,34 +169,6 @@ async def test_reviewer_sees_only_own_items(
     assert [answer.status_code for answer in others] == [404, 404, 404, 404, 403]
     assert len(own.text.splitlines()) == 4
     assert ("Carla Abadi" in page.text, "Greta Das" in page.text) == (True, False)
-
-
-async def test_stranger_cannot_open_a_review(
-    visitor: httpx2.AsyncClient, company: Reviewed, review: str, db: Db
-) -> None:
-    await sign_in(visitor, db, company.joana)
-
-    assert (await visitor.get(f"/reviews/{review}")).status_code == 404
-    assert (await visitor.get(f"/reviews/{review}/work")).status_code == 404
-    assert "No review waits for you" in (await visitor.get("/reviews")).text
-
-
-async def test_auditor_can_read_a_review_but_not_decide_or_close_it(
-    visitor: httpx2.AsyncClient, company: Reviewed, review: str, db: Db
-) -> None:
-    await console.set_role(db, company.owen, Role.AUDITOR)
-    await sign_in(visitor, db, company.owen)
-    first, *_ = await items_for(db, review, "Carla")
-
-    page = await visitor.get(f"/reviews/{review}")
-    decided = await visitor.post(f"/review-items/{first}/decide", data={"decision": "Keep", "comment": "x"})
-    opened = await visitor.post(f"/reviews/{review}/close")
-
-    assert page.status_code == 200
-    assert "Close review" not in page.text
-    assert decided.status_code == 303
-    assert opened.status_code == 403
-    assert await fetch_value(db, "SELECT count(*) FROM review_decisions") == 0
 
 
 async def test_decision_against_the_recommendation_needs_a_comment(
@@ -360,79 +201,6 @@ async def test_opened_details_are_counted(visitor: httpx2.AsyncClient, company: 
     assert rows == [(second,)]
     assert first != second
     assert f'data-id="{third}"' in fetched.text
-
-
-async def test_evidence_is_downloaded_with_its_seal_on_the_next_page(
-    administrator: httpx2.AsyncClient, review: str, tmp_path: Path
-) -> None:
-    answer = await administrator.get(f"/reviews/{review}/evidence")
-    page = await administrator.get(f"/reviews/{review}")
-    report = await administrator.get(f"/reviews/{review}/report")
-
-    assert answer.headers["content-disposition"].startswith('attachment; filename="review-1-evidence.zip"')
-    seal = re.search(r"Its seal: ([0-9a-f]{64})", page.text)
-    assert seal
-    file = tmp_path / "review.zip"
-    file.write_bytes(answer.content)
-    assert verify.check(verify.Bundle(file), seal=seal[1]) == []
-    assert "Sign-off" in report.text
-
-
-async def test_template_is_created_changed_and_deleted(
-    administrator: httpx2.AsyncClient, company: Reviewed, db: Db
-) -> None:
-    later = (datetime.now(UTC) + timedelta(days=9)).date().isoformat()
-    form = {"name": "Quarterly", "type": "Supervisor", "stage1": "Supervisor", "nextOn": later, "opens": "yes"}
-
-    refused = await administrator.post("/review-templates/new", data={**form, "everyMonths": "x", "daysToReview": "30"})
-    made = await administrator.post("/review-templates/new", data={**form, "everyMonths": "3", "daysToReview": "30"})
-    id = await fetch_value(db, "SELECT id FROM review_templates")
-    shown = await administrator.get(f"/review-templates/{id}/edit")
-    await administrator.post(
-        f"/review-templates/{id}/edit", data={**form, "everyMonths": "6", "daysToReview": "20", "opens": ""}
-    )
-    rows = await fetch_rows(db, "SELECT every_months, days_to_review, opens FROM review_templates")
-    listed = await administrator.get("/review-templates")
-    await administrator.post(f"/review-templates/{id}/delete")
-
-    assert (refused.status_code, made.headers["location"]) == (400, "/review-templates")
-    assert 'value="3"' in shown.text
-    assert rows == [(6, 20, False)]
-    assert "every 6 months, as a draft" in listed.text
-    assert await fetch_value(db, "SELECT count(*) FROM review_templates") == 0
-
-
-async def test_items_of_a_reviewer_are_reassigned_together(
-    administrator: httpx2.AsyncClient, company: Reviewed, review: str, db: Db
-) -> None:
-    form = {"reviewerId": str(company.carla), "identityId": "Greta Das", "comment": "Carla is leaving"}
-
-    answer = await administrator.post(f"/reviews/{review}/reassign", data=form)
-    page = await administrator.get(f"/reviews/{review}")
-
-    assert answer.status_code == 303
-    assert "3 items were reassigned" in page.text
-    assert "3 items to Greta Das: " in page.text
-    assert "reassigned it: Carla is leaving" in page.text
-    assert len(await items_for(db, review, "Greta")) == 4
-
-
-async def test_population_can_be_verified_on_the_review_page(administrator: httpx2.AsyncClient, review: str) -> None:
-    await administrator.post(f"/reviews/{review}/verify")
-
-    assert "the same digest" in (await administrator.get(f"/reviews/{review}")).text
-
-
-async def test_form_of_an_open_or_canceled_review_explains_why_it_cannot_be_edited(
-    administrator: httpx2.AsyncClient, review: str
-) -> None:
-    opened = await administrator.get(f"/reviews/{review}/edit")
-    await administrator.post(f"/reviews/{review}/cancel")
-    canceled = await administrator.get(f"/reviews/{review}/edit")
-
-    assert "A review that is Open cannot be edited" in opened.text
-    assert "A review that is Canceled cannot be edited. Draft another review" in canceled.text
-    assert 'name="dueOn"' not in canceled.text
 
 
 async def test_workspace_explains_that_a_person_is_not_a_reviewer(
@@ -555,84 +323,6 @@ async def test_change_offers_only_lower_levels_and_only_for_permissions(
     assert re.findall(r"<option>(\w+)", options) == ["Grant"]
 
 
-STAGES = [{"reviewer": name} for name in ("Supervisor", "Application Owner", "Entitlement Owner")]
-
-
-async def test_form_of_a_draft_keeps_the_stages_that_it_does_not_show(
-    administrator: httpx2.AsyncClient, company: Reviewed, db: Db
-) -> None:
-    due = (datetime.now(UTC) + timedelta(days=14)).date().isoformat()
-    raw = {"name": "Finance", "type": "Supervisor", "dueOn": due, "stages": STAGES}
-    async with db.transaction():
-        draft = await actions.create_review(db, CLERK, raw, facts())
-    form = {"name": "Finance systems", "type": "Supervisor", "dueOn": due, "stage1": "Supervisor"}
-
-    await administrator.post(f"/reviews/{draft.id}/edit", data={**form, "stage2": "Application Owner"})
-    kept = await fetch_value(db, "SELECT jsonb_array_length(stages) FROM reviews")
-    await administrator.post(f"/reviews/{draft.id}/edit", data={**form, "stage2": ""})
-    changed = await fetch_value(db, "SELECT jsonb_array_length(stages) FROM reviews")
-
-    assert (kept, changed) == (3, 1)
-
-
-async def test_form_of_a_template_keeps_fields_that_it_does_not_send(
-    administrator: httpx2.AsyncClient, company: Reviewed, db: Db
-) -> None:
-    person = {"reviewer": "Identity", "identityId": str(company.greta)}
-    review = {"type": "Supervisor", "stages": [*STAGES, person], "fallback": person, "ownerId": str(company.owen)}
-    raw = {"name": "Quarterly", "everyMonths": 3, "nextOn": "2035-01-01", "review": review}
-    async with db.transaction():
-        template = await templates.create_template(db, raw, facts())
-    form = {"type": "Supervisor", "stage1": "Supervisor", "stage2": "Application Owner", "everyMonths": "6"}
-
-    data = {**form, "daysToReview": "30", "nextOn": "2035-01-01", "stagePerson": "Greta Das"}
-    await administrator.post(f"/review-templates/{template.id}/edit", data=data)
-
-    async with db.transaction():
-        after = await templates.get(db, template.id)
-    shared = {name: after.review[name] for name in ("stages", "fallback", "ownerId")}
-    assert (after.every_months, shared) == (6, {name: review[name] for name in shared})
-
-
-async def test_form_sets_and_shows_the_fallback_and_the_owner(
-    administrator: httpx2.AsyncClient, company: Reviewed, db: Db
-) -> None:
-    due = (datetime.now(UTC) + timedelta(days=20)).date().isoformat()
-    form = {"name": "Finance", "type": "Supervisor", "stage1": "Supervisor", "dueOn": due}
-    people = {"fallback": "Identity", "fallbackPerson": "Greta Das", "ownerId": "Owen Park"}
-
-    missing = await administrator.post("/reviews/new", data={**form, "fallback": "Identity"})
-    made = await administrator.post("/reviews/new", data={**form, **people})
-    shown = unescape((await administrator.get(f"{made.headers['location']}/edit")).text)
-
-    rows = await fetch_rows(db, "SELECT fallback ->> 'identityId', owner_id FROM reviews")
-    assert (missing.status_code, rows) == (400, [(str(company.greta), company.owen)])
-    assert "<option selected>Identity</option>" in shown
-    assert 'value="Greta Das' in shown
-    assert 'value="Owen Park' in shown
-
-
-async def test_form_empties_the_fallback_and_the_period(
-    administrator: httpx2.AsyncClient, company: Reviewed, db: Db
-) -> None:
-    due = (datetime.now(UTC) + timedelta(days=20)).date().isoformat()
-    form = {"name": "Finance", "type": "Supervisor", "stage1": "Supervisor", "dueOn": due}
-    given = {"fallback": "Application Owner", "periodFrom": "2026-01-01", "periodUntil": "2026-06-30"}
-    made = await administrator.post("/reviews/new", data={**form, **given})
-    sql = "SELECT fallback ->> 'reviewer', period_from IS NULL, period_until IS NULL FROM reviews"
-    before = await fetch_rows(db, sql)
-
-    page = await administrator.get(f"{made.headers['location']}/edit")
-    await administrator.post(f"{made.headers['location']}/edit", data={**form, **given, "periodFrom": ""})
-    half = await fetch_rows(db, sql)
-    await administrator.post(f"{made.headers['location']}/edit", data={**form, **dict.fromkeys(given, "")})
-
-    assert '<option value="">none</option>' in page.text.partition('name="fallback"')[2].partition("</select>")[0]
-    assert before == [("Application Owner", False, False)]
-    assert half == [("Application Owner", True, False)]
-    assert await fetch_rows(db, sql) == [(None, True, True)]
-
-
 async def test_holders_that_were_not_shown_are_not_decided_with_the_others(
     visitor: httpx2.AsyncClient, company: Reviewed, review: str, db: Db
 ) -> None:
@@ -687,22 +377,3 @@ async def test_tabs_count_the_items_that_they_list(
 
     assert page.count('class="item') == 2
     assert re.search(r"Flagged\s*<span[^>]*>2<", page)
-
-
-async def test_acceptance_is_offered_again_after_it_ended(
-    visitor: httpx2.AsyncClient, company: Reviewed, review: str, db: Db
-) -> None:
-    await sign_in(visitor, db, company.carla)
-    mine = await items_for(db, review, "Carla")
-    await visitor.post(f"/reviews/{review}/decide", data={"id": mine, "decision": "Revoke", "comment": "Not needed"})
-    await visitor.post(f"/reviews/{review}/submit", data={"signed": "yes"})
-    await sign_in(visitor, db, company.owen)
-    until = (datetime.now(UTC) + timedelta(days=30)).date().isoformat()
-    await visitor.post(f"/review-items/{mine[0]}/accept", data={"reason": "Until the audit", "until": until})
-
-    accepted = (await visitor.get(f"/review-items/{mine[0]}")).text
-    await db.execute("UPDATE review_items SET accepted_until = NULL WHERE id = %s", (mine[0],))
-    ended = (await visitor.get(f"/review-items/{mine[0]}")).text
-
-    assert ["Accept risk" in page for page in (accepted, ended)] == [False, True]
-    assert ["it no longer applies" in page for page in (accepted, ended)] == [False, True]
