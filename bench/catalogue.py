@@ -60,7 +60,7 @@ _GROUP_VERSIONS = f"""
     CROSS JOIN LATERAL (SELECT 1 AS since, CASE WHEN n % 10 = 9 THEN changed END AS until
                         UNION ALL SELECT changed, NULL WHERE n % 10 = 9) AS v
 """
-# Every twentieth membership began in a later import and replaced one below the same quarter of the top level.
+# One membership in twenty began in a later import; it replaced one in another group below the same top-level group.
 _MEMBERSHIPS = f"""
     INSERT INTO memberships (account_number, group_number, from_import, until_import)
     SELECT n, {{accounts}} + 1 + {{tops}} * 10 + {{tops}} * ((pick + v.was) % {{span}}) + {{tops}} / 4 * slot

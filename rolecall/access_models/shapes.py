@@ -167,7 +167,7 @@ Accesses = Annotated[list[ModelAccessBody], Field(max_length=MOST_ACCESSES), Aft
 
 
 class ModelChanges(Body):
-    """The changes of a draft; `None` means that a field was omitted."""
+    """The changes to a draft; `None` means that a field was omitted."""
 
     name: OptionalName256 | None = None
     description: Text2048 | None = None

@@ -1,4 +1,4 @@
-"""Check stored requests again against the rules that keep duties apart.
+"""Check stored requests again against the rules of separation of duties.
 
 Requests are rechecked when they are approved, started or resumed, when rules, duties or holdings change, and when
 another request of the same personnel event is provisioned, reopened or canceled. The check of a request that belongs to

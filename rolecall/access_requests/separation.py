@@ -1,4 +1,4 @@
-"""Check new requests, together with other open requests, against the rules that keep duties apart."""
+"""Check new requests, together with other open requests, against the rules of separation of duties."""
 
 from collections.abc import Iterable, Sequence
 from itertools import compress

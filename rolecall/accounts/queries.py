@@ -177,7 +177,7 @@ async def _after(
 
 
 async def account_item(db: Db, id: UUID) -> AccountItem:
-    """Return an account as the last import that contains it shows it."""
+    """Return an account as of the last import that contains it."""
     rows = await fetch_rows(
         db,
         f"""SELECT {ACCOUNTS.columns} FROM accounts a JOIN account_versions v ON v.account_number = a.number

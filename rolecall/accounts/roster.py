@@ -210,7 +210,7 @@ _FIRST_DAY = datetime.fromisoformat("1900-01-01T00:00:00+00:00")
 
 
 async def get(db: Db, id: UUID, now: datetime) -> AccountDetail:
-    """Get one account as the last import that contains it shows it."""
+    """Get one account as of the last import that contains it."""
     seen = "SELECT r.build_end FROM application_imports r WHERE r.application_id = a.id AND r.status = 'Finished'"
     rows = await fetch_rows(
         db,

@@ -133,7 +133,7 @@ async def list_all_accounts(db: Db, query: dict[str, Any], config: Config, now: 
 
 @operation("GET", "/{id:str}", scope=Scope.APPLICATIONS_READ)
 async def get_account(db: Db, id: str, now: datetime) -> AccountDetail:
-    """Get one account as the last import that contains it shows it."""
+    """Get one account as of the last import that contains it."""
     return await roster.get(db, known_guid("Account", id), now)
 
 

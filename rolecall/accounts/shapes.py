@@ -60,7 +60,7 @@ class RosterItem(msgspec.Struct, rename="camel"):
 
 
 class AccountDetail(RosterItem, rename="camel"):
-    """An account as the last import that contains it shows it; `isPresent` says whether that is the latest import."""
+    """An account as of the last import that contains it; `isPresent` says whether that is the latest import."""
 
     employee_id: str
     metadata: list[Pair]

@@ -29,7 +29,7 @@ class SearchResult(msgspec.Struct, frozen=True):
 
 
 async def label_of(db: Db, id: UUID | None) -> str:
-    """Return the label of a person, or an empty text."""
+    """Return the label of a person, or an empty string."""
     found = await finding.candidate(db, id)
     return found.label if found else ""
 
@@ -206,7 +206,7 @@ async def entitlements_like(db: Db, words: str, me: UUID | None = None) -> list[
 
 
 async def label_of_entitlement(db: Db, id: UUID) -> str:
-    """Return the label of an entitlement, or an empty text."""
+    """Return the label of an entitlement, or an empty string."""
     found = await fetch_all(db, EntitlementMatch, f"{_MATCHES} WHERE e.id = %(id)s", id=id)
     return found[0].label if found else ""
 

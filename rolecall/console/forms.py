@@ -93,7 +93,7 @@ def permission_in(line: str) -> Json:
 
 
 async def visible_label(db: Db, caller: Caller, id: UUID | None) -> str:
-    """Return the label of a person whom the caller may see, or an empty text."""
+    """Return the label of a person whom the caller may see, or an empty string."""
     is_seen = id is not None and await record_access.sees(db, caller, RecordType.PERSON, id)
     return await finding.label_of(db, id) if is_seen else ""
 

@@ -227,7 +227,7 @@ def _url(name: str, text: str) -> str:
     try:
         parts = urlsplit(text)
         fits = parts.scheme in ("http", "https") and parts.hostname and not parts.query and not parts.fragment
-        fits = fits and parts.port != 0  # Reading an invalid port raises.
+        fits = fits and parts.port != 0  # Reading an invalid port raises ValueError.
     except ValueError:
         fits = False
     if not fits or not text.isprintable() or set(text) & set(" \\"):

@@ -1,7 +1,8 @@
 """Access PostgreSQL through psycopg.
 
-`make_pool` opens connections, `transaction` runs one atomic step, and `fetch_all`, `fetch_one` and `fetch_value` run
-SQL with named parameters and map rows to msgspec structs by position.
+`make_pool` creates a connection pool, and `transaction` runs one atomic step. All queries use named parameters:
+`fetch_all` and `fetch_one` map rows to msgspec structs by position, `fetch_rows` returns tuples, and `fetch_value`
+returns a single value.
 """
 
 import select

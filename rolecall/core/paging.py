@@ -212,7 +212,8 @@ _DOWN = _Direction(
 )
 
 # Select the boundary key to start from, and the number of rows to skip. Changes that are not folded yet shift the
-# boundaries, so take the last one that cannot be past the page. Materialized: one generic plan serves all values.
+# boundaries, so take the last boundary that cannot be past the first row of the page. MATERIALIZED keeps the planner
+# from inlining the values, so that one generic plan is good for all of them.
 _KEPT = """
     WITH changes AS MATERIALIZED (
         SELECT key, rows FROM list_changes WHERE list = '{table}' AND facets @> %(facet)s::jsonb

@@ -221,7 +221,7 @@ class DutyRuleFields(Body):
 
 
 class RuleChanges(DutyRuleFields):
-    """The changes of a draft; omitted fields stay unchanged. Null removes the control duty (`without`) or the owner."""
+    """The changes to a draft; omitted fields stay unchanged. Null removes the control duty (`without`) or the owner."""
 
     name: OptionalName100 | None = None
     conflicts: ConflictingDuties | None = None

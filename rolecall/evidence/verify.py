@@ -472,7 +472,7 @@ def check_openings(review: Review) -> Iterator[str]:
 
 
 def accepted_until(review: Review, item: dict[str, Any], accepted: dict[str, Any] | None) -> Any:
-    """Return the end of an item's last acceptance; None if it was ended, or if the access was removed and returned."""
+    """Return until when an item is accepted; None if it is not, or no longer because it was reopened or released."""
     ended = last_change(review, item, "Acceptance Ended", "Reopened")
     return None if accepted is None or (ended and ended["changedOn"] > accepted["acceptedOn"]) else accepted["until"]
 

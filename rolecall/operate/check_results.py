@@ -24,7 +24,7 @@ class CheckResult(msgspec.Struct, frozen=True):
 
 
 class DatabaseCheck(msgspec.Struct, frozen=True):
-    """A check of the tables; `problem` returns what is wrong, or an empty text."""
+    """A check of the tables; `problem` returns what is wrong, or an empty string."""
 
     name: str
     problem: Callable[[Db], Awaitable[str]]

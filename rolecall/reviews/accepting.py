@@ -89,7 +89,7 @@ _SNOOZE_AGAIN = Move(SNOOZE.name, SNOOZE.text, frozenset({WorkStatus.SNOOZED}), 
 
 
 async def postpone_removals(db: Db, caller: Caller, request_ids: Sequence[UUID], now: datetime, zone: ZoneInfo) -> None:
-    """If all flagged items of an open or snoozed request are accepted, snooze the request until the first one ends."""
+    """Snooze open and snoozed requests whose flagged items are all accepted, until the first acceptance expires."""
     rows = await fetch_rows(
         db,
         """SELECT q.id, min(o.accepted_until) FROM access_requests q

@@ -239,7 +239,7 @@ async def cited(db: Db, number: int) -> str:
 
 
 # SQL that is true if a request that is newer than {since} approved the access or account of item `c`, with at least the
-# level that is held now. Restoring what a leave suspended is no approval of the access.
+# level that is held now. A request that restores what a leave suspended approves the account, but not its access.
 _GRANTED_SINCE = """EXISTS (
     SELECT FROM accounts a JOIN access_requests q ON q.application_id = a.application_id AND q.target_name = a.username
          AND q.created_at > {since} AND q.status IN ('Open', 'Resolved', 'Completed')

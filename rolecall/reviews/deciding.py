@@ -95,7 +95,7 @@ async def _acting(db: Db, caller: Caller, item: ReviewItemDetail, given: UUID | 
 
 
 async def _require_read(db: Db, caller: Caller, item: ReviewItemDetail, body: DecideBody) -> None:
-    """Refuse to decide about a sample before its details were opened; with a token, require a comment instead."""
+    """Refuse to decide about a sample until its details have been opened; with a token, require a comment instead."""
     if not item.is_sample:
         return
     if caller.is_person and not await fetch_value(

@@ -58,9 +58,13 @@ async def in_time() -> AsyncGenerator[Callable[[bytes], None]]:
 
             yield came
     except TimeoutError:
-        raise Invalid.on("body", "Body arrived too slowly") from None
+        raise Invalid.on(
+            "body", "Body arrived too slowly; send it again over a faster connection, or send less"
+        ) from None
     except InternalServerException:  # the client disconnected
-        raise Invalid.on("body", "Body ended early") from None
+        raise Invalid.on(
+            "body", "The connection was closed before the whole body arrived; send the request again"
+        ) from None
 
 
 async def read_json(request: AnyRequest, limit: int, media_types: Sequence[str] = ("application/json",)) -> Carried:

@@ -89,7 +89,7 @@ async def delete_hook(db: Db, id: UUID, now: datetime) -> None:
 
 
 async def rotate_secret(db: Db, id: UUID, config: Config, now: datetime) -> str:
-    """Replace the secret and return the new one. The old one also signs for a day, so that the receiver can switch."""
+    """Replace the secret and return the new one. For a day both sign, so that the receiver can switch."""
     await _lock(db, id)
     secret = new_secret()
     await execute(

@@ -85,7 +85,7 @@ async def test_webhook(db: Db, id: str, facts: Facts, config: Config) -> Deliver
 
 @operation("POST", "/{id:str}/rotate-secret", scope=Scope.WEBHOOKS_MANAGE, secret=True)
 async def rotate_webhook_secret(db: Db, id: str, config: Config, now: datetime) -> HookWithSecret:
-    """Replace the secret. The old one also signs for 24 hours."""
+    """Replace the secret. For 24 hours deliveries are signed with both secrets."""
     return await _with_secret(db, id, await actions.rotate_secret(db, known_guid("Webhook", id), config, now))
 
 

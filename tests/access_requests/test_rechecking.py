@@ -43,7 +43,10 @@ async def a_move(
     ops: dict[UUID, str],
     treasury: dict[UUID, str],
 ) -> dict[str, str]:
-    """Let Noor move from the model Ops to the model Treasury, which both give groups; return the requests by group."""
+    """Move Noor from the model Ops to the model Treasury; return the requests by group.
+
+    `ops` and `treasury` are the groups that the models give, by application.
+    """
     await execute(db, "UPDATE identities SET department = 'Ops' WHERE id = %(id)s", id=company.noor)
     for department, groups in (("Ops", ops), ("Treasury", treasury)):
         conditions = [[{"field": "department", "operator": "is", "value": department}]]

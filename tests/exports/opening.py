@@ -48,7 +48,7 @@ def safe(rows: list[Row]) -> list[Row]:
 def from_csv(content: bytes, columns: tuple[Column, ...]) -> list[Row]:
     types = {ColumnType.INTEGER: pl.Int64, ColumnType.NUMBER: pl.Float64, ColumnType.BOOLEAN: pl.Boolean}
     schema = {column.name: types.get(column.type, pl.String) for column in columns}
-    # In the CSV, an empty text is quoted and a missing value is not.
+    # In the CSV, an empty string is quoted and a missing value is not.
     frame = pl.read_csv(BytesIO(content), schema=schema)
     times = [column.name for column in columns if column.type == ColumnType.TIME]
     return [{**row, **{name: moment(row[name]) for name in times}} for row in frame.to_dicts()]

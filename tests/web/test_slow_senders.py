@@ -28,7 +28,9 @@ async def test_body_that_arrives_too_slowly_is_rejected(
     answer = await client.post(path, content=half(first), headers={"Content-Type": media_type})
 
     assert answer.status_code == 400
-    assert answer.json()["errors"] == [{"field": "body", "message": "Body arrived too slowly"}]
+    assert answer.json()["errors"] == [
+        {"field": "body", "message": "Body arrived too slowly; send it again over a faster connection, or send less"}
+    ]
 
 
 async def test_time_limit_grows_with_the_received_bytes(

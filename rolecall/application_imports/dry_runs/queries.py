@@ -94,7 +94,8 @@ _REJECTS = FrozenListing(
 
 
 async def rejects_of(db: Db, id: UUID, caller: Caller, page: int) -> Page[RejectItem]:
-    """Return a page of rejected rows, sorted by file and line. They are stored once for each run of the draft."""
+    """Return a page of the rejected rows of a dry run, sorted by file and line."""
+    # Part of the list's name, because the stored starts of pages are wrong after another run of the same draft.
     ended = await _require(db, id, caller)
     return await fetch_frozen(db, _REJECTS, f"rejects of dry run {id}, {ended}", page, id=id)
 

@@ -120,7 +120,7 @@ def list_all_accounts(
 
 
 def get_account(account_id: Id) -> Call[answers.AccountDetail]:
-    """Get an account as the last import that contains it shows it."""
+    """Get an account as of the last import that contains it."""
     return describe.get(answers.AccountDetail, "/api/accounts/{}", account_id)
 
 
