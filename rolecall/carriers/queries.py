@@ -298,7 +298,8 @@ async def previewed(db: Db, carrier: Carrier, request: AccessRequestDetail) -> C
 async def progress(db: Db, request: AccessRequestDetail) -> CarrierProgress | None:
     """Return the progress of the carrier with a request.
 
-    Return None if there is no carrier, or if it has not taken up the request and is off or the request is over.
+    Return None if there is no carrier. If the carrier has not taken up the request, also return None when the carrier
+    is off or the request is over.
     """
     rows = await fetch_rows(
         db,

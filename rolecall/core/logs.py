@@ -100,7 +100,7 @@ def _is_colored() -> bool:
 
 
 def _in_one_line(_: object, __: str, event: EventDict) -> EventDict:
-    """Escape line breaks and control characters (log injection)."""
+    """Escape line breaks and control characters, to prevent log injection."""
     if "exception" in event:
         event["raised"] = " | ".join(line.strip() for line in event.pop("exception").splitlines())
     return {key: _shown(value) for key, value in event.items()}

@@ -19,7 +19,7 @@ _ANYWHERE = tuple(map(_letters, (
     "refreshtoken", "clientsecret", "sharedsecret", "activationkey", "encryptionkey", "signingkey", "masterkey",
     "principalkey", "krbextradata", "authenticationstring", "authstring", "connectionstring",
     "recoverycode", "backupcode", "scratchcode", "securityanswer", "recoveryanswer", "socialsecurity",
-    # German, French, Spanish, Portuguese, Italian, Dutch, Nordic and Slavic languages, and others.
+    # The word for password in other languages.
     "kennwort", "passwort", "losungswort", "mot de passe", "phrase secrète", "contraseña", "clave de acceso",
     "palavra-passe", "wachtwoord", "lösenord", "adgangskode", "passord", "salasana", "lozinka", "slaptažodis",
     "jelszó", "mật khẩu", "kata sandi", "пароль", "κωδικός πρόσβασης", "סיסמ", "كلمة المرور", "كلمة السر", "รหัสผ่าน",

@@ -96,7 +96,7 @@ def is_storable(text: str) -> bool:
 
 
 def in_one_line(text: str) -> str:
-    """Escape line breaks and control characters for logs (log injection)."""
+    """Return the text with line breaks and control characters escaped, to prevent log injection."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() or unicodedata.category(c) == "Zs" else repr(c)[1:-1] for c in text)

@@ -17,7 +17,7 @@ async def hook(client: httpx2.AsyncClient) -> None:
 
 
 async def deliveries(client: httpx2.AsyncClient) -> list[dict[str, Any]]:
-    """Return the delivered bodies in order of creation."""
+    """Return the bodies of all deliveries in order of creation."""
     items = reversed((await client.get("/api/webhook-deliveries")).json()["items"])
     return [(await client.get(f"/api/webhook-deliveries/{item['id']}")).json()["body"] for item in items]
 

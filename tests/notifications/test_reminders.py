@@ -47,7 +47,7 @@ def test_weekend_does_not_count_toward_working_days(moment: str) -> None:
 
 
 async def silence(db: Db, after: timedelta) -> None:
-    """Move the clock and run the worker, which reminds and escalates."""
+    """Remind and escalate as the worker would after this time without a response."""
     now = datetime.now(UTC) + after
     async with db.transaction():
         await sign(db, by_system("remind_and_escalate", now))

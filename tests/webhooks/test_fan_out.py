@@ -37,7 +37,7 @@ async def test_only_configured_events_and_applications_are_delivered(client: htt
     ]
 
 
-async def test_rolled_back_transition_leaves_no_delivery(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_rolled_back_request_leaves_no_delivery(client: httpx2.AsyncClient, db: Db) -> None:
     await a_hook(client, URL)
 
     async with db.transaction(force_rollback=True):
