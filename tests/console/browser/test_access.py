@@ -35,7 +35,7 @@ async def test_auditor_finds_holders_on_a_past_day_in_three_clicks_from_home(vis
     await visit.go("/")
 
     await page.get_by_role("navigation", name="Main").get_by_role("link", name="Access", exact=True).click()
-    await page.get_by_role("link", name=what).click()
+    await page.get_by_role("link", name=what, exact=True).click()
     await visit.sees("No account holds it")
     await page.get_by_label("Day").fill(str(day))
     await page.get_by_role("button", name="Show holders").click()
