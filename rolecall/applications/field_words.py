@@ -62,6 +62,8 @@ ACTIVE = {
         True, "aktif,사용,사용중,재직,활성,정상,aktív,activ,aktiivinen,käytössä,ενεργός,aktivan,активний,alta,vigente"
     ),
     **_all(False, "pasif,미사용,사용안함,휴면,퇴직,퇴사,비활성,정지,중지,inaktív,inactiv,passiivinen,ei käytössä"),
+    **_all(True, "aktívny"),
+    **_all(False, "neaktívny"),
     **_all(False, "ανενεργός,neaktivan,неактивний,заблокований,звільнений,baja,cesado,cessato"),
     **_account_controls(),
 }

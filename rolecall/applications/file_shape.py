@@ -54,9 +54,11 @@ def _plain(text: str) -> str:
 class Unpivot(msgspec.Struct, frozen=True):
     """A matrix. Except for columns in `keep`, headers become the field `headers` and cells the field `cells`."""
 
-    keep: list[str]
+    keep: list[str] = []
     headers: str = "Permission"
     cells: str = "Access"
+    # The columns of the matrix; all others are kept.
+    columns: list[str] | msgspec.UnsetType = msgspec.UNSET
 
 
 class FileShape(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):

@@ -91,9 +91,16 @@ class RowConditionBody(Body):
 
 
 class UnpivotBody(Body):
-    keep: Columns
+    keep: Columns | None = None
+    columns: Annotated[Columns, Field(min_length=1)] | None = None
     headers: Text256 = "Permission"
     cells: Text256 = "Access"
+
+    @model_validator(mode="after")
+    def keep_or_columns(self) -> "UnpivotBody":
+        if (self.keep is None) == (self.columns is None):
+            raise broken("A matrix has keep or columns")
+        return self
 
 
 class FileShapeBody(Body):

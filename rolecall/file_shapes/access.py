@@ -30,6 +30,7 @@ _NAMING = ["cn", "group", "groupname", "name", "displayname", "role", "rolename"
 _OF_GROUPS = {"grouptypes", "grouptype", "groupscope", "groupcategory", "membershiptype", "securityenabled"}
 # A file with more columns is not a list of groups.
 _MOST_OF_GROUPS = 12
+_SURE = 0.5
 
 
 def find_postgres_roles(view: View) -> list[Part]:
@@ -79,7 +80,7 @@ def find_groups_with_members(view: View) -> list[Part]:
         return []
     # In LDIF a list with one member looks like a plain attribute.
     separator = members.separator or (JSON if view.table.format == "LDIF" else None)
-    if separator is None or (separator == "," and _are_whole_names(naming, members)):
+    if separator is None or (separator == "," and _are_whole_names(naming, members)) or _are_users_too(view):
         return []
     if bindings := find_bindings(naming, members, separator):
         return [read_conditions(view, bindings)]
@@ -97,6 +98,7 @@ def find_groups_with_members(view: View) -> list[Part]:
     evidence = [f"{members.header} lists the members of {naming.header}, {separated_by(separator)}"]
     listing = Part(Content.GROUPS, groups, {"ignore": [members.header]}, 0.85, list(evidence))
     pairs = Part(Content.MEMBERSHIPS, fields, shape, 0.85, evidence)
+    _add_members(view, pairs, listing, members)
     for part in (listing, pairs):
         part.skip_rows(*conditions)
     if unreal := placeholders(members):
@@ -105,6 +107,41 @@ def find_groups_with_members(view: View) -> list[Part]:
     if people_in(everything)[1]:
         return [listing, *_with_people(everything, pairs, members)]
     return [listing, pairs]
+
+
+def _add_members(view: View, pairs: Part, listing: Part, members: Profile) -> None:
+    """Read further columns of members too: a directory has one for each class of groups. Leave out inner groups."""
+    others = [each for each in view.profiles if each is not members and each.values and _is_of_members(each)]
+    if view.table.format != "LDIF":
+        return
+    columns = [members, *others]
+    if others:
+        headers = [each.header for each in columns]
+        pairs.fields.pop("Username", None)
+        pairs.shape["unpivot"] = {"columns": headers, "headers": "Username", "cells": "Username"}
+        pairs.shape["split"] = dict.fromkeys(headers, JSON)
+        pairs.shape["join"] = {"Username": "{Username|rdn}"}
+        pairs.evidence.append(f"So does {', '.join(headers[1:])}")
+        listing.ignore(headers)
+    named = view.named(["dn"])
+    groups = {name.lower() for name in named.distinct} if named else set()
+    for column in columns:
+        if inner := [each for each in column.distinct if each.lower() in groups]:
+            pairs.skip_rows({"column": column.header, "is": inner})
+            pairs.evidence.append(f"Members that are groups themselves are left out: {', '.join(inner)[:80]}")
+
+
+def _is_of_members(column: Profile) -> bool:
+    return not _MEMBERS.isdisjoint(names_of(column.header)[:1])
+
+
+def _are_users_too(view: View) -> bool:
+    """Return whether other records of the same list are users who say which groups they have."""
+    kinds = kind_column(view)
+    if kinds is None or not kinds.users or names_of(kinds.header)[-1:] == ["objectclass"]:
+        return False
+    users, *listed = find_users(view)
+    return bool(listed) and users.origin("Username") is not None
 
 
 def _are_whole_names(naming: Profile, members: Profile) -> bool:
@@ -128,12 +165,17 @@ def _with_people(view: View, pairs: Part, members: Profile) -> list[Part]:
 
 def find_permissions(view: View) -> list[Part]:
     fields = view.fields(Content.PERMISSIONS)
+    is_repeated = _use_repeated_people(view, fields, "Permission")
     if fields.get("Permission") is None or not {"Username", "Group"} & fields.keys():
         return []
-    if (is_about_users(view) and not kind_column(view)) or not view.by_header[fields["Permission"].header].values:
+    is_about_accounts = is_about_users(view) and not is_repeated and not kind_column(view)
+    if is_about_accounts or not view.by_header[fields["Permission"].header].values:
         return []
     _use_name_of_account(view, fields)
     _use_role_in_scope(fields)
+    if (place := fields.get("Header")) and names_of(place.header)[:1] == ["owner"] and "Section" not in fields:
+        # Without an object, the owner is a person who is responsible.
+        del fields["Header"]
     shape: dict[str, Any] = {}
     evidence = [f"{fields['Permission'].header} names permissions"]
     group = fields.get("Group")
@@ -205,9 +247,31 @@ def _use_name_of_account(view: View, fields: dict[str, Meaning]) -> None:
         fields["Username"] = Meaning(named.header, "Username", 0.6, f"{active.header} says which of them are active")
 
 
+def _use_repeated_people(view: View, fields: dict[str, Meaning], held: str) -> bool:
+    """Without a column of usernames, read the employee ID or the address as the username if rows repeat it."""
+    holders = {"Username", "Group"} - {held}
+    if holders & fields.keys() or held not in fields or _names_rows(view, fields[held].header):
+        return False
+    people = view.fields(Content.USERS, [fields[held].header])
+    for field in ("Employee ID", "Email"):
+        found = people.get(field)
+        column = view.by_header[found.header] if found and found.score > _SURE else None
+        if found and column and column.is_filled and not column.is_unique:
+            fields["Username"] = Meaning(found.header, "Username", 0.6, f"several rows have the same {found.header}")
+            return True
+    return False
+
+
+def _names_rows(view: View, held: str) -> bool:
+    """Return whether another column than what is held has a different login in every row."""
+    others = [each for each in view.profiles if each.header != held and each.is_unique and each.is_filled]
+    return any(each.is_login or each.is_opaque or each.emails == 1 for each in others)
+
+
 def find_memberships(view: View) -> list[Part]:
     fields = view.fields(Content.MEMBERSHIPS)
-    if not {"Username", "Group"} <= fields.keys() or is_about_users(view):
+    is_repeated = _use_repeated_people(view, fields, "Group")
+    if not {"Username", "Group"} <= fields.keys() or (is_about_users(view) and not is_repeated):
         return []
     use_filled_group(view, fields)
     use_login(view, fields)
@@ -257,8 +321,8 @@ def find_group_columns(view: View) -> list[Part]:
 
 
 _SCOPES = {
-    "app", "appname", "application", "applicationname", "system", "tenant", "project", "repository", "database",
-    "entity", "entityname", "workspace", "cluster", "mailbox", "folder",
+    "app", "appname", "application", "applicationname", "system", "systemname", "platform", "tenant", "project",
+    "repository", "database", "entity", "entityname", "workspace", "cluster", "mailbox", "folder",
 }  # fmt: skip
 
 

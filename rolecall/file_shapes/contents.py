@@ -7,6 +7,7 @@ from rolecall.applications.model import Content
 from rolecall.core.secret_names import looks_secret
 from rolecall.file_shapes import access, holders, matrices, members, people, veza
 from rolecall.file_shapes.directory import end_by_role
+from rolecall.file_shapes.header_names import names_access
 from rolecall.file_shapes.headers import NO_HEADER
 from rolecall.file_shapes.last_lines import without_total
 from rolecall.file_shapes.own_headers import resolve_headers
@@ -70,7 +71,9 @@ def _finished(view: View, part: Part) -> Part:
         useless = [profile.header for profile in view.profiles if profile.is_useless]
         if useless:
             part.ignore(useless)
-            part.evidence.append(f"{len(useless)} columns contain only names of classes and are not kept")
+            # Name columns of groups first, because their memberships are lost.
+            named = ", ".join(sorted(useless, key=lambda header: not names_access(header))[:5])
+            part.evidence.append(f"Columns with class names in place of values are not kept ({len(useless)}): {named}")
     secret = [profile.header for profile in view.profiles if looks_secret(profile.header)]
     if secret and part.content == Content.USERS:
         part.evidence.append(f"{', '.join(secret)} looks like a secret and is not kept")

@@ -36,8 +36,8 @@ from rolecall.file_shapes.statuses import OPPOSITE
 METADATA, IGNORED = "", "ignore"
 # Separators have names in forms, because forms change line breaks and strip spaces.
 SEPARATORS = {
-    "semicolon": ";", "comma": ",", "bar": "|", "hash": "#", "slash": "/", "space": " ", "line break": "\n",
-    "JSON list": JSON,
+    "semicolon": ";", "comma": ",", "bar": "|", "hash": "#", "tilde": "~", "slash": "/", "space": " ",
+    "line break": "\n", "several spaces": "  ", "JSON list": JSON,
 }  # fmt: skip
 # Fields whose column a question may ask for.
 _FIELDS_ASKED = ("Username", "Active", "Status")
@@ -237,6 +237,7 @@ def _set_fields(section: Json, part: ContentProposal, chosen: Mapping[str, str])
     joins = section["shape"].get("join", {})
     for field in [field for field in joins if field in section["columns"].values()]:
         del joins[field]
+    _use_one_column(section)
     ignored = [header for header, field in chosen.items() if field == IGNORED]
     section["shape"].pop("ignore", None)
     if ignored:
@@ -244,6 +245,17 @@ def _set_fields(section: Json, part: ContentProposal, chosen: Mapping[str, str])
     for column in part.columns:
         field = chosen.get(column.header, METADATA)
         column.is_ignored, column.field = field == IGNORED, field if field not in (METADATA, IGNORED) else None
+
+
+def _use_one_column(section: Json) -> None:
+    """Read a field from the column that a person chose for it, instead of from several columns together."""
+    shape = section["shape"]
+    unpivot = shape.get("unpivot", {})
+    chosen = [header for header, field in section["columns"].items() if field == unpivot.get("cells")]
+    if not chosen or unpivot.get("headers") != unpivot["cells"]:
+        return
+    del shape["unpivot"]
+    shape["split"] = {header: separator for header, separator in shape.get("split", {}).items() if header in chosen}
 
 
 def _split(section: Json, part: ContentProposal, column: str, separator: str) -> None:

@@ -79,7 +79,7 @@ def ended_if(part: Part, field: str, status: str, filled: str) -> None:
     no = "Yes" if is_inverted(status) else "No"
     part.shape.setdefault("join", {})[field] = f"{{{filled}|as({no})|or({status})}}"
     part.fields.pop(field, None)
-    if is_inverted(status):
+    if is_inverted(status) and field == "Active":
         part.shape["invert"] = [field]
 
 

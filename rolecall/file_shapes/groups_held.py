@@ -2,11 +2,13 @@
 
 import re
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Sequence
 
+from rolecall.applications.file_shape import JSON
 from rolecall.applications.model import Content
 from rolecall.core.text import fold
-from rolecall.file_shapes.header_names import is_known_header, known_for, names_of
+from rolecall.file_shapes.header_names import is_known_header, known_for, names_of, words_of
+from rolecall.file_shapes.header_words import HELD
 from rolecall.file_shapes.meanings import Meaning, meanings
 from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.profiles import Profile
@@ -17,7 +19,10 @@ _NO_GROUP = {
     "no access", "no role", "no roles", "no groups",
 }  # fmt: skip
 _LIKELY = 0.4
-_LISTING = {";", "|", "\n", "json"}
+# Words of headers that say how a group is named, not which one.
+_NAMING = {"id", "name", "code", "dn", "no", "number", "key", "display"}
+_LISTING = {";", "|", "~", "\n", "json"}
+_MOST_LEVELS = 4
 _NUMBERED = re.compile(r"(.*?[^\W\d])[ _.-]*[\[(]?\d{1,2}[\])]?")
 
 
@@ -49,41 +54,95 @@ def _names_groups(stem: str) -> bool:
     return bool(known_for("Group").intersection(names_of(stem)))
 
 
-def name_unread_lists(view: View, read: Collection[str]) -> list[str]:
-    """Return evidence that names unread columns of lists in which several accounts have the same value."""
-    found = [each.header for each in view.profiles if each.header not in read and _is_shared_list(each)]
-    return (
-        [f"{', '.join(found[:5])} lists several values and is kept unchanged: it does not name groups"] if found else []
-    )
+def name_unread(view: View, read: Collection[str]) -> list[str]:
+    """Return evidence that names unread columns that may be about access: lists, and levels with a word for none."""
+    rest = [each for each in view.profiles if each.header not in read]
+    lists = ", ".join([each.header for each in rest if _is_shared_list(each)][:5])
+    levels = ", ".join([each.header for each in rest if _is_level(each)][:5])
+    named = [f"{lists} lists several values and is kept unchanged: it does not name groups"] if lists else []
+    return [
+        *named,
+        *([f"{levels} may be access, but is kept unchanged: some rows have a word for none"] if levels else []),
+    ]
+
+
+def _is_level(column: Profile) -> bool:
+    """Return whether a column has a few words for levels, one of them for no access: User and None."""
+    words = {fold(value) for value in column.distinct}
+    is_few = 1 < len(words) <= _MOST_LEVELS and len(words) < len(column.values)
+    is_word = not column.numbers and not column.is_dated and not column.ticks
+    return is_few and is_word and bool(words & _NO_GROUP) and not is_known_header(column.header)
 
 
 def _is_shared_list(column: Profile) -> bool:
     if is_known_header(column.header) or column.separator not in _LISTING or column.distinguished_names:
         return False
-    lists = column.lists if column.is_list else [re.split(r"[;|\n,\[\]{}]+", cell) for cell in column.cells]
+    lists = column.lists if column.is_list else [re.split(r"[;|~\n,\[\]{}]+", cell) for cell in column.cells]
     counts = Counter(value.strip() for values in lists for value in set(values) if value.strip())
     return any(1 < count < len(lists) for count in counts.values()) and max(map(len, lists)) > 1
 
 
 def use_login(view: View, fields: dict[str, Meaning]) -> None:
-    """Read a column `name` with logins as the username, rather than the column with e-mail addresses."""
-    holder, named = fields.get("Username"), view.named(["name"])
-    if holder is None or named is None or view.by_header[holder.header].emails < 1:
+    """Read a column `name` or `id` with logins as the username, rather than the column with e-mail addresses."""
+    holder = fields.get("Username")
+    if holder is None or view.by_header[holder.header].emails < 1:
         return
-    pairs = set(zip(view.by_header[holder.header].cells, named.cells, strict=True))
-    is_same = len(pairs) == len(named.distinct) == len(view.by_header[holder.header].distinct)
-    if is_same and named.is_login and named.is_filled and names_of(named.header)[:1] == ["name"]:
-        fields["Username"] = Meaning(
-            named.header, "Username", 0.7, f"its values are logins, one for each {holder.header}"
-        )
+    addresses = view.by_header[holder.header]
+    for named in [each for each in view.profiles if names_of(each.header)[:1] in (["name"], ["id"])]:
+        pairs = set(zip(addresses.cells, named.cells, strict=True))
+        is_same = len(pairs) == len(named.distinct) == len(addresses.distinct)
+        if is_same and named.is_login and named.is_filled and not named.is_opaque:
+            why = f"its values are logins, one for each {holder.header}"
+            fields["Username"] = Meaning(named.header, "Username", 0.7, why)
+            return
+
+
+def held_together(lists: Sequence[Profile]) -> list[Profile]:
+    """Return the columns whose groups are read together: the first, and those that can be added to it.
+
+    A column of codes repeats a column of names. A role may have the name of a group without being it. Beside one group
+    in each row, a role may be the role in that group.
+    """
+    held = list(lists[:1])
+    for column in lists[1:]:
+        is_added = held[0].separator is not None or bool(_kinds(column) & _kinds(held[0]))
+        if is_added and not column.is_opaque and not any(_conflicts(column, other) for other in held):
+            held.append(column)
+    return held
+
+
+def _kinds(column: Profile) -> set[str]:
+    return _words(column) & HELD
+
+
+def _words(column: Profile) -> set[str]:
+    return {word.removesuffix("s") for word in words_of(column.header)} - _NAMING
+
+
+def _conflicts(column: Profile, other: Profile) -> bool:
+    """Return whether two columns name the same groups in two ways, or different groups with the same name."""
+    is_shared = bool({*values_of(column, column.separator)} & {*values_of(other, other.separator)})
+    return not is_shared and _words(column) == _words(other) if _kinds(column) & _kinds(other) else is_shared
+
+
+def values_of(column: Profile, separator: str | None) -> list[str]:
+    """Return the values of a column, those in a list each on its own."""
+    is_text = separator not in (None, JSON)
+    return [part.strip() for value in column.distinct for part in (value.split(separator) if is_text else [value])]
+
+
+def blank_no_groups(part: Part, columns: Iterable[Profile]) -> None:
+    """Read placeholders for no group as blank."""
+    found = {value for column in columns for value in values_of(column, column.separator) if fold(value) in _NO_GROUP}
+    if found:
+        part.shape["blank"] = sorted(found)
+        part.evidence.append(f"{', '.join(sorted(found))} means that there is no group")
 
 
 def skip_no_groups(part: Part, groups: Profile, what: str = "group") -> None:
     """Leave out rows without a group. Their accounts are still read as users of the same file."""
     separator = part.shape.get("split", {}).get(groups.header)
-    is_text = separator not in (None, "json")
-    parts = {each.strip() for value in groups.distinct for each in (value.split(separator) if is_text else [value])}
-    words = sorted(word for word in parts if fold(word) in _NO_GROUP)
+    words = sorted(word for word in set(values_of(groups, separator)) if fold(word) in _NO_GROUP)
     if not groups.is_filled and separator is None and what == "group":
         words.append("")
     if words:

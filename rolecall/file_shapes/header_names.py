@@ -108,6 +108,12 @@ def is_about_person(header: str) -> bool:
     return any(name in ABOUT_PERSON for name in names_of(header))
 
 
+def is_name_or_address(header: str) -> bool:
+    """Return whether a header names a part of the name, or the e-mail address, of a person."""
+    fields = ("Name", "First Name", "Last Name", "Email")
+    return any(name in known_for(field) for field in fields for name in names_of(header)[:1])
+
+
 def names_access(header: str) -> bool:
     """Return whether a header names groups or permissions."""
     known = known_for("Group") | known_for("Permission")

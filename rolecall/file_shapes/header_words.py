@@ -18,7 +18,7 @@ _PERSON = {
     ",eecode,employee",
 }
 _USERNAME = (
-    "username,samaccountname,login,loginname,loginid,logonname,userlogin,accountname,account,accountid,userid,uid,user"
+    "username,samaccountname,samaccount,login,loginname,loginid,logonname,userlogin,accountname,account,accountid,userid,uid,user"
     ",samid,upuprf,signonname,userprincipalname,upn,profile.login,subjectsname,granteename,principal,principalname,principalid,subject,identity,bname,benutzer,member,membername"
     ",nickname,handle,useridentifier,assignedto,actor,grantee,benutzername,benutzerkennung,anmeldename,kennung"
     ",identifiant,utilisateur,nomutilisateur,usuario,nombredeusuario,utente,nomeutente,uname,signinname,nativeidentity,memberupn"
@@ -29,7 +29,7 @@ _GROUP = (
     "group,groupname,role,rolename,agrname,team,teamname,profile,profilename,permissionset,memberof,groups,roles,teams"
     ",groupdisplayname,securitygroup,gruppe,rolle,assignedgroups,assignedroles,assignedapps,apps,organization,orgs"
     ",responsibilityname,responsibility,usergroup,usergroups,userrole,license,licenses,membership,memberships,groupid,roleid,jobrole,grantedrole"
-    ",gruppen,rollen,benutzergruppe,gruppenname,groupe,groupes,grupo,grupos,gruppo,gruppi,rol,roleassigned,groupprofilename,groupprofile,profileid,cohort,upgrpf,accesslevels"
+    ",gruppen,rollen,benutzergruppe,gruppenname,groupe,groupes,grupo,grupos,gruppo,gruppi,rol,roleassigned,groupprofilename,groupprofile,profileid,cohort,upgrpf,upsupg,accesslevels"
 )
 _ACTIVE = (
     "active,status,enabled,isactive,accountstatus,accountenabled,state,userstatus,isenabled,useraccountcontrol"
@@ -52,7 +52,7 @@ WORDS: dict[Content, dict[str, str]] = {
         "Last Login": "lastlogin,lastlogindate,logindate,lastlogon,lastlogondate,lastsignin,lastsignindate,lastactivity"
         ",lastactive,lastlogontimestamp,lastauthentication,lastaccess,lastseen,passwordlastused,lastsignindatetime"
         ",signinactivity.lastsignindatetime,lastlogintime,lastsignedin,lastsignon,trdat,latest,lastlogonat,letzteanmeldung,letzteanm,lastsuccesslogin,letzterlogin,derniereconnexion,ultimoacceso"
-        ",lastauthenticated,lastconnection,lastconnectiondate,lastsignondttm",
+        ",lastauthenticated,lastconnected,lastconnection,lastconnectiondate,lastsignondttm",
         "Password Changed": "passwordchanged,passwordlastset,passwordlastchanged,pwdlastset,passwordchangedate"
         ",lastpasswordchange,lastpasswordchangedatetime,passwordset",
     },
@@ -122,7 +122,7 @@ TOKENS: dict[str, str] = {
     "Supervisor ID": "manager id,manager emp,manager number,supervisor id,supervisor emp",
     "Locked": "locked,lock,lockout",
     "Last Login": "last on,last login,last logon,last sign,last signed,last signon,last seen,last access"
-    ",last authenticated,last connection,last sign on,last successful,latest login",
+    ",last authenticated,last connected,last connection,last sign on,last successful,latest login",
     "First Name": "first name,given name",
     "Last Name": "last name,family name",
     "Email": "email,mail",
@@ -141,6 +141,7 @@ ENDED = {
 OF_ACCOUNTS = {
     "account", "accounts", "user", "users", "login", "logon", "sign", "signin", "credential", "credentials", "status",
     "state", "flag", "employee", "person", "member", "worker", "or", "and", "in", "for", "from", "yn",
+    "indicator", "ind",
 }  # fmt: skip
 WHEN = {"date", "on", "at", "time", "by", "reason", "days", "count", "until", "since"}
 # Words for other people in a row, such as the manager.

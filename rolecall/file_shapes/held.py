@@ -10,7 +10,7 @@ from rolecall.file_shapes.ending import SEPARATOR, SKIP_ROWS, ask_for_ended, end
 from rolecall.file_shapes.header_names import is_inverted, names_of, words_of
 from rolecall.file_shapes.holders import PERSON, choose_username, depends_on
 from rolecall.file_shapes.kinds import kind_column, skip_groups
-from rolecall.file_shapes.meanings import Meaning
+from rolecall.file_shapes.meanings import Meaning, assigned, meanings
 from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.profiles import Profile
 from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
@@ -203,6 +203,8 @@ def _account(view: View, held: Part, key: Profile, fields: dict[str, Meaning]) -
         shape["join"] = {"Username": pattern}
     else:
         choose_username(view, fields, shape, evidence, known=key.header)
+        if "Employee ID" in assigned(meanings(Content.USERS, [key])) and "Employee ID" not in fields:
+            shape.setdefault("join", {})["Employee ID"] = f"{{{key.header}}}"
         if not key.is_filled:
             part.skip_rows({"column": key.header, "is": [""]})
     skip_groups(view, part)

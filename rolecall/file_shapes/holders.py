@@ -4,33 +4,18 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from rolecall.applications.model import Content, same_header
-from rolecall.core.secret_names import looks_secret
-from rolecall.core.text import fold, without_accents
+from rolecall.applications.model import Content
+from rolecall.core.text import without_accents
 from rolecall.file_shapes.directory import people_in
-from rolecall.file_shapes.groups_held import name_unread_lists, numbered_groups, skip_no_groups
-from rolecall.file_shapes.header_languages import TRANSLATED
 from rolecall.file_shapes.header_names import is_link, names_of, words_of
+from rolecall.file_shapes.held_by_users import held_by
 from rolecall.file_shapes.kinds import people_among, skip_groups
 from rolecall.file_shapes.meanings import Meaning, assigned, meanings
-from rolecall.file_shapes.parts import Part, View, add_list
+from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.profiles import Profile
 from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
 from rolecall.file_shapes.statuses import decide_active
 
-_LISTED = re.compile(
-    r"group|grps?$|grpf$|role|team|cohort|accesslevels?$|apps?$|member|licen|entitle|orgs?$|organi[sz]ation|profil|permissionset|gruppe|rolle|grup"
-    rf"|ruol|perfi|groep|skupin|roller|групп|рол|角色|{without_accents('グループ|ロール|그룹|역할|ομάδ|ρόλο')}"
-    rf"|grub|csoport|{without_accents('szerepkör|ryhmä')}|rooli|ulog|груп",
-    re.IGNORECASE,
-)
-_PLURAL = {
-    "gruppen", "rollen", "groupes", "grupos", "gruppi",
-    "groups", "roles", "teams", "memberof", "memberships", "usergroups", "assignedroles", "assignedgroups",
-}  # fmt: skip
-# Singular headers of columns with groups. In a short list, their values are groups even if none repeats.
-_SINGULAR = re.compile(r"(?:role|group|team|rolle|gruppe|groupprofile|profile)(?:name|id)?$")
-_FEW_ROWS = 20
 # The score of a status that only its values indicate.
 _WEAK = 0.5
 # The scores of a username column with a usual header, and with a header that contains some of the usual words.
@@ -63,20 +48,7 @@ def find_users(view: View) -> list[Part]:
     if key and {"Name", "First Name", "Email"} & fields.keys():
         evidence.append(f"Columns of accounts: {', '.join(sorted(PERSON & fields.keys()))}")
     decide_active(view, part)
-    lists = sorted((each for each in view.profiles if _lists_groups(each, fields)), key=_rank_of_list)
-    if len(lists) > 1:
-        rest = ", ".join(each.header for each in lists[1:])
-        evidence.append(f"Memberships come from {lists[0].header} alone; {rest} is kept unchanged")
-    numbered = numbered_groups(everything)
-    if not lists and not numbered:
-        evidence += name_unread_lists(view, [meaning.header for meaning in fields.values()])
-    parts = [part]
-    if key and numbered:
-        parts.append(_numbered_memberships(everything, part, numbered))
-    elif key:
-        parts += [_listed_memberships(part, each) for each in lists[:1]]
-    # Memberships contain these groups. As metadata, they would change the account with every membership.
-    part.ignore(numbered if key and numbered else [each.header for each in lists[:1] if key])
+    parts = [part, *(held_by(view, everything, part) if key else [])]
     for each in parts:
         each.skip_rows(*conditions)
         skip_groups(everything, each)
@@ -222,69 +194,6 @@ def _repeats_users(view: View, fields: dict[str, Meaning]) -> bool:
         return False
     profile = view.by_header[username.header]
     return profile.is_filled and not profile.is_unique
-
-
-_RANKS = ("group|gruppe|grup|memberof", "role|rolle", "team", "profile")
-
-
-def _rank_of_list(profile: Profile) -> tuple[bool, int]:
-    """Return the sort key of a column of groups: columns of lists first, then the order of words in `_RANKS`."""
-    name = _last_name(profile)
-    return profile.separator is None, next((n for n, words in enumerate(_RANKS) if re.search(words, name)), len(_RANKS))
-
-
-def _lists_groups(profile: Profile, fields: dict[str, Meaning]) -> bool:
-    if profile.is_useless or not profile.values or profile.header in {meaning.header for meaning in fields.values()}:
-        return False
-    if profile.is_dated or looks_secret(profile.header) or not _LISTED.search(_last_name(profile)):
-        return False
-    # Columns such as IsGroupAdmin contain yes or no, not names of groups.
-    if _is_default(profile) or profile.ticks:
-        return False
-    is_group = bool({"Group"} & assigned(meanings(Content.MEMBERSHIPS, [profile])).keys())
-    repeats = len(profile.distinct) < len(profile.values)
-    is_plural = _last_name(profile) in _PLURAL
-    is_singular = bool(_SINGULAR.search(_last_name(profile))) or _last_name(profile) in TRANSLATED["Group"]
-    is_few = len(profile.values) <= _FEW_ROWS and is_singular
-    is_named = is_group and (repeats or is_plural or is_few or profile.distinguished_names > 0.5)
-    return profile.separator is not None or (is_named and not profile.numbers)
-
-
-def _is_default(profile: Profile) -> bool:
-    """Return whether a column has a default, such as the default role; the account need not be a member of it."""
-    return "default" in same_header(profile.header) or {fold(value) for value in profile.distinct} == {"default"}
-
-
-def _last_name(profile: Profile) -> str:
-    return (names_of(profile.header) or [""])[-1]
-
-
-def _numbered_memberships(view: View, users: Part, groups: list[str]) -> Part:
-    """Return the memberships from columns with one group each. These columns are unpivoted, and the others are kept."""
-    keep = [each.header for each in view.profiles if each.header not in groups]
-    shape: dict[str, Any] = {"unpivot": {"keep": keep, "headers": "Group", "cells": "Group"}}
-    fields: dict[str, Meaning] = {}
-    if "Username" in users.fields:
-        fields["Username"] = users.fields["Username"]
-    else:
-        shape["join"] = {"Username": users.shape["join"]["Username"]}
-    evidence = [f"{', '.join(groups[:3])} name one group of the account each"]
-    return Part(Content.MEMBERSHIPS, fields, shape, 0.7, evidence)
-
-
-def _listed_memberships(users: Part, groups: Profile) -> Part:
-    evidence = [f"{groups.header} names groups of the account"]
-    shape: dict[str, Any] = {}
-    fields: dict[str, Meaning] = {}
-    if "Username" in users.fields:
-        fields["Username"] = users.fields["Username"]
-    else:
-        shape["join"] = {"Username": users.shape["join"]["Username"]}
-    fields["Group"] = Meaning(groups.header, "Group", 0.8, "its header names groups")
-    add_list(groups, fields, shape, evidence)
-    part = Part(Content.MEMBERSHIPS, fields, shape, 0.7, evidence)
-    skip_no_groups(part, groups)
-    return part
 
 
 def _complete_name(view: View, fields: dict[str, Meaning], shape: dict[str, Any]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from rolecall.application_imports.read.broken_file import BrokenFile
-from rolecall.application_imports.read.json_pages import ENVELOPES, PageSigns, list_of_pages, signs_of
+from rolecall.application_imports.read.json_pages import ENVELOPES, PageSigns, is_of_page, list_of_pages, signs_of
 from rolecall.application_imports.read.json_records import TOO_DEEP, inner_records, read_json
 from rolecall.core.json_paths import flattened, value_at
 from rolecall.core.text import fold
@@ -20,6 +20,7 @@ from rolecall.file_shapes.veza import ACCOUNTS
 WHOLE = "$"
 MOST_LISTS = 8
 _LOOKED_AT = 100
+_SEVERAL = 2
 _RECORD = re.compile(r"\}\s*,\s*\{")
 _LOGINS = {
     "username", "userid", "login", "loginname", "userprincipalname", "samaccountname", "email", "emailaddress", "mail",
@@ -58,12 +59,22 @@ def read_lists(text: str, sample: Sample, chosen: str | None = None) -> list[Sam
     paths = [first, *([] if first == ACCOUNTS else others)]
     found = [_found(path, lists[path]) for path in paths[:MOST_LISTS]]
     found[0].choices = list(lists)
+    found[0].evidence += _unread_beside(document, lists)
     if page:
         found[0].evidence = [f"{page.documents:,} JSON documents follow each other; their records are read together"]
     # Signs of paging are known only if the whole file was read.
     if sample.is_whole or sample.size <= MOST_WHOLE:
         found[0].page = page or signs_of(document if first else None, len(lists[outer]))
     return found
+
+
+def _unread_beside(document: Any, lists: Iterable[str]) -> list[str]:
+    """Name the objects and plain lists beside the records: a group, for example, whose members the records are."""
+    members = document.items() if isinstance(document, dict) else ()
+    inside = {path.partition(".")[0].partition("[")[0] for path in lists}
+    unread = [name for name, value in members if name not in inside and value and isinstance(value, dict | list)]
+    unread = [name for name in unread if not is_of_page(name)]
+    return [f"Not read: {', '.join(unread[:5])}, beside the records"] if unread else []
 
 
 def _found(path: str, records: list[dict[str, Any]]) -> SampleTable:
@@ -77,13 +88,26 @@ def _whole(document: Any) -> SampleTable | None:
     """Read a document that is the only record, or an object whose members are records."""
     if _is_record(document):
         found = from_records("JSON", [document], ["One JSON object is the only record"])
-    elif isinstance(document, dict) and len(document) > 1 and all(isinstance(each, dict) for each in document.values()):
-        keyed = [{"key": name, **each} for name, each in document.items()]
-        found = from_records("JSON", keyed[:MOST_ROWS], ["A JSON object of records; the column key has their names"])
+    elif _is_keyed(document):
+        found = from_records(
+            "JSON", _by_key(document)[:MOST_ROWS], ["A JSON object of records; the column key has their names"]
+        )
     else:
         return None
     found.records = WHOLE
     return found
+
+
+def _is_keyed(value: Any) -> bool:
+    """Return whether an object has records as members: several objects that have a member in common."""
+    members = list(value.values()) if isinstance(value, dict) else []
+    if len(members) < _SEVERAL or not all(isinstance(each, dict) for each in members):
+        return False
+    return bool(set.intersection(*map(set, members)))
+
+
+def _by_key(records: dict[str, Any]) -> list[dict[str, Any]]:
+    return [{"key": name, **each} for name, each in records.items()]
 
 
 def _sorted_lists(document: Any) -> dict[str, list[dict[str, Any]]]:
@@ -103,9 +127,14 @@ def _inner_lists(records: Iterable[dict[str, Any]]) -> list[str]:
         name
         for record in records
         for name, value in flattened(record, depth=1)
-        if isinstance(value, list) and value and all(isinstance(each, dict) and len(each) > 1 for each in value)
+        if isinstance(value, list) and value and all(map(_is_entry, value))
     }
     return sorted(found)
+
+
+def _is_entry(value: object) -> bool:
+    """Return whether an entry of a list is an object with several members, or a name."""
+    return isinstance(value, dict) and (len(value) > 1 or "name" in value)
 
 
 def _best(lists: Mapping[str, list[dict[str, Any]]]) -> str:
@@ -184,7 +213,11 @@ def _lists(document: Any, path: str = "", depth: int = 3) -> Iterator[tuple[str,
                 yield from _lists(inner, f"{path}[0]", depth - 1)
     elif isinstance(document, dict) and depth:
         for name, value in document.items():
-            yield from _lists(value, f"{path}.{name}" if path else name, depth - 1)
+            deeper = f"{path}.{name}" if path else name
+            if _is_keyed(value):
+                yield deeper, _by_key(value)
+            else:
+                yield from _lists(value, deeper, depth - 1)
 
 
 def _is_named(record: dict[str, Any]) -> bool:

@@ -9,6 +9,7 @@ from rolecall.applications.field_words import ACCESS, NO_ACCESS
 from rolecall.applications.model import Content
 from rolecall.core.text import fold
 from rolecall.file_shapes.ending import ask_for_ended
+from rolecall.file_shapes.groups_held import skip_no_groups
 from rolecall.file_shapes.header_names import is_flag, is_inverted, is_state, names_of
 from rolecall.file_shapes.kinds import share_column
 from rolecall.file_shapes.meanings import Meaning
@@ -22,6 +23,8 @@ _COUNTS = re.compile(r"(?:grand )?total|count|sum|number of .*", re.IGNORECASE)
 # The maximum number of different levels in the cells of a matrix, such as R and RW.
 _MOST_LEVELS = 6
 _LONGEST_LEVEL = 12
+_MOST_WORDS = 3
+_ROLES = {"role", "rolename", "group", "groupname", "team", "profile"}
 # Matches a full name or an e-mail address.
 _PERSON = re.compile(r"[A-Z][\w'-]+(?: [A-Z][\w'.-]*){1,3}|[^@\s]{1,64}@[^@\s]{1,255}")
 # Matches a login with a number, a login of first and last name, or an e-mail address.
@@ -45,6 +48,8 @@ GRANTED = {"agrname", "grantedrole"}
 def find_matrix(view: View) -> list[Part]:
     """Recognize a matrix: most columns contain ticks or blanks, and the others identify the rows."""
     ticked = [each for each in view.profiles if _is_ticked(each)]
+    if len(ticked) >= _LEAST_TICKED:
+        ticked = [each for each in view.profiles if each in ticked or _is_nearly_ticked(each)]
     ticked = _in_sections(view) or (ticked if len(ticked) >= _LEAST_TICKED else _levels(view))
     # Columns such as is_admin, admin_option and mfa_enabled describe an account or a grant.
     if 2 * sum(is_flag(each.header) for each in ticked) >= len(ticked):
@@ -76,9 +81,8 @@ def _matrix(
     _use_people(view, fields, others)
     across = _across(ticked) if "Permission" in fields else "Permission"
     fields = {field: meaning for field, meaning in fields.items() if field not in (across, "Access")}
-    if across == "Permission" and {"Username", "Group"} <= fields.keys():
-        fields.pop("Group")
-    is_access = all(_is_ticked(each) for each in ticked)
+    role = fields.pop("Group") if across == "Permission" and {"Username", "Group"} <= fields.keys() else None
+    is_access = all(_is_ticked(each) or _is_nearly_ticked(each) for each in ticked)
     keep = [each.header for each in (*others, *flags, *counts)]
     unpivot = {"keep": keep, "headers": across, "cells": "Access" if is_access else "Value"}
     words = ", ".join(dict.fromkeys(value for each in ticked for value in each.distinct))[:40]
@@ -91,17 +95,53 @@ def _matrix(
     if across == "Permission":
         tell_apart(view, fields, shape, evidence)
     part = Part(Content.PERMISSIONS, fields, shape, 0.8 if is_access else 0.6, evidence)
-    if across != "Permission":
-        _ask_for_holders(part, [each.header for each in ticked], across)
-    elif "Username" not in fields:
-        _ask_for_people(part, [each.header for each in ticked])
+    _ask_about_matrix(part, ticked, across, is_access=is_access)
     users = _down_the_matrix(view, part, ticked)
     if not users:
         ask_for_ended(view, part)
     if (separator := view.table.section_separator) and across == "Permission":
         section, name = f"{{Permission|before({separator})}}", f"{{Permission|after({separator})}}"
         part.shape.setdefault("join", {}).update({"Section": section, "Permission": name})
-    return [part, *users]
+    part.ignore(each.header for each in others if each.header not in part.columns and users)
+    roles = _roles_down(view, fields.get("Username"), role)
+    for each in users:
+        each.ignore(header for other in roles for header in other.columns_of_groups)
+    return [part, *users, *roles]
+
+
+def _ask_about_matrix(matrix: Part, ticked: Sequence[Profile], across: str, *, is_access: bool) -> None:
+    headers = [each.header for each in ticked]
+    if is_access:
+        _ask_for_words(matrix, ticked)
+    if across != "Permission":
+        _ask_for_holders(matrix, headers, across)
+    elif "Username" not in matrix.fields:
+        _ask_for_people(matrix, headers)
+
+
+def _roles_down(view: View, username: Meaning | None, role: Meaning | None) -> list[Part]:
+    """Return the memberships of a matrix with a role beside each user."""
+    if role is None or username is None or not _ROLES.intersection(names_of(role.header)):
+        return []
+    evidence = [f"{role.header} names a group of each {username.header}"]
+    part = Part(Content.MEMBERSHIPS, {"Username": username, "Group": role}, {}, 0.7, evidence)
+    skip_no_groups(part, view.by_header[role.header])
+    return [part]
+
+
+def _ask_for_words(matrix: Part, ticked: Sequence[Profile]) -> None:
+    """Ask for the meaning of words among the ticks of a matrix, such as Limited."""
+    known = ACCESS.keys() | NO_ACCESS
+    for column in ticked:
+        for word in [each for each in column.distinct if fold(each) not in known]:
+            given = matrix.shape.setdefault("values", {}).setdefault("Access", {})
+            if word in given:
+                continue
+            given[word] = "Grant"
+            text = f"{column.header}: what does {word} mean? Proposed: granted."
+            key = f"values.Access.{word}"
+            choices = [ProposedChoice(f"{word} grants", key, "Grant"), ProposedChoice("It grants nothing", key, "None")]
+            matrix.questions = [*matrix.questions, OpenQuestion(text, choices)]
 
 
 def _use_people(view: View, fields: dict[str, Meaning], others: list[Profile]) -> None:
@@ -112,10 +152,12 @@ def _use_people(view: View, fields: dict[str, Meaning], others: list[Profile]) -
     headers = {each.header for each in others} - {named.header}
     about = view.fields(Content.IDENTITIES)
     is_employed = any(field in _OF_PEOPLE and each.header in headers for field, each in about.items())
-    if not is_employed or view.by_header[named.header].names < 1:
+    logins = [each for each in others if each.is_unique and each.is_filled and each.is_login]
+    names = view.by_header[named.header].distinct
+    is_called = bool(logins) and all(map(_PERSON.fullmatch, names)) and not any(map(_ROLE.search, names))
+    if not (is_employed or is_called) or view.by_header[named.header].names < 1:
         return
     del fields["Group"]
-    logins = [each for each in others if each.is_unique and each.is_filled and each.is_login]
     holder = logins[0].header if logins else named.header
     fields["Username"] = Meaning(
         holder, "Username", 0.5, f"it identifies the rows of a matrix, and {named.header} has names of people"
@@ -207,6 +249,16 @@ def _down_the_matrix(view: View, matrix: Part, ticked: list[Profile]) -> list[Pa
 def _is_ticked(profile: Profile) -> bool:
     found = {fold(value) for value in profile.values}
     return profile.ticks and len(found - NO_ACCESS) <= 4 and not is_inverted(profile.header)
+
+
+def _is_nearly_ticked(profile: Profile) -> bool:
+    """Return whether a column has ticks, and beside them a few short words such as Limited."""
+    found = {fold(value) for value in profile.values}
+    known = found & (ACCESS.keys() | NO_ACCESS)
+    others = [value for value in profile.distinct if fold(value) not in known]
+    is_short = 0 < len(others) <= _MOST_WORDS and all(len(each) <= _LONGEST_LEVEL for each in others)
+    is_other = profile.numbers or profile.statuses == 1 or is_flag(profile.header) or is_inverted(profile.header)
+    return bool(known) and is_short and len(found) > 1 and not is_other
 
 
 def _levels(view: View) -> list[Profile]:

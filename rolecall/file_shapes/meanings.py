@@ -1,12 +1,15 @@
 """Score which field each column contains: by the words of its header, then by its values."""
 
+import re
 from collections.abc import Iterable, Sequence
 from weakref import WeakKeyDictionary
 
 import msgspec
 
+from rolecall.applications.field_words import RISKS
 from rolecall.applications.model import Content
 from rolecall.core.secret_names import looks_secret
+from rolecall.core.text import fold
 from rolecall.file_shapes.header_languages import TRANSLATED
 from rolecall.file_shapes.header_names import (
     ends_feature,
@@ -23,6 +26,10 @@ from rolecall.file_shapes.profiles import Profile
 
 _CERTAIN = 0.9
 _MOST_CODES = 4
+# Headers that need not mean the ID of an employee.
+_ANY_ID = {"externalid", "badge"}
+_NO_LOGIN = {"days", "count", "review", "reviewed", "certification", "certified"}
+_HAS_DIGIT = re.compile(r"\d")
 # The lowest score of a known word, even at the end of a long list of words.
 _LEAST_KNOWN = 0.55
 
@@ -76,6 +83,9 @@ def _by_tokens(field: str, profile: Profile) -> Iterable[Meaning]:
     words = words_of(profile.header)
     if field in ("Active", "Locked") and (words & (FEATURES | WHEN) or ends_feature(profile.header)):
         return
+    # Neither the number of days since a login nor the date of a review is the date of a login.
+    if field == "Last Login" and words & _NO_LOGIN:
+        return
     # Do not judge a header by single words if it is known as a whole.
     known = names_of(profile.header)[:1]
     if field in ("Username", "Group", "Permission", "Locked") and known_for_others(field).intersection(known):
@@ -114,6 +124,9 @@ def _judged(meaning: Meaning, profile: Profile) -> Meaning:
     match meaning.field:
         case "Group" | "Permission" | "Header" | "Section" if profile.is_dated:
             score *= 0.1
+        case "Permission" if all(fold(value) in RISKS for value in profile.distinct):
+            # High and Low say how much may be done, not what.
+            score *= 0.1
         case "Username":
             # Full names are usernames only if no other column fits.
             score *= 0.45 if profile.names > 0.5 else 1
@@ -123,12 +136,12 @@ def _judged(meaning: Meaning, profile: Profile) -> Meaning:
             score *= 0.1 if profile.ticks or profile.statuses == 1 else 1
         case "Email":
             score *= 0.3 + 0.7 * profile.emails
-        case "Active" | "Status" if profile.numbers == 1 and profile.statuses < 1:
-            # If a column is certainly a status, a few codes become questions. Other numbers are unlikely.
-            score *= 0.6 if score > _CERTAIN and len(profile.distinct) <= _MOST_CODES else 0.2
+        case "Employee ID" if names_of(profile.header)[0] in _ANY_ID:
+            # The ID in another system is that of an employee only if it has a number.
+            score *= 1 if all(map(_HAS_DIGIT.search, profile.distinct)) else 0.1
         case "Active" | "Status":
-            score *= 0.35 + 0.65 * profile.statuses if profile.statuses or len(profile.distinct) > 12 else 0.8
-            if profile.statuses == 1:
+            score *= _share_of_status(score, profile)
+            if profile.statuses == 1 and not profile.is_place:
                 shown = ", ".join(profile.distinct[:3])
                 evidence = f"{evidence}, and its values are words for active and inactive: {shown}"
         case "Last Login" | "Password Changed" | "Created" | "Updated" if not profile.date_formats:
@@ -142,6 +155,18 @@ def _judged(meaning: Meaning, profile: Profile) -> Meaning:
         case "Access" if not profile.ticks:
             score *= 0.4
     return msgspec.structs.replace(meaning, score=score, evidence=evidence)
+
+
+def _share_of_status(score: float, profile: Profile) -> float:
+    """Return how well the values of a column fit a status, from 0 to 1."""
+    if profile.is_place and names_of(profile.header)[:1] == ["state"]:
+        return 0.1
+    if profile.numbers == 1 and profile.statuses < 1:
+        # If a column is certainly a status, a few codes become questions; otherwise numbers are unlikely as a status.
+        return 0.6 if score > _CERTAIN and len(profile.distinct) <= _MOST_CODES else 0.2
+    # A few words of which one is known are more probable than a few unknown ones.
+    least = 0.35 if len(profile.distinct) > 12 else 0.85 if profile.statuses else 0.8
+    return max(least, 0.35 + 0.65 * profile.statuses)
 
 
 def assigned(found: Sequence[Meaning], taken: Iterable[str] = ()) -> dict[str, Meaning]:

@@ -59,6 +59,12 @@ class Part(msgspec.Struct):
         origin = self.origin("Username")
         return re.split(r"[|}]", origin.rpartition("{")[2])[0] if origin else None
 
+    @property
+    def columns_of_groups(self) -> list[str]:
+        """Return the columns that the groups are read from."""
+        several: list[str] = self.shape.get("unpivot", {}).get("columns", [])
+        return [self.fields["Group"].header] if "Group" in self.fields else several
+
     def source(self, field: str) -> str | None:
         """Return the column of a field; for a pattern, the column that is read if the others are blank."""
         if field in self.fields:
@@ -99,10 +105,11 @@ class View(msgspec.Struct):
             )
 
     def named(self, names: Iterable[str]) -> Profile | None:
-        """Return the first column with one of these names, preferably one with values."""
+        """Return the first column with one of these names, preferably one with values and not of an inner object."""
         wanted = set(names)
         found = [each for each in self.profiles if wanted & set(names_of(each.header))]
-        return next((each for each in found if each.values), found[0] if found else None)
+        found.sort(key=lambda each: (not each.values, wanted.isdisjoint(names_of(each.header)[:1])))
+        return found[0] if found else None
 
 
 def view_of(table: SampleTable) -> View:

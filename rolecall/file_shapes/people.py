@@ -3,10 +3,13 @@
 import re
 from typing import Any
 
+from rolecall.applications.field_words import YES_NO
 from rolecall.applications.model import Content
+from rolecall.core.text import fold
 from rolecall.file_shapes.ending import end_after, ended_beside
 from rolecall.file_shapes.header_languages import TRANSLATED
-from rolecall.file_shapes.header_names import names_of
+from rolecall.file_shapes.header_names import is_inverted, names_of
+from rolecall.file_shapes.meanings import Meaning
 from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.profiles import Profile
 
@@ -50,11 +53,31 @@ def find_people(view: View) -> list[Part]:
             fields.pop("Title")
             shape.setdefault("join", {})["Title"] = f"{{{title.header}|after(#)}}"
             evidence.append(f"{title.header} begins with a code: the title follows the #")
-    if status := fields.get("Status"):
+    _decide_status(view, part)
+    return [part]
+
+
+def _decide_status(view: View, part: Part) -> None:
+    if "Status" not in part.fields:
+        _read_inactive(view, part)
+    if status := part.fields.get("Status"):
         ended_beside(view, part, "Status", status.header)
     else:
         end_after(view, part, "Status")
-    return [part]
+    if not part.origin("Status"):
+        part.evidence.append("No column says who is active: all people are read as active")
+
+
+def _read_inactive(view: View, part: Part) -> None:
+    """Read a column of yes and no that means the opposite of active."""
+    for column in view.profiles:
+        if is_inverted(column.header) and column.values and all(fold(value) in YES_NO for value in column.distinct):
+            part.fields["Status"] = Meaning(column.header, "Status", 0.8, "its header says who is not active")
+            words = dict.fromkeys([*column.distinct, "Yes", "No"])
+            given = {word: "Disabled" if YES_NO[fold(word)] else "Active" for word in words}
+            part.shape.setdefault("values", {})["Status"] = given
+            part.evidence.append(f"{column.header} says the opposite of active")
+            return
 
 
 _FULL_NAMES = {

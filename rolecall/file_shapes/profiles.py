@@ -25,9 +25,17 @@ _WRITTEN_DATE = re.compile(
 )
 _DATE = re.compile(r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}|\d{8}$")
 # Separators of lists inside a cell, with those that are rare in text first.
-SEPARATORS = (";", "|", "#", "\n", ",")
+SEPARATORS = (";", "|", "#", "~", "\n", ",")
 # A text that says that an account is locked, such as `Locked by administrator`.
 LOCK = re.compile(r"(?<!un)(?<!b)(?<!not )lock|(?<!nicht )(?<!ent)(?:ge)?sperr|verrouill", re.IGNORECASE)
+# Between words in columns of equal width.
+_WIDE = "  "
+_PLACES = {
+    "AL", "AK", "AZ", "AR", "CA", "CO", "CT", "DE", "DC", "FL", "GA", "HI", "ID", "IL", "IN", "IA", "KS", "KY", "LA",
+    "ME", "MD", "MA", "MI", "MN", "MS", "MO", "MT", "NE", "NV", "NH", "NJ", "NM", "NY", "NC", "ND", "OH", "OK", "OR",
+    "PA", "RI", "SC", "SD", "TN", "TX", "UT", "VT", "VA", "WA", "WV", "WI", "WY", "PR", "AB", "BC", "MB", "NB", "NL",
+    "NS", "NT", "NU", "ON", "PE", "QC", "SK", "YT",
+}  # fmt: skip
 _MOST_LISTED = 200
 _ENOUGH = 0.8
 
@@ -106,6 +114,11 @@ class Profile:
         return self._share(lambda value: fold(value) in ACTIVE)
 
     @cached_property
+    def is_place(self) -> bool:
+        """Return whether every value is the abbreviation of a state or province of North America."""
+        return bool(self.values) and _PLACES.issuperset(self.distinct)
+
+    @cached_property
     def is_lock(self) -> bool:
         """Return whether the values may say which accounts are locked: only numbers, or only texts about locks."""
         return self.numbers == 1 or all(fold(value) in LOCKED or LOCK.search(value) for value in self.distinct)
@@ -146,7 +159,9 @@ class Profile:
             cells = [value for value in self.values if separator in value]
             if cells and all(_is_list(value, separator) for value in cells):
                 return separator
-        return None
+        words = [value.split(_WIDE) for value in self.values if _WIDE in value]
+        is_wide = bool(words) and all(len(each.split()) < 2 for value in words for each in value)
+        return _WIDE if is_wide else None
 
     def _share(self, fits: Callable[[str], bool]) -> float:
         values = self.distinct[:_MOST_LISTED]

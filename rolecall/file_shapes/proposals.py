@@ -211,8 +211,9 @@ def _agree_on_groups(files: Sequence[ReadFile]) -> None:
         value
         for file in files
         for part in file.parts
-        if part.content == Content.MEMBERSHIPS and "Group" in part.fields and file.view
-        for value in file.view.by_header[part.fields["Group"].header].distinct
+        if part.content == Content.MEMBERSHIPS and file.view
+        for header in part.columns_of_groups
+        for value in file.view.by_header[header].distinct
     }
     for file in files:
         for part in file.parts:
@@ -385,6 +386,9 @@ def _content(file: ReadFile, part: Part) -> ContentProposal:
 def _use_in_patterns(part: Part, header: str) -> str:
     """Describe which fields are built from a column that is not a field itself."""
     joins: dict[str, str] = part.shape.get("join", {})
+    unpivot = part.shape.get("unpivot", {})
+    if header in unpivot.get("columns", []):
+        return f"{unpivot['cells']} is read from it, and from other columns"
     signs = (f"{{{header}|", f"{{{header}}}", f"|or({header})")
     built = [field for field, pattern in joins.items() if any(sign in pattern for sign in signs)]
     return f"{' and '.join(built)} is built from it" if built else ""

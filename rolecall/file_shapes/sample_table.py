@@ -1,7 +1,7 @@
 """Define the table that a sample is read into, and make it from records."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -9,11 +9,12 @@ import msgspec
 from rolecall.application_imports.read.json_pages import PageSigns
 from rolecall.application_imports.read.table import MOST_COLUMNS
 from rolecall.core.json_paths import flattened, value_at
-from rolecall.file_shapes.header_names import is_about_person
+from rolecall.file_shapes.header_names import is_about_person, is_name_or_address
 
 MOST_ROWS = 2_000
 RAW_LINES = 12
 _MOST_PATHS = 200
+_SEVERAL = 2
 _LONGEST_NAME = 256
 LONGEST_RAW = 400
 
@@ -106,14 +107,18 @@ _PLAIN = re.compile(r"[\w:-]{1,60}")
 
 
 def _singles(flat: Sequence[dict[str, Any]]) -> set[str]:
-    """Return attributes of people that are lists of at most one value. Directories write every attribute as a list."""
+    """Return attributes of people to read one value of: a person has one name and one address.
+
+    Directories write every attribute as a list; other attributes count if no list has several values.
+    """
     names = {name for record in flat for name, value in record.items() if isinstance(value, list)}
-    lists = {name: [record.get(name) or [] for record in flat] for name in names if is_about_person(name)}
-    return {
-        name
-        for name, values in lists.items()
-        if all(isinstance(each, list) and len(each) < 2 and not isinstance((each or [""])[0], dict) for each in values)
-    }
+    return {name for name in names if is_about_person(name) and _is_single(name, [each.get(name) for each in flat])}
+
+
+def _is_single(name: str, values: Iterable[Any]) -> bool:
+    lists = [each if isinstance(each, list) else [each] for each in values if each]
+    is_plain = not any(isinstance(entry, dict) for each in lists for entry in each[:1])
+    return is_plain and (is_name_or_address(name) or all(len(each) < _SEVERAL for each in lists))
 
 
 def _paths(flat: Sequence[dict[str, Any]]) -> dict[str, str]:

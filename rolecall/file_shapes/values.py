@@ -5,7 +5,7 @@ from collections import Counter
 
 import msgspec
 
-from rolecall.applications.field_words import DATE_FIELDS, NO_DATE, WORDS
+from rolecall.applications.field_words import ACTIVE, DATE_FIELDS, NO_DATE, WORDS, YES_NO
 from rolecall.applications.file_shape import ANY_OTHER, RowCondition
 from rolecall.applications.model import Content, same_header
 from rolecall.core.text import fold
@@ -27,6 +27,8 @@ _KINDS = {
     **dict.fromkeys(("contractor", "consultant", "external", "contingent", "supplier", "partner"), "Vendor"),
     **dict.fromkeys(("intern", "temp", "trainee", "apprentice", "seasonal"), "Temporary"),
 }
+# Words that turn the meaning of a status around.
+_NOT = {"not", "never", "un", "re", "non", "to", "be", "will"}
 _MOST_DATES = 200
 _LOCKED = re.compile(r"(?<!un)(?<!b)lock|gesperrt|verrouill", re.IGNORECASE)
 _NUMBERED = re.compile(r"(?:status|state|flag)$")
@@ -177,12 +179,19 @@ def _ask_for_words(part: Part, field: str, column: Profile) -> None:
         part.evidence.append(f"{column.header} has A for active and I for inactive")
         return
     for word in [word for word in column.distinct if fold(word) not in WORDS[field].keys() - doubtful][:12]:
-        if guess := guessed.get(_letters(word) or word):
+        if guess := guessed.get(_letters(word) or word) or _guess_phrase(word):
             part.shape.setdefault("values", {}).setdefault(field, {})[word] = values[guess]
         said = f" Proposed: {'active' if guess == 'Yes' else 'not active'}." if guess else ""
         names = {"Yes": f"{word} means active", "No": f"{word} means not active"}
         choices = [ProposedChoice(names[each], f"values.{field}.{word}", values[each]) for each in ("Yes", "No")]
         part.questions = [*part.questions, OpenQuestion(f"{column.header}: what does {word} mean?{said}", choices)]
+
+
+def _guess_phrase(phrase: str) -> str | None:
+    """Guess what a status of several words means by one that is known: Voluntarily Terminated."""
+    words = {fold(word) for word in re.findall(r"[^\W\d_]+", phrase)}
+    ended = {word for word in words if ACTIVE.get(word) is False and word not in YES_NO}
+    return "No" if len(words) > 1 and ended and not words & _NOT else None
 
 
 def _guesses(field: str, column: Profile) -> tuple[set[str], dict[str, str]]:

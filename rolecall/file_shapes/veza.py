@@ -46,5 +46,11 @@ def find_payload(view: View) -> list[Part]:
     for path, (content, join) in further.items():
         if path in view.table.choices:
             shape: dict[str, Any] = {"records": path, "join": join}
+            if content == Content.GROUPS:
+                # The application around the groups is no attribute of theirs.
+                around = [each.header for each in view.profiles if not each.header.startswith("local_users.")]
+                shape["ignore"] = ["local_users", *(header for header in around if header != "local_groups")]
             parts.append(Part(content, {}, shape, 0.9, [f"{path} has the {content}"]))
+            if content == Content.PERMISSIONS:
+                parts[-1].evidence.append("Not read: the resources of a permission, if it is not for the application")
     return parts

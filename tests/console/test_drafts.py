@@ -140,6 +140,24 @@ async def test_answer_decides_whether_headers_of_a_matrix_are_users_or_groups(
     assert "openQuestions" not in shape
 
 
+async def test_one_of_several_columns_of_groups_is_chosen(administrator: httpx2.AsyncClient, db: Db) -> None:
+    text = "login,name,groups,teams\nada,Ada Byron,a;b,x|y\nbob,Bob Kahn,a,y\n"
+    draft = await uploaded(administrator, text=text)
+    page = (await administrator.get(draft)).text
+    assert "Columns with several values per cell: groups, teams." in page
+    of_groups = "SELECT draft #> '{connector,files,0,shape,contents,0}' FROM dry_runs"
+
+    await administrator.post(draft, data=fields(page))
+    kept = await fetch_value(db, of_groups)
+    await administrator.post(draft, data={**fields(page), "field.0.1.teams": "Group"})
+    chosen = await fetch_value(db, of_groups)
+
+    assert kept["shape"]["unpivot"]["columns"] == ["groups", "teams"]
+    assert kept["shape"]["split"] == {"groups": ";", "teams": "|"}
+    assert "unpivot" not in chosen["shape"]
+    assert (chosen["columns"]["teams"], chosen["shape"]["split"]) == ("Group", {"teams": "|"})
+
+
 async def test_bad_rows_are_shown_and_can_be_skipped(
     administrator: httpx2.AsyncClient, client: httpx2.AsyncClient, config: Config
 ) -> None:

@@ -13,14 +13,22 @@ CODE_PAGES = {
     "big5": "big5", "euc_kr": "euc_kr", "euc_jp": "euc_jp",
 }  # fmt: skip
 _LATIN = ("windows-1252", "windows-1250", "windows-1254", "cp850", "cp852", "mac-roman")
-# Letters of languages written in a Latin code page.
-_WESTERN = "äöüßÄÖÜéèêëàâáãåæçñíìîïóòôõøúùûýÿœÉÈÀÂÁÅÆÇÑÍÓÔØÚ"
-_CENTRAL = "ąćęłńóśźżčďěňřšťůžőűáéíóúýäöüßŁŚŻŹĆČŘŠŽÁÉÍÓÖŐÚÜŰăâîșțşţ"
-_TURKISH = "ğışİçöüŞĞÇÖÜ"
+# Letters of languages written in a Latin code page, in the order of their names.
+_WESTERN = (
+    "æøåéÆØÅ", "éëïöüèó", "äöåÄÖÅé", "àâæçéèêëîïôœùûüÿÉÈÀÂÇÊÎÔ", "äöüßÄÖÜé", "àèéìíòóùÀÈÉ", "ãâáàçéêíóôõúüÃÁÉÍÓÚÇ",
+    "áéíñóúüÁÉÍÑÓÚ",
+)  # fmt: skip
+_CENTRAL = (
+    "čćđšžČĆĐŠŽ", "áčďéěíňóřšťúůýžÁČĎÉĚÍŇÓŘŠŤÚŮÝŽ", "áéíóöőúüűÁÉÍÓÖŐÚÜŰ", "ąćęłńóśźżĄĆĘŁŃÓŚŹŻ", "ăâîșțşţĂÂÎȘȚŞŢ",
+    "áäčďéíĺľňóôŕšťúýžÁČĎÉÍĹĽŇÓÔŔŠŤÚÝŽ", "äöüßÄÖÜ",
+)  # fmt: skip
+_TURKISH = ("çğıöşüâÇĞİÖŞÜ",)
+# How much less a text counts whose words are of several languages.
+_MIXED = 0.7
 _CYRILLIC = "абвгдежзийклмнопрстуфхцчшщъыьэюяёіїєґАБВГДЕЖЗИЙКЛМНОПРСТУФХЦЧШЩЪЫЬЭЮЯЁІЇЄҐ"
 _KANA = {"HIRAGANA", "KATAKANA"}
-_LETTERS = {"windows-1250": _CENTRAL, "cp852": _CENTRAL, "windows-1254": _WESTERN + _TURKISH}
-_ENOUGH, _CLEARLY = 0.5, 0.3
+_LANGUAGES = {"windows-1250": _CENTRAL, "cp852": _CENTRAL, "windows-1254": (*_WESTERN, *_TURKISH)}
+_ENOUGH, _CLEARLY = 0.5, 0.2
 _SAMPLE = 64 * 1024
 _LONGEST = 30
 _WORD = re.compile(r"[^\s,;|\t\"\x00-\x2f:-@\[-`{-~]*[^\x00-\x7f][^\s,;|\t\"\x00-\x2f:-@\[-`{-~]*")
@@ -68,23 +76,32 @@ def _words(sample: bytes, codec: str) -> list[str]:
 
 
 def _score(words: list[str], name: str) -> float:
-    """Return how plausible words are, at most 1; 0 if there are none, because the text could not be decoded."""
-    if not words:
+    """Return how plausible words are, from 0 to 1; a code page that cannot decode the text has no words."""
+    distinct = list(dict.fromkeys(words))
+    if not distinct:
         return 0.0
-    return sum(_plausible(word, name) for word in dict.fromkeys(words)) / len(dict.fromkeys(words))
+    ratings = [_rating(word, name) for word in distinct]
+    rest = [[c for c in word if c > "\x7f"] for word, rating in zip(distinct, ratings, strict=True) if rating is None]
+    languages = _LANGUAGES.get(name, _WESTERN) if name in _LATIN else [_CYRILLIC]
+    shares = [_share(letters, rest) for letters in languages]
+    mixed = _MIXED * _share("".join(languages), rest)
+    return (sum(each for each in ratings if each is not None) + max(*shares, mixed)) / len(distinct)
 
 
-def _plausible(word: str, name: str) -> float:
-    """Rate a word from -1 to 1: one script, no upper case after lower case, letters that are common in the language."""
+def _share(letters: str, words: list[list[str]]) -> float:
+    """Return the sum of the shares of these letters in each word."""
+    return sum(sum(c in letters for c in word) / len(word) for word in words)
+
+
+def _rating(word: str, name: str) -> float | None:
+    """Rate a word: letters of one script, and no capital after a small letter. None if the language decides."""
     scripts = {_script(c) for c in word}
     if None in scripts or any(first.islower() and second.isupper() for first, second in pairwise(word)):
         return -1.0
-    others = [c for c in word if c > "\x7f"]
     if scripts == {"LATIN"} and name not in _LATIN:
         return -1.0
     if scripts in ({"LATIN"}, {"CYRILLIC"}):
-        common = _LETTERS.get(name, _WESTERN) if name in _LATIN else _CYRILLIC
-        return sum(c in common for c in others) / len(others)
+        return None
     if scripts & _KANA:
         # Other code pages contain kana too, but only Japanese uses them.
         return 1.0 if name in ("shift_jis", "euc_jp") and scripts <= {*_KANA, "CJK", "LATIN"} else 0.0

@@ -170,7 +170,8 @@ def _read_text(text: bytes, shape: FileShape | None, columns: Iterable[str], on_
     for is_format, read_format in _RECORD_FORMATS.items():
         if is_format(text):
             check_utf8(text)
-            return read_records(read_format(text.decode()))
+            records = read_format(text.decode())
+            return read_records(with_paths(records, paths) if shape else records)
     source = with_header_first(text, shape)
     if not source.text or source.text.isspace():
         raise BrokenFile("the file is empty")

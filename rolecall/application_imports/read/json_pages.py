@@ -117,7 +117,12 @@ def _is_page(document: Mapping[str, object], name: str) -> bool:
     records = document.get(name)
     is_list = isinstance(records, list) and all(isinstance(each, dict) for each in records)
     others = (each for each in document if each != name)
-    return is_list and all(_letters(each) in _OF_A_PAGE or each.startswith(("@", "$", "_")) for each in others)
+    return is_list and all(map(is_of_page, others))
+
+
+def is_of_page(name: str) -> bool:
+    """Return whether a member around a list describes the page, not the records."""
+    return _letters(name) in _OF_A_PAGE or name.startswith(("@", "$", "_"))
 
 
 def _members(document: object, depth: int = 3) -> Iterator[tuple[str, object]]:

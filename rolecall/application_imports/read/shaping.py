@@ -1,19 +1,19 @@
 """Apply the keys of a shape that change the rows or columns of a table, whole columns at a time, with polars."""
 
-import csv
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 import msgspec
 import polars as pl
 
 from rolecall.application_imports.read.broken_file import BrokenFile
+from rolecall.application_imports.read.cell_lists import parts_of
 from rolecall.application_imports.read.columns import listed
 from rolecall.application_imports.read.dates import are_past
 from rolecall.application_imports.read.names import halves_of
 from rolecall.application_imports.read.table import Table
 from rolecall.applications.field_words import NO_ACCESS
-from rolecall.applications.file_shape import JSON, FileShape, Placeholder, RowCondition, Unpivot, pattern_parts
+from rolecall.applications.file_shape import FileShape, Placeholder, RowCondition, Unpivot, pattern_parts
 from rolecall.applications.model import FIELDS, Content, same_header
 
 # In these contents, a row is dropped if the cell to split is blank.
@@ -21,7 +21,6 @@ _PAIRS = (Content.MEMBERSHIPS, Content.PERMISSIONS)
 LOST_LIST = r"^(?:System\.[A-Za-z.]+\[\]|Microsoft\.ActiveDirectory\.Management\.AD\w+Collection)$"
 # The number of bytes of white space that may surround a word.
 _AROUND = 8
-_NAME = re.compile(r"[A-Za-z]{1,20}=")
 _RDN = r"^\s*[^=,]+=((?:\\.|[^,\\])*)"
 
 
@@ -40,8 +39,13 @@ def columns_named(shape: FileShape, columns: Iterable[str]) -> set[str]:
         *(condition.column for condition in shape.skip_rows_where),
         *(part.column for part in placeholders),
         *conditions,
-        *(shape.unpivot.keep if shape.unpivot else ()),
+        *(_in_matrix(shape.unpivot) if shape.unpivot else ()),
     }
+
+
+def _in_matrix(matrix: Unpivot) -> list[str]:
+    """Return every column that a matrix names."""
+    return [*matrix.keep, *(matrix.columns or ())]
 
 
 class ShapedTable:
@@ -110,19 +114,7 @@ class ShapedTable:
             if condition.is_past:
                 self.frame = self.frame.filter(~are_past(self.frame.get_column(position), condition.is_past))
                 continue
-            cell = pl.col(position).str.strip_chars().str.to_lowercase()
-            wanted = condition.is_ or condition.is_not
-            matches = pl.lit(False)
-            for word in (text.strip().lower() for text in wanted):
-                # A cell with several values is a JSON array.
-                matches = matches | (cell == word) | (
-                    cell.str.starts_with("[") & cell.str.contains(msgspec.json.encode(word).decode(), literal=True)
-                )  # fmt: skip
-            for word in (text.strip().lower() for text in condition.starts_with):
-                matches = matches | cell.str.starts_with(word)
-            for word in (text.strip().lower() for text in condition.ends_with):
-                matches = matches | cell.str.ends_with(word)
-            self.frame = self.frame.filter(matches if condition.is_not else ~matches)
+            self.frame = self.frame.filter(~_matches(position, condition))
 
     def fill_down(self, columns: Iterable[str]) -> None:
         """Fill blank cells with the value above. A value in the first column ends the merged cells of all columns."""
@@ -141,12 +133,14 @@ class ShapedTable:
     def split(self, separators: Mapping[str, str]) -> None:
         for column, separator in separators.items():
             position = self.at(column, "split")
-            parts = _parts_of_json if separator == JSON else _parts_of_text
-            lists = parts(self._without_lost(column, self.frame.get_column(position)), separator)
+            lists = self._lists(column, self.frame.get_column(position), separator)
             self.frame = self.frame.with_columns(lists.alias(position)).explode(position)
             if self.content in _PAIRS:
                 self.frame = self.frame.filter(pl.col(position).is_not_null())
             self.frame = self.frame.with_columns(pl.col(position).fill_null(""))
+
+    def _lists(self, column: str, cells: pl.Series, separator: str) -> pl.Series:
+        return parts_of(self._without_lost(column, cells), separator)
 
     def _without_lost(self, column: str, cells: pl.Series) -> pl.Series:
         """Blank the cells in which PowerShell wrote the type of a list instead of its values."""
@@ -160,23 +154,38 @@ class ShapedTable:
         )
         return pl.select(pl.when(lost).then(pl.lit("")).otherwise(cells)).to_series()
 
-    def unpivot(self, matrix: Unpivot, words: Iterable[str]) -> None:
-        """Make a row from each cell of the matrix that is not blank. `words` are the words in values.Access."""
-        kept = {self.at(name, "unpivot") for name in matrix.keep}
-        kept |= {str(i) for i, header in enumerate(self.headers) if same_header(header) in self.mapping}
-        across = [str(i) for i in range(len(self.headers)) if str(i) not in kept]
+    def across(self, matrix: Unpivot) -> list[str]:
+        """Return the positions of the columns of a matrix."""
+        named = {self.at(name, "unpivot") for name in _in_matrix(matrix)}
+        if matrix.columns:
+            return sorted(named, key=int)
+        named |= {str(i) for i, header in enumerate(self.headers) if same_header(header) in self.mapping}
+        return [str(i) for i in range(len(self.headers)) if str(i) not in named]
+
+    def unpivot(
+        self,
+        matrix: Unpivot,
+        words: Iterable[str],
+        separators: Mapping[str, str],
+        conditions: Collection[RowCondition],
+    ) -> None:
+        """Make a row from each cell of the matrix that is not blank, and from each value of a cell with several.
+
+        `words` are those that values.Access names; `separators` are those of the columns with several values, and
+        `conditions` say which of these values are left out.
+        """
+        across = self.across(matrix)
         if not across:
             raise BrokenFile("shape.unpivot keeps every column of the file, so that no matrix is left")
-        index = ["line", *sorted(kept, key=int)]
+        index = ["line", *(str(i) for i in range(len(self.headers)) if str(i) not in across)]
         cell = pl.col("cell").str.strip_chars()
         nothing = {""} if matrix.cells != "Access" else {"", *NO_ACCESS} - {word.strip().lower() for word in words}
         # Most cells of a matrix are blank: drop them column by column, before the others become rows.
-        frame = pl.concat(
-            self.frame.select(
-                *index, pl.lit(self.headers[int(position)]).alias("header"), pl.col(position).alias("cell")
-            ).filter(pl.col("cell") != "")
-            for position in across
-        ).filter(~cell.str.to_lowercase().is_in(list(nothing)))
+        lists = {self.at(column, "split"): (column, separator) for column, separator in separators.items()}
+        frames = {position: self._cells(position, index) for position in across}
+        for position, (column, separator) in lists.items():
+            frames[position] = self._values(frames[position], column, separator, conditions)
+        frame = pl.concat(frames.values()).filter(~cell.str.to_lowercase().is_in(list(nothing)))
         headers = pl.col("header")
         self.headers = [self.headers[int(position)] for position in index[1:]]
         renamed = {position: str(i) for i, position in enumerate(index[1:])}
@@ -185,6 +194,21 @@ class ShapedTable:
             self.make(matrix.headers, pl.col("header"))
         self.make(matrix.cells, pl.col("cell"))
         self.frame = self.frame.drop("header", "cell")
+
+    def _cells(self, position: str, index: list[str]) -> pl.DataFrame:
+        """Return the cells of a column of a matrix that are not blank, beside the columns `index`."""
+        header = pl.lit(self.headers[int(position)]).alias("header")
+        return self.frame.select(*index, header, pl.col(position).alias("cell")).filter(pl.col("cell") != "")
+
+    def _values(
+        self, cells: pl.DataFrame, column: str, separator: str, conditions: Iterable[RowCondition]
+    ) -> pl.DataFrame:
+        """Make a row of each value in the cells of a column, unless a condition leaves it out."""
+        lists = self._lists(column, cells.get_column("cell"), separator)
+        values = cells.with_columns(lists.alias("cell")).explode("cell").filter(pl.col("cell").is_not_null())
+        for condition in conditions:
+            values = values.filter(~_matches("cell", condition)) if condition.column == column else values
+        return values
 
     def join(self, patterns: Mapping[str, str]) -> None:
         made = {
@@ -258,6 +282,22 @@ class ShapedTable:
         return pl.when(other == wanted.strip().lower()).then(text).otherwise(pl.lit(""))
 
 
+def _matches(position: str, condition: RowCondition) -> pl.Expr:
+    """Return whether the text of a column matches a condition, other than `is_past`."""
+    cell = pl.col(position).str.strip_chars().str.to_lowercase()
+    matches = pl.lit(False)
+    for word in (text.strip().lower() for text in condition.is_ or condition.is_not):
+        # A list of values is written as a JSON array.
+        matches = matches | (cell == word) | (
+            cell.str.starts_with("[") & cell.str.contains(msgspec.json.encode(word).decode(), literal=True)
+        )  # fmt: skip
+    for word in (text.strip().lower() for text in condition.starts_with):
+        matches = matches | cell.str.starts_with(word)
+    for word in (text.strip().lower() for text in condition.ends_with):
+        matches = matches | cell.str.ends_with(word)
+    return ~matches if condition.is_not else matches
+
+
 def _past_dates(cells: pl.Series, format: str) -> pl.Series:
     return pl.select(pl.when(are_past(cells, format)).then(cells).otherwise(pl.lit(""))).to_series()
 
@@ -273,59 +313,6 @@ def _is_skipped(row: list[str], position: int, condition: RowCondition) -> bool:
     return position == 0 and not any(text.startswith(word.strip().lower()) for word in condition.is_not)
 
 
-def _parts_of_text(cells: pl.Series, separator: str) -> pl.Series:
-    return cells.str.split(separator).list.eval(
-        pl.element().str.strip_chars().filter(pl.element().str.strip_chars() != "")
-    )
-
-
-def _parts_of_json(cells: pl.Series, _: str) -> pl.Series:
-    """Return the values of JSON arrays. A cell that is not an array is a single value."""
-    distinct = cells.unique()
-    lists = [_elements(cell) for cell in distinct.to_list()]
-    parts = pl.DataFrame({"cell": distinct, "parts": pl.Series(lists, dtype=pl.List(pl.String))})
-    found = pl.DataFrame({"cell": cells}).join(parts, on="cell", how="left", maintain_order="left")
-    return found.get_column("parts")
-
-
-def _elements(cell: str) -> list[str]:
-    text = cell.strip()
-    if text.startswith("{") and text.endswith("}"):
-        return _in_braces(text)
-    if not text.startswith("["):
-        return [text] if text else []
-    try:
-        found = msgspec.json.decode(text, type=list[object])
-    except msgspec.DecodeError:
-        raise BrokenFile(f"{text[:50]} is not a JSON array; set shape.split to its separator") from None
-    plain = (
-        each if isinstance(each, str) else msgspec.json.encode(each).decode() for each in found if each is not None
-    )
-    return [each.strip() for each in plain if each.strip()]
-
-
-# A comma between distinguished names. A comma inside a name is not followed by a space.
-_BETWEEN_NAMES = re.compile(r"(?<!\\), (?=[A-Za-z]{1,20}=)")
-_CUT_OFF = ("...", "\u2026")
-
-
-def _in_braces(text: str) -> list[str]:
-    """Return the values of a list in braces, as PostgreSQL and PowerShell write it."""
-    inside = text[1:-1].strip()
-    if _NAME.match(inside):
-        parts = _BETWEEN_NAMES.split(inside)
-    else:
-        try:
-            parts = next(csv.reader([inside], skipinitialspace=True), [])
-        except csv.Error as error:
-            raise BrokenFile(f"{text[:50]} is not a list in braces: {error}") from None
-    found = [part.strip() for part in parts if part.strip()]
-    if found and found[-1].endswith(_CUT_OFF):
-        advice = "set $FormatEnumerationLimit = -1 and export it again"
-        raise BrokenFile(f"{text[:50]} is cut off, because PowerShell shows the first values of a list only; {advice}")
-    return found
-
-
 def shaped(table: Table, shape: FileShape, columns: Mapping[str, str], content: Content) -> Table:
     """Return the table as its shape describes it: rows of one content, with columns for joined fields."""
     work = ShapedTable(table, columns, content)
@@ -335,11 +322,14 @@ def shaped(table: Table, shape: FileShape, columns: Mapping[str, str], content: 
     later = [each for each in shape.skip_rows_where if each.column in shape.split]
     work.skip_rows(each for each in shape.skip_rows_where if each not in later)
     work.fill_down(shape.fill_down)
-    work.split(shape.split)
-    work.skip_rows(later)
+    across = work.across(shape.unpivot) if shape.unpivot else []
+    inside = {column: each for column, each in shape.split.items() if work.at(column, "split") in across}
+    work.split({column: each for column, each in shape.split.items() if column not in inside})
+    among = [each for each in later if each.column in inside]
+    work.skip_rows(each for each in later if each not in among)
     if shape.unpivot:
         words = next((words for field, words in shape.values.items() if same_header(field) == "access"), {})
-        work.unpivot(shape.unpivot, words)
+        work.unpivot(shape.unpivot, words, inside, among)
     work.join(shape.join)
     is_by_line = table.is_by_line and not shape.changes_rows
     notes = (*table.notes, *work.notes)

@@ -1,0 +1,70 @@
+"""Read the values of cells that contain several: separated by a sign, as a JSON array, or in braces."""
+
+import csv
+import re
+
+import msgspec
+import polars as pl
+
+from rolecall.application_imports.read.broken_file import BrokenFile
+from rolecall.applications.file_shape import JSON
+
+_NAME = re.compile(r"[A-Za-z]{1,20}=")
+
+
+def parts_of(cells: pl.Series, separator: str) -> pl.Series:
+    """Return the list of values of each cell."""
+    return _parts_of_json(cells) if separator == JSON else _parts_of_text(cells, separator)
+
+
+def _parts_of_text(cells: pl.Series, separator: str) -> pl.Series:
+    return cells.str.split(separator).list.eval(
+        pl.element().str.strip_chars().filter(pl.element().str.strip_chars() != "")
+    )
+
+
+def _parts_of_json(cells: pl.Series) -> pl.Series:
+    """Return the values of JSON arrays. A cell that is not an array is a single value."""
+    distinct = cells.unique()
+    lists = [_elements(cell) for cell in distinct.to_list()]
+    parts = pl.DataFrame({"cell": distinct, "parts": pl.Series(lists, dtype=pl.List(pl.String))})
+    found = pl.DataFrame({"cell": cells}).join(parts, on="cell", how="left", maintain_order="left")
+    return found.get_column("parts")
+
+
+def _elements(cell: str) -> list[str]:
+    text = cell.strip()
+    if text.startswith("{") and text.endswith("}"):
+        return _in_braces(text)
+    if not text.startswith("["):
+        return [text] if text else []
+    try:
+        found = msgspec.json.decode(text, type=list[object])
+    except msgspec.DecodeError:
+        raise BrokenFile(f"{text[:50]} is not a JSON array; set shape.split to its separator") from None
+    plain = (
+        each if isinstance(each, str) else msgspec.json.encode(each).decode() for each in found if each is not None
+    )
+    return [each.strip() for each in plain if each.strip()]
+
+
+# A comma between distinguished names. A comma inside a name is not followed by a space.
+_BETWEEN_NAMES = re.compile(r"(?<!\\), (?=[A-Za-z]{1,20}=)")
+_CUT_OFF = ("...", "\u2026")
+
+
+def _in_braces(text: str) -> list[str]:
+    """Return the values of a list in braces, as PostgreSQL and PowerShell write it."""
+    inside = text[1:-1].strip()
+    if _NAME.match(inside):
+        parts = _BETWEEN_NAMES.split(inside)
+    else:
+        try:
+            parts = next(csv.reader([inside], skipinitialspace=True), [])
+        except csv.Error as error:
+            raise BrokenFile(f"{text[:50]} is not a list in braces: {error}") from None
+    found = [part.strip() for part in parts if part.strip()]
+    if found and found[-1].endswith(_CUT_OFF):
+        advice = "set $FormatEnumerationLimit = -1 and export it again"
+        raise BrokenFile(f"{text[:50]} is cut off, because PowerShell shows the first values of a list only; {advice}")
+    return found

@@ -1,0 +1,159 @@
+"""Read what accounts hold from columns of the same file: groups, roles and permissions."""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from rolecall.applications.model import Content, same_header
+from rolecall.core.secret_names import looks_secret
+from rolecall.core.text import fold, without_accents
+from rolecall.file_shapes.groups_held import (
+    blank_no_groups,
+    held_together,
+    name_unread,
+    numbered_groups,
+    skip_no_groups,
+)
+from rolecall.file_shapes.header_languages import TRANSLATED
+from rolecall.file_shapes.header_names import names_of, words_of
+from rolecall.file_shapes.meanings import Meaning, assigned, meanings
+from rolecall.file_shapes.parts import Part, View, add_list
+from rolecall.file_shapes.profiles import Profile
+
+_LISTED = re.compile(
+    r"group|polic(?:y|ies)$|grps?$|grpf$|supg$|role|team|cohort|accesslevels?$|apps?$|member|licen|entitle|orgs?$|organi[sz]ation|profil|permissionset|gruppe|rolle|grup"
+    rf"|ruol|perfi|groep|skupin|roller|групп|рол|角色|{without_accents('グループ|ロール|그룹|역할|ομάδ|ρόλο')}"
+    rf"|grub|csoport|{without_accents('szerepkör|ryhmä')}|rooli|ulog|груп",
+    re.IGNORECASE,
+)
+_PLURAL = {
+    "gruppen", "rollen", "groupes", "grupos", "gruppi",
+    "groups", "roles", "teams", "memberof", "memberships", "usergroups", "assignedroles", "assignedgroups",
+}  # fmt: skip
+# Singular headers of columns with groups. In a short list, their values are groups even if none repeats.
+_SINGULAR = re.compile(r"(?:role|group|team|rolle|gruppe|groupprofile|profile)(?:name|id)?$")
+# Words of columns with groups that accounts do not have.
+_NOT_HELD = {"max", "maximum", "previous", "former", "requested", "new"}
+_PERMISSIONS = {"permissions", "privileges", "rights", "scopes", "capabilities", "authorities"}
+_FEW_ROWS = 20
+_MOSTLY = 0.5
+
+
+def held_by(view: View, everything: View, users: Part) -> list[Part]:
+    """Return the memberships and permissions of accounts; name further columns in the evidence of the accounts.
+
+    `everything` has the rows of groups too, and so all columns.
+    """
+    lists = sorted((each for each in view.profiles if _lists_groups(each, users.fields)), key=_rank_of_list)
+    held, numbered = held_together(lists), numbered_groups(everything)
+    granted = [each for each in view.profiles if _lists_permissions(each, users.fields)][:1]
+    if rest := ", ".join(each.header for each in lists if each not in held):
+        users.evidence.append(f"Memberships come from {_and(held)} alone; {rest} is kept unchanged")
+    used = [*(each.header for each in (*lists, *granted)), *numbered]
+    users.evidence += name_unread(view, [*users.columns, *used])
+    parts = _groups_of(everything, users, held, numbered) + [_listed_permissions(users, each) for each in granted]
+    # Memberships contain these groups; as text of the account they would change with each membership.
+    users.ignore([*(numbered or [each.header for each in held]), *(each.header for each in granted)])
+    return parts
+
+
+def _groups_of(view: View, users: Part, held: Sequence[Profile], numbered: list[str]) -> list[Part]:
+    if numbered:
+        return [_numbered_memberships(view, users, numbered)]
+    return (
+        [_memberships_together(users, held)] if len(held) > 1 else [_listed_memberships(users, each) for each in held]
+    )
+
+
+_RANKS = ("group|gruppe|grup|memberof", "role|rolle", "team", "profile")
+
+
+def _rank_of_list(profile: Profile) -> tuple[bool, int]:
+    """Return the sort key of a column of groups: lists first, then by the words of the header."""
+    name = _last_name(profile)
+    return profile.separator is None, next((n for n, words in enumerate(_RANKS) if re.search(words, name)), len(_RANKS))
+
+
+def _lists_groups(profile: Profile, fields: dict[str, Meaning]) -> bool:
+    if profile.is_useless or not profile.values or profile.header in {meaning.header for meaning in fields.values()}:
+        return False
+    name = _last_name(profile)
+    if profile.is_dated or looks_secret(profile.header) or not (_LISTED.search(name) or name in TRANSLATED["Group"]):
+        return False
+    # Columns such as IsGroupAdmin contain yes or no, not names of groups.
+    if _is_default(profile) or profile.ticks:
+        return False
+    is_group = bool({"Group"} & assigned(meanings(Content.MEMBERSHIPS, [profile])).keys())
+    repeats = len(profile.distinct) < len(profile.values)
+    is_plural = _last_name(profile) in _PLURAL
+    is_singular = bool(_SINGULAR.search(_last_name(profile))) or _last_name(profile) in TRANSLATED["Group"]
+    is_few = len(profile.values) <= _FEW_ROWS and is_singular
+    is_named = is_group and (repeats or is_plural or is_few or profile.distinguished_names > 0.5)
+    return profile.separator is not None or (is_named and not profile.numbers)
+
+
+def _lists_permissions(profile: Profile, fields: dict[str, Meaning]) -> bool:
+    """Return whether a column lists the permissions of each account."""
+    is_other = profile.header in {meaning.header for meaning in fields.values()} or profile.is_useless
+    return not is_other and profile.separator is not None and _last_name(profile) in _PERMISSIONS
+
+
+def _is_default(profile: Profile) -> bool:
+    """Return whether a column has a default or a limit, or is metadata: the account need not be a member of it."""
+    words = words_of(profile.header)
+    is_text = "metadata" in words and profile.separator is None
+    is_other = is_text or "default" in same_header(profile.header) or bool(words & _NOT_HELD)
+    return is_other or {fold(value) for value in profile.distinct} == {"default"}
+
+
+def _last_name(profile: Profile) -> str:
+    return (names_of(profile.header) or [""])[-1]
+
+
+def _numbered_memberships(view: View, users: Part, groups: list[str]) -> Part:
+    """Return the memberships of columns with one group each: the rest of the file is kept beside each of them."""
+    keep = [each.header for each in view.profiles if each.header not in groups]
+    part = _memberships(users, [f"{', '.join(groups[:3])} name one group of the account each"])
+    part.shape["unpivot"] = {"keep": keep, "headers": "Group", "cells": "Group"}
+    return part
+
+
+def _memberships_together(users: Part, groups: Sequence[Profile]) -> Part:
+    """Return the memberships of several columns with groups, lists or not."""
+    part = _memberships(users, [f"{_and(groups)} name groups of the account"])
+    part.shape["unpivot"] = {"columns": [each.header for each in groups], "headers": "Group", "cells": "Group"}
+    if split := {each.header: each.separator for each in groups if each.separator}:
+        part.shape["split"] = split
+        part.evidence.append(f"Several in one cell of {', '.join(split)}")
+    if any(each.distinguished_names > _MOSTLY for each in groups):
+        part.shape.setdefault("join", {})["Group"] = "{Group|rdn}"
+        part.evidence.append("Groups are distinguished names; the first part names the group")
+    blank_no_groups(part, groups)
+    return part
+
+
+def _listed_memberships(users: Part, groups: Profile) -> Part:
+    part = _memberships(users, [f"{groups.header} names groups of the account"])
+    part.fields["Group"] = Meaning(groups.header, "Group", 0.8, "its header names groups")
+    add_list(groups, part.fields, part.shape, part.evidence)
+    skip_no_groups(part, groups)
+    return part
+
+
+def _listed_permissions(users: Part, permissions: Profile) -> Part:
+    part = _memberships(users, [f"{permissions.header} lists permissions of the account"], Content.PERMISSIONS)
+    part.fields["Permission"] = Meaning(permissions.header, "Permission", 0.8, "its header names permissions")
+    part.shape["split"] = {permissions.header: permissions.separator}
+    return part
+
+
+def _memberships(users: Part, evidence: list[str], content: Content = Content.MEMBERSHIPS) -> Part:
+    """Return what the accounts of the same file hold, without the groups or permissions."""
+    if "Username" in users.fields:
+        return Part(content, {"Username": users.fields["Username"]}, {}, 0.7, evidence)
+    shape: dict[str, Any] = {"join": {"Username": users.shape["join"]["Username"]}}
+    return Part(content, {}, shape, 0.7, evidence)
+
+
+def _and(columns: Sequence[Profile]) -> str:
+    return " and ".join(each.header for each in columns)
