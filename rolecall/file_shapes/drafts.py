@@ -238,8 +238,8 @@ def _set_fields(section: Json, part: ContentProposal, chosen: Mapping[str, str])
     for field in [field for field in joins if field in section["columns"].values()]:
         del joins[field]
     _use_one_column(section)
-    ignored = [header for header, field in chosen.items() if field == IGNORED]
-    section["shape"].pop("ignore", None)
+    hidden = [header for header in section["shape"].pop("ignore", []) if header not in headers]
+    ignored = [*hidden, *(header for header, field in chosen.items() if field == IGNORED)]
     if ignored:
         section["shape"]["ignore"] = ignored
     for column in part.columns:
