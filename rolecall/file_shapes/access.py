@@ -372,6 +372,9 @@ def find_groups(view: View) -> list[Part]:
         return []
     if "Group" not in fields or is_about_people or len(view.profiles) > _MOST_OF_GROUPS:
         return []
+    if view.by_header[fields["Group"].header].separator not in (None, ","):
+        # A list of groups is what something else has.
+        return []
     if not view.by_header[fields["Group"].header].is_unique or _names_something_else(view, fields["Group"].header):
         return []
     return [

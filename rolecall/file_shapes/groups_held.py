@@ -20,7 +20,7 @@ _NO_GROUP = {
 }  # fmt: skip
 _LIKELY = 0.4
 # Words of headers that say how a group is named, not which one.
-_NAMING = {"id", "name", "code", "dn", "no", "number", "key", "display"}
+_NAMING = {"id", "name", "code", "dn", "no", "number", "key", "display", "email", "mail", "address", "path", "guid"}
 _LISTING = {";", "|", "~", "\n", "json"}
 _MOST_LEVELS = 4
 _NUMBERED = re.compile(r"(.*?[^\W\d])[ _.-]*[\[(]?\d{1,2}[\])]?")
@@ -75,11 +75,13 @@ def _is_level(column: Profile) -> bool:
 
 
 def _is_shared_list(column: Profile) -> bool:
+    if names_of(column.header)[-1:] in (["objectclass"], ["schemas"]):
+        return False
     if is_known_header(column.header) or column.separator not in _LISTING or column.distinguished_names:
         return False
     lists = column.lists if column.is_list else [re.split(r"[;|~\n,\[\]{}]+", cell) for cell in column.cells]
     counts = Counter(value.strip() for values in lists for value in set(values) if value.strip())
-    return any(1 < count < len(lists) for count in counts.values()) and max(map(len, lists)) > 1
+    return any(count > 1 for count in counts.values()) and max(map(len, lists)) > 1
 
 
 def use_login(view: View, fields: dict[str, Meaning]) -> None:

@@ -74,7 +74,8 @@ WORDS: dict[Content, dict[str, str]] = {
         ",authorization,action,actions,permissionid,tcode,transaction,operation,scope,scopes,capability,function,object"
         ",berechtigung,berechtigungen,recht,rechte,droit,droits,permiso,permisos,privilegetype"
         ",permissionsetlabel,permissionsetname,accesslevel,permissionlevel,accessright,accessrights,filesystemrights,registryrights,groupuseraccessright",
-        "Header": "header,heading,category,module,system,area,application,app,owner,schema,database,tableschema"
+        "Header": "header,heading,category,module,system,area,application,app,applicationname,appname,systemname"
+        ",owner,schema,database,tableschema"
         ",grantedon,entity,entityname,workspace,workspacename,sitetitle,mailbox,server,servername,computer"
         ",pscomputername,hostname,cluster",
         "Section": "section,resource,resourcename,resourceid,screen,safename,safe,spacekey,spacename"

@@ -122,11 +122,8 @@ def choose_username(
     ids = [each.header for each in view.profiles if names_of(each.header)[-1:] in _IDS]
     names = [fields["Name"].header] if "Name" in fields else []
     known_as = {meaning.header for field, meaning in fields.items() if field != "Username"}
-    logins = [
-        each.header
-        for each in view.profiles
-        if each.is_login and each.header not in known_as and not is_link(each.header)
-    ]
+    logins = [each.header for each in view.profiles if each.is_login and not is_link(each.header)]
+    logins = [header for header in logins if header not in known_as]
     # Without headers, prefer a column of single words to a column of names.
     is_headless = view.table.header_line is None and view.table.delimiter is not None
     is_named = "Name" in fields and fields["Name"].score > _WEAK
@@ -136,7 +133,8 @@ def choose_username(
         others = tried
     for header in [known] if known else others:
         profile = view.by_header[header]
-        if not known and not (profile.is_unique and profile.is_filled):
+        # A path such as accounts[].username gives a list, so it names several accounts.
+        if not known and (not (profile.is_unique and profile.is_filled) or "[]" in header):
             continue
         other = next((field for field, meaning in fields.items() if meaning.header == header), None)
         named = fields.pop("Username", None)
@@ -160,7 +158,8 @@ def _login_of_people(view: View, fields: dict[str, Meaning]) -> str | None:
     taken = {meaning.header for meaning in fields.values()}
     for profile in view.profiles:
         is_login = profile.is_unique and profile.is_filled and all(map(_LOGIN.fullmatch, profile.distinct))
-        if profile.header in taken or not profile.is_login or not is_login or _names_person(profile):
+        is_other = profile.header in taken or "[]" in profile.header or not profile.is_login
+        if is_other or not is_login or _names_person(profile):
             continue
         rows = zip(profile.cells, *(each.cells for each in people), strict=True)
         related = [_is_made_of(login, texts) for login, *texts in rows if any(text.strip() for text in texts)]

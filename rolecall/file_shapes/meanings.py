@@ -29,6 +29,7 @@ _MOST_CODES = 4
 # Headers that need not mean the ID of an employee.
 _ANY_ID = {"externalid", "badge"}
 _NO_LOGIN = {"days", "count", "review", "reviewed", "certification", "certified"}
+_OF_ONE_PERSON = {"Username", "Email", "Name", "First Name", "Last Name", "Employee ID"}
 _HAS_DIGIT = re.compile(r"\d")
 # The lowest score of a known word, even at the end of a long list of words.
 _LEAST_KNOWN = 0.55
@@ -83,6 +84,9 @@ def _by_tokens(field: str, profile: Profile) -> Iterable[Meaning]:
     words = words_of(profile.header)
     if field in ("Active", "Locked") and (words & (FEATURES | WHEN) or ends_feature(profile.header)):
         return
+    # The address of an owner or a manager is not that of the account.
+    if field in _OF_ONE_PERSON and words & OTHER_PEOPLE:
+        return
     # Neither the number of days since a login nor the date of a review is the date of a login.
     if field == "Last Login" and words & _NO_LOGIN:
         return
@@ -103,7 +107,7 @@ def _by_tokens(field: str, profile: Profile) -> Iterable[Meaning]:
 def _by_values(content: Content, profile: Profile) -> Iterable[Meaning]:
     """Yield the fields that the values alone indicate, with lower scores than a header."""
     fields = WORDS[content]
-    if "Email" in fields and profile.emails > 0.9:
+    if "Email" in fields and profile.emails > 0.9 and not words_of(profile.header) & OTHER_PEOPLE:
         yield Meaning(profile.header, "Email", 0.5, "its values are e-mail addresses")
     is_status = profile.statuses == 1 and 1 < len(profile.distinct) <= 8 and not profile.ticks
     # Owner and member are states in some exports and roles in others, so the header must not mean a group.

@@ -162,3 +162,50 @@ def test_encoding_is_that_of_one_language(tmp_path: Path, encoding: str, names: 
 
     assert proposed(tmp_path, users=text).files[0].encoding == encoding
     assert imported(tmp_path, users=text).rows("users", "name") == names
+
+
+@pytest.mark.parametrize(
+    ("text", "active", "memberships"),
+    [
+        # The owner of an account is another person.
+        (
+            "Service Account,Owner,Owner Email,Enabled,Groups\nsvc_a,Ana Silva,ana@x.org,Yes,a;b\n"
+            "svc_b,Tom Reyes,tom@x.org,Yes,a\n",
+            {"svc_a", "svc_b"},
+            {("svc_a", "a"), ("svc_a", "b"), ("svc_b", "a")},
+        ),
+        # Two names of the same group.
+        (
+            "email,status,groupEmail,groupName\na@x.org,ACTIVE,g@x.org,Staff\nb@x.org,ACTIVE,g@x.org,Staff\n",
+            {"a@x.org", "b@x.org"},
+            {("a@x.org", "g@x.org"), ("b@x.org", "g@x.org")},
+        ),
+    ],
+)
+def test_columns_about_something_else_do_not_name_accounts_or_groups(
+    tmp_path: Path, text: str, active: set[str], memberships: set[tuple[str, str]]
+) -> None:
+    found = imported(tmp_path, users=text)
+
+    assert (found.active, found.memberships) == (active, memberships)
+
+
+def test_list_of_accounts_is_no_username(tmp_path: Path) -> None:
+    people = [
+        {"email": "ada@x.org", "name": "Ada Byron", "accounts": [{"username": "abyron"}, {"username": "adm-byron"}]},
+        {"email": "bob@x.org", "name": "Bob Kahn", "accounts": [{"username": "bkahn"}]},
+    ]
+
+    assert imported(tmp_path, users=json.dumps({"employees": people})).active == {"ada@x.org", "bob@x.org"}
+
+
+def test_name_of_the_application_is_part_of_a_permission(tmp_path: Path) -> None:
+    text = "login_id,application_name,entitlement_name\nada,Ledger,Admin\nada,Chat,Admin\nbob,Chat,Member\n"
+
+    found = imported(tmp_path, grants=text)
+
+    assert set(found.rows("permissions", "username", "header", "permission")) == {
+        ("ada", "Ledger", "Admin"),
+        ("ada", "Chat", "Admin"),
+        ("bob", "Chat", "Member"),
+    }
