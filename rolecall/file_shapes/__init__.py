@@ -1,5 +1,7 @@
 """Propose how to read files: their format, header line, columns, values and contents, with evidence for each.
 
+The main modules:
+
 sample.py       the head and the tail of a file, which are enough for a proposal
 recognize.py    the format and encoding of a sample
 sample_table.py the rows of a sample as text, and their layout
@@ -17,7 +19,9 @@ meanings.py     score which field a column contains
 parts.py        one content of a file, and the view of a file that the rules use
 holders.py      rules for files about accounts
 people.py       the people of an HR system
-access.py       rules for files about access: groups, memberships, permissions, matrices
+access.py       rules for files about access: groups, memberships and permissions
+matrices.py     matrices with a column for each permission or group
+statuses.py     columns that say who is active
 kinds.py        columns that name both users and groups
 directory.py    people and groups of a directory export
 ending.py       end dates of accounts, people and grants

@@ -110,7 +110,7 @@ def find_groups_with_members(view: View) -> list[Part]:
 
 
 def _add_members(view: View, pairs: Part, listing: Part, members: Profile) -> None:
-    """Read further columns of members too: a directory has one for each class of groups. Leave out inner groups."""
+    """In LDIF, read further columns of members too: each class of groups has its own. Leave out inner groups."""
     others = [each for each in view.profiles if each is not members and each.values and _is_of_members(each)]
     if view.table.format != "LDIF":
         return
@@ -136,7 +136,7 @@ def _is_of_members(column: Profile) -> bool:
 
 
 def _are_users_too(view: View) -> bool:
-    """Return whether other records of the same list are users who say which groups they have."""
+    """Return whether the same list also has records of users, each with the groups of the user."""
     kinds = kind_column(view)
     if kinds is None or not kinds.users or names_of(kinds.header)[-1:] == ["objectclass"]:
         return False
@@ -174,7 +174,7 @@ def find_permissions(view: View) -> list[Part]:
     _use_name_of_account(view, fields)
     _use_role_in_scope(fields)
     if (place := fields.get("Header")) and names_of(place.header)[:1] == ["owner"] and "Section" not in fields:
-        # Without an object, the owner is a person who is responsible.
+        # Without a column for the object, an owner is a responsible person, not a schema.
         del fields["Header"]
     shape: dict[str, Any] = {}
     evidence = [f"{fields['Permission'].header} names permissions"]
@@ -248,7 +248,7 @@ def _use_name_of_account(view: View, fields: dict[str, Meaning]) -> None:
 
 
 def _use_repeated_people(view: View, fields: dict[str, Meaning], held: str) -> bool:
-    """Without a column of usernames, read the employee ID or the address as the username if rows repeat it."""
+    """If no column names the holders, read a repeated employee ID or address as the username; return whether it did."""
     holders = {"Username", "Group"} - {held}
     if holders & fields.keys() or held not in fields or _names_rows(view, fields[held].header):
         return False
@@ -263,7 +263,7 @@ def _use_repeated_people(view: View, fields: dict[str, Meaning], held: str) -> b
 
 
 def _names_rows(view: View, held: str) -> bool:
-    """Return whether another column than what is held has a different login in every row."""
+    """Return whether a column other than `held` identifies each row by a login, an opaque ID or an address."""
     others = [each for each in view.profiles if each.header != held and each.is_unique and each.is_filled]
     return any(each.is_login or each.is_opaque or each.emails == 1 for each in others)
 
@@ -327,7 +327,7 @@ _SCOPES = {
 
 
 def _scope_of_roles(view: View, fields: dict[str, Meaning]) -> Profile | None:
-    """Return the column with the application or project in which each row grants its role."""
+    """Return the column with the place where each row grants its role, such as an application or a project."""
     column = view.named(_SCOPES)
     is_other = column is not None and column.header not in {meaning.header for meaning in fields.values()}
     return column if column and is_other and len(column.distinct) > 1 and column.is_filled else None
@@ -345,7 +345,7 @@ def _roles_in_scopes(view: View, fields: dict[str, Meaning], scope: Profile) -> 
 
 
 def _held_roles(view: View, fields: dict[str, Meaning]) -> list[Part]:
-    """Read roles that users and groups hold as permissions, because a group cannot be a member of a role."""
+    """Read roles as permissions if users and groups hold them, because a group cannot be a member of a role."""
     role = fields["Group"].header
     permission = Meaning(role, "Permission", 0.8, "users and groups hold it")
     chosen = {"Username": fields["Username"], "Permission": permission}
@@ -373,7 +373,7 @@ def find_groups(view: View) -> list[Part]:
     if "Group" not in fields or is_about_people or len(view.profiles) > _MOST_OF_GROUPS:
         return []
     if view.by_header[fields["Group"].header].separator not in (None, ","):
-        # A list of groups is what something else has.
+        # A cell with several groups says what another record holds, so the rows are not groups.
         return []
     if not view.by_header[fields["Group"].header].is_unique or _names_something_else(view, fields["Group"].header):
         return []

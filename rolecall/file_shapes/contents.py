@@ -56,7 +56,7 @@ def _chosen(view: View, content: Content) -> list[Part]:
 
 
 def _finished(view: View, part: Part) -> Part:
-    """Add what every content needs: the layout of rows, date formats, words for values, and columns to ignore."""
+    """Add what does not depend on the rule, such as the layout of rows, date formats and words for values."""
     skipped = part.shape.pop("skipRowsWhere", [])
     part.shape = {**structure(view.table), **part.shape}
     part.skip_rows(*skipped)

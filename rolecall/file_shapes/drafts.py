@@ -97,7 +97,7 @@ async def propose_again(db: Db, caller: Caller, id: UUID, store: Store, chosen: 
 
 
 def _of_new_place(file: FileProposal, decided: Json) -> Json:
-    """Return the decisions of a person, without decisions about rows if the person chose another sheet or list."""
+    """Return the decisions of a person, without header line and content if the person chose another sheet or list."""
     current = file.records or WHOLE
     if (decided.get("sheet") or file.sheet) == file.sheet and (decided.get("records") or current) == current:
         return decided
@@ -147,7 +147,7 @@ class DraftChanges(NamedTuple):
 
 
 async def change_draft(db: Db, caller: Caller, id: UUID, changes: DraftChanges, store: Store) -> None:
-    """Change how the files are read. If a header line was chosen, propose again."""
+    """Change how the files are read. If a header line was chosen, propose again and ignore the other changes."""
     draft = await queries.draft_of(db, id, caller)
     stored = await queries.proposal_of(db, id)
     if stored is None:

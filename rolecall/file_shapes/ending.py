@@ -47,7 +47,7 @@ def end_after(view: View, part: Part, field: str) -> None:
 
 
 def last_day_beside(view: View, part: Part, status: str) -> tuple[Profile, str] | None:
-    """Return the column with the last day, and its date format. If either is not clear, note this in the evidence."""
+    """Return the column with the last day and its date format, or None. Name an unclear column in the evidence."""
     column = _last_day(view)
     format = format_of(column) if column else None
     if column is None or column.header == status:

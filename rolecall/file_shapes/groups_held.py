@@ -67,7 +67,7 @@ def name_unread(view: View, read: Collection[str]) -> list[str]:
 
 
 def _is_level(column: Profile) -> bool:
-    """Return whether a column has a few words for levels, one of them for no access: User and None."""
+    """Return whether a column has a few words for levels, including a word for no access: User and None."""
     words = {fold(value) for value in column.distinct}
     is_few = 1 < len(words) <= _MOST_LEVELS and len(words) < len(column.values)
     is_word = not column.numbers and not column.is_dated and not column.ticks
@@ -100,10 +100,10 @@ def use_login(view: View, fields: dict[str, Meaning]) -> None:
 
 
 def held_together(lists: Sequence[Profile]) -> list[Profile]:
-    """Return the columns whose groups are read together: the first, and those that can be added to it.
+    """Return the columns whose groups are read together: the first, and further columns that can be added to it.
 
-    A column of codes repeats a column of names. A role may have the name of a group without being it. Beside one group
-    in each row, a role may be the role in that group.
+    A column is not added if it may name the same groups in another way, such as by codes, or if its values may mean
+    something else: a role with the name of a group, or the role that an account has in the group of its row.
     """
     held = list(lists[:1])
     for column in lists[1:]:
@@ -128,7 +128,7 @@ def _conflicts(column: Profile, other: Profile) -> bool:
 
 
 def values_of(column: Profile, separator: str | None) -> list[str]:
-    """Return the values of a column, those in a list each on its own."""
+    """Return the values of a column; split lists into their elements."""
     is_text = separator not in (None, JSON)
     return [part.strip() for value in column.distinct for part in (value.split(separator) if is_text else [value])]
 
@@ -142,7 +142,7 @@ def blank_no_groups(part: Part, columns: Iterable[Profile]) -> None:
 
 
 def skip_no_groups(part: Part, groups: Profile, what: str = "group") -> None:
-    """Leave out rows without a group. Their accounts are still read as users of the same file."""
+    """Leave out rows without a group or permission (`what`). Their accounts are still read as users of the file."""
     separator = part.shape.get("split", {}).get(groups.header)
     words = sorted(word for word in set(values_of(groups, separator)) if fold(word) in _NO_GROUP)
     if not groups.is_filled and separator is None and what == "group":

@@ -1,4 +1,4 @@
-"""List words of headers in other languages. The usual German, French and Spanish ones are in `header_words`.
+"""List words of headers in other languages. `header_words` has English and some common words of other languages.
 
 Words are compared without accents, spaces, dashes and underscores.
 """

@@ -134,11 +134,11 @@ TOKENS: dict[str, str] = {
     "Group": "roles,role,group,groups,grp,team,profile",
     "Permission": "perm,permission,privilege,entitlement",
 }
-# Words for inactive accounts. They are ignored if the header also has a word for when or why.
+# Words for inactive accounts. They are ignored if the header also has a word in WHEN or FEATURES.
 ENDED = {
     "disabled", "suspended", "deactivated", "inactive", "blocked", "terminated", "archived", "revoked", "deaktiviert",
 }  # fmt: skip
-# Words that may follow one of these without changing its meaning.
+# Words that may follow a word in ENDED without changing its meaning.
 OF_ACCOUNTS = {
     "account", "accounts", "user", "users", "login", "logon", "sign", "signin", "credential", "credentials", "status",
     "state", "flag", "employee", "person", "member", "worker", "or", "and", "in", "for", "from", "yn",

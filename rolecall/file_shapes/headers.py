@@ -26,7 +26,7 @@ Numbered = list[tuple[int, list[str]]]
 
 
 def lay_out_rows(format: str, numbered: Numbered, last: Sequence[list[str]], chosen: int | None = None) -> SampleTable:
-    """Return a table of numbered rows. `last`: the last rows of the file; `chosen`: the header line if known."""
+    """Return a table of numbered rows. `last` has the last rows of the file; `chosen` is the header line, if known."""
     if not numbered:
         raise Unreadable("the file has no rows")
     if len(numbered[0][1]) > MOST_COLUMNS:

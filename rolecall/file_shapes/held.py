@@ -31,7 +31,7 @@ _OF_ACCOUNTS = {
 
 
 def with_users(view: View, part: Part) -> list[Part]:
-    """Add the users if the rows describe them beside their grants; otherwise derive them from the usernames."""
+    """Add the users if the rows describe them; otherwise derive them from the usernames. Leave out ended grants."""
     _name_unread(view, part)
     ask_for_ended(view, part)
     _use_ids(view, part)
@@ -52,7 +52,7 @@ def _is_denied(view: View, part: Part) -> bool:
 
 
 def _use_ids(view: View, part: Part) -> None:
-    """Use the ID as the username of holders without a name."""
+    """Use the ID, or else another name, as the username of holders whose username is blank."""
     name = part.holder
     pattern = part.origin("Username") or ""
     if name is None or f"{{{name}" not in pattern or "starting(" in pattern:
@@ -75,7 +75,10 @@ def _use_ids(view: View, part: Part) -> None:
 
 
 def _leave_out_ended(view: View, part: Part) -> bool:
-    """Leave out rows whose status says that the grant does not apply; return whether there are any."""
+    """Leave out rows whose status says that the grant does not apply, and ask about unknown words.
+
+    Return whether the status leaves out rows.
+    """
     state = _state_of_grants(view, part)
     _leave_out_excluded(view, part)
     if state is None:
@@ -98,7 +101,7 @@ def _leave_out_ended(view: View, part: Part) -> bool:
 
 
 def _leave_out_excluded(view: View, part: Part) -> None:
-    """Leave out rows that SAP marks as excluded."""
+    """Leave out rows that are marked as excluded, as in SAP."""
     if (column := view.named(["exclude", "excluded"])) and column.ticks:
         words = [word for word in column.distinct if fold(word) not in NO_ACCESS]
         if words:
@@ -151,8 +154,8 @@ def _around(view: View, holder: str) -> list[str]:
 def _repeated_users(view: View, held: Part, *, is_narrowed: bool) -> Part | None:
     """Return the users of a file that has one row for each grant.
 
-    A column whose values differ between rows of a user describes the grant. If it is certainly the state of the
-    account, the rows contradict each other and the import rejects them.
+    A column whose values differ between rows of a user describes the grant. If such a column is certainly the state of
+    the account, the rows contradict each other and the import rejects them.
     """
     if held.holder is None:
         return None
@@ -179,7 +182,7 @@ def _repeated_users(view: View, held: Part, *, is_narrowed: bool) -> Part | None
     if part.origin("Active") is None and (last := last_day_of_grants(view)):
         end_after(_view_of(view, [each for each in about if each is not last]), part, "Active")
     used = {each.header for each in part.fields.values()}
-    # If no account repeats, any other column may describe the grant, and may differ between its rows in a later file.
+    # If no account repeats, any other column may describe the grant: in a later file, rows of one account may differ.
     kept = used if key.is_unique else {*fixed} - ({*taken} - used)
     part.ignore(each.header for each in view.profiles if each.header not in kept)
     return part

@@ -32,7 +32,7 @@ _PLURAL = {
 }  # fmt: skip
 # Singular headers of columns with groups. In a short list, their values are groups even if none repeats.
 _SINGULAR = re.compile(r"(?:role|group|team|rolle|gruppe|groupprofile|profile)(?:name|id)?$")
-# Words of columns with groups that accounts do not have.
+# Words in headers of columns whose groups the account may not be in.
 _NOT_HELD = {"max", "maximum", "previous", "former", "requested", "new"}
 _PERMISSIONS = {"permissions", "privileges", "rights", "scopes", "capabilities", "authorities"}
 _FEW_ROWS = 20
@@ -42,7 +42,7 @@ _MOSTLY = 0.5
 def held_by(view: View, everything: View, users: Part) -> list[Part]:
     """Return the memberships and permissions of accounts; name further columns in the evidence of the accounts.
 
-    `everything` has the rows of groups too, and so all columns.
+    `everything` also has the rows of groups.
     """
     lists = sorted((each for each in view.profiles if _lists_groups(each, users.fields)), key=_rank_of_list)
     held, numbered = held_together(lists), numbered_groups(everything)
@@ -52,7 +52,7 @@ def held_by(view: View, everything: View, users: Part) -> list[Part]:
     used = [*(each.header for each in (*lists, *granted)), *numbered]
     users.evidence += name_unread(view, [*users.columns, *used])
     parts = _groups_of(everything, users, held, numbered) + [_listed_permissions(users, each) for each in granted]
-    # Memberships contain these groups; as text of the account they would change with each membership.
+    # Do not keep these columns as text of the account, because the text would change with each membership.
     users.ignore([*(numbered or [each.header for each in held]), *(each.header for each in granted)])
     return parts
 
@@ -99,7 +99,10 @@ def _lists_permissions(profile: Profile, fields: dict[str, Meaning]) -> bool:
 
 
 def _is_default(profile: Profile) -> bool:
-    """Return whether a column has a default or a limit, or is metadata: the account need not be a member of it."""
+    """Return whether a column names groups that the account may not be in.
+
+    Such a column has a default, maximum, former or requested group, or metadata.
+    """
     words = words_of(profile.header)
     is_text = "metadata" in words and profile.separator is None
     is_other = is_text or "default" in same_header(profile.header) or bool(words & _NOT_HELD)
@@ -111,7 +114,7 @@ def _last_name(profile: Profile) -> str:
 
 
 def _numbered_memberships(view: View, users: Part, groups: list[str]) -> Part:
-    """Return the memberships of columns with one group each: the rest of the file is kept beside each of them."""
+    """Return the memberships of columns with one group each. Unpivot these columns and keep the others."""
     keep = [each.header for each in view.profiles if each.header not in groups]
     part = _memberships(users, [f"{', '.join(groups[:3])} name one group of the account each"])
     part.shape["unpivot"] = {"keep": keep, "headers": "Group", "cells": "Group"}
@@ -148,7 +151,7 @@ def _listed_permissions(users: Part, permissions: Profile) -> Part:
 
 
 def _memberships(users: Part, evidence: list[str], content: Content = Content.MEMBERSHIPS) -> Part:
-    """Return what the accounts of the same file hold, without the groups or permissions."""
+    """Return a content with the usernames of the accounts; the caller adds the groups or permissions."""
     if "Username" in users.fields:
         return Part(content, {"Username": users.fields["Username"]}, {}, 0.7, evidence)
     shape: dict[str, Any] = {"join": {"Username": users.shape["join"]["Username"]}}

@@ -56,7 +56,7 @@ def find_users(view: View) -> list[Part]:
 
 
 def _ask_for_username(view: View, key: str | None) -> list[OpenQuestion]:
-    """Ask which column has the usernames if no column is unique, or if the only unique one has names of people."""
+    """Ask about the usernames, unless a unique column has them and a header shows that the rows are accounts."""
     if key is not None and view.by_header[key].names <= _WEAK:
         return [] if _is_about_accounts(view, key) else [_ask_for_accounts(key)]
     text = "No column has a different value in every row. Which one names the account?"

@@ -34,9 +34,9 @@ _KINDS = {"user", "group", "serviceaccount", "serviceprincipal", "app"}
 
 
 def read_lists(text: str, sample: Sample, chosen: str | None = None) -> list[SampleTable]:
-    """Read an array, an envelope around a list, or JSON lines. In a long file, read only the sample.
+    """Read the lists of records in JSON or JSON lines. In a long file, read only the sample.
 
-    Return the chosen list first, or else the best one.
+    Return the chosen list, or else the best one; then other lists of the file.
     """
     lines = [line for line in text.splitlines() if line.strip()]
     if text.lstrip().startswith("{") and len(lines) > 1 and lines[0].rstrip().endswith("}"):
@@ -69,7 +69,7 @@ def read_lists(text: str, sample: Sample, chosen: str | None = None) -> list[Sam
 
 
 def _unread_beside(document: Any, lists: Iterable[str]) -> list[str]:
-    """Name the objects and plain lists beside the records: a group, for example, whose members the records are."""
+    """Name the objects and plain lists beside the records, such as the group whose members the records are."""
     members = document.items() if isinstance(document, dict) else ()
     inside = {path.partition(".")[0].partition("[")[0] for path in lists}
     unread = [name for name, value in members if name not in inside and value and isinstance(value, dict | list)]
@@ -133,12 +133,16 @@ def _inner_lists(records: Iterable[dict[str, Any]]) -> list[str]:
 
 
 def _is_entry(value: object) -> bool:
-    """Return whether an entry of a list is an object with several members, or a name."""
+    """Return whether an entry of a list is an object that has several members or a name."""
     return isinstance(value, dict) and (len(value) > 1 or "name" in value)
 
 
 def _best(lists: Mapping[str, list[dict[str, Any]]]) -> str:
-    """Return the path of the first list, or of a list inside it whose entries have a kind or describe accounts."""
+    """Return the path of the list to read.
+
+    It is the list of accounts in a Veza payload; or else a list inside the first list, if its entries have a kind or
+    describe accounts; or else the first list.
+    """
     if ACCOUNTS in lists:
         return ACCOUNTS
     first = next(iter(lists))

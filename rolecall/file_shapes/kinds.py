@@ -78,7 +78,7 @@ def _are_kinds(kinds: Kinds) -> bool:
 
 
 def share_column(view: View, fields: dict[str, Meaning], shape: dict[str, Any], evidence: list[str]) -> None:
-    """Read a column that names users and groups as Username or Group, depending on the column of kinds."""
+    """Read Username and Group from a column that names both, depending on the column of kinds."""
     holder, kind = fields.get("Username") or fields.get("Group"), kind_column(view)
     if holder is None or kind is None or holder.header == kind.header:
         return

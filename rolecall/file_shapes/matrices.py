@@ -46,7 +46,7 @@ GRANTED = {"agrname", "grantedrole"}
 
 
 def find_matrix(view: View) -> list[Part]:
-    """Recognize a matrix: most columns contain ticks or blanks, and the others identify the rows."""
+    """Recognize a matrix: most columns contain ticks, levels or blanks, and the others identify the rows."""
     ticked = [each for each in view.profiles if _is_ticked(each)]
     if len(ticked) >= _LEAST_TICKED:
         ticked = [each for each in view.profiles if each in ticked or _is_nearly_ticked(each)]
@@ -70,7 +70,7 @@ def find_matrix(view: View) -> list[Part]:
 def _matrix(
     view: View, ticked: list[Profile], others: list[Profile], flags: list[Profile], counts: list[Profile]
 ) -> list[Part]:
-    """Return the permissions of a matrix: `ticked` columns are unpivoted, the others are kept."""
+    """Return the permissions of a matrix, with its users and their roles. Unpivot the `ticked` columns only."""
     kept = view.fields(Content.PERMISSIONS)
     fields = {field: meaning for field, meaning in kept.items() if meaning.header in {each.header for each in others}}
     if not {"Username", "Group", "Permission"} & fields.keys():
@@ -145,7 +145,7 @@ def _ask_for_words(matrix: Part, ticked: Sequence[Profile]) -> None:
 
 
 def _use_people(view: View, fields: dict[str, Meaning], others: list[Profile]) -> None:
-    """Read the rows as users if `Name` has names of people and another column has their department or title."""
+    """Read the rows as users if `Name` has names of people and another column confirms it, such as a department."""
     named = fields.get("Group")
     if named is None or "Username" in fields or names_of(named.header)[:1] != ["name"]:
         return
@@ -192,7 +192,7 @@ def _share_of_people(texts: Sequence[str]) -> float:
 
 
 def _with_people_across(rows: Profile, headers: list[str], keep: list[str]) -> Part | None:
-    """Return the permissions of a matrix with people in its headers; None if the rows name people too."""
+    """Return the permissions of a matrix if its headers name people and its rows do not; otherwise None."""
     if not rows.values or _share_of_people(headers) <= 0.5 or _share_of_people(rows.distinct) > 0.5:
         return None
     permission = Meaning(rows.header, "Permission", 0.5, "it names the rows, and the headers name people")

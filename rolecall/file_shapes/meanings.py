@@ -168,7 +168,7 @@ def _share_of_status(score: float, profile: Profile) -> float:
     if profile.numbers == 1 and profile.statuses < 1:
         # If a column is certainly a status, a few codes become questions; otherwise numbers are unlikely as a status.
         return 0.6 if score > _CERTAIN and len(profile.distinct) <= _MOST_CODES else 0.2
-    # A few words of which one is known are more probable than a few unknown ones.
+    # As a status, a few words of which one is known are more probable than a few unknown words.
     least = 0.35 if len(profile.distinct) > 12 else 0.85 if profile.statuses else 0.8
     return max(least, 0.35 + 0.65 * profile.statuses)
 

@@ -1,4 +1,4 @@
-"""Recognize records of groups with an inner list of members, each with its kind."""
+"""Recognize records of groups that have an inner list of members."""
 
 from rolecall.applications.model import Content
 from rolecall.core.text import fold

@@ -16,7 +16,7 @@ class FilledRows(NamedTuple):
 def filled_down(header: Sequence[str], rows: Sequence[list[str]]) -> FilledRows | None:
     """Fill the blank cells below each account; return None if the rows do not have merged cells.
 
-    In each row below an account, its columns must be blank, and another column, such as the role, must be filled.
+    In each row below an account, the columns of the account must be blank, and a column of access must be filled.
     """
     width = len(header)
     cells = [[*(cell.strip() for cell in row[:width]), *[""] * (width - len(row))] for row in rows]

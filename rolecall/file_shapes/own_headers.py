@@ -9,7 +9,7 @@ _DESCRIBED = (Content.USERS, Content.GROUPS)
 
 
 def resolve_headers(view: View, part: Part) -> None:
-    """Read these columns as their field in contents about users and groups; ignore them in other contents.
+    """Read unused columns that are named like a field: as this field for users and groups, otherwise not at all.
 
     For example, a permission of a user has no group, even if a column is called Role.
     """

@@ -66,7 +66,7 @@ class Part(msgspec.Struct):
         return [self.fields["Group"].header] if "Group" in self.fields else several
 
     def source(self, field: str) -> str | None:
-        """Return the column of a field; for a pattern, the column that is read if the others are blank."""
+        """Return the column of a field, or the column in the `or` at the end of its pattern; otherwise None."""
         if field in self.fields:
             return self.fields[field].header
         otherwise = _OTHERWISE.search(self.shape.get("join", {}).get(field, ""))

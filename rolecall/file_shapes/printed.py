@@ -51,7 +51,7 @@ def _check_columns(found: SampleTable) -> None:
 
 
 def _is_ruled(line: str) -> bool:
-    """Return whether a line has dashes below several titles. Such a table has no delimiters."""
+    """Return whether a line has dashes below several titles. A table with such a line has no delimiters."""
     return _RULED.fullmatch(line.rstrip()) is not None
 
 

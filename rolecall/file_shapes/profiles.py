@@ -28,7 +28,7 @@ _DATE = re.compile(r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}|\d{8}$")
 SEPARATORS = (";", "|", "#", "~", "\n", ",")
 # A text that says that an account is locked, such as `Locked by administrator`.
 LOCK = re.compile(r"(?<!un)(?<!b)(?<!not )lock|(?<!nicht )(?<!ent)(?:ge)?sperr|verrouill", re.IGNORECASE)
-# Between words in columns of equal width.
+# The separator between values that are padded to equal width.
 _WIDE = "  "
 _PLACES = {
     "AL", "AK", "AZ", "AR", "CA", "CO", "CT", "DE", "DC", "FL", "GA", "HI", "ID", "IL", "IN", "IA", "KS", "KY", "LA",
@@ -96,12 +96,12 @@ class Profile:
 
     @cached_property
     def is_login(self) -> bool:
-        """Return whether every value is one word that is neither a number nor a date."""
+        """Return whether every value is one word, and neither a number, a date nor an e-mail address."""
         return self.logins == 1 and not self.numbers and not self.date_formats
 
     @cached_property
     def is_opaque(self) -> bool:
-        """Return whether every value is a number, a GUID or a path, which means nothing to a person."""
+        """Return whether every value is an opaque identifier: a number, a GUID, a SID or a path."""
         return bool(self.values) and all(_OPAQUE.fullmatch(value) for value in self.distinct[:_MOST_LISTED])
 
     @cached_property
@@ -219,7 +219,7 @@ def _between(low: int, high: int) -> Callable[[str], bool]:
     return lambda value: value.isdecimal() and low <= int(value) <= high
 
 
-# The formats of `dates` in a shape, with a check whether a value fits.
+# The formats of `dates` in a shape, each with a function that tests a value.
 DATES: dict[str, Callable[[str], bool]] = {
     "iso": _is_iso,
     "year first": _parses(*_clocks("%Y/%m/%d"), "%Y%m%d", "%Y-%m-%d-%H.%M.%S", "%Y-%m-%d-%H.%M.%S.%f"),

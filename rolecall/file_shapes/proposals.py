@@ -237,7 +237,7 @@ def _follow_username(users: Part, other: Part) -> None:
 
 
 def _leave_out_repeats(files: Sequence[ReadFile]) -> None:
-    """Drop an additional content of a file if it is the first content of another file."""
+    """Drop an additional content that is the first content of a file. Derive users only if no content lists them."""
     own = {file.parts[0].content for file in files if file.parts}
     for file in files:
         file.parts = [part for i, part in enumerate(file.parts) if i == 0 or part.content not in own]
@@ -319,7 +319,7 @@ def _merge(known: dict[str, Any], other: dict[str, Any]) -> bool:
 
 
 def _without_aliases(columns: dict[str, str]) -> dict[str, str]:
-    """Return a mapping without headers that do not need one, because they are names or aliases of the field."""
+    """Return a mapping without headers that are names or aliases of their field, because they need no mapping."""
     names = {field: {same_header(name) for name in (field, *ALIASES.get(field, ()))} for field in columns.values()}
     return {header: field for header, field in columns.items() if same_header(header) not in names[field]}
 

@@ -56,7 +56,10 @@ def recognize(sample: Sample, decided: Decided | None = None) -> list[SampleTabl
 
 
 def decoded(sample: Sample, encoding: str | None = None) -> tuple[str, str | None]:
-    """Decode the head up to its last complete line; return it with the encoding, or None for UTF-8."""
+    """Decode the head up to its last complete line.
+
+    Return also the encoding to set in the connector: None for UTF-8, and for UTF-16 with a byte order mark.
+    """
     head = sample.head
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return head[: len(head) // 2 * 2].decode("utf-16", "replace"), None

@@ -1,4 +1,4 @@
-"""Reject files without data about access, which would create accounts and permissions that do not exist."""
+"""Reject files that are not about access. They would create accounts and permissions that do not exist."""
 
 import re
 
@@ -25,7 +25,7 @@ _SURE = 0.8
 
 
 def check_is_about_access(view: View) -> None:
-    """Raise Unreadable for an audit log, and for a list of invoices or orders."""
+    """Raise Unreadable for an audit log, and for business data such as a list of invoices."""
     if _is_log(view):
         named = ", ".join(view.table.headers[:4])
         raise Unreadable(f"the file is an audit log ({named}); export a list of accounts, members or permissions")

@@ -107,9 +107,9 @@ _PLAIN = re.compile(r"[\w:-]{1,60}")
 
 
 def _singles(flat: Sequence[dict[str, Any]]) -> set[str]:
-    """Return attributes of people to read one value of: a person has one name and one address.
+    """Return the attributes of people of which one value is read, because directories write every attribute as a list.
 
-    Directories write every attribute as a list; other attributes count if no list has several values.
+    A person has one name and one address. Other attributes of people count if no list has several values.
     """
     names = {name for record in flat for name, value in record.items() if isinstance(value, list)}
     return {name for name in names if is_about_person(name) and _is_single(name, [each.get(name) for each in flat])}

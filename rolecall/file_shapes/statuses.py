@@ -84,7 +84,7 @@ def read_statuses(view: View, part: Part) -> None:
 
 
 def _use_several(view: View, part: Part, found: Sequence[Meaning]) -> None:
-    """Read accounts as active if all status columns say so; ask a question if they disagree."""
+    """Combine several status columns, or else use the one with most inactive accounts. Ask if the columns disagree."""
     inactive = {each.header: _inactive_rows(view.by_header[each.header]) for each in found}
     best = max(found, key=lambda each: (len(inactive[each.header]), each is part.fields["Active"]))
     rest = [each.header for each in found if not inactive[each.header] <= inactive[best.header]]
@@ -118,7 +118,7 @@ def _ask_for_unread(part: Part, best: str, others: Sequence[Profile]) -> None:
 
 
 def _combine(part: Part, columns: Sequence[Profile]) -> bool:
-    """Join several status columns and map each combination of words; return False if a word is unknown."""
+    """Join status columns and map each combination of words; return False if not all of them can be mapped."""
     words = [_possible_words(each) for each in columns]
     count = 1
     for each in words:
@@ -142,7 +142,7 @@ def _combine(part: Part, columns: Sequence[Profile]) -> bool:
 
 
 def _end_combined(view: View, part: Part) -> None:
-    """Read accounts as inactive after their last day, if several status columns were joined."""
+    """Add the last day to the joined status columns, so that accounts are read as inactive after it."""
     if (found := last_day_beside(view, part, "the status")) is None:
         return
     column, format = found
@@ -188,7 +188,7 @@ def _find_codes(view: View, part: Part) -> None:
 
 
 def _end_by_date(view: View, part: Part) -> None:
-    """Read accounts with a deactivation date as inactive, if no other column says who is active."""
+    """Read accounts as inactive by a deactivation date or a last day, if no status certainly says who is active."""
     if (column := _dated(view, _ENDED)) is not None:
         part.fields["Active"] = Meaning(column.header, "Active", 0.6, "it says when an account was deactivated")
         # 0 means no date.

@@ -68,7 +68,10 @@ def add_dates(view: View, part: Part) -> None:
 
 
 def _same_order(view: View, column: Profile) -> tuple[str, str] | None:
-    """Return another column with the same date notation in which only one order of day and month is possible."""
+    """Return another column with the same date notation that allows only one order of day and month, and this order.
+
+    Return None if there is no such column, or if several such columns have different orders.
+    """
     orders = {"day first", "month first"}
     alike = [each for each in view.profiles if _signs(each) == _signs(column)]
     sure = [(each.header, found.pop()) for each in alike if len(found := orders & set(each.date_formats)) == 1]
@@ -188,14 +191,14 @@ def _ask_for_words(part: Part, field: str, column: Profile) -> None:
 
 
 def _guess_phrase(phrase: str) -> str | None:
-    """Guess what a status of several words means by one that is known: Voluntarily Terminated."""
+    """Guess that a phrase such as Voluntarily Terminated means inactive, if one of its words is known to mean that."""
     words = {fold(word) for word in re.findall(r"[^\W\d_]+", phrase)}
     ended = {word for word in words if ACTIVE.get(word) is False and word not in YES_NO}
     return "No" if len(words) > 1 and ended and not words & _NOT else None
 
 
 def _guesses(field: str, column: Profile) -> tuple[set[str], dict[str, str]]:
-    """Return the known words that are doubtful in this column, and the probable meanings of words."""
+    """Return the known words that are doubtful in this column, and the meanings to propose for words."""
     codes = {fold(word) for word in column.distinct}
     # Beside other codes, T means terminated rather than true.
     doubtful = {"t"} if "t" in codes and "f" not in codes and len(codes) > 1 else set()

@@ -47,7 +47,7 @@ def find_payload(view: View) -> list[Part]:
         if path in view.table.choices:
             shape: dict[str, Any] = {"records": path, "join": join}
             if content == Content.GROUPS:
-                # The application around the groups is no attribute of theirs.
+                # Attributes of the application that contains the groups are not attributes of the groups.
                 around = [each.header for each in view.profiles if not each.header.startswith("local_users.")]
                 shape["ignore"] = ["local_users", *(header for header in around if header != "local_groups")]
             parts.append(Part(content, {}, shape, 0.9, [f"{path} has the {content}"]))
