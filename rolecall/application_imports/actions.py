@@ -82,8 +82,9 @@ async def cancel_import(db: Db, caller: Caller, raw: Json, facts: Facts) -> UUID
 async def move_import(db: Db, id: UUID, to: ImportStatus, **columns: object) -> bool:
     """Set the status and `columns` if this change of status is allowed; return whether it was."""
     changes = ", ".join(f"{name} = %({name})s" for name in ("status", *columns))
-    # Fires key_row (schema/application_imports.sql); a new status also show_entitlements (schema/entitlements.sql),
-    # watch_duties (schema/duties.sql) and notify_of_failed_import (schema/notifications.sql).
+    # Fires key_row (schema/application_imports.sql). A new status also fires show_entitlements
+    # (schema/entitlements.sql), watch_duties (schema/duties.sql), recheck_requests (schema/access_requests.sql),
+    # note_import_to_review (schema/reviews.sql) and notify_of_failed_import (schema/notifications.sql).
     moved = await execute(
         db,
         f"UPDATE application_imports SET {changes} WHERE id = %(id)s AND status = ANY(%(allowed)s)",
@@ -96,7 +97,7 @@ async def move_import(db: Db, id: UUID, to: ImportStatus, **columns: object) -> 
 
 
 async def continue_import(db: Db, caller: Caller, id: UUID, now: datetime) -> None:
-    """Lift the guard for this import only."""
+    """Continue a held import: lift the guard for this import only."""
     _require_right(caller, await queries.is_of_identity_source(db, id))
     hold = await queries.hold_of(db, id, caller.id)
     if hold is None:
@@ -173,7 +174,7 @@ async def create_import(
 async def add_file(
     db: Db, import_id: UUID, position: int, group: FileGroup, file: UploadedFile, store: Store, now: datetime
 ) -> UUID:
-    """Store a file, then insert its row: after an interruption, a file without a row is left, which is swept later."""
+    """Store a file, then insert its row. If this is interrupted, a file without a row is left, which is swept later."""
     id = new_id()
     await execute(
         db,
@@ -203,7 +204,7 @@ async def log_line(db: Db, import_id: UUID, message: str, now: datetime) -> None
 
 
 async def finish_canceling(pool: Pool, _: Config, now: datetime) -> bool:
-    """Set imports that were canceled before they started to Canceled. A worker stops its own running import."""
+    """Mark imports as Canceled if they were canceled before they started. A worker stops its own running import."""
     async with pool.connection() as db, written_by(db, "canceling", by_system("finish_canceling", now)):
         rows = await fetch_rows(
             db,

@@ -46,8 +46,8 @@ _INTERNAL = {"firstNameKey", "lastNameKey"}
 _JSON = {"metadata": "::json"}
 
 # The rows `r` that import n changed, and the condition for the other version `o` of the same row. The number is a
-# literal to avoid a generic plan: one import has millions of rows, the next has ten. `coalesce` instead of `IS NULL`
-# because the planner would estimate no row and sort all of them.
+# literal to avoid a generic plan: one import has millions of rows, the next has ten. With `IS NULL` instead of
+# `coalesce`, the planner would estimate no row, and sort all rows of the import.
 _ROWS = {
     ChangeType.NEW: ("r.from_import = {n:d} AND coalesce(o.from_import, 0) < 1", "o.until_import = {n:d}"),
     ChangeType.ALTERED: ("r.from_import = {n:d} AND o.from_import IS NOT NULL", "o.until_import = {n:d}"),
@@ -58,8 +58,9 @@ _ROWS = {
 async def changes_of(
     db: Db, import_id: UUID, page: int, kind: RecordKind | None, change: ChangeType | None
 ) -> Page[ChangeItem]:
-    """Return a page of changes, sorted by kind, then new, altered and removed; of a held import, those it would make.
+    """Return a page of changes, sorted by kind, then new, altered and removed.
 
+    For a held import, return the changes that it would make.
     The numbers of changes were stored when the import finished or was held.
     """
     rows = await fetch_rows(
@@ -193,6 +194,6 @@ def _change(kind: RecordKind, type: ChangeType, row: Sequence[Any]) -> ChangeIte
 
 
 def _flat(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a row with the fields that a source gives for an identity as its own fields."""
+    """Return a row without internal fields; the fields inside `fields` of an identity become fields of the row."""
     fields = {_camel(name): value for name, value in (row.get("fields") or {}).items()}
     return {name: value for name, value in row.items() if name not in _INTERNAL | {"fields"}} | fields

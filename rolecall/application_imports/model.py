@@ -171,7 +171,7 @@ class EndedImports(msgspec.Struct, frozen=True):
 
 
 class ImportNumbers(msgspec.Struct, frozen=True):
-    """The numbers for the metrics: imports in progress, waiting times, and totals of ended imports."""
+    """Counts and times of imports, for the metrics."""
 
     by_status: dict[str, int]
     held: int

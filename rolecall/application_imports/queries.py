@@ -1,4 +1,4 @@
-"""Read imports, why the guard holds one, and the rows that were rejected."""
+"""Read imports and what belongs to them, such as holds, files and rejected rows."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -51,7 +51,7 @@ async def get(db: Db, id: UUID) -> ImportDetail:
 
 
 async def get_alone(db: Db, id: UUID) -> Import:
-    """Return an import without its application, for the responses of upload and stage."""
+    """Return an import without its application, as in the response to a request that creates the import."""
     rows = await fetch_rows(db, f"SELECT {IMPORT_COLUMNS} FROM application_imports r WHERE r.id = %(id)s", id=id)
     return import_from_row(rows[0])
 
@@ -168,7 +168,7 @@ _REJECTS = FrozenListing(
 
 
 async def rejects_of(db: Db, import_id: UUID, page: int) -> Page[RejectItem]:
-    """Return a page of rejected rows, sorted by file and line. They are stored when the import ends."""
+    """Return a page of rejected rows, sorted by file and line. They are stored when the import ends or is held."""
     run = await get(db, import_id)
     name = f"rejects of {import_id}, {run.status}"
     return await fetch_frozen(db, _REJECTS, name, page, id=import_id)

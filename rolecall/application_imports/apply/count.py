@@ -82,7 +82,7 @@ async def _tally(db: Db, relation: Relation, number: int) -> Tally:
 
 
 async def count_touched(db: Db, number: int, before: RecordTotals, tallies: Tallies) -> Tallies:
-    """Return the tallies for the log and the metrics: with accounts and groups altered by what they hold."""
+    """Return the tallies for the log and the metrics. They also count accounts and groups with changed access."""
     # The first import alters nothing.
     if not (before.accounts or before.groups) or not any(tally.total for tally in tallies.values()):
         return tallies

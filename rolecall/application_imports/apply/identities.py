@@ -1,6 +1,6 @@
 """Update identities after an import of their source: changed fields, removals, supervisors.
 
-Runs after the versions of identities are written, in SQL alone, so a rollback uses it as well.
+This happens after the versions of identities are written. It reads only the database, so a rollback uses it as well.
 """
 
 from datetime import datetime
@@ -37,7 +37,7 @@ async def create_made_people(db: Db) -> None:
 
 
 async def update_identities(db: Db, application_id: UUID, number: int, now: datetime) -> list[str]:
-    """Update the fields of identities that the source changed, and return lines for the log."""
+    """Update identities to the changed data of their source, and return lines for the log."""
     await create_made_people(db)
     named = await _update_fields(db, application_id, number, now)
     await _update_sort_keys(db, named)

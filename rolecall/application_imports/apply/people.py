@@ -48,7 +48,7 @@ async def _write_new_people(db: Db, people: pl.DataFrame, fields: set[str], now:
         # Fires triggers of other packages: schema/identities.sql lists them.
         await copy_in(db, f"identities ({', '.join(new.columns)})", new)
     if known.height:
-        # Fires the same triggers, schema/identities.sql.
+        # Fires triggers of other packages: schema/identities.sql lists them.
         await execute(
             db,
             """UPDATE identities i SET employee_id = k.employee_id
@@ -62,7 +62,8 @@ async def _write_new_people(db: Db, people: pl.DataFrame, fields: set[str], now:
 async def _with_identities(db: Db, people: pl.DataFrame, fields: set[str]) -> pl.DataFrame:
     """Add `identity_id`, `is_made` (the identity is new) and `supervisor` (an identity) to the people.
 
-    An identity is found by employee ID, or else by the unique e-mail address of an onboarded person; or else it is new.
+    An identity is found by employee ID, or else by the unique e-mail address of an onboarded person. Otherwise, it
+    is new.
     """
     there = await copy_out(
         db,

@@ -25,6 +25,7 @@ async def _restore(db: Db, relation: Relation, application_id: UUID, number: int
             SELECT {relation.columns} FROM {relation.table} WHERE {then}""",
         application=application_id,
     )
+    # Assignments fire `note_former_holders`, schema/accounts.sql.
     await execute(
         db,
         f"""UPDATE {relation.table} r SET until_import = {number:d} WHERE r.until_import IS NULL AND {relation.scope}

@@ -71,7 +71,10 @@ class ChangeSet:
 
 
 def rows_of_lines(delta: DeltaPart, present: pl.DataFrame, name: list[str]) -> pl.DataFrame | Doubt:
-    """Return the present rows that changed lines refer to. An added line must be new or replace a removed line."""
+    """Return the present rows that changed lines refer to.
+
+    Return a Doubt if an added line neither is new nor replaces a removed line, or if a removed line is unknown.
+    """
     assert delta.removed is not None
     there = present.select(name)
     if delta.after.select(name).join(there, on=name, how="semi").join(delta.removed, on=name, how="anti").height:

@@ -85,7 +85,7 @@ class GroupNames:
         self._made: list[pl.DataFrame] = []
 
     async def load(self) -> None:
-        """Look up all groups, or the groups in changed lines."""
+        """Look up all groups if their file is read completely, or else the groups in its changed lines."""
         wanted = self.listed.mentioned("group") if self.listed else pl.DataFrame(schema={"group": pl.String})
         self.is_all = self.listed is not None and self.listed.is_whole
         self.index = await self.state.index(GROUPS, None if self.is_all else wanted)
@@ -138,7 +138,10 @@ class GroupNames:
 
 
 class PermissionNames:
-    """The permissions that rows name. If the rows of a permission differ, the highest description and risk are used."""
+    """The permissions that rows name.
+
+    If the rows of a permission differ, the last description in sort order and the highest risk are used.
+    """
 
     def __init__(self, state: CurrentState, delta: FileDelta | None) -> None:
         self.state = state
@@ -176,7 +179,7 @@ class PermissionNames:
         self._made.append(self.index.frame.tail(new.height).select("number", *_NAME))
 
     def note_lost(self, removed: pl.DataFrame, after: pl.DataFrame) -> None:
-        """Record the permissions of removed lines, and the permissions of added lines."""
+        """Record the permissions of removed and of added lines: one that only removed lines name may be unused."""
         for noted, rows in ((self._lost, removed), (self._kept, after)):
             noted[:] = [pl.concat([*noted, rows.select("permission_number")]).unique()]
 
@@ -203,7 +206,7 @@ class PermissionNames:
 
 
 def _highest(named: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """Merge the permissions that several parts name, each with the highest description and risk."""
+    """Merge the permissions of several parts; keep the last description in sort order and the highest risk."""
     if len(named) == 1:
         return named[0]
     highest = (pl.col("description", "risk").max(), pl.col("other", "other_risk").min())
@@ -298,7 +301,7 @@ class PartComparison:
         removed: pl.DataFrame | None,
         held: pl.DataFrame,
     ) -> pl.DataFrame | Doubt:
-        """Return the valid rows to compare with: all valid rows, or those that changed lines refer to."""
+        """Return the valid rows to compare with: all, or those of changed lines. Return a Doubt if lines do not fit."""
         if removed is None:
             return self.whole.valid[delta.content].part(*self.parts)
         key = list(relation.key)
@@ -316,7 +319,10 @@ class PartComparison:
         return before
 
     def _remove_held(self, content: Content, held: pl.DataFrame) -> Doubt | None:
-        """Remove the memberships or assignments of removed accounts if their file is not part of this import."""
+        """Remove what removed accounts hold, if this import has no file of this content.
+
+        If the import has the same file as before, return a Doubt, because the file still names the removed accounts.
+        """
         if not held.height:
             return None
         if content in self.whole.unchanged:

@@ -14,7 +14,7 @@ from rolecall.core.db import Db
 
 
 class PeopleChanges(NamedTuple):
-    """The changes in the data of an identity source. `before` has the identities that the source already had."""
+    """The changes in the data of an identity source. `before` has the known identities that were compared."""
 
     before: pl.DataFrame
     difference: Difference
@@ -27,7 +27,7 @@ class PeopleChanges(NamedTuple):
         return dict(self.difference.opened.group_by("file").len().iter_rows())
 
     def added(self) -> Counter[str]:
-        """Return the number of new rows of each table."""
+        """Return an upper bound for the number of new rows of each table."""
         return Counter(dict.fromkeys(("identities", "identity_versions"), self.difference.opened.height))
 
 

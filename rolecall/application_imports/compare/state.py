@@ -33,7 +33,7 @@ class NameIndex(NamedTuple):
 
 
 class _NamedTable(NamedTuple):
-    """A table that gives names numbers: the columns with the name of a row, in the table and in files."""
+    """A table that assigns numbers to names, with the columns of the name in the table and in files."""
 
     table: str
     name: list[str]
@@ -82,7 +82,7 @@ class CurrentState:
         self.parting = parting
 
     async def index(self, relation: Relation, wanted: pl.DataFrame | None) -> NameIndex:
-        """Return the index of the wanted names, or of all names that the application ever had."""
+        """Return the index of the wanted names; if `wanted` is None, of all names that the application ever had."""
         table, name, in_files, _ = _NAMED_TABLES[relation.table]
         query, columns = _names_query(relation, is_all=wanted is None)
         if wanted is None:

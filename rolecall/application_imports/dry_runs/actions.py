@@ -156,7 +156,7 @@ async def discard_draft(db: Db, caller: Caller, id: UUID) -> None:
 
 
 async def delete_old_dry_runs(db: Db, store: Store, now: datetime) -> None:
-    """Delete drafts after a day, their files unless an import uses them, and previews of imports no longer held."""
+    """Delete dry runs after a day, with files that no import uses, and previews of imports that are no longer held."""
     async with db.transaction():
         rows = await fetch_rows(
             db,

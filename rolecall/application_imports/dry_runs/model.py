@@ -32,7 +32,7 @@ class Draft(msgspec.Struct, frozen=True):
 class DryRunResult(msgspec.Struct, rename="camel"):
     """The effects that an import of the files would have."""
 
-    # The reason why the import would fail or be held.
+    # The reasons why the import would fail (`problem`) or be held (`held`).
     problem: str | None
     held: str | None
     files: list[FileTotals]

@@ -1,4 +1,4 @@
-"""Guess the code page of a text that is not UTF-8: decode it and judge the words. Used for advice and proposals."""
+"""Guess the code page of a text that is not UTF-8: decode it and judge the words."""
 
 import re
 import unicodedata
@@ -13,7 +13,7 @@ CODE_PAGES = {
     "big5": "big5", "euc_kr": "euc_kr", "euc_jp": "euc_jp",
 }  # fmt: skip
 _LATIN = ("windows-1252", "windows-1250", "windows-1254", "cp850", "cp852", "mac-roman")
-# Letters of languages written in a Latin code page, in the order of their names.
+# Letters of the languages that a Latin code page is used for, in the order of the names of the languages.
 _WESTERN = (
     "æøåéÆØÅ", "éëïöüèó", "äöåÄÖÅé", "àâæçéèêëîïôœùûüÿÉÈÀÂÇÊÎÔ", "äöüßÄÖÜé", "àèéìíòóùÀÈÉ", "ãâáàçéêíóôõúüÃÁÉÍÓÚÇ",
     "áéíñóúüÁÉÍÑÓÚ",
@@ -23,7 +23,7 @@ _CENTRAL = (
     "áäčďéíĺľňóôŕšťúýžÁČĎÉÍĹĽŇÓÔŔŠŤÚÝŽ", "äöüßÄÖÜ",
 )  # fmt: skip
 _TURKISH = ("çğıöşüâÇĞİÖŞÜ",)
-# How much less a text counts whose words are of several languages.
+# The factor for the score of a text whose words are of several languages.
 _MIXED = 0.7
 _CYRILLIC = "абвгдежзийклмнопрстуфхцчшщъыьэюяёіїєґАБВГДЕЖЗИЙКЛМНОПРСТУФХЦЧШЩЪЫЬЭЮЯЁІЇЄҐ"
 _KANA = {"HIRAGANA", "KATAKANA"}
@@ -36,7 +36,7 @@ _SCRIPTS = ("LATIN", "CYRILLIC", "GREEK", "HIRAGANA", "KATAKANA", "CJK", "HANGUL
 
 
 def likely_code_page(content: bytes) -> str | None:
-    """Return the code page in which most words with non-ASCII letters are plausible."""
+    """Return the code page in which most words with non-ASCII letters are plausible; None if there is none."""
     scores = _scores(content)
     best = max(scores, key=lambda name: scores[name])
     return best if scores[best] >= _ENOUGH else None
@@ -76,7 +76,7 @@ def _words(sample: bytes, codec: str) -> list[str]:
 
 
 def _score(words: list[str], name: str) -> float:
-    """Return how plausible words are, from 0 to 1; a code page that cannot decode the text has no words."""
+    """Return how plausible words are, at most 1. A code page that cannot decode the text has no words and gets 0."""
     distinct = list(dict.fromkeys(words))
     if not distinct:
         return 0.0
@@ -94,7 +94,10 @@ def _share(letters: str, words: list[list[str]]) -> float:
 
 
 def _rating(word: str, name: str) -> float | None:
-    """Rate a word: letters of one script, and no capital after a small letter. None if the language decides."""
+    """Return how plausible a word is, from -1 to 1; None if its language decides.
+
+    A plausible word has letters of one script, and no capital after a small letter.
+    """
     scripts = {_script(c) for c in word}
     if None in scripts or any(first.islower() and second.isupper() for first, second in pairwise(word)):
         return -1.0

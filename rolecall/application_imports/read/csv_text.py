@@ -46,7 +46,7 @@ class NotUtf8(BrokenFile):
 def decode(content: bytes, encoding: str | None, *, is_exact: bool = False) -> DecodedText:
     """Convert text to UTF-8 without a byte order mark.
 
-    Unless `is_exact`, other single-byte encodings are left to the parser, which checks for UTF-8 anyway.
+    Unless `is_exact`, do not detect single-byte encodings, because the parser rejects text that is not UTF-8 anyway.
     """
     found = None
     if encoding:
@@ -68,7 +68,7 @@ def is_long(file: BinaryIO) -> bool:
 
 
 class LongText:
-    """A long text. Iterating yields pieces of whole lines in UTF-8, as often as necessary."""
+    """A long text. Each iteration reads the text again and yields pieces of whole lines in UTF-8."""
 
     def __init__(self, file: BinaryIO, encoding: str | None) -> None:
         self._file = file

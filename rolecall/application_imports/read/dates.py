@@ -1,6 +1,7 @@
 """Convert the date formats of exports to ISO 8601, whole columns at a time.
 
-The order of day and month is never assumed: it comes from the shape, or from a value that allows only one order.
+The order of day and month comes from the shape, from a value that allows only one order, or from dots: in dates with
+dots, the day comes first.
 """
 
 import re
@@ -58,7 +59,8 @@ class ReadDates(NamedTuple):
 def read_dates(
     texts: pl.Series, format: str | None, zone: ZoneInfo, *, is_shaped: bool, is_piece: bool = False
 ) -> ReadDates:
-    """Read the dates of a column, whose name is the name of the series. Without a format, read only unambiguous dates.
+    """Read the dates of a column, whose name is the name of the series. Without a format, fail
+    if the order of day and month is ambiguous.
 
     For a piece of a file, raise ReadAtOnce if the order of day and month must be inferred from the whole file.
     """
@@ -110,7 +112,7 @@ def _recognized(odd: pl.Series, zone: ZoneInfo, notes: list[str], *, is_piece: b
 
 
 def _order(rest: pl.Series) -> tuple[str, str]:
-    """Infer the order of day and month from values that allow only one order; fail if none does, or if two differ."""
+    """Infer the order of day and month, and return it with the reason; fail if the values allow both or need both."""
     parts = rest.str.extract_groups(_NUMBERS)
     first, second = (parts.struct.field(name).cast(pl.Int32) for name in "12")
     if rest.str.contains(r"^\d+\.\d+\.").all() and not (second > 12).any():

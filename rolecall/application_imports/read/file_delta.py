@@ -273,7 +273,7 @@ def _with_columns(group: InputGroup, table: Table) -> Table:
 def _shaped(group: InputGroup, table: Table) -> Table:
     if group.shape is None:
         return table
-    # Read the rows that users are derived from as permissions.
+    # To derive users, read the rows as permissions.
     content = Content.PERMISSIONS if group.is_derived else group.content
     made = shaping.shaped(table, group.shape, group.columns, content)
     if not group.is_derived:
@@ -350,7 +350,7 @@ def _changed_rows(
 def _changed_records(
     group: InputGroup, found: ChangedLines, headers: list[str], zone: ZoneInfo, parting: Parting
 ) -> tuple[GroupRows, GroupRows] | None:
-    """Read changed JSON lines; return None unless the new file has the same columns as the old file."""
+    """Read changed JSON lines; return None for several files, or if the columns of the file may have changed."""
     if len(found.rows) != 1:
         return None
     texts = [b"\n".join(text for _, text in changed()) for changed in (found.added, found.removed)]

@@ -1,4 +1,4 @@
-"""Find columns that probably need a shape: lists in one cell, JSON, status words. The log names them."""
+"""Find columns that are probably misread, such as lists in one cell or an unmapped status. The log names them."""
 
 from collections.abc import Iterator
 
@@ -20,7 +20,7 @@ _STATUS_HEADERS = ("status", "enabled", "active", "state", "disabled", "suspende
 
 
 def hints(group: InputGroup, table: Table) -> Iterator[str]:
-    """Yield a sentence for each column that is probably misread, with the key of the shape to set."""
+    """Yield a hint for each column that is probably misread; most hints name the setting to change."""
     if group.is_derived or not table.frame.height:
         return
     layout = lay_out(group.content, table.headers, group.columns, group.shape, table.made)

@@ -1,4 +1,4 @@
-"""Recognize pages of a list that an API returns in several responses, and whether some of them are missing.
+"""Recognize pages of a list that an API returns in several responses, and detect missing pages.
 
 A file with only the first page looks complete, but its import would remove everyone on the other pages.
 """

@@ -1,4 +1,4 @@
-"""Read JSON: one object per line, an array, or an envelope around the list of records; find nested values by path."""
+"""Read records from JSON in its usual layouts, such as one object per line; find nested values by path."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, cast

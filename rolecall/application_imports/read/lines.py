@@ -96,7 +96,10 @@ class ChangedLines(NamedTuple):
         return self.new[0].delimiter
 
     def added(self) -> Iterator[tuple[int, bytes]]:
-        """Yield the number of each new file with its added lines, in CSV below the header; fail if one is not a row."""
+        """Yield the added lines of each new file, with the number of the file. In CSV, the header comes first.
+
+        Raise BrokenFile if a line is not a row.
+        """
         return _texts(self.new, self.added_rows, are_checked=True)
 
     def removed(self) -> Iterator[tuple[int, bytes]]:

@@ -196,7 +196,7 @@ class ShapedTable:
         self.frame = self.frame.drop("header", "cell")
 
     def _cells(self, position: str, index: list[str]) -> pl.DataFrame:
-        """Return the cells of a column of a matrix that are not blank, beside the columns `index`."""
+        """Return the cells that are not blank in a column of a matrix, beside the columns `index`."""
         header = pl.lit(self.headers[int(position)]).alias("header")
         return self.frame.select(*index, header, pl.col(position).alias("cell")).filter(pl.col("cell") != "")
 
@@ -233,7 +233,8 @@ class ShapedTable:
         texts = [pl.lit(part) if isinstance(part, str) else self._filled(part) for part in parts]
         filled = [text for text, part in zip(texts, parts, strict=True) if isinstance(part, Placeholder)]
         joined = pl.concat_str(texts).str.replace_all(r"\s+", " ").str.strip_chars()
-        # A pattern with text needs all its values: `ada.` is not a username. With spaces, it does not: `Ada` is a name.
+        # A pattern with text needs all its values: `ada.` is not a username. Otherwise one value is enough: `Ada` is
+        # a name.
         must_be_whole = any(isinstance(part, str) and part.strip() for part in parts)
         quantifier = pl.any_horizontal if must_be_whole else pl.all_horizontal
         return pl.when(quantifier(text == "" for text in filled)).then(pl.lit("")).otherwise(joined)
@@ -303,7 +304,7 @@ def _past_dates(cells: pl.Series, format: str) -> pl.Series:
 
 
 def _is_skipped(row: list[str], position: int, condition: RowCondition) -> bool:
-    """Return whether to skip a line with too few fields, such as a total. If in doubt, the line is rejected later."""
+    """Return whether to skip a line with too few or too many fields, such as a total. If in doubt, reject it later."""
     if position >= len(row):
         return False
     if not condition.is_not:

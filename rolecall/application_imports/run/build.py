@@ -1,4 +1,4 @@
-"""Build an import: read, compare and apply its files in one transaction. Runs in the child process."""
+"""Build an import: read, compare and apply its files in one transaction. This module runs in the child process."""
 
 from collections.abc import AsyncIterator, Awaitable, Mapping
 from contextlib import aclosing, asynccontextmanager

@@ -2,7 +2,7 @@
 
 It runs in the child process. The draft of the configuration is applied in the same transaction, so that a dry run
 cannot differ from the import that follows. The transaction sees one snapshot of the database, in which its import
-number is unused; the number is not used up.
+number is unused. A later import may use the number.
 """
 
 from uuid import UUID

@@ -1,5 +1,6 @@
-"""Copy the files that a schedule names into the import, from inside `ROLECALL_IMPORT_ROOTS` only.
+"""Copy the files of a schedule, or the records of a live source, into the import.
 
+Files are read only from inside `ROLECALL_IMPORT_ROOTS`.
 If the source fails, the import fails with the reason. An error in our own code interrupts the import, and a worker
 retries it.
 """
@@ -36,7 +37,7 @@ _PIECE = 1024 * 1024
 _QUERY = re.compile(r"\?[^\s'\"]+")
 _LONGEST_REASON = 300
 T = TypeVar("T")
-# Errors of a source: most libraries raise `OSError`, a bad URL `ValueError`, and a list of files `LookupError`.
+# Errors of a source. Most libraries raise `OSError`; a bad URL, for example, raises `ValueError`.
 _ERRORS: tuple[type[Exception], ...] = (
     OSError,
     aiohttp.ClientError,

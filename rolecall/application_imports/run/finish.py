@@ -85,8 +85,9 @@ async def count_and_match(
     is_changed: bool = True,
     open_points: OpenPoints = _NONE,
 ) -> ImportResult:
-    """Count what the import changed and match its accounts; raise HeldByGuard if it must wait for a person.
+    """Count what the import changed and match its accounts.
 
+    If the guard holds the import, raise HeldByGuard; in a dry run, return it with the result.
     `open_points` says why files may be read wrongly.
     """
     now = clock.now()

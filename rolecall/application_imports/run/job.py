@@ -38,7 +38,7 @@ class BuildOutcome(StrEnum):
     FAILED = "failed"
     HELD = "held"
     CANCELED = "canceled"
-    # The database connection was lost or the child was killed; a worker starts the import again.
+    # The build did not end, for example because the child was killed. A worker starts the import again.
     INTERRUPTED = "interrupted"
     # The file store does not answer. A worker starts the import again, without a limit.
     POSTPONED = "postponed"
@@ -75,7 +75,7 @@ def worker_lock(application_id: UUID) -> int:
 
 
 def build_lock(application_id: UUID) -> int:
-    """Return the key of the lock that a build's transaction holds, so that it cannot overlap a build left behind."""
+    """Return the key of the lock that a build's transaction holds, so that builds of an application never overlap."""
     return worker_lock(application_id) | 1
 
 

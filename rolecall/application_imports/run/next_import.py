@@ -61,7 +61,7 @@ async def run_next_import(pool: Pool, config: Config, _: datetime) -> bool:
 
 
 async def _candidates(db: Db) -> list[tuple[UUID, UUID]]:
-    """Return the oldest unfinished import of each application, unless the guard holds it."""
+    """Return the oldest unfinished import of each application. Skip a held import, unless it is being canceled."""
     rows = await fetch_rows(
         db,
         f"""SELECT i.id, i.application_id FROM application_imports i LEFT JOIN import_runs r ON r.import_id = i.id
@@ -144,7 +144,10 @@ async def _start(db: Db, id: UUID) -> datetime | None:
 
 
 async def _cancel_when_asked(pool: Pool, id: UUID, building: asyncio.Task[BuildResult], over: asyncio.Event) -> None:
-    """Cancel the build when its import is Canceling. Stop when `over` is set: canceling could interrupt a query."""
+    """Cancel the build when its import is Canceling. Return when `over` is set.
+
+    The caller sets `over` instead of canceling this task, because a cancellation could interrupt a query.
+    """
     while not over.is_set():
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(over.wait(), _CHECK_CANCEL_SECONDS)
@@ -257,7 +260,7 @@ async def _end(pool: Pool, run: ImportRun, result: BuildResult) -> None:
                 log.error("import interrupted", run=run.number, reason=result.message)
             case BuildOutcome.POSTPONED:
                 log.error("file store unreachable", run=run.number, reason=result.message)
-                # This does not count as an attempt. Fires notify_of_held_import, schema/notifications.sql.
+                # This does not count as an attempt.
                 await execute(db, "UPDATE import_runs SET attempts = attempts - 1 WHERE import_id = %(id)s", id=run.id)
 
 

@@ -7,7 +7,7 @@ from rolecall.core.db import Db, execute
 
 
 async def record_progress(db: Db, id: UUID, read: int, total: int, now: datetime) -> None:
-    """Record how many bytes a build has read so far; delete the progress of builds of earlier days."""
+    """Record how many bytes a build has read so far; delete progress that is more than a day old."""
     await execute(
         db,
         """WITH old AS (DELETE FROM read_progress WHERE changed_at < %(now)s - interval '1 day' AND id <> %(id)s)

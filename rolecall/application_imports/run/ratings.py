@@ -1,4 +1,4 @@
-"""Find entitlements whose high risk rating an import lowers, because fewer people approve low-risk requests."""
+"""Find entitlements whose high risk rating an import lowers. Requests for them may then need fewer approvals."""
 
 import msgspec
 
@@ -16,7 +16,10 @@ class Lowered(msgspec.Struct, frozen=True):
 
 
 async def lowered(db: Db, number: int) -> list[Lowered]:
-    """Return entitlements whose rating is lower than the last one before this import, even if they were absent."""
+    """Return entitlements that this import rates lower than their last rating, if that was high.
+
+    The last rating counts even if the entitlement was absent in between.
+    """
     high = [str(level) for level in _HIGH]
     permissions = await fetch_all(db, Lowered, _PERMISSIONS, number=number, high=high)
     return permissions + await fetch_all(db, Lowered, _GROUPS, number=number, high=high)

@@ -18,7 +18,7 @@ from rolecall.scim_server.queries import due_pushes
 
 log = structlog.get_logger("rolecall.imports")
 
-# The pause before a failed import is repeated if a SCIM push or a carrier depends on it.
+# The pause between a failed import and its repetition for a SCIM push or a carrier.
 RETRY_PAUSE = timedelta(hours=1)
 
 
