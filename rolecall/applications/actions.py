@@ -56,7 +56,8 @@ async def change_application(db: Db, id: UUID, raw: Json, facts: Facts, caller: 
     columns = {**_columns_of(body, raw, current.guard), "last_updated": facts.now}
     assignments = ", ".join(f"{name} = %({name})s" for name in columns)
     try:
-        # A new name fires keep_former_name and match_renamed, archiving fires evaluate_archived (schema/duties.sql).
+        # A new name fires keep_former_name and match_renamed (schema/duties.sql), and recheck_requests
+        # (schema/access_requests.sql). Archiving fires evaluate_archived (schema/duties.sql).
         await execute(db, f"UPDATE applications SET {assignments} WHERE id = %(id)s", id=id, **columns)
     except UniqueViolation:
         raise _taken(body.name or "") from None

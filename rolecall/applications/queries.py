@@ -139,7 +139,7 @@ async def readable_by(db: Db, caller: Caller, page: int) -> Page[ApplicationSumm
 
 
 async def with_mentioned_applications(db: Db, facts: Facts, raw: Json) -> Facts:
-    """Return the facts with the applications in the body that exist, and those of them that are archived."""
+    """Return the facts with the existing applications that the body names, and with the archived ones among them."""
     ids = mentioned_ids(raw)
     rows = await fetch_rows(db, "SELECT id, is_archived FROM applications WHERE id = ANY(%(ids)s)", ids=ids)
     return msgspec.structs.replace(
