@@ -27,7 +27,7 @@ class TestedContent(msgspec.Struct, rename="camel"):
     file_group: str
     found: int
     total: int | None
-    # Whether `found` is the whole list.
+    # Whether all records were fetched.
     is_complete: bool
     # The names of the fields that occur in the records.
     fields: list[str]

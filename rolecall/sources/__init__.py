@@ -2,11 +2,13 @@
 
 A source replaces uploaded files: each fetch writes one file per file group, and the import reads these files.
 
+The main modules:
+
     model, shapes, queries, actions, routes    the source of an application, as configured
     references.py, secrets.py                  references to secrets, and how they are read
     peers.py, http_client.py                   the allow-list of hosts, and the HTTP client that enforces it
     rest.py, scim.py, ldap.py, sql.py, push.py one module per kind: connect, then yield pages of records
     snapshot.py, fetching.py                   check that a snapshot is complete, write it as JSON lines
 
-`application_imports/run/fetching.py` calls `fetching.py` when an import runs; `source_tests` tries a connection.
+`application_imports/run/fetching.py` calls `fetching.py` when an import runs. `source_tests` tests a connection.
 """

@@ -38,7 +38,10 @@ async def _problem(db: Db, config: Config, id: UUID, source: Source) -> str | No
 
 
 async def connection_problem(db: Db, config: Config, application_id: UUID, source: Source, name: str) -> str | None:
-    """Return why no connection is possible: the host, a missing library or the secret, which is stored as `name`."""
+    """Return why no connection is possible, without trying it; None if no reason is found.
+
+    `name` is the name of the stored secret.
+    """
     if problem := listing_problem(host_of(source.url), config.source_hosts):
         return problem
     if source.kind is SourceKind.LDAP and importlib.util.find_spec("bonsai") is None:

@@ -1,4 +1,4 @@
-"""Add members that LDAP groups do not list: members of nested groups, and accounts with the primary group."""
+"""Add members that LDAP groups do not list: members of nested groups, and accounts with this primary group."""
 
 import re
 from collections.abc import Iterable

@@ -23,7 +23,7 @@ class SealedSecret(msgspec.Struct, frozen=True):
 
 
 class SourcedApplication(msgspec.Struct, frozen=True):
-    """The facts about an application that limit its source. `groups` tells for each file group if it is optional."""
+    """The facts about an application that limit its source. `groups` says whether each file group is optional."""
 
     is_identity_source: bool
     is_archived: bool

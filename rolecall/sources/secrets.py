@@ -28,7 +28,7 @@ class FoundSecret(msgspec.Struct, frozen=True):
 
 
 async def find_secret(db: Db, config: Config, reference: str, owner: UUID, name: str, host: str) -> FoundSecret:
-    """Return the secret; raise SourceFailed with advice if it is missing."""
+    """Return the secret; raise SourceFailed with advice if it is missing or cannot be used."""
     if not reference:
         return FoundSecret("")
     if reference == SEALED:

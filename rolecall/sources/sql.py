@@ -37,7 +37,7 @@ UNENCRYPTED = "sslmode=disable"
 _ROWS = 1000
 # The longest value that a SQLite query may compute.
 _LONGEST_VALUE = 64 * 1024 * 1024
-# Read decimals as text: as 64-bit floats, several values would become the same.
+# Read decimals as text: as 64-bit floats, different values could become equal.
 _RECORD = msgspec.json.Decoder(FetchedRecord, float_hook=str)
 _STEPS = 10_000
 # A query must begin with one of these words. If it began with ANALYZE, EXPLAIN would run it.
