@@ -2,7 +2,8 @@
 
 Each commit of a Delta table records the position of its snapshot: the oldest transaction that was still running. The
 next sync merges the rows of that transaction and of later ones. Merging is idempotent, so a sync that was killed can
-simply be repeated. A table is replaced if it came from another database, or from a later state of this one.
+simply be repeated. A table is replaced if rows cannot be merged into it, for example because it came from another
+database, or from a later state of this one.
 """
 
 from collections.abc import Iterator
@@ -81,7 +82,7 @@ def location(lake: str, name: str) -> str:
 
 @contextmanager
 def _written(lake: str) -> Iterator[None]:
-    """Report errors of the library that writes the lake as CannotRun, with the name of the lake."""
+    """Raise CannotRun, with the name of the lake, for errors of the library that writes the lake."""
     try:
         yield
     except (OSError, DeltaError) as error:
