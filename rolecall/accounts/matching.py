@@ -1,6 +1,6 @@
 """Match accounts to identities: by pin, then employee ID, e-mail, and first and last name.
 
-Matching runs at the end of every import, and in the worker when identities change.
+Matching runs at the end of every import, in the worker when identities change, and when a pin is removed.
 """
 
 from datetime import datetime

@@ -19,8 +19,9 @@ from rolecall.core.errors import Invalid
 from rolecall.core.paging import Page, PastPage, WithoutData
 
 T = TypeVar("T")
-# A text that identifies whose accounts were at a moment, until the number of matchings changes: every match that began
-# or ended between two moments gives another one. Only accounts with earlier matches can have changed hands.
+# SQL for a text that identifies the matches of all accounts at a moment. If a match began or ended between two moments,
+# their texts differ. Compare texts only while the number of matchings is the same. Accounts without an earlier match
+# are left out, because they never belonged to another identity.
 MATCHES_THEN = """concat_ws(' ',
     (SELECT max(since) FROM past_matches WHERE since <= %(moment)s::timestamptz),
     (SELECT max(until) FROM past_matches WHERE until <= %(moment)s::timestamptz),
@@ -90,7 +91,7 @@ async def with_missing(db: Db, found: Page[T], application_id: UUID | None, as_o
 
 
 async def _without_data(db: Db, as_of: datetime, application_id: UUID | None = None) -> list[WithoutData]:
-    """List the applications (or only the given one) whose first import finished after this moment, with its time."""
+    """List applications (or only the given one) whose first import ended after this moment, with its end."""
     return await fetch_all(
         db,
         WithoutData,

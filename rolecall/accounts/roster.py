@@ -1,7 +1,8 @@
 """List accounts across applications, sorted by application and username.
 
 The list concatenates one list per application. Without filters, or with filters by application, match or activity,
-these are stored (frozen) lists, so every page costs the same. With other filters, the matching rows are counted.
+these are stored (frozen) lists, so every page costs the same. With other filters, and
+for a past moment, the matching rows are counted.
 """
 
 from collections.abc import Sequence
