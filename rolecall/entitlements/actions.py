@@ -106,7 +106,7 @@ async def _write(db: Db, id: UUID, changes: dict[str, Any], facts: Facts) -> Non
     # (schema/duties.sql) and recheck_requests (schema/access_requests.sql).
     await execute(
         db,
-        # Later than all others, even if one of them began later and was written before: stored pages depend on it.
+        # Stored pages depend on the latest `changed_on`, so each change must have a later one than all earlier writes.
         f"""UPDATE curations
             SET {assigned}changed_on = greatest(%(now)s, (SELECT max(changed_on) + interval '1 us' FROM curations))
             WHERE entitlement_id = %(id)s""",

@@ -1,6 +1,6 @@
 """Count the holders of entitlements, now or in the past, and store the counts.
 
-Current counts are valid until the next import or matching; past counts, until a match or a curation changes.
+Current counts are valid until the next import or matching. Past counts are valid until a match or a curation changes.
 """
 
 import hashlib
@@ -42,7 +42,10 @@ _KEEP = f"""INSERT INTO holder_counts (entitlement_id, import_number, matching, 
 
 
 async def counts_now(db: Db, ids: Sequence[UUID], *, keep: bool = True) -> dict[UUID, HolderCounts]:
-    """Return the number of holders of each entitlement; recount after an import or a matching, and store if `keep`."""
+    """Return the number of holders of each entitlement.
+
+    Recount entitlements whose stored count an import or a matching made stale, and store the new count if `keep`.
+    """
     stored = f"""SELECT s.id, h.accounts, h.identities FROM ({_STATE}) AS s
                  LEFT JOIN holder_counts h ON h.entitlement_id = s.id
                  AND (h.import_number, h.matching) = (s.import_number, s.matching)"""

@@ -94,7 +94,7 @@ class EntitlementFilters(msgspec.Struct, frozen=True, kw_only=True):
         return self.search is None and self.tag is None and self.owner_id is None and self.is_privileged is not False
 
     def are_stored(self) -> bool:
-        """Return whether past pages under these filters are stored; not for free text, or owners, who may leave."""
+        """Return whether past pages under these filters are stored. Those for free text or owners are not."""
         return self.search is None and self.tag is None and self.owner_id is None
 
 
@@ -169,9 +169,10 @@ def _conditions(filters: EntitlementFilters) -> tuple[str, dict[str, Any]]:
 
 
 async def _searched(db: Db, page: int, filters: EntitlementFilters) -> Page[EntitlementItem]:
-    """Find entitlements by part of the name, by tag or by owner, without those of archived applications.
+    """Find entitlements for which there is no stored list, for example by part of the name.
 
-    Matches are counted, so the cost grows with the catalogue.
+    Archived applications are left out, unless the filter names one. Matches are counted, so the cost grows with the
+    catalogue.
     """
     if page == EVERYTHING:
         rows, values = rows_that_match(filters, _JOINS)
@@ -208,7 +209,7 @@ async def suggested(db: Db, application_id: UUID | None, words: str) -> list[Ent
 
 
 async def former_names(db: Db, entitlement: EntitlementDetail) -> list[EntitlementReference]:
-    """List entitlements that the last import no longer shows; this one may be one of them, renamed."""
+    """List entitlements that this one may be renamed from, because the last import no longer shows them."""
     return await fetch_all(
         db,
         EntitlementReference,
