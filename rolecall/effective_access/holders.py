@@ -1,6 +1,6 @@
 """List who holds an entitlement, now or at a past moment, and who ever held it.
 
-The keys and the order of all holdings are computed once per import (`core/computed_lists.py`); a page then reads only
+The keys and the order of all holdings are computed once and stored (`core/computed_lists.py`). A page then reads only
 its own accounts.
 """
 

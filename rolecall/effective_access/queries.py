@@ -1,7 +1,7 @@
 """Compute an identity's access and the reasons for it, now or at a past moment.
 
-Access is read from imports. A request is a reason from its resolution until another request removes the access; an
-access model is a reason while it matches the identity.
+Access is read from imports. A request is a reason from its resolution until it is reopened or canceled, or until
+another request removes the access. An access model is a reason while it matches the identity.
 """
 
 from collections import Counter, defaultdict

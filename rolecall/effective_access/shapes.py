@@ -28,7 +28,7 @@ class RequestApprover(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def words(self) -> str:
-        """Return who said yes, and for whom."""
+        """Return the name of the reviewer, with the name of the stand-in who responded, if any."""
         return f"{self.stand_in.name} for {self.name}" if self.stand_in else self.name
 
 
