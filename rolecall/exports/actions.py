@@ -57,7 +57,7 @@ async def finish_export(db: Db, id: UUID, outcome: Outcome, now: datetime) -> No
 
 
 async def close_lost_exports(db: Db, now: datetime) -> None:
-    """Mark exports whose process died as failed, except scheduled ones: a worker writes those again."""
+    """Mark exports as failed if their process died. Skip scheduled exports, because a worker writes them again."""
     await execute(
         db,
         """UPDATE exports SET status = 'Failed', reason = 'The service stopped', finished_on = %(now)s
