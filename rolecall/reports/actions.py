@@ -116,7 +116,7 @@ async def _check(db: Db, caller: Caller, id: UUID, facts: Facts, config: Config)
 async def _unreadable(
     db: Db, caller: Caller, report: ReportDetail, facts: Facts, config: Config
 ) -> AsyncGenerator[Problem]:
-    """Open the list without reading rows; yield a problem for an unknown record or a future time in the filters."""
+    """Open the list without reading rows; yield the problems of a record or a time in the filters."""
     if not report.filters.keys() & {AS_OF, RECORD}:
         return
     # Plan without the period, which may have no data yet when the report is saved.

@@ -1,4 +1,4 @@
-"""Define the lists that a report can contain: every list of the API, and three that only reports have."""
+"""Define the lists that a report can contain: every list of the API, and lists that only reports have."""
 
 from typing import Any
 
