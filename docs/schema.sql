@@ -2392,7 +2392,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- ac8f9cb42868 function note_related_items()
 -- 818c5c418cc9 function note_request_conflicts()
 -- 6e74fcae5f55 function note_responses()
--- ade2b6e9c162 function open_changes_of_people(uuid[], boolean)
+-- 6dea46475f29 function open_changes_of_people(uuid[], boolean)
 -- bf595c3f0eb3 function recheck_all_requests()
 -- 2491e6bd3cb1 function recheck_requests(uuid[])
 -- 3ea2a8b99b6c function recheck_requests_after_import()

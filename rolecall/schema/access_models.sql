@@ -1,7 +1,7 @@
--- The members of access models: triggers keep access_model_members up to date in every transaction.
+-- The members of access models: triggers update access_model_members in the transaction that changes an identity. When a model is committed,
+-- access_models/actions.py writes its members.
 --
--- INSERT or UPDATE of identities (identities/actions.py, application_imports/apply/people.py, application_imports/apply/identities.py) fires `refresh_members_on_…`.
--- access_models/actions.py writes the members itself when a model is committed. DELETE of members, there or by that trigger, fires `keep_past`.
+-- INSERT or UPDATE of identities fires `refresh_members_on_…`. DELETE of members fires `keep_past`.
 
 -- Return the grants in a definition's `access` as rows.
 CREATE OR REPLACE FUNCTION access_model_grants_in(access jsonb)
@@ -14,8 +14,8 @@ IMMUTABLE LANGUAGE sql BEGIN ATOMIC
     FROM jsonb_array_elements(access) AS entry, jsonb_array_elements(entry -> 'permissions') AS p;
 END;
 
--- Convert conditions to an SQL test on a row of access_model_people: at least one group of conditions must hold, with all conditions in it.
--- Without conditions no identity matches.
+-- Convert conditions to an SQL test on a row of access_model_people. The row must meet all conditions of at least one group; without
+-- conditions no identity matches.
 CREATE OR REPLACE FUNCTION access_model_test(conditions jsonb) RETURNS text IMMUTABLE LANGUAGE sql BEGIN ATOMIC
     SELECT coalesce('(' || string_agg(test, ' OR ') || ')', 'false') FROM (
         SELECT '(' || string_agg(
@@ -39,7 +39,7 @@ CREATE OR REPLACE FUNCTION access_model_people(source text) RETURNS text IMMUTAB
     (SELECT string_agg(format('lower(coalesce(custom_fields ->> %L, '''')) AS "customField%s"', n::text, n), ', ')
      FROM generate_series(1, 9) AS n), source);
 
--- SQL for every identity of `source` with every model that it matches, in one pass over the identities.
+-- SQL for each active identity of `source` with each model in effect that it matches, in one pass over the identities.
 CREATE OR REPLACE FUNCTION access_model_matches(source text) RETURNS text STABLE LANGUAGE sql RETURN format(
     'SELECT m.model_id, p.id AS identity_id FROM (%s) AS p, unnest(ARRAY[%s]::uuid[]) AS m (model_id) WHERE m.model_id IS NOT NULL',
     access_model_people(source),
@@ -103,19 +103,19 @@ END $$;
 CREATE OR REPLACE TRIGGER keep_past AFTER DELETE ON access_model_members REFERENCING OLD TABLE AS old_rows
     FOR EACH STATEMENT EXECUTE FUNCTION keep_past_model_members();
 
--- Return the identities that would match these conditions.
+-- Return the active identities that match these conditions.
 CREATE OR REPLACE FUNCTION identities_matching(conditions jsonb) RETURNS TABLE (id uuid) STABLE LANGUAGE plpgsql AS $$
 BEGIN
     RETURN QUERY EXECUTE format('SELECT p.id FROM (%s) AS p WHERE %s', access_model_people('identities'), access_model_test(conditions));
 END $$;
 
--- Return the models that match the given identity, which need not be stored with these values.
+-- Return the models in effect that an identity with these values would match. The values need not be stored.
 CREATE OR REPLACE FUNCTION access_models_matching(identity identities) RETURNS TABLE (model_id uuid) STABLE LANGUAGE plpgsql AS $$
 BEGIN
     RETURN QUERY EXECUTE format('SELECT m.model_id FROM (%s) AS m', access_model_matches('(SELECT ($1).*) AS one')) USING identity;
 END $$;
 
--- The privileges that models grant; the header of a membership is the group's nomenclature.
+-- The privileges that models grant. The header of a membership comes from group_header.
 CREATE OR REPLACE VIEW access_model_privileges AS
     SELECT g.model_id, g.application_id, group_header(v.nomenclature) AS header, g.section, g.permission,
            g.access, coalesce(v.description, '') AS description, privilege_risk(NULL, o.number) AS risk_rating

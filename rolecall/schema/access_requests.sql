@@ -1,24 +1,22 @@
--- Access requests: the list of requests that wait for people, and the audit of a request with its privileges, responses and related items.
+-- Access requests: who may respond to them, the list of requests that wait for people, and the queue of people whose requests are checked
+-- again for conflicts of duties.
 --
--- INSERT (access_requests/creation.py) and UPDATE (access_requests/moving.py and opening.py) of access_requests fire `keep_waiting_on_…`; an
--- UPDATE also fires `keep_past`, `recheck_requests`, `nudge_carriers` (carriers.sql) and `notify_of_moved_requests` (notifications.sql).
--- Changes of duties, rules, names, holders, matches and imports fire `recheck_requests…` too, which queue people in people_to_recheck for
--- access_requests/opening.py. The events that access_requests/moving.py records fire triggers of personnel_events.sql, webhooks.sql,
--- notifications.sql and reviews.sql.
+-- INSERT and UPDATE of access_requests fire `keep_waiting_on_…`, and UPDATE also fires `keep_past`. A change that can make an earlier check
+-- of a request wrong fires a trigger `recheck_requests…`, which queues people in people_to_recheck for access_requests/opening.py.
 
 -- Return these callers, and the owners of the tokens among them.
 CREATE OR REPLACE FUNCTION with_token_owners(callers uuid[]) RETURNS uuid[] STABLE LANGUAGE sql RETURN
     callers || ARRAY(SELECT t.owner_id FROM tokens t WHERE t.id = ANY (callers) AND t.owner_id IS NOT NULL);
 
--- Return who provisioned a request, through a response or a move. The assignee is read from the event of the move, because a verifier may be
--- assigned later.
+-- Return who provisioned a request, through a response or a change of its status. The assignee is read from the event of that change,
+-- because a verifier may be assigned later.
 CREATE OR REPLACE FUNCTION done_by(which uuid) RETURNS uuid[] STABLE LANGUAGE sql RETURN
     ARRAY(SELECT unnest(array_remove(ARRAY[p.reviewer_id, p.stand_in_id], NULL)) FROM responses p
           WHERE p.request_id = which AND p.type = 'Resolve' AND p.response = 'Approved')
     || ARRAY(SELECT unnest(array_remove(ARRAY[e.caller_id, (e.request #>> '{assignee,id}')::uuid], NULL))
              FROM access_request_events e WHERE e.request_id = which AND e.name = 'AccessRequestResolved');
 
--- Return who carried out a request that waits to be verified, and the owners of tokens among them.
+-- Return who carried out a request that waits to be verified, and the owners of tokens among them. Return an empty array for others.
 CREATE OR REPLACE FUNCTION carried_out_by(request uuid, status text) RETURNS uuid[] STABLE LANGUAGE sql RETURN
     CASE WHEN status = 'Resolved' THEN with_token_owners(done_by(request)) ELSE '{}'::uuid[] END;
 
@@ -39,8 +37,9 @@ CREATE OR REPLACE FUNCTION excluded_from(request access_requests, response_type 
     parties(request)
     || CASE WHEN response_type = 'Verify' THEN carried_out_by(request.id, request.status) ELSE '{}'::uuid[] END;
 
--- Return the people who must not respond for a reviewer, because one person must not approve or verify both as a reviewer and for another.
--- They include the reviewer if the reviewer has already responded for another reviewer.
+-- Return the people who must not respond for a reviewer: the people excluded from the request and, for an approval or verification, the other
+-- reviewers and everyone who responded for a reviewer. One person must not approve or verify both as a reviewer and for another. A reviewer
+-- who responded for another reviewer is therefore among the returned people.
 CREATE OR REPLACE FUNCTION excluded_stand_ins(request access_requests, response_type text, reviewer uuid) RETURNS uuid[] STABLE LANGUAGE sql RETURN
     excluded_from(request, response_type) || ARRAY(
         SELECT person FROM responses p CROSS JOIN LATERAL unnest(ARRAY[p.reviewer_id, p.stand_in_id]) AS person
@@ -92,14 +91,15 @@ CREATE OR REPLACE TRIGGER keep_past AFTER UPDATE ON access_requests REFERENCING 
 CREATE OR REPLACE FUNCTION shows_requests(i application_imports) RETURNS boolean STABLE LANGUAGE sql RETURN
     i.status = 'Finished' AND NOT EXISTS (SELECT FROM import_runs u WHERE u.import_id = i.id AND u.rollback_to IS NOT NULL);
 
--- Return whether imports cannot show yet what a request gives or takes: it is open, or was completed after the last import began.
+-- Return whether imports cannot show yet what a request gives or takes. This is true while the request is neither completed nor canceled, and
+-- after its completion until an import is created that can show it (shows_requests).
 CREATE OR REPLACE FUNCTION is_unshown(r access_requests) RETURNS boolean STABLE LANGUAGE sql RETURN
     r.status <> 'Canceled' AND (r.status <> 'Completed' OR NOT EXISTS (
         SELECT FROM application_imports i
         WHERE i.application_id = r.application_id AND i.created_at >= r.completed_on AND shows_requests(i)));
 
--- Serialize the checks of requests about the same people or groups. They share 256 locks of each kind, because one lock for each of 100,000
--- people would fill the lock table.
+-- Serialize the checks of requests about the same keys, such as people. The keys of one kind share 256 locks, because one lock for each of
+-- 100,000 people would fill the lock table.
 CREATE OR REPLACE FUNCTION take_turns(kind text, keys text[]) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM pg_advisory_xact_lock(hashtextextended(kind || ' ' || part, 0)) FROM (
@@ -107,8 +107,8 @@ BEGIN
 END $$;
 
 -- Serialize the checks of requests about groups with those of all other requests, because a membership may give access through groups that
--- other requests change. Take this lock before those of people. Return null if no rule keeps duties apart, else whether requests about groups
--- are open.
+-- other requests change. Take this lock before those of people. If no rule keeps duties apart, take no lock and return null. Otherwise
+-- return whether there are requests about groups that imports cannot show yet.
 CREATE OR REPLACE FUNCTION take_turns_of_nesting(of_groups boolean) RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
     IF NOT EXISTS (SELECT FROM duty_rule_duties) THEN
@@ -136,9 +136,10 @@ CREATE OR REPLACE FUNCTION is_membership(p privileges) RETURNS boolean STABLE LA
         SELECT FROM permissions q JOIN access_requests r ON r.application_id = q.application_id
         WHERE r.id = p.request_id AND q.header = p.header AND q.section = '' AND q.permission = p.permission);
 
--- Return these groups and the groups above them (`up`) or below them, according to imports and open requests about groups. Names are compared
--- ignoring case, because requests may name groups that no import has shown. `turn` is the highest `turn_of` of the requests that the nesting depends
--- on, or 0 if all of them are provisioned. Each pair of name and turn is visited once, so a cycle ends.
+-- Return these groups and the groups above them (`up`) or below them, according to imports and to requests about groups that imports cannot
+-- show yet. Names are compared ignoring case, because requests may name groups that no import has shown. The turn of a path is the highest
+-- `turn_of` of the requests on it, or 0 if there are none; `turn` is the lowest turn of all paths to a group. Each pair of name and turn is
+-- visited once, so a cycle ends.
 CREATE OR REPLACE FUNCTION requested_nesting(there uuid[], names text[], up boolean)
 RETURNS TABLE (application_id uuid, start text, name text, turn bigint) STABLE LANGUAGE sql BEGIN ATOMIC
     WITH RECURSIVE requested AS MATERIALIZED (
@@ -162,9 +163,9 @@ RETURNS TABLE (application_id uuid, start text, name text, turn bigint) STABLE L
     SELECT w.application_id, w.start, w.name, min(w.turn) FROM walked w GROUP BY w.application_id, w.start, w.name;
 END;
 
--- Serialize the checks of these people's requests, then return what open requests would change for them: requests about the people, their
--- accounts, and groups that they are in. The function is volatile, so that the second statement sees what others committed during the wait. Its plan is generic,
--- because planning takes longer than execution.
+-- Serialize the checks of these people's requests, then return the requested changes of their access that imports cannot show yet: requests
+-- about the people, their accounts and, with `of_groups`, the groups that they are in. The function is volatile, so that the statements after
+-- the lock see what others committed during the wait. Its plans are generic, because planning takes longer than execution.
 CREATE OR REPLACE FUNCTION open_changes_of_people(people uuid[], of_groups boolean)
 RETURNS TABLE (identity_id uuid, request_id uuid, number bigint, is_provisioned boolean, action text, items uuid[], application_id uuid, header text,
                section text, permission text, initial_access text, access text, holder text, is_group boolean)
@@ -175,7 +176,7 @@ BEGIN
             ARRAY(SELECT t.item_id FROM related_items t WHERE t.request_id = r.id), r.application_id, p.header, p.section, p.permission,
             p.initial_access, coalesce(p.lowered_access, p.requested_access), r.target_name, false
         FROM access_requests r JOIN privileges p ON p.request_id = r.id WHERE r.identity_id = ANY (people) AND is_unshown(r);
-    -- Requests about accounts that matched another person when they were made. The collation is that of the index on access_requests.
+    -- Requests made for another person but about an account of these people. The collation is that of the index on access_requests.
     RETURN QUERY SELECT a.identity_id, r.id, r.number, turn_of(r) = 0, r.action,
             ARRAY(SELECT t.item_id FROM related_items t WHERE t.request_id = r.id), r.application_id, p.header, p.section, p.permission,
             p.initial_access, coalesce(p.lowered_access, p.requested_access), r.target_name, false
@@ -195,11 +196,11 @@ BEGIN
     END IF;
 END $$;
 
--- Return whether a request can still be stopped before it is provisioned.
+-- Return whether a request with this status is not provisioned yet, so that another check can still stop it.
 CREATE OR REPLACE FUNCTION is_to_recheck(status text) RETURNS boolean IMMUTABLE LANGUAGE sql RETURN status IN ('Pending', 'Scheduled', 'Open', 'Snoozed');
 
--- Queue for another check the people whose requests are not provisioned yet, in all applications or in these. A null person stands for
--- requests about groups.
+-- Queue people for another check if they have requests that are not provisioned yet, in these applications or, if null, in any. A null person
+-- stands for requests about groups.
 CREATE OR REPLACE FUNCTION recheck_requests(there uuid[]) RETURNS void LANGUAGE sql BEGIN ATOMIC
     INSERT INTO people_to_recheck (identity_id) SELECT DISTINCT r.identity_id FROM access_requests r
     WHERE is_to_recheck(r.status) AND (there IS NULL OR r.application_id = ANY (there));
@@ -252,7 +253,7 @@ CREATE OR REPLACE TRIGGER recheck_requests_on_insert AFTER INSERT ON duty_holder
 CREATE OR REPLACE TRIGGER recheck_requests_on_delete AFTER DELETE ON duty_holders REFERENCING OLD TABLE AS changed_rows
     FOR EACH STATEMENT EXECUTE FUNCTION recheck_requests_of_holders();
 
--- Check requests again after accounts were matched to other people: requests of these people, about these accounts, and about groups.
+-- Check requests again after the owners of accounts changed: requests of the former and new owners, about these accounts, and about groups.
 CREATE OR REPLACE FUNCTION recheck_requests_of_matches() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF EXISTS (SELECT FROM access_requests r WHERE is_to_recheck(r.status)) THEN
@@ -272,15 +273,15 @@ END $$;
 CREATE OR REPLACE TRIGGER recheck_requests AFTER UPDATE ON accounts REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION recheck_requests_of_matches();
 
--- Return whether a request, or another one of the same event, removes or lowers access.
+-- Return whether a request, or another request of the same related item (such as a personnel event), removes or lowers access.
 CREATE OR REPLACE FUNCTION counts_on_removals(request uuid) RETURNS boolean STABLE LANGUAGE sql RETURN EXISTS (
     SELECT FROM privileges p
     WHERE (p.request_id = request OR p.request_id IN (
               SELECT o.request_id FROM related_items t JOIN related_items o ON o.item_id = t.item_id WHERE t.request_id = request))
           AND access_rank(coalesce(p.lowered_access, p.requested_access)) < access_rank(p.initial_access));
 
--- Check requests again after an import. It may show new members of groups, access that people hold again although requests remove it, or
--- that a completed request was not carried out.
+-- Check requests again after an import. It may show new members of groups, or access that people hold again although requests remove it. It
+-- may also show that a completed request was not carried out.
 CREATE OR REPLACE FUNCTION recheck_requests_after_import() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO people_to_recheck (identity_id) SELECT NULL WHERE EXISTS (
@@ -299,7 +300,8 @@ END $$;
 CREATE OR REPLACE TRIGGER recheck_requests AFTER UPDATE OF status ON application_imports FOR EACH ROW
     WHEN (NEW.status = 'Finished' AND OLD.status <> 'Finished') EXECUTE FUNCTION recheck_requests_after_import();
 
--- Check the other requests of an event after one of them was provisioned, reopened or canceled: their checks may rely on what it removes.
+-- Check the requests of a related item (such as a personnel event) again after the status of one of them changed, because the checks of the
+-- others may rely on what it removes.
 CREATE OR REPLACE FUNCTION recheck_requests_of_event() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF EXISTS (SELECT FROM duty_rule_duties) THEN

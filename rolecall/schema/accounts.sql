@@ -1,9 +1,7 @@
--- Functions for queries about accounts and the access that they hold, and triggers for matching.
+-- Functions for queries about accounts and the access that they hold, and triggers that record matches and the holders of permissions.
 --
--- UPDATE accounts (accounts/matching.py and actions.py) fires `count_matching` and `keep_past`, `note_pin` if a pin or its identity changes,
--- note_to_evaluate (duties.sql) and recheck_requests (access_requests.sql).
--- INSERT and UPDATE of assignments (application_imports/apply) fire `note_holders` and `note_former_holders`.
--- INSERT or UPDATE of identities (identities/actions.py, application_imports/apply/people.py, application_imports/apply/identities.py) fires `note_to_match_on_…`.
+-- UPDATE of accounts fires `count_matching`, `keep_past` and, if a pin or its identity changes, `note_pin`. INSERT of assignments fires
+-- `note_holders`, and UPDATE fires `note_former_holders`. INSERT or UPDATE of identities fires `note_to_match_on_…`.
 
 -- Serialize matching and the evaluation of duties until the transaction ends, so that neither misses uncommitted changes of the other.
 CREATE OR REPLACE FUNCTION lock_matching() RETURNS void LANGUAGE sql BEGIN ATOMIC
@@ -160,8 +158,8 @@ CREATE OR REPLACE FUNCTION group_cycle(number int, as_of int) RETURNS int[] STAB
     WHERE l.parent = group_cycle.number AND l.during @> as_of LIMIT 1;
 END;
 
--- Return the rating of a group: the highest among the permissions that it or a group above it gives and the curated ratings of the groups
--- above it; now or after the import `as_of`.
+-- Return the rating of a group after the import `as_of` or, if it is null, now: the highest of the ratings of the permissions that the group
+-- or a group above it gives, and of the curated ratings of the groups above it.
 CREATE OR REPLACE FUNCTION given_risk_at(number int, as_of int) RETURNS text STABLE LANGUAGE sql BEGIN ATOMIC
     WITH above AS MATERIALIZED (
         SELECT DISTINCT w.above AS number FROM groups_above(ARRAY[given_risk_at.number], coalesce(as_of, now_import())) AS w
@@ -178,14 +176,15 @@ CREATE OR REPLACE FUNCTION given_risk_at(number int, as_of int) RETURNS text STA
         WHERE c.curated_risk IS NOT NULL AND g.number <> given_risk_at.number
     ) AS rated ORDER BY risk_rank(rated.risk) DESC LIMIT 1), 'None');
 END;
--- Return the curated rating of a group, or else the rating computed from its permissions.
+-- Return the curated rating of a group, or else the rating that given_risk_at computes.
 CREATE OR REPLACE FUNCTION group_risk_at(number int, as_of int) RETURNS text STABLE LANGUAGE sql BEGIN ATOMIC
     SELECT coalesce((SELECT c.curated_risk FROM groups g JOIN entitlements c ON c.id = g.id WHERE g.number = group_risk_at.number),
                     given_risk_at(group_risk_at.number, as_of));
 END;
 CREATE OR REPLACE FUNCTION group_risk(number int) RETURNS text STABLE LANGUAGE sql RETURN group_risk_at(number, NULL);
 
--- Return the rating of the permission or the group that a privilege names, or null if the catalogue has neither.
+-- Return the current rating of the permission or the group that a privilege names; if it may name either, the higher rating. Return null if
+-- neither is in the catalogue now.
 CREATE OR REPLACE FUNCTION known_risk(permission int, membership int) RETURNS text STABLE LANGUAGE sql BEGIN ATOMIC
     SELECT rated.risk FROM (
         SELECT coalesce(c.curated_risk, v.risk_rating) AS risk FROM permission_versions v
@@ -196,11 +195,11 @@ CREATE OR REPLACE FUNCTION known_risk(permission int, membership int) RETURNS te
         WHERE v.group_number = membership AND v.until_import IS NULL
     ) AS rated ORDER BY risk_rank(rated.risk) DESC LIMIT 1;
 END;
--- Rate a privilege; one that is not in the catalogue is Critical.
+-- Rate a privilege. A privilege that is not in the catalogue is Critical.
 CREATE OR REPLACE FUNCTION privilege_risk(permission int, membership int) RETURNS text STABLE LANGUAGE sql
     RETURN coalesce(known_risk(permission, membership), 'Critical');
 
--- Return the most frequent raw value among holders of this access or, if there are none, among holders of other access.
+-- Return the most frequent raw value among holders of this access. If there are none, try Grant, Modify and Unrestricted, in this order.
 CREATE OR REPLACE FUNCTION usual_value(permission int, wanted text) RETURNS text STABLE LANGUAGE sql BEGIN ATOMIC
     SELECT found.value FROM unnest(ARRAY[wanted, 'Grant', 'Modify', 'Unrestricted']) WITH ORDINALITY AS a (access, place)
     CROSS JOIN LATERAL (
@@ -235,7 +234,7 @@ CREATE OR REPLACE TRIGGER note_to_match_on_update AFTER UPDATE ON identities REF
     FOR EACH STATEMENT EXECUTE FUNCTION note_identities_to_match();
 
 -- Return the match of an account at a past time, and when that match began. A pin applies to all times. For a time before the first recorded
--- match, return that match, with a later `matched_on`. Between two matches, the account was unmatched.
+-- match, return the first match; its `matched_on` is then later than that time. Between two matches, the account was unmatched.
 CREATE OR REPLACE FUNCTION match_then(account accounts, moment timestamptz)
 RETURNS TABLE (identity_id uuid, match text, matched_on timestamptz) STABLE ROWS 1 LANGUAGE sql BEGIN ATOMIC
     SELECT CASE WHEN p.account_number IS NULL THEN account.identity_id WHEN p.until > moment THEN p.identity_id END,
@@ -251,7 +250,8 @@ CREATE OR REPLACE FUNCTION identity_then(account accounts, moment timestamptz) R
     CASE WHEN account.pin IS NOT NULL OR account.matched_on <= moment THEN account.identity_id
          ELSE (SELECT m.identity_id FROM match_then(account, moment) AS m) END;
 
--- Return all identities that an account has belonged to, with the time of each, as match_then defines it; null between two matches.
+-- Return all identities that an account has belonged to, with the time of each, as match_then defines it. The identity is null between two
+-- matches.
 CREATE OR REPLACE FUNCTION matches_of(account accounts) RETURNS TABLE (identity_id uuid, during tstzrange) STABLE LANGUAGE sql BEGIN ATOMIC
     WITH known AS (
         SELECT m.identity_id, m.since, m.until FROM past_matches m WHERE account.pin IS NULL AND m.account_number = account.number

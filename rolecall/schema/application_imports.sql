@@ -1,8 +1,9 @@
 -- Imports are listed newest first. An import is audited together with its files and its run; the rows that it writes are not audited.
 --
--- INSERT and UPDATE of application_imports (application_imports/actions.py) fire `key_row`.
+-- INSERT and UPDATE of application_imports fire `key_row`.
 
--- Compute the position of an import in the list. An import that was canceled before it started is listed at the time of its cancellation.
+-- Compute the position of an import in the list. An import that was canceled before it started is listed at the time of its cancellation, and
+-- an import that waits to start is listed as the newest.
 CREATE OR REPLACE FUNCTION key_application_import() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     NEW.list_key := time_key(coalesce(NEW.build_start, NEW.build_end), NEW.number);

@@ -26,7 +26,7 @@ BEGIN
     PERFORM set_config('rolecall.notes', concat_ws(',', nullif(noted, ''), notes), true);
 END $$;
 
--- Return whether this transaction writes the rows of an import: there are audit entries about the import, but none about its identities.
+-- Return whether this transaction writes the rows of an import. Then the import is audited, but not the identities that it writes.
 CREATE OR REPLACE FUNCTION is_bulk_change() RETURNS boolean STABLE LANGUAGE sql RETURN
     coalesce((nullif(current_setting('rolecall.author', true), '')::jsonb ->> 'bulk')::boolean, false);
 
@@ -121,8 +121,8 @@ BEGIN
     END CASE;
 END $$;
 
--- Lock the first chain to which no other transaction writes; if all are locked, wait for one of them. The setting holds the chain of this
--- transaction.
+-- Lock the first chain to which no other transaction writes; if all are locked, wait for one of them. The setting `rolecall.chain` tells
+-- keep_checkpoint which chain this transaction writes.
 CREATE OR REPLACE FUNCTION take_chain() RETURNS int LANGUAGE plpgsql AS $$
 DECLARE
     chains CONSTANT int := audit_chains();

@@ -1,7 +1,6 @@
--- Carriers are audited as a part of their application (carriers/actions.py), and their steps as a part of the request
--- (carriers/recording.py).
+-- Carriers are audited as a part of their application. What a carrier does for a request is audited as a part of the request.
 
--- Wake the worker when requests are opened (access_requests/moving.py).
+-- Wake the worker after an update of open requests whose application has a carrier.
 CREATE OR REPLACE FUNCTION nudge_carriers() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF EXISTS (SELECT FROM new_rows n JOIN carriers c USING (application_id) WHERE n.status = 'Open') THEN

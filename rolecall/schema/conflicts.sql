@@ -1,10 +1,9 @@
--- Exceptions for conflicts: the audit of their decisions, and their effect on the status of a conflict.
+-- Exceptions for conflicts: their audit, their approvals and their effect on the status of a conflict. An exception covers the duties that
+-- the person held when it was requested, with the patterns that these duties had.
 --
--- INSERT of conflicts (refresh_conflicts, schema/duties.sql) fires `except_conflicts` and `notify_of_conflicts` (notifications.sql). An exception covers the duties that the person held
--- when it was requested, with the patterns that they had. INSERT of duty_holders and duty_rule_duties (schema/duties.sql) fires
--- `end_outgrown_exceptions`, and UPDATE of a duty's patterns (duties/actions.py) fires `end_exceptions_of_duty`. UPDATE of a rule's owner
--- (commit_draft, core/drafts.py) fires `drop_approvals_of_rule`. conflicts/actions.py calls `end_exceptions` and `reopen_conflicts`. A
--- forbidden change of status fires `refuse_move`.
+-- INSERT of conflicts fires `except_conflicts`. INSERT of duty_holders or duty_rule_duties fires `end_outgrown_exceptions`, and UPDATE of a
+-- duty's patterns fires `end_exceptions_of_duty`. UPDATE of a rule's owner fires `drop_approvals_of_rule`. A forbidden change of status fires
+-- `refuse_move`.
 
 -- Refuse a change of status that CONFLICT_MOVES (duties/model.py) or EXCEPTION_MOVES (conflicts/model.py) does not list.
 CREATE OR REPLACE FUNCTION refuse_move() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -16,7 +15,7 @@ CREATE OR REPLACE TRIGGER refuse_move BEFORE UPDATE OF status ON conflicts FOR E
 CREATE OR REPLACE TRIGGER refuse_move BEFORE UPDATE OF status ON conflict_exceptions FOR EACH ROW
     WHEN (NEW.status <> OLD.status AND OLD.status || ' > ' || NEW.status <> ALL (exception_moves())) EXECUTE FUNCTION refuse_move('An exception');
 
--- Mark a conflict as excepted if it begins again while its exception is in force.
+-- Mark a new conflict as excepted if an exception for its rule and person is in force.
 CREATE OR REPLACE FUNCTION except_conflicts() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     UPDATE conflicts c SET status = 'Excepted' FROM new_rows n JOIN conflict_exceptions e ON e.rule_id = n.rule_id AND e.identity_id = n.identity_id
@@ -26,7 +25,8 @@ END $$;
 CREATE OR REPLACE TRIGGER except_conflicts AFTER INSERT ON conflicts REFERENCING NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION except_conflicts();
 
--- Reopen the conflicts that these exceptions covered, including ones that began again since; return the reopened ones.
+-- Reopen the conflicts that these exceptions covered, including conflicts that began again since, unless another exception is in force.
+-- Return the reopened conflicts.
 CREATE OR REPLACE FUNCTION reopen_conflicts(exceptions uuid[]) RETURNS uuid[] LANGUAGE sql BEGIN ATOMIC
     WITH opened AS (
         UPDATE conflicts c SET status = 'Open' FROM conflict_exceptions e
@@ -97,7 +97,7 @@ END $$;
 CREATE OR REPLACE TRIGGER drop_approvals_of_rule AFTER UPDATE OF definition ON duty_rules FOR EACH ROW
     WHEN (OLD.definition ->> 'ownerId' IS DISTINCT FROM NEW.definition ->> 'ownerId') EXECUTE FUNCTION drop_approvals_of_rule();
 
--- End exceptions of people who hold a duty of the rule that the exception does not cover.
+-- End an exception if its person holds several conflicting duties of the rule, and the exception does not cover one of them.
 CREATE OR REPLACE FUNCTION end_outgrown_exceptions() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     outgrown uuid[];
@@ -115,7 +115,7 @@ END $$;
 CREATE OR REPLACE TRIGGER end_outgrown_exceptions AFTER INSERT ON duty_holders FOR EACH STATEMENT EXECUTE FUNCTION end_outgrown_exceptions();
 CREATE OR REPLACE TRIGGER end_outgrown_exceptions AFTER INSERT ON duty_rule_duties FOR EACH STATEMENT EXECUTE FUNCTION end_outgrown_exceptions();
 
--- End exceptions that cover a duty when it gets a new pattern.
+-- When a duty gets a new pattern, end the exceptions that cover the duty.
 CREATE OR REPLACE FUNCTION end_exceptions_of_duty() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     outgrown uuid[];

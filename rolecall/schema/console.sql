@@ -1,10 +1,9 @@
--- Console users: end their sessions when they leave, delete their former role and password when they return, and audit roles, passwords and
--- sessions without secrets.
+-- Console users: end their sessions when they leave or their e-mail changes, and delete their former role and password when they return.
+-- Changes of their roles and of the data for signing in are audited without secrets.
 --
--- UPDATE of an identity's status or e-mail (identities/actions.py, application_imports/apply/identities.py) fires `end_sign_ins`,
--- `end_former_rights` or `end_sign_ins_of_email`.
+-- UPDATE of an identity's status fires `end_sign_ins` or `end_former_rights`. UPDATE of its e-mail fires `end_sign_ins_of_email`.
 
--- End the sessions and sign-in links of a person who leaves.
+-- End the sessions and sign-in links of a person.
 CREATE OR REPLACE FUNCTION end_sign_ins() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     -- Look before deleting: an import may remove thousands of people, and few of them have signed in.

@@ -8,7 +8,7 @@
 CREATE OR REPLACE FUNCTION written_on() RETURNS timestamptz STABLE LANGUAGE sql RETURN
     coalesce((nullif(current_setting('rolecall.author', true), '')::jsonb ->> 'createdDate')::timestamptz, now());
 
--- The number of rows between two stored keys of a list, and the number of changes after which a writer folds them.
+-- The number of rows between two stored keys of a list, and the number of changes after which a writer folds the pending changes.
 CREATE OR REPLACE FUNCTION list_stride() RETURNS int IMMUTABLE LANGUAGE sql RETURN 1000;
 CREATE OR REPLACE FUNCTION list_patience() RETURNS int IMMUTABLE LANGUAGE sql RETURN 256;
 
@@ -19,14 +19,14 @@ CREATE OR REPLACE FUNCTION subsets_of(columns text[]) RETURNS TABLE (subset text
     FROM generate_series(0, (1 << cardinality(columns)) - 1) AS chosen;
 END;
 
--- Try to lock a list for folding; return false while another transaction folds it.
+-- Try to lock a list for folding. Return false while another transaction folds it, and in isolation levels other than read committed.
 CREATE OR REPLACE FUNCTION take_list(list text) RETURNS boolean LANGUAGE sql BEGIN ATOMIC
-    -- In other isolation levels the snapshot may be older than the lock.
+    -- In the other isolation levels the snapshot may be older than the lock.
     SELECT current_setting('transaction_isolation') = 'read committed'
            AND pg_try_advisory_xact_lock(hashtext('list'), hashtext(list));
 END;
 
--- Fold the changes into the contents, in one statement and therefore from one snapshot. Return at once if another transaction folds.
+-- Fold the changes into the contents, in one statement and therefore from one snapshot. Do nothing if take_list cannot lock the list.
 CREATE OR REPLACE FUNCTION fold_list(the_list text) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     uneven jsonb[];

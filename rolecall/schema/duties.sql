@@ -1,15 +1,14 @@
 -- Who holds which duty and who is in conflict, kept in step with imports, matches, duties and rules.
 --
--- UPDATE of application_imports to Finished (application_imports/actions.py) fires `watch_duties`, which calls evaluate_import. Triggers
--- fire in the order of their names, so that `show_entitlements` (schema/entitlements.sql) runs before it. UPDATE of accounts
--- (accounts/matching.py and actions.py, reviews/following.py and remediating.py) fires `note_to_evaluate`; duties/actions.py evaluates the
--- owners of these accounts within a second. UPDATE of identities fires `move_duty_holders`. UPDATE of an application's name (applications/actions.py) fires `keep_former_name` and
--- `match_renamed`, and of its is_archived `evaluate_archived`. UPDATE of an entitlement's sameAs (entitlements/actions.py) fires
--- `match_same_entitlements`. duties/actions.py calls evaluate_duties and evaluate_rules.
+-- UPDATE of application_imports to Finished fires `watch_duties`. Triggers fire in the order of their names, so that `show_entitlements`
+-- (schema/entitlements.sql) runs before `watch_duties`. UPDATE of accounts fires `note_to_evaluate`, which queues the people who gained or
+-- lost an account; duties/actions.py evaluates them within a second. UPDATE of identities fires `move_duty_holders`. UPDATE of an
+-- application's name fires `keep_former_name` and `match_renamed`. UPDATE of its is_archived fires `evaluate_archived`. UPDATE of an
+-- entitlement's sameAs fires `match_same_entitlements`.
 --
 -- Each statement serves all people at once, because one function call for each person would take minutes. `record_ends`
--- (schema/conflicts.sql) records the conflicts that a change of duties or rules ended. The *sides* of a conflict are the duties that the
--- person holds, each with the access that gives it.
+-- (schema/conflicts.sql) records conflicts that ended although the imported access did not change, for example because a rule changed. The
+-- *sides* of a conflict are the duties that the person holds, each with the access that gives it.
 
 -- Convert a pattern with `*` to a LIKE pattern that ignores case; null matches everything.
 CREATE OR REPLACE FUNCTION like_wildcard(wildcard text) RETURNS text IMMUTABLE PARALLEL SAFE LANGUAGE sql RETURN
@@ -20,7 +19,7 @@ CREATE OR REPLACE FUNCTION like_wildcard(wildcard text) RETURNS text IMMUTABLE P
 CREATE OR REPLACE FUNCTION look_of(name text) RETURNS text IMMUTABLE PARALLEL SAFE LANGUAGE sql RETURN
     regexp_replace(username_skeleton(name), '[\s' || zero_width() || ']+', '', 'g');
 
--- Return whether a name that no import has shown looks like one that a pattern matches. An omitted part matches everything.
+-- Return whether a name looks like a name that a pattern matches. A null pattern matches everything.
 CREATE OR REPLACE FUNCTION looks_like(name text, wildcard text) RETURNS boolean IMMUTABLE PARALLEL SAFE LANGUAGE sql RETURN
     look_of(name) LIKE like_wildcard(look_of(wildcard));
 
@@ -29,9 +28,9 @@ CREATE OR REPLACE FUNCTION names_of_applications() RETURNS TABLE (id uuid, name 
     SELECT a.id, in_any_case(n) FROM applications a CROSS JOIN LATERAL unnest(a.former_names || a.name) AS n;
 END;
 
--- Return the entitlements that patterns match by a current or former name of the entitlement (sameAs) and of its application, with the
--- index of the pattern: all entitlements, or those that an import showed first. Names without `*` are joined by equality, so that a hash
--- join serves hundreds of patterns and thousands of names.
+-- Return the entitlements that patterns match, each with the index of its pattern (`place`). A pattern may match a current or a former name
+-- of the entitlement (sameAs) and of its application. If `shown_first` is not null, match only the entitlements that this import showed
+-- first. Names without `*` are joined by equality, so that a hash join serves hundreds of patterns and thousands of names.
 CREATE OR REPLACE FUNCTION entitlements_matching(patterns jsonb, shown_first int)
 RETURNS TABLE (place int, kind text, number int, lowest int) STABLE LANGUAGE sql BEGIN ATOMIC
     WITH RECURSIVE asked AS MATERIALIZED (
@@ -77,7 +76,7 @@ RETURNS TABLE (duty_id uuid, kind text, number int, lowest int) STABLE LANGUAGE 
     JOIN asked a ON a.place = m.place GROUP BY a.id, m.kind, m.number;
 END;
 
--- Return the groups of these applications whose members hold these duties now.
+-- Return which groups of these applications give their members which of these duties now.
 CREATE OR REPLACE FUNCTION groups_with_duties(which uuid[], there uuid[])
 RETURNS TABLE (duty_id uuid, group_number int) STABLE LANGUAGE sql BEGIN ATOMIC
     WITH RECURSIVE parents AS MATERIALIZED (
@@ -164,8 +163,8 @@ BEGIN
     END IF;
 END $$;
 
--- Return the entitlements that gave accounts duties, at any time and according to the current patterns. `path` lists the groups that the access comes
--- through, beginning with the group that the account is in; it is empty for direct access.
+-- Return the entitlements that gave accounts duties, at any time and according to the current patterns. `path` lists the groups that the
+-- access comes through, beginning with the group that the account is in; it is empty for direct access.
 CREATE OR REPLACE FUNCTION duty_holdings(which uuid[], accounts int[])
 RETURNS TABLE (account int, duty_id uuid, kind text, number int, path int[], access text, during int4range) STABLE LANGUAGE sql BEGIN ATOMIC
     WITH meant AS MATERIALIZED (
@@ -214,7 +213,7 @@ RETURNS TABLE (duty_id uuid, identity_id uuid, during tstzmultirange) STABLE LAN
     GROUP BY m.duty_id, o.identity_id;
 END;
 
--- Return the access that gives people duties, now or at a past time.
+-- Return the access that gave people duties at `moment` or, if it is null, that gives them duties now.
 CREATE OR REPLACE FUNCTION duty_access(which uuid[], people uuid[], moment timestamptz)
 RETURNS TABLE (identity_id uuid, duty_id uuid, account int, kind text, number int, path int[], access text, during int4range)
 STABLE LANGUAGE sql BEGIN ATOMIC
@@ -233,12 +232,13 @@ STABLE LANGUAGE sql BEGIN ATOMIC
     FROM held h JOIN owned o ON o.number = h.account WHERE h.during @> o.import_number AND o.identity_id = ANY (people);
 END;
 
--- Return whether a person is in conflict: they hold several of the duties of a rule, and no control duty. RuleDefinition.joined, duties/model.py,
--- decides the same for requested access.
+-- Return whether a person is in conflict: they hold several of the duties that a rule keeps apart, and not its control duty.
+-- RuleDefinition.joined (duties/model.py) decides the same for requested access.
 CREATE OR REPLACE FUNCTION is_conflict(apart bigint, controls bigint) RETURNS boolean IMMUTABLE PARALLEL SAFE LANGUAGE sql
     RETURN apart > 1 AND controls = 0;
 
--- Return when each current conflict began, for these pairs of rule and person: the first moment in conflict after the last moment without.
+-- Return when the current conflict began for each of these pairs of rule and person: the first moment in conflict after the last moment
+-- without a conflict.
 CREATE OR REPLACE FUNCTION conflict_starts(rules uuid[], people uuid[])
 RETURNS TABLE (rule_id uuid, identity_id uuid, since timestamptz) STABLE LANGUAGE sql BEGIN ATOMIC
     WITH asked AS MATERIALIZED (
@@ -267,7 +267,7 @@ RETURNS TABLE (rule_id uuid, identity_id uuid, since timestamptz) STABLE LANGUAG
 END;
 
 -- Update conflicts for these people and rules; null means all. A conflict that no longer exists ends at `moment`, with the import if one is
--- given. A new conflict begins with the access, but not before the end of an earlier conflict of the same rule and person.
+-- given. A new conflict begins when the person got the access, but not before the end of an earlier conflict of the same rule and person.
 CREATE OR REPLACE FUNCTION refresh_conflicts(people uuid[], rules uuid[], moment timestamptz, import_number int) RETURNS void LANGUAGE plpgsql
 SET work_mem = '64MB' AS $$
 DECLARE
@@ -309,7 +309,7 @@ BEGIN
     END IF;
 END $$;
 
--- Return the people for whom an import changed access that gives duties.
+-- Return the people for whom an import changed access that gives duties, including the members of `changed_groups`.
 CREATE OR REPLACE FUNCTION people_touched(import_number int, changed_groups int[]) RETURNS uuid[] STABLE LANGUAGE sql BEGIN ATOMIC
     WITH members AS (
         SELECT m.account_number, m.group_number FROM memberships m WHERE m.from_import = import_number
@@ -329,13 +329,14 @@ CREATE OR REPLACE FUNCTION people_touched(import_number int, changed_groups int[
     SELECT ARRAY(SELECT DISTINCT a.identity_id FROM touched t JOIN accounts a ON a.number = t.number WHERE a.identity_id IS NOT NULL);
 END;
 
--- Remove the people whose accounts changed outside an import from the queue, and return them.
+-- Empty the queue of people who gained or lost an account, and return these people.
 CREATE OR REPLACE FUNCTION take_people_to_evaluate() RETURNS uuid[] LANGUAGE sql BEGIN ATOMIC
     WITH taken AS (DELETE FROM identities_to_evaluate RETURNING identity_id)
     SELECT coalesce(array_agg(DISTINCT taken.identity_id), '{}') FROM taken;
 END;
 
--- Update the duties and conflicts of these people. Conflicts with stored sides are those of people who lost an account.
+-- Update the duties and conflicts of these people. If the sides of a current conflict are stored, the person lost an account, so record the
+-- end of such a conflict.
 CREATE OR REPLACE FUNCTION evaluate_people(people uuid[], moment timestamptz, import_number int) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     kept uuid[];
@@ -385,8 +386,8 @@ BEGIN
     PERFORM refresh_duty_holders(NULL, which);
 END $$;
 
--- Store the sides of the conflicts of these rules before duties or rules change, unless they are already stored; return the current
--- conflicts.
+-- Store the sides of the conflicts of these rules before duties or rules change, unless the sides are already stored. Return the conflicts
+-- of these rules that have not ended.
 CREATE OR REPLACE FUNCTION keep_sides(rules uuid[]) RETURNS uuid[] LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO past_sides (conflict_id, duty_id, account, kind, number, path, access, during)
@@ -559,12 +560,12 @@ END $$;
 CREATE OR REPLACE TRIGGER match_same_entitlements AFTER UPDATE OF same_as ON curations FOR EACH ROW
     WHEN (OLD.same_as IS DISTINCT FROM NEW.same_as) EXECUTE FUNCTION match_same_entitlements();
 
--- Return whether the application calls its groups by this header, now or when the group was last imported; a null header matches.
+-- Return whether a group had this header in the last import that showed it. A null header matches.
 CREATE OR REPLACE FUNCTION is_group_header(number int, header text) RETURNS boolean STABLE LANGUAGE sql RETURN header IS NULL OR (
     SELECT group_header(v.nomenclature) = is_group_header.header FROM group_versions v
     WHERE v.group_number = is_group_header.number ORDER BY v.from_import DESC LIMIT 1);
 
--- Return the duties that a group gave when it was last imported, if no current import shows it.
+-- If the latest import does not show a group, return the duties that the group gave in the last import that showed it.
 CREATE OR REPLACE FUNCTION duties_of_gone_group(number int) RETURNS TABLE (duty_id uuid) STABLE LANGUAGE sql BEGIN ATOMIC
     WITH gone AS MATERIALIZED (
         SELECT v.until_import - 1 AS last FROM group_versions v WHERE v.group_number = duties_of_gone_group.number
@@ -580,16 +581,16 @@ CREATE OR REPLACE FUNCTION duties_of_gone_group(number int) RETURNS TABLE (duty_
     WHERE int4range(s.from_import, s.until_import) @> a.last AND s.access NOT IN ('None', 'Deny') AND access_rank(s.access::text) >= e.lowest;
 END;
 
--- Return whether an import has shown a privilege. Without a header it is a group.
+-- Return whether an import has shown a privilege. If `header` is null, the privilege is a group.
 CREATE OR REPLACE FUNCTION is_in_catalogue(application uuid, header text, section text, name text) RETURNS boolean STABLE LANGUAGE sql RETURN
     EXISTS (SELECT FROM permissions p WHERE p.application_id = application AND p.header = is_in_catalogue.header
             AND p.section = is_in_catalogue.section AND p.permission = is_in_catalogue.name)
     OR EXISTS (SELECT FROM groups g WHERE g.application_id = application AND g.name = is_in_catalogue.name AND is_in_catalogue.section = ''
                AND is_group_header(g.number, is_in_catalogue.header));
 
--- Return the duties that a privilege gives. A group gives those of the groups above it too. A name that no import has shown is matched by
--- what it looks like. Without a header the privilege is a group. A group that no longer exists gives the duties that it gave last, because
--- a restore may create it again.
+-- Return the duties that a privilege gives. If `header` is null, the privilege is a group. A group also gives the duties of the groups above
+-- it. A group that no longer exists gives the duties that it gave last, because a restore may create it again. A name that no import has
+-- shown is matched by what it looks like.
 CREATE OR REPLACE FUNCTION duties_given(application uuid, header text, section text, name text, access text) RETURNS TABLE (duty_id uuid)
 STABLE LANGUAGE sql BEGIN ATOMIC
     SELECT d.duty_id FROM groups g JOIN duty_groups d ON d.group_number = g.number
@@ -606,16 +607,16 @@ STABLE LANGUAGE sql BEGIN ATOMIC
     WHERE NOT is_in_catalogue(application, duties_given.header, duties_given.section, duties_given.name)
           AND EXISTS (SELECT FROM names_of_applications() AS o WHERE o.id = application AND o.name LIKE like_wildcard(p ->> 'application'))
           AND looks_like(duties_given.name, coalesce(p ->> 'group', p ->> 'permission'))
-          -- A privilege with an empty header or section matches any pattern. So does one with the default group header, because requests may use
-          -- it in an application without groups.
+          -- An empty header or section fits any pattern. So does the default group header, because requests may use it in an application
+          -- without groups.
           AND (p ->> 'group' IS NOT NULL OR duties_given.header IS NOT NULL
                AND (look_of(duties_given.header) IN ('', look_of(default_group_header())) OR looks_like(duties_given.header, p ->> 'header'))
                AND (look_of(duties_given.section) = '' OR looks_like(duties_given.section, p ->> 'section'))
                AND access_rank(duties_given.access) >= access_rank(coalesce(p ->> 'access', 'Grant')));
 END;
 
--- Return the duties of rules in effect that privileges give, with the index of each privilege. The plan is generic, because planning takes
--- longer than execution.
+-- Return the duties that privileges give, with the index of each privilege. Leave out duties that no rule in effect names. The plan is
+-- generic, because planning takes longer than execution.
 CREATE OR REPLACE FUNCTION duties_given_by(applications uuid[], headers text[], sections text[], names text[], accesses text[])
 RETURNS TABLE (n bigint, duty_id uuid) STABLE LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
 BEGIN
@@ -626,8 +627,8 @@ BEGIN
         WHERE (SELECT true FROM duty_rule_duties r WHERE r.duty_id = d.duty_id LIMIT 1);
 END $$;
 
--- Return the rules in effect with a gained duty among their conflicting duties, or a lost duty as control duty, and the holders of each
--- duty.
+-- Return the rules in effect that keep a gained duty apart or have a lost duty as control duty, with all duties of each rule and, for each
+-- duty, its holders among `people`.
 CREATE OR REPLACE FUNCTION rules_concerned(gained uuid[], lost uuid[], people uuid[])
 RETURNS TABLE (rule_id uuid, definition jsonb, duty_id uuid, name text, holders uuid[])
 STABLE LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$

@@ -1,11 +1,8 @@
 -- Entitlements are a list, sorted by name. Curated fields are audited; imported fields are not.
 --
--- UPDATE of application_imports to Finished (application_imports/actions.py) fires `show_entitlements`. UPDATE of identities
--- (identities/actions.py, application_imports/apply/people.py, application_imports/apply/identities.py) fires `note_acting_owners`.
--- UPDATE of curations.same_as (entitlements/actions.py) fires match_same_entitlements (duties.sql) and recheck_requests
--- (access_requests.sql).
+-- UPDATE of application_imports to Finished fires `show_entitlements`. UPDATE of identities fires `note_acting_owners`.
 
--- Entitlements as the last import that contains them shows them.
+-- Entitlements as of the last import that contains them.
 CREATE OR REPLACE VIEW shown_entitlements AS
     SELECT p.id, 'Permission' AS kind, p.number, p.application_id, p.header, p.section, p.permission AS name, last.description,
            last.until_import, last.risk_rating
@@ -95,7 +92,7 @@ END $$;
 CREATE OR REPLACE TRIGGER show_entitlements AFTER UPDATE OF status ON application_imports FOR EACH ROW
     WHEN (NEW.status = 'Finished' AND OLD.status <> 'Finished') EXECUTE FUNCTION show_entitlements();
 
--- Return an entitlement and its former names: the entitlement itself first.
+-- Return an entitlement and its former names. The entitlement itself comes first.
 CREATE OR REPLACE FUNCTION former_selves(id uuid) RETURNS TABLE (id uuid) STABLE LANGUAGE sql BEGIN ATOMIC
     WITH RECURSIVE selves (id) AS (
         SELECT former_selves.id
@@ -112,8 +109,8 @@ CREATE OR REPLACE FUNCTION entitlement_shown(id uuid) RETURNS int4multirange STA
         UNION ALL SELECT from_import, until_import FROM group_versions WHERE e.kind = 'Group' AND group_number = e.number) AS v
     WHERE e.id = entitlement_shown.id), '{}');
 
--- Return an entitlement and its former names, each with the imports in which it has this name: a former name counts while imports do not
--- show a later one. If it comes back beside the later one, it is another entitlement.
+-- Return an entitlement and its former names, each with the imports in which the entitlement has this name. A former name counts in imports
+-- that do not show a later name. A former name that comes back beside a later name is another entitlement.
 CREATE OR REPLACE FUNCTION names_over_time(entitlement uuid) RETURNS TABLE (id uuid, kind text, number int, during int4range)
 STABLE LANGUAGE sql BEGIN ATOMIC
     WITH RECURSIVE selves (id, later) AS (
@@ -245,8 +242,8 @@ BEGIN
               JOIN groups g ON g.number = s.holder_number WHERE e.kind = 'Permission'));
 END $$;
 
--- When the owner of an entitlement leaves, the application's owner acts in their place until they return. Neither changes a curation,
--- so this trigger audits both.
+-- When the owner of an entitlement leaves, the application's owner acts in their place until they return. Neither the departure nor the
+-- return changes a curation, so this trigger audits both.
 CREATE OR REPLACE FUNCTION note_acting_owners() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF NOT EXISTS (SELECT FROM curations WHERE owner_id IS NOT NULL) THEN

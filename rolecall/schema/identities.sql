@@ -1,6 +1,7 @@
 -- Identities are a list, sorted by name. Changes are audited, except those made by imports.
 --
--- An INSERT or UPDATE here (identities/actions.py, application_imports/apply/people.py, application_imports/apply/identities.py) also fires triggers of other packages:
+-- UPDATE of an identity fires `keep_past_departures`, and UPDATE of its e-mail fires `confirm_email`. INSERT and UPDATE also fire triggers of
+-- other packages:
 -- note_to_match_on_… (accounts.sql), refresh_members_on_… (access_models.sql), note_acting_owners (entitlements.sql),
 -- move_duty_holders (duties.sql), end_sign_ins, end_former_rights and end_sign_ins_of_email (console.sql),
 -- notify_of_acting_owners and notify_of_left_control_owners (notifications.sql).
@@ -13,7 +14,7 @@ BEGIN
 END $$;
 CREATE OR REPLACE TRIGGER confirm_email AFTER UPDATE OF email_address ON identities FOR EACH ROW EXECUTE FUNCTION confirm_email();
 
--- Store the period of absence of people who return, because their return clears `inactivated_date`.
+-- When people return, store the period in which they were inactive, because their return clears `inactivated_date`.
 CREATE OR REPLACE FUNCTION keep_past_departures() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     back uuid[] := ARRAY(SELECT id FROM old_rows WHERE status <> 'Active' INTERSECT SELECT id FROM new_rows WHERE status = 'Active');

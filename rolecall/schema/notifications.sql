@@ -1,17 +1,7 @@
--- Notifications: triggers insert them in the transaction of the change that they report, so that none is lost.
+-- Notifications: they are inserted in the transaction of the change that they report, so that none is lost.
 --
--- These writes fire the triggers:
---     INSERT of access_request_events, UPDATE of access_requests and responses (access_requests/moving.py)
---     INSERT and UPDATE of personnel_events (personnel_events/actions.py)
---     UPDATE of application_imports and import_runs (application_imports/run/next_import.py)
---     UPDATE of webhooks (webhooks/outbox.py)
---     INSERT and UPDATE of conflict_exceptions, INSERT and DELETE of exception_approvals (conflicts/actions.py)
---     INSERT of conflicts (refresh_conflicts, schema/duties.sql)
---     INSERT and UPDATE of stand_ins (stand_ins/actions.py)
---     INSERT of review_events (reviews/events.py), review_moves (reviews/moving.py) and review_submissions (reviews/submitting.py)
---     UPDATE of review_templates (reviews/templates.py), identities, and notification_channels (notifications/channel_health.py)
--- notifications/reminders.py calls `notify_reviewers`, `notify_further_reviewer`, `remind_approvers`, `notify_of_ending_exceptions` and
--- `notify_of_leaves`, reports/running.py calls `notify_of_report`, and schema/conflicts.sql calls `notify_people`.
+-- The comment of a function names the change and the people to notify. The function of a trigger is followed by its triggers, and a Python
+-- statement that fires a trigger names it in a comment. The other functions are called by Python code and by other functions.
 
 -- Return the person or token that writes this transaction, or null.
 CREATE OR REPLACE FUNCTION author_id() RETURNS uuid STABLE LANGUAGE sql RETURN
@@ -96,7 +86,8 @@ CREATE OR REPLACE FUNCTION notify_further_reviewer(request uuid, response_type t
                          'Escalated', 'Access Request', r.id, response_type) FROM access_requests r WHERE r.id = request;
 END;
 
--- A request was created: notify its reviewers. Assigned: its assignee. Decided: its reporter, or the owner of the token that made it.
+-- A request was created: notify its reviewers. It was assigned: notify its assignee. It was approved, completed or canceled: notify its
+-- reporter, or the owner of the token that reported it. Nobody is notified of their own assignment or decision.
 CREATE OR REPLACE FUNCTION notify_of_request_events() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM notify_reviewers(ARRAY(SELECT request_id FROM new_rows WHERE name = 'AccessRequestCreated'), 'Waiting');
@@ -134,8 +125,8 @@ END $$;
 CREATE OR REPLACE TRIGGER notify_of_moved_requests AFTER UPDATE ON access_requests REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION notify_of_moved_requests();
 
--- A personnel event was created or canceled, or the return date of a leave changed: notify the supervisor, and for a leave the
--- person too, but not the person who made the change.
+-- A personnel event was created or canceled, or the return date of a leave changed: notify the supervisor and, for a leave, also the person
+-- who takes it. Nobody is notified of their own change.
 CREATE OR REPLACE FUNCTION notify_of_personnel_events() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM notify_people(ARRAY(
@@ -160,7 +151,7 @@ END $$;
 CREATE OR REPLACE TRIGGER notify_of_assigned_event AFTER UPDATE OF assignee_id ON personnel_events FOR EACH ROW
     WHEN (NEW.assignee_id IS DISTINCT FROM OLD.assignee_id AND NEW.assignee_id IS NOT NULL) EXECUTE FUNCTION notify_of_assigned_event();
 
--- An import failed or is held: notify the owner of the application or, without one, the administrators.
+-- An import failed or is held: notify the owner of the application or, without an active owner, the administrators.
 CREATE OR REPLACE FUNCTION notify_of_failed_import() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM notify_people(ARRAY(SELECT person_or_administrators(a.owner_id) FROM applications a WHERE a.id = NEW.application_id),
@@ -191,14 +182,14 @@ CREATE OR REPLACE TRIGGER notify_of_failing_webhook AFTER UPDATE ON webhooks FOR
                                       OR NEW.disabled_reason IS NOT NULL AND OLD.disabled_reason IS NULL))
     EXECUTE FUNCTION notify_of_failing_webhook();
 
--- Return the owner of a rule and their stand-ins or, without an owner, the administrators.
+-- Return the owner of a rule and their stand-ins or, without an active owner, the administrators.
 CREATE OR REPLACE FUNCTION people_of_rule(rule uuid) RETURNS SETOF uuid STABLE ROWS 1 LANGUAGE sql BEGIN ATOMIC
     SELECT person_or_administrators((r.definition ->> 'ownerId')::uuid) FROM duty_rules r WHERE r.id = rule
     UNION SELECT stand_ins_for((r.definition ->> 'ownerId')::uuid, 'Approve', written_on()) FROM duty_rules r WHERE r.id = rule;
 END;
 
--- Return the people who can give the missing approval of an exception: first the rule's owner, then an owner of an application on either
--- side, with their stand-ins; or the administrators if no owner may decide. conflicts/approving.py has the same rules.
+-- Return the people who can give the next approval of a pending exception: first the rule's owner, then the owners of the applications on
+-- either side, each with their stand-ins. If none of them may decide, return the administrators. conflicts/approving.py has the same rules.
 CREATE OR REPLACE FUNCTION people_who_approve(exception uuid) RETURNS SETOF uuid STABLE ROWS 1 LANGUAGE sql BEGIN ATOMIC
     WITH requested AS MATERIALIZED (
         SELECT e.rule_id, e.identity_id, (r.definition ->> 'ownerId')::uuid AS owner_id, given.parts,
@@ -222,8 +213,9 @@ CREATE OR REPLACE FUNCTION people_who_approve(exception uuid) RETURNS SETOF uuid
     WHERE NOT EXISTS (SELECT FROM able) AND person <> ALL (a.excluded);
 END;
 
--- An exception for a conflict was requested: notify the people who approve first. It was approved or rejected: notify the person who requested it. Its status
--- became Expired or Outgrown: notify the owners of the rule and of the control, and the person who requested it.
+-- An exception for a conflict was requested: notify the people who approve first. It was approved, or withdrawn while pending: notify the
+-- person who requested it. Its status became Expired or Outgrown: notify the owners of the rule and of the control, and the person who
+-- requested it.
 CREATE OR REPLACE FUNCTION notify_of_exception() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     is_decided CONSTANT boolean := NEW.status IN ('Approved', 'Withdrawn');
@@ -245,8 +237,8 @@ CREATE OR REPLACE TRIGGER notify_of_decided_exception AFTER UPDATE OF status ON 
 CREATE OR REPLACE TRIGGER notify_of_ended_exception AFTER UPDATE OF status ON conflict_exceptions FOR EACH ROW
     WHEN (NEW.status IN ('Expired', 'Outgrown') AND OLD.status <> NEW.status) EXECUTE FUNCTION notify_of_exception();
 
--- The first approval was given: mark as read the notifications of people who cannot give the second approval. After the approval of the
--- rule's owner, notify the people who can give it.
+-- An approval was given: mark as read the notifications of people who cannot give the next approval. After the approval of the rule's owner,
+-- notify the people who can give the next approval.
 CREATE OR REPLACE FUNCTION notify_of_approval() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     approvers CONSTANT uuid[] := ARRAY(SELECT people_who_approve(NEW.exception_id));
@@ -260,8 +252,8 @@ BEGIN
 END $$;
 CREATE OR REPLACE TRIGGER notify_of_approval AFTER INSERT ON exception_approvals FOR EACH ROW EXECUTE FUNCTION notify_of_approval();
 
--- An approval was removed because the person who gave it may not give it now: notify the people who may, except those already notified.
--- This runs at the end of the transaction, because the approval that replaces it is inserted later.
+-- An approval was removed: notify the people who can give it now, except those already notified. This runs at the end of the transaction,
+-- because an approval that replaces it is inserted later.
 CREATE OR REPLACE FUNCTION notify_of_removed_approval() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM notify_people(ARRAY(
@@ -279,14 +271,15 @@ CREATE OR REPLACE FUNCTION remind_approvers(exception uuid) RETURNS void LANGUAG
     SELECT notify_people(ARRAY(SELECT people_who_approve(exception)), 'Conflict Exception', 'Exception', exception, 'Pending');
 END;
 
--- A scheduled report was written: notify its recipients. It failed: notify its owner or, without one, the administrators.
+-- A scheduled report was written: notify its recipients. It failed: notify its owner or, without an active owner, the administrators.
 CREATE OR REPLACE FUNCTION notify_of_report(report uuid, run uuid, has_failed boolean) RETURNS void LANGUAGE sql BEGIN ATOMIC
     SELECT notify_people(ARRAY(
         SELECT people_to_notify(each.id) FROM reports r CROSS JOIN LATERAL unnest(r.recipient_ids) AS each (id) WHERE r.id = report AND NOT has_failed
         UNION SELECT person_or_administrators(r.owner_id) FROM reports r WHERE r.id = report AND has_failed), 'Report', 'Report', report, run::text);
 END;
 
--- The owner of entitlements left: notify the owner of each application, who acts in their place, or the administrators if there is none.
+-- The owner of entitlements left: notify the owner of each application, who acts in their place. Without an active owner, notify the
+-- administrators.
 CREATE OR REPLACE FUNCTION notify_of_acting_owners() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF EXISTS (SELECT FROM curations WHERE owner_id IS NOT NULL) THEN
@@ -303,8 +296,7 @@ END $$;
 CREATE OR REPLACE TRIGGER notify_of_acting_owners AFTER UPDATE ON identities REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION notify_of_acting_owners();
 
--- Exceptions in force end before this time: notify, once, the owners of the rule and of the control, and the person who requested the
--- exception.
+-- Exceptions in force end by this time: notify, once, the owners of the rule and of the control, and the person who requested the exception.
 CREATE OR REPLACE FUNCTION notify_of_ending_exceptions(moment timestamptz) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     ending record;
@@ -318,7 +310,8 @@ BEGIN
     END LOOP;
 END $$;
 
--- The owner of a control left while its exception is pending or in force: notify the owner of the rule or, without one, the administrators.
+-- The owner of a control left while its exception is pending or in force: notify the people of the rule (people_of_rule), but not the person
+-- in conflict.
 CREATE OR REPLACE FUNCTION notify_of_left_control_owners() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF EXISTS (SELECT FROM conflict_exceptions WHERE status IN ('Pending', 'Approved')) THEN
@@ -333,7 +326,8 @@ END $$;
 CREATE OR REPLACE TRIGGER notify_of_left_control_owners AFTER UPDATE ON identities REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION notify_of_left_control_owners();
 
--- Conflicts began: notify the owner of the rule or, without one, the administrators, unless they have an unread notification of this rule.
+-- Conflicts began: notify the owner of the rule or, without an active owner, the administrators. Leave out people who have an unread
+-- notification of conflicts with this rule.
 CREATE OR REPLACE FUNCTION notify_of_conflicts() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM notify_people(ARRAY(SELECT person FROM people_to_notify(coalesce(
@@ -348,8 +342,8 @@ END $$;
 CREATE OR REPLACE TRIGGER notify_of_conflicts AFTER INSERT ON conflicts REFERENCING NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION notify_of_conflicts();
 
--- A stand-in was named or ended early: notify both people, but not the person who did it. Each recipient gets at most ten
--- an hour, to limit the messages that a person can cause.
+-- A stand-in was named or ended early: notify both people, but not the person who did it. Each recipient gets at most ten of these
+-- notifications an hour, to limit the messages that a person can cause.
 CREATE OR REPLACE FUNCTION notify_of_stand_in() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM notify_people(ARRAY(SELECT i.id FROM identities i WHERE i.id IN (NEW.stand_in_id, NEW.identity_id) AND i.status = 'Active'
@@ -363,8 +357,8 @@ CREATE OR REPLACE TRIGGER notify_of_new_stand_in AFTER INSERT ON stand_ins FOR E
 CREATE OR REPLACE TRIGGER notify_of_ended_stand_in AFTER UPDATE OF ends_on ON stand_ins FOR EACH ROW
     WHEN (NEW.ends_on < OLD.ends_on) EXECUTE FUNCTION notify_of_stand_in();
 
--- Current leaves that began in the last 30 days: notify the person and the automatic stand-in, once. Neither is notified if that stand-in was also named by
--- hand, because `notify_of_stand_in` notifies them.
+-- Current leaves that began in the last 30 days: notify the person and the automatic stand-in, once. Neither is notified if that stand-in
+-- was also named by hand, because `notify_of_stand_in` notifies them.
 CREATE OR REPLACE FUNCTION notify_of_leaves(moment timestamptz) RETURNS void LANGUAGE sql BEGIN ATOMIC
     SELECT notify_people(ARRAY[l.stand_in_id, l.identity_id], 'Stand-In', 'Personnel Event', l.event_id, 'Leave')
     FROM (SELECT a.event_id, a.identity_id, automatic_stand_in(a.identity_id, moment) AS stand_in_id FROM absences a
@@ -391,7 +385,8 @@ CALL keep_audit('notification_secrets', '''Notification Settings''', $$'00000000
 CALL keep_audit('notification_preferences', '''Notification Preferences''', 'r.identity_id', $$jsonb_build_object('channel', r.channel, 'rhythm', r.rhythm)$$, $$'kinds.' || r.kind$$);
 CALL keep_audit('notification_zones', '''Notification Preferences''', 'r.identity_id', $$jsonb_build_object('zone', r.zone)$$, $$'zone'$$);
 
--- Return the people who must decide remaining items of a review; only for these reviewers, unless `reviewers` is null.
+-- Return the people who decide the items of a review that are not submitted yet. If `reviewers` is not null, consider only the items of
+-- these reviewers.
 CREATE OR REPLACE FUNCTION people_with_items(review uuid, reviewers uuid[]) RETURNS SETOF uuid STABLE LANGUAGE sql BEGIN ATOMIC
     SELECT DISTINCT person FROM (
         SELECT DISTINCT i.reviewer_id FROM review_items i
@@ -399,9 +394,9 @@ CREATE OR REPLACE FUNCTION people_with_items(review uuid, reviewers uuid[]) RETU
     CROSS JOIN LATERAL people_who_respond(c.reviewer_id, 'Approve') AS person;
 END;
 
--- A review was opened or is due, or someone reminds its reviewers: notify those who have items left. It is overdue, or removed access came
--- back, will not be removed or is no longer accepted: notify its owner. A person with access in it extended, closed or canceled it: notify
--- the owner, or administrators if the owner did it. A token submitted decisions in the name of a reviewer: notify the reviewer.
+-- A review was opened or is due, or someone reminds its reviewers: notify the reviewers who have items left. A token submitted decisions in
+-- the name of a reviewer: notify the reviewer. Another of the events below occurred: notify the owner of the review. If the owner is not
+-- active or caused the event, notify the administrators.
 CREATE OR REPLACE FUNCTION notify_of_review_events() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM notify_people(
@@ -421,8 +416,8 @@ END $$;
 CREATE OR REPLACE TRIGGER notify_of_review_events AFTER INSERT ON review_events REFERENCING NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION notify_of_review_events();
 
--- Items were given to other reviewers: notify these reviewers, at most once a day until they have read it, because the next stage receives
--- items one submission at a time.
+-- Items were given to other reviewers: notify these reviewers, but at most once a day while a notification is unread, because the next stage
+-- receives items one submission at a time.
 CREATE OR REPLACE FUNCTION notify_of_moved_items() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM notify_people(ARRAY(
@@ -437,7 +432,8 @@ END $$;
 CREATE OR REPLACE TRIGGER notify_of_moved_items AFTER INSERT ON review_moves REFERENCING NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION notify_of_moved_items();
 
--- A template could not open its review, or made a draft that must be opened: notify the owner of its reviews, or administrators.
+-- A template could not open its review, or made a draft that must be opened: notify the owner of its reviews or, without an active owner,
+-- the administrators.
 CREATE OR REPLACE FUNCTION notify_of_templates() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM notify_people(ARRAY(SELECT person_or_administrators((NEW.body ->> 'ownerId')::uuid)), 'Review', 'Review Template', NEW.id,

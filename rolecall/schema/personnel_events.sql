@@ -1,9 +1,10 @@
 -- Personnel events react to changes of their access requests. The requests do not depend on events.
 --
--- INSERT INTO access_request_events (access_requests/moving.py) fires `note_event_news`, which wakes the worker's loop for personnel
--- events. INSERT and UPDATE of a leave of absence (personnel_events/actions.py, personnel_events/stages.py) fire `keep_absences`.
+-- INSERT of access_request_events fires `note_event_news`, which wakes the worker's loop for personnel events. INSERT and UPDATE of a leave of
+-- absence fire `keep_absences`.
 
--- Queue the personnel events whose requests moved, in the transaction of the move. personnel_events/stages.py removes them from the queue.
+-- Queue a personnel event when one of its requests makes progress or is canceled, in the transaction that changes the request.
+-- personnel_events/stages.py removes it from the queue.
 CREATE OR REPLACE FUNCTION note_event_news() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO event_news (event_id, caller_id, caller_name)
@@ -19,7 +20,7 @@ END $$;
 CREATE OR REPLACE TRIGGER note_event_news AFTER INSERT ON access_request_events REFERENCING NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION note_event_news();
 
--- Keep the leaves that have not ended in `absences`, because stand-ins respond for people on leave.
+-- Keep `absences` up to date with current and planned leaves, because stand-ins respond for people on leave.
 CREATE OR REPLACE FUNCTION keep_absences() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF NEW.status IN ('Completed', 'Canceled') THEN

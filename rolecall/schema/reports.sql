@@ -1,4 +1,4 @@
--- Changes to reports are audited (reports/actions.py). The shipped reports are ordinary rows: people may change or delete them.
+-- Changes to reports are audited. The shipped reports are ordinary rows: people may change or delete them.
 
 CREATE OR REPLACE FUNCTION ship_reports() RETURNS void LANGUAGE sql BEGIN ATOMIC
     INSERT INTO reports (id, name, description, list, filters, period, created_date)

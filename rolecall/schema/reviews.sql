@@ -1,17 +1,16 @@
--- Access reviews: who can review, which identity an account belonged to, and copies of item data that triggers keep up to date.
+-- Access reviews: who can review, which identity an account belonged to, what the worker has to compare or follow, and copies of item data
+-- that triggers keep up to date.
 --
--- UPDATE of application_imports to Finished (application_imports/actions.py) fires `note_import_to_review`. INSERT of access_request_events
--- (access_requests/moving.py) fires `follow_review_requests`. UPDATE of review_items (reviews/accepting.py, closing.py, comparing.py,
--- deciding.py, following.py, moving.py, opening.py, remediating.py and submitting.py) fires `show_review_items`, `keep_item_reasons` and, for
--- a forbidden change of status, `refuse_item_move`. reviews/reason_lists.py inserts review_item_reasons.
+-- UPDATE of application_imports to Finished fires `note_import_to_review`. INSERT of access_request_events fires `follow_review_requests`.
+-- UPDATE of review_items fires `show_review_items`, `keep_item_reasons` and, for a forbidden change of status, `refuse_item_move`.
 
--- Return why an identity cannot review, or null if it can. Identities that are not people can sign in only with a role; auditors make no
--- decisions.
+-- Return why an identity cannot review at this time, or null if it can. In addition to obstacle_of, this covers unknown ids and leaves.
 CREATE OR REPLACE FUNCTION review_obstacle(person uuid, moment timestamptz) RETURNS text STABLE LANGUAGE sql RETURN
     CASE WHEN NOT EXISTS (SELECT FROM identities i WHERE i.id = person) THEN 'does not exist'
          ELSE coalesce(obstacle_of(person), CASE WHEN is_absent(person, moment) THEN 'is absent' END) END;
 
--- Return the identity that an account belonged to at a time; null if it was unmatched.
+-- Return the identity that an account was matched to at a time, or null. Unlike identity_then, this extends neither a pin nor the first match
+-- to earlier times.
 CREATE OR REPLACE FUNCTION matched_then(account accounts, moment timestamptz) RETURNS uuid STABLE LANGUAGE sql RETURN
     CASE WHEN account.matched_on <= moment THEN account.identity_id ELSE
         (SELECT m.identity_id FROM past_matches m WHERE m.account_number = account.number AND m.since <= moment AND m.until > moment
@@ -27,7 +26,8 @@ END $$;
 CREATE OR REPLACE TRIGGER note_import_to_review AFTER UPDATE OF status ON application_imports FOR EACH ROW
     WHEN (NEW.status = 'Finished' AND OLD.status <> 'Finished') EXECUTE FUNCTION note_import_to_review();
 
--- Queue requests that carry out review items and ended, or may start although the access was accepted, in the transaction of the move.
+-- Queue requests of review items for the worker: requests that were completed or canceled, and requests that reach provisioning although
+-- their access was accepted. They are queued in the transaction that changes the status of the request.
 CREATE OR REPLACE FUNCTION follow_review_requests() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO review_news (request_id, name) SELECT n.request_id, n.name FROM new_rows n
@@ -43,7 +43,7 @@ END $$;
 CREATE OR REPLACE TRIGGER follow_review_requests AFTER INSERT ON access_request_events REFERENCING NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION follow_review_requests();
 
--- Refuse a change of status that reviews/model.py does not list.
+-- Refuse a change of status that ITEM_MOVES (reviews/model.py) does not list.
 CREATE OR REPLACE FUNCTION refuse_item_move() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     RAISE EXCEPTION 'A review item cannot change from % to %', OLD.status, NEW.status USING ERRCODE = 'check_violation';

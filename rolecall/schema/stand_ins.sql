@@ -20,7 +20,8 @@ CREATE OR REPLACE FUNCTION entered_leave_of(author uuid, person uuid) RETURNS bo
     EXISTS (SELECT FROM absences a WHERE a.identity_id = person AND author = ANY (a.entered_by || a.prolonged_by));
 
 -- Return the person who stands in during a leave: the supervisor, or the supervisor's supervisor if the supervisor entered or prolonged the
--- leave. Otherwise supervisors could take over the authority of a person by sending them on leave.
+-- leave. Otherwise supervisors could take over the authority of a person by sending them on leave. Return null if the person is not on leave,
+-- or if the supervisor found in this way must not decide.
 CREATE OR REPLACE FUNCTION automatic_stand_in(person uuid, moment timestamptz) RETURNS uuid STABLE LANGUAGE sql RETURN
     (SELECT above.id FROM identities p LEFT JOIN identities s ON s.id = p.supervisor_id
      CROSS JOIN LATERAL (SELECT CASE WHEN entered_leave_of(p.supervisor_id, p.id) THEN s.supervisor_id ELSE p.supervisor_id END AS id) AS above
@@ -87,8 +88,8 @@ CREATE OR REPLACE FUNCTION responds_for(person uuid, moment timestamptz) RETURNS
     SELECT r.id, r.type FROM represented r WHERE r.id <> person;
 END;
 
--- Return whether a reviewer who may decide, or a stand-in, can respond; `excluded` are the people who must not decide. A reviewer that is
--- not an identity stands for the administrators.
+-- Return whether the reviewer or a stand-in may decide and is present; `excluded` are the people who must not decide. A reviewer that is not
+-- an identity stands for the administrators, who can always respond.
 CREATE OR REPLACE FUNCTION can_be_answered(reviewer uuid, response_type text, moment timestamptz, excluded uuid[]) RETURNS boolean STABLE LANGUAGE sql RETURN
     reviewer <> ALL (excluded) AND NOT is_absent(reviewer, moment)
         AND (may_decide(reviewer) OR NOT EXISTS (SELECT FROM identities i WHERE i.id = reviewer))

@@ -1,7 +1,7 @@
 -- Triggers insert webhook deliveries, so that no recorded event is missed (docs/decisions/0034).
 --
--- INSERT INTO access_request_events (access_requests/moving.py) fires `fan_out_on_insert`, and INSERT INTO review_events (reviews/events.py)
--- fires `fan_out_on_review_event`. Both insert deliveries and wake the sender. webhooks/actions.py inserts test deliveries itself.
+-- INSERT of access_request_events fires `fan_out_on_insert`, and INSERT of review_events fires `fan_out_on_review_event`. Both insert
+-- deliveries and wake the sender. Only test deliveries are inserted by Python code (webhooks/actions.py).
 
 -- Return the exact bytes that are signed and sent; webhooks/payload.py describes them for the OpenAPI document.
 CREATE OR REPLACE FUNCTION webhook_body(id uuid, created timestamptz, event text, request json) RETURNS bytea STABLE LANGUAGE sql AS $$
@@ -48,8 +48,8 @@ CREATE OR REPLACE FUNCTION webhook_review_body(id uuid, created timestamptz, eve
         subject), 'UTF8')
 $$;
 
--- Do the same for events of reviews. A webhook for one application gets only events about items of that application and about reviews
--- that cover it.
+-- Insert deliveries of review events as fan_out_events does for access requests. A webhook for one application gets only events about items
+-- of that application and about reviews that cover it.
 CREATE OR REPLACE FUNCTION fan_out_review_events() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO webhook_deliveries (id, webhook_id, event, status, body, created_date, next_attempt_on)
