@@ -39,7 +39,7 @@ Addresses = Mapping[str, Sequence[str]]
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
-    """Facts for validation: the time, the settings, and which of the mentioned records exist."""
+    """Facts that validation needs besides the body, such as the time and which of the mentioned records exist."""
 
     now: datetime
     zone: ZoneInfo
@@ -112,7 +112,7 @@ _CLOCKS_DIFFER = timedelta(minutes=5)
 
 
 def require_past(field: str, moment: datetime, now: datetime) -> datetime:
-    """Return the time; reject one in the future, with a small tolerance for clock skew."""
+    """Return the time. Raise Invalid if it is in the future, with a small tolerance for clock skew."""
     if moment > now + _CLOCKS_DIFFER:
         raise Invalid.on(field, f"{human_name([field])} must not be in the future")
     return moment
@@ -230,9 +230,9 @@ SomeText = Annotated[str, BeforeValidator(_required, json_schema_input_type=_SOM
 OptionalText = Annotated[str, BeforeValidator(_not_blank, json_schema_input_type=_SOME_TEXT)]
 Name = Annotated[str, _CONTROL_FREE, BeforeValidator(_required, json_schema_input_type=_A_NAME)]
 OptionalName = Annotated[str, _CONTROL_FREE, BeforeValidator(_not_blank, json_schema_input_type=_A_NAME)]
-# An optional id, date, enum value or comment: "" counts as absent, and the default applies.
+# An optional value: blank text counts as absent, and the default applies.
 Maybe = Annotated[_T, BeforeValidator(_absent_if_blank)]
-# Strip white space around names, so that two names cannot differ only in it. Longer texts stay unchanged.
+# Strip white space around short texts, so that two names cannot differ only in white space. Other texts stay unchanged.
 STRIPPED = BeforeValidator(_strip)
 Text100 = Annotated[Text, STRIPPED, Field(max_length=100)]
 Text128 = Annotated[Text, STRIPPED, Field(max_length=128)]
@@ -250,7 +250,7 @@ OptionalComment = Maybe[Text | None]
 
 
 def _as_meant(value: Any) -> Any:
-    """Return the value without nulls, and with 5.0 as the whole number 5: JSON does not distinguish them."""
+    """Return the value without nulls, and with 5.0 as the whole number 5: JSON does not distinguish 5.0 and 5."""
     if isinstance(value, dict):
         return {key: _as_meant(item) for key, item in value.items() if item is not None}
     if isinstance(value, list):

@@ -70,7 +70,7 @@ async def stored_texts(db: Db, names: Sequence[str]) -> dict[str, str]:
 
 
 async def store_texts(db: Db, texts: str, now: datetime, **params: object) -> None:
-    """Store computed texts; `texts` selects `list` and `key`. The order prevents deadlocks of two readers."""
+    """Store computed texts; `texts` selects `list` and `key`. Insert in order, to avoid deadlocks of two readers."""
     await execute(
         db,
         f"""INSERT INTO stored_pages (list, page, total, key, found_on)

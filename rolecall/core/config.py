@@ -1,7 +1,7 @@
 """Load the settings of a process from `ROLECALL_…` variables; `ROLECALL_…_FILE` names a file with the value.
 
 `load` reports every invalid variable at once. `Config` is passed as an argument. Other variables are read where they
-are used: those of the client in `cli/profiles.py`, and the secrets that sources name in `sources/secrets.py`.
+are used, for example those of the client in `cli/profiles.py`.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Cron expressions: whether they fire at all, and whether a schedule is due."""
+"""Check cron expressions, and compute when schedules are due."""
 
 from datetime import UTC, datetime
 from typing import Annotated

@@ -78,8 +78,8 @@ class Pool(AsyncConnectionPool[Db]):
         return {}
 
 
-# Generic plans for requests: planning each one costs more than running it. The low random_page_cost makes a plan that
-# was made on an empty table use indexes, so that it stays good when the table grows.
+# Generic plans for requests, because planning a statement costs more than running it. With a low random_page_cost, even
+# a plan that was made on an empty table uses indexes, so that it stays good when the table grows.
 ONE_PLAN_FOR_ALL = {"plan_cache_mode": "force_generic_plan", "random_page_cost": "1.1"}
 
 

@@ -1,7 +1,7 @@
 """Open connections that check the address when the socket is created (SSRF guard).
 
-Webhook senders and clients of live sources share these connectors. Checking the address of the socket itself defeats
-DNS rebinding.
+HTTP clients use these connectors for addresses that callers set, such as those of webhooks and live sources. Checking
+the address of the socket itself defeats DNS rebinding.
 """
 
 import socket

@@ -1,7 +1,7 @@
-"""Store files: stream to the local disk while hashing, fsync, then rename atomically.
+"""Store files: stream to the local disk while hashing, fsync, then rename atomically or upload to the shared store.
 
-A row names a file only after the rename, so no row lacks its file. A file without a row remains when a process dies in
-between; a sweep deletes it two days later (`Store.sweepable`).
+A row names a file only after that, so no row lacks its file. If a process dies in between, a file without a row
+remains; a sweep deletes it two days later (`Store.sweepable`).
 """
 
 import asyncio
@@ -227,7 +227,7 @@ class UploadedFile(msgspec.Struct):
 
 
 class Upload(msgspec.Struct):
-    """A form with its files; leaving the context deletes files that no committed row references."""
+    """A form with its files; leaving the context deletes files that no committed row can reference."""
 
     fields: list[tuple[str, str]] = msgspec.field(default_factory=list)
     files: list[UploadedFile] = msgspec.field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Decide which addresses the service may connect to (SSRF guard): receivers of webhooks, and live sources.
+"""Decide which addresses the service may connect to, such as receivers of webhooks and live sources (SSRF guard).
 
 The deny list is explicit because Python's `is_global` is wrong for a dozen of these ranges.
 """

@@ -71,7 +71,7 @@ class PastPage(Page[T], Generic[T], rename="camel"):
 
 
 class Whole(PastPage[T], Generic[T]):
-    """A list to read later, part by part in batches; the page number `EVERYTHING` returns it instead of a page."""
+    """A list to read later, part by part in batches. Fetching the page `EVERYTHING` returns it."""
 
     parts: list[Rows[T]] = []
 
@@ -178,7 +178,7 @@ def _select_all(listing: Listing[Any], filters: frozenset[str]) -> str:
 
 
 class _Direction(msgspec.Struct, frozen=True):
-    """The direction of a list; `nearest` is the number of the boundary key (`list_contents.keys`) to start from."""
+    """SQL for a direction; `nearest` is the number of the boundary key (`list_contents.keys`) to start from."""
 
     order: str
     seek: str
@@ -329,13 +329,13 @@ async def tidy_lists(db: Db) -> None:
 
 
 async def totals_by(db: Db, table: str, column: str, values: Sequence[str], **others: str) -> dict[str, int]:
-    """Return the stored total for each value of a facet, with the given values of other facets."""
+    """Return the exact total for each value of a facet, with the given values of other facets."""
     totals = await totals_of(db, table, [{column: value, **others} for value in values])
     return dict(zip(values, totals, strict=True))
 
 
 async def totals_of(db: Db, table: str, facets: Sequence[dict[str, str]]) -> list[int]:
-    """Return the stored total of each combination of facets."""
+    """Return the exact total of each combination of facets, from stored totals and pending changes."""
     rows = await fetch_rows(
         db,
         """SELECT (coalesce((SELECT total FROM list_contents WHERE list = %(list)s AND facet = own.facet), 0)

@@ -34,9 +34,9 @@ _PASSWORDS = {
     "pass", "passw", "psw", "pw", "pword", "mdp", "senha", "parola", "haslo", "heslo", "geslo", "zaporka", "parool",
     "sifre", "kodeord",
 }  # fmt: skip
-# Whole headers without separators: hash columns of SAP and Oracle, and compounds such as `userpass`.
+# Whole headers without separators: hash columns, such as those of SAP and Oracle, and compounds such as `userpass`.
 _WHOLE = re.compile(r"bcode|ocod\d|spare4|.*hash(?:ed)?|(?:user|login|admin|root|db|web|mail|smtp|ftp)pass")
-# Parts of headers that describe a secret without containing it: when it was used, whether it expires.
+# Parts of headers that describe a secret without containing it, such as when it was used or whether it expires.
 _ABOUT = (
     "lastused",
     "expir",
@@ -51,7 +51,7 @@ _ABOUT = (
     "blockcredential",
 )
 _ABOUT_WORDS = {"has", "provider", "count", "status", "length", "strength", "used", "type"}
-# The same for passwords: when one was changed, what its rules are.
+# The same for passwords, such as when a password was changed or what its rules are.
 _ABOUT_PASSWORDS = (
     "change", "lastset", "lastmod", "lastupdat", "lastreset", "passwordset", "passwordreset", "reversible", "cannot",
     "badpassword", "badpwd", "replicat", "strongpassword", "chgdat", "geandert", "anderung",
@@ -62,7 +62,7 @@ _ABOUT_PASSWORD_WORDS = {"set", "date", "time", "age", "lock", "locked", "lockou
 _STATES = re.compile(r"pwd.*(?:date|time|state|initial|reset|count|subentry|attempts)")
 # Words that contain one of the above but mean something else: `time` in one-time password, `change` in Exchange.
 _OTHERS = re.compile(r"(?:one|first)time|exchange")
-# Fields of a credentials object that name the account, such as credentials.userName.
+# Fields of a credentials object that are not secret, such as credentials.userName.
 _NAMING = {"username", "login", "name", "id", "type"}
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 

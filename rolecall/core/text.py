@@ -5,8 +5,8 @@ import unicodedata
 
 # Letters that the Unicode root collation sorts with a base letter but that do not decompose into it.
 _BASE = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ð": "d", "ħ": "h", "ı": "i", "æ": "ae", "œ": "oe", "þ": "th"})
-# Character classes in the regex syntax that Python and JSON Schema share: first control characters and line
-# breaks; then white space and what Unicode calls default ignorable: zero-width characters, fillers, directional marks.
+# Character classes in the regex syntax that Python and JSON Schema share: first control characters and line breaks,
+# then characters that show nothing (zero-width characters, fillers, directional marks), then these and white space.
 CONTROL = r"\x00-\x1f\x7f-\x9f\u2028\u2029"
 ZERO_WIDTH = (
     r"\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u2800\u3164"

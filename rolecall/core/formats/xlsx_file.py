@@ -19,7 +19,7 @@ from rolecall.core.formats.spreadsheets import harmless
 MOST_ROWS = 1_048_575
 _LONGEST_TEXT = 32_767
 _FIRST_DAY = datetime(1899, 12, 30, tzinfo=UTC)
-# Spreadsheets treat 1900 as a leap year, so they show dates before March 1900 wrong; write those as text.
+# Excel treats 1900 as a leap year, so it would show dates before March 1900 one day off; write them as text.
 _FIRST_COUNTED = datetime(1900, 3, 1, tzinfo=UTC)
 _DAY = 86_400
 # Characters that XML does not allow, and text that spreadsheets would read as an escape sequence.
