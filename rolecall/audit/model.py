@@ -1,7 +1,7 @@
 """Verify the hash chains of the audit.
 
-`link` and `seal_of` compute hashes, as `schema/audit.sql` does when it appends entries; `Walk` follows all chains and
-reports the first entry that is wrong.
+`link` computes the hash of an entry as `schema/audit.sql` does when it appends the entry, and `seal_of` computes one
+hash over all heads. `Walk` follows all chains and reports the first entry that is wrong.
 """
 
 import hashlib
@@ -58,7 +58,7 @@ def seal_of(heads: Sequence[Head]) -> str:
 
 
 def heads_broken(heads: Sequence[Head], checkpoints: Sequence[Checkpoint]) -> list[Break]:
-    """Return the chains whose head differs from their own checkpoint; the same transaction writes both."""
+    """Return the chains without a checkpoint, or whose head differs from it; the same transaction writes both."""
     ends = {head.chain: (head.number, head.hash) for head in heads}
     kept = {checkpoint.chain: checkpoint.seen for checkpoint in checkpoints}
     found = []

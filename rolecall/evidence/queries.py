@@ -42,7 +42,7 @@ async def evidence_of(db: Db, id: UUID, as_of: datetime | None, now: datetime) -
     )
 
 
-# The imports that changed the person's accounts or the person's own record.
+# The imports that changed the person's accounts, their access or the person's own record.
 _IMPORTS_OF_PERSON = f"""
     WITH held AS ({_ACCOUNTS}), numbers AS (
         SELECT from_import, until_import FROM account_versions WHERE account_number IN (SELECT number FROM held)

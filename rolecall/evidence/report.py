@@ -144,7 +144,7 @@ def _story(activity: Iterable[ActivityEntry]) -> str:
 
 def shown(value: object) -> str:
     text = _time(value) if isinstance(value, datetime) else "" if value is None else str(value)
-    # Show control and bidi characters as escapes, so that they cannot change how the text looks.
+    # Escape unprintable characters, such as control and bidi characters, so that they cannot change how the text looks.
     return "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text)
 
 

@@ -1,4 +1,4 @@
-"""Read the records of a review for its evidence bundle: items, decisions, statements, requests, source files."""
+"""Read the records of a review for its evidence bundle. The long lists (`LINES`) are streamed."""
 
 from collections.abc import AsyncIterator
 from typing import Any

@@ -5,10 +5,10 @@ python verify.py evidence.zip        check a bundle file
 python verify.py … --seal DIGEST     also compare with the seal that was printed when the bundle was written
 python verify.py … --head head.json  also compare with heads of the audit chains that were saved before the bundle
 
-The audit chains do not cover the report, the access and the requests: without a seal, a forger can change these and
-recompute their digests unnoticed. In the bundle of a review, the digest that was stored when the review was opened
-covers the population; audit entries cover decisions, statements, reassignments and changes by the service. A forger
-can change this file too: use a copy from a trusted source.
+The audit chains do not cover every file of a bundle, for example not the report. Without a seal, a forger can change
+such a file and recompute its digest unnoticed. In the bundle of a review, the digest that was stored when the review
+was opened covers the population, and audit entries cover what was decided and changed afterwards. A forger can change
+this file too: use a copy from a trusted source.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class Chain:
 
 
 def check_chains(bundle: Bundle, kept: Iterable[dict[str, Any]]) -> Iterator[str]:
-    """Follow every link from the start of each chain to its head. Other people's entries are only digests."""
+    """Follow every link from the start of each chain to its head. Entries about other records are only digests."""
     entries: dict[int, dict[str, Any]] = {}
     for entry in entries_of(bundle):
         if entry["number"] in entries:
@@ -330,7 +330,7 @@ def check_parts(review: Review) -> Iterator[str]:
         for record in records:
             owner, field = record.get("itemId", review.about["id"]), f"{part}.{record['number']}"
             found.add((owner, field))
-            # The digest of a bulk decision covers its single decisions.
+            # The digest of a bulk decision covers its individual decisions.
             if part == "decisions" and record["bulk"] is not None:
                 continue
             said = review.audited.get(owner, {}).get(field)
@@ -458,7 +458,7 @@ def check_reviewers(review: Review) -> Iterator[str]:
 
 
 def check_openings(review: Review) -> Iterator[str]:
-    """Check why the reviewer of each item was replaced, whether it is in the random sample, and its stage."""
+    """Check for each item why its reviewer was replaced, whether the item is in the random sample, and its stage."""
     for item in review.items:
         moved = review.moved[item["id"]]["reason"] if item["id"] in review.moved else None
         if moved is None and last_change(review, item, "Reviewer Replaced"):
@@ -472,7 +472,10 @@ def check_openings(review: Review) -> Iterator[str]:
 
 
 def accepted_until(review: Review, item: dict[str, Any], accepted: dict[str, Any] | None) -> Any:
-    """Return until when an item is accepted; None if it is not, or no longer because it was reopened or released."""
+    """Return until when an item is accepted.
+
+    Return None if it was never accepted, or if the acceptance was ended or the item was reopened since.
+    """
     ended = last_change(review, item, "Acceptance Ended", "Reopened")
     return None if accepted is None or (ended and ended["changedOn"] > accepted["acceptedOn"]) else accepted["until"]
 
@@ -516,7 +519,7 @@ def check_submissions(review: Review) -> Iterator[str]:
 
 
 def check_remediation(review: Review) -> Iterator[str]:
-    """Check that every removal is proven by a later import, and that requests agree with their audit entries."""
+    """Check that later imports prove all removals (except of models), and that requests match their audit entries."""
     requests = {number: one for one in review.requests for number in one["items"]}
     pins = {place["application"]["id"]: place["importNumber"] for place in review.population if place["application"]}
     for request in review.requests:
@@ -557,7 +560,7 @@ def reviewer_of(item: dict[str, Any]) -> Any:
     return item["reviewer"] and item["reviewer"]["id"]
 
 
-# Kinds of items that auditors ask for, each with a function of the item and the review that recognizes it.
+# Kinds of items that auditors ask for, each with a function that recognizes the kind from the item and the review.
 EXCEPTIONS: dict[str, Callable[[dict[str, Any], dict[str, Any]], bool]] = {
     "self": lambda item, _: bool(item["person"]) and item["person"]["id"] in (item["decidedBy"], reviewer_of(item)),
     "standIn": lambda item, _: item["decidedBy"] not in (None, SYSTEM, reviewer_of(item)),
@@ -587,7 +590,7 @@ EXCEPTIONS: dict[str, Callable[[dict[str, Any], dict[str, Any]], bool]] = {
 
 
 class ExceptionsFound:
-    """Collect what auditors ask for: item numbers of each kind, and applications that one person decided alone."""
+    """Collect what auditors ask for: items by kind, applications with one decider, steps by people with own items."""
 
     def __init__(self, review: dict[str, Any], steps: Iterable[dict[str, Any]]) -> None:
         self.review = review
