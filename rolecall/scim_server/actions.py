@@ -63,7 +63,7 @@ async def end_push(db: Db, application_id: UUID, now: datetime) -> None:
 
 
 async def create_push_token(db: Db, caller: Caller, application_id: UUID, raw: Json, facts: Facts) -> NewPushToken:
-    """Create a token. An identity source needs `identities:write`, because its users become people."""
+    """Create a token. For an identity source the caller needs `identities:write`, because its users become people."""
     await _require_right(db, caller, application_id)
     never = "expiresInDays" in raw and raw["expiresInDays"] is None
     body = check(PushTokenBody, raw, facts)

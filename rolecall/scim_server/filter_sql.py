@@ -1,6 +1,6 @@
 """Compile filters to SQL over stored resources. To prevent SQL injection, values and paths are query parameters.
 
-The frequent filters of identity providers (`userName eq`, `externalId eq`, `id eq`) use indexes.
+Frequent filters of identity providers, such as `userName eq`, use indexes (`uses_index`).
 """
 
 import msgspec

@@ -1,7 +1,7 @@
 """Check pushed resources and normalize them: spell names as declared, make lists where declared, remove secrets.
 
-Identity providers differ, so some other forms are accepted: texts for booleans, one value for a list, and a text for
-an object with `value`. Attributes that no schema declares are kept, because a connector may map them to columns.
+Identity providers differ, so some other forms are accepted, such as texts for booleans or one value for a list.
+Attributes that no schema declares are kept, because a connector may map them to columns.
 """
 
 from typing import Any

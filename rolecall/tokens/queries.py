@@ -13,7 +13,7 @@ from rolecall.core.paging import Page, fetch_small
 from rolecall.tokens.model import Token, refused_scopes
 from rolecall.tokens.shapes import TokenItem, TokenOwner
 
-# Tokens `t`, each with its owner `o` and the owner's role `r`. One that was created at the command line has no owner.
+# Tokens `t`, each with its owner `o` and the owner's role `r`. A token created at the command line has no owner.
 _WITH_OWNERS = """tokens t LEFT JOIN identities o ON o.id = t.owner_id
     LEFT JOIN console_roles r ON r.identity_id = t.owner_id"""
 OWNER_LEFT = "(t.owner_id IS NOT NULL AND o.status IS DISTINCT FROM 'Active')"

@@ -1,4 +1,4 @@
-"""Create, change and test webhooks, resend deliveries, and accept callbacks."""
+"""Write webhooks and their deliveries, and accept callbacks."""
 
 import hashlib
 from datetime import datetime, timedelta
@@ -28,8 +28,7 @@ from rolecall.webhooks.shapes import HookChanges, NewHook, RecoverBody
 from rolecall.webhooks.signing import new_secret, shown
 from rolecall.work_items.actions import record_activity
 
-# The PostgreSQL NOTIFY channel that wakes the sender; `fan_out_events` and `fan_out_review_events` use it too
-# (schema/webhooks.sql).
+# The PostgreSQL NOTIFY channel that wakes the sender; triggers in schema/webhooks.sql use it too.
 CHANNEL = "deliveries"
 _DELETED_AT_ONCE = 1000
 
@@ -134,7 +133,7 @@ async def test_hook(db: Db, id: UUID, facts: Facts, config: Config) -> UUID:
 
 
 async def recover_hook(db: Db, id: UUID, raw: Json, facts: Facts) -> None:
-    """Make every unsuccessful delivery since a time due now, with a new retry schedule."""
+    """Send all deliveries again that were created since a time and did not succeed, with a new retry schedule."""
     if not await _lock(db, id):
         raise Conflict("The webhook is disabled; enable it first")
     body = check(RecoverBody, raw, facts)

@@ -117,7 +117,7 @@ class Claim(msgspec.Struct, frozen=True):
 
 
 def next_attempt_on(claim: Claim, answer: AttemptResult, now: datetime) -> datetime | None:
-    """Return when to retry after this failure; None after the last attempt."""
+    """Return when to retry after this failure; None after the last attempt or a test."""
     if claim.is_test or claim.step >= len(SCHEDULE):
         return None
     delay = SCHEDULE[claim.step] * (1 + JITTER * random.random())  # noqa: S311

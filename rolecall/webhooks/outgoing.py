@@ -1,4 +1,4 @@
-"""The only HTTP client that sends to receivers. It checks every address again when the socket is created."""
+"""The only HTTP client that sends webhooks and chat messages. It checks each address when the socket is created."""
 
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""Describe the body of a delivery for the OpenAPI document; `webhook_body` in `schema/webhooks.sql` writes the bytes.
+"""Describe the bodies of deliveries for the OpenAPI document; functions in `schema/webhooks.sql` write the bytes.
 
 The words for an event are written here once: `make schema` copies them into `schema/constants.sql`.
 """
@@ -86,7 +86,7 @@ class ReviewItemPayload(msgspec.Struct, rename="camel"):
 EVENTS = [_described(event, condition) for event, condition in CONDITIONS.items()]
 REVIEW_EVENTS = [_described(event, condition) for event, condition in REVIEW_CONDITIONS.items()]
 TEST = _described(TEST_EVENT, TEST_CONDITION)
-# Every event with the type of its payload.
+# Every event that a webhook can receive, with the type of its payload.
 DESCRIBED: list[tuple[WebhookEvent, Any]] = [
     *((event, Payload) for event in EVENTS),
     *((event, ReviewItemPayload if "Item" in event.name else ReviewPayload) for event in REVIEW_EVENTS),
