@@ -139,7 +139,10 @@ async def release(db: Db, caller: Caller, application_id: UUID, raw: Json, facts
 
 
 async def carry_out(db: Db, caller: Caller, application_id: UUID, raw: Json, facts: Facts) -> None:
-    """Give an open request to the carrier: one that it left to a person, or that opened before its mode was On."""
+    """Give an open request to the carrier, such as one that it left to a person or that opened before its mode was On.
+
+    Raise Conflict if the carrier already has the request.
+    """
     if Scope.ACCESS_REQUESTS_WRITE not in caller.scopes:
         raise Forbidden(Scope.ACCESS_REQUESTS_WRITE)
     carrier = await _existing(db, application_id)

@@ -1,4 +1,4 @@
-"""Find carriers that cannot work with the settings of this process, without connecting to them."""
+"""Find the problems of carriers without connecting to them, and count their requests."""
 
 import msgspec
 

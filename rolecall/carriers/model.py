@@ -93,7 +93,7 @@ class CarriedState(StrEnum):
 
 
 class Verification(StrEnum):
-    """The state of the import that verifies changes; `Ended` also if there is no live source to import from."""
+    """The state of the import that verifies changes; `Ended` also if no import can verify them."""
 
     DUE = "Due"
     WAITING = "Waiting"
@@ -206,7 +206,7 @@ class CarriedRequest(msgspec.Struct, frozen=True):
 class TargetConnection(Protocol):
     """An open connection to the application that a carrier changes."""
 
-    # Whether the last step sent a change, and did not only read.
+    # Whether the last step sent a change rather than only read.
     @property
     def has_sent(self) -> bool: ...
 

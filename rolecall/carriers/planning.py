@@ -101,7 +101,7 @@ def _attributes(
 
 
 def _removed(request: AccessRequestDetail, carrier: Carrier, facts: RequestFacts) -> list[Step]:
-    """Return the steps that remove the listed access; if that is all access, disable or delete the account instead."""
+    """Return the steps that remove the listed access; if that is all access, also disable or delete the account."""
     name = request.target.name
     if not _takes_all(request, facts):
         return _memberships(request, name, facts, _TAKES)

@@ -159,7 +159,7 @@ async def unfinished_steps(db: Db, request_id: UUID) -> list[RecordedStep]:
 
 
 async def obstacle(db: Db, request_id: UUID, account: str) -> str | None:
-    """Return why a person must take over: the request was assigned to a person, or the account is someone else's."""
+    """Return why a person must take over: the request was assigned to someone, or the account is not the person's."""
     ((assignee, is_anothers),) = await fetch_rows(
         db,
         """SELECT CASE WHEN r.assignee_id IS DISTINCT FROM k.assignee_id THEN r.assignee_name END,

@@ -185,7 +185,8 @@ async def begin_step(
 ) -> bool:
     """Record a step as sent before it is sent; return False and postpone the request if the rate limit is reached.
 
-    Raise NotNow if the request is no longer open, due or waiting, or if the carrier was changed or switched off.
+    Raise NotNow if the request is no longer open, due or waiting, or if the carrier was changed or switched off. Raise
+    CannotCarryOut if a person must take over.
     """
     await _require_due(db, carrier, request_id, now)
     opened_on = await lock_open(db, request_id)

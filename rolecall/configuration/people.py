@@ -1,4 +1,4 @@
-"""Name people in a configuration by confirmed e-mail, by employee ID, or by id when neither is unique."""
+"""Name people in a configuration by confirmed e-mail, by employee ID, or by id if neither identifies the person."""
 
 from collections.abc import Iterable
 from uuid import UUID
@@ -7,7 +7,7 @@ from rolecall.core.db import Db, fetch_rows
 
 
 async def names_of(db: Db, ids: Iterable[UUID | None]) -> dict[UUID | None, str]:
-    """Return a unique name for each person: the confirmed e-mail, otherwise the employee ID, otherwise the id."""
+    """Return a name for each person: the confirmed e-mail or else the employee ID, if it is unique, or else the id."""
     rows = await fetch_rows(
         db,
         """SELECT i.id, coalesce(

@@ -1,4 +1,4 @@
-"""The configuration as a portable document: people by e-mail or employee ID, everything else by name."""
+"""The configuration as a document that names records instead of using ids; `people.py` says how it names people."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Any, Literal, get_args, get_origin
