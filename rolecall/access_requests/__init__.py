@@ -1,4 +1,4 @@
-"""Access requests, from the body of a new request to the import that proves it.
+"""Access requests, from the body of a new request to the import that proves it. The main modules are:
 
 request_body.py    read the body of a new request
 enrichment.py      fill it in from imported data

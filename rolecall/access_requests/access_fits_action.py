@@ -94,7 +94,7 @@ def _of_target(new: NewRequest) -> dict[str, object]:
 
 
 async def _is_suspended(db: Db, new: NewRequest) -> bool:
-    """Return whether the target itself is suspended; a suspension may list no privileges."""
+    """Return whether the target itself is suspended. A suspension may list no privileges."""
     found: bool = await fetch_value(
         db,
         f"""SELECT EXISTS (SELECT {_SUSPENSIONS}
@@ -114,9 +114,9 @@ _LEFT = f"""
 
 
 async def _suspended(db: Db, new: NewRequest) -> dict[PermissionName, NewPrivilege]:
-    """Return the access that suspensions took away, except what was restored, removed or lowered since.
+    """Return the access that suspensions took away and that was not restored or removed since.
 
-    If later requests change a privilege, the lowest of these applies: the access before the suspension, after the last
+    If later requests changed a privilege, the lowest of these applies: the access before the suspension, after the last
     approved request, and after each pending request since.
     """
     rows = await fetch_rows(

@@ -57,7 +57,10 @@ def _found(verdict: ConflictVerdict) -> list[FoundConflict]:
 
 
 def _with_recorded(verdict: ConflictVerdict) -> list[FoundConflict]:
-    """Return the conflicts with the duties already recorded for the same people, if the current owner was asked."""
+    """Return the conflicts with the duties that were recorded earlier for the same people.
+
+    These duties are left out if the rule has become stricter or another owner must approve.
+    """
 
     def known(conflict: PotentialConflict, person: UUID) -> frozenset[UUID]:
         found = verdict.request.recorded.get((conflict.rule_id, person))
@@ -144,7 +147,7 @@ def _rules_of(policy: Sequence[ApprovalRule], verdict: ConflictVerdict, people: 
 
 
 async def _withdraw(db: Db, verdicts: Sequence[ConflictVerdict]) -> None:
-    """Delete the pending approvals of these conflicts, because the owner of the rule or the duties have changed."""
+    """Delete the pending approvals of these conflicts, because the conflicts have changed since they were recorded."""
     await execute(
         db,
         """DELETE FROM responses r WHERE r.type = 'Approve' AND (r.request_id, r.rule) IN (

@@ -62,7 +62,10 @@ async def ask_import_to_verify(db: Db, ids: Sequence[UUID]) -> None:
 
 
 async def _claim(db: Db, import_id: UUID) -> FinishedImport | None:
-    """Take a finished import from the queue. Return None for a rollback, because its old data proves nothing."""
+    """Take a finished import from the queue.
+
+    Return None if it was already taken, or if it is a rollback, because old data proves nothing.
+    """
     rows = await fetch_rows(
         db,
         """WITH taken AS (DELETE FROM finished_imports WHERE import_id = %(id)s RETURNING import_id)
@@ -123,7 +126,7 @@ async def _verify_or_reopen(db: Db, requests: list[AccessRequestDetail], state: 
 
 
 async def _carried_out_by_supplier(db: Db, run: FinishedImport, ids: list[UUID]) -> set[UUID]:
-    """Return the requests that this import must not verify: the person who supplied its data carried them out."""
+    """Return the requests that this import must not verify, because the supplier of its data carried them out."""
     return await carried_out_among(db, run.supplied_by, ids) if run.supplied_by else set()
 
 
@@ -142,9 +145,9 @@ async def _leave_to_people(db: Db, doubtful: dict[UUID, str], now: datetime) -> 
 
 
 async def _completed_and_changed(db: Db, run: FinishedImport) -> list[UUID]:
-    """Return the latest request of each account that the import changed, if that access may have drifted.
+    """Return the latest request of each account that the import changed, if its access may have drifted.
 
-    The request must have removed access, be completed before the import, and have no drift entry yet.
+    The request must be a Change, Remove or Suspend that was completed before the import and has no drift entry yet.
     """
     rows = await fetch_rows(
         db,

@@ -100,7 +100,7 @@ def change_of(new: NewRequest, privilege: NewPrivilege) -> OpenChange:
 
 
 def _whole_group(new: NewRequest) -> list[OpenChange]:
-    """If the request removes or suspends a whole group, return the loss of the group, which its members lose."""
+    """Return a change that takes away the group if the request removes or suspends a whole group, else nothing."""
     if new.identity_id or new.action not in (RequestAction.REMOVE, RequestAction.SUSPEND):
         return []
     name = new.target_name or ""

@@ -27,7 +27,8 @@ _SILENT = f"""
         AND NOT entered_leave_of(s.id, i.id)
     WHERE r.id = ANY(%(ids)s)
     GROUP BY r.id, p.request_id, p.type, p.rule, p.reason HAVING bool_and(p.response = 'Pending')"""
-# SQL that is true if every reviewer of a rule left or is on leave, and no stand-in may decide on request `r`.
+# SQL that is true if nobody can respond to a rule of request `r`: no reviewer and no stand-in is both present and
+# allowed to decide.
 _UNANSWERABLE = """
     NOT bool_or(can_be_answered(p.reviewer_id, p.type, %(now)s, excluded_stand_ins(r, p.type, p.reviewer_id)))"""
 _ABSENT = f"{_SILENT} AND {_UNANSWERABLE}"
@@ -50,9 +51,8 @@ async def add_reviewers(
     """Add reviewers to the unmet rules of these locked requests; return the added reviewers.
 
     With `supervisors`, add the supervisors of the reviewers; otherwise, or if no supervisor is available, add
-    administrators. With `absent_on`, add reviewers only to rules whose reviewers left, or are on leave at that time
-    without a stand-in who may decide. If nobody else can respond, these rules ask even administrators who already
-    respond to other rules of the request.
+    administrators. With `absent_on`, add reviewers only to rules to which nobody can respond at that time. If nobody
+    else is left, these rules ask even administrators who already respond to other rules of the request.
     """
     statement = _SILENT if absent_on is None else _ABSENT
     awaited = {"types": list(AWAITED.keys()), "statuses": list(AWAITED.values())}

@@ -1,4 +1,7 @@
-"""Compare requests with imported data: proved, contradicted, or undecided because the files do not cover them."""
+"""Compare requests with imported data.
+
+A request is proved, contradicted, or undecided because the files do not cover all of it.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -25,7 +28,7 @@ _NOTHING = frozenset({Access.NONE, Access.DENY})
 class FinishedImport(msgspec.Struct, frozen=True):
     """An import to compare requests with. It decides only about the kinds of content that its files have.
 
-    `supplied_by` is the caller who uploaded its data or rolled back to it.
+    `supplied_by` is the caller who uploaded its data, or None if a live source supplied the data.
     """
 
     id: UUID

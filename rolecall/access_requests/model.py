@@ -220,7 +220,7 @@ class NewPrivilege(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RelatedItem(msgspec.Struct, frozen=True, kw_only=True):
-    """The event or review item that a new request belongs to; the approval policy may depend on `event_type`."""
+    """The event or review item that a new request belongs to. The approval policy may depend on `event_type`."""
 
     id: UUID
     kind: str

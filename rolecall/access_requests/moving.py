@@ -1,7 +1,7 @@
 """Move access requests in bulk: a compare-and-set of the status, an activity entry and the events of the move.
 
-Each function returns the requests that moved. Requests in a status that does not allow the move stay unchanged. The
-number of statements does not depend on the number of requests.
+Functions that move requests return those that moved. Requests in a status that does not allow the move stay unchanged.
+The number of statements does not depend on the number of requests.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -177,7 +177,7 @@ async def lock_unfinished(db: Db, identity_id: UUID) -> list[UUID]:
 
 
 async def lock_movable(db: Db, move: Move, ids: Ids) -> list[UUID]:
-    """Lock the requests whose status allows the move, in number order, until the transaction ends."""
+    """Lock and return the requests whose status allows the move, in number order."""
     rows = await fetch_rows(
         db,
         """SELECT id FROM access_requests WHERE id = ANY(%(ids)s) AND status = ANY(%(allowed)s)
@@ -209,7 +209,7 @@ async def _record_responses(db: Db, type: RequirementType, ids: Ids, caller: Cal
 
 
 async def record_events(db: Db, events: Sequence[RequestEvent], ids: Ids, caller: Caller, now: datetime) -> None:
-    """Record each event with the current state of the request; triggers write the webhook deliveries."""
+    """Record each event with the current state of the request."""
     if not events:
         return
     requests = await queries.details(db, ids)

@@ -1,7 +1,7 @@
 """Open requests for provisioning: approve, start, resume and reopen them.
 
-Before a request opens, it is checked again: whether the person is active, whether it would raise access that was not
-approved, and which conflicts it would create. It may be canceled, returned to approval or postponed.
+Before a request opens, it is checked again against the current data. It may then be canceled, returned to approval or
+postponed.
 """
 
 from collections.abc import Mapping
@@ -155,7 +155,7 @@ async def _apply(db: Db, verdicts: Mapping[UUID, ConflictVerdict], now: datetime
 async def _postpone(db: Db, why: Mapping[UUID, str], now: datetime) -> list[UUID]:
     """Postpone requests that wait for other requests of the same event.
 
-    They are checked again when one of those requests is provisioned or canceled, or after a day.
+    They are checked again when one of those requests changes, and after a day at the latest.
     """
     again = now + _LOOK_AGAIN
     # Fires the triggers of a move, which do nothing if the status stays the same; `move` lists them.

@@ -1,9 +1,9 @@
 """Check who may see and move an access request. Actions and console both use `refusal`.
 
 The scope of an API token decides what it may do; a token of a person who is not an administrator may do only what that
-person may do. A person's role, or relation to the request, decides what they may do: reporter, reviewer, assignee or
-provisioner of the application. Separation of duties applies to all people, including administrators, and to tokens that
-they own.
+person may do. What a person may do depends on their role and on their relation to the request: reporter, reviewer,
+assignee or provisioner of the application. Separation of duties applies to all people, including administrators, and to
+tokens that they own.
 """
 
 from collections.abc import Sequence
@@ -110,7 +110,11 @@ class Standing(msgspec.Struct, frozen=True):
         }
 
     def is_independent(self, reviewer_id: UUID | None) -> bool:
-        """Return whether the caller is no party to the request, and neither caller nor reviewer carried it out."""
+        """Return whether a decision of the caller for this reviewer is independent.
+
+        A calling person must be no party to the request. The calling person or the owner of the calling token, and the
+        reviewer, must not have carried out the request.
+        """
         people = {reviewer_id} | ({self.caller_id} if self.is_person else set())
         is_own = self.is_person and (self.is_reporter or self.is_affected)
         return not is_own and not self.owner_carried_out and not people & {*self.carried_out_by}
@@ -171,7 +175,7 @@ def refusal(standing: Standing, move: Move, reviewer_id: UUID | None = None, *, 
 def owner_refusal(owner: Standing | None, move: Move) -> str | None:
     """Return why the owner of the calling token may not make a move, or None.
 
-    Only its scope limits a token without an owner, and a token of an administrator that records a decision.
+    A token without an owner is limited only by its scope. So is a token of an administrator when it records a decision.
     """
     if owner is None or (owner.role == Role.ADMINISTRATOR and move in DECIDED.values()):
         return None
@@ -254,9 +258,10 @@ NOT_OWN_OFFBOARDING = """(r.identity_id IS DISTINCT FROM %(me)s OR r.reporter_id
 
 
 async def relations_to(db: Db, caller: Caller, request_id: UUID) -> frozenset[PersonRelation]:
-    """Return every relation of a person to a request; none for their own offboarding or an unknown request.
+    """Return every relation of a person to a request.
 
-    A stand-in sees requests that wait for a person whom they represent now, and those to which they responded.
+    Return none if the request is unknown, or if another person made it for the offboarding of this person. A stand-in
+    sees requests that wait for a person whom they represent now, and those to which they responded.
     """
     rows = await fetch_rows(
         db,

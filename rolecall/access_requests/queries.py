@@ -316,7 +316,7 @@ def _leftover(row: Sequence[Any]) -> LeftoverItem:
 
 
 async def leftovers(db: Db, page: int) -> Page[LeftoverItem]:
-    """List active accounts of inactive identities without a request to remove them, by application and username."""
+    """List active accounts of inactive identities that no open request removes, by application and username."""
     return await fetch_page(
         db,
         _leftover,

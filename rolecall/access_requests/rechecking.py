@@ -1,9 +1,8 @@
 """Check stored requests again against the rules of separation of duties.
 
-Requests are rechecked when they are approved, started or resumed, when rules, duties or holdings change, and when
-another request of the same personnel event is provisioned, reopened or canceled. The check of a request that belongs to
-an event assumes that the event's other requests remove access and restore control duties as planned; the request then
-waits until those requests are provisioned.
+Requests are rechecked before they move on towards provisioning, and when data changes on which the result depends. The
+check of a request that belongs to an event assumes that the event's other requests remove access and restore control
+duties as planned. The request then waits until those requests are provisioned.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -217,7 +216,7 @@ def _verdict(cases: Sequence[_Case], now: Sequence[FoundConflict], later: Sequen
     request = cases[0].request
     lasting = {each.conflict.rule_id for each in later}
     warned = [each for each in later if each.conflict.response is RuleResponse.WARN]
-    # A request that removes a control duty is never refused.
+    # A request is not refused for removing a control duty; the owner of the rule must approve it.
     refused = [each for each in later if each.conflict.response is RuleResponse.BLOCK and each.gains]
     asked = [each for each in later if each not in (*warned, *refused)]
     until = [each.conflict for each in now if each.conflict.rule_id not in lasting]

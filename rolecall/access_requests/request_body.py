@@ -1,7 +1,7 @@
 """Read the body of a new access request and find everything that is wrong with it.
 
 Rules that need the database are checked on the fields that are valid by themselves, so that one response reports all
-problems: names must be known, the account must not belong to another identity, and the access must fit the action.
+problems.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,9 +1,9 @@
 """List the requests that concern a person.
 
 These are requests about the person, the people who report to them, or their applications, and requests that they made,
-that are assigned to them, or that wait for their response. A page shows the newest requests up to a limit. Each
-relation is read through its index, so the cost does not grow with the number of requests; rows are read only for the
-page. With an application or a person as filter the list is exact; exports have no limit.
+that are assigned to them, or that wait for their response. The list contains the newest requests up to a limit; exports
+have no limit. Each relation is read through its index, so the cost does not grow with the number of requests. Rows are
+read only for the page.
 """
 
 from typing import Any

@@ -62,7 +62,8 @@ def _proposal(
 ) -> AccessProposal:
     """Combine the changes of a request with those of open requests, and of requests created with it for the person.
 
-    If one of these starts on another day, the access that it removes is `leaving`: the person holds it until then.
+    If a request created with it starts at another time, the access that this other request removes is `leaving`,
+    because the person holds it until then.
     """
     mine = requests[place]
     who, start = mine.new.identity_id, mine.new.scheduled_start or 0
@@ -84,7 +85,7 @@ def _proposal(
 def refusals(new: NewRequest, found: Sequence[FoundConflict]) -> list[Problem]:
     """Return a problem for each rule that blocks the request, at the privilege that would create the conflict.
 
-    A request that removes a control duty is never refused, because the rule's owner approves it.
+    A request is not refused for removing a control duty, because the rule's owner must approve that.
     """
     return [
         Problem(
@@ -150,9 +151,9 @@ class AllowedRequests(msgspec.Struct, frozen=True):
 
 
 async def allowed_of_event(db: Db, planned: Sequence[NewRequest]) -> AllowedRequests:
-    """Return the requests that an event creates for its plan; the preview of the event uses it too.
+    """Return the requests that an event creates for its plan, without what rules block.
 
-    Remove what rules block until nothing more is blocked: a removed privilege may be the control duty of another rule.
+    Check again until nothing more is blocked, because a removed privilege may be the control duty of another rule.
     """
     news = await split(db, await enrich(db, planned))
     said: list[str] = []
