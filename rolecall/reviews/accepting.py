@@ -1,4 +1,7 @@
-"""Accept flagged access until a date. The owner of the application accepts, never the reviewer who flagged it."""
+"""Accept flagged access until a date.
+
+The owner of the application accepts or, if the owner cannot, an administrator. The reviewer who decided never accepts.
+"""
 
 from collections.abc import Sequence
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""Record changes that the service itself makes to items: one audited row per review, and an activity entry per item."""
+"""Record changes that the service itself makes to items, with one audited row for each review and change."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -62,7 +62,7 @@ async def record_change(
 async def record_opening(db: Db, review_id: UUID, now: datetime) -> None:
     """Record which items were carried over, sampled or given to another reviewer when the review was opened.
 
-    No activity entries are written for the items, because their own fields show it.
+    No activity entries are written for the items, because the fields of the items show this.
     """
     await execute(
         db,

@@ -67,7 +67,7 @@ def _unsubmitted(left: int) -> str:
 
 
 async def _left(db: Db, review_id: UUID) -> int:
-    """Count the items that are not submitted."""
+    """Count the items that are not submitted, without those that were withdrawn."""
     count: int = await fetch_value(
         db,
         """SELECT count(*) FROM review_items

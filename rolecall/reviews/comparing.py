@@ -27,8 +27,8 @@ async def imports_to_review(db: Db) -> list[int]:
     return [number for (number,) in rows]
 
 
-# SQL that is true if the access or account of item `c` is still held; after a decision to lower the access, if the
-# access is still higher than decided.
+# SQL that is true if the access or account of item `c` is still held. After a decision to lower the access, it is true
+# if the access is still higher than decided.
 HELD_NOW = f"""((EXISTS (SELECT FROM memberships m JOIN groups o ON o.number = m.group_number
                         WHERE c.subject = 'Access' AND {IS_HELD} AND m.account_number = c.account_number
                           AND m.until_import IS NULL)
@@ -82,7 +82,7 @@ class ComparedImport(msgspec.Struct, frozen=True):
 
 
 async def follow_import(db: Db, import_number: int, now: datetime) -> None:
-    """Compare items with a finished import: withdraw, restore, remediate or reopen them."""
+    """Compare items with a finished import, and open reviews of unexplained access that it shows for the first time."""
     taken = await fetch_rows(
         db,
         "DELETE FROM imports_to_review WHERE import_number = %(number)s RETURNING application_id",
@@ -189,7 +189,10 @@ async def _withdraw_gone(db: Db, run: ComparedImport, now: datetime) -> None:
 
 
 async def _remediate_gone(db: Db, run: ComparedImport, now: datetime) -> None:
-    """Mark submitted items Remediated if this import no longer shows their access, and cite the import."""
+    """Mark flagged items Remediated if this import no longer shows their access, and cite the import.
+
+    The items must be submitted or have a request that carries them out.
+    """
     # Fires show_review_items and keep_item_reasons, schema/reviews.sql.
     rows = await fetch_rows(
         db,
@@ -251,7 +254,7 @@ _GRANTED_SINCE = """EXISTS (
                 SELECT FROM assignments s WHERE e.kind = 'Permission' AND s.permission_number = e.number
                   AND s.holder_number = c.account_number AND s.until_import IS NULL
                   AND access_rank(s.access::text) > access_rank(p.approved_access)))))"""
-# The same for requests that were made after the request that removes the access.
+# The same for requests made after the request that removes the access or, if there is none, after the removal.
 _GRANTED_AGAIN = _GRANTED_SINCE.format(
     since="coalesce((SELECT x.created_at FROM access_requests x WHERE x.id = c.request_id), c.remediated_on)"
 )

@@ -107,7 +107,10 @@ async def _require_read(db: Db, caller: Caller, item: ReviewItemDetail, body: De
 
 
 def _require_fitting(item: ReviewItemDetail, body: DecideBody) -> None:
-    """Refuse a change that does not lower the access, and a decision against the recommendation without a comment."""
+    """Refuse a Change unless it lowers the access to a permission.
+
+    Also refuse a decision against the recommendation without a comment.
+    """
     if body.decision is Decision.CHANGE and body.access is not None:
         if item.entitlement is None or item.entitlement.kind != EntitlementKind.PERMISSION:
             raise Invalid.on("decision", "Only the access of a permission can be changed; keep or revoke this one")

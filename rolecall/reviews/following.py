@@ -1,4 +1,4 @@
-"""Update reviews after requests end, due dates pass and people leave.
+"""Update reviews after changes elsewhere, for example after a request ends, a due date passes or a person leaves.
 
 The worker calls these functions; each finds its work in the tables.
 """
@@ -33,9 +33,9 @@ from rolecall.work_items.actions import record_activity_of
 
 
 async def follow_requests(db: Db, now: datetime, zone: ZoneInfo) -> None:
-    """Update the items of ended requests: flag those of canceled requests; those of completed ones wait for an import.
+    """Update the items of ended requests, and postpone requests that may start although their access was accepted.
 
-    Also postpone requests that may start now although the access was accepted meanwhile.
+    Items of canceled requests are flagged. Items of completed requests wait until an import proves the removal.
     """
     rows = await fetch_rows(db, "DELETE FROM review_news RETURNING number, request_id, name")
     await _lock_reviews(
@@ -199,7 +199,10 @@ async def _escalate(db: Db, now: datetime) -> None:
 
 
 async def replace_unavailable(db: Db, now: datetime) -> None:
-    """Reassign items that are not submitted if their reviewers left, cannot sign in or are no longer independent."""
+    """Reassign items that are not submitted if their reviewers can no longer decide or are no longer independent.
+
+    Absent reviewers keep their items.
+    """
     rows = await fetch_rows(
         db,
         f"""{REVIEWERS}

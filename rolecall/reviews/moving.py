@@ -1,7 +1,7 @@
 """Give items to other reviewers: pass them on, reassign them, or release them from the decision about a model.
 
 An item *below* a model item (`under_id`) is access that the model explains. It follows the decision about the model
-until it is released, because the reviewer of the model must not decide it or has already submitted.
+until it is released. It is released if the reviewer of the model must not decide it or has already submitted.
 """
 
 from collections.abc import Sequence

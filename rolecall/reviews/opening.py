@@ -110,7 +110,7 @@ async def _list_candidates(db: Db, review: ReviewDetail, what: Taking) -> None:
 
 
 async def _group_by_model(db: Db, review: ReviewDetail, now: datetime) -> None:
-    """Add an item for each model that explains access. The model's owner decides about both together."""
+    """Add an item for each model that explains access. The model's owner decides about model and access together."""
     await execute(
         db, "DELETE FROM assigned_items a USING candidate_items c WHERE c.place = a.place AND c.under_model IS NOT NULL"
     )
@@ -187,7 +187,7 @@ async def store_items(db: Db, review: ReviewDetail, taken: TakenItems, now: date
 
 
 async def _draw_sample(db: Db, review_id: UUID) -> None:
-    """Choose at random at least one carried-over item of each reviewer, to be decided by hand."""
+    """Choose a random share of the carried-over items of each reviewer, at least one, to be decided by hand."""
     # Fires show_review_items and keep_item_reasons, schema/reviews.sql.
     await execute(
         db,

@@ -33,7 +33,7 @@ class ActingFor(msgspec.Struct, frozen=True):
 
 
 async def acting_for(db: Db, caller: Caller, given: UUID | None, now: datetime) -> ActingFor:
-    """Return for which reviewer a caller decides: the caller, a person they stand in for, or whom a token names."""
+    """Return the reviewer for whom a caller decides, or refuse if the caller may not decide for that reviewer."""
     reviewer_id = await _reviewer(db, caller, given)
     people = {reviewer_id, await own_id(db, caller)}
     if caller.is_person and reviewer_id not in (caller.id, ADMINISTRATORS.id):
@@ -71,7 +71,7 @@ def with_administrators(facts: Facts) -> Facts:
 
 
 async def may_act_for(db: Db, caller: Caller, reviewer_id: UUID) -> bool:
-    """Return whether a person may decide for this reviewer: as their stand-in, or as one of the administrators."""
+    """Return whether a person may decide as this reviewer, as their stand-in, or as one of the `Administrators`."""
     if reviewer_id == caller.id or (reviewer_id, RequirementType.APPROVE) in caller.stands_in_for:
         return True
     return reviewer_id == ADMINISTRATORS.id and await administrators.is_one(db, caller.id)

@@ -62,7 +62,7 @@ async def take(db: Db, what: Taking) -> None:
 
 
 async def _collect(db: Db, what: Taking) -> None:
-    """Read the accounts and what they held into new temporary tables."""
+    """Read the accounts and what was held into new temporary tables."""
     for table in ("pinned_imports", "pinned_accounts", "out_of_scope", "pinned_holdings", "pinned_models"):
         await execute(db, f"DROP TABLE IF EXISTS {table}")
     await execute(db, "DROP TABLE IF EXISTS pinned_requests")
@@ -117,7 +117,7 @@ async def _pin(db: Db, what: Taking) -> None:
 
 
 async def _leave_out(db: Db, what: Taking) -> None:
-    """Find the people, entitlements and models that the scope excludes, or read those stored with an opened review."""
+    """Find what the scope excludes, or read what was stored when the review was opened."""
     if what.review_id:
         await execute(
             db,

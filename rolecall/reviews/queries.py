@@ -1,4 +1,4 @@
-"""Read reviews and their items."""
+"""Read reviews, their progress and their submissions."""
 
 from collections.abc import Sequence
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""Carry out the decisions of a review with one request per account, which the reviewers have already approved."""
+"""Carry out the decisions of a review with requests, which the reviewers have already approved."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime

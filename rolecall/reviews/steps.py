@@ -23,7 +23,7 @@ class ReviewStep(StrEnum):
 async def record_step(
     db: Db, caller: Caller, review_id: UUID, step: ReviewStep, detail: str, now: datetime, *, is_notified: bool = False
 ) -> None:
-    """Record a step for the audit log.
+    """Record a step for the audit log, unless the service itself took it.
 
     Notify the owner of the review if items are about the person who took the step, or if `is_notified`.
     """
