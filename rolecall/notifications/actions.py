@@ -1,4 +1,4 @@
-"""Change preferences and settings of notifications, mark notifications as read and messages as bounced."""
+"""Change notifications, messages, preferences and settings."""
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
@@ -82,7 +82,10 @@ async def mark_all_read(db: Db, caller: Caller) -> None:
 
 
 async def record_bounce(db: Db, report: DeliveryReport | None, now: datetime) -> BounceResult:
-    """Mark the message that a delivery report is about as bounced; its notifications stay in the console's bell."""
+    """Mark a message as bounced if the report is about its permanent failure.
+
+    The notifications of the message stay in the console's bell.
+    """
     if not report:
         return BounceResult(None, "The mail is not a delivery report")
     if report.reason is None:

@@ -1,4 +1,4 @@
-"""Read delivery reports: the mail that a server returns when a message that it accepted could not be delivered.
+"""Read delivery reports: e-mails in which a server says whether it delivered a message that it had accepted.
 
 RFC 3464 describes the part `message/delivery-status`. The message that failed is found by its Message-ID, which the
 report quotes.
@@ -34,7 +34,10 @@ class DeliveryReport(msgspec.Struct, frozen=True):
 
 
 def report_in(text: str) -> DeliveryReport | None:
-    """Return the delivery report at the beginning of a mail, or None if it has none, such as an automatic reply."""
+    """Return the delivery report at the beginning of an e-mail.
+
+    Return None if there is none, as in an automatic reply, or if the e-mail cannot be parsed.
+    """
     text = text[:_LONGEST_READ]
     if len(_PART_HEADER.findall(text)) > _MOST_PART_HEADERS:
         return None

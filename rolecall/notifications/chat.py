@@ -65,6 +65,6 @@ async def post(outgoing: Outgoing, url: str, body: bytes) -> tuple[MessageOutcom
     if answer.outcome is AttemptOutcome.DELIVERED:
         return MessageOutcome.SENT, said
     status = answer.status_code or 0
-    # A wrong URL or a revoked one fails for every message.
+    # A wrong or revoked URL fails for every message, so it is an error of the channel.
     is_refused = 400 <= status < 500 and status not in (401, 403, 404, 410, *_TRY_AGAIN)
     return (MessageOutcome.REFUSED if is_refused else MessageOutcome.CHANNEL), said

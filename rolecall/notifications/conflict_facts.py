@@ -87,7 +87,7 @@ _EXCEPTION_SILENCE = {
 }
 _STAYS_OPEN = "The conflict stays open"
 # SQL for the owners who approve an exception `e` of rule `r`, with what each owns: the rule, or an application in which
-# the person has a duty of the rule.
+# the person in conflict has a duty of the rule.
 _OWNED = """
     SELECT o.id, o.what FROM (
         SELECT (r.definition ->> 'ownerId')::uuid AS id, 'the rule' AS what

@@ -1,4 +1,4 @@
-"""Read the health of notifications for operators: failing channels, overdue and refused messages, and metrics."""
+"""Read the health of notifications for operators: problems that keep messages from arriving, and metrics."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta

@@ -1,7 +1,8 @@
 """Send e-mail by SMTP over a few connections that are kept open between messages.
 
-An error of the server (no connection, no TLS, a wrong password) is an outcome of the channel; an error about the
-recipient is an outcome of the message. If a connection ends after the text was sent, the outcome is unknown.
+If the server cannot be used (no connection, no TLS, a wrong password), the outcome concerns the channel. If the server
+rejects a message, the outcome concerns that message. If a connection ends after the text was sent, the outcome is
+unknown.
 """
 
 import asyncio

@@ -67,7 +67,7 @@ class NotificationStatus(StrEnum):
     PENDING = "Pending"
     SENT = "Sent"
     FAILED = "Failed"
-    # The work was done before the notification was sent.
+    # The notification no longer concerned the recipient when it was to be sent.
     WITHDRAWN = "Withdrawn"
     CONSOLE = "Console"
 
@@ -75,14 +75,14 @@ class NotificationStatus(StrEnum):
 class MessageOutcome(StrEnum):
     SENDING = "sending"
     SENT = "sent"
-    # Kept in the outbox: no server is configured to send it.
+    # Kept in the outbox and not sent, because the transport is `Outbox`.
     KEPT = "kept"
     # The server asked for a later attempt, for example because of greylisting or a full mailbox.
     DEFERRED = "deferred"
     REFUSED = "refused"
-    # The server could not be used: no connection, no TLS, a wrong password. The message is not at fault.
+    # The server could not be used, for example because of a wrong password. The message is not at fault.
     CHANNEL = "channel"
-    # The worker or the connection died after the text was sent.
+    # The worker or the connection failed while the message was being sent, so it may have arrived.
     UNKNOWN = "unknown"
     # The server accepted it, and reported later that it could not be delivered.
     BOUNCED = "bounced"

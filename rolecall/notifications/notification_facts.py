@@ -1,7 +1,7 @@
 """Read the facts of notifications: names instead of ids, and whether the work is still pending.
 
-The text of a message is written from these facts when it is sent, so that it is up to date. One query per kind of item
-reads a whole batch.
+The text of a message is written from these facts when it is sent, so that it is up to date. The number of queries does
+not depend on the number of notifications.
 """
 
 from collections.abc import Sequence

@@ -310,7 +310,7 @@ def _result(ended: EndedMessage, paused_until: datetime | None) -> _MessageResul
 
 
 async def _note_health(db: Db, channel: Channel, ended: Sequence[EndedMessage], now: datetime) -> datetime | None:
-    """Record whether the channel works; return until when it is paused."""
+    """Record whether the channel works; return when to send failed messages again, or None if none failed."""
     own = [each for each in ended if each.message.channel is channel]
     faults = [each for each in own if each.outcome is MessageOutcome.CHANNEL]
     if len(faults) < len(own):

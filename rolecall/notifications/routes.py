@@ -146,7 +146,10 @@ async def _parsed(request: AnyRequest, config: Config) -> Carried:
 
 @operation("POST", "/bounce", scope=Scope.BOUNCES_WRITE, body=BounceBody, read_body=_parsed)
 async def report_bounced_message(db: Db, raw: ReturnedMail, facts: Facts, now: datetime) -> BounceResult:
-    """Mark the message that a delivery report is about as bounced. Any other mail changes nothing."""
+    """Mark a message as bounced if the mail is a delivery report of its permanent failure.
+
+    Any other mail changes nothing.
+    """
     check(BounceBody, raw.body, facts)
     return await actions.record_bounce(db, raw.report, now)
 

@@ -97,7 +97,7 @@ def _routed(routing: Routing, row: _NewRow, now: datetime) -> _Routed:
 
 
 def _zone_of(row: _NewRow, default: ZoneInfo) -> ZoneInfo:
-    """Return the zone that the person chose, or the default if this machine does not know it."""
+    """Return the zone that the person chose, or the default if they chose none or this machine does not know it."""
     try:
         return ZoneInfo(row.zone) if row.zone else default
     except (ZoneInfoNotFoundError, ValueError, OSError):

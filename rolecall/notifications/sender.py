@@ -56,7 +56,7 @@ class MessageSender:
         await self._record(clock.now())
 
     async def _record(self, now: datetime) -> None:
-        """Record results in a transaction of their own. If a crash prevents its commit, their outcome is unknown."""
+        """Record results in a transaction of their own. If a crash prevents the commit, the outcomes are unknown."""
         if ended := self._flight.ended():
             async with self._pool.connection() as db, transaction(db, "notifications-record"):
                 await outbox.record(db, ended, now)
