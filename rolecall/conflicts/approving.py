@@ -34,11 +34,11 @@ class Approver(msgspec.Struct, frozen=True):
 
 
 class Approvers(msgspec.Struct, frozen=True):
-    """The active people who may give each of the two approvals; administrators replace a rule's owner who may not.
+    """The active people who may give each of the two approvals.
 
-    Auditors may give neither, because they check decisions. `owners` own the rule or an application; a stand-in may
-    approve for them, but not for an administrator. `involved` requested, gave or recorded a part of the pending
-    exception.
+    Administrators replace a rule's owner who may not approve. Auditors may give neither approval, because they check
+    decisions. `owners` own the rule or an application; a stand-in may approve for them, but not for an administrator.
+    `involved` are the people who requested the pending exception or took part in its approvals.
     """
 
     rule_owners: dict[UUID, str]
@@ -148,7 +148,10 @@ async def approver_of(
     body: ApproveExceptionBody,
     now: datetime,
 ) -> Approver:
-    """Return who approves and in which part, or refuse."""
+    """Return the approver, and whether they approve as the rule's owner or as the second approver.
+
+    Raise Invalid or Conflict if they may not approve.
+    """
     people = await approvers_for(db, conflict)
     given, stand_in = body.approver_id, None
     if caller.is_person:

@@ -1,4 +1,4 @@
-"""Read conflicts: the person, the time, the access on each side, and the requests and models that gave it."""
+"""Read conflicts and their exceptions. `sides.py` reads the access on each side of a conflict."""
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
@@ -30,7 +30,7 @@ from rolecall.duties.shapes import DutyReference
 from rolecall.settings.policy import Level
 from rolecall.work_items.shapes import ActivityEntry
 
-# The rule as it was at {moment}; as it is now if {moment} is null or before its first version.
+# The rule as it was at {moment}. If {moment} is null or before the first version, the rule as it is now.
 _JOINS_AT = """JOIN duty_rules r ON r.id = c.rule_id JOIN identities i ON i.id = c.identity_id
     CROSS JOIN LATERAL (SELECT coalesce((
         SELECT v.definition FROM duty_rule_versions v WHERE v.rule_id = r.id AND v.committed_at < {moment}

@@ -42,9 +42,10 @@ class Through(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class ConflictItem(msgspec.Struct, frozen=True, rename="camel"):
-    """A person who holds duties that a rule keeps apart, from `since` to `until`, which is null while it lasts.
+    """A conflict: a person holds duties that a rule keeps apart.
 
-    `sinceImport` and `untilImport` are the numbers of the imports that began and ended it, if imports did.
+    It lasts from `since` to `until`, which is null while the conflict lasts. `sinceImport` and `untilImport` are the
+    numbers of the imports that began and ended it, if imports did.
     """
 
     id: UUID

@@ -15,7 +15,7 @@ from rolecall.entitlements.model import EntitlementKind
 
 
 async def sides_of(db: Db, items: Sequence[ConflictItem], as_of: datetime | None) -> list[list[ConflictSide]]:
-    """Return the access on each side, now or at a past time; for an ended conflict, when it ended.
+    """Return the access on each side, now or at a past time. For an ended conflict, return the access when it ended.
 
     If a duty, the rule or the match of an account has changed since, the sides stored at the change are returned.
     """
@@ -95,7 +95,7 @@ def groups_in_conflict(sides: Sequence[ConflictSide]) -> list[ConflictingGroup]:
 
 
 def _group_of(entry: DutyAccess) -> tuple[DutyReference, str] | None:
-    """Return the group of the account that gives this access, or None if the access is direct."""
+    """Return the group of the account that gives this access, or None for a permission held directly."""
     if entry.path:
         return entry.application, entry.path[0]
     return (entry.application, entry.name) if entry.kind is EntitlementKind.GROUP else None
