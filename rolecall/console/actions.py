@@ -1,7 +1,7 @@
 """Manage console users: roles, one-time links, passwords and sessions.
 
 Secrets of links and sessions are stored as SHA-256 hashes, passwords as Argon2id hashes. A change of the role
-or its e-mail ends all sessions and links of the person; a new password ends all but the current session.
+or its e-mail ends all sessions and links of the person. A new password ends all of them except the current session.
 """
 
 import asyncio

@@ -40,7 +40,7 @@ async def known_departments(db: Db, caller: Caller) -> list[str]:
 
 
 async def the_person(db: Db, field: str, words: str, caller: Caller | None = None) -> str:
-    """Return the id of the one visible person with this label, id, e-mail, employee ID or name, else raise an error."""
+    """Return the id of the only visible person whom the words match, exactly or as a prefix; else raise an error."""
     inner = _IN_BRACKETS.search(words)
     said = inner[1].strip() if inner else words.strip()
     within = await visible_people(db, caller, None) if caller else None
@@ -121,7 +121,7 @@ async def _search(db: Db, words: str, sight: _Sight | None) -> list[SearchResult
 
 
 async def _configured(db: Db, words: str) -> list[SearchResult]:
-    """Find reports, duties, reviews, review templates, rules and webhooks by any part of their names."""
+    """Find records that people configure, such as reports and duties, by any part of their names."""
     if not words:
         return []
     rows = await fetch_rows(
@@ -186,7 +186,7 @@ _MATCHES = f"""SELECT e.id, e.kind, {_SHOWN_NAME} AS name, a.name AS application
 async def entitlements_like(db: Db, words: str, me: UUID | None = None) -> list[EntitlementMatch]:
     """Find entitlements by their label, or by a part of their names; names that begin with the words come first.
 
-    Only the label finds those that are gone, or whose application is archived: the list does not show them.
+    Only the label finds entitlements that are gone, or whose application is archived, because lists do not show them.
     With `me`, find only entitlements that this person owns, and those of applications that they own or provision.
     """
     if not words.strip():

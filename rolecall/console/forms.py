@@ -33,7 +33,10 @@ def shown(form: Form) -> dict[str, str]:
 
 
 def problems_by_field(error: Invalid) -> dict[str, str]:
-    """Return the problems of each field as one text, without the word id, because forms show names instead of ids."""
+    """Return the problems of each field as one text.
+
+    In the text of a field that names a record, "ID" is left out, because forms show names instead of ids.
+    """
     found: dict[str, list[str]] = {}
     for problem in error.problems:
         is_record = _NAMES_A_RECORD.search(problem.field)

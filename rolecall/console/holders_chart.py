@@ -59,7 +59,7 @@ async def sparklines(
 ) -> dict[UUID, Markup | None]:
     """Draw the accounts of each entitlement in the year before `end`; leave out those that are not computed yet.
 
-    The value is None if no account held it in that time. With `can_wait` all are computed.
+    The value is None if no account held the entitlement in that time. With `can_wait` all are computed.
     """
     is_late = not can_wait and sum(item.holders.accounts for item in items) > _MOST_AT_ONCE
     counts = await counts_over_time(db, [item.id for item in items], now, is_stored_only=is_late)

@@ -1,4 +1,4 @@
-"""Query details for the home page of a person: deadlines, pending reviewers, and effects of a change of role."""
+"""Query details for the home page of a person, such as deadlines and the effects of a change of role."""
 
 from collections.abc import Sequence
 from datetime import datetime

@@ -111,7 +111,11 @@ async def accounts_found(db: Db, query: dict[str, Any], id: str) -> Page[Account
 
 
 class AccessLine(msgspec.Struct, rename="camel"):
-    """One entry of the access of an account; or, if an application has no data for the time, when its data begins."""
+    """One access entry of an account.
+
+    If the application has no data for the requested time, the line has no entry, but `no_data_before`, the time at
+    which its data begins.
+    """
 
     application: str
     username: str | None = None
@@ -203,7 +207,8 @@ async def review_quality(db: Db, id: str) -> Page[ReviewerQuality]:
 
 
 # The lists that people who see only their own records may export. A list of OWN_LISTS contains only these records. A
-# list of OWN_RECORDS belongs to one record, which must be theirs: its type, and the filter that contains its id.
+# list of OWN_RECORDS belongs to one record, which they must be allowed to see; its entry has the type of the record and
+# the filter that contains the id.
 OWN_LISTS = frozenset(
     {"access-requests", "applications", "events", "identities", "notifications", "requests-to-answer"}
     | {"search-identities", "stand-ins"}

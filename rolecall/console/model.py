@@ -36,7 +36,7 @@ LONGEST_EMAIL = 256
 
 
 class Person(msgspec.Struct, frozen=True):
-    """A person who may sign in: their role, if any, and whether they supervise people or own applications."""
+    """A person who may sign in: their role, if any, and whether they supervise people or own records."""
 
     id: UUID
     name: str
@@ -138,5 +138,5 @@ def is_password(password: str, argon2: str) -> bool:
     return True
 
 
-# Verified for an unknown e-mail, so that the response time does not reveal whether the e-mail exists.
+# Verified if the e-mail is unknown or has no password, so that the response time does not reveal which e-mails exist.
 NO_PASSWORD = "$argon2id$v=19$m=65536,t=3,p=1$bJrw6rdUNbtM0opJUXr8Hw$L4dXIFjJmZGvyeNvWWZUd8BxP4E7dwcuYgyBTAAUyxg"  # noqa: S105

@@ -31,7 +31,7 @@ def fields_of(choice: str) -> Json:
 
 
 def choices(configured: Collection[Channel], kind: KindDetail, default: str | None = None) -> list[tuple[str, str]]:
-    """Return the choices with their labels: e-mail, chats that are configured and allowed, and off."""
+    """Return the choices with their labels: e-mail, the chats that can be chosen, off, and the current choice."""
     chats = [chat for chat in CHATS if chat in configured and (kind.is_chat_allowed or default is None)]
     offered = {f"{channel}/{rhythm}" for channel in (Channel.EMAIL, *chats) for rhythm in Rhythm}
     offered |= {_OFF, choice_of(kind)}

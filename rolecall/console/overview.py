@@ -22,7 +22,7 @@ TROUBLE_LASTS = timedelta(days=7)
 CHART_DAYS = 30
 
 # Pending responses of a person, including those of reviewers for whom they stand in. Excluded are rules that are met,
-# requests about the person or made by them, verifications of access that the person or the reviewer provisioned, and
+# requests to which the person is a party, verifications of access that the person or the reviewer provisioned, and
 # approvals and verifications as a stand-in if the person also responds to the request in another capacity.
 _ASKED = f"""
     FROM responses p JOIN access_requests r ON r.id = p.request_id

@@ -1,7 +1,7 @@
 """Render the console's templates.
 
 Templates are autoescaped and fail on an unknown name. Untrusted text goes through the filter `shown`, which makes
-control characters visible. Other filters format dates, durations, initials and the fields of a change.
+hidden characters visible. Other filters format values, such as dates and durations.
 """
 
 import hashlib
@@ -90,7 +90,7 @@ _SPANS = ((86400, "day"), (3600, "hour"), (60, "minute"), (1, "second"), (0.001,
 
 
 def _lasting(seconds: float | None) -> str:
-    """Return a duration in its largest unit, with one decimal place."""
+    """Return a duration in its largest unit, with at most one decimal place."""
     if seconds is None:
         return "—"
     size, unit = next((span for span in _SPANS if seconds >= span[0]), _SPANS[-1])
@@ -108,7 +108,10 @@ def _seconds(seconds: float) -> str:
 
 
 def _shown(text: str) -> Markup:
-    """Return text with each control or bidirectional character replaced by ␣, with its code as the tooltip."""
+    """Return text with each control or format character replaced by ␣, with its code point as the tooltip.
+
+    Newlines and tabs are kept.
+    """
     # Most text is printable; without this shortcut, the loop over all characters dominated the rendering time.
     if text.isprintable():
         return escape(text)

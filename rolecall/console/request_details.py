@@ -147,7 +147,7 @@ def _milestones(
 
 
 def _why_not(move: model.Move, status: WorkStatus, standing: permitted.Standing) -> str | None:
-    """Return why an action is unavailable: the refusal, or the statuses in which it is available."""
+    """Return why an action is unavailable, or None if it is available."""
     if status in move.allowed:
         return permitted.refusal(standing, move)
     return f"Available while the request is {' or '.join(s.lower() for s in WorkStatus if s in move.allowed)}"
@@ -163,7 +163,7 @@ def _refused(status: WorkStatus, standing: permitted.Standing) -> dict[str, list
 
 
 def pending_reviewers(request: AccessRequestDetail, awaited: RequirementType | None) -> dict[UUID, str]:
-    """Return the reviewers who have not responded yet to the awaited type, only of rules that are not met."""
+    """Return the reviewers of unmet rules of the awaited type who have not responded yet."""
     return {
         answer.reviewer.id: answer.reviewer.name
         for requirement in request.requirements

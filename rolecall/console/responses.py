@@ -125,7 +125,7 @@ def _is_https(config: Config) -> bool:
 
 
 def cookie_name(config: Config, name: str) -> str:
-    """Prefix the name with `__Host-` on HTTPS; browsers reject such cookies over plain HTTP, used on loopback."""
+    """Prefix the name with `__Host-` on HTTPS. Browsers reject such cookies over plain HTTP, as used on loopback."""
     return f"__Host-{name}" if _is_https(config) else name
 
 

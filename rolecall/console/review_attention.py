@@ -1,4 +1,4 @@
-"""Find problems of a review to show to its owner: late or hasty reviewers, and removed access that came back."""
+"""Find problems of a review to show to its owner, such as hasty reviewers and removed access that came back."""
 
 from datetime import datetime
 

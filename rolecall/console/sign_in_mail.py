@@ -3,7 +3,7 @@
 The page stores every e-mail that is entered, so that neither the response nor its duration reveals whether a person has
 this e-mail (user enumeration). The worker finds the person and sends the link to their sign-in e-mail.
 
-A person with an unused link from the last five minutes gets no second one. Thus a stranger who requests links for
+A person with an unused link from the last five minutes gets no second link. Thus a stranger who requests links for
 someone's e-mail can cause at most twelve mails per hour, and cannot prevent that person from signing in.
 """
 

@@ -22,7 +22,7 @@ from rolecall.web.bodies import Reader, a_guid
 
 
 def _zone(text: str) -> ZoneInfo | None:
-    """Return the time zone of the reader; None if it is unknown."""
+    """Parse the name of a time zone; return None if it is unknown."""
     try:
         return ZoneInfo(text)
     except (ValueError, OSError, ZoneInfoNotFoundError):

@@ -87,7 +87,7 @@ async def show_events(db: Db, caller: Caller, query: dict[str, Any]) -> HtmlPage
 
 
 def _month(text: str) -> date:
-    """Parse a month. The year is limited, so that the months before and after it are valid in every time zone."""
+    """Parse a month. The year is limited, so that the previous and the next month are valid in every time zone."""
     try:
         month = date.fromisoformat(f"{text}-01")
     except ValueError:

@@ -83,7 +83,7 @@ async def show_home(db: Db, person: Person, caller: Caller, now: datetime, confi
 
 
 async def _own_home(db: Db, person: Person, now: datetime, config: Config) -> HtmlPage:
-    """Show the home page of a person who sees only their own records: responses, people, access, requests."""
+    """Show the home page of a person who sees only their own records."""
     waiting = await _waiting(db, person)
     exceptions = await conflicts.waiting_for(db, person.caller())
     own = await own_home.requests_of(db, person)

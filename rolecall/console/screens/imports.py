@@ -78,7 +78,7 @@ async def show_import(db: Db, caller: Caller, id: str, query: dict[str, Any]) ->
 
 
 def _why_not_continued(hold: queries.Hold, caller: Caller) -> str | None:
-    """Return why this person cannot continue an import that is held because it lowers risk ratings."""
+    """Return why this person may not continue an import that lowers risk ratings, or None if they may."""
     if not hold.lowers_risk:
         return None
     if Scope.CONFIG_MANAGE not in caller.scopes:

@@ -1,4 +1,4 @@
-"""Handle the forms on the page of a request: respond, provision, assign, snooze, comment."""
+"""Handle the forms on the page of a request, and responses to several requests at once."""
 
 from litestar.handlers import HTTPRouteHandler
 

@@ -65,7 +65,7 @@ def cells_of(
 ) -> list[list[CoverageMark]]:
     """Return the marks of an application by quarter; older marks are in the first quarter, later ones in the last.
 
-    An application that is overdue is marked as such also while a review of it is open, as the home page counts it.
+    An overdue application is marked as overdue even while a review of it is open, as on the home page.
     """
     marks = [_mark(review, now) for review in reviews]
     if found.due_on and (found.is_overdue or not found.open_review):

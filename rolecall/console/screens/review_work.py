@@ -306,7 +306,7 @@ _MOST_NAMED = 5
 
 
 async def _results(db: Db, person: Person, decision: str, ids: Sequence[str], result: BulkDecision) -> list[ItemResult]:
-    """Return the results to report: how many items were decided, and which ones need a comment."""
+    """Return the results to report: how many items were decided, and why the others were not."""
     results = []
     if result.decided:
         counted = "1 item was" if result.decided == 1 else f"{result.decided:,} items were"
@@ -322,7 +322,7 @@ async def _results(db: Db, person: Person, decision: str, ids: Sequence[str], re
 
 
 async def _without_comment(db: Db, person: Person, decision: str, ids: Sequence[str]) -> str:
-    """Return the names of the items of the person that need a comment, up to a limit."""
+    """Return a message that names the items of the person that need a comment, up to a limit."""
     items = await item_queries.items_by_id(db, [UUID(id) for id in ids])
     own = [one for one in items if one.reviewer.id in person.reviews_as()]
     left = [one for one in own if one.status is ReviewItemStatus.PENDING and one.recommendation.verdict]
