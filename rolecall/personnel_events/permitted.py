@@ -1,7 +1,6 @@
 """Check who may act on a personnel event. Actions and console both use these functions.
 
-The scope of the caller is checked earlier; these rules concern the person whom an event is about, and the last
-administrator.
+The scope of the caller is checked earlier; these rules limit what a caller with the scope may do.
 """
 
 from enum import StrEnum
@@ -74,7 +73,7 @@ async def require_no_own_supervision(
 
 
 async def relations_to(db: Db, caller_id: UUID, event_id: UUID) -> frozenset[PersonRelation]:
-    """Return every relation of a person to an event. People do not see that their own offboarding is planned."""
+    """Return every relation of a person to an event, or none to an offboarding that another person planned for them."""
     rows = await fetch_rows(
         db,
         """SELECT identity_id, reporter_id = %(me)s, coalesce(assignee_id = %(me)s, false), type = 'Offboard'
@@ -97,8 +96,8 @@ async def require_own_people(
 ) -> None:
     """Refuse a new e-mail or type that the caller may not set.
 
-    If the caller `is_limited`, also refuse events about people who do not report to them, and a new supervisor who is
-    neither the caller nor reports to them. Without an id, the event creates the person.
+    If the caller `is_limited`, also refuse events about people who do not report to the caller. The new supervisor must
+    then be the caller or a person who reports to the caller. Without an id, the event creates the person.
     """
     if fields is not None and fields.email:
         await _require_free_email(db, caller, identity_id, fields.email)

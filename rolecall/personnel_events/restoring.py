@@ -1,4 +1,4 @@
-"""Plan the end of a leave: restore what was suspended, except access that other requests removed or lowered."""
+"""Plan the end of a leave: restore what was suspended, as far as the person may still have it."""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -109,7 +109,7 @@ def _restored(privilege: Privilege, access: Access) -> NewPrivilege:
 async def _other_leave(db: Db, event: LockedEvent) -> int | None:
     """Return the number of another leave of the person that has started and not ended, or None.
 
-    This leave is not found, because its Removal stage is already open.
+    The leave of the event itself is not found, because its Removal stage is already open.
     """
     number: int | None = await fetch_value(
         db,
