@@ -38,7 +38,8 @@ CONFLICT_MOVES = {
 class Pattern(msgspec.Struct, frozen=True):
     """A pattern that matches entitlements by name; `*` stands for any text.
 
-    It names either a `group` or the parts of a permission. Access to the permission below `access` does not match.
+    It names either a `group` or the parts of a permission. A permission held with less access than `access` does not
+    match.
     """
 
     application: str = "*"

@@ -1,7 +1,6 @@
 """Check access before it is given: find the conflicts that it would create under the rules in effect.
 
-Requests, personnel events, access models and the end of a leave use this check. An `AccessProposal` holds what a person
-would gain and lose, and what other open requests would give and take away.
+An `AccessProposal` holds what a person would gain and lose, and what other open requests would give and take away.
 """
 
 from collections import Counter

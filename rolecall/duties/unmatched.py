@@ -11,7 +11,7 @@ from rolecall.duties.shapes import MatchedPattern
 
 
 async def warnings_of(db: Db, patterns: Sequence[MatchedPattern]) -> list[str]:
-    """Return a warning for each pattern that matches nothing: a misspelled name leaves the duty without holders."""
+    """Return a warning for each pattern that matches nothing, or a single warning if there are no patterns."""
     if not patterns:
         return ["The duty has no patterns, so it has no holders"]
     unmatched = [each.pattern for each in patterns if not each.entitlements]
