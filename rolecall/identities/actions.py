@@ -1,4 +1,4 @@
-"""Create, change, disable and remove identities. Database triggers update matches, access models and sessions."""
+"""Create, change, disable and remove identities. Database triggers update the data that depends on them."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime

@@ -1,6 +1,6 @@
 """Find people by name, e-mail, employee ID or id.
 
-`search` serves the API, `candidates` suggests people while someone types, and `meant` resolves a complete name.
+`search` lists all matches, `candidates` suggests people while someone types, and `meant` resolves a complete name.
 """
 
 from collections.abc import Iterator, Sequence
