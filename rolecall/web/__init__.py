@@ -1,1 +1,1 @@
-"""Provide what all routes of the API share: authentication, bodies, errors, exports and the OpenAPI document."""
+"""Provide what all routes of the API share, such as authentication, bodies, errors and exports."""

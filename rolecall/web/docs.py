@@ -120,7 +120,7 @@ def _responses(document: Json, described: Json) -> Iterator[Json]:
 
 
 def _plain_kind(schema: Json) -> str:
-    """Return a name for a schema that is not a reference: its format or its types."""
+    """Return a name for a schema that is not a reference: its format, its types, or `anything`."""
     match schema:
         case {"type": kind}:
             kinds = kind if isinstance(kind, list) else [kind]

@@ -1,6 +1,6 @@
 """Handle idempotency keys.
 
-For 24 hours, the same request with the same key returns the first response; another request with the key is a conflict.
+For 24 hours, the same request with the same key returns the first response. Another request with the key is a conflict.
 """
 
 from datetime import datetime, timedelta

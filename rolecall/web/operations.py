@@ -1,8 +1,8 @@
 """Serve every API operation the same way: authenticate, read the body, run one transaction, respond after the commit.
 
-A function decorated with `operation` receives the parameters that it names: `db`, `caller`, `now`, `facts`, `raw` (the
-body), `query` (page and filters), `id` (from the path), `config` and `request`. A read that joins concurrent queries in
-a batch (`core/batching.py`) takes `pool` instead of `db`.
+The parameters of a function decorated with `operation` are named after attributes of `Call`, such as `db`, `caller`,
+`raw` (the body), `query` (page and filters) and `id` (from the path). A read that joins concurrent queries in a batch
+(`core/batching.py`), and a POST that responds with a file, take `pool` instead of `db`.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Read a multipart form: hash its files while streaming them to disk, and enforce limits before writing."""
+"""Read a multipart form: hash its files while streaming them to disk, and stop as soon as a limit is exceeded."""
 
 import hashlib
 import re
