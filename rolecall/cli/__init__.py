@@ -1,4 +1,4 @@
-"""Define the `rolecall` command. Each command group has its own file, imported lazily to keep start-up fast."""
+"""Define the `rolecall` command. The files of its commands are imported lazily, to keep start-up fast."""
 
 import signal
 import sys
@@ -78,7 +78,7 @@ def rolecall() -> None:
 
 
 def main() -> None:
-    # Raise an exception on SIGTERM, so that commands clean up their database and folders.
+    # Raise an exception on these signals, so that commands clean up their database and folders.
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda number, _: sys.exit(128 + number))
     rolecall(prog_name="rolecall")

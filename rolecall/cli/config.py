@@ -22,7 +22,7 @@ _WOULD_CHANGE = 2
 
 @click.group
 def config() -> None:
-    """Export, plan and apply applications, models, policy, webhooks, reports, notifications and settings as YAML.
+    """Export the configuration of the service as YAML, plan changes to it, and apply them.
 
     Example: `rolecall config export rolecall.yaml`
     """

@@ -124,5 +124,5 @@ def _cell(value: Any) -> str:
 
 
 def visible(cell: str, keep: str = "") -> str:
-    """Return a cell with control characters escaped, to prevent terminal injection."""
+    """Return a cell with unprintable characters escaped, to prevent terminal injection."""
     return "".join(c if c.isprintable() or c in keep else f"\\u{ord(c):04x}" for c in cell)

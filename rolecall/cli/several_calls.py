@@ -174,7 +174,7 @@ def _follow(client: "Client", import_id: str, form: Form) -> None:
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="File to write to instead of stdout.")
 @profile_option
 def run(report: str, format: str | None, filters: tuple[str, ...], output: Path | None, profile: str | None) -> None:
-    """Run a report, by name or id, and write the file.
+    """Run a report, by name or id, and write the file to stdout or to `--output`.
 
     Example: `rolecall reports run "Everyone's access" --filter asOf=2026-03-01 --output access.csv`
     """

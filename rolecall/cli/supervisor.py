@@ -64,7 +64,10 @@ def run_service(
 
 
 def check_port(host: str, port: int) -> None:
-    """Fail if another program uses the port. Our processes would not notice, because they share it (SO_REUSEPORT)."""
+    """Fail if the service cannot listen on the port.
+
+    Our processes would not notice another program on the port, because they share it (SO_REUSEPORT).
+    """
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         with socket.socket(family, kind, protocol) as probe:
