@@ -57,7 +57,7 @@ async def simulate_model(db: Db, id: str, raw: Json, facts: Facts) -> Simulation
 
 
 async def everyone_affected(db: Db, id: str) -> Whole[Affected]:
-    """List everyone whose access a commit of the draft would change, for an export."""
+    """List everyone whose access would change if the draft were committed, for an export."""
     model = await queries.get(db, id)
     return all_affected(model, _draft_of(model))
 
