@@ -21,7 +21,7 @@ _LOOP = "{} stands in for {}, directly or through others, in this period. Choose
 
 
 async def create_stand_in(db: Db, caller: Caller, raw: Json, facts: Facts) -> StandInItem:
-    """Name a stand-in for the caller; for others only with `config:manage`."""
+    """Name a stand-in for the caller or, with `config:manage`, for another person."""
     own = await own_id(db, caller)
     known = await identities.with_mentioned_identities(db, facts, raw)
     body = check(StandInBody, raw, known)
