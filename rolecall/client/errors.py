@@ -45,8 +45,8 @@ class TooMany(Failed):
 
 
 class Unavailable(Failed):
-    """The service or its database stayed unreachable for longer than `patience`."""
+    """The service or its database was unreachable for longer than `patience`, or a download was interrupted."""
 
 
 class NotVerified(Exception):
-    """The webhook's signature is invalid or too old."""
+    """The webhook delivery has no valid and recent signature."""
