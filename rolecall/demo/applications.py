@@ -230,7 +230,7 @@ def _permission(p: DemoPermission) -> tuple[str, ...]:
 
 
 def _members(application: Application, group: str, users: Iterable[Employee]) -> list[str]:
-    """Return the usernames in a group. Heads are only in the groups of `leads`, not in the parent groups."""
+    """Return the usernames in a group. Only heads are in a group of `leads`, and they are not in its parent group."""
     departments = application.groups[group][1]
     above = {application.parents[lead] for lead in application.leads}
     members = [
