@@ -2,8 +2,8 @@
 
     [ROLECALL_BENCH_REQUESTS=100000] python -m bench.scaling
 
-The client and the database share the cores with the measured processes, so more processes can only use the cores that
-are idle while one process works; that number is reported too. Ratios are medians over many turns.
+The client and the database share the cores with the measured processes, which limits the gain from more processes. The
+cores that are busy with one process, and the largest possible gain, are reported too. Ratios are medians over turns.
 """
 
 import asyncio

@@ -207,7 +207,7 @@ NOT_PARTY = """r.reporter_id <> %(own)s AND r.identity_id IS DISTINCT FROM %(own
 
 
 async def standing_of(db: Db, caller_id: UUID, request_id: UUID) -> Standing:
-    """Return a caller's relation to a request. Lock the request first, so that the result is valid until the commit."""
+    """Return a caller's relation to a request; it stays valid until the commit only if the request is locked."""
     found = await fetch_one(
         db,
         Standing,

@@ -19,9 +19,9 @@ from rolecall.core.errors import Invalid
 from rolecall.core.paging import Page, PastPage, WithoutData
 
 T = TypeVar("T")
-# SQL for a text that identifies the matches of all accounts at a moment. If a match began or ended between two moments,
-# their texts differ. Compare texts only while the number of matchings is the same. Accounts without an earlier match
-# are left out, because they never belonged to another identity.
+# SQL for a text that identifies the matches of all accounts at a moment: if an account changed its identity between two
+# moments, their texts differ. The first match of an account is left out, because it also applies to earlier moments.
+# A later correction of the past changes `matchings.number`, not this text.
 MATCHES_THEN = """concat_ws(' ',
     (SELECT max(since) FROM past_matches WHERE since <= %(moment)s::timestamptz),
     (SELECT max(until) FROM past_matches WHERE until <= %(moment)s::timestamptz),

@@ -46,7 +46,7 @@ class CarrierStepItem(msgspec.Struct, rename="camel"):
 
 
 class CarrierBrake(msgspec.Struct, rename="camel"):
-    """The brake of a carrier: above a number of removals in an hour, requests are held until a person releases them."""
+    """The brake of a carrier: requests whose removals exceed the hourly limit wait until a person releases them."""
 
     removals_in_last_hour: int
     limit: int

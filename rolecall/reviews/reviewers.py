@@ -214,7 +214,7 @@ async def reviewers_for(
     now: datetime,
     passed: str = PASSED_ON,
 ) -> list[NewReviewer]:
-    """Return new reviewers for stored items: the people that `stage` names, or the fallbacks if it is None."""
+    """Return new reviewers for stored items: those of `stage`, or the fallback if they cannot review or it is None."""
     await create_tables(db)
     named = NAMED_BY[stage.reviewer] if stage else "c.reviewer_id"
     sql = _FROM_ITEMS.replace("{named}", named)

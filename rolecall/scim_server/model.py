@@ -22,7 +22,7 @@ class ResourceKind(StrEnum):
 
 
 class ScimErrorType(StrEnum):
-    """The values of `scimType` (RFC 7644, section 3.12)."""
+    """The values of `scimType` that the service sends (RFC 7644, section 3.12; for cursors RFC 9865)."""
 
     INVALID_FILTER = "invalidFilter"
     TOO_MANY = "tooMany"

@@ -1,4 +1,4 @@
-"""Test access and control duties that requests give, take away and ask for again before an import shows them."""
+"""Test requests that add or remove access, or control duties, before an import shows the change."""
 
 from typing import Any
 

@@ -297,7 +297,7 @@ async def requests_made(client: httpx2.AsyncClient) -> int:
 
 
 @pytest.mark.parametrize("username", ["svc\tbot", "\u200b"])
-async def test_account_whose_name_no_person_can_have_is_revoked(
+async def test_account_with_invisible_characters_in_its_name_can_be_revoked(
     client: httpx2.AsyncClient, db: Db, username: str
 ) -> None:
     await a_reviewed_company(db)

@@ -31,7 +31,7 @@ class Table(NamedTuple):
     is_by_line: bool
     # Sentences about the file for the log.
     notes: tuple[str, ...] = ()
-    # Whether the file has records, as in JSON and LDIF, some of which may lack a column.
+    # Whether the file consists of records (JSON, LDIF), which may lack some of the columns.
     is_records: bool = False
     # A map from fields to the positions of columns that a shape made.
     made: Mapping[str, int] = {}

@@ -256,7 +256,7 @@ class Pipeline:
         return list(reversed(by_line.values()))
 
     def settings(self, group: InputGroup) -> str:
-        """Return the hash of the settings that decide how the files of a group are read."""
+        """Return the hash of the settings for reading files, followed by today's date if the shape depends on it."""
         settings = settings_of(group, self.run.connector, self.job.timezone)
         today = f" {clock.now():%Y-%m-%d}" if group.shape and group.shape.depends_on_date else ""
         return f"{settings}{today}"
