@@ -4,7 +4,7 @@
     run/               a worker takes it, fetches scheduled files, starts a child process and ends the import
     read/              files become a `FileDelta`: typed rows, all of them or only those that changed
     compare/           a `FileDelta` and the current state become a `ChangeSet`
-    apply/             a `ChangeSet` is written, and identities follow their source
+    apply/             a `ChangeSet` is written, and identities are updated from their source
     run/finish.py      count, guard, match accounts, mark as Finished; one commit
 
 `docs/life-of-an-import.md` walks through the files in this order.

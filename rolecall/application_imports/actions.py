@@ -2,13 +2,14 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from uuid import UUID
 
 from rolecall.application_imports import queries
 from rolecall.application_imports.model import MOVES, ImportStatus, ImportTarget, ImportType
 from rolecall.application_imports.shapes import CancelImportBody, RollbackBody, StageBody, UploadBody
+from rolecall.applications.model import NO_FILES, no_such_group
 from rolecall.applications.permitted import require_import_right
 from rolecall.applications.shapes import FileGroup
 from rolecall.core import ids
@@ -25,6 +26,7 @@ from rolecall.core.text import in_one_line
 
 CHANNEL = "imports"
 OWN_RATINGS = "An import that lowers risk ratings must be continued by a person other than the one who supplied it"
+_NOT_HELD = "Application import is not held, so it cannot be continued"
 _LONGEST_NAME = 255
 
 
@@ -37,7 +39,7 @@ async def upload_import(
     store: Store,
     type: ImportType = ImportType.API,
 ) -> UUID:
-    """Create an import from uploaded files; return its ID. The query (`queried`) or the form names the application."""
+    """Create an import from uploaded files; return its id. The query (`queried`) or the form names the application."""
     given = {text.lower() for text in (*queried, *upload.values("applicationId")) if text}
     if len(given) > 1:
         differs = Problem("applicationId", "Application ID must be the same in the query and the form")
@@ -47,7 +49,7 @@ async def upload_import(
     _require_right(caller, target is not None and target.is_identity_source)
     problems = [*_target_problems(raw, target), *file_problems(upload, target)]
     if target and target.file_groups is None:
-        problems.append(Problem("applicationId", "Application does not support file imports"))
+        problems.append(Problem("applicationId", NO_FILES))
     body = check(UploadBody, raw, facts, problems)
     id = await create_import(db, body.application_id, caller, type=type, now=facts.now, supplied=True)
     groups = target.groups_by_id() if target else {}
@@ -57,12 +59,12 @@ async def upload_import(
 
 
 async def stage_import(db: Db, caller: Caller, raw: Json, facts: Facts, type: ImportType = ImportType.API) -> UUID:
-    """Create an import that fetches the files of the schedule now, and return its ID."""
+    """Create an import with the scheduled files or the live source of an application, and return its id."""
     target = await _target(db, raw)
     _require_right(caller, target is not None and target.is_identity_source)
     problems = _target_problems(raw, target)
     if target and not target.has_schedule:
-        problems.append(Problem("applicationId", "Application has no import schedule"))
+        problems.append(Problem("applicationId", "Application has no import schedule; add a schedule or a live source"))
     body = check(StageBody, raw, facts, problems)
     return await create_import(db, body.application_id, caller, type=type, now=facts.now)
 
@@ -80,7 +82,7 @@ async def cancel_import(db: Db, caller: Caller, raw: Json, facts: Facts) -> UUID
 
 
 async def move_import(db: Db, id: UUID, to: ImportStatus, **columns: object) -> bool:
-    """Set the status and `columns` if this change of status is allowed; return whether it was."""
+    """Set the status and `columns` if an import may change to this status; return whether it was changed."""
     changes = ", ".join(f"{name} = %({name})s" for name in ("status", *columns))
     # Fires key_row (schema/application_imports.sql). A new status also fires show_entitlements
     # (schema/entitlements.sql), watch_duties (schema/duties.sql), recheck_requests (schema/access_requests.sql),
@@ -102,7 +104,7 @@ async def continue_import(db: Db, caller: Caller, id: UUID, now: datetime) -> No
     hold = await queries.hold_of(db, id, caller.id)
     if hold is None:
         await queries.get(db, id)
-        raise Conflict("Application import is not held")
+        raise Conflict(_NOT_HELD)
     if hold.lowers_risk:
         if Scope.CONFIG_MANAGE not in caller.scopes:
             raise Forbidden(Scope.CONFIG_MANAGE)
@@ -118,7 +120,7 @@ async def continue_import(db: Db, caller: Caller, id: UUID, now: datetime) -> No
         lowers_risk=hold.lowers_risk,
     )
     if not continued:
-        raise Conflict("Application import is not held")
+        raise Conflict(_NOT_HELD)
     await log_line(db, id, "Continued by a person; the guard is lifted for this run", now)
     await nudge(db, CHANNEL)
 
@@ -126,7 +128,7 @@ async def continue_import(db: Db, caller: Caller, id: UUID, now: datetime) -> No
 async def roll_back(
     db: Db, caller: Caller, application_id: UUID, raw: Json, facts: Facts, type: ImportType = ImportType.API
 ) -> UUID:
-    """Create an import that restores the data as it was after an earlier one."""
+    """Create an import that restores the data as it was after an earlier import."""
     target = await queries.target(db, application_id)
     if target is None:
         raise NotFound("Application", application_id)
@@ -135,7 +137,9 @@ async def roll_back(
         raise Conflict("Application is archived")
     number = check(RollbackBody, raw, facts).import_number
     if not await queries.is_finished(db, application_id, number):
-        raise Invalid.on("importNumber", f"Import {number} is not a finished import of this application")
+        raise Invalid.on(
+            "importNumber", f"Import {number} is not a finished import of this application; choose one that is"
+        )
     id = await create_import(db, application_id, caller, type=type, now=facts.now, supplied=True)
     await execute(
         db,
@@ -174,7 +178,7 @@ async def create_import(
 async def add_file(
     db: Db, import_id: UUID, position: int, group: FileGroup, file: UploadedFile, store: Store, now: datetime
 ) -> UUID:
-    """Store a file, then insert its row. If this is interrupted, a file without a row is left, which is swept later."""
+    """Store a file, then insert its row. After an interruption, `sweep_files` removes a stored file without a row."""
     id = new_id()
     await execute(
         db,
@@ -204,7 +208,7 @@ async def log_line(db: Db, import_id: UUID, message: str, now: datetime) -> None
 
 
 async def finish_canceling(pool: Pool, _: Config, now: datetime) -> bool:
-    """Mark imports as Canceled if they were canceled before they started. A worker stops its own running import."""
+    """Mark imports as Canceled if they were canceled before they started. The worker of a running import stops it."""
     async with pool.connection() as db, written_by(db, "canceling", by_system("finish_canceling", now)):
         rows = await fetch_rows(
             db,
@@ -217,7 +221,7 @@ async def finish_canceling(pool: Pool, _: Config, now: datetime) -> bool:
 
 
 async def sweep_files(db: Db, store: Store, now: datetime) -> None:
-    """Remove files without a row: the process that stored them died before its commit."""
+    """Remove stored files that no import or dry run refers to, and files that were not completely written."""
     locations = await asyncio.to_thread(store.sweepable, now)
     rows = await fetch_rows(
         db,
@@ -250,8 +254,24 @@ def chosen(upload: Upload) -> list[UploadedFile]:
     return [file for file in upload.files if file.name or file.size]
 
 
-def file_problems(upload: Upload, target: ImportTarget | None) -> Iterator[Problem]:
-    """Yield all problems of all files; without a target, only problems that do not depend on the application."""
+def name_problems(file: UploadedFile, field: str) -> Iterator[Problem]:
+    if not file.name:
+        yield Problem(field, "File name is required")
+    if len(file.name) > _LONGEST_NAME:
+        yield Problem(field, f"File name must be at most {_LONGEST_NAME} characters")
+
+
+def _name_and_id(group: FileGroup) -> str:
+    return f"{group.name} ({group.file_group_id})"
+
+
+def file_problems(
+    upload: Upload, target: ImportTarget | None, named: Callable[[FileGroup], str] = _name_and_id
+) -> Iterator[Problem]:
+    """Yield all problems of all files; if `target` is None, only problems that do not depend on the application.
+
+    `named` returns how a caller may name a file group.
+    """
     groups = target.groups_by_id() if target else {}
     knows_groups = target is not None and target.file_groups is not None
     sent = Counter[UUID | None]()
@@ -262,13 +282,10 @@ def file_problems(upload: Upload, target: ImportTarget | None) -> Iterator[Probl
         group_id = ids.guid(file.field)
         sent[group_id] += 1
         if group_id is None or (knows_groups and group_id not in groups):
-            yield Problem(file.field, "Unknown file group")
+            yield Problem(file.field, no_such_group(file.field, map(named, groups.values())))
         if file.size == 0:
             yield Problem(file.field, "File is empty")
-        if not file.name:
-            yield Problem(file.field, "File name is required")
-        if len(file.name) > _LONGEST_NAME:
-            yield Problem(file.field, f"File name must be at most {_LONGEST_NAME} characters")
+        yield from name_problems(file, file.field)
     for id, group in groups.items():
         if sent[id] > 1 and not group.is_multiple:
             yield Problem(str(id), f"{group.name} accepts one file")

@@ -60,8 +60,8 @@ async def changes_of(
 ) -> Page[ChangeItem]:
     """Return a page of changes, sorted by kind, then new, altered and removed.
 
-    For a held import, return the changes that it would make.
-    The numbers of changes were stored when the import finished or was held.
+    For a held import, return the changes that it would make. The numbers of changes, which give the total and the
+    pages, were stored when the import finished or was held.
     """
     rows = await fetch_rows(
         db,
@@ -144,7 +144,7 @@ async def _stretch(
 def _within(
     parts: Sequence[tuple[Relation, ChangeType, int]], offset: int
 ) -> Iterator[tuple[Relation, ChangeType, int, int]]:
-    """Yield each relation and type of change on a page, with the offset and the number of its changes."""
+    """Yield each relation and type of change on a page, with how many changes of it to skip and how many to take."""
     wanted = PAGE_SIZE
     for relation, type, count in parts:
         if offset < count and wanted:
@@ -194,6 +194,6 @@ def _change(kind: RecordKind, type: ChangeType, row: Sequence[Any]) -> ChangeIte
 
 
 def _flat(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a row without internal fields; the fields inside `fields` of an identity become fields of the row."""
+    """Return a row without internal fields. For an identity, the entries of `fields` become fields of the row."""
     fields = {_camel(name): value for name, value in (row.get("fields") or {}).items()}
     return {name: value for name, value in row.items() if name not in _INTERNAL | {"fields"}} | fields

@@ -10,7 +10,7 @@ from uuid import UUID
 
 import msgspec
 
-from rolecall.applications.model import ImportStatus, ImportType
+from rolecall.applications.model import Content, ImportStatus, ImportType
 from rolecall.applications.shapes import FileGroup
 
 __all__ = ["MOVES", "ImportStatus", "ImportType"]
@@ -66,6 +66,24 @@ class FileTotals(msgspec.Struct, rename="camel"):
     rejected: int
 
 
+class ContentReading(msgspec.Struct, rename="camel"):
+    """How many rows of a file were read into one content: rows = read + rejected + the sum of `leftOut`.
+
+    `leftOut` has the number of rows for each reason. The first content of a file lists the columns that no content
+    reads.
+    """
+
+    file: str
+    content: Content
+    rows: int
+    read: int
+    rejected: int
+    left_out: dict[str, int]
+    columns_not_read: list[str]
+    # The number of cells in these columns that are not blank.
+    cells_not_read: int
+
+
 class ReadProgress(NamedTuple):
     """How many bytes of its files a build has read."""
 
@@ -101,6 +119,10 @@ class Relation(msgspec.Struct, frozen=True):
 _OF_ACCOUNTS = "account_number IN (SELECT number FROM accounts WHERE application_id = %(application)s)"
 _OF_GROUPS = "group_number IN (SELECT number FROM groups WHERE application_id = %(application)s)"
 _OF_PERMISSIONS = "permission_number IN (SELECT number FROM permissions WHERE application_id = %(application)s)"
+# By holder, because assignments have no index by permission: a condition on the permission reads those of every
+# application.
+_OF_HOLDERS = """holder_number IN (SELECT number FROM accounts WHERE application_id = %(application)s
+    UNION ALL SELECT number FROM groups WHERE application_id = %(application)s)"""
 
 ACCOUNTS = Relation(
     "account_versions",
@@ -128,7 +150,7 @@ PERMISSIONS = Relation(
     RecordKind.PERMISSION,
 )
 ASSIGNMENTS = Relation(
-    "assignments", ("holder_number", "permission_number"), ("access", "value"), _OF_PERMISSIONS, RecordKind.ASSIGNMENT
+    "assignments", ("holder_number", "permission_number"), ("access", "value"), _OF_HOLDERS, RecordKind.ASSIGNMENT
 )
 IDENTITIES = Relation(
     "identity_versions",

@@ -72,7 +72,7 @@ IMPORTS = Listing(
 
 
 async def newest_first(db: Db, page: int, application_id: UUID | None) -> Page[ImportItem]:
-    """Return a page of imports: first those that have not started, then by start, newest first."""
+    """Return a page of imports: first those that have not started, then the others by start, newest first."""
     return await fetch_listed(db, IMPORTS, page, application_id=application_id)
 
 
@@ -124,7 +124,7 @@ async def target(db: Db, application_id: UUID) -> ImportTarget | None:
 class Hold(msgspec.Struct, frozen=True):
     """The reason why the guard holds an import.
 
-    `is_own` means that the caller, or one of their tokens, supplied the data of the import.
+    `is_own` means that the caller also supplied the data of the import. A token counts as its owner.
     """
 
     reason: str
@@ -241,6 +241,6 @@ async def numbers(db: Db, now: datetime) -> ImportNumbers:
 
 
 async def progress_of(db: Db, id: UUID) -> ReadProgress | None:
-    """Return how much of its files an import or a dry run has read."""
+    """Return how much of its files an import or a dry run has read; None if no progress is recorded."""
     rows = await fetch_rows(db, "SELECT read, total FROM read_progress WHERE id = %(id)s AND total > 0", id=id)
     return ReadProgress(*rows[0]) if rows else None

@@ -51,7 +51,7 @@ async def upload_import(
     """Upload files and stage an import.
 
     Name the application in the query or in the form.
-    An identity source needs the scope `identities:write` as well.
+    For an identity source, the scope `identities:write` is needed as well.
     """
     queried = request.query_params.getall("applicationId", [])
     return await queries.get_alone(db, await actions.upload_import(db, caller, raw, queried, facts, config.store))
@@ -59,9 +59,9 @@ async def upload_import(
 
 @operation("POST", "/stage", scope=Scope.IMPORTS_WRITE, status=201, body=StageBody, tags=_SPECIFIED)
 async def stage_import(db: Db, caller: Caller, raw: Json, facts: Facts) -> Import:
-    """Stage a scheduled import.
+    """Stage an import with the scheduled files or the live source of an application.
 
-    An identity source needs the scope `identities:write` as well.
+    For an identity source, the scope `identities:write` is needed as well.
     """
     return await queries.get_alone(db, await actions.stage_import(db, caller, raw, facts))
 
@@ -70,14 +70,17 @@ async def stage_import(db: Db, caller: Caller, raw: Json, facts: Facts) -> Impor
 async def cancel_import(db: Db, caller: Caller, raw: Json, facts: Facts) -> ImportDetail:
     """Cancel an import.
 
-    An identity source needs the scope `identities:write` as well.
+    For an identity source, the scope `identities:write` is needed as well.
     """
     return await queries.get(db, await actions.cancel_import(db, caller, raw, facts))
 
 
 @operation("GET", "/", scope=Scope.IMPORTS_READ, query={"applicationId": a_guid}, tags=_SPECIFIED)
 async def list_imports(db: Db, query: dict[str, Any]) -> Page[ImportItem]:
-    """List imports: first those that have not started, then by start, newest first."""
+    """List imports, newest start first; those that wait to start come first.
+
+    An import that was canceled before it started is listed at the time of its cancellation.
+    """
     return await queries.newest_first(db, query["page"], query.get("applicationId"))
 
 
@@ -115,8 +118,8 @@ async def list_rejects(db: Db, id: str, query: dict[str, Any]) -> Page[RejectIte
 async def continue_import(db: Db, caller: Caller, id: str, now: datetime) -> ImportDetail:
     """Lift the guard for a held import.
 
-    An identity source needs the scope `identities:write` as well. An import that lowers high risk ratings needs
-    `config:manage`, and a caller other than the one who supplied its data.
+    For an identity source, the scope `identities:write` is needed as well. For an import that lowers high risk ratings,
+    `config:manage` is needed, and the caller must not have supplied its data.
     """
     import_id = known_guid("ApplicationImport", id)
     await actions.continue_import(db, caller, import_id, now)
@@ -127,7 +130,7 @@ async def continue_import(db: Db, caller: Caller, id: str, now: datetime) -> Imp
 async def roll_back(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> Import:
     """Stage an import that restores an application's data as it was after an earlier import.
 
-    An identity source needs the scope `identities:write` as well.
+    For an identity source, the scope `identities:write` is needed as well.
     """
     application_id = known_guid("Application", id)
     return await queries.get_alone(db, await actions.roll_back(db, caller, application_id, raw, facts))

@@ -8,7 +8,7 @@ from psycopg.errors import UniqueViolation
 from psycopg.types.json import Jsonb
 
 from rolecall.applications.file_shape_body import stored_shape
-from rolecall.applications.model import Content
+from rolecall.applications.model import Content, no_such_group
 from rolecall.applications.shapes import (
     ApplicationChanges,
     ApplicationFields,
@@ -28,7 +28,7 @@ from rolecall.settings.model import Guard
 
 
 async def create_application(db: Db, raw: Json, facts: Facts, caller: Caller | None = None) -> UUID:
-    """Create an application and return its ID. `caller` is None if an operator uses the command line."""
+    """Create an application and return its ID. `caller` is None if no right is checked, as on the command line."""
     _require_right(caller, raw, is_source=False)
     current = Current(guard=(await settings.get(db)).guard)
     facts = await with_mentioned_identities(db, facts, raw)
@@ -85,7 +85,7 @@ Groups = dict[str, Group]
 
 
 class Current(msgspec.Struct, frozen=True):
-    """The current values that a change is compared with; empty for a new application."""
+    """The current values that a change is compared with; the defaults for a new application."""
 
     id: UUID | None = None
     is_identity_source: bool = False
@@ -123,7 +123,7 @@ async def _rules_across(db: Db, raw: Json, current: Current) -> list[Problem]:
     located = _locations_in(raw["schedule"]) if "schedule" in raw else current.located
     for name in sorted(located - groups.keys()):
         if "schedule" in raw:
-            problems.append(Problem(f"schedule.locations.{name}", "Unknown file group"))
+            problems.append(Problem(f"schedule.locations.{name}", no_such_group(name, groups)))
         else:
             problems.append(Problem("connector", f"The schedule has a location for {name}; remove the location first"))
     if located and current.has_source:
@@ -137,7 +137,7 @@ async def _rules_across(db: Db, raw: Json, current: Current) -> list[Problem]:
     is_identity_source = given if isinstance(given, bool) else current.is_identity_source
     if Content.IDENTITIES in (group.content for group in groups.values()) and not is_identity_source:
         problems.append(
-            Problem("isIdentitySource", "An application with a file of identities must be an identity source")
+            Problem("isIdentitySource", "A file of identities requires an identity source; mark the application as one")
         )
     if given is True and current.has_carrier:
         problems.append(Problem("isIdentitySource", "An identity source cannot have a carrier; remove it first"))
@@ -154,11 +154,12 @@ def _unlocated(name: str, raw: Json) -> Problem:
 
 
 def _groups_in(connector: object) -> Groups:
-    """Return the well-formed file groups; the body's validation reports the others."""
+    """Return the file groups by name. The validation of the body reports malformed ones."""
     files = connector.get("files") if isinstance(connector, dict) else None
     entries = [file for file in files if isinstance(file, dict)] if isinstance(files, list) else []
     return {
-        str(file.get("name")).strip(): Group(fold(str(file.get("content"))), _is_optional(file)) for file in entries
+        str(file.get("name") or "").strip(): Group(fold(str(file.get("content"))), _is_optional(file))
+        for file in entries
     }
 
 
@@ -179,8 +180,14 @@ async def _is_taken(db: Db, name: str, but: UUID | None) -> bool:
     return holder is not None and holder != but
 
 
+async def require_free_name(db: Db, name: str) -> None:
+    """Raise Invalid if an application has this name."""
+    if await _is_taken(db, name, None):
+        raise _taken(name)
+
+
 def _taken(name: str) -> Invalid:
-    return Invalid.on("name", f"An application named {name} already exists")
+    return Invalid.on("name", f"An application named {name} already exists; choose another name")
 
 
 def _columns_of(body: ApplicationFields, raw: Json, guard: Guard) -> dict[str, Any]:

@@ -29,7 +29,7 @@ def _account_controls() -> dict[str, object]:
 
 # Spreadsheets write true and false in the user's language.
 _YES = (
-    "true,yes,y,t,1,on,ja,oui,si,sí,wahr,vrai,verdadero,vero,sì,tak,sim,verdadeiro,prawda,waar,はい,是,ano,да"
+    "true,yes,y,t,1,on,ja,j,oui,si,sí,wahr,vrai,verdadero,vero,sì,tak,sim,verdadeiro,prawda,waar,はい,是,ano,да"
     ",evet,예,네,igen,kyllä,ναι,так"
 )
 _NO = (
@@ -79,8 +79,20 @@ ACCESS = {
     **_all("None", "revoke,revoked"),
     "": "None",
 }
+# Words for none in other languages.
+_NONE = (
+    "keine", "keiner", "kein", "nichts", "entfällt", "aucun", "aucune", "néant", "sans objet", "ninguno", "ninguna",
+    "nenhum", "nenhuma", "nessuno", "nessuna", "geen", "n.v.t.", "nvt", "ingen", "inget", "brak", "žádná", "yok", "нет",
+)  # fmt: skip
 # Cells of a matrix that mean no access. Blank cells mean no access too.
-NO_ACCESS = {*_all("", _NO), "-", "–", "—", "none", "n/a", "✗", "✘", "❌", "☐"}
+NO_ACCESS = {*_all("", _NO), "-", "–", "—", "none", "n/a", "✗", "✘", "❌", "☐", *_NONE}
+# What systems write in place of the name of a group or permission if there is none.
+NOTHING_HELD = (
+    "none", "*none", "(none)", "<none>", "[none]", "-none-", "- none -", "--none--", "-- none --", "n/a", "na", "-",
+    "--", "null", "nogroup", "*n", "no role", "no roles", "no group", "no groups", "unassigned", *_NONE,
+)  # fmt: skip
+# The names of roles and levels that give no access.
+REFUSES = ("no access", "noaccess", "no_access", "no-access", "kein zugriff", "aucun accès", "sin acceso")
 RISKS = {
     **{word.lower(): word for word in ("None", "Low", "Moderate", "High", "Critical")},
     **_all("None", "0,no,n/a"),
@@ -114,8 +126,8 @@ NO_DATE = {
     *_all("", f"never,none,null,nil,no information,not supported,no data,unknown,not available,{_NEVER}"),
     *_all("", "permanent,unlimited,indefinite,no expiration,no expiry,never expires"),
     *_NEVER.split(","),
-    # The first of these means "never" in Windows.
     *(
+        # Windows writes this number for "never".
         "9223372036854775807",
         "n/a",
         "na",
@@ -130,7 +142,7 @@ NO_DATE = {
         "nie",
         "jamais",
         "nunca",
-        # This date means "never" in Google Workspace.
+        # Google Workspace writes this date for "never".
         "1970-01-01t00:00:00.000z",
         "mai",
     ),
@@ -138,6 +150,6 @@ NO_DATE = {
 
 
 def is_status_like(words: Iterable[str]) -> bool:
-    """Return whether all words are words for active and inactive accounts."""
+    """Return whether all words mean that an account is active or inactive. Ignore blank words."""
     found = {fold(word) for word in words} - {""}
     return bool(found) and found <= ACTIVE.keys()

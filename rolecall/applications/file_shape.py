@@ -16,6 +16,8 @@ DATE_FORMATS = ("iso", "year first", "day first", "month first", "epoch", "epoch
 ANY_OTHER = "*"
 # The separator of a column whose cells are JSON arrays.
 JSON = "json"
+# How many words of a condition `in_words` lists.
+_MOST_SHOWN = 5
 
 
 _CONDITION_KEYS = {
@@ -28,7 +30,10 @@ _CONDITION_KEYS = {
 
 
 class RowCondition(msgspec.Struct, frozen=True, rename=_CONDITION_KEYS, omit_defaults=True):
-    """A condition on the text of a column, ignoring case. In a cell with several values, one match is enough."""
+    """A condition on the cells of a column, ignoring case.
+
+    In a cell with a list of values, `is` matches if one value is equal, and `isNot` if none is.
+    """
 
     column: str
     is_: list[str] = []
@@ -37,6 +42,18 @@ class RowCondition(msgspec.Struct, frozen=True, rename=_CONDITION_KEYS, omit_def
     ends_with: list[str] = []
     # The date format. Rows with a date before today match.
     is_past: str = ""
+
+    @property
+    def in_words(self) -> str:
+        """Describe the rows that match."""
+        told = {
+            "is": self.is_,
+            "is not": self.is_not,
+            "begins with": self.starts_with,
+            "ends with": self.ends_with,
+        }
+        named = [f"{verb} {', '.join(_shown(words))}" for verb, words in told.items() if words]
+        return f"{self.column} {' or '.join([*named, *(['is a date before today'] if self.is_past else [])])}"
 
     def matches(self, cell: str) -> bool:
         """Return whether a row with this cell matches; `is_past` is evaluated elsewhere, for whole columns."""
@@ -47,17 +64,23 @@ class RowCondition(msgspec.Struct, frozen=True, rename=_CONDITION_KEYS, omit_def
         return begins or text in map(_plain, self.is_) or any(text.endswith(_plain(each)) for each in self.ends_with)
 
 
+def _shown(words: list[str]) -> list[str]:
+    shown = [word or "blank" for word in words[:_MOST_SHOWN]]
+    return [*shown, f"{len(words) - _MOST_SHOWN:,} more"] if len(words) > _MOST_SHOWN else shown
+
+
 def _plain(text: str) -> str:
     return text.strip().lower()
 
 
 class Unpivot(msgspec.Struct, frozen=True):
-    """A matrix. Except for columns in `keep`, headers become the field `headers` and cells the field `cells`."""
+    """A matrix, whose headers become the field `headers` and whose cells become the field `cells`."""
 
+    # Columns that are not part of the matrix, besides mapped columns. Used if `columns` is not set.
     keep: list[str] = []
     headers: str = "Permission"
     cells: str = "Access"
-    # The columns of the matrix; all others are kept.
+    # The columns of the matrix; all other columns are kept.
     columns: list[str] | msgspec.UnsetType = msgspec.UNSET
 
 
@@ -107,7 +130,7 @@ class FileShape(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
 
 
 class ContentShape(msgspec.Struct, frozen=True, omit_defaults=True):
-    """An additional content that is read from the same files."""
+    """Another content that is read from the files of the group."""
 
     content: Content
     columns: dict[str, str] = {}
@@ -148,6 +171,9 @@ FILTERS = {
 }
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 _FILTER = re.compile(r"([a-z]+)(?:\((.*)\))?")
+# Headers may contain bars, such as Status(Enabled|Disabled): only the name of a filter makes a bar a separator.
+_BAR = re.compile(rf"\|(?=\s*(?:{'|'.join(FILTERS)})\s*(?:[(|]|$))")
+_UNKNOWN = re.compile(r"\|\s*([a-z]+(?:\([^()]*\))?)\s*(?=\||$)")
 
 
 def pattern_parts(pattern: str) -> list[str | Placeholder]:
@@ -166,8 +192,18 @@ def pattern_parts(pattern: str) -> list[str | Placeholder]:
     return parts
 
 
+def fits_patterns(column: str) -> bool:
+    """Return whether a placeholder can name a column: it has no braces and nothing like a filter in its header."""
+    try:
+        return pattern_parts(f"{{{column}|lower}}") == [Placeholder(column, [("lower", "")])]
+    except ValueError:
+        return False
+
+
 def _placeholder(text: str) -> Placeholder:
-    column, *filters = (part.strip() for part in text.split("|"))
+    column, *filters = (part.strip() for part in _BAR.split(text))
+    if unknown := _UNKNOWN.search(column):
+        filters.insert(0, unknown[1])
     found = [_FILTER.fullmatch(each) for each in filters]
     for each, match in zip(filters, found, strict=True):
         if match is None or FILTERS.get(match[1]) is not (match[2] is not None):

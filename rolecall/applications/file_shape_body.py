@@ -84,7 +84,7 @@ class RowConditionBody(Body):
     def one_condition(self) -> "RowConditionBody":
         given = (self.is_, self.is_not, self.starts_with, self.ends_with, self.is_past)
         if sum(each is not None for each in given) != 1:
-            raise broken("A condition needs is, isNot, startsWith, endsWith or isPast")
+            raise broken("A condition needs exactly one of is, isNot, startsWith, endsWith and isPast")
         if "" in (*(self.starts_with or ()), *(self.ends_with or ())):
             raise broken("{name}: startsWith and endsWith need a text, because an empty one matches every row")
         return self
@@ -99,7 +99,7 @@ class UnpivotBody(Body):
     @model_validator(mode="after")
     def keep_or_columns(self) -> "UnpivotBody":
         if (self.keep is None) == (self.columns is None):
-            raise broken("A matrix has keep or columns")
+            raise broken("A matrix needs either keep or columns")
         return self
 
 
@@ -149,7 +149,7 @@ class FileShapeBody(Body):
         if self.header_line and self.headers:
             raise broken("A shape has headerLine or headers, not both")
         if self.aligned and (self.delimiter or self.headers):
-            raise broken("A shape has aligned, or delimiter and headers, not both")
+            raise broken("A shape with aligned must not have delimiter or headers")
         if self.column_starts:
             self._check_starts(self.column_starts)
         return self
@@ -161,37 +161,40 @@ class FileShapeBody(Body):
             raise broken("columnStarts must ascend, such as 1, 6, 15")
 
 
+def _known_columns(columns: dict[str, str], info: ValidationInfo) -> dict[str, str]:
+    """Check columns against the `content` of the same body, unless that is missing or invalid."""
+    return _mapped_fields(columns, info.data["content"]) if "content" in info.data else columns
+
+
+def known_shape(shape: FileShapeBody, info: ValidationInfo) -> FileShapeBody:
+    """Check a shape against the `content` and `columns` of the same body, unless one is missing or invalid."""
+    if "content" in info.data and "columns" in info.data:
+        _check_fields(shape, info.data["content"], info.data["columns"])
+    return shape
+
+
+ColumnFields = Annotated[dict[str, Text256], AfterValidator(_known_columns)]
+
+
 class ContentShapeBody(Body):
     content: Annotated[Content, one_of(Content)]
-    columns: dict[str, Text256] = Field(default_factory=dict)
-    shape: FileShapeBody | None = None
+    columns: ColumnFields = Field(default_factory=dict)
+    shape: Annotated[FileShapeBody, AfterValidator(known_shape)] | None = None
 
     @field_validator("content")
     @classmethod
     def not_people(cls, content: Content) -> Content:
-        # The content of the group itself decides whether an application is an identity source and who may import it.
+        # Identities must be the content of the group itself: only that content is compared with `isIdentitySource`.
         if content == Content.IDENTITIES:
             raise broken("{name} identities must be the content of the file group itself")
         return content
-
-    @field_validator("columns")
-    @classmethod
-    def columns_of_known_fields(cls, columns: dict[str, str], info: ValidationInfo) -> dict[str, str]:
-        return mapped_fields(columns, info.data["content"]) if "content" in info.data else columns
-
-    @field_validator("shape")
-    @classmethod
-    def shape_of_known_fields(cls, shape: FileShapeBody, info: ValidationInfo) -> FileShapeBody:
-        if "content" in info.data and "columns" in info.data:
-            check_fields(shape, info.data["content"], info.data["columns"])
-        return shape
 
 
 class GroupShapeBody(FileShapeBody):
     contents: Annotated[list[ContentShapeBody], Field(max_length=len(Content))] | None = None
 
 
-def mapped_fields(columns: dict[str, str], content: Content) -> dict[str, str]:
+def _mapped_fields(columns: dict[str, str], content: Content) -> dict[str, str]:
     """Check a mapping of headers to fields; return it with the fields as the service spells them."""
     if any("\x00" in header for header in columns):
         raise broken("{name} must not contain NUL characters")
@@ -200,13 +203,13 @@ def mapped_fields(columns: dict[str, str], content: Content) -> dict[str, str]:
         for header, field in columns.items()
     }
     if twice := repeated(mapped.values()):
-        raise broken(f"{twice} is mapped twice")
+        raise broken(f"{twice} is mapped twice; remove one of the headers")
     if twice := repeated(same_header(header) for header in mapped):
-        raise broken(f"Header {twice} is mapped twice")
+        raise broken(f"Header {twice} is mapped twice; remove one")
     return mapped
 
 
-def check_fields(shape: FileShapeBody, content: Content, columns: dict[str, str]) -> None:
+def _check_fields(shape: FileShapeBody, content: Content, columns: dict[str, str]) -> None:
     """Check that a shape uses only fields of its content, and that each field is mapped only once."""
     unpivot = [shape.unpivot.headers, shape.unpivot.cells] if shape.unpivot else []
     for field in (*(shape.values or ()), *(shape.invert or ()), *(shape.join or ()), *unpivot):
@@ -236,7 +239,7 @@ def repeated(names: Iterable[str]) -> str | None:
 
 
 def stored_shape(body: GroupShapeBody | None) -> dict[str, Any] | None:
-    """Return the shape as it is stored: without default values, and with fields as the service spells them."""
+    """Return the shape as it is stored, without default values."""
     if body is None:
         return None
     given = body.model_dump(by_alias=True, exclude_none=True)

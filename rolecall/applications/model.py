@@ -1,5 +1,6 @@
 """Define the contents of import files with their fields, and the types and statuses of an import."""
 
+from collections.abc import Iterable
 from enum import StrEnum
 
 from rolecall.settings.model import CUSTOM_FIELDS
@@ -78,6 +79,16 @@ class ImportStatus(StrEnum):
     FAILED = "Failed"
     CANCELED = "Canceled"
     CANCELING = "Canceling"
+
+
+NO_FILES = "Application does not support file imports; add file groups to its connector"
+
+
+def no_such_group(name: str, known: Iterable[str]) -> str:
+    """Return the message for a name that no file group of the connector has."""
+    groups = ", ".join(filter(None, known))
+    advice = f"use one of {groups}" if groups else "add it to connector.files of the application"
+    return f"The connector has no file group {name}; {advice}"
 
 
 def same_header(text: str) -> str:

@@ -14,7 +14,10 @@ def may_import(caller: Caller, *, is_identity_source: bool) -> bool:
 
 
 def require_import_right(caller: Caller, *, is_identity_source: bool) -> None:
-    """Refuse imports of an identity source without `identities:write`; routes and screens check `imports:write`."""
+    """Raise Forbidden if the application is an identity source and the caller lacks `identities:write`.
+
+    The calling code checks other rights.
+    """
     if not _may_define_people(caller, is_identity_source):
         raise Forbidden(Scope.IDENTITIES_WRITE)
 

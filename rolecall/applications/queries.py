@@ -8,9 +8,9 @@ import msgspec
 
 from rolecall.applications.shapes import (
     ApplicationConfiguration,
+    ApplicationConnector,
     ApplicationDetail,
     ApplicationSummary,
-    Connector,
     FileGroup,
     Import,
     ImportFile,
@@ -79,12 +79,12 @@ async def get(db: Db, id: UUID) -> ApplicationDetail:
     return ApplicationDetail(*(*summary, _connector(connector), import_from_row(last) if last[0] else None))
 
 
-def _connector(row: Sequence[Any]) -> Connector | None:
+def _connector(row: Sequence[Any]) -> ApplicationConnector | None:
     id, name, vendor, is_file_based, groups = row
     if id is None:
         return None
     files = [FileGroup(UUID(group), *rest) for group, *rest in groups or ()]
-    return Connector(id, name, vendor, files if is_file_based else None)
+    return ApplicationConnector(id, name, vendor, files if is_file_based else None)
 
 
 async def configurations(db: Db, *, id: UUID | None = None, name: str | None = None) -> list[ApplicationConfiguration]:
@@ -139,7 +139,7 @@ async def readable_by(db: Db, caller: Caller, page: int) -> Page[ApplicationSumm
 
 
 async def with_mentioned_applications(db: Db, facts: Facts, raw: Json) -> Facts:
-    """Return the facts with the existing applications that the body names, and with the archived ones among them."""
+    """Add to the facts which applications of the body exist, and which of them are archived."""
     ids = mentioned_ids(raw)
     rows = await fetch_rows(db, "SELECT id, is_archived FROM applications WHERE id = ANY(%(ids)s)", ids=ids)
     return msgspec.structs.replace(

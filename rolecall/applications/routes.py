@@ -29,13 +29,13 @@ async def get_application(db: Db, id: str) -> ApplicationDetail:
 
 @operation("GET", "/{id:str}/configuration", scope=Scope.CONFIG_MANAGE, tags=_ADDED)
 async def get_application_configuration(db: Db, id: str) -> ApplicationConfiguration:
-    """Get the configuration of an application: connector with columns, schedule, owner, provisioners and guard."""
+    """Get the configuration of an application, such as its connector with columns, its schedule and its guard."""
     return await queries.configuration(db, known_guid("Application", id))
 
 
 @operation("GET", "/", scope=Scope.APPLICATIONS_READ, query={}, tags=_ADDED)
 async def list_applications(db: Db, caller: Caller, query: dict[str, Any]) -> Page[ApplicationSummary]:
-    """List applications by name."""
+    """List applications, ordered by name."""
     return await queries.readable_by(db, caller, query["page"])
 
 
@@ -43,7 +43,7 @@ async def list_applications(db: Db, caller: Caller, query: dict[str, Any]) -> Pa
 async def create_application(db: Db, caller: Caller, raw: Json, facts: Facts) -> ApplicationDetail:
     """Create an application with its connector and schedule.
 
-    An identity source needs the scope `identities:write` as well.
+    For an identity source, the scope `identities:write` is needed as well.
     """
     return await queries.get(db, await actions.create_application(db, raw, facts, caller))
 
@@ -52,7 +52,8 @@ async def create_application(db: Db, caller: Caller, raw: Json, facts: Facts) ->
 async def change_application(db: Db, caller: Caller, id: str, raw: Json, facts: Facts) -> ApplicationDetail:
     """Change the given fields; set `isArchived` to archive.
 
-    The connector and the schedule of an identity source need the scope `identities:write` as well.
+    For `isIdentitySource`, and for the connector and the schedule of an identity source, the scope `identities:write`
+    is needed as well.
     """
     application_id = known_guid("Application", id)
     await actions.change_application(db, application_id, raw, facts, caller)

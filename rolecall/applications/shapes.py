@@ -9,7 +9,7 @@ import msgspec
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from rolecall.applications.file_shape import GroupShape
-from rolecall.applications.file_shape_body import GroupShapeBody, check_fields, mapped_fields, repeated
+from rolecall.applications.file_shape_body import ColumnFields, GroupShapeBody, known_shape, repeated
 from rolecall.applications.model import Content, ImportStatus, ImportType
 from rolecall.core.checking import (
     STRIPPED,
@@ -49,7 +49,7 @@ class FileGroup(msgspec.Struct, rename="camel"):
     is_multiple: bool
 
 
-class Connector(msgspec.Struct, rename="camel"):
+class ApplicationConnector(msgspec.Struct, rename="camel"):
     id: UUID
     name: str
     vendor: str
@@ -98,7 +98,7 @@ class Import(msgspec.Struct, rename="camel"):
 
 
 class ApplicationDetail(ApplicationSummary):
-    connector: Connector | None
+    connector: ApplicationConnector | None
     last_import: Import | None
 
 
@@ -176,30 +176,18 @@ class FileGroupBody(Body):
     is_optional: Flag = False
     is_multiple: Flag = False
     content: Annotated[Content, one_of(Content)]
-    columns: dict[str, Text256] = Field(default_factory=dict)
+    columns: ColumnFields = Field(default_factory=dict)
     encoding: str | None = None
     allow_rejects: Flag = False
-    shape: GroupShapeBody | None = None
+    shape: Annotated[GroupShapeBody, AfterValidator(known_shape)] | None = None
 
     @property
     def contents(self) -> list[Content]:
-        """Return every content that the files of the group feed."""
+        """Return every kind of content that the files of the group provide."""
         further = [each.content for each in self.shape.contents or ()] if self.shape else []
         shapes = [self.shape, *(each.shape for each in self.shape.contents or ())] if self.shape else []
         derived = [Content.USERS] if any(shape and shape.derive_users for shape in shapes) else []
         return [self.content, *further, *derived]
-
-    @field_validator("columns")
-    @classmethod
-    def known_fields(cls, columns: dict[str, str], info: ValidationInfo) -> dict[str, str]:
-        return mapped_fields(columns, info.data["content"]) if "content" in info.data else columns
-
-    @field_validator("shape")
-    @classmethod
-    def known_shape(cls, shape: GroupShapeBody, info: ValidationInfo) -> GroupShapeBody:
-        if "content" in info.data and "columns" in info.data:
-            check_fields(shape, info.data["content"], info.data["columns"])
-        return shape
 
     @field_validator("encoding")
     @classmethod
@@ -220,7 +208,7 @@ class ConnectorBody(Body):
     @classmethod
     def one_group_a_name_and_content(cls, files: list[FileGroupBody]) -> list[FileGroupBody]:
         if twice := repeated(file.name for file in files):
-            raise broken(f"Two file groups are named {twice}")
+            raise broken(f"Two file groups are named {twice}; rename one")
         if twice := repeated(content for file in files for content in file.contents):
             raise broken(f"Two file groups contain {twice}; allow several files in one instead")
         return files
@@ -235,7 +223,7 @@ MOST_PROVISIONERS = 100
 
 
 class ApplicationFields(Body):
-    """The optional fields of an application; `None` means the field was omitted."""
+    """The optional fields of an application; `None` means that the field was omitted or is null."""
 
     priority: Maybe[PriorityName | None] = None
     is_identity_source: Flag | None = None

@@ -1,5 +1,16 @@
 """Propose how to read files: their format, header line, columns, values and contents, with evidence for each.
 
+The words of this package:
+access   groups, memberships and permissions
+holder   the account or group that a grant names
+content  one kind of data in a file, such as users or memberships; a file may have several contents
+part     a content while it is proposed: its fields, its shape, the evidence and the questions
+section  the part of a connector that reads one content
+place    the sheet or list that columns and contents are read from; None for the first one
+level    how much a permission allows, such as Read or Full
+matrix   a table with a column for each permission, group or user; `unpivot` in a shape reads it
+question what a file does not say; a person answers it, and imports are held until then
+
 The main modules:
 
 sample.py       the head and the tail of a file, which are enough for a proposal
@@ -20,15 +31,17 @@ parts.py        one content of a file, and the view of a file that the rules use
 holders.py      rules for files about accounts
 people.py       the people of an HR system
 access.py       rules for files about access: groups, memberships and permissions
-matrices.py     matrices with a column for each permission or group
+matrices.py     matrices with a column for each permission, group or user
 statuses.py     columns that say who is active
 kinds.py        columns that name both users and groups
 directory.py    people and groups of a directory export
 ending.py       end dates of accounts, people and grants
 values.py       formats of dates, and words for statuses and types
-contents.py     which contents a file feeds, and the shape of each
+contents.py     which contents a file has, and the shape of each
 by_template.py  the file group of a connector template that fits a file
 proposals.py    the connector for several files together
 proposing.py    proposals in a child process with limits
-drafts.py       drafts of the console, from the files to the import
+accounting.py   what becomes of each column of a file
+as_access.py    further columns that are read as groups or permissions, because a person says so
+drafts.py       drafts of the console, from the files to the import; draft_answers.py applies a person's decisions
 """

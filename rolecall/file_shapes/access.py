@@ -7,8 +7,9 @@ from rolecall.applications.file_shape import ANY_OTHER, JSON
 from rolecall.applications.model import Content
 from rolecall.file_shapes.denials import read_access, skip_denied
 from rolecall.file_shapes.directory import groups_in, people_in, placeholders
-from rolecall.file_shapes.groups_held import skip_no_groups, use_filled_group, use_login
+from rolecall.file_shapes.groups_held import skip_no_groups, use_filled_group, use_login, use_varied
 from rolecall.file_shapes.header_names import is_known_header, names_of, words_of
+from rolecall.file_shapes.header_words import SCOPES
 from rolecall.file_shapes.held import with_users
 from rolecall.file_shapes.holders import (
     about_people,
@@ -75,7 +76,7 @@ def find_sap_authorizations(view: View) -> list[Part]:
 def find_groups_with_members(view: View) -> list[Part]:
     """Recognize groups with a column that lists their members."""
     everything, (view, conditions) = view, groups_in(view)
-    members, naming = view.named(_MEMBERS), view.named(_NAMING)
+    members, naming = view.named(_MEMBERS), view.named(_NAMING) or _naming_groups(view)
     if members is None or naming is None or naming is members or not members.values:
         return []
     # In LDIF a list with one member looks like a plain attribute.
@@ -98,6 +99,7 @@ def find_groups_with_members(view: View) -> list[Part]:
     evidence = [f"{members.header} lists the members of {naming.header}, {separated_by(separator)}"]
     listing = Part(Content.GROUPS, groups, {"ignore": [members.header]}, 0.85, list(evidence))
     pairs = Part(Content.MEMBERSHIPS, fields, shape, 0.85, evidence)
+    _name_parents(view, listing)
     _add_members(view, pairs, listing, members)
     for part in (listing, pairs):
         part.skip_rows(*conditions)
@@ -105,12 +107,35 @@ def find_groups_with_members(view: View) -> list[Part]:
         pairs.skip_rows({"column": members.header, "is": unreal})
         evidence.append(f"{', '.join(unreal)} is left out: it is a placeholder that is in every group")
     if people_in(everything)[1]:
-        return [listing, *_with_people(everything, pairs, members)]
+        found = _with_people(everything, pairs, members)
+        if pairs not in found:
+            listing.evidence = [f"{naming.header} names groups; their members are read from the entries of people"]
+        return [listing, *found]
     return [listing, pairs]
 
 
+def _naming_groups(view: View) -> Profile | None:
+    """Return a column that names a different group in each row, such as Security Group."""
+    found = view.fields(Content.GROUPS).get("Group")
+    column = view.by_header[found.header] if found and found.score > _SURE else None
+    return column if column and column.is_unique and column.is_filled else None
+
+
+def _name_parents(view: View, listing: Part) -> None:
+    """Name parents like groups if they are distinguished names. A group that is in several groups has no parent."""
+    parent = listing.fields.get("Parent")
+    column = view.by_header[parent.header] if parent else None
+    if column is None or not column.distinguished_names:
+        return
+    del listing.fields["Parent"]
+    if any(len(each) > 1 for each in column.lists) or column.separator not in (None, JSON):
+        listing.evidence.append(f"{column.header} names several groups that a group is in, and is kept unchanged")
+    else:
+        listing.shape.setdefault("join", {})["Parent"] = f"{{{column.header}|rdn}}"
+
+
 def _add_members(view: View, pairs: Part, listing: Part, members: Profile) -> None:
-    """In LDIF, read further columns of members too: each class of groups has its own. Leave out inner groups."""
+    """Read all columns of members in LDIF, because each class of groups has its own. Leave out inner groups."""
     others = [each for each in view.profiles if each is not members and each.values and _is_of_members(each)]
     if view.table.format != "LDIF":
         return
@@ -121,7 +146,7 @@ def _add_members(view: View, pairs: Part, listing: Part, members: Profile) -> No
         pairs.shape["unpivot"] = {"columns": headers, "headers": "Username", "cells": "Username"}
         pairs.shape["split"] = dict.fromkeys(headers, JSON)
         pairs.shape["join"] = {"Username": "{Username|rdn}"}
-        pairs.evidence.append(f"So does {', '.join(headers[1:])}")
+        pairs.evidence.append(f"Members are also listed in {', '.join(headers[1:])}")
         listing.ignore(headers)
     named = view.named(["dn"])
     groups = {name.lower() for name in named.distinct} if named else set()
@@ -136,7 +161,10 @@ def _is_of_members(column: Profile) -> bool:
 
 
 def _are_users_too(view: View) -> bool:
-    """Return whether the same list also has records of users, each with the groups of the user."""
+    """Return whether some rows are users with their own groups, according to a column of kinds such as Type.
+
+    The column objectClass does not count, because `directory.py` separates users and groups by it.
+    """
     kinds = kind_column(view)
     if kinds is None or not kinds.users or names_of(kinds.header)[-1:] == ["objectclass"]:
         return False
@@ -151,7 +179,7 @@ def _are_whole_names(naming: Profile, members: Profile) -> bool:
 
 
 def _with_people(view: View, pairs: Part, members: Profile) -> list[Part]:
-    """Return the users of a directory export that also has groups, and memberships that name these users."""
+    """Return the users of a directory export that also has groups, with the memberships of these users."""
     users, *listed = find_users(view)
     # Only memberOf replaces the member lists of the groups; roles and other lists of a person do not.
     if any("memberof" in (part.origin("Group") or "").lower() for part in listed):
@@ -171,6 +199,7 @@ def find_permissions(view: View) -> list[Part]:
     is_about_accounts = is_about_users(view) and not is_repeated and not kind_column(view)
     if is_about_accounts or not view.by_header[fields["Permission"].header].values:
         return []
+    use_varied(view, fields, Content.PERMISSIONS, "Permission")
     _use_name_of_account(view, fields)
     _use_role_in_scope(fields)
     if (place := fields.get("Header")) and names_of(place.header)[:1] == ["owner"] and "Section" not in fields:
@@ -219,7 +248,7 @@ def _common_separator(one: Profile, other: Profile) -> str | None:
 
 
 def _roles_beside(view: View, part: Part, role: Meaning | None) -> list[Part]:
-    """Return memberships in the roles through which users have their permissions."""
+    """Return the memberships in a column `role` of roles or groups, if the permissions do not use this column."""
     is_role = role is not None and names_of(role.header)[:1] in (["role"], ["group"], ["profile"])
     if role is None or not is_role or role.header in part.columns or "Username" not in part.fields:
         return []
@@ -248,7 +277,10 @@ def _use_name_of_account(view: View, fields: dict[str, Meaning]) -> None:
 
 
 def _use_repeated_people(view: View, fields: dict[str, Meaning], held: str) -> bool:
-    """If no column names the holders, read a repeated employee ID or address as the username; return whether it did."""
+    """If no column names the holders, read a repeated employee ID or address as the username.
+
+    Return whether such a column was found.
+    """
     holders = {"Username", "Group"} - {held}
     if holders & fields.keys() or held not in fields or _names_rows(view, fields[held].header):
         return False
@@ -263,7 +295,7 @@ def _use_repeated_people(view: View, fields: dict[str, Meaning], held: str) -> b
 
 
 def _names_rows(view: View, held: str) -> bool:
-    """Return whether a column other than `held` identifies each row by a login, an opaque ID or an address."""
+    """Return whether a column other than `held` identifies each row by a login, an ID or an address."""
     others = [each for each in view.profiles if each.header != held and each.is_unique and each.is_filled]
     return any(each.is_login or each.is_opaque or each.emails == 1 for each in others)
 
@@ -273,6 +305,7 @@ def find_memberships(view: View) -> list[Part]:
     is_repeated = _use_repeated_people(view, fields, "Group")
     if not {"Username", "Group"} <= fields.keys() or (is_about_users(view) and not is_repeated):
         return []
+    use_varied(view, fields, Content.MEMBERSHIPS, "Group")
     use_filled_group(view, fields)
     use_login(view, fields)
     username, group = (view.by_header[fields[field].header] for field in ("Username", "Group"))
@@ -306,7 +339,10 @@ _MOST_COLUMNS_OF_MEMBERS = 50
 
 
 def find_group_columns(view: View) -> list[Part]:
-    """Recognize a table with groups in its headers and members below. Some logins must occur in several columns."""
+    """Recognize a table with groups in its headers and members below.
+
+    At least a third of the members must be in several groups.
+    """
     columns = [each for each in view.profiles if each.values]
     if not 1 < len(columns) <= _MOST_COLUMNS_OF_MEMBERS or view.table.header_line is None:
         return []
@@ -320,15 +356,9 @@ def find_group_columns(view: View) -> list[Part]:
     return [Part(Content.MEMBERSHIPS, {}, {"unpivot": unpivot, "deriveUsers": True}, 0.6, evidence)]
 
 
-_SCOPES = {
-    "app", "appname", "application", "applicationname", "system", "systemname", "platform", "tenant", "project",
-    "repository", "database", "entity", "entityname", "workspace", "cluster", "mailbox", "folder",
-}  # fmt: skip
-
-
 def _scope_of_roles(view: View, fields: dict[str, Meaning]) -> Profile | None:
     """Return the column with the place where each row grants its role, such as an application or a project."""
-    column = view.named(_SCOPES)
+    column = view.named(SCOPES)
     is_other = column is not None and column.header not in {meaning.header for meaning in fields.values()}
     return column if column and is_other and len(column.distinct) > 1 and column.is_filled else None
 
@@ -345,7 +375,7 @@ def _roles_in_scopes(view: View, fields: dict[str, Meaning], scope: Profile) -> 
 
 
 def _held_roles(view: View, fields: dict[str, Meaning]) -> list[Part]:
-    """Read roles as permissions if users and groups hold them, because a group cannot be a member of a role."""
+    """Read roles of users and groups as permissions, because a group cannot be a member of a role."""
     role = fields["Group"].header
     permission = Meaning(role, "Permission", 0.8, "users and groups hold it")
     chosen = {"Username": fields["Username"], "Permission": permission}
@@ -373,7 +403,7 @@ def find_groups(view: View) -> list[Part]:
     if "Group" not in fields or is_about_people or len(view.profiles) > _MOST_OF_GROUPS:
         return []
     if view.by_header[fields["Group"].header].separator not in (None, ","):
-        # A cell with several groups says what another record holds, so the rows are not groups.
+        # A cell with several groups lists what the record of the row holds, so the record is not a group.
         return []
     if not view.by_header[fields["Group"].header].is_unique or _names_something_else(view, fields["Group"].header):
         return []

@@ -1,30 +1,53 @@
 """Read files with a connector template: choose the file group that fits each file."""
 
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from typing import Any
 
 import msgspec
 
 from rolecall.application_imports.read.shaping import columns_named
-from rolecall.applications.file_shape import FileShape, Placeholder, pattern_parts
+from rolecall.applications.field_words import ACTIVE
+from rolecall.applications.file_shape import ANY_OTHER, FileShape, Placeholder, pattern_parts
 from rolecall.applications.model import Content, same_header
+from rolecall.core.text import fold
 from rolecall.file_shapes.meanings import Meaning
 from rolecall.file_shapes.parts import Part, View
+from rolecall.file_shapes.values import question_about, read_rows
 
 _LEAST = 0.5
+_MOST_ASKED = 12
 
 
 def choose_group(view: View, groups: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-    """Return the file group with the largest share of its columns in the file; None if that is less than half."""
+    """Return the file group with the largest share of its columns in the file; None if that share is less than half."""
     shares = [_share(view, group) for group in groups]
     best = max(range(len(groups)), key=shares.__getitem__, default=None)
     return groups[best] if best is not None and shares[best] >= _LEAST else None
 
 
+def fits(view: View, groups: Sequence[Mapping[str, Any]]) -> bool:
+    """Return whether the file has all columns of the group that fits best."""
+    group = choose_group(view, groups)
+    return group is not None and all(_share(view, section) == 1 for section in _sections(group))
+
+
 def parts_by(view: View, group: Mapping[str, Any], template: str) -> list[Part]:
     """Return the contents that a file group reads from a file, for display."""
-    sections = [group, *(group["shape"] or {}).get("contents", [])]
-    return [_part(view, section, template) for section in sections]
+    return [_part(view, section, template) for section in _sections(group)]
+
+
+def with_questions(group: Mapping[str, Any], parts: Sequence[Part]) -> dict[str, Any]:
+    """Return a file group whose shapes list the open questions of its contents, which hold imports."""
+    asking = deepcopy(dict(group))
+    for section, part in zip(_sections(asking), parts, strict=True):
+        if part.questions:
+            section["shape"] = {**(section["shape"] or {}), "openQuestions": [each.text for each in part.questions]}
+    return asking
+
+
+def _sections(group: Mapping[str, Any]) -> list[Any]:
+    return [group, *(group["shape"] or {}).get("contents", [])]
 
 
 def _part(view: View, section: Mapping[str, Any], template: str) -> Part:
@@ -36,7 +59,25 @@ def _part(view: View, section: Mapping[str, Any], template: str) -> Part:
         if same_header(header) in headers
     }
     evidence = [f"Template {template}: {len(fields)} of {len(section['columns'])} columns found"]
-    return Part(Content(section["content"]), fields, dict(section.get("shape") or {}), _share(view, section), evidence)
+    part = Part(Content(section["content"]), fields, dict(section.get("shape") or {}), _share(view, section), evidence)
+    _ask_for_new_words(view, part)
+    return part
+
+
+def _ask_for_new_words(view: View, part: Part) -> None:
+    """Ask about words of the status that neither the service nor the template knows."""
+    if part.content != Content.USERS or "Active" not in part.fields:
+        return
+    shape = msgspec.convert(part.shape, FileShape)
+    given = {word for field, words in shape.values.items() if same_header(field) == "active" for word in words}
+    if ANY_OTHER in given:
+        return
+    is_opposite = "active" in map(same_header, shape.invert)
+    values = {"Yes": "No", "No": "Yes"} if is_opposite else {"Yes": "Yes", "No": "No"}
+    column = read_rows(view, part, part.fields["Active"].header)
+    known = {*ACTIVE, *map(fold, given), *map(fold, shape.blank)}
+    new = [word for word in column.distinct if fold(word) not in known]
+    part.questions = [question_about(column.header, word, "Active", values) for word in new[:_MOST_ASKED]]
 
 
 def _share(view: View, section: Mapping[str, Any]) -> float:

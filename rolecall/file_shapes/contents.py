@@ -1,4 +1,4 @@
-"""Decide which contents a file has, and how to read each. The first rule that matches decides."""
+"""Decide which contents a file has, and how to read each. The first matching rule decides; a person may override it."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,6 +6,7 @@ from typing import Any
 from rolecall.applications.model import Content
 from rolecall.core.secret_names import looks_secret
 from rolecall.file_shapes import access, holders, matrices, members, people, veza
+from rolecall.file_shapes.denials import refuse_access
 from rolecall.file_shapes.directory import end_by_role
 from rolecall.file_shapes.header_names import names_access
 from rolecall.file_shapes.headers import NO_HEADER
@@ -21,7 +22,10 @@ HEADER_LINE = "headerLine"
 
 
 def parts_of(view: View, content: Content | None = None) -> list[Part]:
-    """Return the contents of a file; `content` is set if a person chose one."""
+    """Return the contents of a file.
+
+    If a person chose a `content` that is not the first one found, return only this one.
+    """
     found = next(parts for rule in _RULES if (parts := rule(view)))
     if content and found[0].content != content:
         found = _chosen(view, content)
@@ -50,19 +54,20 @@ def _chosen(view: View, content: Content) -> list[Part]:
     found = [part for rule in _RULES for part in rule(view) if part.content == content]
     part = found[0] if found else Part(content, view.fields(content), {}, 1.0, ["Chosen by a person"])
     if content in (Content.MEMBERSHIPS, Content.PERMISSIONS) and part.origin("Username"):
-        # Derive the users from the names in the file, because the file does not list them.
+        # Derive the users from the usernames in the file, because it does not list users.
         part.shape["deriveUsers"] = True
     return [part]
 
 
 def _finished(view: View, part: Part) -> Part:
-    """Add what does not depend on the rule, such as the layout of rows, date formats and words for values."""
+    """Add the keys that do not depend on the rule, such as the layout of rows, date formats and words for values."""
     skipped = part.shape.pop("skipRowsWhere", [])
     part.shape = {**structure(view.table), **part.shape}
     part.skip_rows(*skipped)
     if part.content == Content.USERS:
         end_by_role(view, part)
     resolve_headers(view, part)
+    refuse_access(view, part)
     add_dates(view, part)
     add_words(view, part)
     if part.content == Content.USERS:
@@ -71,7 +76,7 @@ def _finished(view: View, part: Part) -> Part:
         useless = [profile.header for profile in view.profiles if profile.is_useless]
         if useless:
             part.ignore(useless)
-            # Name columns of groups first, because their memberships are lost.
+            # List columns of groups and permissions first, because ignoring them loses access.
             named = ", ".join(sorted(useless, key=lambda header: not names_access(header))[:5])
             part.evidence.append(f"Columns with class names in place of values are not kept ({len(useless)}): {named}")
     secret = [profile.header for profile in view.profiles if looks_secret(profile.header)]

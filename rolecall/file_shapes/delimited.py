@@ -9,6 +9,7 @@ import msgspec
 
 from rolecall.application_imports.read.csv_text import FORMULA
 from rolecall.application_imports.read.header_lines import DELIMITERS, separator_line
+from rolecall.core.text import counted
 from rolecall.file_shapes.headers import Numbered, lay_out_rows, width_of
 from rolecall.file_shapes.last_lines import MOST_FOOTERS
 from rolecall.file_shapes.profiles import most_common_width
@@ -25,7 +26,10 @@ def lay_out_csv(text: str, tail: str, delimiter: str | None, header_line: int | 
     numbered = [(line, row) for line, row in _parse(text, delimiter) if any(cell.strip() for cell in row)]
     last = [row for line in (tail or text).splitlines()[-MOST_FOOTERS:] for _, row in _parse(line, delimiter)]
     table = lay_out_rows("CSV", numbered, last, header_line)
-    evidence = [f"Delimiter {named_delimiter(delimiter)}: {width_of(numbered)} fields in most lines", *table.evidence]
+    evidence = [
+        f"Delimiter {named_delimiter(delimiter)}: {counted(width_of(numbered), 'field')} in most lines",
+        *table.evidence,
+    ]
     return msgspec.structs.replace(table, delimiter=delimiter, evidence=evidence)
 
 
@@ -41,7 +45,10 @@ def written_lines(lines: Sequence[str]) -> list[str]:
 
 
 def _delimiter(lines: Sequence[str]) -> str:
-    """Choose the delimiter with which most lines have the same number of fields; on a tie, the one with more fields."""
+    """Return the delimiter that the first line declares, or else the most likely one.
+
+    It is the one that splits the most lines into the same number of fields; on a tie, the one with more fields.
+    """
     if lines and (found := separator_line(lines[0])):
         return found
 
@@ -76,7 +83,7 @@ def _without_formula(cell: str) -> str:
 
 
 def first_rows(text: str, delimiter: str, lines: int) -> str:
-    """Return the beginning of a text, cut at the end of a row."""
+    """Return at most the first `lines` lines of a text, cut at the end of a row if possible."""
     ends = [begins - 1 for begins, _ in _parse(text, delimiter) if 1 < begins <= lines + 1]
     kept = text.split("\n")
     return text if len(kept) <= lines else "\n".join([*kept[: ends[-1] if ends else lines], ""])

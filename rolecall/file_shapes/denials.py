@@ -5,10 +5,11 @@ from typing import Any
 
 import msgspec
 
-from rolecall.applications.field_words import ACCESS, NO_ACCESS, YES_NO
+from rolecall.applications.field_words import ACCESS, NO_ACCESS, REFUSES, YES_NO
 from rolecall.applications.file_shape import ANY_OTHER
 from rolecall.applications.model import Content
 from rolecall.core.text import fold
+from rolecall.file_shapes.groups_held import values_of
 from rolecall.file_shapes.header_names import names_of
 from rolecall.file_shapes.meanings import Meaning
 from rolecall.file_shapes.parts import Part, View
@@ -22,10 +23,15 @@ _SAYS_DENIED = {"deny", "isdeny", "denied", "isdenied", "denyaccess", "prohibite
 _SAYS_GRANTED = {"granted", "isgranted", "allow", "allowed", "isallowed", "access", "hasaccess", "effect", "zugriff"}
 # In a column with this name SQL Server writes G and W (grant, with grant option), D (deny) and R (revoke).
 _STATE, _LETTERS = ["state"], {"G": "Grant", "W": "Grant", "D": "Deny", "R": "None"}
+_REFUSING = {fold(word) for word in REFUSES}
 
 
 class AccessColumn(msgspec.Struct, frozen=True):
-    """A column that says whether a row grants or denies, with its words for a denial and a mapping of its words."""
+    """A column that says whether a row grants or denies.
+
+    `denying` has the words of rows that do not grant. `words` maps words that the reader does not know to Grant, Deny
+    or None.
+    """
 
     header: str
     denying: list[str]
@@ -65,7 +71,7 @@ def _letters(profile: Profile) -> AccessColumn | None:
 
 
 def read_access(view: View, fields: dict[str, Meaning], shape: dict[str, Any], evidence: list[str]) -> None:
-    """Read a column of grants and denials as Access, and a column of levels such as Full and Read as Value."""
+    """Read a column of grants and denials as `Access`, or else a column of levels, such as Full, as `Value`."""
     level = fields.get("Access")
     if level is not None and view.by_header[level.header].ticks:
         return
@@ -82,9 +88,9 @@ def read_access(view: View, fields: dict[str, Meaning], shape: dict[str, Any], e
 
 
 def _read_level(level: Profile, fields: dict[str, Meaning], shape: dict[str, Any], evidence: list[str]) -> None:
-    """Read words such as Full and Read as the level of a grant, and None and Deny as no grant."""
+    """Read a column of levels, such as Full, as `Value`. Rows with None or Deny grant nothing."""
     value = msgspec.structs.replace(fields.pop("Access"), field="Value")
-    refused = [word for word in level.distinct if fold(word) in NO_ACCESS | _DENIED]
+    refused = [word for word in level.distinct if fold(word) in NO_ACCESS | _DENIED | _REFUSING]
     if "Value" not in fields:
         fields["Value"] = value
     if refused:
@@ -92,6 +98,21 @@ def _read_level(level: Profile, fields: dict[str, Meaning], shape: dict[str, Any
         shape.setdefault("join", {})["Access"] = f"{{{level.header}}}"
         shape.setdefault("values", {})["Access"] = {**given, ANY_OTHER: "Grant"}
         evidence.append(f"{', '.join(refused)} in {level.header} grants nothing")
+
+
+def refuse_access(view: View, part: Part) -> None:
+    """Let permissions with a name such as NoAccess grant nothing, if no column says what a row grants."""
+    permission, unpivot = part.fields.get("Permission"), part.shape.get("unpivot", {})
+    given = {*part.fields, *part.shape.get("join", {}), unpivot.get("cells")}
+    if part.content != Content.PERMISSIONS or permission is None or "Access" in given:
+        return
+    column = view.by_header[permission.header]
+    separator = part.shape.get("split", {}).get(column.header)
+    if refused := [word for word in values_of(column, separator) if fold(word) in _REFUSING]:
+        part.shape.setdefault("join", {})["Access"] = f"{{{column.header}}}"
+        words = {**dict.fromkeys(refused, "None"), ANY_OTHER: "Grant"}
+        part.shape.setdefault("values", {})["Access"] = words
+        part.evidence.append(f"{', '.join(dict.fromkeys(refused))} in {column.header} grants nothing")
 
 
 def skip_denied(view: View, part: Part) -> None:

@@ -19,7 +19,10 @@ _LEAST_GROUPS = 3
 
 
 def people_in(view: View) -> tuple[View, list[dict[str, Any]]]:
-    """Return the entries of people, and the conditions that leave out other entries."""
+    """Return the entries of people, and the conditions that leave out other entries.
+
+    Keep entries without an object class, and all entries if their classes do not separate them.
+    """
     return _entries(view, _PEOPLE, _MACHINES | _GROUPS)
 
 
@@ -74,7 +77,7 @@ def end_by_role(view: View, part: Part) -> None:
 
 
 def placeholders(members: Profile) -> list[str]:
-    """Return placeholder members: they are in every group, outside the folders of the other members.
+    """Return the members that are placeholders: they are in every group, and outside the folders of other members.
 
     Directories require that a group has a member, so programs add one that does not exist.
     """

@@ -1,8 +1,9 @@
 """Manage drafts of the console: propose how to read uploaded files, change the proposal, save it, import the files."""
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -12,10 +13,11 @@ from rolecall.application_imports import actions as imports
 from rolecall.application_imports.dry_runs import actions, queries
 from rolecall.application_imports.dry_runs.model import Draft
 from rolecall.application_imports.model import ImportType
+from rolecall.application_imports.read.column_uses import Section
 from rolecall.applications import actions as applications
-from rolecall.applications.file_shape import JSON
-from rolecall.applications.model import FIELDS
+from rolecall.applications.model import Content
 from rolecall.applications.permitted import require_import_right
+from rolecall.applications.queries import configuration
 from rolecall.connector_templates import actions as saved_templates
 from rolecall.connector_templates import queries as templates
 from rolecall.core.caller import Caller
@@ -23,27 +25,32 @@ from rolecall.core.checking import Facts, Json
 from rolecall.core.db import Db, execute
 from rolecall.core.errors import Conflict, Invalid, Problem
 from rolecall.core.files import Store, Upload
-from rolecall.file_shapes.ending import AS_PROPOSED, SEPARATOR, SKIP_ROWS
-from rolecall.file_shapes.header_names import is_inverted
+from rolecall.file_shapes.accounting import sections_of, use_again
+from rolecall.file_shapes.as_access import BY_A_PERSON, DESCRIBING, SCOPE, Offer, describe_by, offers, read_as, scope_by
+from rolecall.file_shapes.capitals import USERNAMES, lower_usernames
+from rolecall.file_shapes.draft_answers import (
+    FIELDS_ASKED,
+    KEEP,
+    OUT_OF_DATE,
+    answer,
+    keep_open,
+    leave_out,
+    set_fields,
+    split,
+)
+from rolecall.file_shapes.ending import AS_PROPOSED
 from rolecall.file_shapes.json_lists import WHOLE
-from rolecall.file_shapes.matrices import HEADERS_ACROSS
 from rolecall.file_shapes.proposing import Reading, propose_in_child, understand_in_child
 from rolecall.file_shapes.sample import sample_of, stored_sample
-from rolecall.file_shapes.shapes import ContentProposal, FileProposal, OpenQuestion, ProposalDetail, ProposedChoice
+from rolecall.file_shapes.shapes import (
+    ColumnAccount,
+    ContentProposal,
+    FileProposal,
+    OpenQuestion,
+    ProposalDetail,
+    ProposedChoice,
+)
 from rolecall.file_shapes.statuses import OPPOSITE
-
-# The options for a column besides fields: keep it as metadata, or ignore it.
-METADATA, IGNORED = "", "ignore"
-# Separators have names in forms, because forms change line breaks and strip spaces.
-SEPARATORS = {
-    "semicolon": ";", "comma": ",", "bar": "|", "hash": "#", "tilde": "~", "slash": "/", "space": " ",
-    "line break": "\n", "several spaces": "  ", "JSON list": JSON,
-}  # fmt: skip
-# Fields whose column a question may ask for.
-_FIELDS_ASKED = ("Username", "Active", "Status")
-# The key of an answer that changes nothing; its value is the text of the question.
-KEEP = "keep"
-_OUT_OF_DATE = "This form is out of date; choose again"
 
 
 class Place(NamedTuple):
@@ -56,18 +63,27 @@ class Place(NamedTuple):
 async def draft_upload(
     db: Db, caller: Caller, application_id: UUID | None, body: Json, upload: Upload, now: datetime, store: Store
 ) -> UUID:
-    """Create a draft from readable files and return its ID. The form may name a `template` to use as the proposal."""
+    """Create a draft and return its ID; raise Invalid if a file cannot be read.
+
+    The form may name a `template` to read the files with. Otherwise files of an application that have all columns of
+    its connector are read as before, so that no decision is lost.
+    """
     files = imports.chosen(upload)
     problems = [Problem("files", "Choose at least one file")] if not files else []
+    problems += [problem for file in files for problem in imports.name_problems(file, "files")]
     if not application_id and not str(body.get("name", "")).strip():
         problems.append(Problem("name", "Name is required"))
     template = await _template(db, "".join(upload.values("template")))
     if problems:
         raise Invalid(*problems)
+    if not application_id:
+        await applications.require_free_name(db, str(body["name"]).strip())
     # A proposal identifies files by name.
     for position, file in enumerate(files):
         if any(other.name == file.name for other in files[:position]):
             raise Invalid.on("files", f"Two files are named {file.name}; rename one")
+    if application_id and not template:
+        template = await _known_connector(db, application_id)
     # Propose before the files are stored, so that unreadable files are not kept.
     found = _readable(await propose_in_child([sample_of(file.path, file.name) for file in files], {}, template))
     id = await actions.create_draft(db, caller, application_id, body, now)
@@ -83,6 +99,15 @@ async def _template(db: Db, name: str) -> Json | None:
     if found is None:
         raise Invalid.on("template", f"No connector template is named {name}; choose another one")
     return {"name": found.name, "vendor": found.vendor, "files": msgspec.to_builtins(found.files)}
+
+
+async def _known_connector(db: Db, application_id: UUID) -> Json | None:
+    """Return the connector of an application as a template; None if it has no files."""
+    known = (await configuration(db, application_id)).connector
+    if known is None or not known.files:
+        return None
+    files = msgspec.to_builtins(known.files)
+    return {"name": "of this application", "vendor": known.vendor, "files": files, "must_fit": True}
 
 
 async def propose_again(db: Db, caller: Caller, id: UUID, store: Store, chosen: Mapping[str, Json]) -> None:
@@ -136,6 +161,21 @@ async def _store(db: Db, id: UUID, body: Json, proposal: ProposalDetail) -> None
         )
 
 
+async def rename_draft(db: Db, caller: Caller, id: UUID, name: str) -> None:
+    """Give the new application of a draft another name."""
+    draft = await queries.draft_of(db, id, caller)
+    if draft.application_id is None and name.strip():
+        body = {**draft.body, "name": name.strip(), "connector": {**draft.body["connector"], "name": name.strip()}}
+        await execute(db, "UPDATE dry_runs SET draft = %(draft)s WHERE id = %(id)s", id=id, draft=Jsonb(body))
+
+
+async def require_free_name(db: Db, caller: Caller, id: UUID) -> None:
+    """Raise Invalid if another application has meanwhile been given the name of the new application."""
+    draft = await queries.draft_of(db, id, caller)
+    if draft.application_id is None:
+        await applications.require_free_name(db, str(draft.body["name"]))
+
+
 class DraftChanges(NamedTuple):
     """The changes that a person made to a proposal: fields of columns, lists in cells, answers to questions."""
 
@@ -144,6 +184,9 @@ class DraftChanges(NamedTuple):
     splits: Mapping[Place, tuple[str, str]]
     # Each answer is a text `file|content|key|value`.
     answers: Sequence[str]
+    # Decisions about columns, each a text `file|column|content`. `file` and `column` are positions. `content` is a
+    # content, a key of `DESCRIBING` if the column describes permissions, or `no` if it is not access.
+    access: Sequence[str] = ()
 
 
 async def change_draft(db: Db, caller: Caller, id: UUID, changes: DraftChanges, store: Store) -> None:
@@ -151,14 +194,14 @@ async def change_draft(db: Db, caller: Caller, id: UUID, changes: DraftChanges, 
     draft = await queries.draft_of(db, id, caller)
     stored = await queries.proposal_of(db, id)
     if stored is None:
-        raise Invalid.on("columns", _OUT_OF_DATE)
+        raise Invalid.on("columns", OUT_OF_DATE)
     proposal = msgspec.convert(stored, ProposalDetail)
     offered = _offered(proposal)
     for place in (*changes.fields, *changes.splits):
         if place not in _parts(proposal):
-            raise Invalid.on("columns", _OUT_OF_DATE)
+            raise Invalid.on("columns", OUT_OF_DATE)
     if not offered.keys() >= set(changes.answers):
-        raise Invalid.on("columns", _OUT_OF_DATE)
+        raise Invalid.on("columns", OUT_OF_DATE)
     chosen = [offered[answer] for answer in changes.answers]
     if headers := [(place, choice) for place, choice in chosen if choice.key == "headerLine"]:
         lines = {}
@@ -168,19 +211,76 @@ async def change_draft(db: Db, caller: Caller, id: UUID, changes: DraftChanges, 
         await propose_again(db, caller, id, store, lines)
         return
     for place, columns in changes.fields.items():
-        _set_fields(_section(draft.body, proposal, place), _parts(proposal)[place], columns)
+        set_fields(_section(draft.body, proposal, place), _parts(proposal)[place], columns)
     for place, (column, separator) in changes.splits.items():
-        _split(_section(draft.body, proposal, place), _parts(proposal)[place], column, separator)
+        split(_section(draft.body, proposal, place), _parts(proposal)[place], column, separator)
     for place, choice in chosen:
-        _answer(_section(draft.body, proposal, place), choice)
+        if choice.key == USERNAMES:
+            _lower_usernames(draft.body, proposal, place.file)
+        else:
+            answer(_section(draft.body, proposal, place), choice)
         part = _parts(proposal)[place]
         field = "Active" if choice.key == OPPOSITE else choice.key
-        for each in part.columns if field in _FIELDS_ASKED and choice.value != AS_PROPOSED else []:
+        for each in part.columns if field in FIELDS_ASKED and choice.value != AS_PROPOSED else []:
             other = None if each.field == field else each.field
             each.field = field if each.header == choice.value else other
-        part.questions = [asked for asked in part.questions if choice not in _choices(asked)]
-        _keep_open(_section(draft.body, proposal, place)["shape"], part)
+        part.questions = [asked for asked in part.questions if choice not in _choices(asked, part.shape)]
+        keep_open(_section(draft.body, proposal, place)["shape"], part)
+    for text in changes.access:
+        _decide_access(draft.body, proposal, text)
     await _show_again(db, id, draft.body, proposal, store)
+
+
+def _lower_usernames(body: Json, proposal: ProposalDetail, at: int) -> None:
+    """Convert usernames to lowercase in all contents of a file, so that grants still match their accounts."""
+    for n, part in enumerate(proposal.files[at].contents):
+        section = _section(body, proposal, Place(at, n))
+        lower_usernames(section)
+        for column in part.columns:
+            column.field = section["columns"].get(column.header)
+            column.is_ignored = column.header in section["shape"].get("ignore", [])
+
+
+NO_ACCESS = "no"
+_DECISION = re.compile(r"([0-9]{1,4})\|([0-9]{1,5})\|([a-z]+)")
+
+
+def _decide_access(body: Json, proposal: ProposalDetail, decision: str) -> None:
+    """Read a column as groups, as permissions or as a description of permissions, or note that it is not access."""
+    match = _DECISION.fullmatch(decision)
+    at, n, content = (int(match[1]), int(match[2]), match[3]) if match else (0, 0, "")
+    known = {NO_ACCESS, SCOPE, *Content, *DESCRIBING}
+    if content not in known or at >= len(proposal.files) or n >= len(proposal.files[at].columns):
+        raise Invalid.on("columns", OUT_OF_DATE)
+    file, column = proposal.files[at], proposal.files[at].columns[n]
+    if content in DESCRIBING:
+        describe_by(file, column, content, _sections(body, proposal, at))
+    elif content == SCOPE:
+        scope_by(file, column, _sections(body, proposal, at))
+    elif content != NO_ACCESS:
+        taken = _taken(proposal, at, column)
+        read_as(file, column, Content(content), _sections(body, proposal, at), taken)
+    column.may_be_access = None
+
+
+def _sections(body: Json, proposal: ProposalDetail, at: int) -> Callable[[int], Json]:
+    """Return a function that returns the section of a content of this file by its position."""
+    return lambda n: _section(body, proposal, Place(at, n))
+
+
+def _taken(proposal: ProposalDetail, at: int, column: ColumnAccount) -> list[Content]:
+    """Return the contents of other files, sheets and lists, because `read_as` must not add the same content again."""
+    places = _parts(proposal).items()
+    return [part.content for place, part in places if place.file != at or part.place != column.place]
+
+
+def access_offers(body: Json, stored: Json | None) -> list[list[list[Offer]]]:
+    """Return the ways to read each column of each file as access."""
+    proposal = msgspec.convert(stored, ProposalDetail) if stored else ProposalDetail({}, False, [])
+    return [
+        [offers(file, column, _sections(body, proposal, at), _taken(proposal, at, column)) for column in file.columns]
+        for at, file in enumerate(proposal.files)
+    ]
 
 
 def _parts(proposal: ProposalDetail) -> dict[Place, ContentProposal]:
@@ -188,18 +288,26 @@ def _parts(proposal: ProposalDetail) -> dict[Place, ContentProposal]:
 
 
 def _offered(proposal: ProposalDetail) -> dict[str, tuple[Place, ProposedChoice]]:
-    """Map the values of the buttons in the form to the choices of all questions."""
+    """Map the value of each button in the form to its choice, and to the content that it is about."""
     return {
         f"{place.file}|{place.part}|{choice.key}|{choice.value}": (place, choice)
         for place, part in _parts(proposal).items()
         for question in part.questions
-        for choice in _choices(question)
+        for choice in _choices(question, part.shape)
     }
 
 
-def _choices(question: OpenQuestion) -> list[ProposedChoice]:
+def _choices(question: OpenQuestion, shape: Json) -> list[ProposedChoice]:
     """Return the possible answers to a question, including the answer that keeps the proposal."""
-    return [*question.choices, ProposedChoice("Keep the proposal", KEEP, question.text)]
+    key = question.choices[0].key if question.choices else ""
+    kept = [ProposedChoice("Keep the proposal", KEEP, question.text)] if has_proposal(key, shape) else []
+    return [*question.choices, *kept]
+
+
+def has_proposal(key: str, shape: Json) -> bool:
+    """Return whether the shape answers the question about a key. It may not say what an unknown word means."""
+    field, _, word = key.removeprefix("values.").partition(".")
+    return not key.startswith("values.") or not word or word in (shape.get("values") or {}).get(field, {})
 
 
 async def _show_again(db: Db, id: UUID, body: Json, proposal: ProposalDetail, store: Store) -> None:
@@ -211,10 +319,27 @@ async def _show_again(db: Db, id: UUID, body: Json, proposal: ProposalDetail, st
         part.shape = section["shape"]
         sample = stored_sample(store, stored[file.name].location, file.name, stored[file.name].size)
         encoding = None if file.encoding == "utf-8" else file.encoding
-        readings.append(Reading(sample, file.format or "", encoding, part.content, section))
-    for part, rows in zip(_parts(proposal).values(), await understand_in_child(readings), strict=True):
-        part.understood = rows
+        is_per_grant = part.content == Content.USERS and any(
+            other.evidence == [BY_A_PERSON] for other in file.contents if other.place == part.place
+        )
+        readings.append(Reading(sample, file.format or "", encoding, part.content, section, is_per_grant))
+    for (place, part), found in zip(_parts(proposal).items(), await understand_in_child(readings), strict=True):
+        part.understood, part.statements = found.rows, found.statements
+        leave_out(_section(body, proposal, place)["shape"], part, found.differing)
+    for at, file in enumerate(proposal.files):
+        _account_again(body, proposal, at, file)
     await _store(db, id, body, proposal)
+
+
+def _account_again(body: Json, proposal: ProposalDetail, at: int, file: FileProposal) -> None:
+    places: dict[str | None, list[tuple[Content, Json]]] = {}
+    for n, part in enumerate(file.contents):
+        places.setdefault(part.place, []).append((part.content, _section(body, proposal, Place(at, n))))
+    use_again(file.columns, {place: _own_sections(parts, file, place) for place, parts in places.items()})
+
+
+def _own_sections(parts: list[tuple[Content, Json]], file: FileProposal, place: str | None) -> list[Section]:
+    return sections_of(parts, file.records if place is None else parts[0][1]["shape"].get("records"))
 
 
 def _section(body: Json, proposal: ProposalDetail, place: Place) -> Json:
@@ -226,102 +351,6 @@ def _section(body: Json, proposal: ProposalDetail, place: Place) -> Json:
     return section
 
 
-def _set_fields(section: Json, part: ContentProposal, chosen: Mapping[str, str]) -> None:
-    headers = {column.header for column in part.columns}
-    if not (headers >= chosen.keys() and {METADATA, IGNORED, *FIELDS[part.content]}.issuperset(chosen.values())):
-        raise Invalid.on("columns", _OUT_OF_DATE)
-    taken = [field for field in chosen.values() if field not in (METADATA, IGNORED)]
-    if twice := next((field for field in taken if taken.count(field) > 1), None):
-        raise Invalid.on("columns", f"Two columns are read as {twice}; choose one")
-    section["columns"] = {header: field for header, field in chosen.items() if field not in (METADATA, IGNORED)}
-    joins = section["shape"].get("join", {})
-    for field in [field for field in joins if field in section["columns"].values()]:
-        del joins[field]
-    _use_one_column(section)
-    hidden = [header for header in section["shape"].pop("ignore", []) if header not in headers]
-    ignored = [*hidden, *(header for header, field in chosen.items() if field == IGNORED)]
-    if ignored:
-        section["shape"]["ignore"] = ignored
-    for column in part.columns:
-        field = chosen.get(column.header, METADATA)
-        column.is_ignored, column.field = field == IGNORED, field if field not in (METADATA, IGNORED) else None
-
-
-def _use_one_column(section: Json) -> None:
-    """Read a field from the column that a person chose for it, instead of from several columns together."""
-    shape = section["shape"]
-    unpivot = shape.get("unpivot", {})
-    chosen = [header for header, field in section["columns"].items() if field == unpivot.get("cells")]
-    if not chosen or unpivot.get("headers") != unpivot["cells"]:
-        return
-    del shape["unpivot"]
-    shape["split"] = {header: separator for header, separator in shape.get("split", {}).items() if header in chosen}
-
-
-def _split(section: Json, part: ContentProposal, column: str, separator: str) -> None:
-    if not column:
-        section["shape"].pop("split", None)
-        return
-    known = {**SEPARATORS, **{each: each for each in section["shape"].get("split", {}).values()}}
-    if column not in {each.header for each in part.columns} or separator not in known:
-        raise Invalid.on("columns", _OUT_OF_DATE)
-    section["shape"]["split"] = {column: known[separator]}
-
-
-def _answer(section: Json, choice: ProposedChoice) -> None:
-    """Apply an answer: set a key of the shape, such as `values.Active.Q`, or the column of a field."""
-    key, value = choice.key, choice.value
-    if key == KEEP:
-        return
-    if key in _FIELDS_ASKED and value == AS_PROPOSED:
-        return
-    if key == OPPOSITE:
-        section["columns"][value], section["shape"]["invert"] = "Active", ["Active"]
-    elif key in _FIELDS_ASKED:
-        pattern = section["shape"].get("join", {}).pop(key, "")
-        if pattern.count("{") > 1:
-            # Drop the words for several joined columns, because they do not apply to a single column.
-            section["shape"].get("values", {}).pop(key, None)
-        section["columns"] = {
-            header: field for header, field in section["columns"].items() if value != header and field != key
-        }
-        section["columns"][value] = key
-        if key == "Active":
-            _set_inversion(section["shape"], value)
-    elif key == SKIP_ROWS:
-        column, *how = value.split(SEPARATOR)
-        if how:
-            condition = {"column": column, **({"isPast": how[0]} if len(how) == 1 else {how[0]: how[1:]})}
-            section["shape"]["skipRowsWhere"] = [*section["shape"].get("skipRowsWhere", []), condition]
-    elif key == "skipLines":
-        section["shape"][key] = int(value)
-    else:
-        if key == HEADERS_ACROSS:
-            _derive_users(section["shape"], value)
-        first, _, rest = key.partition(".")
-        place: dict[str, Any] = section["shape"].setdefault(first, {})
-        if first == "values":
-            field, _, word = rest.partition(".")
-            place.setdefault(field, {})[word] = value
-        else:
-            place[rest] = value
-
-
-def _derive_users(shape: Json, across: str) -> None:
-    """Derive users from the headers of a matrix if the headers are users."""
-    if across == "Username":
-        shape["deriveUsers"] = True
-    elif across == "Group":
-        shape.pop("deriveUsers", None)
-
-
-def _keep_open(shape: Json, part: ContentProposal) -> None:
-    """Store the open questions in the shape; imports are held as long as there are any."""
-    shape["openQuestions"] = [question.text for question in part.questions]
-    if not part.questions:
-        del shape["openQuestions"]
-
-
 def questions_of(body: Json) -> list[str]:
     """Return the open questions of all contents of a draft."""
     shapes = [group.get("shape") or {} for group in (body.get("connector") or {}).get("files") or []]
@@ -329,10 +358,10 @@ def questions_of(body: Json) -> list[str]:
     return [question for shape in shapes for question in shape.get("openQuestions", [])]
 
 
-def _set_inversion(shape: Json, header: str) -> None:
-    others = [field for field in shape.pop("invert", []) if field != "Active"]
-    if inverted := [*others, *(["Active"] if is_inverted(header) else [])]:
-        shape["invert"] = inverted
+def maybe_access(proposal: Json | None) -> list[str]:
+    """Return the columns of a draft that may be access and about which nobody has decided."""
+    files = proposal["files"] if proposal else []
+    return [column["header"] for file in files for column in file.get("columns", []) if column["mayBeAccess"]]
 
 
 async def allow_rejects(db: Db, caller: Caller, id: UUID) -> None:
@@ -351,7 +380,7 @@ async def save_and_import(db: Db, caller: Caller, id: UUID, facts: Facts, templa
     draft = await queries.draft_of(db, id, caller)
     files = await queries.files_of(db, id)
     if not files or any(not file.file_group for file in files):
-        raise Conflict("The draft has no files to import; start again and upload them")
+        raise Conflict("The draft has no files, or a file without a file group; start again and upload the files")
     if asked := questions_of(draft.body):
         raise Conflict(f"Answer the open questions about the files first: {asked[0]}")
     require_import_right(caller, is_identity_source=bool(draft.body.get("isIdentitySource")))

@@ -1,4 +1,4 @@
-"""Find end dates of accounts, people and grants, and treat those in the past as ended."""
+"""Find end dates. Read accounts and people as inactive after their last day, and ask about grants that have ended."""
 
 import re
 
@@ -21,6 +21,11 @@ _LAST_DAY = re.compile(
     r"|^(?:gltgb|to_dat|enddt|austritt|austrittsdatum|acc(?:oun)?texpires|expires?|expiry|expiration|deactivates?)$",
     re.IGNORECASE,
 )
+# Headers of dates on which a grant was revoked.
+_REVOKED = re.compile(
+    r"(?:delet|revo[ck]|remov|withdr|cancel|deactivat|ended|unassign)[a-z]*[ ._-]*(?:date|day|on|at|time)(?![a-z])",
+    re.IGNORECASE,
+)
 # The value of an answer that keeps the proposal.
 AS_PROPOSED = ""
 # In Oracle, this column is the expiry date of the password.
@@ -29,13 +34,16 @@ _ACCESS = re.compile("access", re.IGNORECASE)
 # Words in headers about grants, not about accounts.
 _OF_GRANTS = {"resp", "responsibility", "role", "assignment", "grant", "membership", "group", "member", "access"}
 _INACTIVE = {"Active": "No", "Status": "Disabled"}
-# The key of an answer that leaves out rows. Its value is a column with a date format, or a column with `is` and words;
-# a column alone leaves out no rows.
+# An answer with this key leaves out rows. Its value is a list of parts, joined by SEPARATOR: a column and a date format
+# (leave out past dates), or a column, `is` and words (leave out these words). A column alone leaves out no rows.
 SKIP_ROWS, SEPARATOR = "skipRowsWhere", "\x1f"
 
 
 def end_after(view: View, part: Part, field: str) -> None:
-    """Read accounts or people as inactive after their last day. Use it if no column says who is active."""
+    """Read accounts or people as inactive after their last day, if its date format is clear.
+
+    The calling code must check that no column says who is active.
+    """
     if (column := _last_day(view)) is not None and (format := format_of(column)):
         part.shape.setdefault("join", {})[field] = f"{{{column.header}|past({format})}}"
         part.shape.setdefault("values", {})[field] = {ANY_OTHER: _INACTIVE[field]}
@@ -47,7 +55,10 @@ def end_after(view: View, part: Part, field: str) -> None:
 
 
 def last_day_beside(view: View, part: Part, status: str) -> tuple[Profile, str] | None:
-    """Return the column with the last day and its date format, or None. Name an unclear column in the evidence."""
+    """Return the column with the last day of accounts or people, and its date format; None if it cannot be used.
+
+    If the format is unclear, or the date may be that of a password, name the column in the evidence.
+    """
     column = _last_day(view)
     format = format_of(column) if column else None
     if column is None or column.header == status:
@@ -59,7 +70,7 @@ def last_day_beside(view: View, part: Part, status: str) -> tuple[Profile, str] 
 
 
 def ended_beside(view: View, part: Part, field: str, status: str) -> None:
-    """Read accounts or people as inactive after their last day, even if their status is active."""
+    """Read accounts or people as inactive after their last day; ask if the status of such a row is not inactive."""
     if (found := last_day_beside(view, part, status)) is None:
         return
     column, format = found
@@ -75,7 +86,7 @@ def ended_beside(view: View, part: Part, field: str, status: str) -> None:
 
 
 def ended_if(part: Part, field: str, status: str, filled: str) -> None:
-    """Read the status as inactive in rows where the placeholder `filled` is not blank."""
+    """Read the status as inactive in rows where the placeholder `filled`, such as a past date, is not blank."""
     no = "Yes" if is_inverted(status) else "No"
     part.shape.setdefault("join", {})[field] = f"{{{filled}|as({no})|or({status})}}"
     part.fields.pop(field, None)
@@ -85,9 +96,14 @@ def ended_if(part: Part, field: str, status: str, filled: str) -> None:
 
 def ask_for_ended(view: View, part: Part) -> None:
     """Ask whether to leave out grants whose last day has passed."""
-    column = last_day_of_grants(view) or _last_day(view)
-    format = format_of(column) if column else None
-    if column is None or format is None or not are_past(pl.Series(column.distinct), format).any():
+    for column in (last_day_of_grants(view) or _last_day(view), _revoked(view)):
+        if column is not None:
+            _ask_if_past(part, column)
+
+
+def _ask_if_past(part: Part, column: Profile) -> None:
+    format = format_of(column)
+    if format is None or not are_past(pl.Series(column.distinct), format).any():
         return
     text = f"{column.header} has dates before today. Are these rows still held?"
     ended = ProposedChoice("No, leave them out", SKIP_ROWS, f"{column.header}{SEPARATOR}{format}")
@@ -98,10 +114,16 @@ def ask_for_ended(view: View, part: Part) -> None:
 
 
 def last_day_of_grants(view: View) -> Profile | None:
-    """Return the column with the last day of grants, if the file has another column with last days."""
+    """Return the column with the last day of grants, if another column has the last day of accounts."""
     found = _last_days(view)
     named = [each for each in found if words_of(each.header) & _OF_GRANTS]
     return named[0] if named and len(found) > 1 else None
+
+
+def _revoked(view: View) -> Profile | None:
+    """Return the column that says when a grant was revoked, such as DELETED_ON."""
+    fits = (each for each in view.profiles if _REVOKED.search(each.header) and each.is_dated)
+    return next((each for each in fits if not is_feature(each.header)), None)
 
 
 def _last_day(view: View) -> Profile | None:

@@ -1,28 +1,25 @@
 """Choose and clean the columns of memberships: the groups and the usernames."""
 
 import re
-from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
+from rolecall.applications.field_words import NOTHING_HELD, REFUSES
 from rolecall.applications.file_shape import JSON
 from rolecall.applications.model import Content
 from rolecall.core.text import fold
-from rolecall.file_shapes.header_names import is_known_header, known_for, names_of, words_of
+from rolecall.file_shapes.header_names import known_for, names_of, words_of
 from rolecall.file_shapes.header_words import HELD
 from rolecall.file_shapes.meanings import Meaning, meanings
 from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.profiles import Profile
 
-# Placeholders that systems write for no group.
-_NO_GROUP = {
-    "*none", "none", "(none)", "<none>", "n/a", "na", "-", "--", "null", "nogroup", "*n",
-    "no access", "no role", "no roles", "no groups",
-}  # fmt: skip
+_NO_PERMISSION = {fold(word) for word in NOTHING_HELD}
+_NO_GROUP = _NO_PERMISSION.union(map(fold, REFUSES))
 _LIKELY = 0.4
-# Words of headers that say how a group is named, not which one.
+# In at most this many rows, the same value may be a coincidence.
+_FEW = 2
+# Words in headers that say in which form a group is named, such as by its ID.
 _NAMING = {"id", "name", "code", "dn", "no", "number", "key", "display", "email", "mail", "address", "path", "guid"}
-_LISTING = {";", "|", "~", "\n", "json"}
-_MOST_LEVELS = 4
 _NUMBERED = re.compile(r"(.*?[^\W\d])[ _.-]*[\[(]?\d{1,2}[\])]?")
 
 
@@ -39,6 +36,20 @@ def use_filled_group(view: View, fields: dict[str, Meaning]) -> None:
             return
 
 
+def use_varied(view: View, fields: dict[str, Meaning], content: Content, field: str) -> None:
+    """Read a field from a column whose values differ, if the column with the best header has only one value."""
+    best = view.by_header[fields[field].header] if field in fields else None
+    if best is None or len(best.distinct) != 1 or len(best.values) <= _FEW:
+        return
+    taken = {meaning.header for meaning in fields.values()}
+    for other in meanings(content, view.profiles):
+        column = view.by_header[other.header]
+        is_other = other.field == field and other.score > _LIKELY and other.header not in taken
+        if is_other and len(column.distinct) > 1 and column.is_filled and not column.ticks and not column.is_opaque:
+            fields[field] = other
+            return
+
+
 def numbered_groups(view: View) -> list[str]:
     """Return the headers of columns such as Group 1 and Group 2, which name one group each."""
     found: dict[str, list[str]] = {}
@@ -52,36 +63,6 @@ def numbered_groups(view: View) -> list[str]:
 
 def _names_groups(stem: str) -> bool:
     return bool(known_for("Group").intersection(names_of(stem)))
-
-
-def name_unread(view: View, read: Collection[str]) -> list[str]:
-    """Return evidence that names unread columns that may be about access: lists, and levels with a word for none."""
-    rest = [each for each in view.profiles if each.header not in read]
-    lists = ", ".join([each.header for each in rest if _is_shared_list(each)][:5])
-    levels = ", ".join([each.header for each in rest if _is_level(each)][:5])
-    named = [f"{lists} lists several values and is kept unchanged: it does not name groups"] if lists else []
-    return [
-        *named,
-        *([f"{levels} may be access, but is kept unchanged: some rows have a word for none"] if levels else []),
-    ]
-
-
-def _is_level(column: Profile) -> bool:
-    """Return whether a column has a few words for levels, including a word for no access: User and None."""
-    words = {fold(value) for value in column.distinct}
-    is_few = 1 < len(words) <= _MOST_LEVELS and len(words) < len(column.values)
-    is_word = not column.numbers and not column.is_dated and not column.ticks
-    return is_few and is_word and bool(words & _NO_GROUP) and not is_known_header(column.header)
-
-
-def _is_shared_list(column: Profile) -> bool:
-    if names_of(column.header)[-1:] in (["objectclass"], ["schemas"]):
-        return False
-    if is_known_header(column.header) or column.separator not in _LISTING or column.distinguished_names:
-        return False
-    lists = column.lists if column.is_list else [re.split(r"[;|~\n,\[\]{}]+", cell) for cell in column.cells]
-    counts = Counter(value.strip() for values in lists for value in set(values) if value.strip())
-    return any(count > 1 for count in counts.values()) and max(map(len, lists)) > 1
 
 
 def use_login(view: View, fields: dict[str, Meaning]) -> None:
@@ -142,9 +123,10 @@ def blank_no_groups(part: Part, columns: Iterable[Profile]) -> None:
 
 
 def skip_no_groups(part: Part, groups: Profile, what: str = "group") -> None:
-    """Leave out rows without a group or permission (`what`). Their accounts are still read as users of the file."""
+    """Leave out rows with a placeholder for no group or permission (`what`), and rows with a blank group."""
     separator = part.shape.get("split", {}).get(groups.header)
-    words = sorted(word for word in set(values_of(groups, separator)) if fold(word) in _NO_GROUP)
+    nothing = _NO_GROUP if what == "group" else _NO_PERMISSION
+    words = sorted(word for word in set(values_of(groups, separator)) if fold(word) in nothing)
     if not groups.is_filled and separator is None and what == "group":
         words.append("")
     if words:

@@ -1,4 +1,4 @@
-"""List words of headers in other languages. `header_words` has English and some common words of other languages.
+"""List header words in languages other than English. `header_words` has English words, and some common foreign ones.
 
 Words are compared without accents, spaces, dashes and underscores.
 """
@@ -16,19 +16,25 @@ _WORDS = {
     ",ログイン名,ログインid,ユーザー名,ユーザーid,用户名,登录名,kullanıcıadı,kullanıcıkodu,kullanıcı,사용자id,아이디"
     ",사용자아이디,로그인id,felhasználónév,felhasználó,utilizator,numeutilizator,käyttäjätunnus,käyttäjänimi,käyttäjä"
     ",όνομαχρήστη,χρήστης,korisničkoime,korisnik,логін,користувач,імякористувача",
-    "Name": "volledigenaam,nominativo,nome,imieinazwisko,celejmeno,fulltnavn,фио,氏名,表示名,姓名,adısoyadı,adsoyad"
+    "Name": "volledigenaam,nominativo,nome,imieinazwisko,nazwiskoiimie"
+    ",celejmeno,fulltnavn,фио,氏名,表示名,姓名,adısoyadı,adsoyad"
     ",사용자명,성명,이름,teljesnév,név,numecomplet,nimi,kokonimi,ονοματεπώνυμο,imeiprezime,піб,apellidosynombre",
     "First Name": "voornaam,imie,jmeno,fornamn,fornavn,имя,keresztnév,prenume,etunimi,όνομα,ime,імя",
     "Last Name": "achternaam,nazwisko,prijmeni,sobrenome,apelido,efternamn,etternavn,efternavn,фамилия,soyadı"
-    ",vezetéknév,sukunimi,επώνυμο,prezime,прізвище",
+    ",primerapellido,vezetéknév,sukunimi,επώνυμο,prezime,прізвище",
     "Email": "adresseelectronique,mailadres,postaelettronica,adresemail,epost,электроннаяпочта,почта"
     ",メールアドレス,メール,电子邮件,邮箱,eposta,epostaadresi,이메일,sähköposti,электроннаяадреса,електроннапошта",
     "Employee ID": "personeelsnummer,numerpracownika,社員番号,matricula,sicilno,사번,사원번호,törzsszám,marca"
-    ",henkilönumero",
+    ",henkilönumero,noempleado,nodeempleado,nomatricule,nodematricule,numempleado,numerodeempleado,codigoempleado,legajo,personalnr,matricola,osobnicislo"
+    ",numeroempregado,numerofuncionario,anstallningsnummer,ansattnummer,medarbejdernummer,табельныйномер",
     "Group": "benutzergruppen,profil,profils,groep,groepen,ruolo,ruoli,grupa,grupy,rola,skupina,skupiny,perfil,perfis"
     ",perfiles,grupp,grupper,roller,группа,группы,роль,роли,グループ,ロール,角色,yetkigrubu,kullanıcıgrubu,grup,그룹"
     ",권한그룹,역할,csoport,csoportok,szerepkör,szerepkörök,grupuri,roluri,ryhmä,ryhmät,rooli,roolit,ομάδα,ομάδες"
     ",ρόλος,ρόλοι,grupe,uloga,uloge,група,групи,ролі",
+    "Permission": "uprawnienie,uprawnienia,habilitation,habilitations,autorisation,autorisations,autorizacion"
+    ",autorizaciones,permesso,permessi,autorizzazione,autorizzazioni,permissao,permissoes,opravneni,opravnenie"
+    ",behorighet,rettighet,rettighed,rettigheder,jogosultság,право,права,полномочия,yetki,yetkiler,rechten,drept"
+    ",drepturi,oikeus,oikeudet,δικαίωμα,δικαιώματα,повноваження",
     "Status": "situacion,situacao,статус,状態,状态,durum,durumu,상태,재직여부,재직상태,állapot,státusz,stare,tila"
     ",κατάσταση,стан,stav",
     "Title": "puesto,mansione,qualifica,stanowisko,functie,stilling,befattning,funktion,stelle,unvan,직급,직책,職位"

@@ -24,6 +24,7 @@ from rolecall.file_shapes.header_words import (
 
 # A data type after a header, such as String(32).
 _TYPED = re.compile(r":(?:string|boolean|integer|int|long|date|number|text|varchar|char)\b.*", re.IGNORECASE)
+_NUMBER_SIGN = re.compile(r"\b[Nn][º°]\s*|№\s*")
 _NOISE = {"required", "readonly", "optional", "yesno", "truefalse", "ldap"}
 _LONGEST_HEADER = 500
 _BRACKETED = re.compile(r"[\[(]([^\[\]()]*)[\])]")
@@ -39,7 +40,7 @@ _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 @lru_cache(maxsize=65_536)
 def names_of(header: str) -> list[str]:
     """Return the normalized names in a header, for example two for `Block sign in (Yes/No) [accountEnabled]`."""
-    header = _TYPED.sub("", header.replace("(s)", "s"))
+    header = _NUMBER_SIGN.sub("no ", _TYPED.sub("", header.replace("(s)", "s")))
     plain = _BRACKETED.sub(" ", header)
     words = " ".join(word for word in plain.split() if same_header(word) not in _NOISE)
     parts = [words, header, *_BRACKETED.findall(header)]
@@ -83,13 +84,13 @@ def is_link(header: str) -> bool:
 
 
 def is_name_of_person(header: str) -> bool:
-    """Return whether a header is the name of a user, such as user.name, and therefore not of a group."""
+    """Return whether a header means the name of a user, such as user.name, and therefore not the name of a group."""
     words = words_of(header)
     return "name" in words and bool(words & _PEOPLE) and not words & HELD
 
 
 def is_known_header(cell: str) -> bool:
-    """Return whether a text is one of the usual headers of any field."""
+    """Return whether a text is a usual header of some field, or contains the usual words of one."""
     if len(cell) > _LONGEST_HEADER or "=" in cell:
         return False
     words = words_of(cell)

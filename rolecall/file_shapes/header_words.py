@@ -6,7 +6,7 @@ from rolecall.file_shapes.header_languages import TRANSLATED, TRANSLATED_INACTIV
 # Headers of each field, the most specific first. Case, spaces, dashes and underscores are ignored.
 _PERSON = {
     "Name": "name,fullname,displayname,cn,commonname,name.formatted,formattedname,employeename,realname,gecos"
-    ",anzeigename,nomcomplet,nombrecompleto,nomecompleto",
+    ",anzeigename,nomcomplet,nombrecompleto,nomecompleto,employee",
     "First Name": "firstname,givenname,first,forename,fn,name.givenname,vorname,prenom,fname,profile.firstname,nombre"
     ",legalfirstname,preferredfirstname",
     "Last Name": "lastname,surname,sn,last,familyname,ln,name.familyname,nachname,nom,lname,profile.lastname,apellido"
@@ -75,7 +75,7 @@ WORDS: dict[Content, dict[str, str]] = {
         ",berechtigung,berechtigungen,recht,rechte,droit,droits,permiso,permisos,privilegetype"
         ",permissionsetlabel,permissionsetname,accesslevel,permissionlevel,accessright,accessrights,filesystemrights,registryrights,groupuseraccessright",
         "Header": "header,heading,category,module,system,area,application,app,applicationname,appname,systemname"
-        ",owner,schema,database,tableschema"
+        ",owner,schema,schemaname,database,tableschema"
         ",grantedon,entity,entityname,workspace,workspacename,sitetitle,mailbox,server,servername,computer"
         ",pscomputername,hostname,cluster",
         "Section": "section,resource,resourcename,resourceid,screen,safename,safe,spacekey,spacename"
@@ -158,3 +158,8 @@ FLAGS = {
     "locked", "expired", "expires", "primary", "verified", "required", "synced",
 }  # fmt: skip
 STATES = {"locked", "expired", "verified", "enabled", "active"}
+# Columns with the place where a role is held.
+SCOPES = {
+    "app", "appname", "application", "applicationname", "system", "systemname", "platform", "tenant", "project",
+    "repository", "database", "entity", "entityname", "workspace", "cluster", "mailbox", "folder",
+}  # fmt: skip

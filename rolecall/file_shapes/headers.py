@@ -2,12 +2,13 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from itertools import islice, pairwise
 
 from rolecall.application_imports.read.table import MOST_COLUMNS
+from rolecall.applications.file_shape import fits_patterns
 from rolecall.file_shapes.header_names import is_known_header
-from rolecall.file_shapes.last_lines import find_rows, without_blank_end
+from rolecall.file_shapes.last_lines import MOST_FOOTERS, find_rows, without_blank_end
 from rolecall.file_shapes.merged_cells import filled_down
 from rolecall.file_shapes.profiles import most_common_width
 from rolecall.file_shapes.sample_table import MOST_ROWS, SampleTable, Unreadable
@@ -20,15 +21,20 @@ _MOST_COUNTED = 200
 _MOST_CELLS = 100_000
 _VALUE = re.compile(r"[^@\s]{1,64}@[^@\s]{1,255}\.\w{1,63}|-?\d[\d.,:/ -]*|\d{4}-\d\d.*", re.ASCII)
 _MOSTLY, _OFTEN = 0.6, 0.3
+# Replaces the characters that have a meaning in patterns.
+_IN_HEADERS = str.maketrans("{}|", "()/")
 
 # Rows with their line numbers.
 Numbered = list[tuple[int, list[str]]]
 
 
 def lay_out_rows(format: str, numbered: Numbered, last: Sequence[list[str]], chosen: int | None = None) -> SampleTable:
-    """Return a table of numbered rows. `last` has the last rows of the file; `chosen` is the header line, if known."""
+    """Return a table of numbered rows. `last` has the last rows of the file.
+
+    `chosen` is the number of the header line, or NO_HEADER; None detects the header.
+    """
     if not numbered:
-        raise Unreadable("the file has no rows")
+        raise Unreadable("the file has no rows; export the file with its data")
     if len(numbered[0][1]) > MOST_COLUMNS:
         found = f"line {numbered[0][0]} has more than {MOST_COLUMNS:,} columns"
         raise Unreadable(f"{found}; set shape.delimiter to the right one, or split the file")
@@ -36,7 +42,8 @@ def lay_out_rows(format: str, numbered: Numbered, last: Sequence[list[str]], cho
         return _with_sections(format, numbered, last, stacked)
     width = width_of(numbered)
     titled = [(line, row) for line, row in numbered[:_MOST_TITLES] if not row[0].startswith("version:")]
-    likely = [(line, row) for line, row in titled if _is_header(row, width)]
+    unused = _unused(numbered, width)
+    likely = [(line, row) for line, row in titled if _is_header(row, width, unused)]
     rows = [row for _, row in numbered[:_LOOKED_AT] if not likely or row is not likely[0][1]]
     likely = [*likely[:1], *(each for each in likely[1:] if not _has_values(each[1], rows))]
     if chosen:
@@ -62,18 +69,20 @@ def _with_header(
     format: str, numbered: Numbered, last: Sequence[list[str]], chosen: tuple[int, list[str]], *, is_chosen: bool
 ) -> SampleTable:
     header_line, cells = chosen
+    written, cells = cells, [_renamed(cell.strip()) for cell in cells]
     header = without_blank_end(cells)
     _check_repeats(header_line, header)
     above = [row for line, row in numbered if line < header_line]
     below = [(line, row) for line, row in numbered if line > header_line]
     _check_one_table(header, below)
-    found = find_rows(header, above, [row for _, row in below], last)
-    evidence = []
-    if header_line > 1 and above:
-        title = " ".join(" ".join(above[0]).split())[:60]
-        evidence.append(f"The header is line {header_line}; line {numbered[0][0]} is a title: {title}")
+    rows = [row for _, row in below]
+    found = find_rows(header, above, [*rows, *_beyond([written, *rows], last)], last)
+    evidence = _title(header_line, numbered[0]) if header_line > 1 and above else []
     if "" in header:
-        header = [cell.strip() for cell in cells]
+        header = cells
+    is_renamed = cells != [cell.strip() for cell in written]
+    if is_renamed:
+        evidence.append("Braces and bars in headers are replaced, because patterns use them")
     filled = filled_down(header, found.rows)
     if filled:
         named = ", ".join(filled.columns)
@@ -87,13 +96,29 @@ def _with_header(
         limited(filled.rows if filled else found.rows, len(header)),
         header_line=header_line,
         fill_down=filled.columns if filled else [],
-        skip_lines=header_line if "" in header else 0,
+        skip_lines=header_line if "" in header or is_renamed else 0,
         evidence=[*found.evidence, *evidence],
         is_doubtful=not (is_chosen or known_words(header) or _differs(header, found.rows)),
         totals=found.totals,
         left_out=found.conditions,
         merges=merges,
     )
+
+
+def _title(header_line: int, first: tuple[int, list[str]]) -> list[str]:
+    line, cells = first
+    return [f"The header is line {header_line}; line {line} is a title: {' '.join(' '.join(cells).split())[:60]}"]
+
+
+def _beyond(rows: Sequence[list[str]], last: Sequence[list[str]]) -> list[list[str]]:
+    """Return the last rows, which may be of another kind than the first ones, or none if the head has any of them."""
+    whole = [row for row in last if len(row) == len(rows[0]) and any(cell.strip() for cell in row)]
+    return whole if not any(row in rows for row in whole) else []
+
+
+def _renamed(header: str) -> str:
+    """Replace braces and bars in a header if patterns could not refer to the column otherwise."""
+    return header if not header or fits_patterns(header) else header.translate(_IN_HEADERS)
 
 
 def _with_sections(format: str, numbered: Numbered, last: Sequence[list[str]], stacked: StackedHeader) -> SampleTable:
@@ -107,8 +132,9 @@ def _with_sections(format: str, numbered: Numbered, last: Sequence[list[str]], s
 
 
 def limited(rows: list[list[str]], width: int) -> list[list[str]]:
-    """Return the first rows; fewer if there are many columns, but at least 50."""
-    return rows[: max(50, min(MOST_ROWS, _MOST_CELLS // max(width, 1)))]
+    """Return the first rows and the last ones; fewer if there are many columns, but at least 50."""
+    most = max(50, min(MOST_ROWS, _MOST_CELLS // max(width, 1)))
+    return rows if len(rows) <= most else [*rows[: most - MOST_FOOTERS], *rows[-MOST_FOOTERS:]]
 
 
 def _without_header(
@@ -121,7 +147,7 @@ def _without_header(
 
 
 def known_words(cells: Iterable[str]) -> int:
-    """Count the cells that are known as headers."""
+    """Count the known headers among the first 200 cells."""
     return sum(is_known_header(cell) for cell in islice(cells, _MOST_COUNTED) if cell.strip())
 
 
@@ -133,16 +159,26 @@ def _has_values(row: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
 
 
 def _most_likely(likely: Numbered) -> tuple[int, list[str]]:
-    """Return the line that is most likely the header: the first, or a later one with twice as many known words."""
+    """Return the most likely header line: the first, or a later one with at least twice as many known words.
+
+    The line directly below needs only as many known words, and at least one, if it has twice as many filled cells: then
+    the line above it has names of sections.
+    """
     best = likely[0]
     for line, row in likely[1:]:
-        if known_words(row) >= 2 * max(known_words(best[1]), 1):
+        is_below = line == best[0] + 1 and _named_cells(row) >= 2 * _named_cells(best[1])
+        least = known_words(best[1]) * (1 if is_below else 2)
+        if known_words(row) >= max(least, 1 if is_below else 2):
             best = line, row
     return best
 
 
+def _named_cells(row: Sequence[str]) -> int:
+    return sum(bool(cell.strip()) for cell in row)
+
+
 def _differs(header: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
-    """Return whether a column has a word in the header, and numbers, dates or addresses below it."""
+    """Return whether a column has mostly numbers, dates or addresses. The line above it is then a header, not a row."""
     for i in range(len(header)):
         values = [row[i].strip() for row in rows[:_LOOKED_AT] if i < len(row) and row[i].strip()]
         if values and sum(bool(_VALUE.fullmatch(value)) for value in values) > 0.8 * len(values):
@@ -170,8 +206,14 @@ def _check_repeats(line: int, header: Sequence[str]) -> None:
         raise Unreadable(f"line {line} has the header {twice} twice; rename one, or {other}")
 
 
-def _is_header(row: Sequence[str], width: int) -> bool:
-    cells = without_blank_end(row)
+def _unused(numbered: Numbered, width: int) -> set[int]:
+    """Return the positions that are blank in every line of the usual width. Their header may be blank too."""
+    rows = [row for _, row in numbered[:_LOOKED_AT] if len(row) == width]
+    return {n for n in range(width) if not any(row[n].strip() for row in rows)}
+
+
+def _is_header(row: Sequence[str], width: int, unused: Set[int]) -> bool:
+    cells = [cell for n, cell in enumerate(without_blank_end(row)) if cell or n not in unused]
     named = [cell for cell in cells if cell]
     known = known_words(named)
     if len(named) < max(min(width, 2), _MOSTLY * width) and not known == len(named) > 1:
@@ -185,6 +227,6 @@ def _is_header(row: Sequence[str], width: int) -> bool:
 
 
 def _repeats_header(line: int, row: Sequence[str], header_line: int) -> bool:
-    """Return whether a line near the header is another header, such as one in another language."""
+    """Return whether a line is just below the header and is another header, such as one in another language."""
     is_text = all(re.fullmatch(r"[^\W\d][\w \-\[\]().]*", cell.strip() or "x") for cell in row)
     return 0 < line - header_line < 3 and is_text and known_words(row) == sum(bool(cell.strip()) for cell in row)

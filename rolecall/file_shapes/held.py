@@ -1,8 +1,11 @@
 """Complete the contents of a file of grants: add the accounts in its rows, and leave out rows that no longer apply."""
 
+from collections.abc import Sequence, Set
 from typing import Any
 
-from rolecall.applications.field_words import ACTIVE, NO_ACCESS
+import msgspec
+
+from rolecall.applications.field_words import ACTIVE, NO_ACCESS, YES_NO
 from rolecall.applications.model import Content
 from rolecall.core.text import fold
 from rolecall.file_shapes.denials import access_column
@@ -11,13 +14,15 @@ from rolecall.file_shapes.header_names import is_inverted, names_of, words_of
 from rolecall.file_shapes.holders import PERSON, choose_username, depends_on
 from rolecall.file_shapes.kinds import kind_column, skip_groups
 from rolecall.file_shapes.meanings import Meaning, assigned, meanings
-from rolecall.file_shapes.parts import Part, View
+from rolecall.file_shapes.parts import Part, View, view_of
 from rolecall.file_shapes.profiles import Profile
 from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
 from rolecall.file_shapes.statuses import read_statuses
 
 _SURE, _LIKELY = 0.5, 0.2
 _STATUS = {"status", "state", "sts"}
+# Words in headers of yes and no that say whether a grant applies.
+_VALID = {"valid", "effective", "current", "applied", "provisioned"}
 # Columns with the ID of a holder. The ID is used if the name is blank, for example for an application among users.
 _IDS = {"principalid", "objectid", "userid", "memberid", "granteeid", "assigneeid"}
 
@@ -31,22 +36,26 @@ _OF_ACCOUNTS = {
 
 
 def with_users(view: View, part: Part) -> list[Part]:
-    """Add the users if the rows describe them; otherwise derive them from the usernames. Leave out ended grants."""
+    """Leave out grants that have ended, and add the users if the rows describe them.
+
+    Otherwise derive the users from the usernames, if the file has usernames.
+    """
     _name_unread(view, part)
     ask_for_ended(view, part)
     _use_ids(view, part)
+    _ask_for_blank(view, part)
     is_narrowed = part.content == Content.PERMISSIONS and bool(part.shape.get("skipRowsWhere"))
     is_narrowed |= _leave_out_ended(view, part) or _is_denied(view, part)
     if part.origin("Username") is None:
         return [part]
-    if users := _repeated_users(view, part, is_narrowed=is_narrowed):
+    if users := repeated_users(view, part, is_narrowed=is_narrowed):
         return [users, part]
     part.shape["deriveUsers"] = True
     return [part]
 
 
 def _is_denied(view: View, part: Part) -> bool:
-    """Return whether denied memberships are left out. The accounts in these rows must be kept."""
+    """Return whether a column marks denied memberships. These are left out, but their accounts must be kept."""
     taken = [meaning.header for meaning in part.fields.values()]
     return part.content == Content.MEMBERSHIPS and access_column(view, taken) is not None
 
@@ -74,13 +83,27 @@ def _use_ids(view: View, part: Part) -> None:
     part.evidence.append(f"Rows without a {name} are named by their {id}")
 
 
+def _ask_for_blank(view: View, part: Part) -> None:
+    """Ask about rows without a holder, such as those of groups without members."""
+    held = part.fields.get("Username")
+    column = view.by_header[held.header] if held else None
+    if column is None or column.is_filled or "Group" in part.shape.get("join", {}):
+        return
+    count = sum(not cell.strip() for cell in column.cells)
+    rows = "1 row, such as that of a group" if count == 1 else f"{count:,} rows, such as those of groups"
+    text = f"{column.header} is blank in {rows} without members. Leave out such rows?"
+    leave_out = ProposedChoice("Yes, leave them out", SKIP_ROWS, SEPARATOR.join((column.header, "is", "")))
+    part.questions = [*part.questions, OpenQuestion(text, [leave_out])]
+
+
 def _leave_out_ended(view: View, part: Part) -> bool:
-    """Leave out rows whose status says that the grant does not apply, and ask about unknown words.
+    """Leave out rows that are marked as excluded, and grants with an inactive status; ask about unknown words.
 
     Return whether the status leaves out rows.
     """
     state = _state_of_grants(view, part)
     _leave_out_excluded(view, part)
+    _ask_for_validity(view, part, state)
     if state is None:
         _ask_for_state(view, part)
         return False
@@ -91,12 +114,7 @@ def _leave_out_ended(view: View, part: Part) -> bool:
         part.skip_rows({"column": state.header, "is": ended})
         part.evidence.append(f"Rows whose {state.header} is {', '.join(ended)} are not held and are left out")
     for word in [word for word, active in known.items() if active is None][:5]:
-        text = f"{state.header}: are rows with {word} held?"
-        choices = [
-            ProposedChoice(f"No, leave out {word}", SKIP_ROWS, SEPARATOR.join((state.header, "is", word))),
-            ProposedChoice(f"Yes, read {word}", SKIP_ROWS, f"{state.header}"),
-        ]
-        part.questions = [*part.questions, OpenQuestion(text, choices)]
+        _ask_if_held(part, state.header, [word])
     return bool(ended)
 
 
@@ -109,8 +127,27 @@ def _leave_out_excluded(view: View, part: Part) -> None:
             part.evidence.append(f"Rows whose {column.header} is {', '.join(words)} are not held and are left out")
 
 
+def _ask_for_validity(view: View, part: Part, state: Profile | None) -> None:
+    """Ask whether rows are held if a column such as IS_VALID says no."""
+    taken = {meaning.header for meaning in part.fields.values()}
+    for column in [each for each in view.profiles if each is not state and each.header not in taken]:
+        no = [word for word in column.distinct if YES_NO.get(fold(word)) is False]
+        if no and column.ticks and _VALID & words_of(column.header):
+            _ask_if_held(part, column.header, no)
+
+
+def _ask_if_held(part: Part, header: str, words: Sequence[str]) -> None:
+    """Ask whether rows with one of these words are held."""
+    named = ", ".join(words)
+    choices = [
+        ProposedChoice(f"No, leave out {named}", SKIP_ROWS, SEPARATOR.join((header, "is", *words))),
+        ProposedChoice(f"Yes, read {named}", SKIP_ROWS, header),
+    ]
+    part.questions = [*part.questions, OpenQuestion(f"{header}: are rows with {named} held?", choices)]
+
+
 def _ask_for_state(view: View, part: Part) -> None:
-    """Ask whether a status concerns accounts or grants, if it has words for inactive."""
+    """Ask whether grants with an inactive status are held, because the status may be that of the account."""
     state = view.fields(Content.USERS, [each.header for each in part.fields.values()]).get("Active")
     is_opposite = state is not None and is_inverted(state.header)
     # A column such as Disabled beside an account concerns the account.
@@ -131,17 +168,41 @@ def _ask_for_state(view: View, part: Part) -> None:
 
 
 def _state_of_grants(view: View, part: Part) -> Profile | None:
-    """Find the status of grants: by its header, or because its values differ between rows of the same account."""
+    """Find the status of grants: by its header, by the word eligible, or because rows of one account differ in it."""
     taken = {meaning.header for meaning in part.fields.values()}
     named = next((each for each in view.profiles if _is_of_grant(each.header) and each.header not in taken), None)
     if named is not None and named.values and len(named.distinct) <= 12 and not named.is_dated:
         return named
     state = view.fields(Content.USERS, taken).get("Active")
+    if state is not None and _is_of_account(state.header):
+        if differing := _state_in_system(view, part, taken):
+            return differing
+        state = _state_beside(view, {*taken, state.header})
     if state is None or state.score <= _SURE or _is_of_account(state.header) or part.holder is None:
         return None
     column = view.by_header[state.header]
     is_of_grants = "eligible" in {fold(word) for word in column.distinct}
     return column if is_of_grants or not depends_on(column, view.by_header[part.holder]) else None
+
+
+def _state_in_system(view: View, part: Part, taken: Set[str]) -> Profile | None:
+    """Return a state of accounts that differs between the rows of a person, beside another one that does not.
+
+    In an inventory of several systems, it is the state of the person's account in the system of the row.
+    """
+    if part.holder is None:
+        return None
+    found = {each.header for each in meanings(Content.USERS, view.profiles) if each.field == "Active"} - taken
+    states = [each for each in view.profiles if each.header in found and each.statuses == 1]
+    differing = [each for each in states if not depends_on(each, view.by_header[part.holder])]
+    return differing[0] if len(differing) == 1 < len(states) else None
+
+
+def _state_beside(view: View, taken: Set[str]) -> Meaning | None:
+    """Return a second column of states, named `state` or `status`, with a known word: it may be about the grant."""
+    found = view.fields(Content.USERS, taken).get("Active")
+    is_state = found is not None and bool(_STATUS & words_of(found.header)) and not is_inverted(found.header)
+    return found if found and is_state and view.by_header[found.header].statuses else None
 
 
 def _around(view: View, holder: str) -> list[str]:
@@ -151,8 +212,8 @@ def _around(view: View, holder: str) -> list[str]:
     return [each.header for each in view.profiles if is_inner and not each.header.startswith(f"{inner}.")]
 
 
-def _repeated_users(view: View, held: Part, *, is_narrowed: bool) -> Part | None:
-    """Return the users of a file that has one row for each grant.
+def repeated_users(view: View, held: Part, *, is_narrowed: bool) -> Part | None:
+    """Return the users of a file that has one row for each grant, or None if the rows do not describe them.
 
     A column whose values differ between rows of a user describes the grant. If such a column is certainly the state of
     the account, the rows contradict each other and the import rejects them.
@@ -162,10 +223,10 @@ def _repeated_users(view: View, held: Part, *, is_narrowed: bool) -> Part | None
     key, taken = view.by_header[held.holder], [meaning.header for meaning in held.fields.values()]
     state = _state_of_grants(view, held)
     taken += [state.header] if state else []
-    person = view.fields(Content.USERS, [held.holder, *taken, *_around(view, held.holder)])
+    person = _once(view, key).fields(Content.USERS, [held.holder, *taken, *_around(view, held.holder)])
     known = {field: each for field, each in person.items() if field in {*PERSON, "Locked"} and _is_sure(each)}
     if "Name" in known and key.is_unique and view.by_header[known["Name"].header].names <= _SURE:
-        # If each user has one row, distinct values do not show that the names are names of people.
+        # With one row for each user, different values do not show that they are names: they must look like names.
         del known["Name"]
     fixed = {each.header for each in view.profiles if depends_on(each, key)}
     active = known.get("Active")
@@ -186,6 +247,12 @@ def _repeated_users(view: View, held: Part, *, is_narrowed: bool) -> Part | None
     kept = used if key.is_unique else {*fixed} - ({*taken} - used)
     part.ignore(each.header for each in view.profiles if each.header not in kept)
     return part
+
+
+def _once(view: View, key: Profile) -> View:
+    """Return a view with the first row of each account, because names of people repeat in the rows of an account."""
+    rows = dict(reversed(list(zip(key.cells, view.table.rows, strict=True))))
+    return view if key.is_unique else view_of(msgspec.structs.replace(view.table, rows=[*reversed(rows.values())]))
 
 
 def _is_sure(meaning: Meaning) -> bool:
@@ -215,7 +282,7 @@ def _account(view: View, held: Part, key: Profile, fields: dict[str, Meaning]) -
 
 
 def _name_unread(view: View, part: Part) -> None:
-    """Name unread columns in the evidence if some rows differ only in these columns, because such rows are merged."""
+    """Mention unread columns in the evidence if some rows differ only in them, because such rows are merged."""
     origins = [part.origin(field) or "" for field in ("Username", "Group", "Header", "Section", "Permission")]
     read = [each for each in view.profiles if any(f"{{{each.header}" in origin for origin in origins)]
     rows = len(read[0].cells) if read else 0
@@ -232,6 +299,5 @@ def _is_of_account(header: str) -> bool:
 
 
 def _is_of_grant(header: str) -> bool:
-    """Return whether a header names the state of a grant."""
     words = words_of(header)
     return bool(words & {"assignment", "membership", "grant"}) and bool(words & {"status", "state", "active"})

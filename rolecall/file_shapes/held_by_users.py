@@ -10,7 +10,6 @@ from rolecall.core.text import fold, without_accents
 from rolecall.file_shapes.groups_held import (
     blank_no_groups,
     held_together,
-    name_unread,
     numbered_groups,
     skip_no_groups,
 )
@@ -19,6 +18,7 @@ from rolecall.file_shapes.header_names import names_of, words_of
 from rolecall.file_shapes.meanings import Meaning, assigned, meanings
 from rolecall.file_shapes.parts import Part, View, add_list
 from rolecall.file_shapes.profiles import Profile
+from rolecall.file_shapes.scoped_lists import name_with_scope
 
 _LISTED = re.compile(
     r"group|polic(?:y|ies)$|grps?$|grpf$|supg$|role|team|cohort|accesslevels?$|apps?$|member|licen|entitle|orgs?$|organi[sz]ation|profil|permissionset|gruppe|rolle|grup"
@@ -40,7 +40,7 @@ _MOSTLY = 0.5
 
 
 def held_by(view: View, everything: View, users: Part) -> list[Part]:
-    """Return the memberships and permissions of accounts; name further columns in the evidence of the accounts.
+    """Return the memberships and permissions of accounts; name unread columns in the evidence of the accounts.
 
     `everything` also has the rows of groups.
     """
@@ -49,8 +49,6 @@ def held_by(view: View, everything: View, users: Part) -> list[Part]:
     granted = [each for each in view.profiles if _lists_permissions(each, users.fields)][:1]
     if rest := ", ".join(each.header for each in lists if each not in held):
         users.evidence.append(f"Memberships come from {_and(held)} alone; {rest} is kept unchanged")
-    used = [*(each.header for each in (*lists, *granted)), *numbered]
-    users.evidence += name_unread(view, [*users.columns, *used])
     parts = _groups_of(everything, users, held, numbered) + [_listed_permissions(users, each) for each in granted]
     # Do not keep these columns as text of the account, because the text would change with each membership.
     users.ignore([*(numbered or [each.header for each in held]), *(each.header for each in granted)])
@@ -61,7 +59,9 @@ def _groups_of(view: View, users: Part, held: Sequence[Profile], numbered: list[
     if numbered:
         return [_numbered_memberships(view, users, numbered)]
     return (
-        [_memberships_together(users, held)] if len(held) > 1 else [_listed_memberships(users, each) for each in held]
+        [_memberships_together(users, held)]
+        if len(held) > 1
+        else [_listed_memberships(view, users, each) for each in held]
     )
 
 
@@ -81,7 +81,7 @@ def _lists_groups(profile: Profile, fields: dict[str, Meaning]) -> bool:
     if profile.is_dated or looks_secret(profile.header) or not (_LISTED.search(name) or name in TRANSLATED["Group"]):
         return False
     # Columns such as IsGroupAdmin contain yes or no, not names of groups.
-    if _is_default(profile) or profile.ticks:
+    if _is_not_held(profile) or profile.ticks:
         return False
     is_group = bool({"Group"} & assigned(meanings(Content.MEMBERSHIPS, [profile])).keys())
     repeats = len(profile.distinct) < len(profile.values)
@@ -93,12 +93,11 @@ def _lists_groups(profile: Profile, fields: dict[str, Meaning]) -> bool:
 
 
 def _lists_permissions(profile: Profile, fields: dict[str, Meaning]) -> bool:
-    """Return whether a column lists the permissions of each account."""
     is_other = profile.header in {meaning.header for meaning in fields.values()} or profile.is_useless
     return not is_other and profile.separator is not None and _last_name(profile) in _PERMISSIONS
 
 
-def _is_default(profile: Profile) -> bool:
+def _is_not_held(profile: Profile) -> bool:
     """Return whether a column names groups that the account may not be in.
 
     Such a column has a default, maximum, former or requested group, or metadata.
@@ -116,18 +115,18 @@ def _last_name(profile: Profile) -> str:
 def _numbered_memberships(view: View, users: Part, groups: list[str]) -> Part:
     """Return the memberships of columns with one group each. Unpivot these columns and keep the others."""
     keep = [each.header for each in view.profiles if each.header not in groups]
-    part = _memberships(users, [f"{', '.join(groups[:3])} name one group of the account each"])
+    part = _memberships(users, [f"{', '.join(groups[:3])} each name one group of the account"])
     part.shape["unpivot"] = {"keep": keep, "headers": "Group", "cells": "Group"}
     return part
 
 
 def _memberships_together(users: Part, groups: Sequence[Profile]) -> Part:
-    """Return the memberships of several columns with groups, lists or not."""
+    """Return the memberships from several columns with groups. Some of these columns may contain lists."""
     part = _memberships(users, [f"{_and(groups)} name groups of the account"])
     part.shape["unpivot"] = {"columns": [each.header for each in groups], "headers": "Group", "cells": "Group"}
     if split := {each.header: each.separator for each in groups if each.separator}:
         part.shape["split"] = split
-        part.evidence.append(f"Several in one cell of {', '.join(split)}")
+        part.evidence.append(f"A cell may list several groups: {', '.join(split)}")
     if any(each.distinguished_names > _MOSTLY for each in groups):
         part.shape.setdefault("join", {})["Group"] = "{Group|rdn}"
         part.evidence.append("Groups are distinguished names; the first part names the group")
@@ -135,8 +134,10 @@ def _memberships_together(users: Part, groups: Sequence[Profile]) -> Part:
     return part
 
 
-def _listed_memberships(users: Part, groups: Profile) -> Part:
+def _listed_memberships(view: View, users: Part, groups: Profile) -> Part:
     part = _memberships(users, [f"{groups.header} names groups of the account"])
+    if name_with_scope(view, part, groups):
+        return part
     part.fields["Group"] = Meaning(groups.header, "Group", 0.8, "its header names groups")
     add_list(groups, part.fields, part.shape, part.evidence)
     skip_no_groups(part, groups)
@@ -151,7 +152,7 @@ def _listed_permissions(users: Part, permissions: Profile) -> Part:
 
 
 def _memberships(users: Part, evidence: list[str], content: Content = Content.MEMBERSHIPS) -> Part:
-    """Return a content with the usernames of the accounts; the caller adds the groups or permissions."""
+    """Return a content with only the usernames of the accounts; the calling code adds the groups or permissions."""
     if "Username" in users.fields:
         return Part(content, {"Username": users.fields["Username"]}, {}, 0.7, evidence)
     shape: dict[str, Any] = {"join": {"Username": users.shape["join"]["Username"]}}

@@ -24,9 +24,12 @@ _CERTAIN, _LIKELY = 0.9, 0.6
 _IDS = (["id"], ["objectguid"], ["objectid"])
 # A login with or without a domain, but not a path or an address.
 _LOGIN = re.compile(r"[\w.$-]{1,64}(?:\\[\w.$-]{1,64})?")
-# Fields that logins are made of, and how many letters of a word must match.
+# Fields that logins are made of.
 _NAMED = ("Name", "First Name", "Last Name", "Email")
-_BEGINNING, _LEAST_PEOPLE, _NEARLY_ALL = 3, 2, 0.8
+# A login is made of a name if it contains this many letters from the beginning of the name.
+_BEGINNING = 3
+# A column has logins if they are made of names in at least this many rows, and in this share of the rows.
+_LEAST_PEOPLE, _NEARLY_ALL = 2, 0.8
 PERSON = {"Name", "First Name", "Last Name", "Email", "Employee ID", "Active", "Last Login", "Password Changed"}
 
 
@@ -70,8 +73,11 @@ def _ask_for_username(view: View, key: str | None) -> list[OpenQuestion]:
 
 
 def _is_about_accounts(view: View, key: str) -> bool:
-    """Return whether a header shows that rows are accounts. Return True also if the file may have no header."""
-    if view.table.header_line is None or view.table.is_doubtful or about_people(view):
+    """Return whether a header shows that rows are accounts. Return True also if the file may have no header.
+
+    A status alone does not show it: tasks and orders have one too.
+    """
+    if view.table.header_line is None or view.table.is_doubtful or about_people(view) - {"Active"}:
         return True
     found = meanings(Content.USERS, [view.by_header[key]])
     return any(each.field == "Username" and each.score > _WEAK for each in found)
@@ -115,7 +121,7 @@ def _prefer_address(view: View, fields: dict[str, Meaning]) -> None:
 def choose_username(
     view: View, fields: dict[str, Meaning], shape: dict[str, Any], evidence: list[str], known: str | None = None
 ) -> str | None:
-    """Choose the column of usernames and return its header: `known`, or else the unique column with the best header."""
+    """Choose the column of usernames and return its header: `known`, or else the best unique column without blanks."""
     login = _login_of_people(view, fields) if "Username" not in fields else None
     tried = [fields[field].header for field in ("Username", "Email", "Employee ID") if field in fields]
     tried = [login, *tried] if login else tried
@@ -176,7 +182,7 @@ def _names_person(profile: Profile) -> bool:
 
 
 def _is_made_of(login: str, texts: Sequence[str]) -> bool:
-    """Return whether a login contains the beginning of a word of these texts, ignoring the domain of an address."""
+    """Return whether a login contains the beginning of a word in these texts; ignore the domains of addresses."""
     plain = _plain(login)
     words = [word for text in texts for word in re.split(r"[^a-z]+", _plain(text.partition("@")[0]))]
     return any(word[:_BEGINNING] in plain for word in words if len(word) >= _BEGINNING)
@@ -252,7 +258,7 @@ def _overlap(profile: Profile, named: set[str]) -> float:
 
 
 def is_about_users(view: View) -> bool:
-    """Return whether each row describes a different person: the file has fields of people, and a unique column."""
+    """Return whether each row describes a different person: there are several fields of people, and a unique column."""
     if view.table.fill_down or _repeats_users(view, view.fields(Content.USERS)):
         return False
     return len(about_people(view)) >= 3 and any(each.is_unique and each.is_filled for each in view.profiles)

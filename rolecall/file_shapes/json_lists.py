@@ -2,7 +2,7 @@
 
 import codecs
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -11,12 +11,12 @@ from rolecall.application_imports.read.broken_file import BrokenFile
 from rolecall.application_imports.read.json_pages import ENVELOPES, PageSigns, is_of_page, list_of_pages, signs_of
 from rolecall.application_imports.read.json_records import TOO_DEEP, inner_records, read_json
 from rolecall.core.json_paths import flattened, value_at
-from rolecall.core.text import fold
+from rolecall.core.text import counted, fold
 from rolecall.file_shapes.sample import MOST_WHOLE, Sample
 from rolecall.file_shapes.sample_table import MOST_ROWS, SampleTable, Unreadable, from_records
 from rolecall.file_shapes.veza import ACCOUNTS
 
-# The path if the document itself is the only record, or an object whose members are records.
+# The path that means the whole document: it is the only record, or an object whose members are records.
 WHOLE = "$"
 MOST_LISTS = 8
 _LOOKED_AT = 100
@@ -60,6 +60,7 @@ def read_lists(text: str, sample: Sample, chosen: str | None = None) -> list[Sam
     found = [_found(path, lists[path]) for path in paths[:MOST_LISTS]]
     found[0].choices = list(lists)
     found[0].evidence += _unread_beside(document, lists)
+    found[0].beside = dict(_beside(document, {path.partition("[]")[0] for path in paths[:MOST_LISTS]}))
     if page:
         found[0].evidence = [f"{page.documents:,} JSON documents follow each other; their records are read together"]
     # Signs of paging are known only if the whole file was read.
@@ -69,12 +70,30 @@ def read_lists(text: str, sample: Sample, chosen: str | None = None) -> list[Sam
 
 
 def _unread_beside(document: Any, lists: Iterable[str]) -> list[str]:
-    """Name the objects and plain lists beside the records, such as the group whose members the records are."""
+    """Return evidence that names unread objects and lists outside the records, such as the group of listed members."""
     members = document.items() if isinstance(document, dict) else ()
     inside = {path.partition(".")[0].partition("[")[0] for path in lists}
     unread = [name for name, value in members if name not in inside and value and isinstance(value, dict | list)]
     unread = [name for name in unread if not is_of_page(name)]
-    return [f"Not read: {', '.join(unread[:5])}, beside the records"] if unread else []
+    return [f"Not read: {', '.join(unread[:5])}, outside the records"] if unread else []
+
+
+def _beside(value: Any, read: Collection[str], path: str = "") -> Iterator[tuple[str, str]]:
+    """Yield the path and an example of each value outside the lists at the paths `read`, except page information."""
+    if path in read:
+        return
+    if isinstance(value, dict) and (not path or any(each.startswith((f"{path}.", f"{path}[")) for each in read)):
+        for name, inner in value.items():
+            if not is_of_page(name) or any(each.startswith(f"{path}.{name}".lstrip(".")) for each in read):
+                yield from _beside(inner, read, f"{path}.{name}".lstrip("."))
+    elif isinstance(value, list) and any(each.startswith(f"{path}[0]") for each in read):
+        yield from _beside(value[0], read, f"{path}[0]")
+    elif value not in (None, "", [], {}):
+        # Show only the names of the members of an object, because their values may be secrets.
+        if isinstance(value, dict):
+            yield path, ", ".join(value)
+        else:
+            yield path, counted(len(value), "entry", "entries") if isinstance(value, list) else str(value)
 
 
 def _found(path: str, records: list[dict[str, Any]]) -> SampleTable:
@@ -138,10 +157,12 @@ def _is_entry(value: object) -> bool:
 
 
 def _best(lists: Mapping[str, list[dict[str, Any]]]) -> str:
-    """Return the path of the list to read.
+    """Return the path of the list to read: the first one that applies.
 
-    It is the list of accounts in a Veza payload; or else a list inside the first list, if its entries have a kind or
-    describe accounts; or else the first list.
+    * the list of accounts in a Veza payload
+    * a list inside the first list whose entries have a kind, such as user
+    * a list inside the first list whose entries describe accounts, if the first list does not name people
+    * the first list
     """
     if ACCOUNTS in lists:
         return ACCOUNTS
@@ -180,7 +201,10 @@ def _object(line: str) -> dict[str, Any]:
 
 
 def _document(text: str, sample: Sample) -> tuple[Any, PageSigns | None]:
-    """Return the document of a file, or the records of several documents, such as pages, with signs of paging."""
+    """Return the document of a file, or the records of several documents, such as pages, with signs of paging.
+
+    Of a long file, return only the records at its beginning.
+    """
     if sample.is_whole or sample.size <= MOST_WHOLE:
         whole = sample.whole().removeprefix(codecs.BOM_UTF8)
         try:

@@ -10,13 +10,14 @@ from rolecall.applications.field_words import YES_NO
 from rolecall.applications.file_shape import JSON
 from rolecall.applications.model import Content
 from rolecall.core.text import fold
-from rolecall.file_shapes.header_names import names_of
+from rolecall.file_shapes.header_names import names_of, words_of
 from rolecall.file_shapes.meanings import Meaning
 from rolecall.file_shapes.parts import Part, View, view_of
 from rolecall.file_shapes.profiles import Profile
 
-_GROUPS = re.compile(r"group|role|team|special ?identit|well-?known", re.IGNORECASE)
+_GROUPS = re.compile(r"group|role|team|special ?identit|well-?known|anonymous|^everyone$", re.IGNORECASE)
 _USERS = re.compile(r"user|account|principal|person|login|member", re.IGNORECASE)
+_HELD = {"group", "role", "team", "entitlement", "permission", "privilege", "license", "access"}
 _MOST_KINDS = 8
 _NAMING = {"displayname", "name", "principalname", "groupname", "usergroup", "principal", "identifier", "usergroupname"}
 _PREFIX = re.compile(r"([A-Za-z_]{1,40}):(?=[^\s/])")
@@ -64,7 +65,13 @@ def kind_column(view: View) -> Kinds | None:
 
 def _names_kinds(profile: Profile) -> bool:
     endings = ("type", "kind", "typedesc", "grantedto", "objectclass", "isgroup")
-    return any(name.endswith(endings) for name in names_of(profile.header))
+    return not _is_of_held(profile.header) and any(name.endswith(endings) for name in names_of(profile.header))
+
+
+def _is_of_held(header: str) -> bool:
+    """Return whether a header names the kind of what is held, such as Group Type, rather than the kind of a holder."""
+    words = words_of(header.rpartition(".")[2])
+    return bool(words & _HELD) and bool(words & {"type", "kind"}) and len(words) == 2
 
 
 def _are_kinds(kinds: Kinds) -> bool:
@@ -78,22 +85,47 @@ def _are_kinds(kinds: Kinds) -> bool:
 
 
 def share_column(view: View, fields: dict[str, Meaning], shape: dict[str, Any], evidence: list[str]) -> None:
-    """Read Username and Group from a column that names both, depending on the column of kinds."""
+    """Read Username and Group from a column that names both, depending on the column of kinds.
+
+    If all kinds are groups, read only Group from the column.
+    """
     holder, kind = fields.get("Username") or fields.get("Group"), kind_column(view)
     if holder is None or kind is None or holder.header == kind.header:
         return
-    column = holder.header
+    column = _named_beside(view, kind) or holder.header
     if not kind.users:
         for field in ("Username", "Group"):
             fields.pop(field, None)
         fields["Group"] = Meaning(column, "Group", holder.score, f"{kind.header} says that it names groups")
         return
+    named = [word for word in kind.groups if not _is_nameless(view.by_header[column], kind, word)]
     other = _filled_for(view, column, kind)
+    nameless = [] if other != column else [word for word in kind.groups if word not in named]
     for field in ("Username", "Group"):
         fields.pop(field, None)
-    shape["join"] = {"Username": _users_when(view, column, kind), "Group": _when(other, kind, kind.groups)}
+    groups = [word for word in kind.groups if word not in nameless]
+    shape["join"] = {
+        "Username": _users_when(view, column, kind),
+        "Group": _when(other, kind, groups) + _when(kind.header, kind, nameless),
+    }
     both = column if other == column else f"{column} and {other}"
     evidence.append(f"{both} names users and groups; {kind.header} says which")
+    if nameless:
+        evidence.append(
+            f"Rows whose {kind.header} is {', '.join(nameless)} have no name: they are read as a group of this name"
+        )
+
+
+def _named_beside(view: View, kind: Kinds) -> str | None:
+    """Return the column `name` in the same object as the kind, such as subjects.name beside subjects.kind."""
+    place = kind.header.rpartition(".")[0]
+    column = view.by_header.get(f"{place}.name") if place else None
+    return column.header if column and column.is_filled else None
+
+
+def _is_nameless(column: Profile, kind: Kinds, word: str) -> bool:
+    rows = zip(column.cells, kind.cells, strict=True)
+    return not any(name.strip() for name, cell in rows if cell.strip() == word)
 
 
 def _users_when(view: View, column: str, kind: Kinds) -> str:
@@ -113,15 +145,21 @@ def _when(column: str, kind: Kinds, words: list[str]) -> str:
 
 
 def _filled_for(view: View, column: str, kind: Kinds) -> str:
-    """Return the column that names groups: `column`, or a display name if `column` is blank for groups."""
+    """Return the column that names groups: `column`, or a display name if `column` is blank for a group."""
     rows = [n for n, cell in enumerate(kind.cells) if cell.strip() in kind.groups]
     if all(view.by_header[column].cells[n].strip() for n in rows):
         return column
-    named = [each for each in view.profiles if _NAMING.intersection(names_of(each.header))]
+    named = [each for each in view.profiles if _NAMING.intersection(names_of(each.header)) or _is_beside(each, column)]
     filled = [each.header for each in named if all(each.cells[n].strip() for n in rows)]
     # In nested records, prefer the name in the same object as the kind.
     place = kind.header.rpartition(".")[0]
     return max(filled, key=lambda header: header.rpartition(".")[0] == place, default=column)
+
+
+def _is_beside(profile: Profile, column: str) -> bool:
+    """Return whether a column has the names of what another one has the logins of, such as Collaborator Name."""
+    words, others = words_of(profile.header), words_of(column)
+    return "name" in words and bool(words - {"name"}) and words - {"name"} < others
 
 
 def people_among(view: View) -> View:

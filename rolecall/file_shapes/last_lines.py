@@ -9,14 +9,20 @@ import msgspec
 from rolecall.applications.file_shape import RowCondition
 
 MOST_FOOTERS = 12
-_TOTALS = {"total", "totals", "grandtotal", "sum", "count", "rows", "endofreport", "endoffile", "summe", "gesamt"}
+_TOTALS = {
+    "total", "totals", "grandtotal", "sum", "count", "rows", "endofreport", "endoffile", "summe", "gesamt", "trailer",
+    "footer", "eof", "totaal", "totale", "totaux", "somma", "razem", "celkem", "toplam", "итого", "yhteensä",
+}  # fmt: skip
 _FOOTER = re.compile(
     r"copyright|©|confidential|generated|exported|created by|printed|end of|\brows?\b|\brecords?\b|\bpage \d|total"
     r"|\blegend|vertraulich|erstellt|confidentiel|return status|command completed|succeeded$|selektiert$|ausgewählt$"
     # A count in any language, or a line for a signature.
-    r"|[^\W\d]{3,}\s{0,3}[:=]\s{0,40}[\d.,]{1,20}$|_{4,}",
+    r"|[^\W\d]{3,}\s{0,3}[:=]\s{0,40}[\d.,]{1,20}$|_{4,}|[^\W\d]{3,}:$"
+    # The legend of a matrix: R = read, W = write.
+    r"|[^\s=] = [^\s=]",
     re.IGNORECASE,
 )
+_KEY = re.compile(r"\s*\S{1,12} = \S")
 _SUBTOTAL = re.compile(
     r"(?:total|count)[ :=]{1,40}[\d.,]+$|(?:users|rows|records|members|accounts) ?[:=] {0,40}[\d.,]+$", re.IGNORECASE
 )
@@ -24,6 +30,9 @@ _TOTAL = re.compile(r"(?:grand |report )?totals?\b|number of |count of ", re.IGN
 _COUNT = re.compile(r"(?:sum|summe|gesamt|anzahl|suma|somma|totale?|nombre|aantal|razem|celkem)\b", re.IGNORECASE)
 _END = re.compile(r"end of (?:report|list|listing|file|data)|e n d +o f", re.IGNORECASE)
 _NUMBER = re.compile(r"[\d.,% ]{1,40}")
+_LEAST_COUNTED = 2
+# A text below the rows is a note if it has at least this many words, and the first cells of the rows have only one.
+_LEAST_WORDS = 3
 _RULES = ("--", "==", "+-", "+=")
 
 
@@ -42,12 +51,14 @@ def find_rows(
     """Separate rows from other lines. `above`: the lines above the header; `last`: the last lines of the file."""
     # In a short file, the last lines include the lines above the header.
     last = [row for row in last if row not in above]
-    footers = _find_footers(last, len(header), header[0] or "Column 1")
-    totals = _find_totals([row for row in last if not footers or not _is_short(row, len(header))])
-    late = _find_late_totals(header, last)
+    names = [row[0] for row in below if not _is_short(row, len(header))]
+    footers = _find_footers(last, len(header), header[0] or "Column 1", names)
+    ended = [row for row in last if not footers or not _is_text(row, len(header))]
+    totals = _find_totals(ended) or _find_counts(below, ended)
+    late = _find_late_totals(header, ended)
     pages = [each for each in _page_breaks(header, above, below) if each not in footers]
-    ends = [row for row in last if _is_short(row, len(header)) or _END.search(" ".join(row)) or _is_total(row)]
-    texts = {row[0].strip() for row in ends if footers}.union(totals)
+    ends = [row for row in last if _is_text(row, len(header)) or _is_total(row)]
+    texts = {row[0].strip() for row in ends if footers and row[0].strip()}.union(totals)
     conditions = [msgspec.convert(each, RowCondition) for each in pages]
     rows = [row for row in below if row[0].strip() not in texts and not any(c.matches(row[0]) for c in conditions)]
     rows = [row for row in rows if not any(_has(row, header, each) for each in late)]
@@ -62,15 +73,34 @@ def find_rows(
     return RowsBelow(rows, totals, [*footers, *pages, *late], evidence)
 
 
+def _find_counts(below: Sequence[list[str]], last: Sequence[list[str]]) -> list[str]:
+    """Return the first cell of the last row if the row counts the cells above.
+
+    Such a row has only numbers after its first cell, in columns that have no other numbers.
+    """
+    rows = [row for row in last if any(cell.strip() for cell in row)]
+    final = rows[-1] if rows else [""]
+    filled = [n for n, cell in enumerate(final) if n and cell.strip()]
+    if not final[0].strip() or len(filled) < _LEAST_COUNTED or not all(_NUMBER.fullmatch(final[n]) for n in filled):
+        return []
+    others = [row for row in below if row != final and len(row) > filled[-1]]
+    cells = [[row[n].strip() for row in others if row[n].strip()] for n in filled]
+    return [final[0].strip()] if all(each and not any(map(_NUMBER.fullmatch, each)) for each in cells) else []
+
+
 def _find_late_totals(header: Sequence[str], last: Sequence[list[str]]) -> list[dict[str, Any]]:
     """Return the condition that leaves out a total in the last line if its text is not in the first column."""
     rows = [row for row in last if any(cell.strip() for cell in row)]
     filled = [(n, cell.strip()) for n, cell in enumerate(rows[-1]) if cell.strip()] if rows else []
     at, text = filled[0] if filled else (0, "")
-    is_counted = all(_NUMBER.fullmatch(cell) for _, cell in filled[1:])
-    if not 0 < at < len(header) or not header[at] or not is_counted or not (_TOTAL.match(text) or _COUNT.match(text)):
-        return []
-    return [without_total(header[at], text)]
+    is_total = bool(rows) and _is_counted(rows[-1])
+    return [without_total(header[at], text)] if is_total and 0 < at < len(header) and header[at] else []
+
+
+def _is_counted(row: Sequence[str]) -> bool:
+    """Return whether the first text of a row is a word for a total, and its other cells are numbers."""
+    first, *others = [cell.strip() for cell in row if cell.strip()] or [""]
+    return all(map(_NUMBER.fullmatch, others)) and bool(_TOTAL.match(first) or _COUNT.match(first))
 
 
 def _has(row: Sequence[str], header: Sequence[str], condition: dict[str, Any]) -> bool:
@@ -81,7 +111,7 @@ def _has(row: Sequence[str], header: Sequence[str], condition: dict[str, Any]) -
 def _page_breaks(
     header: Sequence[str], above: Sequence[Sequence[str]], below: Sequence[Sequence[str]]
 ) -> list[dict[str, Any]]:
-    """Return conditions that leave out page breaks: repeated headers, titles and lines of dashes."""
+    """Return conditions that leave out page breaks: repeated headers and titles, subtotals and lines of dashes."""
     column = header[0] or "Column 1"
     found: list[dict[str, Any]] = []
     if header[0] and any(row[0].strip() == header[0] and without_blank_end(row) == list(header) for row in below):
@@ -111,7 +141,10 @@ def _named(conditions: Sequence[dict[str, Any]]) -> str:
 
 
 def _only_breaks(begin: str, rows: Sequence[Sequence[str]], width: int, titles: Set[str]) -> bool:
-    """Return whether any rows begin with this text, and all such rows are titles, subtotals or lines of dashes."""
+    """Return whether a row begins with this text, and no such row is data.
+
+    Titles, subtotals, lines of dashes and lines with only one cell are not data.
+    """
     found = [row for row in rows if row[0].strip().lower().startswith(begin.lower())]
     return bool(found) and all(
         _is_short(row, width) or _is_rule(row) or _is_count(row, width) or _without_numbers(row) in titles
@@ -140,10 +173,13 @@ def _find_totals(last: Sequence[list[str]]) -> list[str]:
     rows = [row for row in last if any(cell.strip() for cell in row)]
     final = rows[-1] if rows else []
     first = final[0].strip() if final else ""
-    word = re.sub(r"[^a-z]", "", first.lower())
+    words = re.findall(r"[a-z]+", first.lower())
     others = [cell.strip() for cell in final[1:] if cell.strip()]
-    is_short = len(others) <= 2 or all(_NUMBER.fullmatch(cell) for cell in others)
-    return [first] if is_short and any(word.startswith(each) for each in _TOTALS) else []
+    if all(_NUMBER.fullmatch(cell) for cell in others):
+        return [first] if any("".join(words).startswith(each) for each in _TOTALS) else []
+    # If other cells contain texts, compare whole words: a login may begin like a word for a total.
+    is_total = any("".join(words[:n]) in _TOTALS for n in range(1, len(words) + 1))
+    return [first] if len(others) <= 2 and is_total else []
 
 
 def without_total(column: str, text: str) -> dict[str, Any]:
@@ -157,18 +193,28 @@ def _is_short(row: Sequence[str], width: int) -> bool:
     return sum(bool(cell.strip()) for cell in row) == 1 and bool(row[0].strip()) and width > 1
 
 
-def _find_footers(last: Sequence[list[str]], width: int, column: str) -> list[dict[str, Any]]:
+def _is_text(row: Sequence[str], width: int) -> bool:
+    """Return whether a row has only a text, the end of a report, or a key to codes, whose cells the delimiter cuts."""
+    filled = [cell for cell in row if cell.strip()]
+    is_key = bool(row[0].strip()) and len(filled) < width and all(map(_KEY.match, filled))
+    return _is_short(row, width) or (bool(row[0].strip()) and bool(_END.search(" ".join(row)))) or is_key
+
+
+def _find_footers(last: Sequence[list[str]], width: int, column: str, names: Sequence[str]) -> list[dict[str, Any]]:
     """Return conditions that leave out lines of text below the rows, such as a copyright notice.
 
-    A truncated row is not left out: the import rejects it, because data is missing.
+    `names` has the first cells of the rows. A truncated row is not left out: the import rejects it, because data is
+    missing.
     """
     texts: list[str] = []
     for row in reversed([row for row in last if any(cell.strip() for cell in row)]):
-        is_end = bool(row[0].strip()) and bool(_END.search(" ".join(row)))
-        if not _is_short(row, width) and not is_end and not _is_total(row):
+        if texts and not row[0].strip() and _is_counted(row):
+            # The total above the text is left out by its own column.
+            continue
+        if not _is_text(row, width) and not _is_total(row):
             break
         texts.insert(0, row[0].strip())
-    if not any(_FOOTER.search(text) or text.strip("* ").lower().startswith("end") for text in texts):
+    if not any(_is_footer(text) or _is_note(text, names) for text in texts):
         return []
     # Compare without dates and counts, because they differ in the next export.
     begins = {text: re.split(r"\d", text, maxsplit=1)[0].strip() for text in texts}
@@ -181,6 +227,15 @@ def _find_footers(last: Sequence[list[str]], width: int, column: str) -> list[di
         ("endsWith", [end for text, end in ends.items() if text not in exact]),
     ]
     return [{"column": column, key: words} for key, words in found if words]
+
+
+def _is_footer(text: str) -> bool:
+    return bool(_FOOTER.search(text)) or text.strip("* ").lower().startswith("end")
+
+
+def _is_note(text: str, names: Sequence[str]) -> bool:
+    """Return whether a text is a note: it has several words, although the first cell of each row has only one."""
+    return len(text.split()) >= _LEAST_WORDS and bool(names) and all(len(name.split()) <= 1 for name in names)
 
 
 def without_blank_end(row: Sequence[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Recognize matrices: a column for each permission or group, with ticks or levels in its cells."""
+"""Recognize matrices: a column for each permission, group or user, with ticks or levels in its cells."""
 
 import re
 from collections import Counter
@@ -11,6 +11,7 @@ from rolecall.core.text import fold
 from rolecall.file_shapes.ending import ask_for_ended
 from rolecall.file_shapes.groups_held import skip_no_groups
 from rolecall.file_shapes.header_names import is_flag, is_inverted, is_state, names_of
+from rolecall.file_shapes.held import repeated_users
 from rolecall.file_shapes.kinds import share_column
 from rolecall.file_shapes.meanings import Meaning
 from rolecall.file_shapes.objects import tell_apart
@@ -41,7 +42,7 @@ HEADERS_ACROSS = "unpivot.headers"
 _HOLDERS = {"Username": "Users", "Group": "Groups or roles"}
 # Fields of people besides a name.
 _OF_PEOPLE = {"Department", "Title", "Office", "Employee ID", "Email", "Supervisor ID", "Company", "Division"}
-# Headers of tables that pair users with roles, even if each user has only one role.
+# Headers of roles in tables of grants. Such a table pairs users with roles, even if each user has only one role.
 GRANTED = {"agrname", "grantedrole"}
 
 
@@ -82,7 +83,7 @@ def _matrix(
     across = _across(ticked) if "Permission" in fields else "Permission"
     fields = {field: meaning for field, meaning in fields.items() if field not in (across, "Access")}
     role = fields.pop("Group") if across == "Permission" and {"Username", "Group"} <= fields.keys() else None
-    is_access = all(_is_ticked(each) or _is_nearly_ticked(each) for each in ticked)
+    is_access = _has_access(ticked)
     keep = [each.header for each in (*others, *flags, *counts)]
     unpivot = {"keep": keep, "headers": across, "cells": "Access" if is_access else "Value"}
     words = ", ".join(dict.fromkeys(value for each in ticked for value in each.distinct))[:40]
@@ -165,7 +166,7 @@ def _use_people(view: View, fields: dict[str, Meaning], others: list[Profile]) -
 
 
 def _are_grants(view: View, columns: list[Profile]) -> bool:
-    """Return whether these columns pair holders with groups or roles, so that the rows are grants."""
+    """Return whether these columns pair holders with groups or roles. The rows are then grants, not a matrix."""
     if any(GRANTED.intersection(names_of(each.header)) for each in columns):
         return True
     fields = {field: each for field, each in view.fields(Content.MEMBERSHIPS).items() if each.score > 0.6}
@@ -215,14 +216,24 @@ def _ask_for_people(matrix: Part, headers: list[str]) -> None:
 
 def _across(ticked: Sequence[Profile]) -> str:
     """Return which field the headers contain if a matrix has permissions in its rows: Username or Group."""
-    return "Username" if 2 * sum(bool(_LOGIN.fullmatch(each.header)) for each in ticked) > len(ticked) else "Group"
+    headers = [each.header for each in ticked]
+    is_login = 2 * sum(map(bool, map(_LOGIN.fullmatch, headers))) > len(headers)
+    return "Username" if is_login or _may_be_people(headers) else "Group"
+
+
+def _may_be_people(headers: Sequence[str]) -> bool:
+    """Return whether all headers look like full names, and none has a word of roles. They may still be roles."""
+    return _share_of_people(headers) == 1 and not any(map(_ROLE.search, headers))
 
 
 def _ask_for_holders(matrix: Part, headers: list[str], across: str) -> None:
-    """Ask whether headers above rows of permissions are users or groups, unless the words of the headers show it."""
+    """Ask whether headers above rows of permissions are users or groups, unless the words of the headers show it.
+
+    Derive users from the headers if users are more likely.
+    """
     if across == "Username":
         matrix.shape["deriveUsers"] = True
-    if any(map(_ROLE.search, headers)) or not all(map(_WORD.fullmatch, headers)):
+    if any(map(_ROLE.search, headers)) or not (all(map(_WORD.fullmatch, headers)) or _may_be_people(headers)):
         return
     text = f"Are {', '.join(headers[:3])} users, or groups and roles? Proposed: {_HOLDERS[across].lower()}."
     choices = [ProposedChoice(label, HEADERS_ACROSS, field) for field, label in _HOLDERS.items()]
@@ -230,15 +241,22 @@ def _ask_for_holders(matrix: Part, headers: list[str], across: str) -> None:
 
 
 def _down_the_matrix(view: View, matrix: Part, ticked: list[Profile]) -> list[Part]:
-    """Return the users in the rows of a matrix, including users without access. Derive users if usernames repeat."""
+    """Return the users in the rows of a matrix, including users without access.
+
+    Derive the users instead if usernames repeat or are blank, or if users and groups share a column.
+    """
     if "join" in matrix.shape:
         matrix.shape["deriveUsers"] = True
     if (username := matrix.fields.get("Username")) is None:
         return []
+    across = [each.header for each in ticked]
     if not (view.by_header[username.header].is_unique and view.by_header[username.header].is_filled):
+        if repeated := repeated_users(view, matrix, is_narrowed=False):
+            repeated.ignore(across)
+            ask_for_ended(view, matrix)
+            return [repeated]
         matrix.shape["deriveUsers"] = True
         return []
-    across = [each.header for each in ticked]
     fields = {"Username": username, **view.fields(Content.USERS, [username.header, *across])}
     users = Part(Content.USERS, fields, {}, matrix.confidence, [f"{username.header} names the users of the matrix"])
     users.fields["Username"] = username
@@ -251,14 +269,27 @@ def _is_ticked(profile: Profile) -> bool:
     return profile.ticks and len(found - NO_ACCESS) <= 4 and not is_inverted(profile.header)
 
 
+def _has_access(ticked: Sequence[Profile]) -> bool:
+    """Return whether the cells of a matrix are ticks. Without a word for yes, words beside those for no are levels."""
+    is_nearly = all(_is_ticked(each) or _is_nearly_ticked(each) for each in ticked)
+    return is_nearly and (any(map(_has_yes, ticked)) or all(map(_is_ticked, ticked)))
+
+
+def _has_yes(profile: Profile) -> bool:
+    return any(fold(value) in ACCESS and fold(value) not in NO_ACCESS for value in profile.distinct)
+
+
 def _is_nearly_ticked(profile: Profile) -> bool:
-    """Return whether a column has ticks, and beside them a few short words such as Limited."""
+    """Return whether a column has ticks, and beside them a few short words such as Limited.
+
+    Words beside a word for no alone, such as N, I and U, are levels.
+    """
     found = {fold(value) for value in profile.values}
     known = found & (ACCESS.keys() | NO_ACCESS)
     others = [value for value in profile.distinct if fold(value) not in known]
     is_short = 0 < len(others) <= _MOST_WORDS and all(len(each) <= _LONGEST_LEVEL for each in others)
     is_other = profile.numbers or profile.statuses == 1 or is_flag(profile.header) or is_inverted(profile.header)
-    return bool(known) and is_short and len(found) > 1 and not is_other
+    return bool(known - NO_ACCESS) and is_short and len(found) > 1 and not is_other
 
 
 def _levels(view: View) -> list[Profile]:

@@ -6,7 +6,7 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
-from rolecall.applications.field_words import RISKS
+from rolecall.applications.field_words import ACTIVE, RISKS, YES_NO
 from rolecall.applications.model import Content
 from rolecall.core.secret_names import looks_secret
 from rolecall.core.text import fold
@@ -25,13 +25,19 @@ from rolecall.file_shapes.header_words import FEATURES, HELD, KNOWN, OTHER_PEOPL
 from rolecall.file_shapes.profiles import Profile
 
 _CERTAIN = 0.9
-_MOST_CODES = 4
-# Headers that need not mean the ID of an employee.
+_MOST_CODES = 10
+_MOST_STATES = 8
+_MOSTLY = 0.5
+# Words for a state. Yes, no and numbers may mean anything, and an owner or a member may be a role.
+_STATE_WORDS = {word for word in ACTIVE.keys() - YES_NO.keys() if not word.isdigit()} - {
+    "member", "admin", "owner", "primaryowner", "bot", "guest", "open", "closed", "live", "current",
+}  # fmt: skip
+# Headers of IDs that are not always IDs of employees.
 _ANY_ID = {"externalid", "badge"}
 _NO_LOGIN = {"days", "count", "review", "reviewed", "certification", "certified"}
 _OF_ONE_PERSON = {"Username", "Email", "Name", "First Name", "Last Name", "Employee ID"}
 _HAS_DIGIT = re.compile(r"\d")
-# The lowest score of a known word, even at the end of a long list of words.
+# The lowest score of a known header. Earlier headers in the list of a field have higher scores.
 _LEAST_KNOWN = 0.55
 
 
@@ -64,6 +70,9 @@ _KNOWN_MEANINGS: WeakKeyDictionary[Profile, dict[Content, tuple[Meaning, ...]]] 
 def _meanings(content: Content, profile: Profile) -> Iterable[Meaning]:
     if looks_secret(profile.header) or profile.is_useless or is_link(profile.header):
         return
+    # A member of the objects in a list has several values for each account.
+    if content in (Content.USERS, Content.IDENTITIES) and "[]" in profile.header:
+        return
     names = names_of(profile.header)
     for field, words in WORDS[content].items():
         known = words.split(",")
@@ -84,7 +93,7 @@ def _by_tokens(field: str, profile: Profile) -> Iterable[Meaning]:
     words = words_of(profile.header)
     if field in ("Active", "Locked") and (words & (FEATURES | WHEN) or ends_feature(profile.header)):
         return
-    # The address of an owner or a manager is not that of the account.
+    # The name or address of another person, such as the owner or manager, is not that of the account.
     if field in _OF_ONE_PERSON and words & OTHER_PEOPLE:
         return
     # Neither the number of days since a login nor the date of a review is the date of a login.
@@ -105,12 +114,13 @@ def _by_tokens(field: str, profile: Profile) -> Iterable[Meaning]:
 
 
 def _by_values(content: Content, profile: Profile) -> Iterable[Meaning]:
-    """Yield the fields that the values alone indicate, with lower scores than a header."""
+    """Yield the fields that the values alone indicate, with low scores."""
     fields = WORDS[content]
     if "Email" in fields and profile.emails > 0.9 and not words_of(profile.header) & OTHER_PEOPLE:
         yield Meaning(profile.header, "Email", 0.5, "its values are e-mail addresses")
-    is_status = profile.statuses == 1 and 1 < len(profile.distinct) <= 8 and not profile.ticks
-    # Owner and member are states in some exports and roles in others, so the header must not mean a group.
+    is_status = (profile.statuses == 1 or _has_both_states(profile)) and not profile.ticks
+    is_status = is_status and 1 < len(profile.distinct) <= _MOST_STATES
+    # Owner and member are states in some exports and roles in others. Skip a column whose header can mean a group.
     is_status = is_status and not known_for("Group").intersection(names_of(profile.header))
     if "Active" in fields and is_status and not words_of(profile.header) & FEATURES:
         yield Meaning(profile.header, "Active", 0.45, f"its values are {', '.join(profile.distinct[:3])}")
@@ -118,6 +128,12 @@ def _by_values(content: Content, profile: Profile) -> Iterable[Meaning]:
     is_known = any(name in KNOWN for name in names_of(profile.header)) or words & (OTHER_PEOPLE | HELD)
     if "Name" in fields and not is_known and profile.names > 0.9 and len(profile.distinct) > len(profile.values) / 2:
         yield Meaning(profile.header, "Name", 0.4, "its values look like names")
+
+
+def _has_both_states(profile: Profile) -> bool:
+    """Return whether most values are words for active or inactive, of both kinds, such as ACTIF and DÉSACTIVÉ."""
+    known = {ACTIVE[word] for value in profile.distinct if (word := fold(value)) in _STATE_WORDS}
+    return known == {True, False} and profile.statuses > _MOSTLY
 
 
 def _judged(meaning: Meaning, profile: Profile) -> Meaning:
@@ -129,7 +145,7 @@ def _judged(meaning: Meaning, profile: Profile) -> Meaning:
         case "Group" | "Permission" | "Header" | "Section" if profile.is_dated:
             score *= 0.1
         case "Permission" if all(fold(value) in RISKS for value in profile.distinct):
-            # High and Low say how much may be done, not what.
+            # High and Low are ratings, not names of permissions.
             score *= 0.1
         case "Username":
             # Full names are usernames only if no other column fits.
@@ -140,9 +156,8 @@ def _judged(meaning: Meaning, profile: Profile) -> Meaning:
             score *= 0.1 if profile.ticks or profile.statuses == 1 else 1
         case "Email":
             score *= 0.3 + 0.7 * profile.emails
-        case "Employee ID" if names_of(profile.header)[0] in _ANY_ID:
-            # The ID in another system is that of an employee only if it has a number.
-            score *= 1 if all(map(_HAS_DIGIT.search, profile.distinct)) else 0.1
+        case "Employee ID" if not _may_be_employees(profile):
+            score *= 0.1
         case "Active" | "Status":
             score *= _share_of_status(score, profile)
             if profile.statuses == 1 and not profile.is_place:
@@ -161,20 +176,26 @@ def _judged(meaning: Meaning, profile: Profile) -> Meaning:
     return msgspec.structs.replace(meaning, score=score, evidence=evidence)
 
 
+def _may_be_employees(profile: Profile) -> bool:
+    """Return whether values may be IDs of employees: not names, and with digits if they are from another system."""
+    is_any = names_of(profile.header)[0] in _ANY_ID
+    return profile.names <= _MOSTLY and (not is_any or all(map(_HAS_DIGIT.search, profile.distinct)))
+
+
 def _share_of_status(score: float, profile: Profile) -> float:
     """Return how well the values of a column fit a status, from 0 to 1."""
     if profile.is_place and names_of(profile.header)[:1] == ["state"]:
         return 0.1
     if profile.numbers == 1 and profile.statuses < 1:
-        # If a column is certainly a status, a few codes become questions; otherwise numbers are unlikely as a status.
+        # Numbers are unlikely as a status. If the header certainly means a status, a few codes become questions.
         return 0.6 if score > _CERTAIN and len(profile.distinct) <= _MOST_CODES else 0.2
-    # As a status, a few words of which one is known are more probable than a few unknown words.
+    # A few words are more probably a status if at least one of them is known.
     least = 0.35 if len(profile.distinct) > 12 else 0.85 if profile.statuses else 0.8
     return max(least, 0.35 + 0.65 * profile.statuses)
 
 
 def assigned(found: Sequence[Meaning], taken: Iterable[str] = ()) -> dict[str, Meaning]:
-    """Assign to each field its best column; use each column once."""
+    """Assign to each field its best column with a score above 0.2. Use each column once, and no column in `taken`."""
     fields: dict[str, Meaning] = {}
     columns = set(taken)
     for meaning in found:

@@ -20,7 +20,10 @@ _STATES = {"active", "enabled", "disabled", "status", "state", "suspended", "key
 
 
 def find_inner_members(view: View) -> list[Part]:
-    """Return the groups and their memberships, without members that are groups."""
+    """Return the groups and their memberships, without members that are groups.
+
+    Add the users if the file describes them.
+    """
     outer, _, inner = (view.table.records or "").rpartition("[].")
     name = inner.removesuffix("[]")
     if not outer or not any(step in _LISTS for step in name.lower().split(".")):

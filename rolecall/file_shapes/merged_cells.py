@@ -1,9 +1,18 @@
-"""Find cells that are merged over several rows, as in reports with one account and a row for each of its roles."""
+"""Find cells that are merged over several rows.
+
+Reports have one account and a row for each of its roles, or one group and a row for each of its members.
+"""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from rolecall.applications.field_words import ACCESS, NO_ACCESS
+from rolecall.core.text import fold
 from rolecall.file_shapes.header_names import is_about_person, names_access
+from rolecall.file_shapes.stacked_headers import SEPARATOR
+
+_LEAST_TICKED = 3
+Cells = Sequence[Sequence[str]]
 
 
 class FilledRows(NamedTuple):
@@ -14,9 +23,11 @@ class FilledRows(NamedTuple):
 
 
 def filled_down(header: Sequence[str], rows: Sequence[list[str]]) -> FilledRows | None:
-    """Fill the blank cells below each account; return None if the rows do not have merged cells.
+    """Fill the blank cells below each account or group; return None if the rows do not have merged cells.
 
-    In each row below an account, the columns of the account must be blank, and a column of access must be filled.
+    In each row below an account, the columns of the account must be blank, and a column of access must be filled. In
+    each row below a group, a column of people must be filled, and some people must be in several groups: otherwise a
+    blank cell may mean that an account has no group. Below a section of a matrix, each row must have its own name.
     """
     width = len(header)
     cells = [[*(cell.strip() for cell in row[:width]), *[""] * (width - len(row))] for row in rows]
@@ -26,11 +37,10 @@ def filled_down(header: Sequence[str], rows: Sequence[list[str]]) -> FilledRows 
     used = [n for n in range(width) if any(row[n] for row in cells)]
     merged = [n for n in used if not any(row[n] for row in below)]
     rest = [n for n in used if n not in merged]
-    # A row with a name or address but without an account describes another person.
-    if not any(is_about_person(header[n]) for n in merged) or any(is_about_person(header[n]) for n in rest):
+    rules = (_are_accounts, _are_groups, _are_sections)
+    if not any(are_merged(header, cells, merged, rest) for are_merged in rules):
         return None
-    is_listed = any(names_access(header[n]) and all(row[n] for row in cells) for n in rest)
-    if not is_listed or not all(header[n] for n in merged):
+    if not all(header[n] for n in merged):
         return None
     last = cells[0]
     for row in cells:
@@ -38,3 +48,32 @@ def filled_down(header: Sequence[str], rows: Sequence[list[str]]) -> FilledRows 
         for n in merged:
             row[n] = last[n]
     return FilledRows(cells, [header[n] for n in merged])
+
+
+def _are_accounts(header: Sequence[str], cells: Cells, merged: Sequence[int], rest: Sequence[int]) -> bool:
+    # A row with a name or address but without an account describes another person.
+    if not any(_is_person(header[n]) for n in merged) or any(_is_person(header[n]) for n in rest):
+        return False
+    return any(names_access(header[n]) and all(row[n] for row in cells) for n in rest)
+
+
+def _are_groups(header: Sequence[str], cells: Cells, merged: Sequence[int], rest: Sequence[int]) -> bool:
+    if not names_access(header[0]) or any(_is_person(header[n]) for n in merged):
+        return False
+    people = [n for n in rest if _is_person(header[n]) and all(row[n] for row in cells)]
+    return any(len({row[n] for row in cells}) < len(cells) for n in people)
+
+
+def _are_sections(header: Sequence[str], cells: Cells, merged: Sequence[int], rest: Sequence[int]) -> bool:
+    """Return whether the first column has the sections of a matrix, whose rows the second column names."""
+    named, *ticked = rest
+    if merged != [0] or _is_person(header[0]) or names_access(header[0]) or _is_person(header[named]):
+        return False
+    names, sections = [row[named] for row in cells], [row[0] for row in cells if row[0]]
+    words = {fold(row[n]) for row in cells for n in ticked if row[n]}
+    is_matrix = len(ticked) >= _LEAST_TICKED and words <= ACCESS.keys() | NO_ACCESS
+    return is_matrix and len(set(sections)) == len(sections) > 1 and all(names) and len(set(names)) == len(names)
+
+
+def _is_person(header: str) -> bool:
+    return is_about_person(header.rpartition(SEPARATOR)[2])

@@ -2,12 +2,14 @@
 
 from typing import Any
 
-from rolecall.file_shapes.header_names import is_about_person, is_flag, names_of
+from rolecall.file_shapes.header_names import is_about_person, is_flag, names_of, words_of
 from rolecall.file_shapes.holders import depends_on
 from rolecall.file_shapes.meanings import Meaning
 from rolecall.file_shapes.parts import View
 from rolecall.file_shapes.profiles import Profile
 
+# Words in headers about people who decide on access or review it.
+_PEOPLE = {"manager", "supervisor", "approver", "reviewer", "requester", "boss", "by"}
 _WHY = "it names what the permission is for"
 
 
@@ -56,4 +58,5 @@ def tell_apart(view: View, fields: dict[str, Meaning], shape: dict[str, Any], ev
 def _may_be_object(profile: Profile) -> bool:
     if not profile.is_filled or profile.is_dated or profile.ticks or profile.numbers or profile.statuses == 1:
         return False
-    return not is_flag(profile.header) and not is_about_person(profile.header) and not profile.is_unique
+    is_other = is_flag(profile.header) or is_about_person(profile.header) or bool(words_of(profile.header) & _PEOPLE)
+    return not is_other and not profile.is_unique

@@ -22,6 +22,8 @@ _BEHIND_NAME = {
     "<>": r"[^\W\d][^@<]* <[^\s<>]+>",
     "[]": r"[^\W\d][^@\[]* \[[^\s\[\]]+\]",
 }
+# The signs between a realm, such as a database or a domain, and a login.
+_AFTER_REALM = (".", "\\", "/", ":")
 _PREFIXED = re.compile(r"[A-Za-z_]+:(?=[^\s/])")
 
 
@@ -40,7 +42,6 @@ class Part(msgspec.Struct):
             self.shape["skipRowsWhere"] = [*self.shape.get("skipRowsWhere", []), *conditions]
 
     def ignore(self, headers: Iterable[str]) -> None:
-        """Ignore further columns."""
         if ignored := list(dict.fromkeys([*self.shape.get("ignore", []), *headers])):
             self.shape["ignore"] = ignored
 
@@ -61,7 +62,7 @@ class Part(msgspec.Struct):
 
     @property
     def columns_of_groups(self) -> list[str]:
-        """Return the columns that the groups are read from."""
+        """Return the column that is read as Group, or else the columns that are unpivoted."""
         several: list[str] = self.shape.get("unpivot", {}).get("columns", [])
         return [self.fields["Group"].header] if "Group" in self.fields else several
 
@@ -84,6 +85,7 @@ class View(msgspec.Struct):
         found = assigned(meanings(content, self.profiles), taken)
         if content in (Content.USERS, Content.IDENTITIES):
             self._complete_names(found)
+        self._use_whole_login(found)
         if {"Name", "First Name", "Last Name"} <= found.keys() and found["Name"].score < _GUESSED:
             # In a file with first and last names, another column that looks like names contains something else.
             del found["Name"]
@@ -104,12 +106,37 @@ class View(msgspec.Struct):
                 column.header, field, 0.7, f"its header says Name, beside a column of {other} names"
             )
 
+    def _use_whole_login(self, fields: dict[str, Meaning]) -> None:
+        """Read a unique name such as `sales.app` as the username, if logins repeat because each realm has its own."""
+        login = self.by_header[fields["Username"].header] if "Username" in fields else None
+        if login is None or login.is_unique or not login.is_filled:
+            return
+        taken = {meaning.header for meaning in fields.values()}
+        for profile in self.profiles:
+            realms = _realms(profile, login) if profile.is_unique and profile.header not in taken else None
+            realm = next((each for each in self.profiles if realms and each.cells == realms), None)
+            if realm and realm.header not in taken:
+                why = f"it has {login.header} with {realm.header}, and is different in every row"
+                fields["Username"] = Meaning(profile.header, "Username", fields["Username"].score, why)
+                return
+
     def named(self, names: Iterable[str]) -> Profile | None:
-        """Return the first column with one of these names, preferably one with values and not of an inner object."""
+        """Return the first column with one of these names.
+
+        Prefer columns with values, then columns whose main name is one of these.
+        """
         wanted = set(names)
         found = [each for each in self.profiles if wanted & set(names_of(each.header))]
         found.sort(key=lambda each: (not each.values, wanted.isdisjoint(names_of(each.header)[:1])))
         return found[0] if found else None
+
+
+def _realms(names: Profile, logins: Profile) -> list[str] | None:
+    """Return what precedes each login in a name such as `sales.app`; None if some name is not of this form."""
+    pairs = list(zip(names.cells, logins.cells, strict=True))
+    if not all(name.endswith(login) and name[: -len(login)][-1:] in _AFTER_REALM for name, login in pairs if login):
+        return None
+    return [name[: -len(login) - 1] for name, login in pairs if login]
 
 
 def view_of(table: SampleTable) -> View:
@@ -152,5 +179,5 @@ def login_behind_name(values: Sequence[str]) -> str:
 
 
 def separated_by(separator: str) -> str:
-    names = {";": "a semicolon", ",": "a comma", "#": "#", "|": "a bar", "\n": "a line break"}
+    names = {";": "a semicolon", ",": "a comma", "#": "#", "|": "a bar", ":": "a colon", "\n": "a line break"}
     return f"separated by {names[separator]}" if separator in names else "as a list"

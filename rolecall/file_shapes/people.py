@@ -64,8 +64,6 @@ def _decide_status(view: View, part: Part) -> None:
         ended_beside(view, part, "Status", status.header)
     else:
         end_after(view, part, "Status")
-    if not part.origin("Status"):
-        part.evidence.append("No column says who is active: all people are read as active")
 
 
 def _read_inactive(view: View, part: Part) -> None:
@@ -94,6 +92,6 @@ def _full_name(view: View, employee: str) -> Profile | None:
 
 
 def _names_people(view: View, column: str, employee: str) -> bool:
-    """Return whether most values of a column are employee IDs of the same file, not names of people."""
+    """Return whether most values of a column are employee IDs in this file. Return True also if it is blank."""
     values = set(view.by_header[column].distinct)
     return not values or len(values.intersection(view.by_header[employee].distinct)) > len(values) / 2

@@ -61,7 +61,7 @@ def _are_aligned(lines: Sequence[str]) -> bool:
 
 
 def _box_header(lines: Sequence[str], chosen: int | None) -> int | None:
-    """Return the line number of the header of a box: its first row with a line of dashes above or below."""
+    """Return the number of the header line of a box: `chosen`, or the first row with dashes above or below."""
     if chosen:
         return chosen if chosen <= len(lines) and aligned.is_boxed(lines[chosen - 1]) else None
     for n, line in enumerate(lines[:_MOST_TITLES]):
@@ -72,7 +72,7 @@ def _box_header(lines: Sequence[str], chosen: int | None) -> int | None:
 
 
 def _aligned_header(lines: Sequence[str], chosen: int | None) -> int | None:
-    """Return the line number of the header: the line above dashes, or the line with most known words."""
+    """Return the number of the header line: `chosen`, the line above dashes, or a fitting line with known words."""
     if chosen is not None:
         return chosen if 0 < chosen <= len(lines) else None
     top = [n for n in range(min(_MOST_TITLES, len(lines))) if lines[n].strip()]
@@ -154,7 +154,10 @@ def _stacked_header(lines: Sequence[str], at: int, starts: Sequence[int]) -> lis
 
 
 def _columns_without_header(lines: Sequence[str]) -> list[int]:
-    """Return where columns begin: after at least two positions that are blank in all lines."""
+    """Return where columns begin: after at least two positions that are blank in all lines.
+
+    Return an empty list if the lines are not a table with such columns.
+    """
     written = [line.expandtabs() for line in written_lines(lines)]
     width = max(map(len, written), default=0)
     taken = [any(line[n : n + 1].strip() for line in written) for n in range(min(width, _MOST_WIDTH))]

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import cached_property
+from itertools import pairwise
 
 import msgspec
 
@@ -28,8 +29,10 @@ _DATE = re.compile(r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}|\d{8}$")
 SEPARATORS = (";", "|", "#", "~", "\n", ",")
 # A text that says that an account is locked, such as `Locked by administrator`.
 LOCK = re.compile(r"(?<!un)(?<!b)(?<!not )lock|(?<!nicht )(?<!ent)(?:ge)?sperr|verrouill", re.IGNORECASE)
-# The separator between values that are padded to equal width.
-_WIDE = "  "
+# The separators between values that are padded to equal width.
+_WIDE, _SPACE = "  ", " "
+# Separates values in few systems, and is part of a value in most.
+_COLON = ":"
 _PLACES = {
     "AL", "AK", "AZ", "AR", "CA", "CO", "CT", "DE", "DC", "FL", "GA", "HI", "ID", "IL", "IN", "IA", "KS", "KY", "LA",
     "ME", "MD", "MA", "MI", "MN", "MS", "MO", "MT", "NE", "NV", "NH", "NJ", "NM", "NY", "NC", "ND", "OH", "OK", "OR",
@@ -159,13 +162,38 @@ class Profile:
             cells = [value for value in self.values if separator in value]
             if cells and all(_is_list(value, separator) for value in cells):
                 return separator
+        if self._joins_values(_COLON):
+            return _COLON
+        if self._has_special_values:
+            return _SPACE
         words = [value.split(_WIDE) for value in self.values if _WIDE in value]
-        is_wide = bool(words) and all(len(each.split()) < 2 for value in words for each in value)
-        return _WIDE if is_wide else None
+        if words and all(len(each.split()) < 2 for value in words for each in value):
+            return _WIDE
+        # One space follows a value that is as wide as its column.
+        return _SPACE if words and all(map(_is_padded, self.values)) else None
+
+    def _joins_values(self, sign: str) -> bool:
+        """Return whether each value with a sign has a part that occurs alone, such as `Admins:Staff` beside Admins."""
+        values = self.distinct[:_MOST_LISTED]
+        joined = [value.split(sign) for value in values if sign in value]
+        alone = {value for value in values if sign not in value}
+        return bool(joined) and all(all(parts) and alone.intersection(parts) for parts in joined)
+
+    @cached_property
+    def _has_special_values(self) -> bool:
+        """Return whether all words of all values begin with an asterisk, as special values of IBM i do."""
+        words = [word for value in self.distinct for word in value.split()]
+        return len(words) > len(self.distinct) and all(word.startswith("*") for word in words)
 
     def _share(self, fits: Callable[[str], bool]) -> float:
         values = self.distinct[:_MOST_LISTED]
         return sum(map(fits, values)) / len(values) if values else 0.0
+
+
+def _is_padded(value: str) -> bool:
+    """Return whether the words of a value begin at equal distances."""
+    begins = [match.start() for match in re.finditer(r"\S+", value)]
+    return len({after - before for before, after in pairwise(begins)}) < 2
 
 
 def _is_array(value: str) -> bool:
@@ -211,7 +239,7 @@ def _is_iso(value: str) -> bool:
 
 
 def _clocks(day: str) -> tuple[str, ...]:
-    times = ("", " %H:%M", " %H:%M:%S", " %I:%M:%S %p", " %I:%M %p")
+    times = ("", " %H:%M", " %H:%M:%S", " %I:%M:%S %p", " %I:%M %p", " %I:%M:%S%p", " %I:%M%p")
     return tuple(f"{each}{time}" for each in (day, day.replace("/", "."), day.replace("/", "-")) for time in times)
 
 

@@ -11,17 +11,22 @@ from rolecall.application_imports.read.json_pages import missing_pages
 from rolecall.application_imports.read.secret_headers import secret_headers
 from rolecall.applications.file_shape import JSON
 from rolecall.applications.model import Content, same_header
-from rolecall.file_shapes.by_template import choose_group, parts_by
+from rolecall.core.secret_names import mask_text
+from rolecall.file_shapes.accounting import account_beside, account_for, examples_of, sections_of
+from rolecall.file_shapes.by_template import choose_group, fits, parts_by, with_questions
+from rolecall.file_shapes.capitals import ask_for_capitals
 from rolecall.file_shapes.contents import parts_of
 from rolecall.file_shapes.directory import people_in
 from rolecall.file_shapes.headers import known_words
 from rolecall.file_shapes.holders import agree_on_username
 from rolecall.file_shapes.parts import Part, View, view_of
 from rolecall.file_shapes.recognize import recognize
+from rolecall.file_shapes.references import ask_for_inner_groups, ask_for_references
 from rolecall.file_shapes.refusals import check_is_about_access
 from rolecall.file_shapes.sample import Sample
-from rolecall.file_shapes.sample_table import Decided, SampleTable, Unreadable
+from rolecall.file_shapes.sample_table import Decided, SampleTable, Unreadable, raw_without_secrets
 from rolecall.file_shapes.shapes import (
+    ColumnAccount,
     ColumnProposal,
     ContentProposal,
     FileProposal,
@@ -29,8 +34,6 @@ from rolecall.file_shapes.shapes import (
 )
 from rolecall.file_shapes.understood import understood_by
 
-_EXAMPLES = 3
-_LONGEST = 80
 # Keys of shapes whose lists are merged when files share a group.
 _UNITED = ("ignore", "openQuestions")
 _HOLDERS = (Content.MEMBERSHIPS, Content.PERMISSIONS)
@@ -60,6 +63,8 @@ class Template(msgspec.Struct, frozen=True):
     name: str
     vendor: str
     files: list[dict[str, Any]]
+    # Whether to use it only for files that have all of its columns. For other files, a proposal is made.
+    must_fit: bool = False
 
 
 def propose(
@@ -70,6 +75,8 @@ def propose(
     """Propose a connector for the files. `chosen` maps file names to decisions that override the proposal."""
     files = [_read(sample, chosen.get(sample.name, Chosen())) for sample in samples]
     _name_missing_pages(files)
+    if template and template.must_fit and not all(file.view and fits(file.view, template.files) for file in files):
+        template = None
     if template:
         groups = _by_template(files, template)
     else:
@@ -78,6 +85,12 @@ def propose(
         _agree_on_usernames(every)
         _agree_on_groups(every)
         _leave_out_repeats(every)
+        for each in every:
+            if each.view:
+                ask_for_capitals(each.view, each.parts)
+        viewed = [(each.view, each.parts) for each in every if each.view]
+        ask_for_references(viewed)
+        ask_for_inner_groups(viewed)
         groups = _groups(files)
     connector = {"name": "Files", "vendor": template.vendor if template else "", "files": groups}
     is_source = any(group["content"] == Content.IDENTITIES for group in groups)
@@ -107,7 +120,7 @@ def _name_missing_pages(files: Sequence[ReadFile]) -> None:
 
 
 def _choose_others(files: Sequence[ReadFile]) -> None:
-    """Read other sheets and lists of a file for contents that no file has; name the unread ones in the evidence."""
+    """Read further contents from other sheets and lists, if no file has them yet; list unread ones in the evidence."""
     taken = {part.content for file in files for part in file.parts}
     for file in files:
         kept, left = [], []
@@ -126,6 +139,7 @@ def _choose_others(files: Sequence[ReadFile]) -> None:
             read = {found.sheet, *(other.view.table.sheet for other in kept if other.view)}
             unread = [name for name in found.sheets if name not in read] if found.sheet else []
             found.evidence += [*map(_read_too, kept), *_not_read(left, unread), *_inner_lists(found)]
+            found.beside |= _left_beside(left, unread)
 
 
 def _read_too(other: ReadFile) -> str:
@@ -141,6 +155,12 @@ def _not_read(others: Sequence[ReadFile], sheets: Sequence[str]) -> list[str]:
     return [f"Not read: {named}. Choose another one to read it instead, or import it as a separate application"]
 
 
+def _left_beside(others: Sequence[ReadFile], sheets: Sequence[str]) -> dict[str, str]:
+    """Map the sheets and lists that are not read to their first headers, as far as these are known."""
+    left = {_place(each): ", ".join(each.view.table.headers[:5]) for each in others if each.view}
+    return {**{f"sheet {name}": "" for name in sheets}, **left}
+
+
 def _inner_lists(found: SampleTable) -> list[str]:
     """Describe the lists inside records that could be read instead."""
     inner = [path for path in found.choices if path.startswith(f"{found.records or ''}[].")]
@@ -150,7 +170,7 @@ def _inner_lists(found: SampleTable) -> list[str]:
 def _place(file: ReadFile) -> str:
     assert file.view
     found = file.view.table
-    return f"sheet {found.sheet}" if found.sheet else f"list {found.records or 'of the file'}"
+    return found.name or (f"sheet {found.sheet}" if found.sheet else f"list {found.records or 'of the file'}")
 
 
 def _by_template(files: Sequence[ReadFile], template: Template) -> list[dict[str, Any]]:
@@ -158,6 +178,9 @@ def _by_template(files: Sequence[ReadFile], template: Template) -> list[dict[str
     for file in files:
         if file.view is None:
             continue
+        # A template decides what is read, so other sheets and lists are not read.
+        file.view.table.beside |= _left_beside(file.others, [])
+        file.others = []
         group = choose_group(file.view, template.files)
         file.group = group["name"] if group else None
         file.parts = parts_by(file.view, group, template.name) if group else []
@@ -165,14 +188,22 @@ def _by_template(files: Sequence[ReadFile], template: Template) -> list[dict[str
             wanted = ", ".join(each["name"] for each in template.files)
             file.problem = f"no file group of the template {template.name} has its columns ({wanted}); choose another"
     given = [file.group for file in files]
+    asking = [_asking(group, files) for group in template.files]
     return [
         {
             **group,
             "isOptional": group["isOptional"] or group["name"] not in given,
             "isMultiple": group["isMultiple"] or given.count(group["name"]) > 1,
         }
-        for group in template.files
+        for group in asking
     ]
+
+
+def _asking(group: dict[str, Any], files: Sequence[ReadFile]) -> dict[str, Any]:
+    """Return the file group with the questions about the first file that it reads and that has any."""
+    read = [file.parts for file in files if file.group == group["name"]]
+    parts = next((parts for parts in read if any(part.questions for part in parts)), [])
+    return with_questions(group, parts) if parts else group
 
 
 def _agree_on_usernames(files: Sequence[ReadFile]) -> None:
@@ -191,7 +222,10 @@ def _agree_on_usernames(files: Sequence[ReadFile]) -> None:
 
 
 def _usernames(file: ReadFile, part: Part) -> set[str]:
-    """Return the usernames that a part refers to, without prefixes; none if the file itself lists the users."""
+    """Return the usernames that a content refers to, without prefixes.
+
+    Return an empty set if the file itself lists the users.
+    """
     assert file.view
     origin, header = part.origin("Username"), part.holder
     profile = file.view.by_header.get(header or "")
@@ -237,7 +271,10 @@ def _follow_username(users: Part, other: Part) -> None:
 
 
 def _leave_out_repeats(files: Sequence[ReadFile]) -> None:
-    """Drop an additional content that is the first content of a file. Derive users only if no content lists them."""
+    """Drop a further content of a file if the same kind of content is the first one of this or another file.
+
+    Derive users only if no content lists them, and from one content only.
+    """
     own = {file.parts[0].content for file in files if file.parts}
     for file in files:
         file.parts = [part for i, part in enumerate(file.parts) if i == 0 or part.content not in own]
@@ -249,7 +286,7 @@ def _leave_out_repeats(files: Sequence[ReadFile]) -> None:
 
 
 def _derive_once(files: Sequence[ReadFile]) -> None:
-    """Derive users from one content only, preferably from memberships."""
+    """Derive users from only one of the contents that could give them, preferably from memberships."""
     deriving = [part for file in files for part in file.parts if part.shape.get("deriveUsers")]
     deriving.sort(key=lambda part: part.content != Content.MEMBERSHIPS)
     for part in deriving[1:]:
@@ -257,7 +294,7 @@ def _derive_once(files: Sequence[ReadFile]) -> None:
 
 
 def _groups(files: Sequence[ReadFile]) -> list[dict[str, Any]]:
-    """Return the file groups; files that are read in the same way share one."""
+    """Return the file groups. Files with the same first content share one; report a file whose columns do not fit."""
     groups: dict[Content, dict[str, Any]] = {}
     for file in files:
         if not file.parts:
@@ -336,8 +373,9 @@ def _shown(file: ReadFile) -> FileProposal:
         header_line=found.header_line if found else None,
         evidence=_evidence(found) if found else [],
         file_group=file.group,
-        contents=[_content(each, part) for each in (file, *file.others) for part in each.parts],
-        raw=found.raw if found else [],
+        contents=[_content(each, part, is_first=each is file) for each in (file, *file.others) for part in each.parts],
+        columns=[] if file.problem else _accounts(file),
+        raw=raw_without_secrets(found) if found else [],
         sheet=found.sheet if found else None,
         sheets=found.sheets if found else [],
         records=found.records if found else None,
@@ -345,15 +383,27 @@ def _shown(file: ReadFile) -> FileProposal:
     )
 
 
+def _accounts(file: ReadFile) -> list[ColumnAccount]:
+    """Return the columns and other parts of a file, with what becomes of each."""
+    found: list[ColumnAccount] = []
+    for read in (file, *file.others):
+        assert read.view
+        parts = [(part.content, {"columns": part.columns, "shape": part.shape}) for part in read.parts]
+        sections = sections_of(parts, read.view.table.records)
+        found += account_for(read.view, sections, None if read is file else _place(read))
+    assert file.view
+    paths = {part.shape["records"]: part.content for part in file.parts if "records" in part.shape}
+    return [*found, *account_beside(file.view.table.beside, paths)]
+
+
 def _evidence(found: SampleTable) -> list[str]:
     more = [f"The last row is a total and is left out: {found.totals[0]}"] if found.totals else []
     if found.candidates:
-        lines = ", ".join(map(str, found.candidates))
-        more.append(f"Line {lines} could be the header too")
-    return [*found.evidence, *more]
+        more.append(f"Other lines that could be the header: {', '.join(map(str, found.candidates))}")
+    return [*map(mask_text, (*found.evidence, *more))]
 
 
-def _content(file: ReadFile, part: Part) -> ContentProposal:
+def _content(file: ReadFile, part: Part, *, is_first: bool) -> ContentProposal:
     assert file.view
     fields = {meaning.header: meaning for meaning in part.fields.values()}
     secret = set(secret_headers([each.header for each in file.view.profiles], []))
@@ -368,10 +418,12 @@ def _content(file: ReadFile, part: Part) -> ContentProposal:
                 round(meaning.score, 2) if meaning else 0.0,
                 meaning.evidence if meaning else _use_in_patterns(part, profile.header),
                 profile.header in ignored,
-                [] if profile.header in secret else [value[:_LONGEST] for value in profile.distinct[:_EXAMPLES]],
+                [] if profile.header in secret else examples_of(profile.distinct),
             )
         )
     section = {"columns": part.columns, "shape": part.shape}
+    table = file.view.table
+    found = understood_by(file.sample, table.format, table.encoding, part.content, section)
     return ContentProposal(
         part.content,
         part.confidence,
@@ -379,7 +431,9 @@ def _content(file: ReadFile, part: Part) -> ContentProposal:
         columns,
         part.shape,
         part.questions,
-        understood_by(file.sample, file.view.table.format, file.view.table.encoding, part.content, section),
+        found.rows,
+        None if is_first else _place(file),
+        found.statements,
     )
 
 

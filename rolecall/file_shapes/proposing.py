@@ -8,6 +8,7 @@ from multiprocessing.connection import Connection
 from zoneinfo import ZoneInfo
 
 import msgspec
+import structlog
 
 from rolecall.application_imports.read.sources import InputGroup
 from rolecall.application_imports.run.child import ChildDied, run_in_child
@@ -16,7 +17,9 @@ from rolecall.applications.model import Content
 from rolecall.core.checking import Json
 from rolecall.core.errors import Invalid
 from rolecall.file_shapes.sample import Sample
-from rolecall.file_shapes.shapes import ProposalDetail
+from rolecall.file_shapes.shapes import ProposalDetail, Understood
+
+log = structlog.get_logger("rolecall.file_shapes")
 
 MEMORY = 1 * GIB
 _CPU_SECONDS = 30
@@ -40,6 +43,8 @@ class Reading(msgspec.Struct, frozen=True):
     encoding: str | None
     content: Content
     section: Json
+    # Whether an account may have several rows, one for each grant.
+    is_per_grant: bool = False
 
 
 class UnderstoodRows(msgspec.Struct):
@@ -51,7 +56,7 @@ class UnderstoodRows(msgspec.Struct):
 
 class _Answer(msgspec.Struct):
     proposal: ProposalDetail | None = None
-    understood: list[list[dict[str, str]]] = []
+    understood: list[Understood] = []
     records: list[UnderstoodRows] = []
     problem: str | None = None
 
@@ -65,8 +70,8 @@ async def propose_in_child(
     return answer.proposal
 
 
-async def understand_in_child(readings: Sequence[Reading]) -> list[list[dict[str, str]]]:
-    """Return the first rows of each content as an import would store them."""
+async def understand_in_child(readings: Sequence[Reading]) -> list[Understood]:
+    """Return how an import would read each content."""
     return (await _ask(_understand, list(readings))).understood
 
 
@@ -82,6 +87,7 @@ async def _ask(target: object, *args: object) -> _Answer:
     except TimeoutError:
         raise Invalid.on("files", _TOO_LONG) from None
     except ChildDied as died:
+        log.error("proposal died", code=died.code)
         raise Invalid.on("files", _DEATHS.get(-died.code, _FAULT)) from None
     answer = msgspec.json.decode(sent, type=_Answer)
     if answer.problem:
@@ -120,8 +126,10 @@ def _read(groups: list[tuple[InputGroup, bytes]], zone: str) -> _Answer:
 def _understand(readings: list[Reading]) -> _Answer:
     from rolecall.file_shapes.understood import understood_by
 
-    return _Answer(
-        understood=[
-            understood_by(each.sample, each.format, each.encoding, each.content, each.section) for each in readings
-        ]
-    )
+    answer = _Answer()
+    for each in readings:
+        found = understood_by(
+            each.sample, each.format, each.encoding, each.content, each.section, is_per_grant=each.is_per_grant
+        )
+        answer.understood.append(found)
+    return answer

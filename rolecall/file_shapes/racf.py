@@ -1,8 +1,10 @@
 """Read a RACF database unload (IRRDBU00): typed records with fixed positions and without a header."""
 
 import re
+from collections import Counter
 
 from rolecall.application_imports.read.aligned import SEPARATOR, cut_at, lines_of
+from rolecall.core.text import counted
 from rolecall.file_shapes.sample_table import MOST_ROWS, SampleTable
 
 _LINE = re.compile(r"\d{4} \S.*")
@@ -29,7 +31,10 @@ def read_unload(text: str) -> list[SampleTable]:
     """Return a table for each known record type in the sample, users first."""
     lines = lines_of(text)
     found = {type: [line for line in lines if line[:4] == type][:MOST_ROWS] for type in _TYPES}
-    return [_table(type, each) for type, each in found.items() if each]
+    tables = [_table(type, each) for type, each in found.items() if each]
+    others = Counter(line[:4] for line in lines if line.strip() and line[:4] not in _TYPES)
+    tables[0].beside = {f"records {type}": counted(count, "line") for type, count in others.items()}
+    return tables
 
 
 def _table(type: str, lines: list[str]) -> SampleTable:
@@ -40,6 +45,7 @@ def _table(type: str, lines: list[str]) -> SampleTable:
         list(fields),
         [line.split(SEPARATOR) for line in cut_at(lines, starts, ())],
         header_line=None,
+        name=f"records {type}",
         column_starts=list(fields.values()),
         left_out=[{"column": _RECORD, "isNot": [type]}],
         evidence=[f"Records {type} of a RACF database unload: {_NAMES[type]}"],

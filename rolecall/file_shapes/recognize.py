@@ -5,8 +5,10 @@ import re
 
 import polars as pl
 
-from rolecall.application_imports.read import encodings, formats, ldif, property_lists
+from rolecall.application_imports.read import dotted_lists, encodings, formats, ldif, property_lists
 from rolecall.application_imports.read.broken_file import BrokenFile
+from rolecall.core.secret_names import mask_text
+from rolecall.core.text import counted
 from rolecall.file_shapes.delimited import lay_out_csv
 from rolecall.file_shapes.json_lists import read_lists
 from rolecall.file_shapes.printed import lay_out_printed
@@ -56,7 +58,7 @@ def recognize(sample: Sample, decided: Decided | None = None) -> list[SampleTabl
 
 
 def decoded(sample: Sample, encoding: str | None = None) -> tuple[str, str | None]:
-    """Decode the head up to its last complete line.
+    """Decode the head up to its last complete line; decode UTF-16 completely.
 
     Return also the encoding to set in the connector: None for UTF-8, and for UTF-16 with a byte order mark.
     """
@@ -79,7 +81,7 @@ def decoded(sample: Sample, encoding: str | None = None) -> tuple[str, str | Non
     return text, encoding
 
 
-# Patterns for a line of a text that is not a table, and what such a text is.
+# Patterns for a line of a text that is not a table, each with what the text is and what to export instead.
 _TEXTS = {
     r"^The command completed successfully": "the output of net user or net localgroup; use Get-LocalUser, "
     "Get-LocalGroupMember or Get-ADUser with Export-Csv",
@@ -124,7 +126,7 @@ def _check_values(table: SampleTable) -> None:
     lines = [row[0] for row in table.rows if row]
     texts = [line for line in lines if len(line.split()) > _MOST_WORDS or re.search(r"[=\"{}<>]|^\s", line)]
     if 3 * len(texts) > len(lines):
-        example = texts[0].strip()[:40]
+        example = mask_text(texts[0].strip())[:40]
         raise Unreadable(f"the lines are text without columns, such as {example}; export a table, for example as CSV")
 
 
@@ -157,9 +159,11 @@ def _unix_listing(text: str) -> SampleTable | None:
     return None
 
 
+_DOTTED = "List with dots"
 # Formats with one property per line: how to recognize and read each.
 _PROPERTIES = {
     "LDIF": (ldif.is_ldif, ldif.read_ldif),
+    _DOTTED: (dotted_lists.is_dotted_list, dotted_lists.read_dotted_list),
     "Property list": (property_lists.is_property_list, property_lists.read_property_list),
 }
 
@@ -174,7 +178,10 @@ def _records(text: str, sample: Sample) -> SampleTable | None:
     except BrokenFile as error:
         raise Unreadable(str(error)) from None
     entries = entries if sample.is_whole else entries[:-1]
-    return from_records(name, entries, [f"{name} with {len(entries):,} entries in the sample"])
+    evidence = [f"{name} with {counted(len(entries), 'entry', 'entries')} in the sample"]
+    if name == _DOTTED:
+        evidence.append("Lines between the entries, such as titles of pages and totals, are left out")
+    return from_records(name, entries, evidence)
 
 
 def _parquet(sample: Sample) -> SampleTable:

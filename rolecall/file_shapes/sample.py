@@ -1,4 +1,4 @@
-"""Read only the head and the tail of a file. They are enough for a proposal, and take the same time at any size."""
+"""Read the head and the tail of a file, which are enough for a proposal. Formats that cannot be cut are read whole."""
 
 from pathlib import Path
 from typing import BinaryIO
@@ -26,7 +26,7 @@ class Sample(msgspec.Struct, frozen=True):
         return len(self.head) == self.size
 
     def whole(self) -> bytes:
-        """Return the whole file. Use it only for formats that cannot be cut."""
+        """Return the whole file, for formats that cannot be cut. The calling code must check the size first."""
         return self.head if self.is_whole or self.path is None else self.path.read_bytes()
 
 

@@ -9,6 +9,7 @@ import msgspec
 from rolecall.application_imports.read.json_pages import PageSigns
 from rolecall.application_imports.read.table import MOST_COLUMNS
 from rolecall.core.json_paths import flattened, value_at
+from rolecall.core.secret_names import HIDDEN, looks_secret, mask_json, mask_text
 from rolecall.file_shapes.header_names import is_about_person, is_name_or_address
 
 MOST_ROWS = 2_000
@@ -20,7 +21,7 @@ LONGEST_RAW = 400
 
 
 class Unreadable(Exception):
-    """Report that a file cannot be read, with what was found and what to do."""
+    """Raised if a file cannot be read. The message says what was found and what to do."""
 
 
 class SampleTable(msgspec.Struct):
@@ -33,7 +34,7 @@ class SampleTable(msgspec.Struct):
     delimiter: str | None = None
     # None if the file has no header.
     header_line: int | None = 1
-    # The number of lines above the rows that `headers` replaces, if no single line is the complete header.
+    # The number of lines to skip above the rows. `headers` replaces these lines, if no single one is a complete header.
     skip_lines: int = 0
     # Whether columns are aligned with spaces or drawn as a box.
     is_aligned: bool = False
@@ -48,7 +49,7 @@ class SampleTable(msgspec.Struct):
     evidence: list[str] = []
     # Other lines that could be the header.
     candidates: list[int] = []
-    # Whether no word of the header is known, so that it could be a row.
+    # Whether no word of the header is known. Such a header could be a row.
     is_doubtful: bool = False
     # The first cell of a row of totals.
     totals: list[str] = []
@@ -63,6 +64,10 @@ class SampleTable(msgspec.Struct):
     sheets: list[str] = []
     # The paths of all lists of a JSON file, from which `records` may be chosen.
     choices: list[str] = []
+    # The name of the table, if a file has several that are neither sheets nor lists.
+    name: str = ""
+    # Everything in the file outside this table, such as other sheets, with an example of each.
+    beside: dict[str, str] = {}
     # Paths into nested lists, such as emails[type=work].value, with the column that contains the list.
     paths: dict[str, str] = {}
     # Signs in a JSON file that its records are one page of a longer list.
@@ -95,7 +100,7 @@ def from_records(format: str, records: Sequence[dict[str, Any]], evidence: list[
         )
     lists = [name for name in headers if any(isinstance(record.get(name), list) for record in flat)]
     rows = [[_plain(record.get(header)) for header in headers] for record in flat]
-    raw = [msgspec.json.encode(record).decode()[:LONGEST_RAW] for record in records[:RAW_LINES]]
+    raw = [mask_json(msgspec.json.encode(record).decode())[:LONGEST_RAW] for record in records[:RAW_LINES]]
     return SampleTable(format, headers, rows, lists=lists, evidence=evidence, header_line=None, paths=paths, raw=raw)
 
 
@@ -107,9 +112,9 @@ _PLAIN = re.compile(r"[\w:-]{1,60}")
 
 
 def _singles(flat: Sequence[dict[str, Any]]) -> set[str]:
-    """Return the attributes of people of which one value is read, because directories write every attribute as a list.
+    """Return the attributes whose lists are read as one value, because directories write every attribute as a list.
 
-    A person has one name and one address. Other attributes of people count if no list has several values.
+    These are names and addresses of people, and other attributes of people if none of their lists has several values.
     """
     names = {name for record in flat for name, value in record.items() if isinstance(value, list)}
     return {name for name in names if is_about_person(name) and _is_single(name, [each.get(name) for each in flat])}
@@ -122,7 +127,7 @@ def _is_single(name: str, values: Iterable[Any]) -> bool:
 
 
 def _paths(flat: Sequence[dict[str, Any]]) -> dict[str, str]:
-    """Map paths to their column: the work or first address in a list of objects, or all names in other lists."""
+    """Map paths into lists, such as emails[type=work].value or groups[].name, to the column that contains the list."""
     paths: dict[str, str] = {}
     singles = _singles(flat)
     for record in flat:
@@ -164,3 +169,23 @@ def _plain(value: Any) -> str:
 
 def joined(rows: Sequence[Sequence[str]]) -> list[str]:
     return [" | ".join(row)[:LONGEST_RAW] for row in rows[:RAW_LINES]]
+
+
+def raw_without_secrets(table: SampleTable) -> list[str]:
+    """Return the first lines of the file without values that look like secrets by their column or name."""
+    at = [i for i, header in enumerate(table.headers) if looks_secret(header)]
+    values = {row[i] for row in table.rows for i in at if i < len(row) and row[i].strip()}
+    # CSV doubles quotes inside a cell.
+    values |= {value.replace('"', '""') for value in values}
+    if values:
+        secret = re.compile("|".join(map(re.escape, sorted(values, key=len, reverse=True))))
+        return [mask_text(_hide_end(secret.sub(HIDDEN, line), line, values)) for line in table.raw]
+    return [*map(mask_text, table.raw)]
+
+
+def _hide_end(line: str, original: str, values: Iterable[str]) -> str:
+    """Hide the beginning of a secret at the end of a line that was cut off."""
+    if len(original) < LONGEST_RAW:
+        return line
+    cut = max((n for value in values for n in range(1, len(value)) if line.endswith(value[:n])), default=0)
+    return f"{line[:-cut]}{HIDDEN}" if cut else line

@@ -2,6 +2,8 @@ from typing import Any
 
 import msgspec
 
+from rolecall.application_imports.read.access_signs import Sign
+from rolecall.application_imports.read.column_uses import Fate
 from rolecall.applications.model import Content
 from rolecall.core.checking import Body
 
@@ -19,7 +21,10 @@ class ColumnProposal(msgspec.Struct, rename="camel"):
 
 
 class ProposedChoice(msgspec.Struct, frozen=True):
-    """An answer: it sets the path `key` of the shape to `value`, or reads the column `value` as the field `key`."""
+    """An answer to an open question.
+
+    Most answers set the path `key` of the shape to `value`, or read the column `value` as the field `key`.
+    """
 
     label: str
     key: str
@@ -33,6 +38,27 @@ class OpenQuestion(msgspec.Struct, frozen=True):
     choices: list[ProposedChoice]
 
 
+class ColumnAccount(msgspec.Struct, rename="camel"):
+    """A column, sheet or list of a file, with what becomes of it. Each is listed once, in the order of the file.
+
+    `how` names the fields that are read from it, or says why it is not read. `mayBeAccess` says why a column that is
+    not read as groups or permissions may contain them; a person can decide that it does not.
+    """
+
+    header: str
+    # The sheet or list, if it is not the first one that is read.
+    place: str | None
+    becomes: Fate
+    how: str
+    may_be_access: Sign | None
+    # The separator of several values in a cell.
+    separator: str | None
+    # How many different values the sample has.
+    values: int
+    # Distinct values of the first rows; empty for a secret.
+    examples: list[str]
+
+
 class ContentProposal(msgspec.Struct, rename="camel"):
     """The proposal for one content of a file, with the first rows as they would be imported."""
 
@@ -43,10 +69,14 @@ class ContentProposal(msgspec.Struct, rename="camel"):
     shape: dict[str, Any]
     questions: list[OpenQuestion]
     understood: list[dict[str, str]]
+    # The sheet or list that the content is read from, if it is not the first one.
+    place: str | None = None
+    # How the rows of the sample are read, with counts.
+    statements: list[str] = []
 
 
 class FileProposal(msgspec.Struct, rename="camel"):
-    """How a file is read, or the `problem` why it cannot be read."""
+    """How a file is read. If it cannot be read, `problem` says why."""
 
     name: str
     size: int
@@ -68,6 +98,17 @@ class FileProposal(msgspec.Struct, rename="camel"):
     # The path to the records of JSON, and the paths of all lists in the file.
     records: str | None = None
     lists: list[str] = []
+    # Every column, sheet and list of the file, with what becomes of it.
+    columns: list[ColumnAccount] = []
+
+
+class Understood(msgspec.Struct):
+    """The first rows as an import would store them, and statements about all rows of the sample."""
+
+    rows: list[dict[str, str]] = []
+    statements: list[str] = []
+    # Details in which rows of one account differ. They are not kept, because an import would reject such rows.
+    differing: list[str] = []
 
 
 class ProposalDetail(msgspec.Struct, rename="camel"):

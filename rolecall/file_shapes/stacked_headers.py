@@ -29,12 +29,12 @@ def stacked_header(numbered: Sequence[tuple[int, list[str]]]) -> StackedHeader |
 
 def _joined(above: Sequence[str], below: Sequence[str]) -> list[str] | None:
     width = max(len(above), len(below))
-    pairs = [(_cell(above, i), _cell(below, i)) for i in range(width)]
+    pairs = [(_cell(above, i), _cell(below, i).replace(SEPARATOR, "/")) for i in range(width)]
     headers, section, merged = [], "", 0
     for title, name in pairs:
         section = title or section
         merged += bool(name and not title)
-        if not (title or (name and section)) or SEPARATOR in name:
+        if not (title or (name and section)):
             return None
         headers.append(f"{section}{SEPARATOR}{name}" if name else title)
         section = section if name else ""
@@ -50,7 +50,7 @@ def _without_first_section(headers: list[str]) -> list[str]:
     own = [header for header in headers if header.startswith(f"{first}{SEPARATOR}")]
     names = [header.partition(SEPARATOR)[2] for header in own]
     others = [header.partition(SEPARATOR)[2] for header in headers if header not in own]
-    # Usual headers below the other sections mean that the upper line is a title; names of permissions mean sections.
+    # If usual headers, not names of permissions, are below the other cells of the upper line, this line is a title.
     is_title = any(map(is_about_person, others)) or 3 * sum(map(is_known_header, others)) > len(others)
     if not any(map(is_about_person, names)) or is_title:
         return headers

@@ -1,4 +1,4 @@
-"""Decide which columns say who is active: one status, several that must agree, and end dates of accounts."""
+"""Decide which columns say who is active: one status or several together, and end dates of accounts."""
 
 import re
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from itertools import product
 from rolecall.applications.field_words import ACTIVE, NO_DATE, YES_NO
 from rolecall.applications.file_shape import ANY_OTHER
 from rolecall.applications.model import Content
-from rolecall.core.text import fold
+from rolecall.core.text import counted, fold
 from rolecall.file_shapes.ending import AS_PROPOSED, end_after, ended_beside, ended_if, format_of, last_day_beside
 from rolecall.file_shapes.header_names import is_inverted, is_known_header
 from rolecall.file_shapes.meanings import Meaning, meanings
@@ -48,8 +48,6 @@ def decide_active(view: View, part: Part) -> None:
         _end_beside_status(view, part, active)
     if not part.origin("Active") and "Locked" not in part.fields:
         _ask_for_state(view, part)
-    if not part.origin("Active"):
-        part.evidence.append("No column says who is active: all accounts are read as active")
 
 
 def _ask_for_state(view: View, part: Part) -> None:
@@ -98,8 +96,8 @@ def _use_several(view: View, part: Part, found: Sequence[Meaning]) -> None:
     if not is_combined:
         part.evidence.append(f"{best.header} says who is active; {', '.join(others)} is kept unchanged")
     if rest:
-        count = len(set.union(*(inactive[header] for header in rest)) - inactive[best.header])
-        text = f"{best.header} and {', '.join(rest)} disagree about {count:,} rows. Which column says who is active?"
+        rows = counted(len(set.union(*(inactive[header] for header in rest)) - inactive[best.header]), "row")
+        text = f"{best.header} and {', '.join(rest)} disagree about {rows}. Which column says who is active?"
         choices = [ProposedChoice(header, "Active", header) for header in (best.header, *rest)]
         all_of_them = ProposedChoice("Active only if all of them say so", "Active", AS_PROPOSED)
         part.questions = [*part.questions, OpenQuestion(text, [*([all_of_them] if is_combined else []), *choices])]
@@ -118,7 +116,10 @@ def _ask_for_unread(part: Part, best: str, others: Sequence[Profile]) -> None:
 
 
 def _combine(part: Part, columns: Sequence[Profile]) -> bool:
-    """Join status columns and map each combination of words; return False if not all of them can be mapped."""
+    """Join status columns and map each combination of words.
+
+    Change nothing and return False if a word is unknown or there are too many combinations.
+    """
     words = [_possible_words(each) for each in columns]
     count = 1
     for each in words:

@@ -2,13 +2,14 @@
 
 import re
 from collections import Counter
+from collections.abc import Mapping
 
 import msgspec
 
 from rolecall.applications.field_words import ACTIVE, DATE_FIELDS, NO_DATE, WORDS, YES_NO
 from rolecall.applications.file_shape import ANY_OTHER, RowCondition
 from rolecall.applications.model import Content, same_header
-from rolecall.core.text import fold
+from rolecall.core.text import counted, fold
 from rolecall.file_shapes.parts import Part, View
 from rolecall.file_shapes.profiles import DATES, EXCEL, Profile, is_serial
 from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
@@ -27,7 +28,7 @@ _KINDS = {
     **dict.fromkeys(("contractor", "consultant", "external", "contingent", "supplier", "partner"), "Vendor"),
     **dict.fromkeys(("intern", "temp", "trainee", "apprentice", "seasonal"), "Temporary"),
 }
-# Words that turn the meaning of a status around.
+# Words that may reverse the meaning of a status.
 _NOT = {"not", "never", "un", "re", "non", "to", "be", "will"}
 _MOST_DATES = 200
 _LOCKED = re.compile(r"(?<!un)(?<!b)lock|gesperrt|verrouill", re.IGNORECASE)
@@ -68,9 +69,9 @@ def add_dates(view: View, part: Part) -> None:
 
 
 def _same_order(view: View, column: Profile) -> tuple[str, str] | None:
-    """Return another column with the same date notation that allows only one order of day and month, and this order.
+    """Find the order of day and month in other columns with the same notation; return such a column and the order.
 
-    Return None if there is no such column, or if several such columns have different orders.
+    Use only columns whose dates fit one order. Return None if there are none, or if their orders differ.
     """
     orders = {"day first", "month first"}
     alike = [each for each in view.profiles if _signs(each) == _signs(column)]
@@ -79,7 +80,7 @@ def _same_order(view: View, column: Profile) -> tuple[str, str] | None:
 
 
 def _signs(column: Profile) -> set[str]:
-    """Return the notations of the dates, with each number replaced by 0."""
+    """Return the notations of the dates in a column: the dates with each number replaced by 0."""
     return {re.sub(r"\d+", "0", value) for value in column.distinct[:_MOST_DATES] if fold(value) not in NO_DATE}
 
 
@@ -97,7 +98,10 @@ def _mixed_orders(column: Profile) -> str | None:
 
 
 def _blank_words(view: View, part: Part, column: Profile, words: list[str]) -> None:
-    """Add words for no date to `blank`, unless the column has a format or another column contains them."""
+    """Add the words that mean "no date", such as Never, to `blank`, if the column has no date format.
+
+    Leave out words that other columns contain, because `blank` applies to all columns.
+    """
     if column.date_formats:
         return
     others = {fold(value) for each in view.profiles if each is not column for value in each.distinct}
@@ -115,11 +119,11 @@ def add_words(view: View, part: Part) -> None:
     for field in ("Active", "Status"):
         is_known = ANY_OTHER in part.shape.get("values", {}).get(field, {})
         if (source := part.source(field)) is not None and not is_known:
-            _ask_for_words(part, field, _read_rows(view, part, source))
+            _ask_for_words(part, field, read_rows(view, part, source))
 
 
-def _read_rows(view: View, part: Part, header: str) -> Profile:
-    """Return a column without the rows that the shape leaves out."""
+def read_rows(view: View, part: Part, header: str) -> Profile:
+    """Return a column without the rows that the shape leaves out, so that nobody is asked about their words."""
     column = view.by_header[header]
     kept = set(range(len(column.cells)))
     for each in part.shape.get("skipRowsWhere", []):
@@ -153,7 +157,10 @@ def _add_locks(view: View, part: Part) -> None:
 
 
 def _ask_for_words(part: Part, field: str, column: Profile) -> None:
-    """Ask for the meaning of each unknown word, with a guess if there is one."""
+    """Propose meanings for codes that are clear in combination, such as A and I.
+
+    Ask about blank cells and about other unknown words.
+    """
     codes = {fold(word) for word in column.distinct}
     if same_header(column.header).endswith("useraccountcontrol") and column.numbers == 1:
         # The reader decodes the bits of userAccountControl.
@@ -172,7 +179,7 @@ def _ask_for_words(part: Part, field: str, column: Profile) -> None:
         return
     blank = sum(not cell.strip() for cell in column.cells)
     if field == "Active" and blank and 3 * blank < len(column.cells) and len(codes) > 1:
-        text = f"{column.header} is blank in {blank:,} rows. Are these active?"
+        text = f"{column.header} is blank in {counted(blank, 'row')}. Does a blank cell mean active?"
         choices = [ProposedChoice(each, f"values.{field}.", values[each]) for each in ("Yes", "No")]
         part.questions = [*part.questions, OpenQuestion(text, choices)]
     if codes == {"a", "i"} and _STATUS.search(same_header(column.header)):
@@ -184,10 +191,17 @@ def _ask_for_words(part: Part, field: str, column: Profile) -> None:
     for word in [word for word in column.distinct if fold(word) not in WORDS[field].keys() - doubtful][:12]:
         if guess := guessed.get(_letters(word) or word) or _guess_phrase(word):
             part.shape.setdefault("values", {}).setdefault(field, {})[word] = values[guess]
-        said = f" Proposed: {'active' if guess == 'Yes' else 'not active'}." if guess else ""
-        names = {"Yes": f"{word} means active", "No": f"{word} means not active"}
-        choices = [ProposedChoice(names[each], f"values.{field}.{word}", values[each]) for each in ("Yes", "No")]
-        part.questions = [*part.questions, OpenQuestion(f"{column.header}: what does {word} mean?{said}", choices)]
+        part.questions = [*part.questions, question_about(column.header, word, field, values, guess)]
+
+
+def question_about(
+    header: str, word: str, field: str, values: Mapping[str, str], guess: str | None = None
+) -> OpenQuestion:
+    """Ask what a word of a status means; `values` maps Yes and No to the values that an answer sets."""
+    said = f" Proposed: {'active' if guess == 'Yes' else 'not active'}." if guess else ""
+    names = {"Yes": f"{word} means active", "No": f"{word} means not active"}
+    choices = [ProposedChoice(names[each], f"values.{field}.{word}", values[each]) for each in ("Yes", "No")]
+    return OpenQuestion(f"{header}: what does {word} mean?{said}", choices)
 
 
 def _guess_phrase(phrase: str) -> str | None:
@@ -198,10 +212,10 @@ def _guess_phrase(phrase: str) -> str | None:
 
 
 def _guesses(field: str, column: Profile) -> tuple[set[str], dict[str, str]]:
-    """Return the known words that are doubtful in this column, and the meanings to propose for words."""
+    """Return the known words that are doubtful in this column, and the meanings to propose for all unclear words."""
     codes = {fold(word) for word in column.distinct}
-    # Beside other codes, T means terminated rather than true.
-    doubtful = {"t"} if "t" in codes and "f" not in codes and len(codes) > 1 else set()
+    # Beside other codes, T means terminated rather than true, and J is not the German or Dutch yes.
+    doubtful = {yes for yes, no in (("t", "f"), ("j", "n")) if yes in codes and no not in codes and len(codes) > 1}
     if column.numbers == 1 and "0" not in codes and not codes <= WORDS[field].keys():
         # Among codes such as 1, 2 and 3, the meaning of 1 is doubtful too.
         doubtful = codes

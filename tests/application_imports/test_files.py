@@ -1,4 +1,4 @@
-"""Test that every row has its file however a request ends, and that files without a row are removed soon."""
+"""Test that every database row of a file has a stored file after any failure, and that other files are removed."""
 
 import tracemalloc
 from collections.abc import AsyncIterator
@@ -71,7 +71,7 @@ async def test_files_stay_until_the_sweep_if_the_commit_is_uncertain(
     assert kept(config) == []
 
 
-async def test_sweep_keeps_files_that_have_a_row(client: httpx2.AsyncClient, db: Db, config: Config) -> None:
+async def test_sweep_keeps_files_that_have_a_database_row(client: httpx2.AsyncClient, db: Db, config: Config) -> None:
     await upload(client, db)
     (config.store.folder / "incoming" / "unfinished").write_bytes(b"half a fi")
 

@@ -36,7 +36,7 @@ async def test_items_have_only_the_list_fields(client: httpx2.AsyncClient, db: D
     assert (item["status"], item["application"]["id"]) == ("Finished", str(application_id))
 
 
-async def test_imports_not_started_come_first_then_newest_start(client: httpx2.AsyncClient, db: Db) -> None:
+async def test_imports_that_have_not_started_come_first_then_the_newest(client: httpx2.AsyncClient, db: Db) -> None:
     id = await an_application(db)
     for hours in (2, None, 1, 3, None):
         start = None if hours is None else NOON + timedelta(hours=hours)

@@ -1,4 +1,4 @@
-"""Test shapes from the API to the imported data."""
+"""Test shapes end to end, from the API to the imported data."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import pytest
 
 from rolecall.application_imports.apply.purge import purge_secrets
 from rolecall.applications.actions import change_application
-from rolecall.core.db import Db, fetch_rows
+from rolecall.core.db import Db, execute, fetch_rows
 from tests.application_imports.running import Imports
 from tests.builders import an_application, facts
 
@@ -58,7 +58,7 @@ async def test_only_changed_lines_of_a_shaped_file_are_read(imports: Imports, db
     changed = await imports.finish(application, {"Staff": staff(*rows)})
 
     assert "The same files as before" in same["log"]
-    assert "Staff: 22 rows in 1 file, 1 changed lines read" in changed["log"]
+    assert "Staff: 22 rows in 1 file, 1 changed line read" in changed["log"]
     assert changed["metrics"]["users"] == {"total": 22, "new": 0, "altered": 1, "removed": 0}
     changes = await imports.items(f"/api/application-imports/{changed['id']}/changes", kind="membership")
     assert {(each["name"], each["change"]) for each in changes} == {
@@ -124,7 +124,7 @@ async def test_shape_is_exported_planned_and_applied(client: httpx2.AsyncClient,
         ({"headerLine": 2, "headers": ["a"]}, "headerLine or headers, not both"),
         ({"contents": [{"content": "users"}]}, "Two file groups contain users"),
         ({"contents": [{"content": "identities"}]}, "must be the content of the file group itself"),
-        ({"skipRowsWhere": [{"column": "a"}]}, "needs is, isNot, startsWith, endsWith or isPast"),
+        ({"skipRowsWhere": [{"column": "a"}]}, "needs exactly one of is, isNot, startsWith"),
     ],
 )
 async def test_malformed_shape_is_refused(client: httpx2.AsyncClient, shape: dict[str, Any], message: str) -> None:
@@ -136,26 +136,49 @@ async def test_malformed_shape_is_refused(client: httpx2.AsyncClient, shape: dic
     assert message in answer.text
 
 
+@pytest.mark.parametrize(
+    ("text", "shape"),
+    [
+        ('[{"login": "ada", "keys": [{"id": "k1", "password": "hush"}]}, {"login": "bob", "keys": []}]', {}),
+        ('login,keys\nada,"[{""id"": ""k1"", ""password"": ""hush""}]"\nbob,[]\n', {}),
+        ('[{"login": "ada", "keys": [{"id": "k1", "password": "hush"}]}]', {"keep": ["Keys"]}),
+    ],
+)
+async def test_secrets_inside_cells_are_kept_only_by_name(
+    imports: Imports, db: Db, text: str, shape: dict[str, Any]
+) -> None:
+    users = {"name": "Users", "content": "users", "columns": {"login": "Username"}, "shape": shape}
+    application = await an_application(db, connector=connector(users))
+
+    run = await imports.finish(application, {"Users": text})
+
+    (stored,) = await fetch_rows(db, "SELECT metadata FROM account_versions WHERE metadata LIKE '%%k1%%'")
+    assert ("hush" in stored[0], "•••" in stored[0]) == (bool(shape), not shape)
+    assert ("keys looks like JSON" in run["log"], "hush" in run["log"]) == (True, False)
+
+
 async def test_purge_removes_secrets_from_the_history_and_the_next_import_finds_no_difference(
     imports: Imports, db: Db
 ) -> None:
     keeping = {"name": "Users", "content": "users", "shape": {"keep": ["pwd"]}}
     application = await an_application(db, connector=connector(keeping))
-    text = "Username,pwd,Café\nada,hush1,naïve / x\nbob,hush2,\n"
+    text = """Username,pwd,Café\nada,hush1,naïve / x\nbob,hush2,"{""pin"": 1}"\n"""
     await imports.finish(application, {"Users": text})
+    # Earlier versions kept secrets inside JSON.
+    await execute(db, "UPDATE account_versions SET metadata = replace(metadata, '•••', '1')")
     plain = {"connector": connector({"name": "Users", "content": "users"})}
     await change_application(db, application, plain, facts())
 
     removed = await purge_secrets(db, application)
     run = await imports.finish(application, {"Users": text})
 
-    assert removed == {"pwd": 2}
+    assert removed == {"pwd": 2, "Café": 1}
     entries = await fetch_rows(
         db,
         """SELECT entry::jsonb -> 'entity' ->> 'name', entry::jsonb -> 'after' -> 'purgedSecrets' FROM audit_events
            WHERE entry::jsonb -> 'after' ? 'purgedSecrets'""",
     )
-    assert entries == [("Payroll", {"records": {"pwd": 2}})]
+    assert entries == [("Payroll", {"records": {"Café": 1, "pwd": 2}})]
     stored = await fetch_rows(db, "SELECT metadata FROM account_versions ORDER BY metadata")
-    assert stored == [('{"Café":""}',), ('{"Café":"naïve / x"}',)]
+    assert stored == [('{"Café":"naïve / x"}',), (r'{"Café":"{\"pin\":\"•••\"}"}',)]
     assert run["metrics"]["users"] == {"total": 2, "new": 0, "altered": 0, "removed": 0}

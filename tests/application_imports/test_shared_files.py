@@ -41,7 +41,7 @@ async def test_imports_read_compare_and_download_files_in_a_shared_store(
     run = await imports.finish(application, {"Users": "Username\nada\neve\njoan\nmary\n"})
 
     assert run["metrics"]["users"] == {"total": 4, "new": 1, "altered": 0, "removed": 0}
-    assert "1 changed lines" in run["log"]
+    assert "1 changed line" in run["log"]
     answer = await imports.client.get(f"/api/application-imports/{run['id']}/files/{run['files'][0]['id']}")
     assert answer.content == b"Username\nada\neve\njoan\nmary\n"
     assert len(kept(tmp_path / "shared")) == 2

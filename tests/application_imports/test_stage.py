@@ -57,7 +57,7 @@ async def test_all_problems_are_reported_at_once(client: httpx2.AsyncClient, db:
 
     assert problems(answer) == [
         ("applicationId", "Application is archived"),
-        ("applicationId", "Application has no import schedule"),
+        ("applicationId", "Application has no import schedule; add a schedule or a live source"),
     ]
 
 
@@ -84,7 +84,9 @@ async def test_archived_application_is_refused(client: httpx2.AsyncClient, db: D
         ({"applicationId": 7}, "Application ID must be a GUID"),
     ],
 )
-async def test_application_must_be_given(client: httpx2.AsyncClient, body: dict[str, object], message: str) -> None:
+async def test_application_id_is_required_and_must_be_a_guid(
+    client: httpx2.AsyncClient, body: dict[str, object], message: str
+) -> None:
     assert problems(await client.post(PATH, json=body)) == [("applicationId", message)]
 
 

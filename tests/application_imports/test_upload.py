@@ -139,14 +139,15 @@ async def test_all_problems_are_reported_at_once(client: httpx2.AsyncClient, db:
         ],
     )
 
+    known = ", ".join(f"{name} ({group})" for name, group in groups.items())
     assert sorted(problems(answer)) == sorted(
         [
             ("applicationId", "Application is archived"),
             (groups["Groups"], "File name is required"),
             (groups["Users"], "File is empty"),
             (groups["Users"], "Users accepts one file"),
-            (unknown, "Unknown file group"),
-            ("nonsense", "Unknown file group"),
+            (unknown, f"The connector has no file group {unknown}; use one of {known}"),
+            ("nonsense", f"The connector has no file group nonsense; use one of {known}"),
             ("nonsense", "File name must be at most 255 characters"),
             (groups["Permissions"], "Required file missing: Permissions"),
         ]
@@ -196,7 +197,9 @@ async def test_application_without_a_file_based_connector_refuses_files(
 
     answer = await upload(client, id, [(str(uuid4()), ("users.csv", CSV))])
 
-    assert problems(answer) == [("applicationId", "Application does not support file imports")]
+    assert problems(answer) == [
+        ("applicationId", "Application does not support file imports; add file groups to its connector")
+    ]
 
 
 async def test_upload_without_files_is_refused_even_if_all_are_optional(client: httpx2.AsyncClient, db: Db) -> None:

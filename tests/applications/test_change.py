@@ -112,7 +112,10 @@ async def test_new_schedule_must_fit_the_connector(client: httpx2.AsyncClient, d
     unknown = await change(client, id, schedule={**SCHEDULE, "locations": {"Badges": "x"}})
 
     assert problems(unknown) == [
-        ("schedule.locations.Badges", "Unknown file group"),
+        (
+            "schedule.locations.Badges",
+            "The connector has no file group Badges; use one of Users, Groups, Memberships, Permissions",
+        ),
         ("schedule.locations.Users", "Required location missing: Users"),
     ]
     assert (await change(client, id, schedule=SCHEDULE)).status_code == 200
@@ -126,7 +129,7 @@ async def test_application_with_an_identities_file_must_stay_an_identity_source(
 
     answer = await change(client, id, isIdentitySource=False)
 
-    message = "An application with a file of identities must be an identity source"
+    message = "A file of identities requires an identity source; mark the application as one"
     assert problems(answer) == [("isIdentitySource", message)]
 
 
@@ -143,7 +146,7 @@ async def test_invalid_change_reports_all_errors_and_changes_nothing(client: htt
         ("name", "Name must not be blank"),
         ("isArchived", "Is archived must be true or false"),
     ]
-    assert problems(taken) == [("name", "An application named Ledger already exists")]
+    assert problems(taken) == [("name", "An application named Ledger already exists; choose another name")]
     assert (await client.get(f"/api/applications/{id}")).json()["priority"] == "None"
     assert (await change(client, id, name="Payroll")).status_code == 200
 

@@ -128,9 +128,9 @@ async def test_all_validation_errors_are_reported_at_once(client: httpx2.AsyncCl
             ),
             ("schedule.cron", "Cron must be a cron expression such as 0 6 * * 1-5"),
             ("schedule.locations.Users", "Users must not be blank"),
-            ("schedule.locations.Badges", "Unknown file group"),
+            ("schedule.locations.Badges", "The connector has no file group Badges; use one of Users, Groups"),
             ("schedule.locations.Groups", "Required location missing: Groups"),
-            ("isIdentitySource", "An application with a file of identities must be an identity source"),
+            ("isIdentitySource", "A file of identities requires an identity source; mark the application as one"),
             ("ownerId", f"Identity with id {unknown} not found"),
             ("provisionerIds.0", f"Identity with id {unknown} not found"),
             ("provisionerIds.1", "Provisioner ids must be a GUID"),
@@ -144,8 +144,14 @@ async def test_all_validation_errors_are_reported_at_once(client: httpx2.AsyncCl
 @pytest.mark.parametrize(
     ("fields", "problem"),
     [
-        ({"columns": {"A": "Username", "B": "USERNAME"}}, ("columns", "Username is mapped twice")),
-        ({"columns": {"Log On": "Username", "log-on": "Name"}}, ("columns", "Header logon is mapped twice")),
+        (
+            {"columns": {"A": "Username", "B": "USERNAME"}},
+            ("columns", "Username is mapped twice; remove one of the headers"),
+        ),
+        (
+            {"columns": {"Log On": "Username", "log-on": "Name"}},
+            ("columns", "Header logon is mapped twice; remove one"),
+        ),
         ({"columns": {"A\x00": "Username"}}, ("columns", "Columns must not contain NUL characters")),
         ({"columns": ["Username"]}, ("columns", "Columns must be an object")),
         ({"columns": {"": 1}}, ("columns.", "Columns must be a string")),
@@ -166,7 +172,7 @@ async def test_two_file_groups_cannot_have_the_same_name_or_content(client: http
     others = [FILES[0], {**FILES[0], "name": "More users"}]
     held = await client.post(PATH, json={"name": "A", "connector": {"name": "C", "files": others}})
 
-    assert problems(named) == [("connector.files", "Two file groups are named Users")]
+    assert problems(named) == [("connector.files", "Two file groups are named Users; rename one")]
     assert problems(held) == [("connector.files", "Two file groups contain users; allow several files in one instead")]
 
 
@@ -177,7 +183,7 @@ async def test_names_are_unique(client: httpx2.AsyncClient, db: Db) -> None:
 
     assert problems(answer) == [
         ("priority", "Priority must be one of None, Low, Moderate, High, Critical"),
-        ("name", "An application named Payroll already exists"),
+        ("name", "An application named Payroll already exists; choose another name"),
     ]
 
 
@@ -187,7 +193,7 @@ async def test_concurrent_requests_with_the_same_name_create_one_application(cli
     assert sorted(answer.status_code for answer in answers) == [201] + [400] * 7
     refused = [answer for answer in answers if answer.status_code == 400]
     assert {tuple(problems(answer)) for answer in refused} == {
-        (("name", "An application named Payroll already exists"),)
+        (("name", "An application named Payroll already exists; choose another name"),)
     }
 
 
@@ -237,7 +243,7 @@ async def test_schedule_needs_a_location_for_every_required_file(client: httpx2.
     assert (none.status_code, other.status_code) == (201, 200)
 
 
-async def test_names_cannot_differ_by_surrounding_spaces(client: httpx2.AsyncClient) -> None:
+async def test_names_cannot_differ_only_by_surrounding_spaces(client: httpx2.AsyncClient) -> None:
     groups = [{**FILES[0], "name": " People "}, {**FILES[1], "name": "People"}]
     first = await client.post(PATH, json={"name": " Payroll\t"})
     assert first.json()["name"] == "Payroll"
@@ -245,8 +251,8 @@ async def test_names_cannot_differ_by_surrounding_spaces(client: httpx2.AsyncCli
     again = await client.post(PATH, json={"name": "Payroll ", "connector": {**CONNECTOR, "files": groups}})
 
     assert sorted(problems(again)) == [
-        ("connector.files", "Two file groups are named People"),
-        ("name", "An application named Payroll already exists"),
+        ("connector.files", "Two file groups are named People; rename one"),
+        ("name", "An application named Payroll already exists; choose another name"),
     ]
 
 

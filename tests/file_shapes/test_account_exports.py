@@ -22,7 +22,7 @@ def test_states_that_disagree_become_a_question(tmp_path: Path) -> None:
 
     (question,) = proposed(tmp_path, users=text).files[0].contents[0].questions
 
-    assert question.text.endswith("disagree about 1 rows. Which column says who is active?")
+    assert question.text.endswith("disagree about 1 row. Which column says who is active?")
     assert {(choice.key, choice.value) for choice in question.choices} == {
         ("Active", ""),
         ("Active", "enabled"),

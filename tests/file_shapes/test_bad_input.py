@@ -1,4 +1,4 @@
-"""Unreadable and ambiguous files get a message that says what to do."""
+"""Test that unreadable and ambiguous files get a message or a question that says what to do."""
 
 import io
 import zipfile
@@ -78,7 +78,7 @@ def test_unreadable_file_is_refused_with_a_reason(tmp_path: Path, content: bytes
         "columns",
     ],
 )
-def test_hostile_file_is_refused_or_read(tmp_path: Path, content: bytes) -> None:
+def test_hostile_file_gets_a_proposal_or_a_problem(tmp_path: Path, content: bytes) -> None:
     (file,) = proposed(tmp_path, file=content).files
 
     assert file.contents or file.problem

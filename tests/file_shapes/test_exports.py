@@ -145,7 +145,7 @@ def test_employee_ids_serve_as_usernames(tmp_path: Path) -> None:
     assert (found.active, found.inactive) == ({"101"}, {"102"})
 
 
-def test_semicolon_file_with_a_hash_list_and_a_password_is_read(tmp_path: Path) -> None:
+def test_semicolon_file_is_read_with_groups_separated_by_number_signs_and_without_its_password(tmp_path: Path) -> None:
     found = imported(
         tmp_path, users="userid;name;password;organization\n001;ada;hidden;org1#org2\n002;bob;;org1\n003;cy;;\n"
     )

@@ -7,7 +7,7 @@ import pytest
 
 from tests.application_imports.reading import read_file
 from tests.file_shapes.test_export_files import FOLDER
-from tests.file_shapes.test_exports import imported, proposed
+from tests.file_shapes.test_exports import imported
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,9 @@ def test_unpivot_drops_headers_if_the_cells_contain_the_groups(tmp_path: Path) -
         ("Lock status", ("Locked by administrator", "Not locked", "Unlocked"), {"ada"}),
     ],
 )
-def test_text_about_a_lock_means_locked(tmp_path: Path, header: str, cells: tuple[str, ...], locked: set[str]) -> None:
+def test_text_in_a_lock_column_means_locked_unless_it_says_otherwise(
+    tmp_path: Path, header: str, cells: tuple[str, ...], locked: set[str]
+) -> None:
     rows = "".join(f"{login},{cell}\n" for login, cell in zip(("ada", "bob", "cy"), cells, strict=True))
     found = imported(tmp_path, users=f"Username,{header}\n{rows}")
 
@@ -98,11 +100,3 @@ def test_login_is_the_username_although_only_a_number_is_unique(tmp_path: Path) 
     )
 
     assert imported(tmp_path, export=text).memberships == {("ada", "Teller"), ("ada", "Audit"), ("bob", "Teller")}
-
-
-def test_evidence_names_an_unread_list(tmp_path: Path) -> None:
-    text = "login\tmarks\nada\t[admin]\nbob\t[]\ncy\t[admin, audit]\n"
-
-    (part,) = proposed(tmp_path, users=text).files[0].contents
-
-    assert any(each.startswith("marks lists several values") for each in part.evidence)

@@ -1,4 +1,7 @@
-"""Read further kinds of exports correctly as proposed, or explain why they cannot be read."""
+"""Test that exports of more products and layouts are read correctly as proposed, or refused with a reason.
+
+Among them are Entra, Slack, Oracle and Unix exports, and exports in other languages.
+"""
 
 import io
 from pathlib import Path
@@ -266,7 +269,7 @@ def test_footer_below_the_rows_is_left_out(tmp_path: Path) -> None:
 def test_truncated_row_is_not_a_footer(tmp_path: Path) -> None:
     text = "Username,Full Name,Active\nada,Ada Byron,1\nbob,Bob Kahn,0\ncy"
 
-    with pytest.raises(Exception, match="there are 1 fields, the header has 3"):
+    with pytest.raises(Exception, match="the row has 1 field, the header has 3"):
         imported(tmp_path, users=text)
 
 
@@ -285,7 +288,7 @@ def test_workbook_with_a_title_and_a_second_sheet_is_read(tmp_path: Path) -> Non
     assert "Not read: sheet Sheet 2. Choose another one" in " ".join(file.evidence)
 
 
-def test_index_column_without_a_header_is_read(tmp_path: Path) -> None:
+def test_file_with_an_index_column_without_a_header_is_read(tmp_path: Path) -> None:
     found = imported(tmp_path, users=",login,email,status\n0,ada,a@x.com,active\n1,bob,b@x.com,disabled\n")
 
     assert (found.active, found.inactive) == ({"ada"}, {"bob"})

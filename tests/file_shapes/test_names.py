@@ -5,7 +5,7 @@ from pathlib import Path
 from tests.file_shapes.test_exports import imported
 
 
-def test_application_users_of_okta_are_not_people(tmp_path: Path) -> None:
+def test_application_users_of_okta_are_accounts_and_not_people(tmp_path: Path) -> None:
     user = '{"id": "0%s", "externalId": "%s", "created": "2019-01-01T00:00:00Z", "status": "%s", "credentials": '
     user += '{"userName": "%s@x.com", "password": {"value": "hidden"}}, "profile": {"role": "Admin", "lastName": "B", '
     user += '"firstName": "A"}}'

@@ -161,7 +161,7 @@ def test_levels_of_permissions_and_a_matrix_of_modules_are_read(tmp_path: Path) 
     }  # fmt: skip
 
 
-def test_single_quotes_and_rows_of_header_words_are_read(tmp_path: Path) -> None:
+def test_single_quotes_and_values_that_are_header_words_are_read(tmp_path: Path) -> None:
     quoted = imported(tmp_path, users="'username','email'\n'ada','a@x.com'\n'bob','b@x.com'\n")
     words = imported(tmp_path, users="Username\tRole\tStatus\nada\tadmin\tEnabled\nbob\tuser\tDisabled\n")
 

@@ -13,7 +13,7 @@ def test_open_questions_are_part_of_the_connector(tmp_path: Path) -> None:
     found = proposed(tmp_path, users="login,status\nada,Active\nbob,Inactive\ncy,\ndee,Active\n")
 
     shape = found.connector["files"][0]["shape"]
-    assert shape["openQuestions"] == ["status is blank in 1 rows. Are these active?"]
+    assert shape["openQuestions"] == ["status is blank in 1 row. Does a blank cell mean active?"]
     assert found.files[0].contents[0].shape == shape
 
 

@@ -1,4 +1,4 @@
-"""Read lists that command lines, databases and mainframes print: aligned columns, lines of dashes, pages, totals."""
+"""Read lists that command-line tools, databases and mainframes print: aligned columns, dashes, pages, totals."""
 
 from pathlib import Path
 
@@ -45,7 +45,7 @@ def test_text_across_two_columns_is_rejected(tmp_path: Path) -> None:
 
     assert found.active == {"ada"}
     assert [(reject.line, reject.reason) for delta in found.deltas.values() for reject in delta.rejects] == [
-        (3, "there are 1 fields, the header has 3")
+        (3, "the row has 1 field, the header has 3")
     ]
 
 

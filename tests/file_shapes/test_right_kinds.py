@@ -179,7 +179,7 @@ def test_namespace_is_part_of_the_name_of_a_service_account(tmp_path: Path) -> N
     assert ("system:serviceaccount:dev:default", "", "", "view") in found.permissions
 
 
-def test_deleted_members_are_left_out_and_conditions_are_read(tmp_path: Path) -> None:
+def test_deleted_members_are_left_out_and_conditions_of_grants_are_read(tmp_path: Path) -> None:
     members = ["user:ada@x.com", "deleted:user:old@x.com?uid=123"]
     condition = {"title": "until 2020", "expression": "request.time < timestamp('2020-01-01T00:00:00Z')"}
     bindings = [

@@ -178,7 +178,7 @@ async def test_employee_ids_name_the_accounts(sample: Samples) -> None:
 
 
 @of_samples("14-midpoint-users-orgs.csv")
-async def test_semicolon_file_with_organizations_after_a_hash_is_read(sample: Samples) -> None:
+async def test_semicolon_file_with_organizations_separated_by_number_signs_is_read(sample: Samples) -> None:
     found = await sample.imported("14-midpoint-users-orgs.csv")
 
     assert (found.active, found.inactive) == ({"001", "002", "003", "004", "005"}, set())

@@ -20,7 +20,7 @@ MEMBERS: list[list[object]] = [["Group Name", "Login"], ["Sales", "ada"], ["Sale
 COVER: list[list[object]] = [["Access report"], ["Run by", "IT"], ["Run on", "2026-11-01"]]
 
 
-def test_sheets_feed_several_contents(tmp_path: Path) -> None:
+def test_contents_are_read_from_several_sheets(tmp_path: Path) -> None:
     book = workbook(COVER, USERS, GROUPS, MEMBERS)
 
     found = imported(tmp_path, app=book)
@@ -88,7 +88,7 @@ ENTRA = (
 )
 
 
-def test_lists_feed_several_contents(tmp_path: Path) -> None:
+def test_contents_are_read_from_several_lists(tmp_path: Path) -> None:
     found = imported(tmp_path, dump=ENTRA)
 
     assert (found.active, found.inactive) == ({"ada"}, {"bob"})

@@ -48,7 +48,7 @@ def test_state_is_read_although_each_user_has_one_permission(tmp_path: Path) -> 
     assert found.rows("permissions", "section", "permission") == [("", "read"), ("", "write"), ("", "read")]
 
 
-def test_several_states_must_agree(tmp_path: Path) -> None:
+def test_account_is_active_only_if_every_state_column_says_so(tmp_path: Path) -> None:
     text = (
         "login,active,suspended,archived\nada,true,false,false\nbob,true,true,false\ncy,true,,true\ndee,false,false,\n"
     )
@@ -108,7 +108,7 @@ def test_numeric_statuses_become_questions(tmp_path: Path) -> None:
 def test_blank_status_becomes_a_question(tmp_path: Path) -> None:
     text = "login,status\nada,Active\nbob,Inactive\ncy,Active\ndee,\n"
 
-    assert asked(tmp_path, users=text) == ["status is blank in 1 rows. Are these active?"]
+    assert asked(tmp_path, users=text) == ["status is blank in 1 row. Does a blank cell mean active?"]
 
 
 @pytest.mark.parametrize(
@@ -161,8 +161,8 @@ def test_excluded_sap_roles_are_left_out(tmp_path: Path) -> None:
     assert imported(tmp_path, agr=text).memberships == {("ADA", "Z_AP")}
 
 
-def test_next_file_may_repeat_an_account(tmp_path: Path) -> None:
-    """Columns about grants are not stored with the account, even if no account repeats yet."""
+def test_connector_also_reads_a_later_file_that_repeats_an_account(tmp_path: Path) -> None:
+    """Columns about grants are not stored with the account, even if no account is on two rows of the first file."""
     text = "Assignment,Username,IsActive,Permission\n1,ada,true,read\n2,bob,false,read\n"
     connector = proposed(tmp_path, export=text).connector["files"]
 

@@ -82,15 +82,15 @@ async def _tally(db: Db, relation: Relation, number: int) -> Tally:
 
 
 async def count_touched(db: Db, number: int, before: RecordTotals, tallies: Tallies) -> Tallies:
-    """Return the tallies for the log and the metrics. They also count accounts and groups with changed access."""
-    # The first import alters nothing.
+    """Return the tallies for the log and the metrics: an account or group with changed access counts as altered."""
+    # Without earlier accounts and groups, nothing can be altered.
     if not (before.accounts or before.groups) or not any(tally.total for tally in tallies.values()):
         return tallies
     altered = {kind: await _altered(db, number, kind) for kind in (RecordKind.ACCOUNT, RecordKind.GROUP)}
     return tallies | {kind: msgspec.structs.replace(tallies[kind], altered=count) for kind, count in altered.items()}
 
 
-# Records that alter an account or a group besides its own fields. A change of members does not alter a group.
+# SQL for the accounts or groups whose access an import changed. A change of members does not alter a group.
 _TOUCHED = {
     RecordKind.ACCOUNT: """
         SELECT account_number FROM memberships WHERE from_import = %(n)s
@@ -104,7 +104,7 @@ _TOUCHED = {
 
 
 async def _altered(db: Db, number: int, kind: RecordKind) -> int:
-    """Count records that exist before and after the import and that the import altered."""
+    """Count accounts or groups that exist before and after the import, and whose fields or access it changed."""
     versions, column = f"{kind.lower()}_versions", f"{kind.lower()}_number"
     rows = await fetch_rows(
         db,
@@ -130,7 +130,7 @@ def metrics_of(after: RecordTotals, tallies: Tallies, *, is_identity_source: boo
 
 
 async def update_value_counts(db: Db, number: int) -> None:
-    """Update the number of holders of each permission and raw value, from assignments that this import changed."""
+    """Update the number of holders for each value of a permission, from the assignments that this import changed."""
     # Insert in primary key order, which is faster.
     await execute(
         db,
@@ -144,7 +144,7 @@ async def update_value_counts(db: Db, number: int) -> None:
            ON CONFLICT (permission_number, access, digest) DO UPDATE SET holders = v.holders + EXCLUDED.holders""",
         number=number,
     )
-    # Remove unused values: if every holder has a different value, each import adds more.
+    # Remove values without holders. Otherwise the table would grow with each import if values change often.
     await execute(
         db,
         """DELETE FROM permission_values WHERE holders <= 0 AND permission_number IN

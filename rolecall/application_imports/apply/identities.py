@@ -1,6 +1,6 @@
 """Update identities after an import of their source: changed fields, removals, supervisors.
 
-This happens after the versions of identities are written. It reads only the database, so a rollback uses it as well.
+This happens after the versions of identities are written. It reads only the database, so that a rollback can use it.
 """
 
 from datetime import datetime
@@ -23,7 +23,7 @@ TEXTS = {
     "department": "department",
     "office": "office",
 }
-# Parse the JSON once for all fields: parsing it again for each field took most of an import.
+# Columns for json_to_record, which parses the JSON once for all fields. Parsing it once for each field was too slow.
 _RECORD = ", ".join(
     f"{field} text"
     for field in (*TEXTS.values(), "status", "created", "updated", *(f"custom_field_{n}" for n in CUSTOM_FIELDS))
@@ -32,12 +32,12 @@ _MOST_NAMED = 10
 
 
 async def create_made_people(db: Db) -> None:
-    """Create the temporary table of identities that this import inserts, unless it exists."""
+    """Create the temporary table for the ids of identities that this import inserts, unless the table exists."""
     await execute(db, "CREATE TEMP TABLE IF NOT EXISTS made_people (identity_id uuid NOT NULL) ON COMMIT DROP")
 
 
 async def update_identities(db: Db, application_id: UUID, number: int, now: datetime) -> list[str]:
-    """Update identities to the changed data of their source, and return lines for the log."""
+    """Update identities with the changed data of their source, and return lines for the log."""
     await create_made_people(db)
     named = await _update_fields(db, application_id, number, now)
     await _update_sort_keys(db, named)
@@ -135,9 +135,9 @@ async def _mark_removed(db: Db, application_id: UUID, number: int, now: datetime
 
 
 async def _update_supervisors(db: Db, application_id: UUID, number: int) -> None:
-    """Set supervisors that the source changed, or whose identity exists only now.
+    """Set the supervisors that the source changed, and missing supervisors whose identity now exists.
 
-    A person who is their own supervisor gets none: many HR systems record the head of a company like that.
+    A person who is their own supervisor gets no supervisor: many HR systems record the head of a company like that.
     """
     # Fires triggers of other packages: schema/identities.sql lists them.
     await execute(
@@ -164,7 +164,7 @@ async def _own_supervisors(db: Db, application_id: UUID) -> list[str]:
     """Return log lines for people who are their own supervisor in the file; no supervisor is set for them."""
     named, more = await _supervisors_where(db, application_id, "given.supervisor = given.employee_id")
     lines = [f"{employee} is their own supervisor in the file; no supervisor is set" for employee, _ in named]
-    return [*lines, f"{more:,} more are their own supervisors"] if more else lines
+    return [*lines, f"Further people who are their own supervisors: {more:,}"] if more else lines
 
 
 async def _unknown_supervisors(db: Db, application_id: UUID) -> list[str]:
@@ -172,7 +172,7 @@ async def _unknown_supervisors(db: Db, application_id: UUID) -> list[str]:
     unknown = "s.id IS NULL AND given.supervisor NOT IN ('', given.employee_id)"
     named, more = await _supervisors_where(db, application_id, unknown)
     lines = [f"Supervisor {supervisor} of {employee} is not known" for employee, supervisor in named]
-    return [*lines, f"{more:,} more supervisors are not known"] if more else lines
+    return [*lines, f"Further supervisors that are not known: {more:,}"] if more else lines
 
 
 async def _supervisors_where(db: Db, application_id: UUID, condition: str) -> tuple[list[tuple[str, str]], int]:
@@ -193,7 +193,7 @@ async def _supervisors_where(db: Db, application_id: UUID, condition: str) -> tu
 
 
 async def _supervisor_cycles(db: Db, application_id: UUID, number: int) -> list[str]:
-    """Return log lines for cycles among the supervisors of people whom this import changed."""
+    """Return at most ten log lines for cycles among the supervisors of people whom this import changed."""
     rows = await fetch_rows(
         db,
         """WITH RECURSIVE up(id) AS (

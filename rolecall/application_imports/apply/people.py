@@ -1,4 +1,4 @@
-"""Write the people of an identity source: versions, and the identities of people seen for the first time.
+"""Write the people of an identity source: their versions, and identities for people who are new.
 
 `apply/identities.py` then updates identities that existed before.
 """
@@ -60,10 +60,10 @@ async def _write_new_people(db: Db, people: pl.DataFrame, fields: set[str], now:
 
 
 async def _with_identities(db: Db, people: pl.DataFrame, fields: set[str]) -> pl.DataFrame:
-    """Add `identity_id`, `is_made` (the identity is new) and `supervisor` (an identity) to the people.
+    """Add the columns `identity_id`, `is_made` (whether the identity is new) and `supervisor` (the id of an identity).
 
-    An identity is found by employee ID, or else by the unique e-mail address of an onboarded person. Otherwise, it
-    is new.
+    An identity is found by employee ID, or else by the e-mail address of an onboarded person, if only one person has
+    that address. Otherwise, it is new.
     """
     there = await copy_out(
         db,
@@ -76,8 +76,7 @@ async def _with_identities(db: Db, people: pl.DataFrame, fields: set[str]) -> pl
     if "email" in fields:
         people = _by_email(people, there.filter(pl.col("employee_id") == ""))
     made = people.filter(pl.col("known").is_null()).select("employee_id")
-    # Sort the ids, so that rows enter the indexes in order.
-    ids = made.with_columns(random_ids(made.height).sort().alias("made"))
+    ids = made.with_columns(random_ids(made.height).alias("made"))
     people = people.join(ids, on="employee_id", how="left", maintain_order="left")
     people = people.with_columns(identity_id=pl.coalesce("known", "made"), is_made=pl.col("known").is_null()).drop(
         "known", "made"
@@ -95,7 +94,7 @@ def _with_supervisors(people: pl.DataFrame, by_id: pl.DataFrame) -> pl.DataFrame
 
 
 def _by_email(people: pl.DataFrame, onboarded: pl.DataFrame) -> pl.DataFrame:
-    """Set a missing `known` to the identity that has no employee ID and the same e-mail, if the e-mail is unique."""
+    """Set `known` where it is missing: find identities without an employee ID by e-mail address, if it is unique."""
     key = pl.col("email").str.to_lowercase()
     one = onboarded.select(key, onboarded=pl.col("identity_id")).filter(pl.len().over("email") == 1)
     is_single = pl.col("key").is_unique() & pl.col("known").is_null()

@@ -1,16 +1,18 @@
 """Remove secrets that earlier imports kept as metadata, from the current data and from its history."""
 
 from collections import Counter
+from collections.abc import Iterable
 from uuid import UUID
 
 import msgspec
 
 from rolecall.application_imports.read.secret_headers import secret_headers
 from rolecall.application_imports.read.sources import groups_of
-from rolecall.applications.model import Content
+from rolecall.applications.model import Content, same_header
 from rolecall.core.db import Db, execute, fetch_rows
+from rolecall.core.secret_names import mask_json
 
-# The tables with metadata, their keys, the tables of names that they belong to, and the content they come from.
+# Each table with metadata: its name, its key, the table that the key refers to, and the content that fills it.
 _HOLDERS = (
     ("account_versions", "account_number", "accounts", Content.USERS),
     ("group_versions", "group_number", "groups", Content.GROUPS),
@@ -18,7 +20,7 @@ _HOLDERS = (
 
 
 async def purge_secrets(db: Db, application_id: UUID) -> Counter[str]:
-    """Remove metadata whose names look like secrets, except names that a shape keeps; return the rows per name."""
+    """Remove metadata that looks like secrets, unless a shape keeps it; return the number of rows by name."""
     kept = {group.content: group.shape.keep for group in await groups_of(db, application_id) if group.shape}
     removed = Counter[str]()
     for table, key, names, content in _HOLDERS:
@@ -31,16 +33,23 @@ async def purge_secrets(db: Db, application_id: UUID) -> Counter[str]:
         changed = []
         for number, import_number, text in rows:
             metadata = msgspec.json.decode(text, type=dict[str, str])
-            if secret := secret_headers(list(metadata), kept.get(content, ())):
-                removed.update(secret)
-                # Encode metadata as imports do, so that the next import finds no difference.
-                rest = {name: value for name, value in metadata.items() if name not in secret}
+            keep = kept.get(content, ())
+            secret = secret_headers(list(metadata), keep)
+            # Encode metadata as imports do, so that the next import finds no difference.
+            rest = {name: _hidden(name, value, keep) for name, value in metadata.items() if name not in secret}
+            if rest != metadata:
+                removed.update(name for name, value in metadata.items() if rest.get(name) != value)
                 changed.append((msgspec.json.encode(rest).decode(), number, import_number))
         async with db.cursor() as cursor:
             await cursor.executemany(f"UPDATE {table} SET metadata = %s WHERE {key} = %s AND from_import = %s", changed)
     if removed:
         await _note(db, application_id, removed)
     return removed
+
+
+def _hidden(name: str, value: str, keep: Iterable[str]) -> str:
+    """Hide secrets inside JSON, unless a shape keeps the column."""
+    return value if same_header(name) in map(same_header, keep) else mask_json(value)
 
 
 async def _note(db: Db, application_id: UUID, removed: Counter[str]) -> None:

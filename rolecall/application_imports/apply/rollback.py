@@ -17,14 +17,18 @@ async def restore(db: Db, application_id: UUID, number: int, to: int) -> Sources
 
 async def _restore(db: Db, relation: Relation, application_id: UUID, number: int, to: int) -> None:
     then = f"{relation.scope} AND {valid(relation.table, to)}"
-    # Compare as text: the type json has no equality.
-    same = " AND ".join(f"t.{column}::text = r.{column}::text" for column in (*relation.key, *relation.values))
+    # Compare values as text: the type json has no equality.
+    same = " AND ".join(
+        [relation.same_key("t", "r"), *(f"t.{column}::text = r.{column}::text" for column in relation.values)]
+    )
     await execute(
         db,
         f"""CREATE TEMP TABLE then_valid ON COMMIT DROP AS
             SELECT {relation.columns} FROM {relation.table} WHERE {then}""",
         application=application_id,
     )
+    # Without statistics the planner reads the rows of every application for a few keys.
+    await execute(db, "ANALYZE then_valid")
     # Assignments fire `note_former_holders`, schema/accounts.sql.
     await execute(
         db,
@@ -32,12 +36,14 @@ async def _restore(db: Db, relation: Relation, application_id: UUID, number: int
             AND NOT EXISTS (SELECT FROM then_valid t WHERE {same})""",
         application=application_id,
     )
+    # Search the rows of this application only; the keys alone could be compared with the rows of every application.
     # Assignments fire `note_holders`, schema/accounts.sql.
     await execute(
         db,
         f"""INSERT INTO {relation.table} ({relation.columns}, from_import)
             SELECT {relation.columns}, {number:d} FROM then_valid t
-            WHERE NOT EXISTS (SELECT FROM {relation.table} r
-                              WHERE r.until_import IS NULL AND {relation.same_key("t", "r")})""",
+            WHERE NOT EXISTS (SELECT FROM {relation.table} r WHERE r.until_import IS NULL AND {relation.scope}
+                              AND {relation.same_key("t", "r")})""",
+        application=application_id,
     )
     await execute(db, "DROP TABLE then_valid")

@@ -26,7 +26,10 @@ async def write_changes(db: Db, changes: ChangeSet) -> None:
 
 
 async def close_unused(db: Db, application_id: UUID, number: int, maybe_unused: Sequence[int]) -> None:
-    """After all changes, remove groups that nothing refers to, and permissions of `maybe_unused` without a holder."""
+    """Remove groups that no file names any more, and the permissions in `maybe_unused` that have no holder.
+
+    The calling code must write all changes first.
+    """
     await _close_unnamed_groups(db, application_id, number)
     await _close_unused_permissions(db, number, maybe_unused)
 
@@ -39,7 +42,10 @@ def _sorted(rows: pl.DataFrame, relation: Relation) -> pl.DataFrame:
 
 
 async def _close_unnamed_groups(db: Db, application_id: UUID, number: int) -> None:
-    """Remove unlisted groups without members and assignments. Other unlisted groups keep only their name."""
+    """Update groups that no file of groups lists: remove unused ones, and clear the fields of the others.
+
+    A group is unused if it has no members and no permissions.
+    """
     unlisted = """v.group_number = g.number AND g.application_id = %(application)s AND v.until_import IS NULL
         AND NOT EXISTS (SELECT FROM group_listings l WHERE l.group_number = g.number AND l.until_import IS NULL)"""
     await execute(
@@ -64,7 +70,7 @@ async def _close_unnamed_groups(db: Db, application_id: UUID, number: int) -> No
 
 
 async def _close_unused_permissions(db: Db, number: int, maybe_unused: Sequence[int]) -> None:
-    """Remove permissions that a removed line named and that nothing holds any more."""
+    """Remove the permissions in `maybe_unused` that no account or group holds any more."""
     if not maybe_unused:
         return
     await execute(

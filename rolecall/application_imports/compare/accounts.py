@@ -1,4 +1,4 @@
-"""Compare a file of users with the accounts of the application, part by part."""
+"""Compare a file of users with the accounts of the application, in parts (`read/parts.py`)."""
 
 from collections.abc import AsyncIterator
 from datetime import datetime
@@ -20,14 +20,11 @@ _NOBODY = pl.DataFrame(schema={"username": pl.String, "number": pl.Int32, "is_pr
 
 
 class AccountsAfter:
-    """The accounts that the file of users refers to, in parts, with whether each is present after the import.
-
-    `compare/holdings.py` uses them.
-    """
+    """The accounts that were compared with the file of users. `is_present` says if an account is there afterwards."""
 
     def __init__(self, state: CurrentState, users: FileDelta | None) -> None:
         self.state = state
-        # Whether these are all accounts that the application ever had.
+        # Whether all accounts that the application ever had are included.
         self.is_all = users is not None and users.is_whole
         self._parts = RowParts(state.parting)
         self._removed = RowParts(state.parting)
@@ -56,7 +53,7 @@ class AccountComparison:
         self.after = AccountsAfter(state, users)
 
     async def changes(self) -> AsyncIterator[ChangeSet | Doubt]:
-        """Yield the changes of a few parts at a time. If there is a doubt, yield it and stop."""
+        """Yield the changes of a few parts at a time. Stop after a Doubt."""
         if self.users is None:
             return
         known = await self.state.all_accounts() if self.users.is_whole else None

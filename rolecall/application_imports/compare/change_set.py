@@ -1,7 +1,6 @@
-"""Define the result of a comparison: the changes of a part of an import, before they are written.
+"""Define the result of a comparison: a `ChangeSet` with some changes of an import, which `apply/write.py` writes.
 
-A `ChangeSet` lists names that appear for the first time and the differences of each relation. `apply/write.py` writes
-it.
+It has the names that appear for the first time, and the differences of each relation.
 """
 
 import secrets
@@ -22,7 +21,10 @@ MANY = 5_000
 
 
 class Insert(NamedTuple):
-    """New rows of a table of names. `into` is the table with its columns, of which id and application are the last."""
+    """New rows of a table of names.
+
+    `into` is the table and its columns, as COPY expects them; the last columns are `id` and `application_id`.
+    """
 
     into: str
     rows: pl.DataFrame
@@ -41,7 +43,7 @@ class ChangeSet:
         self.changes: list[RelationChange] = []
         # The number of rows of each file that change something.
         self.applied: dict[Content, dict[int, int]] = {}
-        # Permissions that a removed line named. After all changes are written, those without a holder are removed.
+        # Permissions that removed lines name and added lines do not. Those without a holder are removed at the end.
         self.maybe_unused: list[int] = []
 
     def insert(self, into: str, rows: pl.DataFrame) -> None:
@@ -49,7 +51,7 @@ class ChangeSet:
         self.inserts.append(Insert(into, rows.with_columns(random_ids(rows.height), application)))
 
     def change(self, relation: Relation, change: Difference, indexes: dict[str, NameIndex]) -> None:
-        """Add a difference. `indexes` maps key columns to indexes, which replace names with numbers."""
+        """Add a difference. `indexes` has the index that gives the numbers, for each key column that is missing."""
         for column, index in indexes.items():
             change = Difference(
                 *(
@@ -71,9 +73,10 @@ class ChangeSet:
 
 
 def rows_of_lines(delta: DeltaPart, present: pl.DataFrame, name: list[str]) -> pl.DataFrame | Doubt:
-    """Return the present rows that changed lines refer to.
+    """Return the rows of `present` that changed lines name.
 
-    Return a Doubt if an added line neither is new nor replaces a removed line, or if a removed line is unknown.
+    Return a Doubt if an added line names a present row that no removed line names, because another line of the file
+    must name it too, or if a removed line names a row that is not present.
     """
     assert delta.removed is not None
     there = present.select(name)
@@ -90,7 +93,10 @@ def union(frames: Iterable[pl.DataFrame], column: str) -> pl.DataFrame:
 
 
 def random_ids(count: int) -> pl.Series:
-    """Generate UUIDs. With a volatile column default instead, COPY would insert rows one by one."""
+    """Generate UUIDs, sorted, so that they enter an index in order.
+
+    With a volatile column default instead, COPY would insert rows one by one.
+    """
     digits = secrets.token_hex(16 * count)
     each = (digits[start : start + 32] for start in range(0, len(digits), 32))
-    return pl.Series("id", [f"{of[:12]}4{of[13:16]}a{of[17:]}" for of in each], pl.String)
+    return pl.Series("id", [f"{of[:12]}4{of[13:16]}a{of[17:]}" for of in each], pl.String).sort()

@@ -11,7 +11,7 @@ from rolecall.core.db import Db
 
 # The number of rows per piece: large enough to be fast, small enough to send one piece while the next is encoded.
 _PIECE = 20_000
-# The maximum size of the text that becomes one frame. PostgreSQL sends each row as one message.
+# Rows are collected up to this size before they become a frame, because PostgreSQL sends them one by one.
 _MOST_BYTES = 32 * MIB
 _TYPES: dict[str, pl.DataType] = {
     **dict.fromkeys(("number", "account_number", "group_number", "holder_number", "permission_number"), pl.Int32()),

@@ -17,7 +17,7 @@ class Difference(NamedTuple):
 
 
 def difference(before: pl.DataFrame, after: pl.DataFrame, key: Sequence[str], values: Sequence[str]) -> Difference:
-    """Return the difference between two frames. Rows with the same key and other values are altered."""
+    """Return the difference between two frames. A row is altered if its key is in both frames and its values differ."""
     if not before.height:
         return Difference(after, after.clear(), before)
     was = before.select(*key, *values)

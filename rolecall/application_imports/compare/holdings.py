@@ -1,6 +1,6 @@
 """Compare files of groups, memberships and permissions with what the application's accounts and groups hold.
 
-Names are replaced by numbers, and numbers are compared.
+Names are replaced by their numbers in the database, and the numbers are compared.
 """
 
 from collections.abc import AsyncIterator, Iterable, Sequence
@@ -34,7 +34,7 @@ _STILL_NAMED = "a removed account is still named"
 
 
 class HoldingComparison:
-    """Compare what accounts and groups hold, part by part, then the groups and permissions that all parts name."""
+    """Compare memberships and assignments in parts (`read/parts.py`), then the groups and permissions they name."""
 
     def __init__(
         self, state: CurrentState, number: int, accounts: AccountsAfter, deltas: FileDeltas, unchanged: set[Content]
@@ -48,11 +48,11 @@ class HoldingComparison:
         self.valid: dict[Content, RowParts] = {}
         self.groups = GroupNames(state, deltas.get(Content.GROUPS))
         self.catalogue = PermissionNames(state, deltas.get(Content.PERMISSIONS))
-        # Contents whose files name accounts that are removed.
+        # Contents without a file in this import whose rows are removed together with accounts.
         self.stale: set[Content] = set()
 
     async def changes(self) -> AsyncIterator[ChangeSet | Doubt]:
-        """Yield the changes of a few parts at a time; the last also has groups and permissions. Stop after a doubt."""
+        """Yield the changes of a few parts at a time, and groups and permissions with the last. Stop after a Doubt."""
         await self.groups.load()
         await self.catalogue.load()
         for content, relation in _HELD.items():
@@ -85,7 +85,10 @@ class GroupNames:
         self._made: list[pl.DataFrame] = []
 
     async def load(self) -> None:
-        """Look up all groups if their file is read completely, or else the groups in its changed lines."""
+        """Look up all groups if their file is read completely, or else the groups in its changed lines.
+
+        Assign numbers to new groups.
+        """
         wanted = self.listed.mentioned("group") if self.listed else pl.DataFrame(schema={"group": pl.String})
         self.is_all = self.listed is not None and self.listed.is_whole
         self.index = await self.state.index(GROUPS, None if self.is_all else wanted)
@@ -148,12 +151,12 @@ class PermissionNames:
         self.delta = delta
         self._named: list[pl.DataFrame] = []
         self._made: list[pl.DataFrame] = []
-        # Permissions of removed and of added lines.
+        # Permissions that removed lines name (`_lost`), and permissions that added lines name (`_kept`).
         self._lost: list[pl.DataFrame] = []
         self._kept: list[pl.DataFrame] = []
 
     async def load(self) -> None:
-        """Look up all permissions if the file is read completely."""
+        """Look up all permissions if the file is read completely; otherwise `look_up` finds the named permissions."""
         is_whole = self.delta is not None and self.delta.is_whole
         wanted = None if is_whole else pl.DataFrame(schema=dict.fromkeys(_NAME, pl.String))
         self.index = await self.state.index(PERMISSIONS, wanted)
@@ -179,7 +182,7 @@ class PermissionNames:
         self._made.append(self.index.frame.tail(new.height).select("number", *_NAME))
 
     def note_lost(self, removed: pl.DataFrame, after: pl.DataFrame) -> None:
-        """Record the permissions of removed and of added lines: one that only removed lines name may be unused."""
+        """Record the permissions of removed and added lines. Permissions that only removed lines name may be unused."""
         for noted, rows in ((self._lost, removed), (self._kept, after)):
             noted[:] = [pl.concat([*noted, rows.select("permission_number")]).unique()]
 
@@ -206,7 +209,7 @@ class PermissionNames:
 
 
 def _highest(named: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """Merge the permissions of several parts; keep the last description in sort order and the highest risk."""
+    """Merge the permissions of several parts. Use the last description in sort order and the highest risk."""
     if len(named) == 1:
         return named[0]
     highest = (pl.col("description", "risk").max(), pl.col("other", "other_risk").min())
@@ -233,7 +236,7 @@ class PartComparison:
         return doubt or self.found
 
     async def _accounts(self) -> None:
-        """Add accounts that other files name to the accounts of the file of users."""
+        """Set `accounts` to the accounts of the file of users, and all further accounts that other files name."""
         self.accounts = self.whole.accounts.index(*self.parts)
         if not self.whole.accounts.is_all:
             named = union((delta.mentioned("username") for delta in self.deltas.values()), "username")
@@ -301,7 +304,10 @@ class PartComparison:
         removed: pl.DataFrame | None,
         held: pl.DataFrame,
     ) -> pl.DataFrame | Doubt:
-        """Return the valid rows to compare with: all, or those of changed lines. Return a Doubt if lines do not fit."""
+        """Return all valid rows, or only the rows that changed lines name if only these lines were read.
+
+        Return a Doubt if the changed lines do not fit the valid rows.
+        """
         if removed is None:
             return self.whole.valid[delta.content].part(*self.parts)
         key = list(relation.key)

@@ -14,7 +14,7 @@ from rolecall.core.db import Db
 
 
 class PeopleChanges(NamedTuple):
-    """The changes in the data of an identity source. `before` has the known identities that were compared."""
+    """The changes in the data of an identity source. `before` has the current versions that were compared."""
 
     before: pl.DataFrame
     difference: Difference

@@ -12,6 +12,7 @@ from rolecall.application_imports import actions as imports
 from rolecall.application_imports import queries as import_queries
 from rolecall.application_imports.dry_runs.model import CHANNEL, DryRunStatus
 from rolecall.applications import actions as applications
+from rolecall.applications.model import NO_FILES
 from rolecall.applications.permitted import require_import_right
 from rolecall.applications.shapes import FileGroup
 from rolecall.core.caller import Caller, Scope
@@ -28,14 +29,14 @@ _LASTS = timedelta(days=1)
 async def start_dry_run(
     db: Db, caller: Caller, application_id: UUID, upload: Upload, facts: Facts, store: Store
 ) -> UUID:
-    """Start a dry run of uploaded files and return its ID. The form may contain another `connector` to use."""
+    """Start a dry run of uploaded files; return its id. If the form has a `connector`, use it, not the stored one."""
     target = await import_queries.target(db, application_id)
     if target is None:
         raise NotFound("Application", application_id)
     require_import_right(caller, is_identity_source=target.is_identity_source)
     if target.is_archived:
         raise Conflict("Application is archived")
-    draft = _drafted(upload)
+    draft = _draft_in(upload)
     if draft:
         if Scope.CONFIG_MANAGE not in caller.scopes:
             raise Forbidden(Scope.CONFIG_MANAGE)
@@ -46,9 +47,9 @@ async def start_dry_run(
     for file in upload.files:
         if group := names.get(file.field.casefold()):
             file.field = str(group.file_group_id)
-    problems = list(imports.file_problems(upload, target))
+    problems = list(imports.file_problems(upload, target, lambda group: group.name))
     if target.file_groups is None:
-        problems.append(Problem("applicationId", "Application does not support file imports"))
+        problems.append(Problem("applicationId", NO_FILES))
     if problems:
         raise Invalid(*problems)
     id = await create_draft(db, caller, application_id, draft, facts.now)
@@ -59,8 +60,8 @@ async def start_dry_run(
     return id
 
 
-def _drafted(upload: Upload) -> Json:
-    """Return the change to the application that the form contains."""
+def _draft_in(upload: Upload) -> Json:
+    """Return the form field `connector` as the body of a change to the application; empty if there is no such field."""
     if not (given := upload.values("connector")):
         return {}
     try:
@@ -79,7 +80,7 @@ def _groups_in(draft: Json) -> list[FileGroup]:
 
 
 async def check_draft(db: Db, caller: Caller, application_id: UUID | None, draft: Json, facts: Facts) -> None:
-    """Raise Invalid with all problems of a draft. The check writes the draft and rolls it back."""
+    """Raise Invalid if the draft has problems. The check writes the draft and rolls it back."""
     async with db.transaction(force_rollback=True):
         await _write(db, caller, application_id, draft, facts)
 
@@ -156,7 +157,10 @@ async def discard_draft(db: Db, caller: Caller, id: UUID) -> None:
 
 
 async def delete_old_dry_runs(db: Db, store: Store, now: datetime) -> None:
-    """Delete dry runs after a day, with files that no import uses, and previews of imports that are no longer held."""
+    """Delete dry runs after a day, unless they are queued or running, and their files, unless an import uses them.
+
+    Also delete previews of imports that are no longer held.
+    """
     async with db.transaction():
         rows = await fetch_rows(
             db,

@@ -6,7 +6,7 @@ from uuid import UUID
 import msgspec
 
 from rolecall.accounts.matching import Dispute
-from rolecall.application_imports.model import FileTotals, Tallies
+from rolecall.application_imports.model import ContentReading, FileTotals, Tallies
 from rolecall.applications.shapes import Metrics
 from rolecall.core.checking import Json
 
@@ -14,7 +14,7 @@ CHANNEL = "dry_runs"
 
 
 class DryRunStatus(StrEnum):
-    # The dry run was not started yet.
+    # The dry run has not been started yet.
     DRAFT = "Draft"
     PENDING = "Pending"
     RUNNING = "Running"
@@ -23,10 +23,22 @@ class DryRunStatus(StrEnum):
 
 
 class Draft(msgspec.Struct, frozen=True):
-    """Configuration for a dry run: the body of a new application, or of a change to one."""
+    """Configuration for a dry run: the body of a request that creates an application or changes it."""
 
     application_id: UUID | None
     body: Json
+
+
+class DryRunTotals(msgspec.Struct):
+    """How many records the application would have after an import. An assignment is a permission that someone has."""
+
+    accounts: int
+    active: int
+    inactive: int
+    groups: int
+    memberships: int
+    permissions: int
+    assignments: int
 
 
 class DryRunResult(msgspec.Struct, rename="camel"):
@@ -40,3 +52,5 @@ class DryRunResult(msgspec.Struct, rename="camel"):
     changes: Tallies
     matches: dict[str, int]
     disputes: list[Dispute]
+    totals: DryRunTotals | None = None
+    readings: list[ContentReading] = []

@@ -1,4 +1,5 @@
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -17,6 +18,7 @@ from rolecall.core.paging import FrozenListing, Page, fetch_frozen
 
 # The match statuses of accounts without a person.
 _WITHOUT_PERSON = ("Unmatched", "Disputed", "Never")
+_MOST_DRAFTS = 20
 
 
 async def get(db: Db, id: UUID, caller: Caller) -> DryRunDetail:
@@ -55,11 +57,13 @@ async def get(db: Db, id: UUID, caller: Caller) -> DryRunDetail:
         _changes(found) if found else None,
         _matches(found) if found else None,
         found.disputes if found else None,
+        found.totals if found else None,
+        found.readings if found else None,
     )
 
 
 def _files(files: list[Any], result: DryRunResult | None) -> list[DryRunFile]:
-    # For a file with several contents, count the first one, which has one row per line.
+    # A file with several contents has several totals. Show those of the first content: usually one row per line.
     totals = {total.file_id: total for total in reversed(result.files)} if result else {}
     tried = []
     for id, group, name in files:
@@ -81,7 +85,7 @@ def _matches(result: DryRunResult) -> MatchCounts:
 async def changes_of(
     db: Db, id: UUID, caller: Caller, page: int, kind: RecordKind | None, change: ChangeType | None
 ) -> Page[ChangeItem]:
-    await _require(db, id, caller)
+    await _version_of(db, id, caller)
     return await changes.previewed_changes(db, id, page, kind, change)
 
 
@@ -95,15 +99,15 @@ _REJECTS = FrozenListing(
 
 async def rejects_of(db: Db, id: UUID, caller: Caller, page: int) -> Page[RejectItem]:
     """Return a page of the rejected rows of a dry run, sorted by file and line."""
-    # Part of the list's name, because the stored starts of pages are wrong after another run of the same draft.
-    ended = await _require(db, id, caller)
-    return await fetch_frozen(db, _REJECTS, f"rejects of dry run {id}, {ended}", page, id=id)
+    # Give the list a new name after each run, because the stored page boundaries of an earlier run would be wrong.
+    version = await _version_of(db, id, caller)
+    return await fetch_frozen(db, _REJECTS, f"rejects of dry run {id}, {version}", page, id=id)
 
 
-async def _require(db: Db, id: UUID, caller: Caller) -> object:
-    """Return when a dry run of the caller ended, or else its status; raise NotFound for any other."""
-    (ended,) = await _own(db, "SELECT coalesce(ended_at::text, status)", id, caller)
-    return ended
+async def _version_of(db: Db, id: UUID, caller: Caller) -> object:
+    """Return the end of the last run of a dry run, or else its status; raise NotFound if another caller created it."""
+    (version,) = await _own(db, "SELECT coalesce(ended_at::text, status)", id, caller)
+    return version
 
 
 async def _own(db: Db, columns: str, id: UUID, caller: Caller, lock: str = "") -> Sequence[Any]:
@@ -121,6 +125,34 @@ class DraftFile(NamedTuple):
     sha256: bytes
     size: int
     location: str
+
+
+class OpenDraft(msgspec.Struct, frozen=True):
+    """A draft of the wizard that its author can go on with. `name` is that of the application."""
+
+    id: UUID
+    name: str
+    files: list[str]
+    created_date: datetime
+    is_of_changed_files: bool
+
+
+async def drafts_of(db: Db, caller: Caller, application_id: UUID | None = None) -> list[OpenDraft]:
+    """Return the drafts that the caller made in the wizard, of one application or of all, the newest first."""
+    rows = await fetch_rows(
+        db,
+        """SELECT d.id, coalesce(a.name, d.draft ->> 'name', ''),
+                  array(SELECT f.name FROM dry_run_files f WHERE f.dry_run_id = d.id ORDER BY f.position),
+                  d.created_at, a.id IS NOT NULL
+           FROM dry_runs d LEFT JOIN applications a ON a.id = d.application_id
+           WHERE d.caller_id = %(caller)s AND d.proposal IS NOT NULL
+                 AND (%(application)s::uuid IS NULL OR a.id = %(application)s)
+           ORDER BY d.created_at DESC LIMIT %(most)s""",
+        caller=caller.id,
+        application=application_id,
+        most=_MOST_DRAFTS,
+    )
+    return [OpenDraft(*row) for row in rows]
 
 
 async def files_of(db: Db, id: UUID) -> list[DraftFile]:

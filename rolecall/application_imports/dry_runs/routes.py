@@ -31,9 +31,10 @@ _TAGS = ("Administration",)
 async def start_dry_run(db: Db, caller: Caller, id: str, raw: Upload, facts: Facts, config: Config) -> DryRunDetail:
     """Start a dry run: find out what an import of files would do, without changing anything.
 
-    Send files as for an upload, with the id or name of their file group. The form field `connector`, a JSON object,
-    replaces the connector of the application and needs the scope `config:manage`. Read the dry run until
-    its status is Finished or Failed; it is removed after a day. An identity source needs `identities:write` as well.
+    Send files as for an upload, in form fields with the ID or the name of a file group. The form field `connector`, a
+    JSON object, replaces the connector of the application; the scope `config:manage` is needed to send it. For an
+    identity source, `identities:write` is needed as well. Poll the dry run until its status is Finished or Failed; it
+    is removed after a day.
     """
     application_id = known_guid("Application", id)
     dry_run = await actions.start_dry_run(db, caller, application_id, raw, facts, config.store)

@@ -5,8 +5,8 @@ from uuid import UUID
 import msgspec
 
 from rolecall.accounts.matching import Dispute
-from rolecall.application_imports.dry_runs.model import DryRunStatus
-from rolecall.application_imports.model import RecordKind
+from rolecall.application_imports.dry_runs.model import DryRunStatus, DryRunTotals
+from rolecall.application_imports.model import ContentReading, RecordKind
 from rolecall.applications.shapes import ApplicationSummary, Metrics
 
 
@@ -30,7 +30,10 @@ class ChangeCount(msgspec.Struct):
 
 
 class MatchCounts(msgspec.Struct):
-    """The number of accounts for each kind of match. `disputed` accounts match several people; a person set `never`."""
+    """The number of accounts for each kind of match.
+
+    `disputed` accounts match several people; `never` accounts are matched to nobody, because a person decided so.
+    """
 
     matched: int
     unmatched: int
@@ -39,11 +42,10 @@ class MatchCounts(msgspec.Struct):
 
 
 class DryRunDetail(msgspec.Struct, rename="camel"):
-    """A dry run. The fields after `log` are null until it has finished."""
+    """A dry run. `metrics`, `changes`, `matches` and `disputes` are null until it has finished."""
 
     id: UUID
     kind: Literal["Dry Run"]
-    # Draft, Pending, Running, Finished or Failed.
     status: DryRunStatus
     # Null if the application does not exist yet.
     application: ApplicationSummary | None
@@ -53,7 +55,7 @@ class DryRunDetail(msgspec.Struct, rename="camel"):
     ended_date: datetime | None
     files: list[DryRunFile]
     log: list[str]
-    # The reason why an import would fail or be held.
+    # The reason why the dry run failed or an import would fail (`problem`), or why an import would be held (`held`).
     problem: str | None
     held: str | None
     metrics: Metrics | None
@@ -61,3 +63,6 @@ class DryRunDetail(msgspec.Struct, rename="camel"):
     matches: MatchCounts | None
     # The first 100 disputed accounts.
     disputes: list[Dispute] | None
+    totals: DryRunTotals | None
+    # How the rows of each file were read into its contents. Files that are the same as before are not read.
+    readings: list[ContentReading] | None

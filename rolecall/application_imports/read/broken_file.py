@@ -2,7 +2,7 @@
 
 
 class BrokenFile(Exception):
-    """Report that a file cannot be imported. The message says what to correct, and where."""
+    """Raised if a file cannot be imported. The message says what is wrong, and where if that is known."""
 
     def __init__(self, message: str, *, line: int | None = None, file: str = "") -> None:
         super().__init__(message)
@@ -16,4 +16,4 @@ class BrokenFile(Exception):
 
 
 class ReadAtOnce(Exception):
-    """Report that a long file cannot be read in pieces."""
+    """Raised if a long file cannot be read in pieces and must be read at once."""

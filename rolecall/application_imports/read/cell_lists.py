@@ -1,4 +1,4 @@
-"""Read the values of cells that contain several: separated by a sign, as a JSON array, or in braces."""
+"""Split cells that contain several values: separated by a character, as a JSON array, or in braces."""
 
 import csv
 import re
@@ -12,24 +12,24 @@ from rolecall.applications.file_shape import JSON
 _NAME = re.compile(r"[A-Za-z]{1,20}=")
 
 
-def parts_of(cells: pl.Series, separator: str) -> pl.Series:
+def values_of(cells: pl.Series, separator: str) -> pl.Series:
     """Return the list of values of each cell."""
-    return _parts_of_json(cells) if separator == JSON else _parts_of_text(cells, separator)
+    return _values_of_json(cells) if separator == JSON else _values_of_text(cells, separator)
 
 
-def _parts_of_text(cells: pl.Series, separator: str) -> pl.Series:
+def _values_of_text(cells: pl.Series, separator: str) -> pl.Series:
     return cells.str.split(separator).list.eval(
         pl.element().str.strip_chars().filter(pl.element().str.strip_chars() != "")
     )
 
 
-def _parts_of_json(cells: pl.Series) -> pl.Series:
-    """Return the values of JSON arrays. A cell that is not an array is a single value."""
+def _values_of_json(cells: pl.Series) -> pl.Series:
+    """Return the values of JSON arrays and of lists in braces. Any other cell is a single value."""
     distinct = cells.unique()
     lists = [_elements(cell) for cell in distinct.to_list()]
-    parts = pl.DataFrame({"cell": distinct, "parts": pl.Series(lists, dtype=pl.List(pl.String))})
-    found = pl.DataFrame({"cell": cells}).join(parts, on="cell", how="left", maintain_order="left")
-    return found.get_column("parts")
+    values = pl.DataFrame({"cell": distinct, "values": pl.Series(lists, dtype=pl.List(pl.String))})
+    found = pl.DataFrame({"cell": cells}).join(values, on="cell", how="left", maintain_order="left")
+    return found.get_column("values")
 
 
 def _elements(cell: str) -> list[str]:
@@ -48,7 +48,7 @@ def _elements(cell: str) -> list[str]:
     return [each.strip() for each in plain if each.strip()]
 
 
-# A comma between distinguished names. A comma inside a name is not followed by a space.
+# A comma between distinguished names. A comma inside a name is escaped, or has no space after it.
 _BETWEEN_NAMES = re.compile(r"(?<!\\), (?=[A-Za-z]{1,20}=)")
 _CUT_OFF = ("...", "\u2026")
 

@@ -4,8 +4,8 @@ import re
 import unicodedata
 from itertools import pairwise
 
-# Code pages in order of preference, for equal scores. The value is the codec to try, which may be a subset with fewer
-# rare letters.
+# Code pages, each with the codec to try, which may be a subset with fewer rare letters. If scores are equal, the first
+# code page is used.
 CODE_PAGES = {
     "windows-1252": "windows-1252", "windows-1250": "windows-1250", "windows-1251": "windows-1251",
     "windows-1253": "windows-1253", "windows-1254": "windows-1254", "cp850": "cp850", "cp852": "cp852",
@@ -13,7 +13,7 @@ CODE_PAGES = {
     "big5": "big5", "euc_kr": "euc_kr", "euc_jp": "euc_jp",
 }  # fmt: skip
 _LATIN = ("windows-1252", "windows-1250", "windows-1254", "cp850", "cp852", "mac-roman")
-# Letters of the languages that a Latin code page is used for, in the order of the names of the languages.
+# The letters of each language that a Latin code page is used for; the languages are in alphabetical order.
 _WESTERN = (
     "æøåéÆØÅ", "éëïöüèó", "äöåÄÖÅé", "àâæçéèêëîïôœùûüÿÉÈÀÂÇÊÎÔ", "äöüßÄÖÜé", "àèéìíòóùÀÈÉ", "ãâáàçéêíóôõúüÃÁÉÍÓÚÇ",
     "áéíñóúüÁÉÍÑÓÚ",
@@ -23,9 +23,11 @@ _CENTRAL = (
     "áäčďéíĺľňóôŕšťúýžÁČĎÉÍĹĽŇÓÔŔŠŤÚÝŽ", "äöüßÄÖÜ",
 )  # fmt: skip
 _TURKISH = ("çğıöşüâÇĞİÖŞÜ",)
-# The factor for the score of a text whose words are of several languages.
+# The factor that lowers the score of a text if its words are in several languages.
 _MIXED = 0.7
 _CYRILLIC = "абвгдежзийклмнопрстуфхцчшщъыьэюяёіїєґАБВГДЕЖЗИЙКЛМНОПРСТУФХЦЧШЩЪЫЬЭЮЯЁІЇЄҐ"
+_ORDINALS, _SHORT = "ºª°", 3
+_EAST_ASIAN = ("shift_jis", "gb18030", "big5", "euc_kr", "euc_jp")
 _KANA = {"HIRAGANA", "KATAKANA"}
 _LANGUAGES = {"windows-1250": _CENTRAL, "cp852": _CENTRAL, "windows-1254": (*_WESTERN, *_TURKISH)}
 _ENOUGH, _CLEARLY = 0.5, 0.2
@@ -43,7 +45,7 @@ def likely_code_page(content: bytes) -> str | None:
 
 
 def is_western(content: bytes) -> bool:
-    """Return whether a text is probably windows-1252. Other code pages use the same bytes for other letters."""
+    """Return whether a text is probably windows-1252, rather than a code page of another script or region."""
     scores = _scores(content)
     best = max(scores, key=lambda name: scores[name])
     if scores[best] < _ENOUGH:
@@ -89,16 +91,21 @@ def _score(words: list[str], name: str) -> float:
 
 
 def _share(letters: str, words: list[list[str]]) -> float:
-    """Return the sum of the shares of these letters in each word."""
+    """Return the sum, over all words, of the share of characters that are in `letters`."""
     return sum(sum(c in letters for c in word) / len(word) for word in words)
 
 
 def _rating(word: str, name: str) -> float | None:
-    """Return how plausible a word is, from -1 to 1; None if its language decides.
+    """Return how plausible a word is, from -1 to 1; None if that depends on the language.
 
     A plausible word has letters of one script, and no capital after a small letter.
     """
-    scripts = {_script(c) for c in word}
+    if name in _LATIN and len(word) <= _SHORT and word.rstrip(_ORDINALS).isascii():
+        # A sign such as Nº or 1ª.
+        return 1.0
+    scripts = {_script(c) for c in word if not (c.isdecimal() and c.isascii()) and not _is_wide_sign(c, name)}
+    if not scripts:
+        return 0.0
     if None in scripts or any(first.islower() and second.isupper() for first, second in pairwise(word)):
         return -1.0
     if scripts == {"LATIN"} and name not in _LATIN:
@@ -111,6 +118,11 @@ def _rating(word: str, name: str) -> float | None:
     if scripts == {"CJK"}:
         return 0.7
     return 1.0 if len(scripts) == 1 else -1.0
+
+
+def _is_wide_sign(character: str, name: str) -> bool:
+    """Return whether a character is punctuation or a wide Latin letter, as East Asian texts have between words."""
+    return name in _EAST_ASIAN and ("\u3000" <= character <= "\u303f" or "\uff01" <= character <= "\uff5e")
 
 
 def _script(character: str) -> str | None:

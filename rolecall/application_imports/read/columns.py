@@ -1,4 +1,4 @@
-"""Map the columns of a file to fields; the rest becomes metadata."""
+"""Map the columns of a file to fields. Other columns of users and groups become metadata, except secrets."""
 
 from collections.abc import Mapping, Sequence
 
@@ -33,6 +33,9 @@ _LONGEST_NAME = 100
 _NEAR_TOP = 20
 # A file of permissions with more columns is probably a matrix.
 _WIDE = 12
+
+# What is assumed without these fields (active, not locked, granted) is wrong if the connector names a column for them.
+_NEVER_ASSUMED = {"Active", "Locked", "Access", "Status"}
 
 HAS_METADATA = {Content.USERS, Content.GROUPS}
 
@@ -69,7 +72,8 @@ def lay_out(
         if field is None or i in fields.values() or field in given or same_header(header) in left_out:
             continue
         if field in fields:
-            raise BrokenFile(f"columns {headers[fields[field]]} and {header} are both read as {field}", line=1)
+            one = f"map one of them to {field} in columns"
+            raise BrokenFile(f"columns {headers[fields[field]]} and {header} are both read as {field}; {one}", line=1)
         fields[field] = i
     for choice in REQUIRED[content]:
         if not any(field in fields for field in choice):
@@ -81,6 +85,14 @@ def lay_out(
     ignored = {same_header(header) for header in (*secret, *(shape.ignore if shape else ()))}
     kept = {header: i for header, i in rest.items() if same_header(header) not in ignored}
     return ColumnLayout(fields, kept, secret)
+
+
+def require_states(layout: ColumnLayout, headers: Sequence[str], mapping: Mapping[str, str]) -> None:
+    """Raise BrokenFile if a mapped column of a state is missing and no other column gives that state."""
+    for header, field in mapping.items():
+        if field in _NEVER_ASSUMED and field not in layout.fields:
+            advice = "correct the file, or update the connector for changed files"
+            raise BrokenFile(f"the column {header}, read as {field}, is missing; {advice}; {listed(headers)}", line=1)
 
 
 def header_below(content: Content, table: Table, mapping: Mapping[str, str]) -> int | None:

@@ -22,7 +22,7 @@ from rolecall.applications.file_shape import FileShape
 
 # The size of a piece. Texts of at least twice this size are read in pieces.
 PIECE = 32 * MIB
-# The size of the beginning of a text, which shows its format.
+# How many bytes of a text are read to recognize its format.
 _HEAD = 64 * 1024
 # A function that is called with the number of bytes read so far.
 OnRead = Callable[[int], None]
@@ -40,13 +40,13 @@ class DecodedText(NamedTuple):
 
 
 class NotUtf8(BrokenFile):
-    """Report that a text is not UTF-8. It may be in another encoding."""
+    """Raised if a text is not UTF-8, but may be in another encoding."""
 
 
 def decode(content: bytes, encoding: str | None, *, is_exact: bool = False) -> DecodedText:
     """Convert text to UTF-8 without a byte order mark.
 
-    Unless `is_exact`, do not detect single-byte encodings, because the parser rejects text that is not UTF-8 anyway.
+    Without `is_exact`, only UTF-16 is detected. That is faster, and the parser rejects a text that is not UTF-8.
     """
     found = None
     if encoding:
@@ -88,7 +88,7 @@ class LongText:
                 text = left + (decoder.decode(piece, final=not following).encode() if decoder else piece)
             except UnicodeError as error:
                 at = piece.count(b"\n", 0, getattr(error, "start", 0))
-                raise BrokenFile(f"the text is not {self._encoding}", line=line + at) from None
+                raise BrokenFile(_not_in(str(self._encoding)), line=line + at) from None
             text = text.removeprefix(codecs.BOM_UTF8) if line == 1 else text
             _check_no_nul(text, line)
             end = text.rfind(b"\n") + 1 if following else len(text)
@@ -105,12 +105,16 @@ def _check_no_nul(text: bytes, line: int = 1) -> None:
         raise BrokenFile(f"there is a NUL character{hint}", line=line - 1 + _line_at(text, nul))
 
 
+def _not_in(encoding: str) -> str:
+    return f"the text is not {encoding}; set encoding to the right one, or save the file as UTF-8"
+
+
 def _decoded(content: bytes, encoding: str) -> bytes:
     try:
         return content.decode(encoding).encode()
     except UnicodeError as error:
         at = getattr(error, "start", 0)
-        raise BrokenFile(f"the text is not {encoding}", line=_line_at(content, at)) from None
+        raise BrokenFile(_not_in(encoding), line=_line_at(content, at)) from None
 
 
 def check_utf8(content: bytes) -> None:
@@ -150,7 +154,7 @@ def read_long_csv(pieces: Iterator[bytes], shape: FileShape | None) -> Iterator[
             table = _read_quickly(source, header)
             end = len(source.text)
             if table is None:
-                # A line may end inside quotes.
+                # The last line of this piece may end inside quotes: read only whole rows, if another piece follows.
                 end = _end_of_rows(source.text, header.dialect) if following else end
                 table = _read_exactly(source._replace(text=source.text[:end]), header.dialect, merge_extra=merge_extra)
         except NotUtf8:
@@ -255,7 +259,7 @@ def _quick_frame(text: bytes, header: bytes, dialect: Dialect) -> pl.DataFrame |
 
 
 def _width_of_quoted_lines(text: bytes, dialect: Dialect) -> int | None:
-    """Return the number of fields of every line, or None if a quote does not enclose a whole field on one line."""
+    """Return the number of fields if it is the same in all lines and no quoted field spans lines; otherwise None."""
     q, d = re.escape(dialect.quote), re.escape(dialect.delimiter)
     field = f"(?:{q}(?:[^{q}]|{q}{q})*{q}|[^{q}{d}]*)"
     lines = pl.read_lines(text).get_column("line")
@@ -319,7 +323,7 @@ def _read_exactly(source: CsvText, dialect: Dialect, *, merge_extra: bool) -> Ta
         reason = next((text for part, text in _CSV_ERRORS.items() if part in str(error)), str(error))
         raise BrokenFile(reason, line=begins if begins == 1 else begins + source.first_row - 2) from None
     if not rows:
-        raise BrokenFile("the file is empty")
+        raise BrokenFile("the file is empty; export it again")
     headers = stripped(rows[0][1])
     if merge_extra:
         rows = [(line, _merged(row, len(headers), dialect.delimiter)) for line, row in rows]

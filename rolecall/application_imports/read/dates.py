@@ -15,6 +15,7 @@ import polars as pl
 from rolecall.application_imports.read.broken_file import BrokenFile, ReadAtOnce
 from rolecall.applications.field_words import NO_DATE
 from rolecall.core import clock
+from rolecall.core.text import counted
 
 CANONICAL = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$"
 _TIME = r"(?:[ T,]+(\d{1,2}):(\d\d)(?::(\d\d))?(?:[.,]\d+)?\s*([AaPp])?\.?(?:[Mm]\.?)?)?\s*(?:Z|UTC|GMT)?$"
@@ -40,7 +41,7 @@ NAMED_DATES = (
 )
 _UNIX_DATE = "%a %b %d %H:%M:%S %z %Y"
 _TIMES = ("", " %H:%M:%S", " %H:%M", " %I:%M:%S %p", " %I:%M %p", " %H:%M:%S UTC", " %H:%M:%S GMT", ", %I:%M %p")
-# The time from 1601 to 1970 in units of 100 ns, and the value that means never.
+# Windows counts units of 100 ns since 1601: the value for 1970-01-01, and the value that means never.
 _WINDOWS_EPOCH = 116_444_736_000_000_000
 _WINDOWS_NEVER = 2**63 - 1
 # The number of the day 1970-01-01 in Excel.
@@ -59,10 +60,10 @@ class ReadDates(NamedTuple):
 def read_dates(
     texts: pl.Series, format: str | None, zone: ZoneInfo, *, is_shaped: bool, is_piece: bool = False
 ) -> ReadDates:
-    """Read the dates of a column, whose name is the name of the series. Without a format, fail
-    if the order of day and month is ambiguous.
+    """Read the dates of a column. The name of the series is the name of the column.
 
-    For a piece of a file, raise ReadAtOnce if the order of day and month must be inferred from the whole file.
+    Without a format, raise BrokenFile if the order of day and month is ambiguous. For a piece of a file, raise
+    ReadAtOnce if the order must be inferred from the whole file.
     """
     found = texts.filter((texts != "") & ~texts.str.contains(CANONICAL)).unique()
     # Strip each distinct text once, not the whole column.
@@ -82,7 +83,7 @@ def read_dates(
     if len(lost):
         shown = ", ".join(lost.head(3).to_list())
         notes.append(
-            f"{texts.name}: {len(lost):,} values are not recognized as dates ({shown}); "
+            f"{texts.name}: {counted(len(lost), 'value')} not recognized as a date ({shown}); "
             f"set shape.dates.{texts.name} to their format, or list words for no date in shape.blank"
         )
     written = pl.select(pl.coalesce(written, odd)).to_series()
@@ -90,7 +91,7 @@ def read_dates(
 
 
 def are_past(cells: pl.Series, format: str) -> pl.Series:
-    """Return for each cell whether it is a date before today in this format."""
+    """Return for each cell whether it contains, in this format, a date before today."""
     texts = cells.unique()
     texts = texts.filter(~texts.str.strip_chars().str.to_lowercase().is_in(list(NO_DATE)))
     moments = _in_format(texts.str.strip_chars(), format, ZoneInfo("UTC"))
@@ -112,7 +113,7 @@ def _recognized(odd: pl.Series, zone: ZoneInfo, notes: list[str], *, is_piece: b
 
 
 def _order(rest: pl.Series) -> tuple[str, str]:
-    """Infer the order of day and month, and return it with the reason; fail if the values allow both or need both."""
+    """Infer the order of day and month; return it with the reason. Fail if the values allow or need both orders."""
     parts = rest.str.extract_groups(_NUMBERS)
     first, second = (parts.struct.field(name).cast(pl.Int32) for name in "12")
     if rest.str.contains(r"^\d+\.\d+\.").all() and not (second > 12).any():

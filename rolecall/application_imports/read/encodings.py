@@ -1,4 +1,4 @@
-"""Detect the encoding of a text that is not UTF-8. A detected encoding is always written to the log."""
+"""Detect the encoding of a text that is not UTF-8, and say which encoding to set."""
 
 import re
 
@@ -9,7 +9,7 @@ _LETTERS = {*range(0xC0, 0x100), 0x8A, 0x8C, 0x8E, 0x9A, 0x9C, 0x9E, 0x9F}
 _SIGNS = bytes.fromhex("80 85 91 92 93 94 95 96 97 99 a0 a3 a7 a9 aa ab ae b0 b4 b5 b7 ba bb")
 _PLAUSIBLE = bytes(_LETTERS) + _SIGNS
 _ASCII = bytes(range(0x80))
-# Two bytes that are one letter in UTF-8. In other encodings they occur only by chance.
+# Two bytes that are one letter in UTF-8, and a rare combination in other encodings.
 _UTF8_LETTER = re.compile(rb"[\xc3-\xc5][\x80-\xbf]")
 _SAMPLE = 4096
 
@@ -29,7 +29,10 @@ def detected(content: bytes) -> str | None:
 
 
 def detected_or_likely(content: bytes) -> str | None:
-    """Return the detected encoding, or else the most likely code page. Use it only if a person sees the result."""
+    """Return the detected encoding or else the most likely code page, or None if the text is UTF-8 or damaged.
+
+    The calling code must show the result to a person, because it may be wrong.
+    """
     if (found := detected(content)) is not None or _is_utf8(content) or _is_damaged(content):
         return found
     return likely_code_page(content)
@@ -45,7 +48,7 @@ def advice(content: bytes) -> str:
 
 
 def wide(content: bytes) -> str | None:
-    """Return the variant of UTF-16 if nearly every second byte is NUL, as in a file with Latin headers."""
+    """Return the variant of UTF-16 if nearly every second byte is NUL, as with Latin headers; otherwise None."""
     sample = content[:_SAMPLE]
     for name, at in (("utf-16-le", 1), ("utf-16-be", 0)):
         if len(sample) >= 4 and sample[at::2].count(0) > len(sample) * 0.4 and not sample[1 - at :: 2].count(0):

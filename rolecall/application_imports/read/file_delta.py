@@ -1,6 +1,7 @@
-"""Read the files of one group into a `FileDelta`, the result of this stage.
+"""Read the files of one file group into a `FileDelta`, the result of this stage.
 
-A delta holds all rows of the files, or only the rows of lines that were added and removed since the previous files.
+A `FileDelta` has all rows of the files, or only the rows of lines that were added or removed since the previous files.
+For large files, the rows are divided into parts (`read/parts.py`).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,32 +12,37 @@ from zoneinfo import ZoneInfo
 import polars as pl
 
 from rolecall.application_imports.connectors import Reader
-from rolecall.application_imports.model import RejectedRow
+from rolecall.application_imports.model import ContentReading, RejectedRow
 from rolecall.application_imports.read import csv_text, formats, hints, lines, rows, shaping
+from rolecall.application_imports.read.accounting import FileAccount, add_rows, reading_of, seen_columns
 from rolecall.application_imports.read.broken_file import BrokenFile, ReadAtOnce
-from rolecall.application_imports.read.columns import header_below, lay_out
+from rolecall.application_imports.read.columns import header_below, lay_out, require_states
 from rolecall.application_imports.read.csv_text import OnRead, ignore
 from rolecall.application_imports.read.header_lines import CsvText
 from rolecall.application_imports.read.json_pages import PageSigns, missing_pages
 from rolecall.application_imports.read.lines import ChangedLines, LineFile
 from rolecall.application_imports.read.parts import ONE_PART, Parting, RowParts
+from rolecall.application_imports.read.row_warnings import row_warnings
 from rolecall.application_imports.read.rows import Collector, FileRows, GroupRows, RejectedLine
+from rolecall.application_imports.read.secret_headers import hidden_columns
 from rolecall.application_imports.read.sources import ContentSource, InputFile, InputGroup
-from rolecall.application_imports.read.table import Table, table_of, without_blank_columns
+from rolecall.application_imports.read.statements import ReadTable, statements
+from rolecall.application_imports.read.table import Table, shown_rows, table_of, without_blank_columns
 from rolecall.applications.file_shape import FileShape
 from rolecall.applications.model import FIELDS, NEVER_EMPTY, Content
 from rolecall.core.files import Store
+from rolecall.core.text import counted
 
 
 class Doubt(NamedTuple):
-    """The reason why changed lines alone are ambiguous, so that the files of a content must be read completely."""
+    """The reason why changed lines are not enough to compare a content, so its files must be read completely."""
 
     content: Content
     reason: str
 
 
 class FileDelta:
-    """The rows of the files of a group: all rows in `after`, or added rows in `after` and removed rows in `removed`."""
+    """The rows of a file group: all rows in `after`, or only added rows in `after` and removed rows in `removed`."""
 
     def __init__(
         self, group: InputGroup, files: Sequence[InputFile], read: GroupRows, removed: RowParts | None = None
@@ -53,14 +59,16 @@ class FileDelta:
         self.is_by_line = read.is_by_line
         self.notes = read.notes
         self.rows = [0] * len(files)
-        # The columns of a file of JSON lines.
+        # The columns, if the file consists of JSON lines.
         self.headers: list[str] = []
-        # The tables of files that were read at once, if rejects are allowed: rejected rows are shown with their text.
+        # If rejects are allowed, the tables of files that were read at once, to show rejected rows with their text.
         self.tables: dict[int, Table] = {}
         # Whether long files could not be read in pieces.
         self.is_at_once = False
-        # The reason why the files are not the whole list.
+        # Why the files look like one page of several; None without such signs.
         self.missing: str | None = None
+        # What becomes of the columns and rows of each file, if the files were read completely.
+        self.accounts: list[FileAccount] = []
 
     @property
     def is_whole(self) -> bool:
@@ -68,21 +76,34 @@ class FileDelta:
 
     @property
     def heights(self) -> list[int]:
-        """Return the number of rows in each part."""
+        """Return the number of rows in each part, including removed rows."""
         removed = self.removed.heights if self.removed else [0] * len(self.after.heights)
         return [sum(pair) for pair in zip(self.after.heights, removed, strict=True)]
 
+    @property
+    def column_names(self) -> list[str]:
+        """Return the columns of all files; empty if only changed lines were read or an earlier content lists them."""
+        return list(dict.fromkeys(column.header for account in self.accounts for column in account.columns))
+
+    def readings(self) -> list[ContentReading]:
+        """Return how the rows of each file were read; empty for derived users, or if only changed lines were read."""
+        if self.group.is_derived:
+            return []
+        lines = {i: [reject.line for reject in self.rejects if reject.file == i] for i in range(len(self.files))}
+        files = enumerate(zip(self.files, self.accounts, strict=False))
+        return [reading_of(file.name, self.content, account, lines[i]) for i, (file, account) in files]
+
     def part(self, *numbers: int) -> "DeltaPart":
-        """Return the rows of these parts, or of the only part."""
+        """Return the rows of these parts. Without numbers, the delta must consist of one part."""
         parts = numbers or (0,)
         return DeltaPart(self, self.after.part(*parts), self.removed.part(*parts) if self.removed else None)
 
     def compare_again(self) -> None:
-        """Forget the rows that a comparison rejected."""
+        """Forget the rows that a comparison rejected, so that it can be repeated."""
         del self.rejects[self._malformed :]
 
     def note_missing(self, pages: Sequence[PageSigns]) -> None:
-        """Note that the files are not the whole list, if their totals or page links show it."""
+        """Record why pages of the list seem to be missing, if totals or page links indicate it."""
         if missing := missing_pages(pages):
             names = ", ".join(file.name for file in self.files)
             self.missing = f"{names}: it looks like one page of several, because {missing}"
@@ -94,20 +115,19 @@ class FileDelta:
         if not self.rejects or self.group.allow_rejects:
             return
         first = min(self.rejects)
-        more = f" (and {len(self.rejects) - 1:,} more malformed rows)" if len(self.rejects) > 1 else ""
+        more = f" (and {counted(len(self.rejects) - 1, 'more malformed row')})" if len(self.rejects) > 1 else ""
         raise BrokenFile(f"{first.reason}{more}", line=first.line, file=self.files[first.file].name)
 
     def rejected_rows(self, store: Store, reader: Reader | None) -> list[RejectedRow]:
-        """Return rejected rows with their original text; read the files again if necessary."""
+        """Return rejected rows with their text, but without secrets; read the files again if necessary."""
         texts: dict[tuple[int, int], list[str]] = {}
         for i in {reject.file for reject in self.rejects}:
             at = [reject.line for reject in self.rejects if reject.file == i]
             known = self.tables.get(i)
             again = partial(_tables, self.group, self.files[i], store, reader, at_once=self.is_at_once)
             for table in [known] if known else again():
-                texts |= {(i, ragged.line): ragged.row for ragged in table.ragged}
-                rows = table.frame.filter(pl.col("line").is_in(at)).select("line", pl.exclude("line"))
-                texts |= {(i, line): row for line, *row in rows.iter_rows()}
+                hidden = hidden_columns(table.headers, self.group.columns, self.group.shape)
+                texts |= {(i, line): row for line, row in shown_rows(table, at, hidden)}
         return [
             RejectedRow(self.files[reject.file].id, reject.line, reject.reason, texts.get(reject[:2], []))
             for reject in sorted(self.rejects)
@@ -135,12 +155,12 @@ class DeltaPart:
         return pl.concat([frame.select(columns) for frame in frames]).unique()
 
     def reject(self, bad: pl.DataFrame, reason: str) -> Doubt | None:
-        """Reject rows; `{}` in the reason stands for the username. If only changed lines were read, return a doubt."""
+        """Reject rows, or return a Doubt if only changed lines were read. `{}` in `reason` stands for the username."""
         if not self.is_whole:
             return Doubt(self.content, reason)
         found = bad.select("file", "line", "username").rows()
         self.delta.rejects += [RejectedLine(file, line, reason.format(username)) for file, line, username in found]
-        # A line may give several rows, of which only the bad ones are removed.
+        # A line may give several rows. Remove only its rejected rows.
         self.after = self.after.join(bad, on=["file", "line", *rows.KEYS[self.content]], how="anti")
         return None
 
@@ -156,27 +176,41 @@ def read_whole(
     reader: Reader | None,
     on_read: OnRead = ignore,
     parting: Parting = ONE_PART,
+    *,
+    is_dry: bool = False,
 ) -> FileDelta:
-    """Read all rows. `on_read` gets the bytes read so far: half of a file after parsing, all after building rows."""
+    """Read all rows. `on_read` gets the bytes processed so far; a file that is read at once counts half when parsed.
+
+    With `is_dry`, also describe in `accounts` what each setting of the shape did.
+    """
     try:
-        return _WholeFiles(group, files, store, zone, parting).read(reader, on_read)
+        return _WholeFiles(group, files, store, zone, parting, is_dry=is_dry).read(reader, on_read)
     except ReadAtOnce:
-        return _WholeFiles(group, files, store, zone, parting).read(reader, on_read, at_once=True)
+        return _WholeFiles(group, files, store, zone, parting, is_dry=is_dry).read(reader, on_read, at_once=True)
 
 
 class _WholeFiles:
     def __init__(
-        self, group: InputGroup, files: Sequence[InputFile], store: Store, zone: ZoneInfo, parting: Parting
+        self,
+        group: InputGroup,
+        files: Sequence[InputFile],
+        store: Store,
+        zone: ZoneInfo,
+        parting: Parting,
+        *,
+        is_dry: bool,
     ) -> None:
         self.group = group
         self.files = files
         self.store = store
         self.zone = zone
+        self.is_dry = is_dry
         self.collector = Collector(group.content, parting, is_derived=group.is_derived)
         self.rows = [0] * len(files)
         self.tables: dict[int, Table] = {}
         self.headers: list[str] = []
         self.pages: list[PageSigns] = []
+        self.accounts = [FileAccount() for _ in files]
 
     def read(self, reader: Reader | None, on_read: OnRead, *, at_once: bool = False) -> FileDelta:
         before = 0
@@ -192,22 +226,26 @@ class _WholeFiles:
         delta = FileDelta(self.group, self.files, read)
         delta.rows = [count - read.common[i] for i, count in enumerate(self.rows)]
         delta.tables, delta.headers, delta.is_at_once = self.tables, self.headers, at_once
+        delta.accounts = self.accounts
         delta.note_missing(self.pages)
         return delta
 
     def _read_file(self, i: int, file: InputFile, reader: Reader | None, on_read: OnRead, *, at_once: bool) -> None:
         found: list[str] = []
         for n, raw in enumerate(_tables(self.group, file, self.store, reader, on_read, at_once=at_once)):
-            # Rejected rows are shown with their original text.
+            # Keep the table, because rejected rows are shown with their original text.
             if self.group.allow_rejects and not raw.is_piece:
                 self.tables[i] = raw
             # Files of records have different columns, so several files are not compared by line.
             several = raw.is_records and len(self.files) > 1
             table, read = _shaped_rows(self.group, raw._replace(is_by_line=raw.is_by_line and not several), self.zone)
             self.rows[i] += table.frame.height + len(table.ragged)
+            add_rows(self.accounts[i], raw, read.left_out)
             self.headers = raw.headers if raw.is_records and raw.is_by_line and not several else []
             self.pages += [table.page] if table.page else []
             if n == 0:
+                self.accounts[i].columns = seen_columns(self.group, raw)
+                self._state(self.accounts[i], ReadTable(self.group, raw, table, read))
                 found = [*hints.hints(self.group, table)]
                 found = [f"{hint} (in the first {self.rows[i]:,} rows)" for hint in found] if raw.is_piece else found
             notes = (*table.notes, *found, *read.notes)
@@ -216,7 +254,13 @@ class _WholeFiles:
             # Free this piece before the next one is read.
             del raw, table, read
         if self.group.content in NEVER_EMPTY and not self.rows[i]:
-            raise BrokenFile("the list of records is empty" if is_records else "there is a header but no row")
+            what = "the list of records is empty" if is_records else "there is a header but no row"
+            raise BrokenFile(f"{what}; export the file with its data")
+
+    def _state(self, account: FileAccount, table: ReadTable) -> None:
+        where = f" (in the first {table.rows:,} rows)" if table.raw.is_piece else ""
+        account.statements = [f"{each}{where}" for each in (statements(table) if self.is_dry else [])]
+        account.warnings = [f"{each}{where}" for each in row_warnings(table)]
 
 
 def _tables(
@@ -238,7 +282,7 @@ def _tables(
 
 
 def _half(on_read: OnRead, before: int) -> OnRead:
-    """Return a function that reports all bytes of previous files, and half of the bytes of the current file."""
+    """Return a function that reports the bytes before the current file, and half of its argument."""
     return lambda read: on_read(before + read // 2)
 
 
@@ -273,7 +317,7 @@ def _with_columns(group: InputGroup, table: Table) -> Table:
 def _shaped(group: InputGroup, table: Table) -> Table:
     if group.shape is None:
         return table
-    # To derive users, read the rows as permissions.
+    # Users are derived from the rows of permissions, so shape the rows as permissions.
     content = Content.PERMISSIONS if group.is_derived else group.content
     made = shaping.shaped(table, group.shape, group.columns, content)
     if not group.is_derived:
@@ -290,6 +334,8 @@ def _username(table: Table) -> dict[str, int]:
 def _rows(group: InputGroup, table: Table, zone: ZoneInfo) -> FileRows:
     shape = FileShape() if group.is_derived else group.shape
     layout = lay_out(group.content, table.headers, {} if group.is_derived else group.columns, shape, table.made)
+    if not group.is_derived and not table.is_records:
+        require_states(layout, table.headers, group.columns)
     read = rows.parse_rows(group.content, table, layout, zone, FIELDS[group.content], shape)
     if not layout.secret:
         return read
@@ -356,7 +402,7 @@ def _changed_records(
     texts = [b"\n".join(text for _, text in changed()) for changed in (found.added, found.removed)]
     tables = [formats.read_json_lines(text, group.shape, group.columns) for text in texts]
     added_headers, removed_headers = (set(table.headers) for table in tables)
-    # Otherwise the columns of the whole file may have changed.
+    # A new column, or a column that only removed lines have, may change the columns of the whole file.
     if not removed_headers <= added_headers <= set(headers):
         return None
     added, removed = Collector(group.content, parting), Collector(group.content, parting)
@@ -370,6 +416,7 @@ def _rows_of(group: InputGroup, text: bytes, delimiter: str | None, zone: ZoneIn
     return _rows(group, _shaped(group, table), zone)
 
 
-def read_sample(group: InputGroup, content: bytes, zone: ZoneInfo) -> FileRows:
+def read_sample(group: InputGroup, content: bytes, zone: ZoneInfo) -> ReadTable:
     """Read the beginning of a file, to show how it is understood."""
-    return _shaped_rows(group, _table(group, content, None), zone)[1]
+    raw = _table(group, content, None)
+    return ReadTable(group, raw, *_shaped_rows(group, raw, zone))

@@ -22,6 +22,7 @@ from rolecall.application_imports.read.csv_text import (
     read_csv,
     read_long_csv,
 )
+from rolecall.application_imports.read.dotted_lists import is_dotted_list, read_dotted_list
 from rolecall.application_imports.read.header_lines import with_header_first
 from rolecall.application_imports.read.json_pages import list_of_pages
 from rolecall.application_imports.read.json_records import (
@@ -69,7 +70,7 @@ def read(
 ) -> Table:
     """Read a file. For JSON and LDIF, `columns` of the mapping may be paths to nested values."""
     if not content or content.isspace():
-        raise BrokenFile("the file is empty")
+        raise BrokenFile("the file is empty; export it again")
     if content.startswith(b"PK\x03\x04"):
         return _read_xlsx(content, shape)
     if content.startswith(b"PAR1"):
@@ -101,7 +102,7 @@ def read_in_pieces(
         return
     notes = _encoding_note(text.detected)
     for table in tables:
-        # Report a piece as parsed and built. The caller halves the number, as for bytes that are only parsed.
+        # Report twice the bytes, because the caller halves the number for files that are read at once.
         on_read(2 * file.tell())
         yield without_blank_columns(table._replace(notes=(*notes, *table.notes), is_piece=True))
         notes = ()
@@ -125,7 +126,7 @@ def _tables_of_text(text: LongText, shape: FileShape | None, columns: Iterable[s
 
 
 def _json_tables(text: Iterable[bytes], shape: FileShape | None, columns: Iterable[str]) -> Iterator[Table]:
-    """Read one object per line. The text is read twice, because each table has the columns of all records."""
+    """Read one object per line. Read the text twice, because each table needs the columns of all records."""
     paths = columns_named(shape, columns) if shape else ()
     headers = list(dict.fromkeys(header for table in _tables_of_lines(text, shape, paths) for header in table.headers))
     check_width(headers)
@@ -174,12 +175,12 @@ def _read_text(text: bytes, shape: FileShape | None, columns: Iterable[str], on_
             return read_records(with_paths(records, paths) if shape else records)
     source = with_header_first(text, shape)
     if not source.text or source.text.isspace():
-        raise BrokenFile("the file is empty")
+        raise BrokenFile("the file is empty; export it again")
     return read_csv(source, merge_extra=shape is not None and shape.merge_extra_fields)
 
 
 def _read_by_line(text: bytes, shape: FileShape | None, paths: Iterable[str], on_read: OnRead) -> Table | None:
-    """Read one object per line, with few records in memory at a time; return None for another format."""
+    """Read one object per line, with few records in memory at a time; None if `read_json` must be used."""
     tables: list[Table] = []
     for read_bytes, records in records_in_pieces(text):
         if not records or (not tables and list_of_pages([records[0][1]])):
@@ -211,7 +212,7 @@ def read_json_lines(text: bytes, shape: FileShape | None, columns: Iterable[str]
 
 
 def with_headers(table: Table, headers: list[str]) -> Table:
-    """Return a table of some records with the columns of their whole file."""
+    """Return the table with exactly these columns, in this order; a column that it lacks is blank."""
     at = {header: str(i) for i, header in enumerate(table.headers)}
     cells = (pl.col(at[header]) if header in at else pl.lit("") for header in headers)
     frame = table.frame.select("line", *(cell.alias(str(i)) for i, cell in enumerate(cells)))
@@ -219,7 +220,7 @@ def with_headers(table: Table, headers: list[str]) -> Table:
 
 
 # Formats with one property per line: a function that recognizes each format, and a function that reads it.
-_RECORD_FORMATS = {is_ldif: read_ldif, is_property_list: read_property_list}
+_RECORD_FORMATS = {is_ldif: read_ldif, is_dotted_list: read_dotted_list, is_property_list: read_property_list}
 
 
 def _is_json(text: bytes, shape: FileShape | None) -> bool:
@@ -269,7 +270,7 @@ def _read_xlsx(content: bytes, shape: FileShape | None) -> Table:
     sheet = read_sheet(content, shape.sheet)
     table = _framed_sheet(sheet.frame, shape)
     others = ", ".join(sheet.others[:_MOST_NAMED])
-    # A shape that names a sheet was made by someone who knows the other sheets.
+    # If the shape names a sheet, the author of the shape knows the other sheets.
     if not others or shape.sheet:
         return table
     note = f"only the sheet {sheet.name} is read, others have data too: {others}; set shape.sheet to read another"
@@ -282,14 +283,14 @@ def _framed_sheet(frame: pl.DataFrame, shape: FileShape) -> Table:
         return _framed(shape.headers, frame.slice(shape.skip_lines), offset=shape.skip_lines + 1)
     above = (shape.header_line or 1) - 1
     if above >= frame.height:
-        raise BrokenFile(f"the sheet ends before line {above + 1}, which headerLine names as the header")
+        raise BrokenFile(f"the sheet ends before line {above + 1}; set shape.headerLine to the line of the header")
     below = above + 1 + shape.skip_lines
     return without_blank_columns(_framed(stripped(frame.row(above)), frame.slice(below), offset=below + 1))
 
 
 def check_headers_fit(headers: list[str], width: int) -> None:
     if len(headers) != width:
-        raise BrokenFile(f"shape.headers names {len(headers)} columns, the file has {width}")
+        raise BrokenFile(f"shape.headers names {len(headers)} columns, the file has {width}; name every column")
 
 
 def _framed(headers: list[str], frame: pl.DataFrame, offset: int = 1) -> Table:

@@ -41,7 +41,9 @@ def with_header_first(text: bytes, shape: FileShape | None) -> CsvText:
         above = shape.header_line - 1
         text = text[_end_of_lines(text, above) :]
         if not text:
-            raise BrokenFile(f"the file ends before line {shape.header_line}, which headerLine names as the header")
+            raise BrokenFile(
+                f"the file ends before line {shape.header_line}; set shape.headerLine to the line of the header"
+            )
     if shape.aligned:
         return CsvText(_cut(text), aligned.SEPARATOR, above + 2)
     if shape.skip_lines:

@@ -10,7 +10,8 @@ from rolecall.application_imports.read.table import Table
 from rolecall.applications.field_words import is_status_like
 from rolecall.applications.file_shape import FileShape
 from rolecall.applications.model import Content, same_header
-from rolecall.core.text import ZERO_WIDTH
+from rolecall.core.secret_names import mask_json
+from rolecall.core.text import ZERO_WIDTH, counted
 
 _SEPARATORS = ";#|"
 _JSON = r'^\s*(?:\[.*\]|\{".*\})\s*$'
@@ -36,10 +37,10 @@ def hints(group: InputGroup, table: Table) -> Iterator[str]:
     for (header, i), is_json in zip(positions.items(), has_json, strict=True):
         if is_json:
             cells = sample.get_column(str(i))
-            example = cells.filter(cells.str.contains(_JSON))[0].strip()[:50]
+            example = mask_json(cells.filter(cells.str.contains(_JSON))[0].strip())[:50]
             path, split = f"map a path such as {header}[0].value", f"set shape.split.{header}: json"
             key = path if example.startswith("[{") else split
-            yield f"{header} looks like JSON ({example}); {key}, or shape.ignore to leave it out"
+            yield f"{header} looks like JSON ({example}); {key}, or use shape.ignore to leave it out"
     if group.content == Content.USERS and "Active" not in layout.fields:
         yield from _status(layout.metadata, sample)
     elif group.content == Content.USERS and not _gives_blank_status(group.shape):
@@ -65,8 +66,8 @@ def _invisible(header: str, names: pl.Series) -> Iterator[str]:
     plain = odd.str.replace_all(f"[{ZERO_WIDTH}]", "")
     doubles = odd.filter(plain.is_in(names.str.strip_chars().implode()) | plain.is_duplicated())
     shown = ", ".join(ascii(name)[1:-1] for name in (doubles if len(doubles) else odd).head(3))
-    differ = f", and {len(doubles):,} look the same as another name" if len(doubles) else ""
-    yield f"{header} has {len(odd):,} names with invisible characters ({shown}){differ}; check who they are"
+    differ = f"; names that look the same as another one: {len(doubles):,}" if len(doubles) else ""
+    yield f"{header} has {counted(len(odd), 'name')} with invisible characters ({shown}){differ}; check who they are"
 
 
 def _lists(header: str, names: pl.Series) -> Iterator[str]:

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 
 # The members in which common APIs wrap their records.
 ENVELOPES = ("resources", "value", "users", "members", "data", "items", "results", "records", "entries", "groups")
-# Names of members around the list, reduced to letters: the number of records, and the number of pages.
+# Names of members, in lower case and letters only. `_TOTALS` give the number of records, `_PAGES` the number of pages.
 _TOTALS = {
     "totalresults", "total", "totalcount", "count", "totalitems", "totalrecords", "totalsize", "totalelements",
     "recordstotal", "odatacount", "totalhits", "totalrows", "numfound",
 }  # fmt: skip
 _PAGES = {"totalpages", "pagecount", "pages", "lastpage"}
-# Members that announce more pages if they are not blank, if they are true, or if they are false.
+# Members that announce more pages: `_NEXT` if they are not blank, `_MORE` if they are true, `_DONE` if they are false.
 _NEXT = {
     "odatanextlink", "nextlink", "nextpage", "next", "nextpagetoken", "nextcursor", "nexttoken", "nextrecordsurl",
     "nexturi", "nexturl", "nextpageurl", "nextpagelink", "nexthref", "nextmarker", "continuationtoken", "skiptoken",
@@ -24,7 +24,7 @@ _NEXT = {
 }  # fmt: skip
 _MORE = {"hasmore", "hasnextpage", "hasnext", "more", "istruncated", "moreavailable", "morerecords", "hasmoreitems"}
 _DONE = {"done", "islastpage", "islast", "last"}
-# Objects that contain such members.
+# Objects in which APIs put such members or the list.
 _AROUND = {
     "meta", "metadata", "paging", "pagination", "links", "pageinfo", "page", "responsemetadata", "cursor", "cursors",
     "info", "d", "data", "result", "response", "listmetadata",
@@ -40,10 +40,10 @@ _MOST_DOCUMENTS = 100_000
 
 
 class PageSigns(NamedTuple):
-    """Signs in a file of whether its records are the whole list."""
+    """Signs that show whether the records in a file are the whole list."""
 
     records: int
-    # The largest number of records and of pages that members give, each with the name of its member.
+    # The largest number of records, and of pages, that a member gives, and the name of the member.
     total: tuple[int, str] = (0, "")
     pages: tuple[int, str] = (0, "")
     # The member that says that more pages follow.
@@ -53,12 +53,12 @@ class PageSigns(NamedTuple):
 
 
 def signs_of(document: object, records: int) -> PageSigns:
-    """Return the signs that the members around a list of `records` records give."""
+    """Return what the members of a document say about further pages and about its list of `records` records."""
     total, pages, more = (0, ""), (0, ""), ""
     for name, value in _members(document):
         folded = _letters(name)
         number = int(str(value)) if str(value).isdecimal() else 0
-        if folded in _TOTALS:
+        if folded in _TOTALS and not _counts_other(document, number, records):
             total = max(total, (number, name))
         elif folded in _PAGES:
             pages = max(pages, (number, name))
@@ -68,12 +68,18 @@ def signs_of(document: object, records: int) -> PageSigns:
     return PageSigns(records, total, pages, more)
 
 
+def _counts_other(document: object, number: int, records: int) -> bool:
+    """Return whether a number of records is that of another list in the document, such as users beside their groups."""
+    lists = document.values() if isinstance(document, dict) else ()
+    return number > records and any(isinstance(each, list) and len(each) == number for each in lists)
+
+
 def missing_pages(found: Sequence[PageSigns]) -> str | None:
-    """Return why files, or documents in one file, are not the whole list; None if they seem to be."""
+    """Return why pages of a list seem to be missing in files or in documents of one file; None if none seems to be."""
     records, documents = sum(page.records for page in found), sum(page.documents for page in found)
     total, name = max((page.total for page in found), default=(0, ""))
     if total > records:
-        return f"{name} is {total:,}, but there are {records:,} records"
+        return f"{name} is {total:,}, but the number of records is {records:,}"
     pages, name = max((page.pages for page in found), default=(0, ""))
     if pages > documents:
         return f"{name} is {pages:,}, but the number of pages is {documents:,}"
@@ -82,7 +88,7 @@ def missing_pages(found: Sequence[PageSigns]) -> str | None:
 
 
 def joined_signs(found: Sequence[PageSigns]) -> PageSigns:
-    """Return the signs of several documents in one file."""
+    """Combine the signs of several documents in one file."""
     more = found[-1].more if all(page.more for page in found) else ""
     total, pages = max(page.total for page in found), max(page.pages for page in found)
     return PageSigns(sum(page.records for page in found), total, pages, more, len(found))
@@ -121,7 +127,7 @@ def _is_page(document: Mapping[str, object], name: str) -> bool:
 
 
 def is_of_page(name: str) -> bool:
-    """Return whether a member around a list describes the page, not the records."""
+    """Return whether a member beside a list of records describes the page."""
     return _letters(name) in _OF_A_PAGE or name.startswith(("@", "$", "_"))
 
 

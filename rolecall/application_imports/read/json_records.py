@@ -15,9 +15,10 @@ from rolecall.application_imports.read.json_pages import (
     signs_of,
 )
 from rolecall.core.json_paths import Record, flattened, value_at
+from rolecall.core.text import counted
 
 _MOST_NAMED = 10
-# The number of bytes of JSON lines whose records are in memory at the same time.
+# Read JSON lines in pieces of about this many bytes, to limit memory.
 _PIECE = 8 * 1024 * 1024
 TOO_DEEP = "the file is JSON that is nested too deeply; export a list of records"
 
@@ -31,7 +32,10 @@ class Records(NamedTuple):
 
 
 def read_json(text: bytes, path: str | None) -> Records:
-    """Read records. `path` is the path to their list, such as `Resources` or `data.users`."""
+    """Read JSON records. `path` is the path to their list, such as `Resources` or `data.users`.
+
+    Without it, accept JSON Lines, a list, or an object that contains the list.
+    """
     lines = text.strip().split(b"\n")
     if path is None and len(lines) > 1 and text.lstrip().startswith(b"{"):
         by_line = records_by_line(text)
@@ -56,7 +60,7 @@ def read_json(text: bytes, path: str | None) -> Records:
 
 
 def _several(text: bytes, path: str | None) -> Records | None:
-    """Read consecutive documents, as written by programs that call an API page by page."""
+    """Read consecutive documents, as written by programs that call an API page by page; otherwise return None."""
     documents = documents_in(text.decode())
     if len(documents) < 2:
         return None
@@ -73,11 +77,11 @@ def _several(text: bytes, path: str | None) -> Records | None:
 
 
 def _of_pages(documents: Sequence[Record]) -> Records | None:
-    """Return the records of pages; None if the documents themselves are records."""
+    """Return the records of all pages; None if the documents themselves are records."""
     if len(documents) < 2 or (name := list_of_pages(documents)) is None:
         return None
     found = [record for document in documents for record in cast(list[Record], document[name])]
-    note = f"the records are the {len(found):,} entries of {name} in {len(documents):,} documents"
+    note = f"the records are the {counted(len(found), 'entry', 'entries')} of {name} in {len(documents):,} documents"
     page = joined_signs([signs_of(each, len(cast(list[Record], each[name]))) for each in documents])
     return Records(_numbered(found, name), (note,), page=page)
 
@@ -88,9 +92,9 @@ def _signs(document: object, path: str) -> PageSigns:
 
 
 def records_in_pieces(text: bytes, first: int = 1) -> Iterator[tuple[int, list[tuple[int, Record]] | None]]:
-    """Yield the number of bytes so far and the records of some lines; None instead if a line is not an object.
+    """Yield the records of some lines at a time, with the number of bytes read so far.
 
-    `first` is the number of the first line.
+    Yield None instead of records if a line is not an object. `first` is the number of the first line.
     """
     at, number = 0, first
     while at < len(text):
@@ -126,7 +130,8 @@ def _enveloped(document: dict[str, Any], *, is_pretty: bool) -> Records:
     lists = {name: value for name, value in document.items() if _is_list_of_objects(value)}
     known = [name for name in lists if name.casefold() in ENVELOPES or name.endswith("List")]
     if len(known) == 1:
-        note = f"the records are the {len(lists[known[0]]):,} entries of {known[0]}; set shape.records to read others"
+        count = counted(len(lists[known[0]]), "entry", "entries")
+        note = f"the records are the {count} of {known[0]}; set shape.records to read others"
         return Records(_numbered(lists[known[0]], known[0]), (note,), page=signs_of(document, len(lists[known[0]])))
     if len(known) > 1 or (lists and is_pretty):
         raise BrokenFile(f"the file is a JSON object with the lists {', '.join(lists)}; name one in shape.records")

@@ -3,7 +3,7 @@
 import base64
 import binascii
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rolecall.application_imports.read.broken_file import BrokenFile
 
@@ -19,10 +19,49 @@ def is_ldif(text: bytes) -> bool:
     return _BEGINS.match(text) is not None
 
 
-def read_ldif(text: str) -> Iterator[tuple[int, dict[str, object]]]:
-    """Yield the line number and the attributes of each entry. Several values become a list. Names ignore case."""
+# The attribute in which an entry names its groups, and those in which groups name their members.
+_HELD, _MEMBERS = "memberof", ("member", "uniquemember")
+
+Entry = dict[str, object]
+
+
+def read_ldif(text: str) -> Iterator[tuple[int, Entry]]:
+    """Yield the line number and the attributes of each entry. Several values become a list. Names ignore case.
+
+    If entries name their groups in memberOf, add the groups that name an entry as a member.
+    """
+    entries = list(_entries(text))
+    _complete_groups([entry for _, entry in entries])
+    yield from entries
+
+
+def _complete_groups(entries: Sequence[Entry]) -> None:
+    """Add to memberOf the groups that list the entry as a member, if any entry of the file has memberOf."""
+    spelling = {name.lower(): name for entry in entries for name in entry}
+    if _HELD not in spelling or "dn" not in spelling:
+        return
+    held, dn = spelling[_HELD], spelling["dn"]
+    named = {str(entry.get(dn)).lower(): entry for entry in entries}
+    for group in entries:
+        for attribute in (spelling[name] for name in _MEMBERS if name in spelling):
+            for member in _values(group.get(attribute)):
+                if (entry := named.get(member.lower())) is not None:
+                    _add_group(entry, held, str(group.get(dn)))
+
+
+def _add_group(entry: Entry, held: str, group: str) -> None:
+    known = _values(entry.get(held))
+    if group.lower() not in map(str.lower, known):
+        entry[held] = [*known, group] if known else group
+
+
+def _values(value: object) -> list[str]:
+    return [] if value is None else [str(each) for each in value] if isinstance(value, list) else [str(value)]
+
+
+def _entries(text: str) -> Iterator[tuple[int, Entry]]:
     spelling: dict[str, str] = {}
-    entry: dict[str, object] = {}
+    entry: Entry = {}
     begins = 0
     for number, line in _unfolded(text):
         if not line:

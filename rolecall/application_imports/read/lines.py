@@ -82,7 +82,7 @@ class LineFile:
 
 
 class ChangedLines(NamedTuple):
-    """The lines that only the old or only the new files have, as positions in the files."""
+    """The positions of lines that are only in the new files (`added_rows`) or in the old files (`removed_rows`)."""
 
     old: Sequence[LineFile]
     new: Sequence[LineFile]
@@ -107,7 +107,10 @@ class ChangedLines(NamedTuple):
 
 
 def changed_lines(old: Sequence[LineFile], new: Sequence[LineFile], parting: Parting = ONE_PART) -> ChangedLines | None:
-    """Compare lines regardless of order; None if headers differ or many lines are new. Each old line must be a row."""
+    """Compare lines regardless of order; return None if headers differ or many lines are new.
+
+    The calling code must know that each old line is a row.
+    """
     seeds = secrets.randbits(64), secrets.randbits(64)
     (before, _), (after, rows) = (_hashed(files, seeds, parting) for files in (old, new))
     if len({file.header for file in (*old, *new)}) > 1:

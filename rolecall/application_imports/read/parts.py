@@ -1,7 +1,7 @@
-"""Divide rows into parts by a hash of the name of their holder. If there are several parts, they are kept on disk.
+"""Divide the rows of large files into parts, by a hash of the name of their holder, and keep the parts on disk.
 
 All rows of a holder are in the same part, so each part can be compared on its own, and memory does not depend on the
-size of the files.
+size of the files. Small files are one part, which stays in memory.
 """
 
 import tempfile
@@ -56,7 +56,7 @@ class RowParts:
         self._none: pl.DataFrame | None = None
         self._frames: list[pl.DataFrame] = []
         self._file: FileIO | None = None
-        # The pieces of each part: positions and lengths in the file.
+        # The position and the length of each piece in the file, for each part.
         self._pieces: list[list[tuple[int, int]]] = [[] for _ in self.heights]
 
     @property
@@ -116,7 +116,10 @@ class RowParts:
 
 
 def together(heights: Sequence[int], most: int) -> Iterator[range]:
-    """Yield groups of consecutive parts with at most `most` rows, to save time. `heights` has the rows of each part."""
+    """Yield ranges of parts to compare together, to save time. `heights` has the number of rows of each part.
+
+    A range has at most `most` rows, unless a single part has more.
+    """
     begin = rows = 0
     for part, height in enumerate(heights):
         if rows + height > most and part > begin:

@@ -41,7 +41,7 @@ def read_property_list(text: str) -> Iterator[tuple[int, dict[str, object]]]:
 
 
 def _record(block: list[str]) -> dict[str, str] | None:
-    """Parse a record in the first format that fits all of its lines; return None if none does."""
+    """Parse a record in the first format that fits all of its lines; return None if no format does."""
     for read in (_properties, _stanza, _aligned_values):
         if (record := read(block)) is not None:
             return record
@@ -66,7 +66,7 @@ def _aligned_values(block: list[str]) -> dict[str, str] | None:
 
 
 def _properties(block: list[str]) -> dict[str, str] | None:
-    """Return the properties of a record, or None if a line has no separator where the first line has one."""
+    """Return the properties of a record, or None if its separators are not aligned or a name repeats."""
     first = block[0] if block else ""
     at, name = first.find(":", 0, _LONGEST_NAME), ""
     if _RECORD_LINE.fullmatch(first.strip()):

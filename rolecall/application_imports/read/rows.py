@@ -11,6 +11,7 @@ import polars as pl
 from rolecall.application_imports.read.columns import ColumnLayout
 from rolecall.application_imports.read.dates import CANONICAL, read_dates
 from rolecall.application_imports.read.parts import ONE_PART, Parting, RowParts
+from rolecall.application_imports.read.secret_headers import without_nested_secrets
 from rolecall.application_imports.read.table import Table
 from rolecall.applications.field_words import ACCESS, ACTIVE, LOCKED, RISKS, STATUSES, TYPES
 from rolecall.applications.file_shape import ANY_OTHER, FileShape
@@ -28,7 +29,7 @@ KEYS: dict[Content, tuple[str, ...]] = {
     Content.IDENTITIES: ("employee_id",),
 }
 PLACE = ("file", "line")
-# The name whose hash decides the part of a row. Contents that are not listed have only one part.
+# The name whose hash decides which part a row belongs to. Contents without an entry have only one part.
 _USERNAME = pl.col("username")
 HOLDERS: dict[Content, pl.Expr] = {
     Content.USERS: _USERNAME,
@@ -56,6 +57,8 @@ class FileRows(NamedTuple):
     # The columns of `frame` that the file has. Other columns of `frame` are blank.
     columns: frozenset[str] = frozenset()
     notes: tuple[str, ...] = ()
+    # How many rows of the file were left out, by reason.
+    left_out: Mapping[str, int] = {}
 
 
 class _Field(NamedTuple):
@@ -107,6 +110,7 @@ _LENGTH = 256
 # Error values of spreadsheets, and the fields that must not contain an error value.
 _ERRORS = ["#N/A", "#REF!", "#NAME?", "#VALUE!", "#DIV/0!", "#NULL!", "#NUM!", "#SPILL!", "#NV", "#BEZUG!", "#WERT!"]
 _NAMING = ("Username", "Group", "Permission", "Employee ID")
+_BLANK_ROW = "the row is blank"
 # The same rule as `core.text.is_blank`.
 _BLANK = f"^[{CONTROL}{INVISIBLE}]*$"
 
@@ -122,6 +126,7 @@ def parse_rows(
     """Parse the `fields` of a content; a field without a column is blank in every row."""
     named = {name: FIELDS[name] for name in fields}
     table, dated = _with_dates(table, layout, named, zone, shape)
+    table = table._replace(frame=without_nested_secrets(table.frame, layout.metadata, shape))
     texts = table.frame.select(
         "line",
         *(
@@ -138,7 +143,9 @@ def parse_rows(
     reason = pl.coalesce(*_blank_keys(content), *errors, *_misread(content, named), pl.lit(None, pl.String))
     checked = read.with_columns(reason.alias("reason"))
     bad = checked.filter(pl.col("reason").is_not_null())
+    left_out = dict(table.left_out)
     if bad.height and (blank := _blank_lines(table, bad)):
+        left_out[_BLANK_ROW] = len(set(blank))
         bad, table = bad.filter(~pl.col("line").is_in(blank)), table._replace(is_by_line=False)
     rejects = [RejectedLine(0, line, reason) for line, reason in bad.select("line", "reason").iter_rows()]
     good = checked.filter(pl.col("reason").is_null()) if bad.height or not table.is_by_line else checked
@@ -146,7 +153,8 @@ def parse_rows(
     ragged = [RejectedLine(0, reject.line, reject.reason) for reject in table.ragged]
     has = frozenset(field.column for name, field in named.items() if name in layout.fields)
     by_line = table.is_by_line and not dated.is_inferred
-    return FileRows(good.select(*columns, "line"), [*ragged, *rejects], 0, by_line, has, tuple(dated.notes))
+    rejected = [*ragged, *rejects]
+    return FileRows(good.select(*columns, "line"), rejected, 0, by_line, has, tuple(dated.notes), left_out)
 
 
 def _blank_lines(table: Table, bad: pl.DataFrame) -> list[int]:
@@ -173,7 +181,7 @@ def _read(name: str, field: _Field, texts: pl.DataFrame, layout: ColumnLayout, s
 
 
 def _given_words(shape: FileShape) -> list[pl.Expr]:
-    """Return expressions that replace words of the file with the words of the shape, ignoring case."""
+    """Return expressions that replace words of the file as `values` of the shape says, ignoring case."""
     given = {same_header(field): words for field, words in shape.values.items()}
     exprs = []
     for name in FIELDS:
@@ -282,7 +290,7 @@ def _misread(content: Content, named: Mapping[str, _Field]) -> list[pl.Expr]:
 
 
 class GroupRows(NamedTuple):
-    """The rows of all files of a group, in parts. Each key occurs once."""
+    """The rows of all files of a file group, in parts. Each key occurs once."""
 
     rows: RowParts
     rejects: list[RejectedLine]
@@ -290,19 +298,19 @@ class GroupRows(NamedTuple):
     is_by_line: bool
     columns: frozenset[str]
     notes: tuple[str, ...]
-    # For each file, the number of rows that several of its pieces have in common.
+    # For each file, how often a derived user was found again in another piece of the file.
     common: Counter[int]
 
 
 class Collector:
-    """Collect the rows of a group's files, piece by piece."""
+    """Collect the rows of the files of a file group, piece by piece."""
 
     def __init__(self, content: Content, parting: Parting = ONE_PART, *, is_derived: bool = False) -> None:
         self.content = content
         self.is_derived = is_derived
         self.parting = parting if content in HOLDERS else ONE_PART
         self._rows = RowParts(self.parting)
-        # Hashes of keys, which show that no key of a part repeats, without reading its rows.
+        # Hashes of keys. They show that no key of a part repeats, so the rows of the part need not be read.
         self._hashes = RowParts(self.parting, "uncompressed")
         self._read: list[FileRows] = []
         self._rejects: list[RejectedLine] = []
@@ -339,14 +347,14 @@ class Collector:
         return GroupRows(self._rows, self._rejects, repeats, is_by_line, has, notes, common)
 
     def _repeats(self, part: int, height: int) -> bool:
-        """Return whether a key may repeat. Distinct hashes prove that none does, faster than comparing keys."""
+        """Return whether a key may repeat. Distinct hashes prove that no key does, faster than a comparison of keys."""
         if self.parting.count > 1:
             return self._hashes.part(part).get_column("key").n_unique() < height
         return self._rows.part(part).select(KEYS[self.content]).hash_rows().n_unique() < height
 
 
 def merge(content: Content, frame: pl.DataFrame) -> tuple[pl.DataFrame, list[RejectedLine], int]:
-    """Return the first row of each key, rejects of rows with other values, and the number of equal rows."""
+    """Return the first row of each key, rejects for rows that differ from it, and the number of equal rows."""
     key, rejects = list(KEYS[content]), []
     again = ~pl.struct(key).is_first_distinct()
     repeated, first = frame.filter(again), frame.filter(~again)

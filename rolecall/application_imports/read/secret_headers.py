@@ -1,11 +1,64 @@
 """Recognize columns that hold secrets. They are not kept, unless a shape names them in `keep`."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+import msgspec
+import polars as pl
+
+from rolecall.applications.file_shape import FileShape
 from rolecall.applications.model import same_header
-from rolecall.core.secret_names import looks_secret
+from rolecall.core.secret_names import NAMES_OF_PAIRS, looks_secret, mask_json, mask_secrets
 
 
 def secret_headers(headers: Sequence[str], keep: Iterable[str]) -> list[str]:
     kept = {same_header(header) for header in keep}
     return [header for header in headers if looks_secret(header) and same_header(header) not in kept]
+
+
+def hidden_columns(headers: Sequence[str], mapped: Iterable[str], shape: FileShape | None) -> set[int]:
+    """Return the positions of secrets and of columns that the shape ignores. Their values are not stored or shown."""
+    secret = secret_headers(headers, (*mapped, *(shape.keep if shape else ())))
+    names = {same_header(header) for header in (*secret, *(shape.ignore if shape else ()))}
+    return {i for i, header in enumerate(headers) if same_header(header) in names}
+
+
+# The name of a member in a JSON object.
+_MEMBER = r'"[^"]*"\s*:'
+# A text and a number that are values, and the name in an object that is itself a name with its value.
+_TEXT, _NUMBER = r'"(?:[^"\\]|\\.)*"(\s*[,\]}])', r"([:\[,]\s*)-?\d[\d.eE+-]*"
+_NAMED = rf'(?i)"(?:{"|".join(NAMES_OF_PAIRS)})"\s*:\s*"[^"]*"'
+
+
+def without_nested_secrets(frame: pl.DataFrame, columns: Mapping[str, int], shape: FileShape | None) -> pl.DataFrame:
+    """Hide secrets inside the JSON of cells, except in columns that the shape keeps by name."""
+    kept = {same_header(header) for header in (shape.keep if shape else ())}
+    names = [str(i) for header, i in columns.items() if same_header(header) not in kept]
+    if not names or not frame.height:
+        return frame
+    # Test all columns in one query, because each query has a fixed cost.
+    has_json = frame.select(pl.col(name).str.contains(_MEMBER).any() for name in names).row(0)
+    masked = [_masked(frame.get_column(name)) for name, is_json in zip(names, has_json, strict=True) if is_json]
+    return frame.with_columns(masked)
+
+
+def _masked(cells: pl.Series) -> pl.Series:
+    texts = cells.filter(cells.str.contains(_MEMBER)).unique()
+    # Decode only cells that may have secrets: the cells of a column have few outlines, which are names without values.
+    outlines = texts.str.replace_all(_TEXT, '"x"$1').str.replace_all(_NUMBER, "${1}1")
+    secret = [outline for outline in outlines.unique() if _may_have_secrets(outline)]
+    named = texts.str.extract_all(_NAMED).explode().drop_nulls().unique()
+    pairs = [pair for pair in named if looks_secret(pair.split('"')[3])]
+    suspected = outlines.is_in(secret)
+    if pairs:
+        suspected |= texts.str.contains_any(pairs)
+    found = texts.filter(suspected)
+    masked = {text: hidden for text in found if (hidden := mask_json(text)) != text}
+    return cells.replace(masked) if masked else cells
+
+
+def _may_have_secrets(outline: str) -> bool:
+    try:
+        value = msgspec.json.decode(outline)
+        return bool(mask_secrets(value) != value)
+    except (msgspec.DecodeError, RecursionError):
+        return True

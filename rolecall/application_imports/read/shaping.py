@@ -1,13 +1,15 @@
 """Apply the keys of a shape that change the rows or columns of a table, whole columns at a time, with polars."""
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 import msgspec
 import polars as pl
 
 from rolecall.application_imports.read.broken_file import BrokenFile
-from rolecall.application_imports.read.cell_lists import parts_of
+from rolecall.application_imports.read.cell_lists import values_of
 from rolecall.application_imports.read.columns import listed
 from rolecall.application_imports.read.dates import are_past
 from rolecall.application_imports.read.names import halves_of
@@ -15,11 +17,13 @@ from rolecall.application_imports.read.table import Table
 from rolecall.applications.field_words import NO_ACCESS
 from rolecall.applications.file_shape import FileShape, Placeholder, RowCondition, Unpivot, pattern_parts
 from rolecall.applications.model import FIELDS, Content, same_header
+from rolecall.core.text import counted
 
 # In these contents, a row is dropped if the cell to split is blank.
 _PAIRS = (Content.MEMBERSHIPS, Content.PERMISSIONS)
 LOST_LIST = r"^(?:System\.[A-Za-z.]+\[\]|Microsoft\.ActiveDirectory\.Management\.AD\w+Collection)$"
-# The number of bytes of white space that may surround a word.
+_MOST_NAMED = 3
+# The number of bytes of white space that a cell may have around a word.
 _AROUND = 8
 _RDN = r"^\s*[^=,]+=((?:\\.|[^,\\])*)"
 
@@ -60,9 +64,23 @@ class ShapedTable:
         self.is_records = table.is_records
         self.made: dict[str, int] = {}
         self.notes: list[str] = []
+        self.left_out = Counter[str]()
+
+    @contextmanager
+    def leaving_out(self, reason: str) -> Iterator[None]:
+        """Count the rows of the file that the block leaves out. A row counts if no row made from it remains."""
+        before = self._rows()
+        yield
+        self.left_out[reason] += before - self._rows()
+
+    def _rows(self) -> int:
+        return self.frame.get_column("line").n_unique() + len(self.ragged)
 
     def at(self, name: str, key: str) -> str:
-        """Return the position of a column, given its header or field; `key` is the key of the shape that names it."""
+        """Return the position of a column, given its header or field; `key` is the key of the shape that names it.
+
+        If there is no such column, raise BrokenFile, or add a blank column to a file of records.
+        """
         folded = [same_header(header) for header in self.headers]
         if name in self.headers:
             return str(self.headers.index(name))
@@ -95,9 +113,9 @@ class ShapedTable:
         self.made[name] = int(self.add(header, values))
 
     def blank(self, words: Iterable[str]) -> None:
-        """Blank the cells that contain one of these words."""
+        """Blank the cells whose text is one of these words, ignoring case."""
         folded = [word.strip().lower() for word in words]
-        # Compare only cells that are as short as a word, because there are few of them.
+        # Compare only distinct cells that are no longer than the longest word with white space around it. They are few.
         longest = max(len(word.encode()) for word in folded) + _AROUND
         for position in (column for column in self.frame.columns if column != "line"):
             cells = self.frame.get_column(position)
@@ -109,22 +127,26 @@ class ShapedTable:
 
     def skip_rows(self, conditions: Iterable[RowCondition]) -> None:
         for condition in conditions:
-            position = self.at(condition.column, "skipRowsWhere")
-            self.ragged = [each for each in self.ragged if not _is_skipped(each.row, int(position), condition)]
-            if condition.is_past:
-                self.frame = self.frame.filter(~are_past(self.frame.get_column(position), condition.is_past))
-                continue
+            with self.leaving_out(condition.in_words):
+                self._skip_rows(condition)
+
+    def _skip_rows(self, condition: RowCondition) -> None:
+        position = self.at(condition.column, "skipRowsWhere")
+        self.ragged = [each for each in self.ragged if not _is_skipped(each.row, int(position), condition)]
+        if condition.is_past:
+            self.frame = self.frame.filter(~are_past(self.frame.get_column(position), condition.is_past))
+        else:
             self.frame = self.frame.filter(~_matches(position, condition))
 
     def fill_down(self, columns: Iterable[str]) -> None:
-        """Fill blank cells with the value above. A value in the first column ends the merged cells of all columns."""
+        """Fill blank cells with the value above, but not past a row in which the leftmost of `columns` has a value."""
         places = sorted({self.at(column, "fillDown") for column in columns}, key=int)
         for place in places:
             cell = pl.col(place)
             filled = pl.when(cell.str.strip_chars() != "").then(cell).forward_fill()
             if place != places[0]:
                 filled = filled.over((pl.col(places[0]).str.strip_chars() != "").cum_sum())
-            # The first column is filled last, because the others need its blank cells.
+            # Write to temporary columns, because the other columns need the blank cells of the first.
             self.frame = self.frame.with_columns(filled.fill_null("").alias(f"filled {place}"))
         self.frame = self.frame.with_columns(pl.col(f"filled {place}").alias(place) for place in places).drop(
             f"filled {place}" for place in places
@@ -134,28 +156,29 @@ class ShapedTable:
         for column, separator in separators.items():
             position = self.at(column, "split")
             lists = self._lists(column, self.frame.get_column(position), separator)
-            self.frame = self.frame.with_columns(lists.alias(position)).explode(position)
+            self.frame = self.frame.with_columns(lists.alias(position)).explode(position, empty_as_null=True)
             if self.content in _PAIRS:
-                self.frame = self.frame.filter(pl.col(position).is_not_null())
+                with self.leaving_out(f"{column} is blank"):
+                    self.frame = self.frame.filter(pl.col(position).is_not_null())
             self.frame = self.frame.with_columns(pl.col(position).fill_null(""))
 
     def _lists(self, column: str, cells: pl.Series, separator: str) -> pl.Series:
-        return parts_of(self._without_lost(column, cells), separator)
+        return values_of(self._without_list_types(column, cells), separator)
 
-    def _without_lost(self, column: str, cells: pl.Series) -> pl.Series:
+    def _without_list_types(self, column: str, cells: pl.Series) -> pl.Series:
         """Blank the cells in which PowerShell wrote the type of a list instead of its values."""
         lost = cells.str.contains(LOST_LIST)
         if not lost.any():
             return cells
-        count = lost.sum()
+        count = counted(int(lost.sum()), "row")
         self.notes.append(
-            f"{column} has {cells.filter(lost)[0]} in place of a list in {count:,} rows; export it again with the "
+            f"{column} has {cells.filter(lost)[0]} in place of a list in {count}; export it again with the "
             f"values joined, such as ($_.{column} -join ';')"
         )
         return pl.select(pl.when(lost).then(pl.lit("")).otherwise(cells)).to_series()
 
     def across(self, matrix: Unpivot) -> list[str]:
-        """Return the positions of the columns of a matrix."""
+        """Return the positions of the columns that a matrix unpivots."""
         named = {self.at(name, "unpivot") for name in _in_matrix(matrix)}
         if matrix.columns:
             return sorted(named, key=int)
@@ -169,14 +192,14 @@ class ShapedTable:
         separators: Mapping[str, str],
         conditions: Collection[RowCondition],
     ) -> None:
-        """Make a row from each cell of the matrix that is not blank, and from each value of a cell with several.
+        """Make a row from each value in the matrix, except blanks and, if the cells are Access, words for no access.
 
-        `words` are those that values.Access names; `separators` are those of the columns with several values, and
-        `conditions` say which of these values are left out.
+        `words` are the words that `values.Access` maps; they are kept even if they usually mean no access. `separators`
+        split cells with several values, and `conditions` say which of these values are left out.
         """
         across = self.across(matrix)
         if not across:
-            raise BrokenFile("shape.unpivot keeps every column of the file, so that no matrix is left")
+            raise BrokenFile("shape.unpivot keeps every column of the file, so no matrix is left")
         index = ["line", *(str(i) for i in range(len(self.headers)) if str(i) not in across)]
         cell = pl.col("cell").str.strip_chars()
         nothing = {""} if matrix.cells != "Access" else {"", *NO_ACCESS} - {word.strip().lower() for word in words}
@@ -196,7 +219,7 @@ class ShapedTable:
         self.frame = self.frame.drop("header", "cell")
 
     def _cells(self, position: str, index: list[str]) -> pl.DataFrame:
-        """Return the cells that are not blank in a column of a matrix, beside the columns `index`."""
+        """Return a row for each cell of a column that is not blank: the columns `index`, the header and the cell."""
         header = pl.lit(self.headers[int(position)]).alias("header")
         return self.frame.select(*index, header, pl.col(position).alias("cell")).filter(pl.col("cell") != "")
 
@@ -218,7 +241,10 @@ class ShapedTable:
             self.make(field, values)
 
     def _has_own(self, field: str, pattern: str) -> bool:
-        """Return whether the file has a column named like the field, but none of the columns to join."""
+        """Return whether the file has a column named like the field, but none of the columns to join.
+
+        If so, note this in the log.
+        """
         folded = [*map(same_header, self.headers)]
         columns = [part.column for part in pattern_parts(pattern) if isinstance(part, Placeholder)]
         if same_header(field) not in folded or any(same_header(column) in folded for column in columns):
@@ -284,7 +310,7 @@ class ShapedTable:
 
 
 def _matches(position: str, condition: RowCondition) -> pl.Expr:
-    """Return whether the text of a column matches a condition, other than `is_past`."""
+    """Return an expression for whether the text of a column matches a condition; `is_past` is not considered."""
     cell = pl.col(position).str.strip_chars().str.to_lowercase()
     matches = pl.lit(False)
     for word in (text.strip().lower() for text in condition.is_ or condition.is_not):
@@ -304,18 +330,21 @@ def _past_dates(cells: pl.Series, format: str) -> pl.Series:
 
 
 def _is_skipped(row: list[str], position: int, condition: RowCondition) -> bool:
-    """Return whether to skip a line with too few or too many fields, such as a total. If in doubt, reject it later."""
+    """Return whether to skip a line with too few or too many fields, such as a total.
+
+    A line that is not skipped is rejected later.
+    """
     if position >= len(row):
         return False
     if not condition.is_not:
         return condition.matches(row[position])
-    # The first field may be a whole line that does not fit the columns.
+    # A line that was not split into columns is in the first field as a whole, so compare only its beginning.
     text = row[0].strip().lower()
     return position == 0 and not any(text.startswith(word.strip().lower()) for word in condition.is_not)
 
 
 def shaped(table: Table, shape: FileShape, columns: Mapping[str, str], content: Content) -> Table:
-    """Return the table as its shape describes it: rows of one content, with columns for joined fields."""
+    """Apply a shape to a table: return rows of one content, with columns for the fields that the shape makes."""
     work = ShapedTable(table, columns, content)
     if shape.blank:
         work.blank(shape.blank)
@@ -330,7 +359,8 @@ def shaped(table: Table, shape: FileShape, columns: Mapping[str, str], content: 
     work.skip_rows(each for each in later if each not in among)
     if shape.unpivot:
         words = next((words for field, words in shape.values.items() if same_header(field) == "access"), {})
-        work.unpivot(shape.unpivot, words, inside, among)
+        with work.leaving_out(_no_value_in([work.headers[int(place)] for place in across])):
+            work.unpivot(shape.unpivot, words, inside, among)
     work.join(shape.join)
     is_by_line = table.is_by_line and not shape.changes_rows
     notes = (*table.notes, *work.notes)
@@ -341,7 +371,15 @@ def shaped(table: Table, shape: FileShape, columns: Mapping[str, str], content: 
         is_by_line=is_by_line,
         notes=notes,
         made=work.made,
+        left_out={**table.left_out, **{reason: count for reason, count in work.left_out.items() if count}},
     )
+
+
+def _no_value_in(headers: Sequence[str]) -> str:
+    """Return the reason for leaving out a row that has no value in these columns."""
+    if len(headers) > _MOST_NAMED:
+        return f"none of {len(headers):,} columns has a value"
+    return f"{' and '.join(headers)} {'has' if len(headers) == 1 else 'have'} no value"
 
 
 def derived_users(table: Table, position: int) -> Table:

@@ -11,7 +11,7 @@ from rolecall.application_imports.read.broken_file import BrokenFile
 
 # The last line and the last column (XFD) of a sheet.
 _MOST_LINES, _MOST_COLUMNS = 1_048_576, 16_384
-# The limit for cells between the first and the last one. The reader allocates memory for each of them.
+# The maximum area from the first to the last cell, because the reader allocates memory for each cell in it.
 _MOST_CELLS = 60_000_000
 _SPARSE = 20
 # A formula without a cached value: the program that wrote the file never computed it.

@@ -11,12 +11,13 @@ from uuid import UUID
 
 import msgspec
 
+from rolecall.application_imports.read.column_uses import Section
 from rolecall.applications.file_shape import ContentShape, FileShape, GroupShape
 from rolecall.applications.model import NEVER_EMPTY, Content
 from rolecall.core.db import Db, fetch_rows, fetch_value
 
 # Increase this number when code that reads files changes, so that unchanged files are read again.
-_READING = 2
+_READING = 3
 
 
 class InputGroup(msgspec.Struct, frozen=True):
@@ -29,6 +30,8 @@ class InputGroup(msgspec.Struct, frozen=True):
     shape: FileShape | None = None
     # Whether the users are derived from memberships or permissions, which give only usernames.
     is_derived: bool = False
+    # All contents that are read from the files.
+    sections: tuple[Section, ...] = ()
 
 
 class InputFile(msgspec.Struct, frozen=True):
@@ -52,6 +55,8 @@ class ContentSource(msgspec.Struct, frozen=True):
     is_stale: bool = False
     # All columns that occur in a file of JSON lines.
     headers: list[str] = []
+    # The columns of the files; empty if they are not known.
+    columns: list[str] = []
 
 
 Sources = dict[Content, ContentSource]
@@ -84,7 +89,7 @@ async def sources_after(db: Db, application_id: UUID, number: int | None = None)
 
 
 async def groups_of(db: Db, application_id: UUID) -> list[InputGroup]:
-    """Return the file groups. A group whose files feed several contents is returned once for each content."""
+    """Return the file groups. A group whose files have several contents is returned once for each content."""
     rows = await fetch_rows(
         db,
         """SELECT g.id, g.name, g.content, g.columns, g.encoding, g.allow_rejects, g.shape
@@ -101,7 +106,7 @@ async def groups_of(db: Db, application_id: UUID) -> list[InputGroup]:
 
 
 def by_content(group: InputGroup, further: Sequence[ContentShape]) -> list[InputGroup]:
-    """Return a copy of a group for each content that its files feed."""
+    """Return a copy of a group for each content of its files."""
     groups = [group] + [
         msgspec.structs.replace(
             group,
@@ -112,6 +117,8 @@ def by_content(group: InputGroup, further: Sequence[ContentShape]) -> list[Input
         )
         for each in further
     ]
+    sections = tuple(Section(each.content, each.columns, each.shape or FileShape()) for each in groups)
+    groups = [msgspec.structs.replace(each, sections=sections) for each in groups]
     derived = [
         msgspec.structs.replace(each, name=f"{group.name} (users)", content=Content.USERS, is_derived=True)
         for each in groups
@@ -121,7 +128,7 @@ def by_content(group: InputGroup, further: Sequence[ContentShape]) -> list[Input
 
 
 def may_be_empty(group_id: UUID, groups: Iterable[InputGroup]) -> bool:
-    """Return whether the files of a group may be empty: a list of people or accounts must not be."""
+    """Return whether the files of a group may be empty. A list of people or accounts must have a row."""
     return all(each.content not in NEVER_EMPTY for each in groups if each.id == group_id)
 
 

@@ -1,12 +1,14 @@
 """Define the result of parsing a file: a table of text, and the rows that do not fit its header."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
 import polars as pl
 
 from rolecall.application_imports.read.broken_file import BrokenFile
 from rolecall.application_imports.read.json_pages import PageSigns
+from rolecall.core.secret_names import HIDDEN, mask_json
+from rolecall.core.text import counted
 
 MIB = 1024 * 1024
 MAX_FIELD = 1 * MIB
@@ -33,14 +35,28 @@ class Table(NamedTuple):
     notes: tuple[str, ...] = ()
     # Whether the file consists of records (JSON, LDIF), which may lack some of the columns.
     is_records: bool = False
-    # A map from fields to the positions of columns that a shape made.
+    # The columns that a shape made: a map from fields to positions.
     made: Mapping[str, int] = {}
     # Signs that show whether a JSON file contains the whole list.
     page: PageSigns | None = None
-    # Whether the text is ASCII without ; # and |, so that no cell is a list, is an error or has invisible characters.
+    # Whether the text is ASCII without ; # and |. Then no cell is a list or an error or has invisible characters.
     is_plain: bool = False
     # Whether the table is a piece of a long file.
     is_piece: bool = False
+    # How many rows of the file were left out, by reason.
+    left_out: Mapping[str, int] = {}
+
+
+def shown_rows(table: Table, lines: Sequence[int], hidden: Set[int]) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows at these lines and all ragged rows as people may see them, without the values of hidden columns.
+
+    The cells of a ragged row may be in other columns than the header says, so all of them are hidden.
+    """
+    for ragged in table.ragged:
+        yield ragged.line, [HIDDEN] * len(ragged.row) if hidden else [*map(mask_json, ragged.row)]
+    rows = table.frame.filter(pl.col("line").is_in(lines)).select("line", pl.exclude("line"))
+    for line, *row in rows.iter_rows():
+        yield line, [HIDDEN if i in hidden and cell else mask_json(cell) for i, cell in enumerate(row)]
 
 
 def check_width(headers: Sequence[str]) -> None:
@@ -61,7 +77,7 @@ def table_of(headers: list[str], rows: Iterable[tuple[int, list[str]]], *, is_by
         if len(row) == width:
             whole.append((line, *row))
         else:
-            ragged.append(RaggedRow(line, f"there are {len(row)} fields, the header has {width}", row))
+            ragged.append(RaggedRow(line, f"the row has {counted(len(row), 'field')}, the header has {width}", row))
     columns = list(zip(*whole, strict=True)) or [()] * (width + 1)
     frame = pl.DataFrame(
         {"line": pl.Series(columns[0], dtype=pl.UInt32)}

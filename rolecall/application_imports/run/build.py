@@ -16,10 +16,8 @@ from rolecall.application_imports.model import FileTotals
 from rolecall.application_imports.read.broken_file import BrokenFile
 from rolecall.application_imports.read.sources import ContentSource, Sources
 from rolecall.application_imports.run.ahead import ahead
-from rolecall.application_imports.run.finish import Canceled, HeldByGuard, finish
+from rolecall.application_imports.run.finish import HeldByGuard, expected_result, finish
 from rolecall.application_imports.run.job import (
-    DISK_FULL,
-    TOO_MUCH_MEMORY,
     BuildOutcome,
     BuildResult,
     Job,
@@ -33,7 +31,6 @@ from rolecall.applications.model import Content
 from rolecall.core import clock
 from rolecall.core.authors import by_system, written_by
 from rolecall.core.db import Db, execute, reachable, session_options
-from rolecall.core.files import StoreUnreachable, is_disk_full
 
 # Until new pages are summarized, a BRIN index has no ranges for them, and queries read all new pages.
 _SUMMARIZE = """
@@ -56,26 +53,16 @@ async def _build_and_commit(job: Job) -> None:
 
 
 async def result_of(work: Awaitable[None]) -> BuildResult:
-    """Wait for a build, and return its result, or its error as a result."""
+    """Wait for a build and return its outcome. Raise only unexpected errors."""
     try:
         await work
         return BuildResult(BuildOutcome.FINISHED)
-    except BrokenFile as broken:
-        return BuildResult(BuildOutcome.FAILED, str(broken))
-    except MemoryError:
-        return BuildResult(BuildOutcome.FAILED, TOO_MUCH_MEMORY)
-    except HeldByGuard as held:
-        return BuildResult(BuildOutcome.HELD, str(held), held.lowers_risk)
-    except Canceled:
-        return BuildResult(BuildOutcome.CANCELED)
-    except StoreUnreachable as error:
-        return BuildResult(BuildOutcome.POSTPONED, str(error))
-    except (OperationalError, InterfaceError, OSError) as error:
-        if is_disk_full(error):
-            return BuildResult(BuildOutcome.FAILED, DISK_FULL)
-        if isinstance(error, OSError):
-            raise
-        return BuildResult(BuildOutcome.INTERRUPTED, str(error))
+    except Exception as error:
+        if result := expected_result(error):
+            return result
+        if isinstance(error, OperationalError | InterfaceError):
+            return BuildResult(BuildOutcome.INTERRUPTED, str(error))
+        raise
 
 
 @asynccontextmanager
@@ -86,7 +73,7 @@ async def connection(job: Job) -> AsyncIterator[Db]:
 
 
 async def _build(db: Db, job: Job) -> list[str]:
-    """Read, compare, apply and finish; return the tables with many new rows. Rejects are stored even if it fails."""
+    """Read, compare, apply and finish; return the tables with many new rows. Store rejected rows even if it fails."""
     run = await find_run(db, job.import_id)
     await execute(db, "SELECT pg_advisory_xact_lock(%(key)s)", key=build_lock(run.application_id))
     steps = Steps(job.started)
@@ -175,6 +162,7 @@ def _sources(pipeline: Pipeline) -> Sources:
             is_by_line=delta.is_by_line and not delta.repeats,
             is_stale=bool(delta.rejects),
             headers=delta.headers,
+            columns=delta.column_names or (pipeline.before[content].columns if content in pipeline.before else []),
         )
     return after
 

@@ -33,7 +33,7 @@ _LONGEST_SECONDS = 3600.0
 # The exit code that multiprocessing reports when the fork server has ended.
 _UNKNOWN = 255
 _FATAL: dict[int, str] = {
-    signal.SIGXCPU: "reading the files took more time than an import may take",
+    signal.SIGXCPU: "reading the files took more time than an import may take; split them, or save them as CSV",
     **dict.fromkeys([signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS], TOO_MUCH_MEMORY),
 }
 
@@ -45,7 +45,7 @@ _fork_server.set_forkserver_preload(
 
 
 class ChildDied(Exception):
-    """Report that a child ended without a message. `code` is its exit code, or the negative number of a signal."""
+    """Raised if a child ends without a message. `code` is its exit code, or the negative number of a signal."""
 
     def __init__(self, code: int) -> None:
         super().__init__(code)
@@ -53,7 +53,6 @@ class ChildDied(Exception):
 
 
 async def build_in_child(job: Job) -> BuildResult:
-    """Build in a child and return its result."""
     try:
         sent = await run_in_child(_build, job, clock.traveled(), seconds=_LONGEST_SECONDS)
     except TimeoutError:
@@ -64,7 +63,7 @@ async def build_in_child(job: Job) -> BuildResult:
 
 
 async def run_in_child(target: Callable[..., None], *args: object, seconds: float) -> bytes:
-    """Run `target` in a child; return the message that it sends through its last argument, a pipe. End the child."""
+    """Run `target` in a child, with a pipe as its last argument; return the first message, and end the child."""
     ours, theirs = _fork_server.Pipe()
     child = _fork_server.Process(target=target, args=(*args, theirs), daemon=True)
     with ours:
@@ -77,6 +76,8 @@ async def run_in_child(target: Callable[..., None], *args: object, seconds: floa
         except TimeoutError:
             raise
         except (EOFError, OSError):
+            # A child that is still sending would never end.
+            ours.close()
             child.join()
             raise ChildDied(child.exitcode or 0) from None
         finally:
@@ -113,6 +114,8 @@ async def _until_readable(pipe: Connection) -> None:
         await readable.wait()
     finally:
         loop.remove_reader(pipe.fileno())
+        # uvloop makes a pipe that it watches non-blocking; reading a long message would fail.
+        os.set_blocking(pipe.fileno(), True)
 
 
 def _result_of_death(code: int) -> BuildResult:

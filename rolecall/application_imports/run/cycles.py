@@ -9,7 +9,10 @@ _MOST_REPORTED = 10
 
 
 async def cycle_lines(db: Db, application_id: UUID) -> list[str]:
-    """Return a log line for each cycle of groups. Inherited access follows each group of a cycle once."""
+    """Return log lines for the first ten cycles of groups, and a line with the number of further cycles.
+
+    Inherited access follows each group of a cycle once.
+    """
     rows = await fetch_rows(
         db,
         """SELECT p.child, c.name, p.parent FROM current_parents(ARRAY[%(id)s::uuid]) AS p
@@ -23,7 +26,7 @@ async def cycle_lines(db: Db, application_id: UUID) -> list[str]:
         for cycle in sorted(found)[:_MOST_REPORTED]
     ]
     rest = len(found) - len(lines)
-    return [*lines, f"{rest:,} more cycles of groups"] if rest else lines
+    return [*lines, f"Further cycles of groups: {rest:,}"] if rest else lines
 
 
 def _from_lowest(cycle: list[str]) -> list[str]:

@@ -1,8 +1,9 @@
-"""Perform a dry run: build as an import does, store what it would change, and roll everything back.
+"""Perform a dry run: build as an import does, in a transaction that is rolled back.
 
-It runs in the child process. The draft of the configuration is applied in the same transaction, so that a dry run
-cannot differ from the import that follows. The transaction sees one snapshot of the database, in which its import
-number is unused. A later import may use the number.
+A second connection stores what would change. The dry run executes in a child process of the worker. The draft of the
+configuration is applied in the same transaction, so that a dry run works like the import that follows it. The run uses
+the next import number without reserving it: the transaction sees one snapshot of the database, so an import that takes
+the same number meanwhile does not interfere.
 """
 
 from uuid import UUID
@@ -13,7 +14,7 @@ from psycopg import IsolationLevel
 from psycopg.types.json import Jsonb
 
 from rolecall.accounts import matching
-from rolecall.application_imports.dry_runs.model import Draft, DryRunResult
+from rolecall.application_imports.dry_runs.model import Draft, DryRunResult, DryRunTotals
 from rolecall.application_imports.read.broken_file import BrokenFile
 from rolecall.application_imports.read.sources import InputFile, files_by_group
 from rolecall.application_imports.run.build import Written, connection, result_of, write_files
@@ -26,7 +27,7 @@ from rolecall.applications import actions as applications
 from rolecall.core import clock
 from rolecall.core.authors import by_system, sign
 from rolecall.core.checking import Facts
-from rolecall.core.db import Db, execute, fetch_one, fetch_rows
+from rolecall.core.db import Db, execute, fetch_one, fetch_rows, fetch_value
 from rolecall.core.errors import Invalid
 
 _MOST_DISPUTES = 100
@@ -138,11 +139,28 @@ async def _result(db: Db, run: ImportRun, pipeline: Pipeline, written: Written, 
         changes=result.tallies,
         matches=await matching.counts(db, run.application_id),
         disputes=await matching.disputes(db, run.application_id, _MOST_DISPUTES),
+        totals=await _totals(db, run, result),
+        readings=[reading for delta in pipeline.deltas.values() for reading in delta.readings()],
+    )
+
+
+async def _totals(db: Db, run: ImportRun, result: ImportResult) -> DryRunTotals:
+    """Return how many records the application would have."""
+    active = await fetch_value(
+        db,
+        """SELECT count(*) FROM accounts a JOIN account_versions v ON v.account_number = a.number
+           WHERE a.application_id = %(application)s AND v.until_import IS NULL AND v.is_active""",
+        application=run.application_id,
+    )
+    after = result.totals
+    inactive = after.accounts - active
+    return DryRunTotals(
+        after.accounts, active, inactive, after.groups, after.memberships, after.permissions, after.assignments
     )
 
 
 def _problem(pipeline: Pipeline) -> str | None:
-    """Return why an import of these files would fail, for example rejected rows in a group that does not allow them."""
+    """Return why rejected rows would make an import fail; None if no row is rejected, or all file groups allow it."""
     try:
         pipeline.check_rejects()
         return None

@@ -103,12 +103,13 @@ async def _store(
 async def _fetch_source(
     pool: Pool, config: Config, run: ImportRun, source: Source, groups: Sequence[FileGroup]
 ) -> None:
-    """Fetch a complete snapshot of a live source; if any part of it fails, nothing is kept."""
+    """Fetch the files of all file groups from a live source. If one cannot be fetched, no file is stored."""
     named = [group for group in groups if group.name in source.contents]
     missing = [group.name for group in groups if not group.is_optional and group not in named]
     unknown = [name for name in source.contents if name not in {group.name for group in groups}]
     if missing or unknown:
-        raise BrokenFile(f"the source and the connector disagree about the file groups {', '.join(missing + unknown)}")
+        differ = ", ".join(missing + unknown)
+        raise BrokenFile(f"the source and the connector name different file groups ({differ}); change one of them")
     async with pool.connection() as db:
         contents = await groups_of(db, run.application_id)
     lines = []

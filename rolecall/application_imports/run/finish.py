@@ -21,11 +21,12 @@ from rolecall.application_imports.run.guard import (
     reasons_of_open_questions,
     reasons_to_hold,
 )
-from rolecall.application_imports.run.job import ImportRun
+from rolecall.application_imports.run.job import DISK_FULL, TOO_MUCH_MEMORY, BuildOutcome, BuildResult, ImportRun
 from rolecall.application_imports.run.steps import Steps
 from rolecall.applications.shapes import Metrics
-from rolecall.core import clock
+from rolecall.core import clock, text
 from rolecall.core.db import Db, execute
+from rolecall.core.files import StoreUnreachable, is_disk_full
 from rolecall.core.nudge import nudge
 from rolecall.identities import administrators
 
@@ -36,7 +37,10 @@ _RATING = (RecordKind.GROUP, RecordKind.PERMISSION, RecordKind.ASSIGNMENT)
 
 
 class HeldByGuard(Exception):
-    """Report why the guard holds the import. With `lowers_risk`, not everyone may continue the import."""
+    """Raised if the guard holds the import, with the reason.
+
+    With `lowers_risk`, the person who supplied the data may not continue the import.
+    """
 
     def __init__(self, reason: str, tallies: Tallies, *, lowers_risk: bool) -> None:
         super().__init__(reason)
@@ -45,7 +49,25 @@ class HeldByGuard(Exception):
 
 
 class Canceled(Exception):
-    """Report that the import was canceled meanwhile, so that nothing may be committed."""
+    """Raised if the import was canceled meanwhile, so that nothing may be committed."""
+
+
+def expected_result(error: Exception) -> BuildResult | None:
+    """Return the outcome of a build that ended with this error; None if builds do not expect the error."""
+    match error:
+        case HeldByGuard():
+            return BuildResult(BuildOutcome.HELD, str(error), error.lowers_risk)
+        case Canceled():
+            return BuildResult(BuildOutcome.CANCELED)
+        case BrokenFile():
+            return BuildResult(BuildOutcome.FAILED, str(error))
+        case StoreUnreachable():
+            return BuildResult(BuildOutcome.POSTPONED, str(error))
+        case MemoryError():
+            return BuildResult(BuildOutcome.FAILED, TOO_MUCH_MEMORY)
+        case _ if is_disk_full(error):
+            return BuildResult(BuildOutcome.FAILED, DISK_FULL)
+    return None
 
 
 class ImportResult(msgspec.Struct, frozen=True):
@@ -87,8 +109,8 @@ async def count_and_match(
 ) -> ImportResult:
     """Count what the import changed and match its accounts.
 
-    If the guard holds the import, raise HeldByGuard; in a dry run, return it with the result.
-    `open_points` says why files may be read wrongly.
+    If the guard holds the import, raise HeldByGuard; in a dry run, return the exception with the result.
+    `open_points` says why files may be incomplete or read wrongly.
     """
     now = clock.now()
     before = await count.totals_before(db, run.application_id)
@@ -130,7 +152,7 @@ async def _hold(
     if rejected := sum(file.rejected for file in files):
         reasons += reasons_of_more_rejects(rejected, await count.rejected_before(db, run.application_id), tallies)
     may_lower = run.is_supplied and any(tallies[kind].total for kind in _RATING)
-    # Before the first import nothing was rated. An import counts even if it left no records.
+    # Before the first import nothing was rated. A finished import without records also counts as the first.
     is_first = not may_lower or not await count.has_totals(db, run.application_id)
     lowered = [] if is_first else await ratings.lowered(db, run.number)
     if lowered:
@@ -189,7 +211,7 @@ async def _record_totals(db: Db, run: ImportRun, totals: RecordTotals) -> None:
 
 def _file_lines(files: list[FileTotals]) -> list[str]:
     return [
-        f"{file.name}: {file.read:,} rows read = {file.applied:,} applied + {file.unchanged:,} unchanged"
+        f"{file.name}: {text.counted(file.read, 'row')} read = {file.applied:,} applied + {file.unchanged:,} unchanged"
         f" + {file.rejected:,} rejected"
         for file in files
     ]

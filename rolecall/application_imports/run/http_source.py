@@ -1,7 +1,7 @@
 """Read scheduled files over HTTP(S), only from inside an import root.
 
-The client library follows no redirect. Each hop is resolved and checked here, and only `Location` counts: a library may
-also follow `URI` or `Refresh`. The address is checked again when the socket is created.
+The client library follows no redirect. Each one is checked and followed here, and only `Location` counts: a library may
+also follow `URI` or `Refresh`. The IP address is checked when the socket is created.
 """
 
 import fnmatch
@@ -98,7 +98,10 @@ def is_never_a_source(address: str) -> bool:
 async def _answer(
     session: aiohttp.ClientSession, method: str, root: URL, url: URL
 ) -> AsyncIterator[aiohttp.ClientResponse]:
-    """Yield the response after redirects. Each target is resolved and checked before it is requested."""
+    """Follow redirects and yield the final response.
+
+    Each URL must be inside `root`, or PermissionError is raised before it is requested.
+    """
     for _ in range(_MOST_HOPS):
         if not _is_inside(root, url):
             raise PermissionError(OUTSIDE)

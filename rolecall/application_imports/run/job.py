@@ -13,7 +13,7 @@ from rolecall.settings import queries as settings
 from rolecall.settings.model import Guard
 
 DISK_FULL = "the disk is full; make room, then import the files again"
-TOO_MUCH_MEMORY = "the files need more memory than an import may use"
+TOO_MUCH_MEMORY = "the files need more memory than an import may use; split them, or save them as CSV"
 
 
 class Job(msgspec.Struct, frozen=True):
@@ -40,7 +40,7 @@ class BuildOutcome(StrEnum):
     CANCELED = "canceled"
     # The build did not end, for example because the child was killed. A worker starts the import again.
     INTERRUPTED = "interrupted"
-    # The file store does not answer. A worker starts the import again, without a limit.
+    # The file store does not answer. A worker starts the import again, and does not count the attempt.
     POSTPONED = "postponed"
 
 

@@ -18,12 +18,10 @@ from rolecall.application_imports import actions
 from rolecall.application_imports.apply import rollback
 from rolecall.application_imports.model import FileTotals, ImportStatus
 from rolecall.application_imports.read import sources
-from rolecall.application_imports.read.broken_file import BrokenFile
 from rolecall.application_imports.run.child import build_in_child
 from rolecall.application_imports.run.fetching import fetch_files
-from rolecall.application_imports.run.finish import Canceled, HeldByGuard, finish
+from rolecall.application_imports.run.finish import HeldByGuard, expected_result, finish
 from rolecall.application_imports.run.job import (
-    DISK_FULL,
     BuildOutcome,
     BuildResult,
     ImportRun,
@@ -38,7 +36,6 @@ from rolecall.core import clock
 from rolecall.core.authors import by_system, written_by
 from rolecall.core.config import Config
 from rolecall.core.db import Db, Pool, execute, fetch_rows, fetch_value
-from rolecall.core.files import StoreUnreachable, is_disk_full
 from rolecall.core.nudge import nudge
 from rolecall.core.text import in_one_line
 
@@ -51,7 +48,7 @@ _UNFINISHED = "('Pending', 'Running', 'Canceling')"
 
 
 async def run_next_import(pool: Pool, config: Config, _: datetime) -> bool:
-    """Run the oldest import that may run, until it ends; return whether there was one."""
+    """Run the oldest import that may run, until it ends; return whether to look for another one."""
     async with pool.connection() as db:
         for id, application_id in await _candidates(db):
             async with locked(db, worker_lock(application_id)) as is_mine:
@@ -61,7 +58,7 @@ async def run_next_import(pool: Pool, config: Config, _: datetime) -> bool:
 
 
 async def _candidates(db: Db) -> list[tuple[UUID, UUID]]:
-    """Return the oldest unfinished import of each application. Skip a held import, unless it is being canceled."""
+    """Return the oldest unfinished import of each application, unless it is held and not being canceled."""
     rows = await fetch_rows(
         db,
         f"""SELECT i.id, i.application_id FROM application_imports i LEFT JOIN import_runs r ON r.import_id = i.id
@@ -105,7 +102,10 @@ async def _run(pool: Pool, config: Config, db: Db, id: UUID) -> bool:
 
 
 async def _start(db: Db, id: UUID) -> datetime | None:
-    """Mark the import as Running and log this; return when it started, or None if there is nothing to build."""
+    """Mark the import as Running and log this; return the start of this attempt.
+
+    End an import that is being canceled or was interrupted too often, and return None.
+    """
     async with written_by(db, "import-start", by_system(_RUN, clock.now())):
         rows = await fetch_rows(
             db,
@@ -146,7 +146,7 @@ async def _start(db: Db, id: UUID) -> datetime | None:
 async def _cancel_when_asked(pool: Pool, id: UUID, building: asyncio.Task[BuildResult], over: asyncio.Event) -> None:
     """Cancel the build when its import is Canceling. Return when `over` is set.
 
-    The caller sets `over` instead of canceling this task, because a cancellation could interrupt a query.
+    The calling code sets `over` instead of canceling this task, because a cancellation could interrupt a query.
     """
     while not over.is_set():
         with contextlib.suppress(TimeoutError):
@@ -174,17 +174,9 @@ async def _build(pool: Pool, config: Config, run: ImportRun, started: datetime) 
         return await build_in_child(
             Job(run.id, config.database_url, config.base_url, config.store, str(config.timezone), size, started)
         )
-    except BrokenFile as broken:
-        return BuildResult(BuildOutcome.FAILED, str(broken))
-    except HeldByGuard as held:
-        return BuildResult(BuildOutcome.HELD, str(held), held.lowers_risk)
-    except Canceled:
-        return BuildResult(BuildOutcome.CANCELED)
-    except StoreUnreachable as error:
-        return BuildResult(BuildOutcome.POSTPONED, str(error))
-    except (OSError, OperationalError) as error:
-        if is_disk_full(error):
-            return BuildResult(BuildOutcome.FAILED, DISK_FULL)
+    except Exception as error:
+        if result := expected_result(error):
+            return result
         raise
 
 
@@ -222,7 +214,10 @@ async def _input_bytes(db: Db, run: ImportRun) -> int:
 
 
 async def _in_process(pool: Pool, run: ImportRun, started: datetime, totals: list[FileTotals]) -> BuildResult:
-    """Build a rollback or unchanged files in this process: no child is needed, because no file is parsed."""
+    """Build a rollback, or an import of unchanged files, in this process.
+
+    No child process is needed, because no file is parsed.
+    """
     steps = Steps(started)
     async with pool.connection() as db, written_by(db, "import-unchanged", by_system(_RUN, clock.now(), bulk=True)):
         await execute(db, "SELECT pg_advisory_xact_lock(%(key)s)", key=build_lock(run.application_id))

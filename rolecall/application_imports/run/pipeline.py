@@ -1,12 +1,12 @@
 """Read and compare the files of one import, on a connection outside the transaction.
 
 Files are compared by line where possible. If a comparison returns a `Doubt`, its files are read completely and compared
-again. Large files are compared in parts, so that memory does not depend on their size.
+again. Large files are compared in parts (`read/parts.py`), so that memory does not depend on their size.
 """
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from enum import Enum
 from uuid import UUID
 from zoneinfo import ZoneInfo
@@ -20,6 +20,7 @@ from rolecall.application_imports.compare.people import PeopleChanges, compare_p
 from rolecall.application_imports.compare.state import CurrentState
 from rolecall.application_imports.model import RejectedRow
 from rolecall.application_imports.read import file_delta
+from rolecall.application_imports.read.accounting import in_words
 from rolecall.application_imports.read.file_delta import Doubt, FileDelta
 from rolecall.application_imports.read.parts import ONE_PART, Parting, parting_of
 from rolecall.application_imports.read.sources import (
@@ -40,6 +41,7 @@ from rolecall.application_imports.run.steps import Steps
 from rolecall.applications.model import Content
 from rolecall.core import clock
 from rolecall.core.db import Db
+from rolecall.core.text import counted
 
 # How often the progress of a long file is recorded.
 _PROGRESS_SECONDS = 0.5
@@ -48,7 +50,7 @@ _ACCOUNT_BYTES, _HELD_BYTES = 500, 50
 
 
 class Savepoint(Enum):
-    """Begin changes that a later doubt may invalidate, or undo them."""
+    """Set a savepoint before changes that a later Doubt may invalidate, or roll back to it."""
 
     BEGIN = "begin"
     UNDO = "undo"
@@ -58,10 +60,10 @@ class ChangeTotals:
     """The totals of all change sets of an import."""
 
     def __init__(self) -> None:
-        # The number of rows of each file that change something, and the number of new rows of each table.
+        # The number of rows of each file that change something (`applied`), and of new rows of each table (`added`).
         self.applied: dict[Content, Counter[int]] = {}
         self.added = Counter[str]()
-        # Permissions that a removed line named.
+        # Permissions that removed lines name and added lines do not.
         self.maybe_unused: list[int] = []
 
     def add(self, changes: ChangeSet) -> None:
@@ -96,7 +98,7 @@ class Pipeline:
         self.contents_read: set[Content] = set()
         self.accounts: AccountsAfter | None = None
         self.tally = ChangeTotals()
-        # Contents whose files name removed accounts.
+        # Contents without a file in this import whose rows are removed together with accounts.
         self.stale: set[Content] = set()
 
     async def find_files(self, db: Db) -> None:
@@ -153,7 +155,7 @@ class Pipeline:
     async def _stage(
         self, db: Db, step: str, contents: set[Content], compare: Callable[[Db], AsyncIterator[ChangeSet | Doubt]]
     ) -> AsyncIterator[ChangeSet | Savepoint]:
-        """Read contents and yield their changes. After a doubt, read its content completely and begin again."""
+        """Read contents and yield their changes. After a Doubt, read its content completely and begin again."""
         await self._read(db, contents)
         doubt: Doubt | None = None
         while True:
@@ -175,7 +177,7 @@ class Pipeline:
         self.tally.update(tally)
         for content, delta in self.deltas.items():
             if content in contents and delta.repeats:
-                await self.log(db, f"{delta.group.name}: {delta.repeats:,} repeated rows merged")
+                await self.log(db, f"{delta.group.name}: {counted(delta.repeats, 'repeated row')} merged")
         await self.log(db, self.steps.done(step))
 
     async def _read_completely(self, db: Db, doubt: Doubt) -> None:
@@ -208,24 +210,30 @@ class Pipeline:
             delta = await self._read_whole(db, group, files)
         self.deltas[content] = delta
         await self._record_progress(db, content)
-        how = f"{delta.after.height:,} rows" if delta.is_whole else f"{delta.after.height:,} changed lines"
-        rows = f"{sum(delta.rows):,} rows in {len(files)} {'file' if len(files) == 1 else 'files'}"
+        how = counted(delta.after.height, "row" if delta.is_whole else "changed line")
+        rows = f"{counted(sum(delta.rows), 'row')} in {counted(len(files), 'file')}"
         await self.log(db, self.steps.done(f"{group.name}: {rows}, {how} read"))
-        for note in delta.notes:
-            await self.log(db, f"{group.name}: {note}")
+        for line in (*self._account_lines(delta), *(f"{group.name}: {note}" for note in delta.notes)):
+            await self.log(db, line)
+
+    def _account_lines(self, delta: FileDelta) -> Iterator[str]:
+        """Yield lines about the columns and rows of files that were read completely."""
+        earlier = self.before[delta.content].columns if delta.content in self.before else []
+        for file, account in zip(delta.files, delta.accounts, strict=False):
+            yield from in_words(f"{delta.group.name}: {file.name}", account, earlier)
 
     async def _read_whole(self, db: Db, group: InputGroup, files: list[InputFile]) -> FileDelta:
         """Read files in a thread, and meanwhile record the progress."""
         read = [0]
         zone = ZoneInfo(self.job.timezone)
         arguments = (group, files, self.job.store, zone, self.reader, read.append, self.parting)
-        reading = asyncio.create_task(asyncio.to_thread(file_delta.read_whole, *arguments))
+        reading = asyncio.create_task(asyncio.to_thread(file_delta.read_whole, *arguments, is_dry=self.run.is_dry))
         while not (await asyncio.wait({reading}, timeout=_PROGRESS_SECONDS))[0]:
             await self._record_read(db, read[-1])
         return reading.result()
 
     async def _record_progress(self, db: Db, content: Content) -> None:
-        """Record that a content was read. A file that feeds several contents is read once for each of them."""
+        """Record that a content was read. A file with several contents is read once for each of them."""
         self.contents_read.add(content)
         await self._record_read(db, 0)
 
@@ -236,13 +244,13 @@ class Pipeline:
         await record_progress(db, self.run.id, min(read, sum(sizes.values())), sum(sizes.values()), clock.now())
 
     def check_rejects(self) -> None:
-        """Fail on a malformed row unless its file group allows rejects; call it after all files are read."""
+        """Fail on a malformed row unless its file group allows rejects. The calling code must read all files first."""
         for content in Content:
             if delta := self.deltas.get(content):
                 delta.check_rejects()
 
     def _missing(self) -> list[str]:
-        """Return the reasons why files are not the whole list, without duplicates from files with several contents."""
+        """Return why pages of lists seem to be missing, without duplicates from files with several contents."""
         return list(dict.fromkeys(delta.missing for delta in self.deltas.values() if delta.missing))
 
     def open_points(self) -> OpenPoints:
@@ -250,7 +258,7 @@ class Pipeline:
         return OpenPoints(self._missing(), list(dict.fromkeys(asked)))
 
     def rejected_rows(self) -> list[RejectedRow]:
-        """Return each rejected line once, although a line may become several rows and feed several contents."""
+        """Return each rejected line once, although it may give several rows and be read for several contents."""
         found = [delta.rejected_rows(self.job.store, self.reader) for delta in self.deltas.values()]
         by_line = {(row.file_id, row.line): row for rows in reversed(found) for row in reversed(rows)}
         return list(reversed(by_line.values()))

@@ -1,6 +1,6 @@
 """Store what a held import or a dry run would change, although its build is rolled back.
 
-The change list is read inside the build's transaction and written on another connection, so that it is kept.
+The change list is read inside the build's transaction and written on another connection, so it survives the rollback.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Find entitlements whose high risk rating an import lowers. Requests for them may then need fewer approvals."""
+"""Find entitlements whose high risk rating an import lowers. Requests for them might then need fewer approvals."""
 
 import msgspec
 
@@ -16,7 +16,7 @@ class Lowered(msgspec.Struct, frozen=True):
 
 
 async def lowered(db: Db, number: int) -> list[Lowered]:
-    """Return entitlements that this import rates lower than their last rating, if that was high.
+    """Return entitlements whose last rating was high or critical, and which this import rates lower.
 
     The last rating counts even if the entitlement was absent in between.
     """
@@ -42,8 +42,8 @@ _PERMISSIONS = """
       AND risk_rank(v.risk_rating) < risk_rank(was.risk_rating)
     ORDER BY p.header, p.section, p.permission"""
 
-# The risk of a group is the highest risk of its own permissions and those of its parents. Rate groups that lost such a
-# permission, got another parent or came back, and all groups below them.
+# The risk of a group is the highest risk of its own permissions and those of its parents. Compare groups that lost a
+# permission of high risk, got another parent or came back, and all groups below them.
 _GROUPS = """
     WITH RECURSIVE below (number) AS (
         SELECT s.holder_number FROM assignments s JOIN groups g ON g.number = s.holder_number

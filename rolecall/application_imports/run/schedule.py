@@ -18,12 +18,12 @@ from rolecall.scim_server.queries import due_pushes
 
 log = structlog.get_logger("rolecall.imports")
 
-# The pause between a failed import and its repetition for a SCIM push or a carrier.
+# The delay before a failed import of a SCIM push or a carrier is retried.
 RETRY_PAUSE = timedelta(hours=1)
 
 
 async def fire_schedules(db: Db, config: Config, now: datetime) -> None:
-    """Create an import for each schedule that is due. If it was due several times, create only one."""
+    """Create one import for each schedule that is due, unless its last import is unfinished."""
     rows = await fetch_rows(
         db,
         """SELECT s.application_id, s.cron, f.fired_at FROM schedules s
@@ -37,7 +37,7 @@ async def fire_schedules(db: Db, config: Config, now: datetime) -> None:
 
 
 async def import_pushes(db: Db, config: Config, now: datetime) -> None:
-    """Create an import for each SCIM push whose changes have paused, and repeat failed imports."""
+    """Create an import for each SCIM push that is due, and retry failed imports of SCIM pushes."""
     for application_id in await due_pushes(db, config, now):
         async with written_by(db, "pushes", by_system("import_push", now)):
             if not await _unfinished(db, application_id) and await take_changes(db, application_id):
@@ -48,7 +48,10 @@ async def import_pushes(db: Db, config: Config, now: datetime) -> None:
 
 
 async def _failed_pushes(db: Db, now: datetime) -> list[UUID]:
-    """Return pushes whose last import failed over an hour ago, because identity providers do not resend changes."""
+    """Return the applications whose last import of a push failed over an hour ago.
+
+    The push must be imported again, because identity providers do not resend the changes.
+    """
     rows = await fetch_rows(
         db,
         """SELECT p.application_id FROM scim_pushes p
@@ -63,7 +66,7 @@ async def _failed_pushes(db: Db, now: datetime) -> list[UUID]:
 
 
 async def _fire(db: Db, application_id: UUID, fired_at: datetime | None, now: datetime) -> None:
-    """Fire a schedule once, even if several workers try. A new schedule does not fire, but begins to count now."""
+    """Fire a schedule once, even if several workers try. A new schedule does not fire now, but when it is next due."""
     fired = await execute(
         db,
         """INSERT INTO schedule_firings AS f (application_id, fired_at) VALUES (%(id)s, %(now)s)
@@ -93,7 +96,7 @@ async def _unfinished(db: Db, application_id: UUID) -> list[TupleRow]:
 
 
 async def _skip(db: Db, application_id: UUID, import_id: UUID, now: datetime) -> None:
-    """Skip a run because the previous import is unfinished, and note this in the log of that import."""
+    """Count a skipped run of a schedule, and add a line to the log of the unfinished import that was the reason."""
     await actions.log_line(db, import_id, "The schedule was due again and was skipped: this import is unfinished", now)
     await execute(
         db, "UPDATE schedule_firings SET skipped = skipped + 1 WHERE application_id = %(id)s", id=application_id

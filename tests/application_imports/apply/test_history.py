@@ -3,8 +3,11 @@ from typing import Any
 
 import httpx2
 
+from rolecall.application_imports.apply.rollback import restore
+from rolecall.application_imports.compare.state import CurrentState
+from rolecall.application_imports.model import ASSIGNMENTS
 from rolecall.core import clock
-from rolecall.core.db import Db, fetch_value
+from rolecall.core.db import Db, execute, fetch_value
 from rolecall.core.paging import evict_frozen_pages
 from tests.application_imports.running import Imports
 from tests.builders import an_application
@@ -124,6 +127,64 @@ async def test_files_of_the_restored_state_are_unchanged_after_a_rollback(
     assert then["metrics"]["users"] == {"total": 2, "new": 1, "altered": 1, "removed": 1}
 
 
+async def assignments_elsewhere(db: Db, accounts: int) -> None:
+    """Give each of some accounts of another application a hundred assignments."""
+    await execute(
+        db,
+        """WITH made AS (INSERT INTO accounts (application_id, username)
+               SELECT %(elsewhere)s, 'user' || n FROM generate_series(1, %(accounts)s) AS n RETURNING number)
+           INSERT INTO assignments (holder_number, permission_number, access, value, from_import)
+           SELECT number, 1000000 + n, 'Grant', '', 1 FROM made CROSS JOIN generate_series(1, 100) AS n""",
+        accounts=accounts,
+        elsewhere=await an_application(db, "Elsewhere"),
+    )
+    for table in ("accounts", "assignments"):
+        await execute(db, f"ANALYZE {table}")
+    await execute(db, "SELECT brin_summarize_new_values('assignments_from_import_idx')")
+
+
+async def assignments_read(db: Db) -> int:
+    """Return how many assignments were read by scans and indexes: compare two, as earlier reads may be counted too."""
+    sql = "SELECT seq_tup_read + idx_tup_fetch FROM pg_stat_xact_user_tables WHERE relname = 'assignments'"
+    return int(await fetch_value(db, sql))
+
+
+async def test_a_rollback_does_not_read_the_assignments_of_other_applications(imports: Imports, db: Db) -> None:
+    application = await an_application(db)
+    first = await imports.finish(application, FIRST)
+    second = await imports.finish(application, SECOND)
+    await assignments_elsewhere(db, 4000)
+    number = second["number"] + 1
+
+    async with db.transaction():
+        # Rows that parallel workers read are not counted.
+        await execute(db, "SET LOCAL max_parallel_workers_per_gather = 0")
+        before = await assignments_read(db)
+        await restore(db, application, number, first["number"])
+        read = await assignments_read(db) - before
+
+    restored = "SELECT count(*) FROM assignments WHERE from_import = %(number)s"
+    assert await fetch_value(db, restored, number=number) == 1
+    # Of 400,000; the plan may vary, but must not read them all.
+    assert read < 40_000
+
+
+async def test_current_assignments_are_read_without_those_of_other_applications(imports: Imports, db: Db) -> None:
+    application = await an_application(db)
+    await imports.finish(application, FIRST)
+    await assignments_elsewhere(db, 4000)
+
+    async with db.transaction():
+        await execute(db, "SET LOCAL max_parallel_workers_per_gather = 0")
+        before = await assignments_read(db)
+        found = await CurrentState(db, application).all_rows(ASSIGNMENTS)
+        read = await assignments_read(db) - before
+
+    assert found.heights == [1]
+    # Of 400,000; the plan may vary, but must not read them all.
+    assert read < 40_000
+
+
 async def test_rollback_to_an_unfinished_import_is_refused(
     imports: Imports, client: httpx2.AsyncClient, db: Db
 ) -> None:
@@ -134,7 +195,10 @@ async def test_rollback_to_an_unfinished_import_is_refused(
 
     number = elsewhere["number"]
     assert answer.json()["errors"] == [
-        {"field": "importNumber", "message": f"Import {number} is not a finished import of this application"}
+        {
+            "field": "importNumber",
+            "message": f"Import {number} is not a finished import of this application; choose one that is",
+        }
     ]
 
 

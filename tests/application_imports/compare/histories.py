@@ -161,7 +161,7 @@ async def state_of(db: Db, application: UUID) -> State:
 
 
 def seen(state: State) -> State:
-    """Return the state as the database has it: with every group that is listed or only named."""
+    """Return the state in the form of `state_of`: `listed` also has the groups that other files name."""
     return state._replace(listed=state.groups)
 
 

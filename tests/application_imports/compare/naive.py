@@ -109,7 +109,7 @@ def metrics(before: State, now: State) -> dict[str, Any]:
 
 
 def changes(before: State, now: State) -> dict[str, dict[str, list[str]]]:
-    """Return the names in each change list."""
+    """Return the names of the records that are new, altered and removed, for each kind."""
 
     def path(parts: Any) -> str:
         return " / ".join(filter(None, parts))

@@ -71,7 +71,6 @@ def test_any_number_of_parts_gives_the_same_result(config: Config, monkeypatch: 
     @settings(
         max_examples=EXAMPLES,
         phases=[Phase.explicit, Phase.generate],
-        deadline=None,
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
     )
     @given(made=imports(), count=st.sampled_from([2, 4, 16]), allow_rejects=st.booleans())
@@ -107,7 +106,7 @@ async def test_import_fails_if_the_disk_is_full_while_parts_are_written(
     assert (await state_of(db, application)).users == {}
 
 
-async def test_doubt_in_a_part_undoes_the_previous_parts(
+async def test_doubt_in_one_part_undoes_the_changes_of_earlier_parts(
     config: Config, db: Db, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pipeline, "parting_of", lambda _, folder: Parting(8, folder))
@@ -127,7 +126,7 @@ async def test_doubt_in_a_part_undoes_the_previous_parts(
     log = (await _recorded(db, id))[0]
     assert (outcome, message) == (BuildOutcome.FINISHED, "")
     assert "Permissions: all lines are read, because an added line has the key of another line" in log
-    assert "Permissions: 1 repeated rows merged" in log
+    assert "Permissions: 1 repeated row merged" in log
     assert sorted(value for _, value in (await state_of(db, application)).assignments.values()) == ["1"] + ["2"] * 19
 
 

@@ -89,7 +89,6 @@ def test_imports_of_random_files_match_the_naive_model(config: Config, monkeypat
 
     @settings(
         max_examples=EXAMPLES,
-        deadline=None,
         phases=[Phase.explicit, Phase.generate] if "ROLECALL_EXAMPLES" in os.environ else list(Phase),
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
     )

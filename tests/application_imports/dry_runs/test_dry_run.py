@@ -167,7 +167,7 @@ async def test_broken_file_fails_the_dry_run_with_its_reason(imports: Imports, d
     assert "the column Username is missing" in tried["problem"]
 
 
-async def test_unchanged_files_would_change_nothing(imports: Imports, db: Db) -> None:
+async def test_dry_run_of_unchanged_files_reports_no_changes(imports: Imports, db: Db) -> None:
     application = await an_application(db)
     await imports.finish(application, {"Users": USERS})
 
@@ -190,7 +190,8 @@ async def test_invalid_dry_runs_are_refused(imports: Imports, client: httpx2.Asy
     wrong = await client.post(path, files=[("Users", ("u.csv", b"x"))], data={"connector": '{"name": ""}'})
 
     assert message(empty) == ["File is empty"]
-    assert message(unknown) == ["Unknown file group", "Required file missing: Users"]
+    other = "The connector has no file group Nobody; use one of Users, Groups, Memberships, Permissions"
+    assert message(unknown) == [other, "Required file missing: Users"]
     assert message(broken) == ["Connector must be a JSON object, as in the body of an application"]
     assert message(wrong) == ["Name is required"]
     assert (

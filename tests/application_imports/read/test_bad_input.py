@@ -1,4 +1,4 @@
-"""Test files that cannot be read as they are: a message says what was found and which key to set."""
+"""Test files that cannot be read as they are: a message says what was found and, if a key helps, which one to set."""
 
 import io
 import zipfile
@@ -39,7 +39,7 @@ MATRIX = "\n".join(
         (MATRIX, "permissions", {}, "and 971 more. It looks like a matrix: set shape.unpivot"),
         ("Username\nada\n", "users", {"split": {"teams": ";"}}, "shape.split names the column teams, which the file"),
         ("Username\nada\n", "users", {"join": {"Name": "{a}"}}, "shape.join names the column a"),
-        ("Username\nada\n", "users", {"headerLine": 9}, "the file ends before line 9, which headerLine names"),
+        ("Username\nada\n", "users", {"headerLine": 9}, "the file ends before line 9; set shape.headerLine"),
         (
             "Username,Last Login\nada,03/04/2024\nbob,05/06/2024\n", "users", {},
             "Last Login has dates such as 0",
@@ -91,15 +91,15 @@ def users(folder: Path, text: Text, **group: Any) -> Outcome:
         ('Username,Teams\nada,"[""a"",""b""]"\n', 'Teams looks like JSON (["a","b"]); set shape.split.Teams: json'),
         ("Username,State\nada,Active\nbob,Suspended\n", "State (Active, Suspended) looks like the status of accounts"),
         ("Username,Active\nada,\nbob,No\n", "rows whose Active is blank: 1; these accounts are taken as active"),
-        ("Username,Last Login\nada,Never\n", "Last Login: 1 values are not recognized as dates (Never)"),
+        ("Username,Last Login\nada,Never\n", "Last Login: 1 value not recognized as a date (Never)"),
         ("Username,Last Login\nada,23/04/2024\n", "read day first, because 23/04/2024 cannot start with the month"),
         ("Username,Name\nada,Ad\xe9\n".encode("latin-1"), "it is read as windows-1252; set encoding if"),
         ("Username,Name\nada,Ad\xe9\n".encode("utf-16-le"), "it is read as utf-16-le"),
         (
             "Username\nadmin\nadmin\u200b\nadmin\u202e\n",
-            "Username has 2 names with invisible characters (admin\\u200b, admin\\u202e), and 2 look the same",
+            "Username has 2 names with invisible characters (admin\\u200b, admin\\u202e); names that look the same as",
         ),
-        ("Username\nb\u200dob\nada\n", "Username has 1 names with invisible characters (b\\u200dob); check who they"),
+        ("Username\nb\u200dob\nada\n", "Username has 1 name with invisible characters (b\\u200dob); check who they"),
         ("Username,api_token,Password Last Set\nada,x,y\n", "api_token looks like a secret and is not kept"),
     ],
 )  # fmt: skip
@@ -232,7 +232,7 @@ def test_lines_around_the_header_and_totals_are_left_out(tmp_path: Path) -> None
     assert below.rows("users", "line", "name", "metadata") == [(3, "Ada", "{}")]
 
 
-def test_field_is_blank_if_a_part_of_its_pattern_is_missing(tmp_path: Path) -> None:
+def test_pattern_with_text_between_columns_needs_all_its_values(tmp_path: Path) -> None:
     shape = {"join": {"Username": "{f|initial|lower}.{l|lower}", "Name": "{f} {m} {l}"}}
 
     found = users(tmp_path, "f,m,l\nAda,,Byron\nBob,,\n", shape=shape, allowRejects=True)

@@ -43,7 +43,7 @@ async def test_installed_connector_reads_its_own_format(imports: Imports, db: Db
 
 
 def test_service_ships_with_two_connectors() -> None:
-    """Find the built-in connectors by entry point, like any other."""
+    """Find the built-in connectors by entry point, like the connectors of other packages."""
     project = tomllib.loads((PAGE.parents[1] / "pyproject.toml").read_text())["project"]
     points = [EntryPoint(name, value, GROUP) for name, value in project["entry-points"][GROUP].items()]
 

@@ -105,7 +105,7 @@ def test_ldif_of_people_and_groups_is_read(tmp_path: Path) -> None:
     assert any("userpassword looks like a secret" in note for note in found.notes)
 
 
-def test_locked_people_of_a_directory_are_read(tmp_path: Path) -> None:
+def test_disabled_and_locked_people_of_a_directory_are_distinguished(tmp_path: Path) -> None:
     people = (
         "dn: uid=ada,dc=x\nuid: ada\ncn: Ada Byron\nnsAccountLock: FALSE\n\ndn: uid=bob,dc=x\nuid: bob\n"
         "nsAccountLock: TRUE\n\ndn: uid=cy,dc=x\nuid: cy\npwdAccountLockedTime: 000001010000Z\n\nresult: 0 Success\n"
@@ -125,7 +125,7 @@ def test_entra_users_are_read(tmp_path: Path) -> None:
     of_graph = by_template(tmp_path, "Microsoft Entra ID", Users=graph)
 
     assert (found.active, of_graph.inactive) == ({"ada@x.com"}, {"cb@x.com"})
-    assert "the records are the 1 entries of value" in of_graph.notes[0]
+    assert "the records are the 1 entry of value" in of_graph.notes[0]
 
 
 def test_entra_bulk_create_form_is_read(tmp_path: Path) -> None:
@@ -298,7 +298,7 @@ def test_hr_feed_with_one_name_column_is_read(tmp_path: Path) -> None:
     ]
 
 
-def test_organizations_separated_by_a_hash_are_read(tmp_path: Path) -> None:
+def test_organizations_separated_by_number_signs_are_read(tmp_path: Path) -> None:
     members = {"content": "memberships", "columns": {"userid": "Username", "organization": "Group"}}
     shape = {"contents": [{**members, "shape": {"split": {"organization": "#"}}}], "ignore": ["organization"]}
     text = "userid;name;password;organization\n001;ada;hush;org1#org2\n002;cb;;\n"

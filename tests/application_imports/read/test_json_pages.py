@@ -66,7 +66,7 @@ def test_whole_list_is_not_mistaken_for_a_page(tmp_path: Path, aside: dict[str, 
     assert "one page" not in str(proposed(tmp_path, users=text).files[0].evidence)
 
 
-def test_all_pages_as_files_are_the_whole_list(tmp_path: Path) -> None:
+def test_files_with_all_pages_are_the_whole_list(tmp_path: Path) -> None:
     group = {"name": "Users", "content": "users", "isMultiple": True, "columns": COLUMNS}
     first, last = page(ADA, nextLink="x", totalResults=2), page(BOB, nextLink="", totalResults=2)
 
@@ -74,7 +74,7 @@ def test_all_pages_as_files_are_the_whole_list(tmp_path: Path) -> None:
     one = read_files(tmp_path, [group], {"Users": [first]})
 
     assert (missing(both), both.active) == ([None], {"ada"})
-    assert "totalResults is 2, but there are 1 records" in str(missing(one))
+    assert "totalResults is 2, but the number of records is 1" in str(missing(one))
 
 
 DOCUMENTS = {
@@ -99,7 +99,7 @@ def test_path_to_the_records_is_followed_in_each_document(tmp_path: Path) -> Non
     found = read_file(tmp_path, text, "users", columns=COLUMNS, shape={"records": "d.people"})
 
     assert found.rows("users", "username") == ["ada", "bob"]
-    assert "total is 3, but there are 2 records" in str(missing(found))
+    assert "total is 3, but the number of records is 2" in str(missing(found))
 
 
 def test_lists_inside_json_lines_are_not_pages(tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ def seen(folder: Path, content: bytes, piece: int, group: InputGroup, parting: P
 
 @given(rows=ROWS, ending=ENDINGS, other=OTHERS, piece=st.integers(1, 60), parts=st.sampled_from([1, 4]))
 @example(rows=[(1, ["x"])], ending="\n", other='"never closed\n', piece=1, parts=1)
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=300)
 def test_pieces_give_the_rows_of_the_whole_file(
     tmp_path: Path, rows: list[tuple[int, list[str]]], ending: str, other: str, piece: int, parts: int
 ) -> None:
@@ -132,7 +132,7 @@ RECORDS = st.lists(
 
 
 @given(records=RECORDS, last=st.sampled_from(["", "\n", "[]\n", '{"a": 1}\n']), piece=st.integers(1, 60))
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=200)
 def test_pieces_of_json_lines_give_the_rows_of_the_whole_file(
     tmp_path: Path, records: list[dict[str, str]], last: str, piece: int
 ) -> None:

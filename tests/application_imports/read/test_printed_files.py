@@ -1,4 +1,4 @@
-"""Read files that programs print for people: fixed positions, boxes, lists of properties, merged cells, last days."""
+"""Read files that programs print for people: fixed positions, boxes, lists of properties, merged cells, end dates."""
 
 from pathlib import Path
 from typing import Any
@@ -34,20 +34,20 @@ def test_lines_above_the_rows_are_left_out_on_every_page(tmp_path: Path) -> None
     assert found.rows("users", "line", "username") == [(3, "ada"), (6, "bob")]
 
 
-def test_text_across_a_position_is_rejected(tmp_path: Path) -> None:
+def test_line_with_text_across_a_column_start_is_rejected(tmp_path: Path) -> None:
     text = "ada    Ada Byron   Yes\nbartholomew Bob K  No\n"
 
-    with pytest.raises(BrokenFile, match="line 2: there are 1 fields, the header has 3"):
+    with pytest.raises(BrokenFile, match="line 2: the row has 1 field, the header has 3"):
         users(tmp_path, text, **POSITIONS)
 
 
-def test_record_that_does_not_fit_is_not_mistaken_for_another_type(tmp_path: Path) -> None:
+def test_line_that_does_not_fit_is_skipped_only_if_its_type_is_skipped(tmp_path: Path) -> None:
     shape = {"headers": ["Type", "Username", "Name"], "columnStarts": [1, 6, 10]}
     condition = [{"column": "Type", "isNot": ["0200"]}]
     text = "0200 ada Ada\n0100 group-of-people\n"
 
     assert users(tmp_path, text, **shape, skipRowsWhere=condition).active == {"ada"}
-    with pytest.raises(BrokenFile, match="line 2: there are 1 fields"):
+    with pytest.raises(BrokenFile, match="line 2: the row has 1 field"):
         users(tmp_path, "0200 ada Ada\n0200 bartholomew Bart\n", **shape, skipRowsWhere=condition)
 
 
@@ -94,8 +94,7 @@ def test_merged_cells_repeat_the_value_above(tmp_path: Path) -> None:
     assert found.memberships == {("ada", "Teller"), ("ada", "Wire"), ("bob", "Teller")}
 
 
-def test_merged_cells_end_where_the_next_begin(tmp_path: Path) -> None:
-    """A blank cell of the next account does not get the value of the account above."""
+def test_fill_down_stops_at_the_next_account(tmp_path: Path) -> None:
     text = "Username,Last Login,Role\nada,2026-11-02,Teller\n,,Wire\nbob,,Teller\n"
 
     found = read_file(tmp_path, text, "users", shape={"fillDown": ["Last Login", "Username"], "ignore": ["Role"]})

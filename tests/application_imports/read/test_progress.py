@@ -1,4 +1,4 @@
-"""Test that reading a long file reports its progress, and that its pieces give the same rows."""
+"""Test that reading a long file reports progress, and that reading in pieces gives the same rows as reading at once."""
 
 from pathlib import Path
 from uuid import uuid4

@@ -3,6 +3,7 @@ from typing import Any
 import httpx2
 
 from rolecall.core.db import Db, fetch_value
+from rolecall.core.secret_names import HIDDEN
 from tests.application_imports.running import Imports
 from tests.builders import FILES, an_application
 
@@ -21,12 +22,39 @@ async def test_malformed_rows_are_rejected_with_reasons(imports: Imports, db: Db
             ["bob", "perhaps"],
         ),
         (4, "Username is blank", ["", "Yes"]),
-        (5, "there are 3 fields, the header has 2", ["cyd", "Yes", "more"]),
+        (5, "the row has 3 fields, the header has 2", ["cyd", "Yes", "more"]),
         (6, "the username of line 2 occurs again with other values", ["ada", "No"]),
     ]
     assert run["metrics"]["users"]["total"] == 2
     assert "users.csv: 7 rows read = 2 applied + 1 unchanged + 4 rejected" in run["log"]
-    assert "Users: 1 repeated rows merged" in run["log"]
+    assert "Users: 1 repeated row merged" in run["log"]
+
+
+async def test_rejected_rows_are_stored_without_secrets(imports: Imports, db: Db) -> None:
+    """A row with too many fields is hidden, because its secret may be in any field."""
+    users = "Username,PIN,Active,Note\nbob,4471,perhaps,new\ncyd,,perhaps,old\ndee,9021,Yes,a,b\n"
+    shaped = {**LENIENT, "files": [{**file, "shape": {"ignore": ["Note"]}} for file in LENIENT["files"]]}
+
+    run = await imports.finish(await an_application(db, connector=shaped), {"Users": users})
+
+    found = await imports.items(f"/api/application-imports/{run['id']}/rejects")
+    shown = [["bob", HIDDEN, "perhaps", HIDDEN], ["cyd", "", "perhaps", HIDDEN], [HIDDEN] * 5]
+    assert [item["row"] for item in found] == shown
+
+
+async def test_rejected_rows_are_stored_without_secrets_inside_cells(imports: Imports, db: Db) -> None:
+    users = (
+        'Username,Active,Keys\nbob,perhaps,"[{""id"": 1, ""password"": ""hush""}]"\ncyd,Yes,"{""pin"": 4471}",extra\n'
+    )
+
+    run = await imports.finish(await an_application(db, connector=LENIENT), {"Users": users})
+
+    found = await imports.items(f"/api/application-imports/{run['id']}/rejects")
+    shown = [
+        ["bob", "perhaps", f'[{{"id":1,"password":"{HIDDEN}"}}]'],
+        ["cyd", "Yes", f'{{"pin":"{HIDDEN}"}}', "extra"],
+    ]
+    assert [item["row"] for item in found] == shown
 
 
 async def test_control_totals_are_stored_with_the_import(imports: Imports, db: Db) -> None:

@@ -1,11 +1,14 @@
 """Test that the reason why an import failed is stored in a column, which the console shows."""
 
+import pytest
+
 from rolecall.application_imports import queries
 from rolecall.core.db import Db, execute
 from rolecall.core.migrate import FOLDER
 from tests.application_imports.running import Imports
 from tests.builders import an_application, an_import
 
+PEOPLE = "Employee ID,First Name,Last Name,State\n1,Ada,Byron,Inactive\n"
 MIGRATION = FOLDER / "0019_import_failures.sql"
 
 
@@ -46,3 +49,25 @@ async def test_migration_takes_the_reasons_of_failed_imports_from_their_logs(db:
 
     assert await queries.failure_of(db, failed) == "Users: /x.csv cannot be read: Failed: no route"
     assert await queries.failure_of(db, finished) is None
+
+
+@pytest.mark.parametrize(
+    ("content", "field", "first", "renamed"),
+    [
+        ("users", "Active", "Username,State\nada,No\n", "Username,Account State\nada,No\n"),
+        ("users", "Locked", "Username,State\nada,Yes\n", "Username,Account State\nada,Yes\n"),
+        ("identities", "Status", PEOPLE, PEOPLE.replace("State", "Standing")),
+    ],
+)  # fmt: skip
+async def test_import_without_the_mapped_column_of_a_state_fails(
+    imports: Imports, db: Db, content: str, field: str, first: str, renamed: str
+) -> None:
+    group = {"name": "Files", "content": content, "columns": {"State": field}}
+    connector = {"name": "Files", "files": [group]}
+    application = await an_application(db, connector=connector, isIdentitySource=content == "identities")
+    await imports.finish(application, {"Files": first})
+
+    run = await imports.run(application, {"Files": renamed})
+
+    assert run["status"] == "Failed"
+    assert f"the column State, read as {field}, is missing" in run["log"]

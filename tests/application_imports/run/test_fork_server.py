@@ -1,13 +1,16 @@
-"""Test that the fork server removes the socket folder of a worker, and that children do not run its script again."""
+"""Test the socket folder of the fork server, that children do not run a script again, and long messages of a child."""
 
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
+import uvloop
 
+from rolecall.application_imports.run.child import run_in_child
 from tests.cli.commands import environment, eventually
 
 # A small worker that is started as a script. It records each time that it is run, builds twice, and waits to be killed.
@@ -67,3 +70,15 @@ def test_worker_leaves_no_socket_folder_and_children_do_not_run_its_script(
 
     assert runs.read_text().split() == ["__main__"]
     eventually(lambda: not left())
+
+
+def _send(size: int, pipe: Connection) -> None:
+    pipe.send_bytes(b"x" * size)
+
+
+def test_long_message_of_a_child_is_read_completely_under_uvloop() -> None:
+    size = 20 * 1024 * 1024
+
+    sent = uvloop.run(run_in_child(_send, size, seconds=60))
+
+    assert len(sent) == size

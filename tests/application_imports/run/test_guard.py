@@ -48,7 +48,7 @@ async def test_import_that_would_add_too_much_is_held(imports: Imports, db: Db) 
     held = await imports.run(application, {"Users": users(*range(151), 150)})
 
     assert "it would add 51 accounts to 100, more than 50 %" in held["log"]
-    assert "Users: 1 repeated rows merged" in held["log"]
+    assert "Users: 1 repeated row merged" in held["log"]
 
 
 async def test_one_page_of_several_does_not_remove_the_other_records(imports: Imports, db: Db) -> None:
@@ -59,8 +59,8 @@ async def test_one_page_of_several_does_not_remove_the_other_records(imports: Im
     held = await imports.run(application, {"Users": first % 3})
 
     assert held["status"] == "Running"
-    assert "Held: it would remove 1 accounts, and users.csv: it looks like one page of several" in held["log"]
-    assert "because totalResults is 3, but there are 2 records" in held["log"]
+    assert "Held: it would remove 1 account, and users.csv: it looks like one page of several" in held["log"]
+    assert "because totalResults is 3, but the number of records is 2" in held["log"]
 
 
 async def test_import_of_a_whole_api_list_is_not_held(imports: Imports, db: Db) -> None:
@@ -81,7 +81,7 @@ async def test_log_of_a_first_import_reports_missing_pages(imports: Imports, db:
 async def test_open_questions_of_a_proposal_hold_every_import(
     imports: Imports, client: httpx2.AsyncClient, db: Db
 ) -> None:
-    question = "status is blank in 1 rows. Are these active?"
+    question = "status is blank in 1 row. Does a blank cell mean active?"
     shape = {"openQuestions": [question]}
     group = {"name": "Users", "content": "users", "shape": shape}
     body = {"name": "Travel", "connector": {"name": "Files", "files": [group]}}
@@ -109,7 +109,7 @@ async def test_more_rejected_rows_than_before_do_not_remove_accounts(
 
     held = await imports.run(application, {"Users": "Username,Active\nada,Dormant\nTotal,1 users\ncy,Yes\n"})
 
-    assert "Held: it would remove 1 accounts, and 2 rows cannot be read (previous import: 1)" in held["log"]
+    assert "Held: it would remove 1 account, and it rejects 2 rows (previous import: 1)" in held["log"]
 
 
 async def test_small_applications_are_not_guarded(imports: Imports, db: Db) -> None:
@@ -144,7 +144,7 @@ async def test_application_without_a_guard_uses_the_settings(
     assert "Held: it would remove 1 of 8 accounts, more than 10 %" in held["log"]
 
 
-async def test_removing_the_guard_of_an_application_restores_the_settings(
+async def test_application_whose_guard_is_removed_uses_the_settings(
     imports: Imports, client: httpx2.AsyncClient, db: Db
 ) -> None:
     application = await an_application(db, guard={"minCount": 2, "maxRemovedPercent": 0})

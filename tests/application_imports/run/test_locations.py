@@ -273,7 +273,7 @@ async def test_ambiguous_url_cannot_be_saved_as_a_location(
         "C:\\hr\\users.csv",
     ],
 )
-async def test_other_locations_are_saved_unchanged(client: httpx2.AsyncClient, location: str) -> None:
+async def test_unambiguous_locations_are_saved_unchanged(client: httpx2.AsyncClient, location: str) -> None:
     schedule = {"cron": "0 6 * * *", "locations": {"Users": location}}
 
     answer = await client.post("/api/applications", json={"name": "P", "connector": CONNECTOR, "schedule": schedule})

@@ -1,4 +1,7 @@
-"""Test that an upload or rollback that lowers a high risk rating waits for another person who may configure."""
+"""Test that an upload or rollback that lowers a high risk rating is held until another person continues it.
+
+This person needs the right to configure applications.
+"""
 
 from typing import Any
 from uuid import UUID
@@ -105,10 +108,13 @@ async def test_import_that_is_not_held_cannot_be_continued(
 
     answer = await client.post(f"/api/application-imports/{run['id']}/continue")
 
-    assert (answer.status_code, answer.json()["message"]) == (409, "Application import is not held")
+    assert (answer.status_code, answer.json()["message"]) == (
+        409,
+        "Application import is not held, so it cannot be continued",
+    )
 
 
-async def test_changes_of_other_ratings_are_not_held(imports: Imports, ledger: UUID) -> None:
+async def test_import_that_changes_other_ratings_is_not_held(imports: Imports, ledger: UUID) -> None:
     await imports.finish(ledger, files("Chiefs,Books,Close,Grant,Critical", "Clerks,Books,Read,Grant,None"))
     await imports.finish(ledger, files("Chiefs,Books,Close,Grant,Critical", "Clerks,Books,Read,Grant,High"))
 

@@ -1,0 +1,156 @@
+"""Say what becomes of each column of a file: it is read, kept as a detail, ignored, or not read."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
+from typing import NamedTuple
+
+from rolecall.application_imports.read.columns import ALIASES, HAS_METADATA
+from rolecall.application_imports.read.secret_headers import secret_headers
+from rolecall.applications.file_shape import FileShape, Placeholder, pattern_parts
+from rolecall.applications.model import FIELDS, Content, same_header
+
+_DETAILS = {Content.USERS: "accounts", Content.GROUPS: "groups"}
+# The use of a column that fills no field, but decides which rows are read.
+_DECIDES = "says which rows are read"
+
+
+class Fate(StrEnum):
+    READ = "read"
+    # Kept as metadata, but not read into a field.
+    KEPT = "kept"
+    IGNORED = "ignored"
+    NOT_READ = "not read"
+
+
+class Use(NamedTuple):
+    """What becomes of a column. `how` names the fields that it fills, or the reason why it fills none."""
+
+    fate: Fate
+    how: str
+
+
+class Section(NamedTuple):
+    """One content that is read from a file: the mapping of its columns, and its shape."""
+
+    content: Content
+    columns: Mapping[str, str]
+    shape: FileShape
+
+
+def uses_of(headers: Sequence[str], sections: Sequence[Section]) -> dict[str, Use]:
+    """Return what becomes of each column of a file from which all these contents are read."""
+    given = [_fields_in(headers, section) for section in sections]
+    uses = {}
+    for header in headers:
+        fields: dict[str, list[str]] = {}
+        for section, found in zip(sections, given, strict=True):
+            for field in found.get(same_header(header), []):
+                fields.setdefault(field, []).append(section.content)
+        uses[header] = _read(fields) if fields else _unread(header, sections)
+    return {header: _read_by_path(header, use, uses) for header, use in uses.items()}
+
+
+def _read(fields: Mapping[str, Sequence[str]]) -> Use:
+    by_contents: dict[str, list[str]] = {}
+    for field, contents in fields.items():
+        of = "" if field == _DECIDES else f" of {' and '.join(dict.fromkeys(contents))}"
+        by_contents.setdefault(of, []).append(field)
+    return Use(Fate.READ, ", ".join(f"{' and '.join(each)}{of}" for of, each in by_contents.items()))
+
+
+def _unread(header: str, sections: Iterable[Section]) -> Use:
+    if secret_headers([header], [name for section in sections for name in section.shape.keep]):
+        return Use(Fate.IGNORED, "it looks like a secret")
+    keeping = [section for section in sections if section.content in HAS_METADATA]
+    kept = [each for each in keeping if same_header(header) not in map(same_header, each.shape.ignore)]
+    kept = [each for each in kept if not _is_in_matrix(header, each)]
+    if kept:
+        return Use(Fate.KEPT, f"detail of {' and '.join(_DETAILS[each.content] for each in kept)}")
+    is_ignored = any(same_header(header) in map(same_header, each.shape.ignore) for each in sections)
+    return Use(Fate.IGNORED, "it is left out") if is_ignored else Use(Fate.NOT_READ, "")
+
+
+def _read_by_path(header: str, use: Use, uses: Mapping[str, Use]) -> Use:
+    """Return READ for a list of objects if a path into the list, such as groups[].name, is read; otherwise `use`."""
+    if use.fate == Fate.READ:
+        return use
+    inside = [name for name, each in uses.items() if name.startswith(f"{header}[") and each.fate == Fate.READ]
+    return Use(Fate.READ, f"through {' and '.join(inside)}") if inside else use
+
+
+def _fields_in(headers: Sequence[str], section: Section) -> dict[str, list[str]]:
+    """Map normalized headers (`same_header`) to the fields that this content reads from them."""
+    found: dict[str, list[str]] = {}
+    for name, field in _given(headers, section):
+        fields = found.setdefault(same_header(name), [])
+        if field not in fields:
+            fields.append(field)
+    for fields in found.values():
+        if len(fields) > 1 and _DECIDES in fields:
+            fields.remove(_DECIDES)
+    return found
+
+
+def _given(headers: Sequence[str], section: Section) -> Iterator[tuple[str, str]]:
+    content, columns, shape = section
+    present = {same_header(header) for header in headers}
+    across = [header for header in headers if _is_in_matrix(header, section)]
+    mapped = {same_header(header): field for header, field in columns.items()}
+    made = set()
+    for header in headers:
+        if field := mapped.get(same_header(header)):
+            yield header, field
+    for field, pattern in shape.join.items():
+        names = _names_in(pattern)
+        is_there = any(same_header(name) in present for name, _ in names)
+        made.update([same_header(field)] if is_there else [])
+        yield from ((name, _DECIDES if decides else field) for name, decides in names)
+    if shape.unpivot:
+        fields = dict.fromkeys((shape.unpivot.headers, shape.unpivot.cells))
+        made.update(map(same_header, fields))
+        yield from ((header, " and ".join(fields)) for header in across)
+    yield from ((condition.column, _DECIDES) for condition in shape.skip_rows_where)
+    yield from _named_like_fields(content, [each for each in headers if each not in across], mapped, shape, made)
+
+
+def _named_like_fields(
+    content: Content, headers: Iterable[str], mapped: Mapping[str, str], shape: FileShape, made: Iterable[str]
+) -> Iterator[tuple[str, str]]:
+    """Yield the columns that are read because they are named like a field, as `lay_out` reads them."""
+    known = _names_of_fields(content)
+    taken = {*map(same_header, mapped.values()), *made}
+    ignored = set(map(same_header, shape.ignore))
+    for header in headers:
+        field = known.get(same_header(header))
+        if field and same_header(field) not in taken and same_header(header) not in {*mapped, *ignored}:
+            yield header, field
+
+
+def _names_of_fields(content: Content) -> dict[str, str]:
+    return {same_header(name): field for field in FIELDS[content] for name in (field, *ALIASES.get(field, ()))}
+
+
+def is_named_like_field(content: Content, header: str) -> bool:
+    """Return whether a content reads a column without a mapping, because of its name."""
+    return same_header(header) in _names_of_fields(content)
+
+
+def _is_in_matrix(header: str, section: Section) -> bool:
+    """Return whether a content unpivots a column."""
+    matrix = section.shape.unpivot
+    if matrix is None:
+        return False
+    if matrix.columns:
+        return same_header(header) in map(same_header, matrix.columns)
+    return same_header(header) not in {*map(same_header, matrix.keep), *map(same_header, section.columns)}
+
+
+def _names_in(pattern: str) -> list[tuple[str, bool]]:
+    """Return the columns of a pattern. True means that a column is only compared with a word, by the filter `when`."""
+    names = []
+    for part in pattern_parts(pattern):
+        if isinstance(part, Placeholder):
+            names.append((part.column, False))
+            names += [(text.strip(), False) for name, text in part.filters if name == "or"]
+            names += [(text.partition("=")[0].strip(), True) for name, text in part.filters if name == "when"]
+    return names

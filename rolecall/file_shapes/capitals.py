@@ -1,0 +1,55 @@
+"""Ask whether usernames that differ only in capitals are the same account, and read them in small letters if so."""
+
+from collections import Counter
+from collections.abc import Iterable
+
+from rolecall.applications.file_shape import Placeholder, pattern_parts
+from rolecall.applications.model import Content
+from rolecall.core.checking import Json
+from rolecall.file_shapes.ending import AS_PROPOSED
+from rolecall.file_shapes.groups_held import values_of
+from rolecall.file_shapes.parts import Part, View
+from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
+
+# The key of the answer that converts the usernames in all contents of the file to lowercase.
+USERNAMES = "join.Username"
+_MOST_NAMED = 4
+
+
+def ask_for_capitals(view: View, parts: Iterable[Part]) -> None:
+    """Ask in the content that gives the accounts, if it has usernames that differ only in capitals."""
+    for part in parts:
+        pattern = part.origin("Username")
+        is_asked = part.content == Content.USERS or part.shape.get("deriveUsers")
+        if pattern is None or not is_asked or not (found := _alike(view, part, pattern)):
+            continue
+        text = f"{', '.join(found[:_MOST_NAMED])} differ only in capitals. Are they the same account?"
+        same = ProposedChoice("Yes, read usernames in small letters", USERNAMES, _in_small_letters(pattern))
+        other = ProposedChoice("No, each is a separate account", "Username", AS_PROPOSED)
+        part.questions = [*part.questions, OpenQuestion(text, [same, other])]
+
+
+def _alike(view: View, part: Part, pattern: str) -> list[str]:
+    """Return the values of the username's columns that differ only in capitals."""
+    split = part.shape.get("split", {})
+    headers = dict.fromkeys(each.column for each in pattern_parts(pattern) if isinstance(each, Placeholder))
+    columns = [view.by_header[header] for header in headers if header in view.by_header]
+    values = dict.fromkeys(value for each in columns for value in values_of(each, split.get(each.header)))
+    counts = Counter(map(str.lower, values))
+    return sorted((value for value in values if value and counts[value.lower()] > 1), key=str.lower)
+
+
+def _in_small_letters(pattern: str) -> str:
+    return pattern.replace("}", "|lower}")
+
+
+def lower_usernames(section: Json) -> None:
+    """Convert the usernames of a content to lowercase."""
+    join = section["shape"].setdefault("join", {})
+    header = next((header for header, field in section["columns"].items() if field == "Username"), None)
+    if header is not None:
+        del section["columns"][header]
+        # Kept as a detail, the column would differ between the rows of an account.
+        section["shape"]["ignore"] = [*section["shape"].get("ignore", []), header]
+    if pattern := join.get("Username") or (f"{{{header}}}" if header else ""):
+        join["Username"] = _in_small_letters(pattern)

@@ -1,0 +1,137 @@
+"""Apply what a person decided about a content of a draft: fields of columns, a list in cells, answers to questions."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rolecall.applications.file_shape import JSON
+from rolecall.applications.model import FIELDS
+from rolecall.core.checking import Json
+from rolecall.core.errors import Invalid
+from rolecall.file_shapes.ending import AS_PROPOSED, SEPARATOR, SKIP_ROWS
+from rolecall.file_shapes.header_names import is_inverted
+from rolecall.file_shapes.matrices import HEADERS_ACROSS
+from rolecall.file_shapes.shapes import ContentProposal, ProposedChoice
+from rolecall.file_shapes.statuses import OPPOSITE
+
+# The options for a column besides fields: keep it as metadata, or ignore it.
+METADATA, IGNORED = "", "ignore"
+# Separators have names in forms, because forms change line breaks and strip spaces.
+SEPARATORS = {
+    "semicolon": ";", "comma": ",", "bar": "|", "hash": "#", "tilde": "~", "slash": "/", "space": " ",
+    "line break": "\n", "several spaces": "  ", "JSON list": JSON,
+}  # fmt: skip
+# Fields whose column a question may ask for.
+FIELDS_ASKED = ("Username", "Active", "Status")
+# The key of an answer that changes nothing; its value is the text of the question.
+KEEP = "keep"
+OUT_OF_DATE = "This form is out of date; choose again"
+
+
+def set_fields(section: Json, part: ContentProposal, chosen: Mapping[str, str]) -> None:
+    headers = {column.header for column in part.columns}
+    if not (headers >= chosen.keys() and {METADATA, IGNORED, *FIELDS[part.content]}.issuperset(chosen.values())):
+        raise Invalid.on("columns", OUT_OF_DATE)
+    taken = [field for field in chosen.values() if field not in (METADATA, IGNORED)]
+    if twice := next((field for field in taken if taken.count(field) > 1), None):
+        raise Invalid.on("columns", f"Two columns are read as {twice}; choose one")
+    section["columns"] = {header: field for header, field in chosen.items() if field not in (METADATA, IGNORED)}
+    joins = section["shape"].get("join", {})
+    for field in [field for field in joins if field in section["columns"].values()]:
+        del joins[field]
+    _use_one_column(section)
+    hidden = [header for header in section["shape"].pop("ignore", []) if header not in headers]
+    ignored = [*hidden, *(header for header, field in chosen.items() if field == IGNORED)]
+    if ignored:
+        section["shape"]["ignore"] = ignored
+    for column in part.columns:
+        field = chosen.get(column.header, METADATA)
+        column.is_ignored, column.field = field == IGNORED, field if field not in (METADATA, IGNORED) else None
+
+
+def _use_one_column(section: Json) -> None:
+    """Read a field from the column that a person chose for it, instead of from several columns together."""
+    shape = section["shape"]
+    unpivot = shape.get("unpivot", {})
+    chosen = [header for header, field in section["columns"].items() if field == unpivot.get("cells")]
+    if not chosen or unpivot.get("headers") != unpivot["cells"]:
+        return
+    del shape["unpivot"]
+    shape["split"] = {header: separator for header, separator in shape.get("split", {}).items() if header in chosen}
+
+
+def split(section: Json, part: ContentProposal, column: str, separator: str) -> None:
+    if not column:
+        section["shape"].pop("split", None)
+        return
+    known = {**SEPARATORS, **{each: each for each in section["shape"].get("split", {}).values()}}
+    if column not in {each.header for each in part.columns} or separator not in known:
+        raise Invalid.on("columns", OUT_OF_DATE)
+    section["shape"]["split"] = {column: known[separator]}
+
+
+def answer(section: Json, choice: ProposedChoice) -> None:
+    """Apply an answer: set a key of the shape, such as `values.Active.Q`, or the column of a field."""
+    key, value = choice.key, choice.value
+    if key == KEEP:
+        return
+    if key in FIELDS_ASKED and value == AS_PROPOSED:
+        return
+    if key == OPPOSITE:
+        section["columns"][value], section["shape"]["invert"] = "Active", ["Active"]
+    elif key in FIELDS_ASKED:
+        pattern = section["shape"].get("join", {}).pop(key, "")
+        if pattern.count("{") > 1:
+            # Drop the words for several joined columns, because they do not apply to a single column.
+            section["shape"].get("values", {}).pop(key, None)
+        section["columns"] = {
+            header: field for header, field in section["columns"].items() if value != header and field != key
+        }
+        section["columns"][value] = key
+        if key == "Active":
+            _set_inversion(section["shape"], value)
+    elif key == SKIP_ROWS:
+        column, *how = value.split(SEPARATOR)
+        if how:
+            condition = {"column": column, **({"isPast": how[0]} if len(how) == 1 else {how[0]: how[1:]})}
+            section["shape"]["skipRowsWhere"] = [*section["shape"].get("skipRowsWhere", []), condition]
+    elif key == "skipLines":
+        section["shape"][key] = int(value)
+    else:
+        if key == HEADERS_ACROSS:
+            _derive_users(section["shape"], value)
+        first, _, rest = key.partition(".")
+        place: dict[str, Any] = section["shape"].setdefault(first, {})
+        if first == "values":
+            field, _, word = rest.partition(".")
+            place.setdefault(field, {})[word] = value
+        else:
+            place[rest] = value
+
+
+def _derive_users(shape: Json, across: str) -> None:
+    """Set `deriveUsers` if the headers of a matrix are users; remove it if they are groups."""
+    if across == "Username":
+        shape["deriveUsers"] = True
+    elif across == "Group":
+        shape.pop("deriveUsers", None)
+
+
+def keep_open(shape: Json, part: ContentProposal) -> None:
+    """Store the open questions in the shape; imports are held as long as there are any."""
+    shape["openQuestions"] = [question.text for question in part.questions]
+    if not part.questions:
+        del shape["openQuestions"]
+
+
+def _set_inversion(shape: Json, header: str) -> None:
+    others = [field for field in shape.pop("invert", []) if field != "Active"]
+    if inverted := [*others, *(["Active"] if is_inverted(header) else [])]:
+        shape["invert"] = inverted
+
+
+def leave_out(shape: Json, part: ContentProposal, differing: Sequence[str]) -> None:
+    """Ignore the columns `differing`, in which rows of one account differ: an import would reject such rows."""
+    if differing:
+        shape["ignore"] = list(dict.fromkeys([*shape.get("ignore", []), *differing]))
+    for column in part.columns:
+        column.is_ignored = column.is_ignored or column.header in differing

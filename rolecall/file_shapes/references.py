@@ -1,0 +1,87 @@
+"""Ask about references to groups that no content reads: by a number, as GID of passwd, or as members of groups."""
+
+from collections.abc import Iterable, Iterator
+
+from rolecall.applications.model import Content, same_header
+from rolecall.file_shapes.ending import AS_PROPOSED, SEPARATOR, SKIP_ROWS
+from rolecall.file_shapes.groups_held import values_of
+from rolecall.file_shapes.parts import Part, View
+from rolecall.file_shapes.profiles import Profile
+from rolecall.file_shapes.shapes import OpenQuestion, ProposedChoice
+from rolecall.file_shapes.values import read_rows
+
+_MOSTLY = 0.8
+_MOST_NAMED = 4
+
+
+def ask_for_references(files: Iterable[tuple[View, list[Part]]]) -> None:
+    """Ask in the content of accounts: these memberships are not read, because a shape cannot look up a name."""
+    known = list(files)
+    numbers = [column for view, parts in known for column in _numbers_of_groups(view, parts)]
+    for view, parts in known:
+        for part in [each for each in parts if each.content == Content.USERS]:
+            for column in [each for each in view.profiles if any(_refers(each, other) for other in numbers)]:
+                text = (
+                    f"{column.header} names a group of each account by its number. These memberships are not read. "
+                    "Import without them?"
+                )
+                choice = ProposedChoice("Yes, without them", "Username", AS_PROPOSED)
+                part.questions = [*part.questions, OpenQuestion(text, [choice])]
+
+
+def _numbers_of_groups(view: View, parts: Iterable[Part]) -> Iterator[Profile]:
+    """Yield the columns with a different number in each row, beside a column with the names of groups."""
+    for part in parts:
+        if part.content in (Content.GROUPS, Content.MEMBERSHIPS) and "Group" in part.fields:
+            naming = part.fields["Group"].header
+            fits = [each for each in view.profiles if each.is_unique and each.is_filled and each.numbers == 1]
+            yield from (each for each in fits if each.header != naming)
+
+
+def _refers(column: Profile, number: Profile) -> bool:
+    if same_header(column.header) != same_header(number.header) or column is number or not column.distinct:
+        return False
+    return len(set(column.distinct) & set(number.distinct)) >= _MOSTLY * len(column.distinct)
+
+
+def ask_for_inner_groups(files: Iterable[tuple[View, list[Part]]]) -> None:
+    """Ask about members of groups that are groups too, and not among the accounts that the files list."""
+    parts = [(view, part) for view, parts in files for part in parts]
+    accounts = {
+        name for view, part in parts if part.content == Content.USERS for name in _values(view, part, "Username")
+    }
+    groups = {name for view, part in parts if part.content == Content.GROUPS for name in _values(view, part, "Group")}
+    for view, part in parts:
+        if part.content != Content.MEMBERSHIPS or "Username" not in part.fields or "Group" not in part.fields:
+            continue
+        # A group with only itself as a member is the group of a person with this name.
+        named = groups.union(_values(view, part, "Group"))
+        inner = [name for name in _values(view, part, "Username") if name in named and name not in accounts]
+        if not inner or _is_of_persons(view, part, inner):
+            continue
+        shown = ", ".join(inner[:_MOST_NAMED])
+        text = f"Members with the names of groups: {shown}. Nested groups are not read. Leave out these rows?"
+        header = part.fields["Username"].header
+        leave_out = ProposedChoice("Yes, leave them out", SKIP_ROWS, SEPARATOR.join((header, "is", *inner)))
+        keep = ProposedChoice("No, they are accounts", SKIP_ROWS, header)
+        part.questions = [*part.questions, OpenQuestion(text, [leave_out, keep])]
+
+
+def _values(view: View, part: Part, field: str) -> list[str]:
+    """Return the different values of a field that is read from one column; none if it is built from several."""
+    if field not in part.fields:
+        return []
+    column = read_rows(view, part, part.fields[field].header)
+    return [each for each in dict.fromkeys(values_of(column, part.shape.get("split", {}).get(column.header))) if each]
+
+
+def _is_of_persons(view: View, part: Part, inner: list[str]) -> bool:
+    """Return whether each of these groups has a member with the name of the group, as private groups of Unix have."""
+    members, groups = (view.by_header[part.fields[field].header] for field in ("Username", "Group"))
+    separator = part.shape.get("split", {}).get(members.header)
+    pairs = {
+        (group, name)
+        for group, cell in zip(groups.cells, members.cells, strict=True)
+        for name in ([each.strip() for each in cell.split(separator)] if separator and separator != "json" else [cell])
+    }
+    return all((name, name) in pairs for name in inner)

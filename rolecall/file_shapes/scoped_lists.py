@@ -1,0 +1,59 @@
+"""Read roles in a list of objects with the place where each of them applies, such as the database of a role."""
+
+import msgspec
+
+from rolecall.file_shapes.header_names import names_of
+from rolecall.file_shapes.header_words import SCOPES
+from rolecall.file_shapes.parts import Part, View
+from rolecall.file_shapes.profiles import Profile
+
+_PLACES = SCOPES | {
+    "db",
+    "namespace",
+    "realm",
+    "organization",
+    "organisation",
+    "site",
+    "domain",
+    "environment",
+    "space",
+}
+_FORMATS = ("JSON", "JSON lines")
+
+
+def name_with_scope(view: View, part: Part, groups: Profile) -> bool:
+    """Name groups such as `shop: reader` if roles of the same name belong to different places; return whether they do.
+
+    Read a record for each entry of the list, because the values of two columns of lists do not belong to each other.
+    """
+    outer, _, member = groups.header.partition("[].")
+    records = view.table.records or ""
+    if not member or "[]" in f"{records}{member}" or records == "$" or view.table.format not in _FORMATS:
+        return False
+    scope = _scope_of(view, groups, outer, member)
+    if scope is None:
+        return False
+    part.fields.pop("Group", None)
+    part.shape["records"] = f"{records}[].{outer}[]"
+    part.shape.setdefault("join", {})["Group"] = f"{{{outer}.{scope}|suffix(:)}} {{{outer}.{member}}}"
+    part.evidence.append(f"Several {outer}[].{scope} have a {member} of the same name, so it is part of the name")
+    return True
+
+
+def _scope_of(view: View, groups: Profile, outer: str, member: str) -> str | None:
+    """Return the member that tells apart objects of the same name, or None if names alone are different."""
+    listed = view.by_header.get(outer) or groups
+    entries = [entry for cell in listed.cells for entry in _entries(cell)]
+    members = dict.fromkeys(name for entry in entries for name in entry)
+    for scope in [each for each in members if each != member and _PLACES.intersection(names_of(each))]:
+        pairs = {(entry.get(member), entry.get(scope)) for entry in entries}
+        texts = all(isinstance(place, str) and place for _, place in pairs)
+        if texts and len(pairs) > len({name for name, _ in pairs}):
+            return scope
+    return None
+
+
+def _entries(cell: str) -> list[dict[str, object]]:
+    if not cell.startswith("[{"):
+        return []
+    return [entry for entry in msgspec.json.decode(cell, type=list[object]) if isinstance(entry, dict)]

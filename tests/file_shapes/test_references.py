@@ -1,0 +1,60 @@
+"""Name references to groups that no content reads: by a number, and from one group to another."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.application_imports.reading import Text
+from tests.file_shapes.test_exports import imported, proposed
+
+GROUPS = '"Group Name","Members"\n"CRM Users","ada\nCRM Admins"\n"CRM Admins","cy\nada"\n'
+
+
+def questions(folder: Path, **files: Text) -> list[str]:
+    return [
+        question.text
+        for file in proposed(folder, **files).files
+        for part in file.contents
+        for question in part.questions
+    ]
+
+
+def test_primary_group_with_a_number_is_asked_about(tmp_path: Path) -> None:
+    passwd = "root:x:0:0:root:/root:/bin/bash\nada:x:1001:100:Ada Byron,,,:/home/ada:/bin/bash\n"
+    group = "root:x:0:\nusers:x:100:\nsudo:x:27:ada\n"
+
+    asked = questions(tmp_path, passwd=passwd, group=group)
+
+    assert [text for text in asked if "GID" in text] == [
+        "GID names a group of each account by its number. These memberships are not read. Import without them?"
+    ]
+
+
+def test_numbers_of_other_groups_are_not_asked_about(tmp_path: Path) -> None:
+    passwd = "root:x:0:0:root:/root:/bin/bash\nada:x:1001:100:Ada Byron,,,:/home/ada:/bin/bash\n"
+    group = "wheel:x:10:\nsudo:x:27:ada\n"
+
+    assert not any("GID" in text for text in questions(tmp_path, passwd=passwd, group=group))
+
+
+def test_member_with_the_name_of_a_group_is_asked_about_and_named_in_the_log(tmp_path: Path) -> None:
+    (asked,) = questions(tmp_path, export=GROUPS)
+    (file,) = proposed(tmp_path, export=GROUPS).files
+    statements = [line for part in file.contents for line in part.statements]
+
+    assert asked.startswith("Members with the names of groups: CRM Admins.")
+    assert "Members with the names of groups are read as accounts: CRM Admins" in statements
+
+
+def test_member_that_is_listed_as_an_account_is_not_asked_about(tmp_path: Path) -> None:
+    users = "username,name,email\nada,Ada Byron,ada@x.com\ncy,Cy Dee,cy@x.com\nCRM Admins,Shared,crm@x.com\n"
+
+    assert questions(tmp_path, groups=GROUPS, users=users) == []
+
+
+@pytest.mark.parametrize("pairs", ["ada,ada\nada,staff\nbob,bob\nbob,staff\n", "ada,staff\nbob,staff\n"])
+def test_groups_of_one_person_are_not_asked_about(tmp_path: Path, pairs: str) -> None:
+    text = f"username,groupname\n{pairs}"
+
+    assert questions(tmp_path, export=text) == []
+    assert ("ada", "staff") in imported(tmp_path, export=text).memberships
