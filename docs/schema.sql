@@ -205,7 +205,6 @@ ALTER TABLE ONLY public.accounts ADD CONSTRAINT accounts_pkey PRIMARY KEY (numbe
 CREATE INDEX accounts_application_id_match_username_idx ON public.accounts USING btree (application_id, match, username);
 CREATE INDEX accounts_by_skeleton ON public.accounts USING btree (application_id, public.username_skeleton(username));
 CREATE INDEX accounts_identity_id_idx ON public.accounts USING btree (identity_id) WHERE (identity_id IS NOT NULL);
-CREATE INDEX accounts_without_identity ON public.accounts USING btree (match) WHERE (match = ANY (ARRAY['Unmatched'::text, 'Disputed'::text]));
 CREATE TRIGGER count_matching AFTER UPDATE ON public.accounts REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.count_matching();
 CREATE TRIGGER keep_past AFTER UPDATE ON public.accounts REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_past_matches();
 CREATE TRIGGER note_pin AFTER UPDATE ON public.accounts FOR EACH ROW WHEN (((old.pin IS DISTINCT FROM new.pin) OR ((new.pin IS NOT NULL) AND (old.identity_id IS DISTINCT FROM new.identity_id)))) EXECUTE FUNCTION public.note_pin();
@@ -342,10 +341,10 @@ CREATE TABLE public.audit_events (
     entry text NOT NULL,
     previous bytea NOT NULL,
     hash bytea NOT NULL,
-    action_key text GENERATED ALWAYS AS (lower(((entry)::jsonb ->> 'action'::text))) STORED NOT NULL COLLATE pg_catalog."C",
-    created_key text GENERATED ALWAYS AS ("left"((rtrim(((entry)::jsonb ->> 'createdDate'::text), 'Z'::text) || '.000000'::text), 26)) STORED NOT NULL COLLATE pg_catalog."C",
-    caller_id uuid GENERATED ALWAYS AS ((((entry)::jsonb #>> '{caller,id}'::text[]))::uuid) STORED,
-    entity_id uuid GENERATED ALWAYS AS ((((entry)::jsonb #>> '{entity,id}'::text[]))::uuid) STORED NOT NULL,
+    action_key text NOT NULL COLLATE pg_catalog."C",
+    created_key text NOT NULL COLLATE pg_catalog."C",
+    caller_id uuid,
+    entity_id uuid NOT NULL,
     list_key text GENERATED ALWAYS AS (lpad((number)::text, 18, '0'::text)) STORED COLLATE pg_catalog."C"
 );
 ALTER TABLE public.audit_events ALTER COLUMN number ADD GENERATED ALWAYS AS IDENTITY ( SEQUENCE NAME public.audit_events_number_seq START WITH 1 INCREMENT BY 1 NO MINVALUE NO MAXVALUE CACHE 1 );
@@ -356,7 +355,7 @@ CREATE INDEX audit_events_created_key_number_idx ON public.audit_events USING bt
 CREATE INDEX audit_events_entity_id_list_key_idx ON public.audit_events USING btree (entity_id, list_key);
 CREATE UNIQUE INDEX audit_events_listed_ ON public.audit_events USING btree (list_key);
 CREATE TRIGGER keep_list_on_delete AFTER DELETE ON public.audit_events REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_audit_events_on_delete();
-CREATE TRIGGER keep_list_on_insert AFTER INSERT ON public.audit_events REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_audit_events_on_insert();
+CREATE TRIGGER keep_list_on_insert AFTER INSERT ON public.audit_events REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT WHEN ((current_setting('rolecall.lists_itself'::text, true) IS DISTINCT FROM 'true'::text)) EXECUTE FUNCTION public.keep_audit_events_on_insert();
 CREATE TRIGGER keep_list_on_truncate AFTER TRUNCATE ON public.audit_events FOR EACH STATEMENT EXECUTE FUNCTION public.empty_list();
 CREATE TRIGGER keep_list_on_update AFTER UPDATE ON public.audit_events REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public.keep_audit_events_on_update();
 
@@ -368,7 +367,6 @@ CREATE TABLE public.audit_heads (
 )
 WITH (fillfactor='20');
 ALTER TABLE ONLY public.audit_heads ADD CONSTRAINT audit_heads_pkey PRIMARY KEY (chain);
-CREATE TRIGGER keep_checkpoint AFTER INSERT OR UPDATE ON public.audit_heads FOR EACH ROW EXECUTE FUNCTION public.keep_checkpoint();
 
 CREATE UNLOGGED TABLE public.audit_pending (
     number bigint DEFAULT ((pg_current_xact_id())::text)::bigint NOT NULL
@@ -2360,7 +2358,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- f31aae14322d function keep_access_model_members_on_insert()
 -- be68692c1571 function keep_access_model_members_on_update()
 -- a93cfdbd4330 function keep_past_model_members()
--- c9655b35334a function note_access_models()
+-- 21775cd172ab function note_access_models()
 -- db7887d6921d function refresh_access_model_members()
 -- 413beed846ee view access_model_privileges
 
@@ -2387,11 +2385,11 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 975f6154b024 function keep_waiting_requests_on_delete()
 -- 7faf70364de6 function keep_waiting_requests_on_insert()
 -- f9afe3981f7a function keep_waiting_requests_on_update()
--- 66754f0c7c3c function note_access_requests()
--- 4b752f9936d2 function note_privileges()
--- ac8f9cb42868 function note_related_items()
--- 818c5c418cc9 function note_request_conflicts()
--- 6e74fcae5f55 function note_responses()
+-- 4c35ce122e87 function note_access_requests()
+-- cbacbafad867 function note_privileges()
+-- bc1c4171cc26 function note_related_items()
+-- 890279782111 function note_request_conflicts()
+-- 1003a6f2ecb0 function note_responses()
 -- 6dea46475f29 function open_changes_of_people(uuid[], boolean)
 -- bf595c3f0eb3 function recheck_all_requests()
 -- 2491e6bd3cb1 function recheck_requests(uuid[])
@@ -2442,40 +2440,44 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 41050c526748 function keep_application_imports_on_insert()
 -- d65bb4c838a4 function keep_application_imports_on_update()
 -- 2905cf3c56a3 function key_application_import()
--- c93139d075f2 function note_application_imports()
--- caa39d33e4ef function note_import_files()
--- d91d35e9da97 function note_import_runs()
+-- 277f2007e6e2 function note_application_imports()
+-- a203714082e2 function note_import_files()
+-- 5a0f9ac314c4 function note_import_runs()
 
 -- In rolecall/schema/applications.sql:
 -- 76c6d5e28f1a function keep_applications_on_delete()
 -- d470f914aae0 function keep_applications_on_insert()
 -- 9d9d4f93280f function keep_applications_on_update()
--- 9b5d63ade81a function note_applications()
--- 64a39115a9c1 function note_connectors()
--- 240d20930343 function note_file_groups()
--- af8cf59488c5 function note_schedules()
+-- 9356133a8f70 function note_applications()
+-- 037427a37882 function note_connectors()
+-- 9d4d3f39a827 function note_file_groups()
+-- 4853ca49515d function note_schedules()
 
 -- In rolecall/schema/audit.sql:
--- 2f4d966d974d function audit_hash(bytea, bigint, text)
+-- e1d7ec7e9056 function audit_hash(bytea, bigint, text)
 -- c207618e002b function camel(text)
 -- ab3c9c6c2c9d function chain_changes()
--- 0a56bd2607cb function chain_notes()
--- 91e41700a08a function changes_in(jsonb)
--- bf0ff90a56a6 function in_order_of_time(text[], bigint)
+-- 07c82b540d39 function chain_notes()
+-- b7836210caea function fields_that_differ(jsonb, jsonb)
+-- 2aba3ef804f5 function changes_in(jsonb)
+-- 452919f57f13 function fields_of_new(regclass, text)
 -- ba05d020ef4d function is_bulk_change()
--- 466108480631 procedure keep_audit(regclass, text, text, text, text)
+-- fd639a62f755 procedure keep_audit(regclass, text, text, text, text, text)
 -- 02b41030f3c9 function keep_audit_events_on_delete()
 -- 49986170422f function keep_audit_events_on_insert()
 -- 2d262047b6df function keep_audit_events_on_update()
--- a533549675e8 function keep_checkpoint()
+-- fbc664668612 function keep_notes(text)
+-- dd4481977c2b function must_keep_notes(text, text)
 -- 96c9ff006498 function name_of(text, uuid)
--- 1cdcdc3cf2e4 function note_changes(text)
--- f08f26e9882f function take_chain()
+-- ed573093e448 function new_records_in(jsonb)
+-- 56e202dceae2 function note_changes(text)
+-- d90dfa5d2186 function take_chain()
+-- 02975c5489d4 function with_notes(text, text)
 
 -- In rolecall/schema/carriers.sql:
--- 3a2a91e31280 function note_carried_requests()
--- 5eae98fd0b0e function note_carrier_steps()
--- 2389e8fce75d function note_carriers()
+-- e9c67749f849 function note_carried_requests()
+-- ec686cb0895f function note_carrier_steps()
+-- 866ac3e81a42 function note_carriers()
 -- f0fdabe68e89 function nudge_carriers()
 
 -- In rolecall/schema/conflicts.sql:
@@ -2485,22 +2487,22 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 6fba8e34a6a5 function end_exceptions_of_duty()
 -- acabb6faa312 function end_outgrown_exceptions()
 -- 9a36d9c1bdf7 function except_conflicts()
--- fe1511009f44 function note_conflict_exceptions()
--- 520c5c44480c function note_exception_approvals()
+-- ea99e704fbb0 function note_conflict_exceptions()
+-- 8391d356f36b function note_exception_approvals()
 -- 162445b0a5d8 function record_ends(uuid[], text, timestamp with time zone)
 -- aca68ab9da46 function refuse_move()
 -- 300d2627f01d function reopen_conflicts(uuid[])
 
 -- In rolecall/schema/connector_templates.sql:
--- 4d2fbff829a4 function note_connector_templates()
+-- b4711a474aa6 function note_connector_templates()
 
 -- In rolecall/schema/console.sql:
 -- a547fa860cca function end_former_rights()
--- e49502a68a44 function end_sign_ins()
--- 71fbf19610d1 function note_console_passwords()
--- 10e6f863acc9 function note_console_roles()
--- 084166c41f77 function note_console_sessions()
--- 32ca287ce9fc function note_sign_in_links()
+-- 2af17603bd74 function end_sign_ins()
+-- 8dbaa92cd917 function note_console_passwords()
+-- fa9a5539de77 function note_console_roles()
+-- 822b121fe571 function note_console_sessions()
+-- 44d1177f38dc function note_sign_in_links()
 
 -- In rolecall/schema/constants.sql:
 -- f2489697b51f function access_in_order()
@@ -2530,7 +2532,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- a1ce1521737d function fold_lists()
 -- 96c2de43cc77 function is_bulk(text, jsonb, bigint)
 -- 87c565330ca9 procedure keep_list(regclass, text[])
--- fb793d52bed8 procedure keep_lists(regclass, text[], text[])
+-- f93b171d5515 procedure keep_lists(regclass, text[], text[])
 -- 811b42e38ea0 function list_patience()
 -- 081d562afc6a function list_stride()
 -- ad2fb49e8fd4 function written_on()
@@ -2576,8 +2578,8 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- acb37d9a5fd5 function match_renamed()
 -- 9bf5882186fc function match_same_entitlements()
 -- 5142eec18ab5 function move_duty_holders()
--- 4fe28c8c377d function note_duties()
--- 4ee2569a19c3 function note_duty_rules()
+-- 71f2dbcc429f function note_duties()
+-- b9a1e2ac3ed0 function note_duty_rules()
 -- a1575f745188 function note_people_to_evaluate()
 -- 4d234ae400cf function people_touched(integer, integer[])
 -- 9f685fb0ac2b function refresh_conflicts(uuid[], uuid[], timestamp with time zone, integer)
@@ -2600,7 +2602,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 73baf082d847 function keep_entitlements_on_update()
 -- 78b73d4abfd2 function latest_self(uuid)
 -- ae7a12f000da function note_acting_owners()
--- a70356c30fa6 function note_curations()
+-- b68c667fffe9 function note_curations()
 -- 839d94f2ecc0 function rate_groups(integer[])
 -- 1a6b3ec7acb0 function refresh_entitlements(uuid, integer)
 -- 815b39a99532 function show_curation(uuid)
@@ -2612,7 +2614,7 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 1cf9aaba0843 function keep_exports_on_delete()
 -- 20872837e74f function keep_exports_on_insert()
 -- 78d2d33981e5 function keep_exports_on_update()
--- f6ae523a6edc function note_exports()
+-- 15cdd354bd10 function note_exports()
 
 -- In rolecall/schema/identities.sql:
 -- 2ed825f8c1ae function confirm_email()
@@ -2620,8 +2622,8 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- c55a644abca5 function keep_identities_on_insert()
 -- 234405009853 function keep_identities_on_update()
 -- 905c0b1ce50f function keep_past_departures()
--- 4bf531d27970 function note_identities()
--- f1551f5f51be function note_unconfirmed_emails()
+-- 389e503caee6 function note_identities()
+-- 46c426f7da52 function note_unconfirmed_emails()
 
 -- In rolecall/schema/notifications.sql:
 -- 26193a34583d function author_id()
@@ -2632,10 +2634,10 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 98db2536ba2c function keep_notifications_on_insert()
 -- ed0d73d52b30 function keep_notifications_on_update()
 -- 3fad4fb768d8 function note_met_rules()
--- 1578b11313cb function note_notification_preferences()
--- 13bb7e3862b0 function note_notification_secrets()
--- af1ac8bb9564 function note_notification_settings()
--- b0d02bced01c function note_notification_zones()
+-- 0669fee2e915 function note_notification_preferences()
+-- 13e1b47b9ffe function note_notification_secrets()
+-- 1f420f48eec2 function note_notification_settings()
+-- 3274807335b0 function note_notification_zones()
 -- 2ce5c6068c3e function note_submitted_review()
 -- 32f7f1ceb959 function notify_people(uuid[], text, text, uuid, text)
 -- 4bebf28c7336 function people_to_notify(uuid)
@@ -2677,11 +2679,11 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 48ee201a75cd function keep_personnel_events_on_insert()
 -- 1278c07c7655 function keep_personnel_events_on_update()
 -- 36f3bfa8f547 function note_event_news()
--- fc31cac36fee function note_personnel_events()
--- 36fa7df457f5 function note_stages()
+-- 65940af3001c function note_personnel_events()
+-- 33c7df458176 function note_stages()
 
 -- In rolecall/schema/reports.sql:
--- f80f98abb96e function note_reports()
+-- 6e785cb38a6f function note_reports()
 -- b23fff13ad0f function ship_reports()
 
 -- In rolecall/schema/reviews.sql:
@@ -2698,29 +2700,29 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- a5e97ae421b0 function keep_reviews_on_update()
 -- 7d1185bfdace function matched_then(public.accounts, timestamp with time zone)
 -- fe2f9ae307b9 function note_import_to_review()
--- 5152dc87a1b8 function note_review_acceptances()
--- 89561e75ff6a function note_review_bulks()
--- 76883c869f47 function note_review_changes()
--- 868e59d08478 function note_review_decisions()
--- 65b1bf060d69 function note_review_moves()
--- 836d9f9e9bdc function note_review_populations()
--- eda8eeb67545 function note_review_steps()
--- 84a699734b9b function note_review_submissions()
--- 670ac3a0dc20 function note_review_templates()
--- 523acb241b5b function note_reviews()
+-- 8c57c0f01ba8 function note_review_acceptances()
+-- d5caf55e57af function note_review_bulks()
+-- 926bd6bb4276 function note_review_changes()
+-- 1efc32953f67 function note_review_decisions()
+-- f262a2ae1c39 function note_review_moves()
+-- 558e6002cbec function note_review_populations()
+-- eb5fe2c2b3f1 function note_review_steps()
+-- baef7661abf8 function note_review_submissions()
+-- 856143e52ee5 function note_review_templates()
+-- 586ca59185e4 function note_reviews()
 -- d12d76770946 function refuse_item_move()
 -- d42195e1f6ec function review_obstacle(uuid, timestamp with time zone)
 -- e72c65c0e96b function show_review_items()
 
 -- In rolecall/schema/scim_server.sql:
--- 0ca5fdee059e function note_scim_tokens()
+-- 9931aa137de7 function note_scim_tokens()
 
 -- In rolecall/schema/settings.sql:
--- bec20d207cb1 function note_settings()
+-- 913f206007ef function note_settings()
 
 -- In rolecall/schema/sources.sql:
--- b25e4c6806ca function note_source_secrets()
--- ac9e8bc8023d function note_sources()
+-- 35045a1e89a1 function note_source_secrets()
+-- e98a8d93874f function note_sources()
 
 -- In rolecall/schema/stand_ins.sql:
 -- 2ae86b549e19 function entered_leave_of(uuid, uuid)
@@ -2732,13 +2734,13 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- ff36ab8b9108 function stand_in_of(uuid, text, timestamp with time zone)
 -- df43bb108532 function eligible_stand_ins(uuid, text, timestamp with time zone, uuid[])
 -- b653824322cc function can_be_answered(uuid, text, timestamp with time zone, uuid[])
--- 6b6e759d0ab2 function note_stand_ins()
+-- 43dff1092188 function note_stand_ins()
 -- bd0d3005d924 function stand_ins_for(uuid, text, timestamp with time zone)
 -- 2113a7d1f16a function responds_for(uuid, timestamp with time zone)
 -- 434be673876f function stand_ins_between(uuid, uuid, text, timestamp with time zone)
 
 -- In rolecall/schema/tokens.sql:
--- 6a1e13f2734f function note_tokens()
+-- 8a209b026687 function note_tokens()
 
 -- In rolecall/schema/webhooks.sql:
 -- e88e8db3729f function fan_out_events()
@@ -2746,10 +2748,11 @@ ALTER TABLE ONLY public.webhooks ADD CONSTRAINT webhooks_application_id_fkey FOR
 -- 5d5419f5b5b5 function keep_webhook_deliveries_on_delete()
 -- 5c77d2ff28a7 function keep_webhook_deliveries_on_insert()
 -- d22242a6658d function keep_webhook_deliveries_on_update()
--- 454b0df5f5f0 function note_webhook_callbacks()
--- 1b9b23f53b14 function note_webhooks()
--- 943e6454a02e function webhook_body(uuid, timestamp with time zone, text, json)
--- 462a2fb1e4b1 function webhook_review_body(uuid, timestamp with time zone, text, json)
+-- 59ce0e78e59b function note_webhook_callbacks()
+-- 9f43c7bb70ac function note_webhooks()
+-- 01f4d53ef312 function webhook_body(uuid, timestamp with time zone, text, json)
+-- a4311f1b0b04 function webhook_envelope(uuid, timestamp with time zone, text, text, json)
+-- 263962be935a function webhook_review_body(uuid, timestamp with time zone, text, json)
 
 -- In rolecall/schema/work_items.sql:
--- a941467fc1b4 function note_comments()
+-- 87c400481203 function note_comments()

@@ -9,9 +9,15 @@ from collections.abc import Sequence
 
 import msgspec
 
+from rolecall.core.text import counted
+
 START = bytes(32)
 FIRST = 1
 CHAINS = range(1, 17)
+
+
+# Action, time, caller and entity of an entry, as filters compare them.
+Keys = tuple[str | None, ...]
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -33,7 +39,7 @@ class Head(msgspec.Struct, frozen=True):
 
 
 class Checkpoint(msgspec.Struct, frozen=True):
-    """What the last writer of one chain saw: the number and hash of the head of each chain."""
+    """The heads of all chains (number and hash) at the time when one chain was last written."""
 
     chain: int
     seen: dict[int, tuple[int, str]]
@@ -46,19 +52,48 @@ class Break(msgspec.Struct, frozen=True):
 
 
 def link(previous: bytes, number: int, entry: str) -> bytes:
-    """Return the hash of an entry, made from its digest: people who may not read the entry can still check it."""
+    """Return the hash of an entry. It uses only the digest of the text, so a chain can be checked without the texts."""
     digest = hashlib.sha256(entry.encode()).hexdigest()
     return hashlib.sha256(f"{previous.hex()} {number} {digest}".encode()).digest()
 
 
+class _Id(msgspec.Struct):
+    id: str | None
+
+
+class _Keys(msgspec.Struct, rename="camel"):
+    action: str
+    created_date: str
+    caller: _Id
+    entity: _Id
+
+
+_read_keys = msgspec.json.Decoder(_Keys).decode
+
+
+def keys_of(entry: str) -> Keys:
+    """Return what the filter columns of an entry must contain, as `schema/audit.sql` writes them.
+
+    Return an empty tuple if the text is not an entry.
+    """
+    try:
+        said = _read_keys(entry)
+    except msgspec.DecodeError:
+        return ()
+    created = f"{said.created_date.rstrip('Z')}.000000"[:26]
+    return said.action.lower(), created, said.caller.id, said.entity.id
+
+
 def seal_of(heads: Sequence[Head]) -> str:
-    """Return one hash over all heads."""
     lines = [f"{head.chain} {head.number} {head.count} {head.hash}\n" for head in heads]
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
 def heads_broken(heads: Sequence[Head], checkpoints: Sequence[Checkpoint]) -> list[Break]:
-    """Return the chains without a checkpoint, or whose head differs from it; the same transaction writes both."""
+    """Return a break for each chain that is unknown or has no checkpoint, or whose head differs from its checkpoint.
+
+    The same transaction writes the head and the checkpoint of a chain.
+    """
     ends = {head.chain: (head.number, head.hash) for head in heads}
     kept = {checkpoint.chain: checkpoint.seen for checkpoint in checkpoints}
     found = []
@@ -123,7 +158,8 @@ class Walk:
             self._marks.setdefault((mark.chain, mark.number), []).append(mark)
         self._ends = {head.chain: head.number for head in heads}
 
-    def step(self, row: Row) -> None:
+    def step(self, row: Row, keys: Keys | None = None) -> None:
+        """Check the next entry of its chain; `keys` are its filter columns, or None if they are not checked."""
         self.count += 1
         before = self._last.get(row.chain)
         self._last[row.chain] = row
@@ -141,6 +177,8 @@ class Walk:
             self._note(row.number, row.chain, "the chain has no head: the entry was added, or the head was removed")
         elif row.number > self._ends[row.chain]:
             self._note(row.number, row.chain, "the entry comes after the head of its chain: it was added")
+        elif keys is not None and keys != keys_of(row.entry):
+            self._note(row.number, row.chain, "the columns that filters use differ from the entry: they were altered")
         for mark in self._marks.pop((row.chain, row.number), ()):
             self._meet(mark, row)
 
@@ -152,7 +190,11 @@ class Walk:
         if mark.hash != row.hash.hex():
             self._note(row.number, row.chain, mark.differs)
         elif mark.count not in (None, self._counts[row.chain]):
-            self._note(row.number, row.chain, f"the head counts {mark.count} entries, the chain has a different number")
+            self._note(
+                row.number,
+                row.chain,
+                f"the head counts {counted(mark.count or 0, 'entry', 'entries')}, the chain has a different number",
+            )
 
     def _note(self, number: int, chain: int, reason: str) -> None:
         if self.broken is None or number < self.broken.number:

@@ -77,7 +77,7 @@ _CONDITIONS = {
     "caller_id": "caller_id = %(caller_id)s",
     "action": "action_key = lower(%(action)s)",
 }
-# Always give both bounds: with only one, the planner expects a third of the table.
+# Always give both bounds: with only one, the planner assumes that a third of the table matches.
 _TIME = "created_key >= %(first_key)s AND created_key < %(end_key)s"
 
 
@@ -131,14 +131,16 @@ def rows_of(db: Db, which: Filter) -> AsyncIterator[Row]:
 _EVERYTHING = """
     SELECT * FROM (
         SELECT '-9223372036854775808'::bigint AS place, 'head' AS what, chain, number, count,
-               NULL::text AS entry, NULL::bytea AS previous, hash, NULL::int AS kept_by
+               NULL::text AS entry, NULL::bytea AS previous, hash, NULL::int AS kept_by, NULL::text[] AS keys
         FROM audit_heads
         UNION ALL
-        SELECT '-9223372036854775808'::bigint, 'checkpoint', s.chain, s.number, NULL, NULL, NULL, s.hash, c.chain
+        SELECT '-9223372036854775808'::bigint, 'checkpoint', s.chain, s.number, NULL, NULL, NULL, s.hash, c.chain, NULL
         FROM audit_checkpoints c
         LEFT JOIN LATERAL unnest(c.chains, c.numbers, c.hashes) AS s (chain, number, hash) ON true
         UNION ALL
-        SELECT number, 'entry', chain, number, NULL, entry, previous, hash, NULL FROM audit_events
+        SELECT number, 'entry', chain, number, NULL, entry, previous, hash, NULL,
+               ARRAY[action_key, created_key, caller_id::text, entity_id::text]
+        FROM audit_events
     ) AS everything ORDER BY place"""
 
 
@@ -147,7 +149,7 @@ async def verify(db: Db, known: Sequence[Head] = ()) -> Verdict:
     now: list[Head] = []
     seen: dict[int, dict[int, tuple[int, str]]] = {}
     walk: Walk | None = None
-    async for _, what, chain, number, count, entry, previous, hash, kept_by in stream_rows(db, _EVERYTHING):
+    async for _, what, chain, number, count, entry, previous, hash, kept_by, keys in stream_rows(db, _EVERYTHING):
         if what == "head":
             now.append(Head(chain, number, count, hash.hex()))
         elif what == "checkpoint":
@@ -156,7 +158,7 @@ async def verify(db: Db, known: Sequence[Head] = ()) -> Verdict:
                 seen[kept_by][chain] = number, hash.hex()
         else:
             walk = walk or _walk(now, seen, known)
-            walk.step(Row(number, chain, entry, previous, hash))
+            walk.step(Row(number, chain, entry, previous, hash), tuple(keys))
             if walk.count % _AT_ONCE == 0:
                 await asyncio.sleep(0)
     now.sort(key=lambda head: head.chain)

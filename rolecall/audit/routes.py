@@ -29,7 +29,7 @@ FILTERS = {"entityId": a_guid, "callerId": a_guid, "action": AN_ACTION, **A_PERI
 async def list_audit_events(db: Db, query: dict[str, Any], config: Config) -> Page[AuditEventItem]:
     """List who changed what, newest first.
 
-    `from` is inclusive and `until` exclusive; a date includes the whole day. `action` ignores case.
+    `from` is inclusive. `until` is exclusive if it is a time; a date includes the whole day. `action` ignores case.
     """
     which = queries.Filter(
         entity_id=query.get("entityId"),

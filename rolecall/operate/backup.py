@@ -1,4 +1,4 @@
-"""Back up the service into one archive: a database snapshot and every file that it references.
+"""Back up the service into one archive: a database snapshot, the files of its imports and, on request, the secret key.
 
 Stored files never change and exist before a row references them, so the files of the snapshot can be copied while the
 service runs.
@@ -107,7 +107,7 @@ def is_empty(config: Config) -> bool:
 
 
 def restore(config: Config, source: Path) -> None:
-    """Replace the database and files with the backup; if the archive is damaged, change nothing."""
+    """Replace the database, and add the files of the backup; if this fails, keep the old database."""
     dump, url = config.data_dir / _RESTORED_DUMP, config.database_url or ""
     try:
         with _opened(source) as archive:
@@ -147,7 +147,10 @@ def end_interrupted(config: Config) -> bool:
 
 @contextmanager
 def _replacing(config: Config) -> Iterator[psycopg.Connection]:
-    """Move the old data aside until the new data is complete; `end_interrupted` ends this if the process is killed."""
+    """Move the old data aside until the new data is complete.
+
+    If the process is killed, `end_interrupted` completes or undoes the replacement.
+    """
     key = config.data_dir / _RESTORED_KEY
     with psycopg.connect(config.database_url or "", autocommit=True) as db:
         migrate.lock_migrations(db)

@@ -1,4 +1,4 @@
-"""The result of a check of a service, and checks of its tables."""
+"""Define the results of health checks (`rolecall doctor`), and the checks that query the database."""
 
 from collections.abc import Awaitable, Callable
 from enum import StrEnum
@@ -24,7 +24,7 @@ class CheckResult(msgspec.Struct, frozen=True):
 
 
 class DatabaseCheck(msgspec.Struct, frozen=True):
-    """A check of the tables; `problem` returns what is wrong, or an empty string."""
+    """A check that queries the database; `problem` returns what is wrong, or an empty string."""
 
     name: str
     problem: Callable[[Db], Awaitable[str]]

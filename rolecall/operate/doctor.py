@@ -11,6 +11,7 @@ from rolecall.core import clock, migrate, sealing
 from rolecall.core.config import Config
 from rolecall.core.db import Db, fetch_rows, fetch_value
 from rolecall.core.heartbeat import some_worker_lives
+from rolecall.core.text import counted
 from rolecall.identities import queries as identities
 from rolecall.notifications import health as notifications
 from rolecall.notifications.queries import sealed_secrets
@@ -106,7 +107,7 @@ async def _hooks(db: Db) -> str:
 
 
 async def _late_deliveries(db: Db) -> str:
-    """Check for overdue deliveries: while a worker runs, a hook with due deliveries always has one in flight."""
+    """Check for hooks with overdue deliveries and none in flight; while a worker runs, there are no such hooks."""
     rows = await fetch_rows(
         db,
         """SELECT h.name, oldest.next_attempt_on FROM webhooks h
@@ -134,7 +135,7 @@ async def _secrets(db: Db, config: Config) -> CheckResult:
     key = sealing.find_key(config)
     closed = [name for id, name, secret in rows if not _opens(key, secret, id)]
     if not closed:
-        return fine("secrets", f"the key decrypts all {len(rows)} secrets of webhooks and notifications")
+        return fine("secrets", f"the key decrypts the {counted(len(rows), 'secret')} of webhooks and notifications")
     return trouble(
         "secrets",
         f"{'there is no key' if key is None else 'encrypted with another key'}, so nothing is sent: {_some(closed)}",
@@ -196,7 +197,9 @@ async def _refused_addresses(db: Db) -> str:
     said += [f"the template of {kind}" for kind in found.broken_templates]
     said += [f"could not be written: {each}" for each in found.unwritten]
     if found.unsendable:
-        said.insert(0, f"{found.unsendable:,} people are notified in the console only: no mail server is set up")
+        said.insert(
+            0, f"{counted(found.unsendable, 'person', 'people')} notified in the console only: no mail server is set up"
+        )
     return f"not sent as intended: {_some(said)}" if said else ""
 
 
@@ -272,13 +275,13 @@ async def _leftovers(db: Db) -> str:
     if not found.total_count:
         return ""
     example = f"for example {found.items[0].username} in {found.items[0].application.name}"
-    return f"{found.total_count:,} active accounts of leavers without a request to remove them, {example}"
+    return f"{counted(found.total_count, 'active account')} of leavers without a request to remove them, {example}"
 
 
 async def _audit(db: Db) -> CheckResult:
     verdict = await audit.verify(db)
     if verdict.broken is None:
-        return fine("audit", f"all {verdict.count:,} entries verified; the chain is intact")
+        return fine("audit", f"{counted(verdict.count, 'entry', 'entries')} verified; the chain is intact")
     return trouble(
         "audit",
         f"entry {verdict.broken.number} is the first that fails verification: {verdict.broken.reason}",

@@ -37,7 +37,7 @@ def _disk(folder: Path) -> Iterator[CheckResult]:
 
 
 def permissions(config: Config) -> Iterator[CheckResult]:
-    """Check that other users can neither read the database, files and key nor hold the locks."""
+    """Check that other users cannot read data, write to the folder or hold locks, and that this user can write."""
     problems = []
     locks = [(name, 0o600) for name in ("serve.lock", "postgres.lock", "postgres.users")]
     for name, most in (("postgres", 0o700), ("files", 0o700), (KEY_FILE, 0o600), *locks):
@@ -46,8 +46,8 @@ def permissions(config: Config) -> Iterator[CheckResult]:
             problems.append(trouble("permissions", f"{path} has mode {mode:o}", f"run `chmod {most:o} {path}`"))
     if stat.S_IMODE(config.data_dir.stat().st_mode) & stat.S_IWOTH:
         problems.append(
-            trouble("permissions", f"any user may write to {config.data_dir}", "remove that permission: chmod o-w")
+            trouble("permissions", f"any user may write to {config.data_dir}", f"run `chmod o-w {config.data_dir}`")
         )
     if not os.access(config.data_dir, os.W_OK):
         problems.append(trouble("permissions", f"{config.data_dir} cannot be written", "run as the user who owns it"))
-    yield from problems or [fine("permissions", f"only the owner can read {config.data_dir}")]
+    yield from problems or [fine("permissions", f"only the owner can read the data in {config.data_dir}")]

@@ -76,7 +76,11 @@ async def _reviews(db: Db, now: datetime) -> Iterator[Metric]:
             _gauge("review_items_pending", "Items of reviews without a decision.", numbers.pending_items),
             _gauge("review_items_flagged", "Flagged items that are not remediated.", numbers.flagged_items),
             _gauge("reviews_overdue", "Open reviews whose due date has passed.", numbers.overdue_reviews),
-            _gauge("applications_review_overdue", "Applications that must be reviewed.", numbers.overdue_applications),
+            _gauge(
+                "applications_review_overdue",
+                "Applications that were not reviewed within their review interval.",
+                numbers.overdue_applications,
+            ),
         ]
     )
 
@@ -105,7 +109,7 @@ async def _deliveries(db: Db, now: datetime) -> Iterator[Metric]:
                 "Time from when an attempt was due until it ended.",
                 lag,
             ),
-            _by("webhook_deliveries", "Deliveries that have not been delivered.", "status", numbers.by_status),
+            _by("webhook_deliveries", "Deliveries that were not accepted, by status.", "status", numbers.by_status),
             _gauge(
                 "webhook_delivery_late_seconds",
                 "How long the oldest due delivery has been due.",

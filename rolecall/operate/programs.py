@@ -11,7 +11,10 @@ from rolecall.core.postgres import BIN
 
 
 def run(url: str, program: str, *arguments: str) -> str:
-    """Return the program's output. Pass the password in the environment: all users can see arguments."""
+    """Run a program and return its output; raise CannotRun if it fails.
+
+    The password is in the environment, because all users can see the arguments of a process.
+    """
     target: dict[str, Any] = conninfo_to_dict(url)
     secret = {"PGPASSWORD": target.pop("password")} if target.get("password") else {}
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""Metrics for Prometheus: open to programs on this machine, and to callers with `ROLECALL_METRICS_TOKEN`."""
+"""Serve metrics for Prometheus to programs on this machine, and to callers with `ROLECALL_METRICS_TOKEN`."""
 
 import hmac
 from collections.abc import Sequence
@@ -58,7 +58,7 @@ async def serve_metrics(request: AnyRequest) -> Response[bytes]:
 
 
 def _is_local(request: AnyRequest, proxies: Sequence[Network]) -> bool:
-    """Return whether a program on this machine sends the request itself; a proxy here may forward it from elsewhere."""
+    """Return whether a program on this machine, other than a proxy, sent the request."""
     if request.client is None or is_among(request.client.host, proxies) or any(map(_is_of_a_proxy, request.headers)):
         return False
     # Prevent DNS rebinding: a site whose name resolves to this machine sends its own name as Host.

@@ -39,7 +39,7 @@ CREATE OR REPLACE FUNCTION access_model_people(source text) RETURNS text IMMUTAB
     (SELECT string_agg(format('lower(coalesce(custom_fields ->> %L, '''')) AS "customField%s"', n::text, n), ', ')
      FROM generate_series(1, 9) AS n), source);
 
--- SQL for each active identity of `source` with each model in effect that it matches, in one pass over the identities.
+-- Return SQL that selects each active identity of `source` with each model in effect that it matches, in one pass over the identities.
 CREATE OR REPLACE FUNCTION access_model_matches(source text) RETURNS text STABLE LANGUAGE sql RETURN format(
     'SELECT m.model_id, p.id AS identity_id FROM (%s) AS p, unnest(ARRAY[%s]::uuid[]) AS m (model_id) WHERE m.model_id IS NOT NULL',
     access_model_people(source),

@@ -16,7 +16,7 @@ CREATE OR REPLACE FUNCTION done_by(which uuid) RETURNS uuid[] STABLE LANGUAGE sq
     || ARRAY(SELECT unnest(array_remove(ARRAY[e.caller_id, (e.request #>> '{assignee,id}')::uuid], NULL))
              FROM access_request_events e WHERE e.request_id = which AND e.name = 'AccessRequestResolved');
 
--- Return who carried out a request that waits to be verified, and the owners of tokens among them. Return an empty array for others.
+-- Return who carried out a request that waits to be verified, and the owners of tokens among them. Return an empty array for other requests.
 CREATE OR REPLACE FUNCTION carried_out_by(request uuid, status text) RETURNS uuid[] STABLE LANGUAGE sql RETURN
     CASE WHEN status = 'Resolved' THEN with_token_owners(done_by(request)) ELSE '{}'::uuid[] END;
 
@@ -106,9 +106,9 @@ BEGIN
         SELECT DISTINCT hashtextextended(key, 0) & 255 AS part FROM unnest(keys) AS key ORDER BY 1) AS parts;
 END $$;
 
--- Serialize the checks of requests about groups with those of all other requests, because a membership may give access through groups that
--- other requests change. Take this lock before those of people. If no rule keeps duties apart, take no lock and return null. Otherwise
--- return whether there are requests about groups that imports cannot show yet.
+-- Serialize the checks of requests about groups with the checks of all other requests, because a membership may give access through groups
+-- that other requests change. The calling code must take this lock before the locks of people. If no rule keeps duties apart, take no lock
+-- and return null. Otherwise return whether there are requests about groups that imports cannot show yet.
 CREATE OR REPLACE FUNCTION take_turns_of_nesting(of_groups boolean) RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
     IF NOT EXISTS (SELECT FROM duty_rule_duties) THEN
@@ -199,14 +199,14 @@ END $$;
 -- Return whether a request with this status is not provisioned yet, so that another check can still stop it.
 CREATE OR REPLACE FUNCTION is_to_recheck(status text) RETURNS boolean IMMUTABLE LANGUAGE sql RETURN status IN ('Pending', 'Scheduled', 'Open', 'Snoozed');
 
--- Queue people for another check if they have requests that are not provisioned yet, in these applications or, if null, in any. A null person
--- stands for requests about groups.
+-- Queue people for another check if they have requests that are not provisioned yet, in these applications or, if `there` is null, in any. A
+-- null person stands for requests about groups.
 CREATE OR REPLACE FUNCTION recheck_requests(there uuid[]) RETURNS void LANGUAGE sql BEGIN ATOMIC
     INSERT INTO people_to_recheck (identity_id) SELECT DISTINCT r.identity_id FROM access_requests r
     WHERE is_to_recheck(r.status) AND (there IS NULL OR r.application_id = ANY (there));
 END;
 
--- Check all requests again after a rule, the patterns of a duty, or the name of an application or entitlement changed.
+-- Queue all requests for another check after a rule, the patterns of a duty, or the name of an application or entitlement changed.
 CREATE OR REPLACE FUNCTION recheck_all_requests() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM recheck_requests(NULL);
@@ -221,7 +221,8 @@ CREATE OR REPLACE TRIGGER recheck_requests AFTER UPDATE OF name ON applications 
 CREATE OR REPLACE TRIGGER recheck_requests AFTER UPDATE OF same_as ON curations FOR EACH ROW
     WHEN (OLD.same_as IS DISTINCT FROM NEW.same_as) EXECUTE FUNCTION recheck_all_requests();
 
--- Check requests again after groups gave new duties or lost control duties: people may be about to join these groups.
+-- Queue requests for another check after groups began to give duties or no longer give control duties, because requests may add people to
+-- these groups.
 CREATE OR REPLACE FUNCTION recheck_requests_of_groups() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     there uuid[] := ARRAY(SELECT DISTINCT g.application_id FROM changed_rows n JOIN groups g ON g.number = n.group_number
@@ -237,8 +238,8 @@ CREATE OR REPLACE TRIGGER recheck_requests AFTER INSERT ON duty_groups REFERENCI
 CREATE OR REPLACE TRIGGER recheck_requests_on_delete AFTER DELETE ON duty_groups REFERENCING OLD TABLE AS changed_rows
     FOR EACH STATEMENT EXECUTE FUNCTION recheck_requests_of_groups();
 
--- Check requests again after people got or lost duties: the requests of these people, and requests about groups, because the people may be
--- members.
+-- Queue requests for another check after people got or lost duties: the requests of these people, and requests about groups, because the
+-- people may be members.
 CREATE OR REPLACE FUNCTION recheck_requests_of_holders() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     -- Test this before the changed rows are read, because there may be as many of them as people.
@@ -253,7 +254,8 @@ CREATE OR REPLACE TRIGGER recheck_requests_on_insert AFTER INSERT ON duty_holder
 CREATE OR REPLACE TRIGGER recheck_requests_on_delete AFTER DELETE ON duty_holders REFERENCING OLD TABLE AS changed_rows
     FOR EACH STATEMENT EXECUTE FUNCTION recheck_requests_of_holders();
 
--- Check requests again after the owners of accounts changed: requests of the former and new owners, about these accounts, and about groups.
+-- Queue requests for another check after the owners of accounts changed: requests of the former and new owners, about these accounts, and
+-- about groups.
 CREATE OR REPLACE FUNCTION recheck_requests_of_matches() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF EXISTS (SELECT FROM access_requests r WHERE is_to_recheck(r.status)) THEN
@@ -280,8 +282,8 @@ CREATE OR REPLACE FUNCTION counts_on_removals(request uuid) RETURNS boolean STAB
               SELECT o.request_id FROM related_items t JOIN related_items o ON o.item_id = t.item_id WHERE t.request_id = request))
           AND access_rank(coalesce(p.lowered_access, p.requested_access)) < access_rank(p.initial_access));
 
--- Check requests again after an import. It may show new members of groups, or access that people hold again although requests remove it. It
--- may also show that a completed request was not carried out.
+-- Queue requests for another check after an import. It may show new members of groups, or access that people hold again although requests
+-- remove it. It may also show that a completed request was not carried out.
 CREATE OR REPLACE FUNCTION recheck_requests_after_import() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO people_to_recheck (identity_id) SELECT NULL WHERE EXISTS (
@@ -300,8 +302,8 @@ END $$;
 CREATE OR REPLACE TRIGGER recheck_requests AFTER UPDATE OF status ON application_imports FOR EACH ROW
     WHEN (NEW.status = 'Finished' AND OLD.status <> 'Finished') EXECUTE FUNCTION recheck_requests_after_import();
 
--- Check the requests of a related item (such as a personnel event) again after the status of one of them changed, because the checks of the
--- others may rely on what it removes.
+-- Queue the requests of a related item (such as a personnel event) for another check after the status of one of them changed, because the
+-- checks of the others may rely on what it removes.
 CREATE OR REPLACE FUNCTION recheck_requests_of_event() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF EXISTS (SELECT FROM duty_rule_duties) THEN
@@ -318,7 +320,8 @@ CREATE OR REPLACE TRIGGER recheck_requests AFTER UPDATE ON access_requests REFER
 
 CALL keep_list('access_requests', 'application_id', 'status', 'action');
 CALL keep_list('waiting_requests');
-CALL keep_audit('access_requests', '''Access Request''', 'r.id', $$to_jsonb(r) - '{id,list_key,status_since}'::text[]$$);
+CALL keep_audit('access_requests', '''Access Request''', 'r.id', $$to_jsonb(r) - '{id,list_key,status_since}'::text[]$$,
+    name => $$'#' || r.number$$);
 CALL keep_audit('privileges', '''Access Request''', 'r.request_id', $$to_jsonb(r) - '{request_id,position}'::text[]$$, $$'privileges.' || r.position$$);
 CALL keep_audit('request_conflicts', '''Access Request''', 'r.request_id', $$to_jsonb(r) - '{request_id}'::text[]$$, $$'conflicts.' || r.rule$$);
 CALL keep_audit('responses', '''Access Request''', 'r.request_id', $$to_jsonb(r) - '{request_id,type,rule,position}'::text[]$$,

@@ -38,10 +38,10 @@ BEGIN
 END $$;
 CREATE OR REPLACE TRIGGER note_former_holders AFTER UPDATE ON assignments REFERENCING NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION note_former_holders();
--- The import number that stands for now. A row that is still valid has no end, so its range contains this number.
+-- The import number that means the present, later than every real import: the range of a row contains it if the row is still valid.
 CREATE OR REPLACE FUNCTION now_import() RETURNS int IMMUTABLE LANGUAGE sql PARALLEL SAFE RETURN 2147483646;
--- Return the assignments of a permission: those valid after the import `as_of`, without their ends, or, if `as_of` is null, all of them with
--- their ends.
+-- Return the assignments of a permission. If `as_of` is null, return all assignments with their ends. Otherwise return only the assignments
+-- that are valid after the import `as_of`, without their ends.
 CREATE OR REPLACE FUNCTION assignments_of(permission int, as_of int)
 RETURNS TABLE (holder_number int, access access, from_import int, until_import int) STABLE LANGUAGE sql BEGIN ATOMIC
     WITH begun AS NOT MATERIALIZED (
@@ -68,7 +68,7 @@ CREATE OR REPLACE FUNCTION access_rank(access text) RETURNS int LANGUAGE sql IMM
 CREATE OR REPLACE FUNCTION risk_rank(rating text) RETURNS int LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN array_position(levels_in_order(), rating);
 
--- The maximum depth of nested groups. It is deeper than anyone nests groups, and limits the cost of a chain of thousands.
+-- The maximum depth of nested groups. Real groups are nested less deeply; the limit bounds the cost of a chain of thousands.
 CREATE OR REPLACE FUNCTION deepest_nesting() RETURNS int IMMUTABLE LANGUAGE sql PARALLEL SAFE RETURN 64;
 
 -- Return the imports that showed a group.
@@ -199,7 +199,8 @@ END;
 CREATE OR REPLACE FUNCTION privilege_risk(permission int, membership int) RETURNS text STABLE LANGUAGE sql
     RETURN coalesce(known_risk(permission, membership), 'Critical');
 
--- Return the most frequent raw value among holders of this access. If there are none, try Grant, Modify and Unrestricted, in this order.
+-- Return the most frequent raw value among the holders of this access. If nobody holds it, use the holders of Grant, Modify or Unrestricted,
+-- in this order.
 CREATE OR REPLACE FUNCTION usual_value(permission int, wanted text) RETURNS text STABLE LANGUAGE sql BEGIN ATOMIC
     SELECT found.value FROM unnest(ARRAY[wanted, 'Grant', 'Modify', 'Unrestricted']) WITH ORDINALITY AS a (access, place)
     CROSS JOIN LATERAL (
@@ -250,8 +251,8 @@ CREATE OR REPLACE FUNCTION identity_then(account accounts, moment timestamptz) R
     CASE WHEN account.pin IS NOT NULL OR account.matched_on <= moment THEN account.identity_id
          ELSE (SELECT m.identity_id FROM match_then(account, moment) AS m) END;
 
--- Return all identities that an account has belonged to, with the time of each, as match_then defines it. The identity is null between two
--- matches.
+-- Return all identities that an account has belonged to, each with its period, as match_then defines them. Between two matches, the identity
+-- is null.
 CREATE OR REPLACE FUNCTION matches_of(account accounts) RETURNS TABLE (identity_id uuid, during tstzrange) STABLE LANGUAGE sql BEGIN ATOMIC
     WITH known AS (
         SELECT m.identity_id, m.since, m.until FROM past_matches m WHERE account.pin IS NULL AND m.account_number = account.number

@@ -1,59 +1,108 @@
--- The audit chain (docs/decisions/0044 and 0045): every change of a governed table becomes an entry of a hash chain.
+-- The audit chains (docs/decisions/0044 and 0045): changes to governed tables become entries of hash chains.
 --
 -- Any INSERT, UPDATE or DELETE on a governed table fires `note_insert`, `note_update` or `note_delete`, which note each row before and
 -- after the change. The first note of a transaction inserts into audit_pending. Its deferred trigger `chain_changes` runs at COMMIT: it
--- turns the notes into one entry for each record that changed, and appends them to a chain. Writing the chain's head fires
--- `keep_checkpoint`. core/authors.py sets the author. A package's schema file calls `keep_audit` for its tables.
+-- turns the notes into one entry for each record that changed, and appends them to a chain. core/authors.py sets the author. A package's
+-- schema file calls `keep_audit` for its tables.
 
--- Add notes to the earlier notes of this transaction. They are kept in a setting that is local to the transaction, so that no rows must be
--- cleaned up and a rollback discards them.
+-- Add notes to the earlier notes of this transaction, and return all of them. They are kept in a setting that is local to the transaction,
+-- so that no rows need to be cleaned up and a rollback discards them.
+CREATE OR REPLACE FUNCTION with_notes(noted text, notes text) RETURNS text LANGUAGE sql RETURN
+    set_config('rolecall.notes', concat_ws(',', nullif(noted, ''), notes), true);
+
+-- Return whether keep_notes must be called: for the first notes of a transaction, and when there are so many that they must be chained in parts.
+CREATE OR REPLACE FUNCTION must_keep_notes(noted text, notes text) RETURNS boolean IMMUTABLE LANGUAGE sql RETURN
+    notes <> '' AND (coalesce(noted, '') = '' OR length(notes) > 32 * 1024 * 1024);
+
+-- Have the notes chained at COMMIT, or chain them now if they are very long, so that the setting stays small.
+CREATE OR REPLACE FUNCTION keep_notes(notes text) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    -- A transaction that was chained in parts has its row already.
+    INSERT INTO audit_pending DEFAULT VALUES ON CONFLICT DO NOTHING;
+    IF length(notes) > 32 * 1024 * 1024 THEN
+        PERFORM chain_notes();
+    END IF;
+END $$;
+
+-- Add a note of a change that is in no governed table (audit/actions.py).
 CREATE OR REPLACE FUNCTION note_changes(notes text) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-    noted text := coalesce(current_setting('rolecall.notes', true), '');
+    noted text := current_setting('rolecall.notes', true);
 BEGIN
-    IF notes IS NULL THEN
-        RETURN;
+    notes := with_notes(noted, notes);
+    IF must_keep_notes(noted, notes) THEN
+        PERFORM keep_notes(notes);
     END IF;
-    -- Chain the notes of a very large transaction in parts, so that the setting stays small.
-    IF length(noted) > 32 * 1024 * 1024 THEN
-        PERFORM chain_notes();
-        noted := '';
-    END IF;
-    IF noted = '' THEN
-        -- A transaction that was chained in parts has its row already.
-        INSERT INTO audit_pending DEFAULT VALUES ON CONFLICT DO NOTHING;
-    END IF;
-    PERFORM set_config('rolecall.notes', concat_ws(',', nullif(noted, ''), notes), true);
 END $$;
 
 -- Return whether this transaction writes the rows of an import. Then the import is audited, but not the identities that it writes.
 CREATE OR REPLACE FUNCTION is_bulk_change() RETURNS boolean STABLE LANGUAGE sql RETURN
     coalesce((nullif(current_setting('rolecall.author', true), '')::jsonb ->> 'bulk')::boolean, false);
 
+-- Return the name of a column as the API spells it: created_at becomes createdAt.
+CREATE OR REPLACE FUNCTION camel(name text) RETURNS text IMMUTABLE LANGUAGE sql RETURN
+    CASE WHEN strpos(name, '_') = 0 THEN name ELSE left(name, 1) || substr(replace(initcap(replace(name, '_', ' ')), ' ', ''), 2) END;
+
+-- Return SQL for the fields of a new row `r` as they appear in an entry, as jsonb: names as the API spells them, empty fields omitted. Return
+-- NULL if `value` has another form than `to_jsonb(r) - …`: then the fields are computed when the notes are chained.
+CREATE OR REPLACE FUNCTION fields_of_new(source regclass, value text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    recorded text[];
+BEGIN
+    IF value NOT LIKE 'to\_jsonb(r) - %' THEN
+        RETURN NULL;
+    END IF;
+    EXECUTE format('SELECT ARRAY(SELECT jsonb_object_keys(%s)) FROM (SELECT (NULL::%s).*) AS r', value, source) INTO recorded;
+    -- jsonb columns are added one by one, because jsonb_strip_nulls also removes the nulls inside them.
+    RETURN (
+        SELECT format('jsonb_strip_nulls(jsonb_build_object(%s))', string_agg(format('%L, %s', camel(a.attname), CASE
+                   WHEN t.typcategory = 'S' THEN format('nullif(r.%I, '''')', a.attname)
+                   WHEN t.typcategory = 'A' THEN format('nullif(r.%I, ''{}'')', a.attname)
+                   ELSE format('r.%I', a.attname) END), ', ' ORDER BY a.attnum) FILTER (WHERE t.typname <> 'jsonb'))
+               || coalesce(string_agg(format(
+                   $sql$ || CASE WHEN r.%1$I NOT IN ('null', '""', '{}', '[]') THEN jsonb_build_object(%2$L, r.%1$I) ELSE '{}' END$sql$,
+                   a.attname, camel(a.attname)), '' ORDER BY a.attnum) FILTER (WHERE t.typname = 'jsonb'), '')
+        FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
+        WHERE a.attrelid = source AND a.attname = ANY (recorded));
+END $$;
+
 -- Create the triggers that note what statements do to a table. `kind`, `id`, `part` and `value` are SQL over a row `r`: the kind and id of
--- the record that the row belongs to, which part of that record the row is ('' for the record itself), and the value to store. Never store a
--- secret or its digest.
-CREATE OR REPLACE PROCEDURE keep_audit(source regclass, kind text, id text, value text, part text DEFAULT '''''') LANGUAGE plpgsql AS $$
+-- the record that the row belongs to, which part of that record the row is ('' for the record itself), and the value to store. The value must
+-- not contain a secret or its digest. A note has the row before the change as `was` and after it as `is`. The note of a new row has the
+-- finished fields as `made` instead, which saves most of the work at COMMIT. But if the transaction has already updated or deleted rows, the
+-- note has `is`, because the new row may replace a deleted one and is then compared with it.
+-- `name` is the name of the record, if the row is the record itself: name_of returns the same, but needs a query for each record at COMMIT.
+-- Drop the procedure without `name` first: with both, calls would be ambiguous.
+DROP PROCEDURE IF EXISTS keep_audit(regclass, text, text, text, text);
+CREATE OR REPLACE PROCEDURE keep_audit(source regclass, kind text, id text, value text, part text DEFAULT '''''', name text DEFAULT NULL) LANGUAGE plpgsql AS $$
+DECLARE
+    fields text := fields_of_new(source, value);
+    note text := format($sql$jsonb_build_object('kind', %s, 'id', %s, 'part', %s$sql$, kind, id, part);
+    was text := format($sql$%s, 'was', %s)$sql$, note, value);
+    "is" text := format($sql$%s, 'is', %s)$sql$, note, value);
+    made text := CASE WHEN fields IS NULL THEN "is" ELSE format($sql$%s%s, 'made', %s)$sql$, note, $sql$, 'name', $sql$ || name, fields) END;
 BEGIN
     EXECUTE format($sql$
         CREATE OR REPLACE FUNCTION note_%1$s() RETURNS trigger LANGUAGE plpgsql AS $note$
+        DECLARE
+            noted text := current_setting('rolecall.notes', true);
+            notes text;
         BEGIN
-            IF %1$L = 'identities' AND is_bulk_change() THEN
-                RETURN NULL;
+            %6$s
+            IF TG_OP = 'INSERT' AND coalesce(strpos(noted, '"was"'), 0) = 0 THEN
+                SELECT with_notes(noted, string_agg(%3$s::text, ',')) INTO notes FROM new_rows r WHERE %2$s IS NOT NULL;
             ELSIF TG_OP = 'INSERT' THEN
-                PERFORM note_changes((SELECT string_agg(jsonb_build_object('kind', %2$s, 'id', %3$s, 'part', %4$s, 'is', %5$s)::text, ',')
-                                      FROM new_rows r WHERE %3$s IS NOT NULL));
+                SELECT with_notes(noted, string_agg(%4$s::text, ',')) INTO notes FROM new_rows r WHERE %2$s IS NOT NULL;
             ELSIF TG_OP = 'DELETE' THEN
-                PERFORM note_changes((SELECT string_agg(jsonb_build_object('kind', %2$s, 'id', %3$s, 'part', %4$s, 'was', %5$s)::text, ',')
-                                      FROM old_rows r WHERE %3$s IS NOT NULL));
+                SELECT with_notes(noted, string_agg(%5$s::text, ',')) INTO notes FROM old_rows r WHERE %2$s IS NOT NULL;
             ELSE
                 -- EXCEPT instead of a join: a cached plan for few rows would make a join of many rows quadratic.
-                PERFORM note_changes((SELECT string_agg(note::text, ',') FROM (
-                    SELECT jsonb_build_object('kind', %2$s, 'id', %3$s, 'part', %4$s, 'was', %5$s) FROM old_rows r
-                    EXCEPT SELECT jsonb_build_object('kind', %2$s, 'id', %3$s, 'part', %4$s, 'was', %5$s) FROM new_rows r) AS notes (note)));
-                PERFORM note_changes((SELECT string_agg(note::text, ',') FROM (
-                    SELECT jsonb_build_object('kind', %2$s, 'id', %3$s, 'part', %4$s, 'is', %5$s) FROM new_rows r
-                    EXCEPT SELECT jsonb_build_object('kind', %2$s, 'id', %3$s, 'part', %4$s, 'is', %5$s) FROM old_rows r) AS notes (note)));
+                SELECT with_notes(noted, string_agg(n.note::text, ',')) INTO notes FROM (
+                    (SELECT %5$s FROM old_rows r EXCEPT SELECT %5$s FROM new_rows r)
+                    UNION ALL (SELECT %4$s FROM new_rows r EXCEPT SELECT %4$s FROM old_rows r)) AS n (note);
+            END IF;
+            IF must_keep_notes(noted, notes) THEN
+                PERFORM keep_notes(notes);
             END IF;
             RETURN NULL;
         END $note$;
@@ -61,36 +110,35 @@ BEGIN
         CREATE OR REPLACE TRIGGER note_delete AFTER DELETE ON %1$s REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION note_%1$s();
         CREATE OR REPLACE TRIGGER note_update AFTER UPDATE ON %1$s REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
             FOR EACH STATEMENT EXECUTE FUNCTION note_%1$s();
-    $sql$, source, kind, id, part, value);
+    $sql$, source, id, made, "is", was,
+        CASE WHEN source = 'identities'::regclass THEN 'IF is_bulk_change() THEN RETURN NULL; END IF;' END);
 END $$;
 
--- Return the name of a column as the API spells it: created_at becomes createdAt.
-CREATE OR REPLACE FUNCTION camel(name text) RETURNS text IMMUTABLE LANGUAGE sql RETURN
-    CASE WHEN strpos(name, '_') = 0 THEN name ELSE left(name, 1) || substr(replace(initcap(replace(name, '_', ' ')), ' ', ''), 2) END;
+-- Return the fields of `one` that differ from those of `other`, with names as the API spells them; NULL if there are none. If `other` is
+-- NULL, because the record was created or deleted, empty fields are omitted.
+CREATE OR REPLACE FUNCTION fields_that_differ(one jsonb, other jsonb) RETURNS jsonb IMMUTABLE LANGUAGE sql BEGIN ATOMIC
+    SELECT jsonb_object_agg(camel(f.key), f.value) FROM jsonb_each(one) AS f
+    WHERE f.value <> coalesce(other -> f.key, 'null') AND (other IS NOT NULL OR f.value NOT IN ('""', '{}', '[]'));
+END;
 
--- Turn notes into changes: for each record, the fields that differ between its first and its last note. Empty fields of a record that was
--- created or deleted are omitted.
+-- Turn notes into changes: for each record, the fields that differ between its first and its last note.
 CREATE OR REPLACE FUNCTION changes_in(notes jsonb) RETURNS TABLE (kind text, id uuid, before jsonb, after jsonb) STABLE LANGUAGE sql BEGIN ATOMIC
     WITH noted AS (
-        SELECT e.n, e.note ->> 'kind' AS kind, e.note ->> 'id' AS id, e.note ->> 'part' AS part, e.note -> 'was' AS was, e.note -> 'is' AS "is"
-        FROM jsonb_array_elements(notes) WITH ORDINALITY AS e (note, n)
+        SELECT e.note ->> 'kind' AS kind, e.note ->> 'id' AS id, e.note ->> 'part' AS part, min(e.n) AS n,
+               (array_agg(e.note -> 'was' ORDER BY e.n))[1] AS was, (array_agg(e.note ORDER BY e.n))[count(*)] AS last
+        FROM jsonb_array_elements(notes) WITH ORDINALITY AS e (note, n) GROUP BY 1, 2, 3
     ), parts AS (
-        SELECT d.kind, d.id, d.part, min(d.n) AS n, (array_agg(d.was ORDER BY d.n))[1] AS was, (array_agg(d."is" ORDER BY d.n))[count(*)] AS "is"
-        FROM noted d GROUP BY d.kind, d.id, d.part
-    ), sides AS (
-        SELECT p.kind, p.id, p.part, p.n, s.is_before, jsonb_object_agg(camel(f.key), f.value) AS fields
-        FROM parts p CROSS JOIN LATERAL (VALUES (true, p.was, p."is"), (false, p."is", p.was)) AS s (is_before, one, other)
-        CROSS JOIN LATERAL jsonb_each(s.one) AS f
-        WHERE f.value <> coalesce(s.other -> f.key, 'null') AND (s.other IS NOT NULL OR f.value NOT IN ('""', '{}', '[]'))
-        GROUP BY p.kind, p.id, p.part, p.n, s.is_before
-    ), whole AS (
-        SELECT s.kind, s.id, s.is_before, min(s.n) AS n,
-               coalesce((array_agg(s.fields) FILTER (WHERE s.part = ''))[1], '{}')
-               || coalesce(jsonb_object_agg(s.part, s.fields) FILTER (WHERE s.part <> ''), '{}') AS fields
-        FROM sides s GROUP BY s.kind, s.id, s.is_before
+        SELECT d.kind, d.id, d.part, d.n, CASE WHEN d.was IS NOT NULL THEN fields_that_differ(d.was, d.last -> 'is') END AS before,
+               CASE WHEN d.last ? 'made' THEN nullif(d.last -> 'made', '{}')
+                    WHEN d.last ? 'is' THEN fields_that_differ(d.last -> 'is', d.was) END AS after
+        FROM noted d OFFSET 0
     )
-    SELECT w.kind, w.id::uuid, (array_agg(w.fields) FILTER (WHERE w.is_before))[1], (array_agg(w.fields) FILTER (WHERE NOT w.is_before))[1]
-    FROM whole w GROUP BY w.kind, w.id ORDER BY min(w.n);
+    SELECT p.kind, p.id::uuid,
+           nullif(coalesce((array_agg(p.before) FILTER (WHERE p.part = ''))[1], '{}')
+                  || coalesce(jsonb_object_agg(p.part, p.before) FILTER (WHERE p.part <> '' AND p.before IS NOT NULL), '{}'), '{}'),
+           nullif(coalesce((array_agg(p.after) FILTER (WHERE p.part = ''))[1], '{}')
+                  || coalesce(jsonb_object_agg(p.part, p.after) FILTER (WHERE p.part <> '' AND p.after IS NOT NULL), '{}'), '{}')
+    FROM parts p WHERE p.before IS NOT NULL OR p.after IS NOT NULL GROUP BY p.kind, p.id ORDER BY min(p.n);
 END;
 
 -- Return the display name of a record, for its audit entry.
@@ -121,8 +169,7 @@ BEGIN
     END CASE;
 END $$;
 
--- Lock the first chain to which no other transaction writes; if all are locked, wait for one of them. The setting `rolecall.chain` tells
--- keep_checkpoint which chain this transaction writes.
+-- Lock the first chain to which no other transaction writes; if all are locked, wait for one of them.
 CREATE OR REPLACE FUNCTION take_chain() RETURNS int LANGUAGE plpgsql AS $$
 DECLARE
     chains CONSTANT int := audit_chains();
@@ -130,63 +177,99 @@ DECLARE
 BEGIN
     FOR chain IN 1 .. chains LOOP
         IF pg_try_advisory_xact_lock(hashtext('audit chain'), chain) THEN
-            PERFORM set_config('rolecall.chain', chain::text, true);
             RETURN chain;
         END IF;
     END LOOP;
     chain := 1 + floor(random() * chains);
     PERFORM pg_advisory_xact_lock(hashtext('audit chain'), chain);
-    PERFORM set_config('rolecall.chain', chain::text, true);
     RETURN chain;
 END $$;
 
--- Return the hash of an entry, computed from the previous hash, the number of the entry and the digest of its text.
-CREATE OR REPLACE FUNCTION audit_hash(previous bytea, number bigint, entry text) RETURNS bytea IMMUTABLE LANGUAGE sql RETURN
+-- Return the hash of an entry, computed from the previous hash, the number of the entry and the digest of its text. It is only STABLE, because
+-- convert_to is, and PostgreSQL does not inline a function that is declared less volatile than its body.
+CREATE OR REPLACE FUNCTION audit_hash(previous bytea, number bigint, entry text) RETURNS bytea STABLE LANGUAGE sql RETURN
     sha256(convert_to(encode(previous, 'hex') || ' ' || number || ' ' || encode(sha256(convert_to(entry, 'UTF8')), 'hex'), 'UTF8'));
 
--- If entries are older than the last entry of their chain, give them its time: a transaction that waited for the chain has an earlier time
--- than the entries that were chained meanwhile. All of these entries have the same author, and so the same time.
-CREATE OR REPLACE FUNCTION in_order_of_time(entries text[], last_number bigint) RETURNS text[] STABLE LANGUAGE plpgsql AS $$
-DECLARE
-    last record;
-    created text := entries[1]::jsonb ->> 'createdDate';
+-- Filters use columns that repeat parts of an entry. In older databases they are generated from its text. Make them ordinary columns, which
+-- `chain_notes` writes, because parsing the text for each of them costs as much as the rest of the row; `audit verify` compares them with the
+-- text. This is not a migration, so that it happens in the transaction that replaces `chain_notes`.
+DO $$
 BEGIN
-    SELECT e.created_key, e.entry::jsonb -> 'createdDate' AS created INTO last FROM audit_events e WHERE e.number = last_number;
-    IF last.created_key IS NULL OR left(rtrim(created, 'Z') || '.000000', 26) COLLATE "C" >= last.created_key THEN
-        RETURN entries;
+    IF EXISTS (SELECT FROM pg_attribute WHERE attrelid = 'audit_events'::regclass AND attname = 'entity_id' AND attgenerated <> '') THEN
+        ALTER TABLE audit_events ALTER COLUMN action_key DROP EXPRESSION, ALTER COLUMN created_key DROP EXPRESSION,
+            ALTER COLUMN caller_id DROP EXPRESSION, ALTER COLUMN entity_id DROP EXPRESSION;
     END IF;
-    RETURN ARRAY(SELECT (e.entry::jsonb || jsonb_build_object('createdDate', last.created))::text
-                 FROM unnest(entries) WITH ORDINALITY AS e (entry, n) ORDER BY e.n);
 END $$;
+
+-- Return what changes_in returns, and the names that were noted, from notes that all have finished fields: those of a transaction that only
+-- creates records. It costs less than changes_in.
+CREATE OR REPLACE FUNCTION new_records_in(notes jsonb) RETURNS TABLE (kind text, id uuid, name text, after jsonb) STABLE LANGUAGE sql BEGIN ATOMIC
+    SELECT r.kind, r.id::uuid, r.name, coalesce(r.parts -> '', '{}') || (r.parts - '') FROM (
+        SELECT e.note ->> 'kind' AS kind, e.note ->> 'id' AS id, max(e.note ->> 'name') AS name, min(e.n) AS n,
+               jsonb_object_agg(e.note ->> 'part', e.note -> 'made') AS parts
+        FROM jsonb_array_elements(notes) WITH ORDINALITY AS e (note, n) WHERE e.note -> 'made' <> '{}' GROUP BY 1, 2
+    ) AS r ORDER BY r.n;
+END;
 
 -- Turn this transaction's notes into entries and append them to a chain.
 CREATE OR REPLACE FUNCTION chain_notes() RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-    -- Writes that bypass the program are attributed to the database user.
-    author jsonb := coalesce(nullif(current_setting('rolecall.author', true), '')::jsonb - 'bulk', jsonb_build_object(
-        'caller', jsonb_build_object('id', NULL, 'kind', 'Database', 'name', session_user), 'action', 'Change', 'correlationId', NULL,
-        'createdDate', to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')));
-    entries text[] := ARRAY(
-        SELECT author || jsonb_build_object(
-            'entity', jsonb_build_object('id', c.id, 'kind', c.kind, 'name', name_of(c.kind, c.id)), 'before', c.before, 'after', c.after)
-        FROM changes_in(('[' || current_setting('rolecall.notes') || ']')::jsonb) AS c);
+    notes jsonb := '[' || current_setting('rolecall.notes', true) || ']';
+    signature text := current_setting('rolecall.author', true);
+    author jsonb;
+    -- The time with exactly six decimals, so that times sort correctly as text.
+    created_key text COLLATE "C";
+    entries text[];
+    ids uuid[];
     numbers bigint[];
     links bytea[];
     the_chain int;
-    head record;
+    own int;
+    few boolean;
+    heads record;
+    last_key text COLLATE "C";
     the_entry text;
     the_number bigint;
     link bytea;
 BEGIN
     PERFORM set_config('rolecall.notes', '', true);
-    IF cardinality(entries) = 0 THEN
+    IF signature <> '' THEN
+        author := signature::jsonb - 'bulk';
+    ELSE
+        -- Writes that bypass the program are attributed to the database user.
+        author := jsonb_build_object(
+            'caller', jsonb_build_object('id', NULL, 'kind', 'Database', 'name', session_user), 'action', 'Change', 'correlationId', NULL,
+            'createdDate', to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'));
+    END IF;
+    IF notes @? '$[*] ? (!exists (@.made))' THEN
+        SELECT array_agg((author || jsonb_build_object('entity', jsonb_build_object('id', c.id, 'kind', c.kind, 'name', name_of(c.kind, c.id)),
+                                                       'before', c.before, 'after', c.after))::text), array_agg(c.id)
+        INTO entries, ids FROM changes_in(notes) AS c;
+    ELSE
+        SELECT array_agg((author || jsonb_build_object('entity', jsonb_build_object('id', c.id, 'kind', c.kind, 'name', coalesce(c.name, name_of(c.kind, c.id))),
+                                                       'before', NULL, 'after', c.after))::text), array_agg(c.id)
+        INTO entries, ids FROM new_records_in(notes) AS c;
+    END IF;
+    IF entries IS NULL THEN
         RETURN;
     END IF;
     -- Lock as late as possible: the chain stays locked until the transaction ends.
     the_chain := take_chain();
-    SELECT h.number, h.hash INTO head FROM audit_heads h WHERE h.chain = the_chain;
-    entries := in_order_of_time(entries, head.number);
-    link := coalesce(head.hash, decode(repeat('00', 32), 'hex'));
+    -- Read all heads, and count those with which the checkpoint of this chain agrees.
+    SELECT coalesce(array_agg(h.chain), '{}') AS chains, coalesce(array_agg(h.number), '{}') AS numbers, coalesce(array_agg(h.hash), '{}') AS hashes,
+           count(*) FILTER (WHERE h.number > c.numbers[array_position(c.chains, h.chain)]
+                               OR h.number = c.numbers[array_position(c.chains, h.chain)] AND h.hash = c.hashes[array_position(c.chains, h.chain)]) AS agreeing
+    INTO heads FROM audit_heads h LEFT JOIN audit_checkpoints c ON c.chain = the_chain;
+    own := coalesce(array_position(heads.chains, the_chain), cardinality(heads.chains) + 1);
+    -- If this transaction waited for the chain, its time may be earlier than that of the last entry. Then use the time of the last entry.
+    created_key := left(rtrim(author ->> 'createdDate', 'Z') || '.000000', 26);
+    last_key := (SELECT e.created_key FROM audit_events e WHERE e.number = heads.numbers[own]);
+    IF created_key < last_key THEN
+        entries := ARRAY(SELECT (e.entry::jsonb || jsonb_build_object('createdDate', l.entry::jsonb -> 'createdDate'))::text
+                         FROM unnest(entries) WITH ORDINALITY AS e (entry, n), audit_events l WHERE l.number = heads.numbers[own] ORDER BY e.n);
+        created_key := last_key;
+    END IF;
+    link := coalesce(heads.hashes[own], decode(repeat('00', 32), 'hex'));
     links := ARRAY[link];
     FOREACH the_entry IN ARRAY entries LOOP
         the_number := nextval('audit_events_number_seq');
@@ -194,29 +277,32 @@ BEGIN
         numbers := numbers || the_number;
         links := links || link;
     END LOOP;
-    INSERT INTO audit_events (number, chain, entry, previous, hash) OVERRIDING SYSTEM VALUE
-    SELECT e.number, the_chain, e.entry, e.previous, e.hash
-    FROM unnest(numbers, entries, links[:cardinality(entries)], links[2:]) AS e (number, entry, previous, hash);
-    INSERT INTO audit_heads AS h (chain, number, count, hash) VALUES (the_chain, the_number, cardinality(entries), link)
-    ON CONFLICT (chain) DO UPDATE SET number = EXCLUDED.number, count = h.count + EXCLUDED.count, hash = EXCLUDED.hash;
-END $$;
-
--- Update the checkpoint of a chain (docs/decisions/0089) when its head changes, but only while entries are being chained, so that a head
--- that is changed by hand contradicts its checkpoint. A checkpoint that already contradicts the heads is not updated, so that later entries
--- do not hide tampering.
-CREATE OR REPLACE FUNCTION keep_checkpoint() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    IF current_setting('rolecall.chain', true) = NEW.chain::text THEN
-        PERFORM set_config('rolecall.chain', '', true);
-        UPDATE audit_checkpoints c SET chains = s.chains, numbers = s.numbers, hashes = s.hashes
-        FROM (SELECT array_agg(h.chain) AS chains, array_agg(h.number) AS numbers, array_agg(h.hash) AS hashes FROM audit_heads h) s
-        WHERE c.chain = NEW.chain AND c.hashes[array_position(c.chains, NEW.chain)] IS NOT DISTINCT FROM OLD.hash AND NOT EXISTS (
-            SELECT FROM unnest(c.chains, c.numbers, c.hashes) AS seen (chain, number, hash) LEFT JOIN audit_heads h ON h.chain = seen.chain
-            WHERE h.number IS NULL OR h.number < seen.number OR h.number = seen.number AND h.hash <> seen.hash);
+    -- One statement for all four tables, because every write does this. It notes the changes of the list itself: the trigger of `keep_list`
+    -- costs as much as the entries. Many entries are left to the trigger, which may count the list again.
+    few := cardinality(numbers) <= 2 * list_stride();
+    PERFORM set_config('rolecall.lists_itself', few::text, true);
+    WITH written AS (
+        INSERT INTO audit_events (number, chain, entry, previous, hash, action_key, created_key, caller_id, entity_id) OVERRIDING SYSTEM VALUE
+        SELECT e.number, the_chain, e.entry, e.previous, e.hash, lower(author ->> 'action'), created_key, (author #>> '{caller,id}')::uuid, e.id
+        FROM unnest(numbers, entries, links[:cardinality(entries)], links[2:], ids) AS e (number, entry, previous, hash, id)
+    ), listed AS (
+        INSERT INTO list_changes (list, key, facets, rows) SELECT 'audit_events', lpad(n::text, 18, '0'), '{}', 1 FROM unnest(numbers) AS n WHERE few
+    ), ended AS (
+        INSERT INTO audit_heads AS h (chain, number, count, hash) VALUES (the_chain, the_number, cardinality(entries), link)
+        ON CONFLICT (chain) DO UPDATE SET number = EXCLUDED.number, count = h.count + EXCLUDED.count, hash = EXCLUDED.hash
+    )
+    -- Leave a checkpoint that contradicts the heads, because updating it would hide tampering (docs/decisions/0089).
+    UPDATE audit_checkpoints c
+    SET chains = the_chain || array_remove(heads.chains, the_chain),
+        numbers = the_number || heads.numbers[:own - 1] || heads.numbers[own + 1:],
+        hashes = link || heads.hashes[:own - 1] || heads.hashes[own + 1:]
+    WHERE c.chain = the_chain AND c.hashes[array_position(c.chains, the_chain)] IS NOT DISTINCT FROM heads.hashes[own]
+      AND cardinality(c.chains) = heads.agreeing;
+    PERFORM set_config('rolecall.lists_itself', '', true);
+    IF few AND currval('list_changes_number_seq') % list_patience() < cardinality(numbers) THEN
+        PERFORM fold_lists();
     END IF;
-    RETURN NULL;
 END $$;
-CREATE OR REPLACE TRIGGER keep_checkpoint AFTER INSERT OR UPDATE ON audit_heads FOR EACH ROW EXECUTE FUNCTION keep_checkpoint();
 
 CREATE OR REPLACE FUNCTION chain_changes() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -230,3 +316,6 @@ CREATE CONSTRAINT TRIGGER chain_changes AFTER INSERT ON audit_pending DEFERRABLE
     FOR EACH ROW EXECUTE FUNCTION chain_changes();
 
 CALL keep_list('audit_events');
+-- `chain_notes` notes changes of this list itself.
+CREATE OR REPLACE TRIGGER keep_list_on_insert AFTER INSERT ON audit_events REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT
+    WHEN (current_setting('rolecall.lists_itself', true) IS DISTINCT FROM 'true') EXECUTE FUNCTION keep_audit_events_on_insert();

@@ -25,8 +25,8 @@ END $$;
 CREATE OR REPLACE TRIGGER except_conflicts AFTER INSERT ON conflicts REFERENCING NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION except_conflicts();
 
--- Reopen the conflicts that these exceptions covered, including conflicts that began again since, unless another exception is in force.
--- Return the reopened conflicts.
+-- Reopen the conflicts that these exceptions covered, including conflicts that have begun again since then, unless another exception is
+-- in force. Return the reopened conflicts.
 CREATE OR REPLACE FUNCTION reopen_conflicts(exceptions uuid[]) RETURNS uuid[] LANGUAGE sql BEGIN ATOMIC
     WITH opened AS (
         UPDATE conflicts c SET status = 'Open' FROM conflict_exceptions e
@@ -54,8 +54,8 @@ BEGIN
     WHERE e.id = ANY (ended) ORDER BY e.number;
 END $$;
 
--- For each conflict that a change ended, record the change and its author, and notify the owner of the rule. Delete the stored sides of
--- conflicts that did not end, because these can be read from the access.
+-- For each conflict that a change ended, record the change and its author, and notify the people of the rule (people_of_rule). Delete the
+-- stored sides of the other conflicts: the sides of a conflict that has not ended can be computed from the access.
 CREATE OR REPLACE FUNCTION record_ends(conflicts_before uuid[], said text, moment timestamptz) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     ended uuid[] := ARRAY(SELECT id FROM conflicts WHERE id = ANY (conflicts_before) AND until IS NOT NULL);
@@ -69,7 +69,7 @@ BEGIN
     FROM (SELECT rule_id, count(*) FROM conflicts WHERE id = ANY (ended) GROUP BY rule_id) AS e;
 END $$;
 
--- Delete the approvals of pending exceptions, and notify the people who can approve now.
+-- Delete the approvals of these pending exceptions. If an exception had approvals, notify the people who can approve it now.
 CREATE OR REPLACE FUNCTION drop_approvals(exceptions uuid[], said text, moment timestamptz) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     dropped record;
@@ -97,7 +97,8 @@ END $$;
 CREATE OR REPLACE TRIGGER drop_approvals_of_rule AFTER UPDATE OF definition ON duty_rules FOR EACH ROW
     WHEN (OLD.definition ->> 'ownerId' IS DISTINCT FROM NEW.definition ->> 'ownerId') EXECUTE FUNCTION drop_approvals_of_rule();
 
--- End an exception if its person holds several conflicting duties of the rule, and the exception does not cover one of them.
+-- End the exceptions, pending or in force, whose person holds several conflicting duties of the rule and at least one that the exception
+-- does not cover.
 CREATE OR REPLACE FUNCTION end_outgrown_exceptions() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     outgrown uuid[];

@@ -1,12 +1,12 @@
--- Console users: end their sessions when they leave or their e-mail changes, and delete their former role and password when they return.
--- Changes of their roles and of the data for signing in are audited without secrets.
+-- The sessions of console users end when they leave or their e-mail changes. Their former role and password are deleted when they return.
+-- Changes to their roles and to the data for signing in are audited without secrets.
 --
 -- UPDATE of an identity's status fires `end_sign_ins` or `end_former_rights`. UPDATE of its e-mail fires `end_sign_ins_of_email`.
 
 -- End the sessions and sign-in links of a person.
 CREATE OR REPLACE FUNCTION end_sign_ins() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    -- Look before deleting: an import may remove thousands of people, and few of them have signed in.
+    -- Check before deleting: an import may deactivate thousands of people, and few of them have signed in.
     IF EXISTS (SELECT FROM sign_in_links WHERE identity_id = NEW.id)
        OR EXISTS (SELECT FROM console_sessions WHERE identity_id = NEW.id) THEN
         DELETE FROM sign_in_links WHERE identity_id = NEW.id;

@@ -110,8 +110,8 @@ BEGIN
 END $$;
 
 -- Rebuild the contents from the table, in one statement and therefore from one snapshot; for bulk loads. Count only filters that name the
--- columns `within`, and only the rows of `part`. A filter on a column that has one value in all of these rows finds them all, so it is not
--- counted again.
+-- columns `within`, and only the rows of `part`. If a column has the same value in all of these rows, a filter on it finds all of them,
+-- so its count is not computed separately.
 CREATE OR REPLACE FUNCTION recount_list(the_list text, columns text[], within text[] DEFAULT '{}', part jsonb DEFAULT '{}') RETURNS void
 LANGUAGE plpgsql AS $recount$
 DECLARE
@@ -220,7 +220,7 @@ BEGIN
     END LOOP;
     EXECUTE format('CREATE OR REPLACE TRIGGER keep_list_on_truncate AFTER TRUNCATE ON %s FOR EACH STATEMENT EXECUTE FUNCTION empty_list()', list);
     IF NOT EXISTS (SELECT FROM lists l WHERE l.name = list::text AND l.facets = columns AND l.within = keep_lists.within) THEN
-        -- Wait for a transaction that folds, because it would write the places of keys that are replaced here.
+        -- Wait until no other transaction folds the list: it would write positions of keys that are replaced here.
         PERFORM pg_advisory_xact_lock(hashtext('list'), hashtext(list::text));
         PERFORM recount_list(list::text, columns, within);
         INSERT INTO lists (name, facets, within) VALUES (list::text, columns, keep_lists.within)

@@ -23,14 +23,14 @@ CREATE OR REPLACE FUNCTION look_of(name text) RETURNS text IMMUTABLE PARALLEL SA
 CREATE OR REPLACE FUNCTION looks_like(name text, wildcard text) RETURNS boolean IMMUTABLE PARALLEL SAFE LANGUAGE sql RETURN
     look_of(name) LIKE like_wildcard(look_of(wildcard));
 
--- Return the current and former names of applications.
+-- Return the current and former names of applications, normalized to ignore case.
 CREATE OR REPLACE FUNCTION names_of_applications() RETURNS TABLE (id uuid, name text) STABLE LANGUAGE sql BEGIN ATOMIC
     SELECT a.id, in_any_case(n) FROM applications a CROSS JOIN LATERAL unnest(a.former_names || a.name) AS n;
 END;
 
 -- Return the entitlements that patterns match, each with the index of its pattern (`place`). A pattern may match a current or a former name
--- of the entitlement (sameAs) and of its application. If `shown_first` is not null, match only the entitlements that this import showed
--- first. Names without `*` are joined by equality, so that a hash join serves hundreds of patterns and thousands of names.
+-- of the entitlement (sameAs) and of its application. If `shown_first` is not null, match only the entitlements that are new in this
+-- import. Names without `*` are joined by equality, so that a hash join serves hundreds of patterns and thousands of names.
 CREATE OR REPLACE FUNCTION entitlements_matching(patterns jsonb, shown_first int)
 RETURNS TABLE (place int, kind text, number int, lowest int) STABLE LANGUAGE sql BEGIN ATOMIC
     WITH RECURSIVE asked AS MATERIALIZED (
@@ -335,8 +335,8 @@ CREATE OR REPLACE FUNCTION take_people_to_evaluate() RETURNS uuid[] LANGUAGE sql
     SELECT coalesce(array_agg(DISTINCT taken.identity_id), '{}') FROM taken;
 END;
 
--- Update the duties and conflicts of these people. If the sides of a current conflict are stored, the person lost an account, so record the
--- end of such a conflict.
+-- Update the duties and conflicts of these people. When a person loses an account, `keep_sides_of_accounts` stores the sides of their current
+-- conflicts; if such a conflict ends now, record the lost account as the reason.
 CREATE OR REPLACE FUNCTION evaluate_people(people uuid[], moment timestamptz, import_number int) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     kept uuid[];
@@ -350,7 +350,8 @@ BEGIN
     END IF;
 END $$;
 
--- Evaluate duties after an import: the entitlements that it showed first, and the people whose access it changed.
+-- After an import, match its new entitlements with the patterns of all duties. Evaluate the people whose access it changed, and the people in
+-- the queue.
 CREATE OR REPLACE FUNCTION evaluate_import() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     run int := NEW.number::int;
@@ -512,7 +513,7 @@ END $$;
 CREATE OR REPLACE TRIGGER keep_former_name BEFORE UPDATE OF name ON applications FOR EACH ROW
     WHEN (OLD.name <> NEW.name) EXECUTE FUNCTION keep_former_name();
 
--- Match all patterns again after an application was renamed, because the new name may match more.
+-- Match all patterns again after an application was renamed, because more patterns may match the new name.
 CREATE OR REPLACE FUNCTION match_renamed() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM lock_matching();
@@ -544,7 +545,7 @@ END $$;
 CREATE OR REPLACE TRIGGER evaluate_archived AFTER UPDATE OF is_archived ON applications FOR EACH ROW
     WHEN (OLD.is_archived <> NEW.is_archived) EXECUTE FUNCTION evaluate_archived();
 
--- Match patterns again after an entitlement was joined with its former name, or separated from it.
+-- Match patterns again after an entitlement was linked to its former name, or is no longer linked to it.
 CREATE OR REPLACE FUNCTION match_same_entitlements() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     same uuid[] := ARRAY[NEW.entitlement_id, NEW.same_as, OLD.same_as];
@@ -589,8 +590,9 @@ CREATE OR REPLACE FUNCTION is_in_catalogue(application uuid, header text, sectio
                AND is_group_header(g.number, is_in_catalogue.header));
 
 -- Return the duties that a privilege gives. If `header` is null, the privilege is a group. A group also gives the duties of the groups above
--- it. A group that no longer exists gives the duties that it gave last, because a restore may create it again. A name that no import has
--- shown is matched by what it looks like.
+-- it. A group that no longer exists gives the duties that it gave last, because a restore may create it again. A name that is
+-- not in the catalogue is compared with the patterns of the duties, ignoring case, white space, invisible characters and look-alike letters
+-- (look_of).
 CREATE OR REPLACE FUNCTION duties_given(application uuid, header text, section text, name text, access text) RETURNS TABLE (duty_id uuid)
 STABLE LANGUAGE sql BEGIN ATOMIC
     SELECT d.duty_id FROM groups g JOIN duty_groups d ON d.group_number = g.number

@@ -1,4 +1,4 @@
--- Entitlements are a list, sorted by name. Curated fields are audited; imported fields are not.
+-- Entitlements are listed by name. Curated fields are audited; imported fields are not.
 --
 -- UPDATE of application_imports to Finished fires `show_entitlements`. UPDATE of identities fires `note_acting_owners`.
 
@@ -9,7 +9,7 @@ CREATE OR REPLACE VIEW shown_entitlements AS
     FROM permissions p CROSS JOIN LATERAL (
         SELECT * FROM permission_versions v WHERE v.permission_number = p.number ORDER BY v.from_import DESC LIMIT 1) AS last
     UNION ALL
-    -- rate_groups computes the rating of a group from the permissions that it gives.
+    -- Imports contain no ratings of groups; rate_groups computes them.
     SELECT g.id, 'Group', g.number, g.application_id, group_header(last.nomenclature), '', g.name, last.description, last.until_import, NULL
     FROM groups g CROSS JOIN LATERAL (
         SELECT * FROM group_versions v WHERE v.group_number = g.number ORDER BY v.from_import DESC LIMIT 1) AS last;
@@ -92,7 +92,7 @@ END $$;
 CREATE OR REPLACE TRIGGER show_entitlements AFTER UPDATE OF status ON application_imports FOR EACH ROW
     WHEN (NEW.status = 'Finished' AND OLD.status <> 'Finished') EXECUTE FUNCTION show_entitlements();
 
--- Return an entitlement and its former names. The entitlement itself comes first.
+-- Return the id of an entitlement and the ids of the entitlements that it was before it was renamed.
 CREATE OR REPLACE FUNCTION former_selves(id uuid) RETURNS TABLE (id uuid) STABLE LANGUAGE sql BEGIN ATOMIC
     WITH RECURSIVE selves (id) AS (
         SELECT former_selves.id
@@ -198,8 +198,8 @@ RETURNS TABLE (id uuid, account int, path int[], access text, during int4range) 
           AND (as_of IS NULL OR s.from_import <= as_of AND (s.until_import IS NULL OR s.until_import > as_of));
 END;
 
--- Like holdings_of, for all entitlements of an application at once, each under its own name. It walks up from each group once, instead of
--- once for each entitlement.
+-- Like holdings_of, for all entitlements of an application at once, but without the holdings under former names. It walks up from each
+-- group once, instead of once for each entitlement.
 CREATE OR REPLACE FUNCTION holdings_within(application uuid, as_of int)
 RETURNS TABLE (id uuid, account int, path int[], access text, during int4range) STABLE LANGUAGE sql BEGIN ATOMIC
     WITH joined AS MATERIALIZED (

@@ -29,4 +29,5 @@ CREATE OR REPLACE TRIGGER keep_past_departures AFTER UPDATE ON identities REFERE
 
 CALL keep_list('identities');
 CALL keep_audit('unconfirmed_emails', '''Identity''', 'r.identity_id', $$jsonb_build_object('signInEmail', r.sign_in_email)$$, $$'signInEmail'$$);
-CALL keep_audit('identities', '''Identity''', 'r.id', $$to_jsonb(r) - '{id,last_name_key,first_name_key,list_key}'::text[]$$);
+CALL keep_audit('identities', '''Identity''', 'r.id', $$to_jsonb(r) - '{id,last_name_key,first_name_key,list_key}'::text[]$$,
+    name => $$concat_ws(' ', r.first_name, r.last_name)$$);

@@ -65,7 +65,7 @@ BEGIN
     END IF;
 END $$;
 
--- A reviewer approved and the request waits for others: mark as read the notifications of people whose response it does not need.
+-- When a reviewer approves a request, mark as read the notifications of people whose response it no longer needs.
 CREATE OR REPLACE FUNCTION note_met_rules() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     met CONSTANT uuid[] := ARRAY(SELECT DISTINCT request_id FROM new_rows WHERE response = 'Approved');
@@ -80,14 +80,14 @@ END $$;
 CREATE OR REPLACE TRIGGER note_met_rules AFTER UPDATE ON responses REFERENCING NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION note_met_rules();
 
--- A request was escalated to a further reviewer: notify them and the people who stand in for them.
+-- Notify the further reviewer to whom a request was escalated, and their stand-ins, except people who may not decide on it.
 CREATE OR REPLACE FUNCTION notify_further_reviewer(request uuid, response_type text, reviewer uuid) RETURNS void LANGUAGE sql BEGIN ATOMIC
     SELECT notify_people(ARRAY(SELECT people_who_may_respond(r, response_type, reviewer)),
                          'Escalated', 'Access Request', r.id, response_type) FROM access_requests r WHERE r.id = request;
 END;
 
--- A request was created: notify its reviewers. It was assigned: notify its assignee. It was approved, completed or canceled: notify its
--- reporter, or the owner of the token that reported it. Nobody is notified of their own assignment or decision.
+-- When a request is created, notify its reviewers; when it is assigned, its assignee; when it is approved, completed or canceled, its
+-- reporter or the owner of the token that reported it. Nobody is notified of their own assignment or decision.
 CREATE OR REPLACE FUNCTION notify_of_request_events() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM notify_reviewers(ARRAY(SELECT request_id FROM new_rows WHERE name = 'AccessRequestCreated'), 'Waiting');
@@ -109,7 +109,7 @@ END $$;
 CREATE OR REPLACE TRIGGER notify_of_request_events AFTER INSERT ON access_request_events REFERENCING NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION notify_of_request_events();
 
--- The status of a request changed: mark its notifications as read, and notify the reviewers who must respond now.
+-- When the status of a request changes, mark as read its notifications that ask for work, and notify the reviewers who must respond now.
 CREATE OR REPLACE FUNCTION notify_of_moved_requests() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     -- Compare the time too: a request that stays Pending but now waits for another reviewer has only a new `status_since`.
@@ -125,8 +125,8 @@ END $$;
 CREATE OR REPLACE TRIGGER notify_of_moved_requests AFTER UPDATE ON access_requests REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION notify_of_moved_requests();
 
--- A personnel event was created or canceled, or the return date of a leave changed: notify the supervisor and, for a leave, also the person
--- who takes it. Nobody is notified of their own change.
+-- When a personnel event is created or canceled, or the return date of a leave changes, notify the supervisor and, for a leave, also the
+-- person who takes it. Nobody is notified of their own change.
 CREATE OR REPLACE FUNCTION notify_of_personnel_events() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM notify_people(ARRAY(
@@ -151,7 +151,7 @@ END $$;
 CREATE OR REPLACE TRIGGER notify_of_assigned_event AFTER UPDATE OF assignee_id ON personnel_events FOR EACH ROW
     WHEN (NEW.assignee_id IS DISTINCT FROM OLD.assignee_id AND NEW.assignee_id IS NOT NULL) EXECUTE FUNCTION notify_of_assigned_event();
 
--- An import failed or is held: notify the owner of the application or, without an active owner, the administrators.
+-- When an import fails, or is held (the next trigger), notify the owner of the application or, without an active owner, the administrators.
 CREATE OR REPLACE FUNCTION notify_of_failed_import() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM notify_people(ARRAY(SELECT person_or_administrators(a.owner_id) FROM applications a WHERE a.id = NEW.application_id),
@@ -171,7 +171,7 @@ END $$;
 CREATE OR REPLACE TRIGGER notify_of_held_import AFTER UPDATE OF held ON import_runs FOR EACH ROW
     WHEN (NEW.held IS NOT NULL AND OLD.held IS NULL) EXECUTE FUNCTION notify_of_held_import();
 
--- A webhook failed so often that the circuit breaker only probes it, or the service disabled it: notify the administrators.
+-- Notify the administrators when a webhook has failed so often that the circuit breaker only probes it, or when the service disables it.
 CREATE OR REPLACE FUNCTION notify_of_failing_webhook() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM notify_people(ARRAY(SELECT people_to_notify(administrators_id())), 'Webhook Failing', 'Webhook', NEW.id);
@@ -188,8 +188,9 @@ CREATE OR REPLACE FUNCTION people_of_rule(rule uuid) RETURNS SETOF uuid STABLE R
     UNION SELECT stand_ins_for((r.definition ->> 'ownerId')::uuid, 'Approve', written_on()) FROM duty_rules r WHERE r.id = rule;
 END;
 
--- Return the people who can give the next approval of a pending exception: first the rule's owner, then the owners of the applications on
--- either side, each with their stand-ins. If none of them may decide, return the administrators. conflicts/approving.py has the same rules.
+-- Return the people who can give the next approval of a pending exception: first the rule's owner, then the owners of the applications
+-- that give the conflicting duties, each with their stand-ins. If none of these people may decide, return the administrators.
+-- conflicts/approving.py has the same rules.
 CREATE OR REPLACE FUNCTION people_who_approve(exception uuid) RETURNS SETOF uuid STABLE ROWS 1 LANGUAGE sql BEGIN ATOMIC
     WITH requested AS MATERIALIZED (
         SELECT e.rule_id, e.identity_id, (r.definition ->> 'ownerId')::uuid AS owner_id, given.parts,
@@ -213,9 +214,9 @@ CREATE OR REPLACE FUNCTION people_who_approve(exception uuid) RETURNS SETOF uuid
     WHERE NOT EXISTS (SELECT FROM able) AND person <> ALL (a.excluded);
 END;
 
--- An exception for a conflict was requested: notify the people who approve first. It was approved, or withdrawn while pending: notify the
--- person who requested it. Its status became Expired or Outgrown: notify the owners of the rule and of the control, and the person who
--- requested it.
+-- When an exception for a conflict is requested, notify the people who approve first. When it is approved, withdrawn while pending, Expired
+-- or Outgrown, notify the person who requested it, unless they caused the change. When it is Expired or Outgrown, also notify the owner of
+-- the control and the people of the rule (people_of_rule) except the person in conflict.
 CREATE OR REPLACE FUNCTION notify_of_exception() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     is_decided CONSTANT boolean := NEW.status IN ('Approved', 'Withdrawn');
@@ -237,8 +238,8 @@ CREATE OR REPLACE TRIGGER notify_of_decided_exception AFTER UPDATE OF status ON 
 CREATE OR REPLACE TRIGGER notify_of_ended_exception AFTER UPDATE OF status ON conflict_exceptions FOR EACH ROW
     WHEN (NEW.status IN ('Expired', 'Outgrown') AND OLD.status <> NEW.status) EXECUTE FUNCTION notify_of_exception();
 
--- An approval was given: mark as read the notifications of people who cannot give the next approval. After the approval of the rule's owner,
--- notify the people who can give the next approval.
+-- When an approval is given, mark as read the notifications of people who cannot give the next approval. After the approval of the rule's
+-- owner, notify the people who can give the next approval.
 CREATE OR REPLACE FUNCTION notify_of_approval() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     approvers CONSTANT uuid[] := ARRAY(SELECT people_who_approve(NEW.exception_id));
@@ -252,8 +253,8 @@ BEGIN
 END $$;
 CREATE OR REPLACE TRIGGER notify_of_approval AFTER INSERT ON exception_approvals FOR EACH ROW EXECUTE FUNCTION notify_of_approval();
 
--- An approval was removed: notify the people who can give it now, except those already notified. This runs at the end of the transaction,
--- because an approval that replaces it is inserted later.
+-- When an approval is removed, notify the people who can give it now, except those who have an unread notification. This runs at the end of
+-- the transaction, because an approval that replaces it is inserted later.
 CREATE OR REPLACE FUNCTION notify_of_removed_approval() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM notify_people(ARRAY(
@@ -266,20 +267,21 @@ DROP TRIGGER IF EXISTS notify_of_removed_approval ON exception_approvals;
 CREATE CONSTRAINT TRIGGER notify_of_removed_approval AFTER DELETE ON exception_approvals DEFERRABLE INITIALLY DEFERRED
     FOR EACH ROW EXECUTE FUNCTION notify_of_removed_approval();
 
--- An exception is still pending: notify the people who can approve it.
+-- Remind the people who can give the next approval of a pending exception.
 CREATE OR REPLACE FUNCTION remind_approvers(exception uuid) RETURNS void LANGUAGE sql BEGIN ATOMIC
     SELECT notify_people(ARRAY(SELECT people_who_approve(exception)), 'Conflict Exception', 'Exception', exception, 'Pending');
 END;
 
--- A scheduled report was written: notify its recipients. It failed: notify its owner or, without an active owner, the administrators.
+-- Notify the recipients of a scheduled report that was written. If it failed, notify its owner or, without an active owner, the
+-- administrators.
 CREATE OR REPLACE FUNCTION notify_of_report(report uuid, run uuid, has_failed boolean) RETURNS void LANGUAGE sql BEGIN ATOMIC
     SELECT notify_people(ARRAY(
         SELECT people_to_notify(each.id) FROM reports r CROSS JOIN LATERAL unnest(r.recipient_ids) AS each (id) WHERE r.id = report AND NOT has_failed
         UNION SELECT person_or_administrators(r.owner_id) FROM reports r WHERE r.id = report AND has_failed), 'Report', 'Report', report, run::text);
 END;
 
--- The owner of entitlements left: notify the owner of each application, who acts in their place. Without an active owner, notify the
--- administrators.
+-- When the owner of entitlements leaves, notify the owners of the applications, who act in their place. For an application without an active
+-- owner, notify the administrators.
 CREATE OR REPLACE FUNCTION notify_of_acting_owners() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF EXISTS (SELECT FROM curations WHERE owner_id IS NOT NULL) THEN
@@ -296,7 +298,8 @@ END $$;
 CREATE OR REPLACE TRIGGER notify_of_acting_owners AFTER UPDATE ON identities REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION notify_of_acting_owners();
 
--- Exceptions in force end by this time: notify, once, the owners of the rule and of the control, and the person who requested the exception.
+-- Notify people once of each exception in force that ends by this time: the owner of the control, the person who requested the exception, and
+-- the people of its rule (people_of_rule) other than the person in conflict.
 CREATE OR REPLACE FUNCTION notify_of_ending_exceptions(moment timestamptz) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     ending record;
@@ -310,8 +313,8 @@ BEGIN
     END LOOP;
 END $$;
 
--- The owner of a control left while its exception is pending or in force: notify the people of the rule (people_of_rule), but not the person
--- in conflict.
+-- When the owner of a control leaves while its exception is pending or in force, notify the people of the rule (people_of_rule), but not the
+-- person in conflict.
 CREATE OR REPLACE FUNCTION notify_of_left_control_owners() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF EXISTS (SELECT FROM conflict_exceptions WHERE status IN ('Pending', 'Approved')) THEN
@@ -326,7 +329,7 @@ END $$;
 CREATE OR REPLACE TRIGGER notify_of_left_control_owners AFTER UPDATE ON identities REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION notify_of_left_control_owners();
 
--- Conflicts began: notify the owner of the rule or, without an active owner, the administrators. Leave out people who have an unread
+-- When conflicts begin, notify the owner of the rule or, without an active owner, the administrators. Leave out people who have an unread
 -- notification of conflicts with this rule.
 CREATE OR REPLACE FUNCTION notify_of_conflicts() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -342,8 +345,8 @@ END $$;
 CREATE OR REPLACE TRIGGER notify_of_conflicts AFTER INSERT ON conflicts REFERENCING NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION notify_of_conflicts();
 
--- A stand-in was named or ended early: notify both people, but not the person who did it. Each recipient gets at most ten of these
--- notifications an hour, to limit the messages that a person can cause.
+-- When a person gets a stand-in, or the period of a stand-in is shortened, notify the person and the stand-in, except the one who did it.
+-- Each recipient gets at most ten of these notifications an hour, to limit the messages that a person can cause.
 CREATE OR REPLACE FUNCTION notify_of_stand_in() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM notify_people(ARRAY(SELECT i.id FROM identities i WHERE i.id IN (NEW.stand_in_id, NEW.identity_id) AND i.status = 'Active'
@@ -357,8 +360,8 @@ CREATE OR REPLACE TRIGGER notify_of_new_stand_in AFTER INSERT ON stand_ins FOR E
 CREATE OR REPLACE TRIGGER notify_of_ended_stand_in AFTER UPDATE OF ends_on ON stand_ins FOR EACH ROW
     WHEN (NEW.ends_on < OLD.ends_on) EXECUTE FUNCTION notify_of_stand_in();
 
--- Current leaves that began in the last 30 days: notify the person and the automatic stand-in, once. Neither is notified if that stand-in
--- was also named by hand, because `notify_of_stand_in` notifies them.
+-- Notify once of each current leave that began in the last 30 days: the person who takes it and the automatic stand-in. Neither is notified if
+-- that stand-in was also named by hand, because `notify_of_stand_in` notifies them.
 CREATE OR REPLACE FUNCTION notify_of_leaves(moment timestamptz) RETURNS void LANGUAGE sql BEGIN ATOMIC
     SELECT notify_people(ARRAY[l.stand_in_id, l.identity_id], 'Stand-In', 'Personnel Event', l.event_id, 'Leave')
     FROM (SELECT a.event_id, a.identity_id, automatic_stand_in(a.identity_id, moment) AS stand_in_id FROM absences a
@@ -369,7 +372,7 @@ CREATE OR REPLACE FUNCTION notify_of_leaves(moment timestamptz) RETURNS void LAN
                                                     AND n.item_id = l.event_id AND n.part = 'Leave');
 END;
 
--- A channel cannot send: notify the administrators in the console.
+-- When a channel cannot send, notify the administrators in the console.
 CREATE OR REPLACE FUNCTION notify_of_failing_channel() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM notify_people(ARRAY(SELECT people_to_notify(administrators_id())), 'Channel Failing', 'Channel', '00000000-0000-0000-0000-000000000000', NEW.channel);
@@ -394,9 +397,9 @@ CREATE OR REPLACE FUNCTION people_with_items(review uuid, reviewers uuid[]) RETU
     CROSS JOIN LATERAL people_who_respond(c.reviewer_id, 'Approve') AS person;
 END;
 
--- A review was opened or is due, or someone reminds its reviewers: notify the reviewers who have items left. A token submitted decisions in
--- the name of a reviewer: notify the reviewer. Another of the events below occurred: notify the owner of the review. If the owner is not
--- active or caused the event, notify the administrators.
+-- When a review is opened or due, or someone reminds its reviewers, notify the reviewers who have items left. When a token submits decisions
+-- in the name of a reviewer, notify the reviewer. At the other events below, notify the owner of the review. If the owner is not active or
+-- caused the event, notify the administrators.
 CREATE OR REPLACE FUNCTION notify_of_review_events() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM notify_people(
@@ -416,8 +419,8 @@ END $$;
 CREATE OR REPLACE TRIGGER notify_of_review_events AFTER INSERT ON review_events REFERENCING NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION notify_of_review_events();
 
--- Items were given to other reviewers: notify these reviewers, but at most once a day while a notification is unread, because the next stage
--- receives items one submission at a time.
+-- When items are given to other reviewers, notify these reviewers, but at most once a day while a notification is unread, because the next
+-- stage receives items one submission at a time.
 CREATE OR REPLACE FUNCTION notify_of_moved_items() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM notify_people(ARRAY(
@@ -432,8 +435,8 @@ END $$;
 CREATE OR REPLACE TRIGGER notify_of_moved_items AFTER INSERT ON review_moves REFERENCING NEW TABLE AS new_rows
     FOR EACH STATEMENT EXECUTE FUNCTION notify_of_moved_items();
 
--- A template could not open its review, or made a draft that must be opened: notify the owner of its reviews or, without an active owner,
--- the administrators.
+-- When a template could not open its review, or made a draft that must be opened, notify the owner of its reviews or, without an active
+-- owner, the administrators.
 CREATE OR REPLACE FUNCTION notify_of_templates() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM notify_people(ARRAY(SELECT person_or_administrators((NEW.body ->> 'ownerId')::uuid)), 'Review', 'Review Template', NEW.id,
@@ -444,7 +447,7 @@ CREATE OR REPLACE TRIGGER notify_of_templates AFTER UPDATE OF fault, last_review
     WHEN (NEW.fault <> OLD.fault AND NEW.fault <> '' OR NEW.last_review_id IS DISTINCT FROM OLD.last_review_id AND NOT NEW.opens)
     EXECUTE FUNCTION notify_of_templates();
 
--- A reviewer submitted all remaining items: mark their notifications of the review as read.
+-- When a reviewer submits decisions, mark their notifications of the review as read.
 CREATE OR REPLACE FUNCTION note_submitted_review() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     UPDATE notifications SET is_read = true

@@ -37,5 +37,5 @@ CREATE OR REPLACE TRIGGER keep_absences AFTER INSERT OR UPDATE OF status, needed
     WHEN (NEW.type = 'Absence') EXECUTE FUNCTION keep_absences();
 
 CALL keep_list('personnel_events', 'type', 'status');
-CALL keep_audit('personnel_events', '''Personnel Event''', 'r.id', $$to_jsonb(r) - '{id,list_key}'::text[]$$);
+CALL keep_audit('personnel_events', '''Personnel Event''', 'r.id', $$to_jsonb(r) - '{id,list_key}'::text[]$$, name => $$'#' || r.number$$);
 CALL keep_audit('stages', '''Personnel Event''', 'r.event_id', $$to_jsonb(r) - '{event_id,sequence}'::text[]$$, $$'stages.' || r.sequence$$);

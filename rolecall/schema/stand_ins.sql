@@ -4,8 +4,8 @@
 CREATE OR REPLACE FUNCTION is_absent(person uuid, moment timestamptz) RETURNS boolean STABLE LANGUAGE sql RETURN
     EXISTS (SELECT FROM absences a WHERE a.identity_id = person AND a.starts_on <= moment AND (a.ends_on IS NULL OR a.ends_on > moment));
 
--- Return why a person must not decide: they left, cannot sign in, or are an Auditor, who makes no decisions. Return null if nothing
--- prevents it, and for an unknown id.
+-- Return why a person must not decide: they are not active, cannot sign in, or are an Auditor, who makes no decisions. Return null if
+-- nothing prevents it, and for an unknown id.
 CREATE OR REPLACE FUNCTION obstacle_of(person uuid) RETURNS text STABLE LANGUAGE sql RETURN
     (SELECT CASE WHEN i.status <> 'Active' THEN 'is ' || i.status
                  WHEN c.role IS NULL AND i.type = ANY (types_without_sign_in()) THEN 'cannot sign in'
@@ -21,7 +21,7 @@ CREATE OR REPLACE FUNCTION entered_leave_of(author uuid, person uuid) RETURNS bo
 
 -- Return the person who stands in during a leave: the supervisor, or the supervisor's supervisor if the supervisor entered or prolonged the
 -- leave. Otherwise supervisors could take over the authority of a person by sending them on leave. Return null if the person is not on leave,
--- or if the supervisor found in this way must not decide.
+-- or if the supervisor found in this way must not decide, entered or prolonged the leave too, or is the person on leave.
 CREATE OR REPLACE FUNCTION automatic_stand_in(person uuid, moment timestamptz) RETURNS uuid STABLE LANGUAGE sql RETURN
     (SELECT above.id FROM identities p LEFT JOIN identities s ON s.id = p.supervisor_id
      CROSS JOIN LATERAL (SELECT CASE WHEN entered_leave_of(p.supervisor_id, p.id) THEN s.supervisor_id ELSE p.supervisor_id END AS id) AS above

@@ -3,17 +3,24 @@
 -- INSERT of access_request_events fires `fan_out_on_insert`, and INSERT of review_events fires `fan_out_on_review_event`. Both insert
 -- deliveries and wake the sender. Only test deliveries are inserted by Python code (webhooks/actions.py).
 
--- Return the exact bytes that are signed and sent; webhooks/payload.py describes them for the OpenAPI document.
-CREATE OR REPLACE FUNCTION webhook_body(id uuid, created timestamptz, event text, request json) RETURNS bytea STABLE LANGUAGE sql AS $$
+-- Return the exact bytes that are signed and sent, with the record that the event is about as `member`; webhooks/payload.py describes them for
+-- the OpenAPI document.
+CREATE OR REPLACE FUNCTION webhook_envelope(id uuid, created timestamptz, event text, member text, record json) RETURNS bytea STABLE LANGUAGE sql AS $$
     SELECT convert_to(format(
-        '{"id":"%s","createdDate":"%s","callback":%s,"event":{"name":"%s","display":"%s","description":"%s","request":%s}}',
+        '{"id":"%s","createdDate":"%s","callback":%s,"event":{"name":"%s","display":"%s","description":"%s","%s":%s}}',
         id,
         replace(to_char(created AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US'), '.000000', '') || 'Z',
         to_json(current_setting('rolecall.base_url') || '/webhooks/callback/' || id),
         event,
         event_display(event),
         event_description(event),
-        request), 'UTF8')
+        member,
+        record), 'UTF8')
+$$;
+
+-- Return the body of a delivery about an access request.
+CREATE OR REPLACE FUNCTION webhook_body(id uuid, created timestamptz, event text, request json) RETURNS bytea STABLE LANGUAGE sql AS $$
+    SELECT webhook_envelope(id, created, event, 'request', request)
 $$;
 
 -- Insert one delivery for each matching webhook, in the transaction that records the event, and wake the sender. Deliveries of a webhook
@@ -37,15 +44,7 @@ END $$;
 
 -- Return the body of a delivery about a review or one of its items.
 CREATE OR REPLACE FUNCTION webhook_review_body(id uuid, created timestamptz, event text, subject json) RETURNS bytea STABLE LANGUAGE sql AS $$
-    SELECT convert_to(format(
-        '{"id":"%s","createdDate":"%s","callback":%s,"event":{"name":"%s","display":"%s","description":"%s","subject":%s}}',
-        id,
-        replace(to_char(created AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US'), '.000000', '') || 'Z',
-        to_json(current_setting('rolecall.base_url') || '/webhooks/callback/' || id),
-        event,
-        event_display(event),
-        event_description(event),
-        subject), 'UTF8')
+    SELECT webhook_envelope(id, created, event, 'subject', subject)
 $$;
 
 -- Insert deliveries of review events as fan_out_events does for access requests. A webhook for one application gets only events about items

@@ -15,7 +15,7 @@ from tests.builders import an_access_request, an_application, an_import, own_tok
 from tests.duties.separating import Company, a_company, conflict_of
 from tests.holdings import an_account
 
-# Routes that only read.
+# Routes that change no governed table.
 CHANGE_NOTHING = {
     ("POST", "/api/access-requests/preview"),
     ("POST", "/api/personnel-events/preview"),
@@ -60,11 +60,11 @@ UNGOVERNED = {
     "duty_rule_duties", "duty_rule_versions", "past_departures", "past_sides",
     # Items of a review: the review has one entry with their digest, and decisions are audited.
     "review_item_reasons", "review_items", "review_scopes",
-    # Also derived from audited tables.
+    # Further derived tables, caches and statistics.
     "list_contents", "lists", "matchings", "past_matches", "past_model_members", "past_resolutions", "request_times",
     "request_conflict_people",
     "absences", "stored_pages", "waiting_requests", "webhook_tallies",
-    # Queues and caches inside the service.
+    # Queues, notifications and bookkeeping of the service.
     "imports_to_review", "reasons_to_list", "review_news",
     "event_news", "finished_imports", "heartbeats", "idempotency_keys", "identities_to_evaluate",
     "identities_to_match", "migrations", "people_to_recheck",

@@ -63,7 +63,8 @@ async def made_at(db: Db, entity_id: str, moment: str) -> None:
     """Change the time of the entries about this entity."""
     await execute(
         db,
-        """UPDATE audit_events SET entry = jsonb_set(entry::jsonb, '{createdDate}', to_jsonb(%(moment)s::text))::text
+        """UPDATE audit_events SET entry = jsonb_set(entry::jsonb, '{createdDate}', to_jsonb(%(moment)s::text))::text,
+                  created_key = left(rtrim(%(moment)s, 'Z') || '.000000', 26)
            WHERE entity_id = %(id)s""",
         id=entity_id,
         moment=moment,

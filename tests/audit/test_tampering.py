@@ -14,9 +14,11 @@ from rolecall.core.db import Db, execute, fetch_rows, fetch_value
 from rolecall.core.migrate import FOLDER as MIGRATIONS
 
 # A forged entry with a correct hash.
-_FORGED = """INSERT INTO audit_events (number, chain, entry, previous, hash) OVERRIDING SYSTEM VALUE
-    SELECT {number}, {chain}, e.entry, p.hash, audit_hash(p.hash, {number}, e.entry)
-    FROM (SELECT entry FROM audit_events ORDER BY number LIMIT 1) e, (SELECT {previous} AS hash) p"""
+_FORGED = """INSERT INTO audit_events
+        (number, chain, entry, previous, hash, action_key, created_key, caller_id, entity_id) OVERRIDING SYSTEM VALUE
+    SELECT {number}, {chain}, e.entry, p.hash, audit_hash(p.hash, {number}, e.entry),
+           e.action_key, e.created_key, e.caller_id, e.entity_id
+    FROM (SELECT * FROM audit_events ORDER BY number LIMIT 1) e, (SELECT {previous} AS hash) p"""
 _START = "decode(repeat('00', 32), 'hex')"
 _END_OF_2 = "(SELECT hash FROM audit_heads WHERE chain = 2)"
 _CUT = """DELETE FROM audit_events WHERE number = (SELECT number FROM audit_heads WHERE chain = {chain});
@@ -35,6 +37,22 @@ _OWN = (
 
 TAMPERINGS = {
     "an entry altered": ("UPDATE audit_events SET entry = replace(entry, '1', '2') WHERE number = 2", "altered"),
+    "the action by which an entry is found altered": (
+        "UPDATE audit_events SET action_key = 'other' WHERE number = 2",
+        "differ from the entry",
+    ),
+    "the time by which an entry is found altered": (
+        "UPDATE audit_events SET created_key = '2000-01-01T00:00:00.000000' WHERE number = 2",
+        "differ from the entry",
+    ),
+    "the caller by whom an entry is found altered": (
+        "UPDATE audit_events SET caller_id = gen_random_uuid() WHERE number = 2",
+        "differ from the entry",
+    ),
+    "the entity by which an entry is found altered": (
+        "UPDATE audit_events SET entity_id = gen_random_uuid() WHERE number = 2",
+        "differ from the entry",
+    ),
     "an entry removed": ("DELETE FROM audit_events WHERE number = 2", "does not follow"),
     "entries swapped between chains": (
         """UPDATE audit_events a SET (entry, previous, hash) = (b.entry, b.previous, b.hash) FROM audit_events b

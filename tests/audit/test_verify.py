@@ -48,8 +48,11 @@ ALTERATIONS = {
     "the first deleted": ("DELETE FROM audit_events WHERE number = 1", 2, "the beginning of its chain"),
     "cut off": ("DELETE FROM audit_events WHERE number >= 4", 5, "cut off"),
     "inserted": (
-        """INSERT INTO audit_events (number, chain, entry, previous, hash) OVERRIDING SYSTEM VALUE
-           SELECT 100, chain, entry, hash, audit_hash(hash, 100, entry) FROM audit_events WHERE number = 3""",
+        """INSERT INTO audit_events
+               (number, chain, entry, previous, hash, action_key, created_key, caller_id, entity_id)
+               OVERRIDING SYSTEM VALUE
+           SELECT 100, chain, entry, hash, audit_hash(hash, 100, entry), action_key, created_key, caller_id, entity_id
+           FROM audit_events WHERE number = 3""",
         100,
         "does not follow entry 5",
     ),
@@ -106,6 +109,35 @@ async def test_changes_of_one_record_in_a_transaction_are_one_entry(db: Db) -> N
     entry = json.loads(rows[0][0])
     assert len(rows) == 2
     assert (entry["before"], entry["after"]) == ({"a": {"value": 1}}, {"a": {"value": 3}})
+
+
+_TEMPLATE = """INSERT INTO connector_templates (id, name, vendor, description, files, created_by, created_date)
+    VALUES ('00000000-0000-7000-8000-000000000001', 'A "was" \\', %(vendor)s, '', %(files)s, 'Ada', '2026-01-02')"""
+_CREATED = {"name": 'A "was" \\', "createdBy": "Ada", "createdDate": "2026-01-02T00:00:00+00:00"}
+
+
+async def test_entry_of_a_new_record_omits_empty_fields_but_nothing_inside_of_them(db: Db) -> None:
+    await execute(db, _TEMPLATE, vendor="", files='{"a": null}')
+    await execute(db, "DELETE FROM connector_templates")
+    await execute(db, _TEMPLATE, vendor="Oak", files="[]")
+
+    rows = await fetch_rows(db, "SELECT entry FROM audit_events ORDER BY number")
+    created, deleted, again = [json.loads(entry) for (entry,) in rows]
+    first = {**_CREATED, "files": {"a": None}}
+    assert (created["before"], created["after"]) == (None, first)
+    assert (deleted["before"], deleted["after"]) == (first, None)
+    assert (again["before"], again["after"]) == (None, {**_CREATED, "vendor": "Oak"})
+
+
+async def test_record_that_replaces_a_deleted_one_is_compared_with_it(db: Db) -> None:
+    await execute(db, _TEMPLATE, vendor="Oak", files="[]")
+    async with db.transaction():
+        await execute(db, "DELETE FROM connector_templates")
+        await execute(db, _TEMPLATE, vendor="", files="[]")
+
+    rows = await fetch_rows(db, "SELECT entry FROM audit_events ORDER BY number DESC LIMIT 1")
+    entry = json.loads(rows[0][0])
+    assert (entry["before"], entry["after"]) == ({"vendor": "Oak"}, {"vendor": ""})
 
 
 async def test_concurrent_writers_keep_every_chain_intact(

@@ -77,7 +77,7 @@ def test_backup_of_a_running_service_is_restored_completely(tmp_path: Path) -> N
             assert later == (1,)
         before, after = contents(there), contents(here)
     same = {table for table, row in before.items() if after[table] == row}
-    # Only tables that the later application changed differ, and a queue that the worker emptied meanwhile.
+    # Only the tables that the later application changed, and a queue that the worker emptied meanwhile, may differ.
     assert before.keys() == after.keys()
     assert before.keys() - same <= {
         "applications",
@@ -115,7 +115,7 @@ def test_backup_of_a_running_service_is_restored_completely(tmp_path: Path) -> N
 
 @pytest.fixture(scope="module")
 def other_service(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Back up, with its key, a service whose only token is named Theirs."""
+    """Back up a service whose only token is named Theirs; the backup contains the key of the service."""
     folder = tmp_path_factory.mktemp("other")
     a_folder(folder / "here")
     with embedded(folder / "here"):

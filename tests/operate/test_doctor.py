@@ -111,7 +111,7 @@ async def test_overdue_deliveries_are_distinguished_from_slow_receivers(client: 
     await execute(db, "UPDATE webhook_deliveries SET next_attempt_on = now() - interval '6 minutes'")
 
     late = await doctor._late_deliveries(db)
-    # One delivery is in flight: the others wait for the receiver, not for the worker.
+    # While a delivery is in flight, the other deliveries of the webhook wait for its receiver, not for a worker.
     async with db.transaction():
         now = clock.now()
         assert await outbox.claim(db, await outbox.lock_due_hooks(db, now), 512, now)
@@ -157,7 +157,7 @@ async def test_active_accounts_of_leavers_are_reported(db: Db, clean_database: s
     _, findings = examined(clean_database, tmp_path)
 
     found = findings["accounts of leavers"]
-    assert (found["state"], "1 active accounts" in found["detail"]) == ("warning", True)
+    assert (found["state"], "1 active account of leavers" in found["detail"]) == ("warning", True)
     assert "for example ada in Wiki" in found["detail"]
 
 

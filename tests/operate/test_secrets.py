@@ -16,7 +16,7 @@ from rolecall.core.errors import CannotRun
 from rolecall.operate import backup, programs
 
 SECRET = "s3cr3t/of@the%database"
-# Replaces PostgreSQL's programs and records the arguments, which other users can see.
+# A substitute for PostgreSQL's programs that records its arguments, which other users could see, and the password.
 PROGRAM = """#!/bin/sh
 printf '%s\\n' "$@" > "$0.arguments"
 printf '%s' "$PGPASSWORD" > "$0.password"
@@ -52,7 +52,7 @@ def test_database_password_is_in_no_program_argument(
     assert secret not in str(refused.value)
 
 
-# URLs that fail: one without a server, and one whose password is not URL-encoded, of which PostgreSQL prints half.
+# URLs that fail: no server listens, or the password is not URL-encoded, and PostgreSQL prints half of it.
 OUT_OF_REACH = f"postgresql://rolecall:{quote(SECRET, safe='')}@127.0.0.1:1/rolecall"
 UNESCAPED = [
     f"postgresql://rolecall:{half}@127.0.0.1:1/rolecall" for half in ("a@s3cr3t", "1/s3cr3t", "x/s3cr3t", "%s3cr3t")

@@ -68,7 +68,7 @@ def _listed(routines: Iterable[Dumped], files: dict[str, str]) -> list[str]:
 
 
 def _files(url: str) -> dict[str, str]:
-    """Return the schema file of each function, procedure and view by its name."""
+    """Map each function, procedure and view to the schema file that defines it."""
     with psycopg.connect(url) as db:
         if db.execute("SELECT to_regclass('public.schema_files')").fetchone() == (None,):
             return {}
